@@ -1,0 +1,2 @@
+//! The engine, in rust-hdl.
+#![forbid(unsafe_code)]

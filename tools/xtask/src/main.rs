@@ -1,0 +1,4 @@
+//! Project tasks.
+fn main() -> anyhow::Result<()> {
+    Ok(())
+}
