@@ -1,1 +1,18 @@
-//! What the host sees.
+//! What the host sees: registers, doorbells, rings in host memory, commands and context images.
+//!
+//! Every structure is little-endian and declared once, as an ordered list of bit fields from bit 0
+//! (the least significant bit of byte 0) upwards. The list yields the plain value type used by the
+//! driver and the golden model, and, through its `with_*!` macro, the packed type of the hardware.
+
+mod layout;
+
+pub mod cmd;
+pub mod cq;
+pub mod doorbell;
+pub mod eq;
+pub mod mr;
+pub mod qpc;
+pub mod regs;
+pub mod wqe;
+
+pub use layout::{Field, get_bits, set_bits};

@@ -1,0 +1,162 @@
+//! Bit-field layouts: one declaration for software and hardware.
+
+/// Place of a field inside its structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Name of the field.
+    pub name: &'static str,
+    /// Lowest bit, counted from bit 0 of byte 0.
+    pub lsb: usize,
+    /// Width in bits, 1 to 128.
+    pub width: usize,
+}
+
+/// Reads `width` (1 to 128) bits starting at bit `lsb` of a little-endian byte string.
+#[must_use]
+pub fn get_bits(bytes: &[u8], lsb: usize, width: usize) -> u128 {
+    (0..width).fold(0, |acc, i| {
+        let bit = lsb + i;
+        acc | (u128::from(bytes[bit / 8] >> (bit % 8) & 1) << i)
+    })
+}
+
+/// Writes the low `width` (1 to 128) bits of `value` at bit `lsb` of a little-endian byte string.
+pub fn set_bits(bytes: &mut [u8], lsb: usize, width: usize, value: u128) {
+    for i in 0..width {
+        let bit = lsb + i;
+        let mask = 1u8 << (bit % 8);
+        if value >> i & 1 == 1 {
+            bytes[bit / 8] |= mask;
+        } else {
+            bytes[bit / 8] &= !mask;
+        }
+    }
+}
+
+/// A value that a bit field can hold.
+pub(crate) trait Bits: Copy {
+    fn into_bits(self) -> u128;
+    fn from_bits(v: u128) -> Self;
+}
+
+impl Bits for bool {
+    fn into_bits(self) -> u128 {
+        u128::from(self)
+    }
+    fn from_bits(v: u128) -> Self {
+        v & 1 == 1
+    }
+}
+
+macro_rules! bits_uint {
+    ($($t:ty),*) => {$(
+        impl Bits for $t {
+            fn into_bits(self) -> u128 {
+                self as u128
+            }
+            fn from_bits(v: u128) -> Self {
+                v as $t
+            }
+        }
+    )*};
+}
+bits_uint!(u8, u16, u32, u64, u128);
+
+/// Declares a structure of `BYTES` bytes as an ordered list of `name: type [width]` bit fields.
+///
+/// Generates the value type with `FIELDS`, `BYTES`, `parse` and `emit`, asserts that the widths fill
+/// the size exactly, and exports `with_<name>!(callback)`, which calls `callback!{ name: type [width], .. }`
+/// so that the hardware declares its packed type from the same list.
+macro_rules! layout {
+    ($d:tt $(#[$meta:meta])* $vis:vis struct $name:ident ($with:ident) [$bytes:literal] {
+        $( $(#[$fmeta:meta])* $f:ident : $t:tt [$w:literal] ),* $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        $vis struct $name { $( $(#[$fmeta])* pub $f: $t ),* }
+
+        const _: () = assert!(0 $(+ $w)* == 8 * $bytes, "fields must fill the structure");
+
+        impl $name {
+            /// Size in bytes.
+            pub const BYTES: usize = $bytes;
+
+            /// The fields in order, from bit 0.
+            pub const FIELDS: &'static [$crate::abi::Field] = &{
+                let mut fields = [$( $crate::abi::Field { name: stringify!($f), lsb: 0, width: $w } ),*];
+                let mut i = 1;
+                while i < fields.len() {
+                    fields[i].lsb = fields[i - 1].lsb + fields[i - 1].width;
+                    i += 1;
+                }
+                fields
+            };
+
+            /// Reads the structure from its bytes.
+            #[must_use]
+            pub fn parse(bytes: &[u8; $bytes]) -> Self {
+                let mut fields = Self::FIELDS.iter();
+                $( let f = fields.next().unwrap(); let $f = $crate::abi::layout::Bits::from_bits($crate::abi::get_bits(bytes, f.lsb, f.width)); )*
+                Self { $($f),* }
+            }
+
+            /// Writes the structure into its bytes; bits of a value above its field's width are cut off.
+            #[must_use]
+            pub fn emit(&self) -> [u8; $bytes] {
+                let mut bytes = [0; $bytes];
+                let mut fields = Self::FIELDS.iter();
+                $( let f = fields.next().unwrap(); $crate::abi::set_bits(&mut bytes, f.lsb, f.width, $crate::abi::layout::Bits::into_bits(self.$f)); )*
+                bytes
+            }
+        }
+
+        /// Calls a macro with the fields of the structure of the same name.
+        #[macro_export]
+        macro_rules! $with {
+            ($d ($d cb:ident)::+) => { $d ($d cb)::+! { $name { $( $(#[$fmeta])* $f: $t [$w] ),* } } };
+        }
+    };
+}
+pub(crate) use layout;
+
+#[cfg(test)]
+mod tests {
+    use crate::abi::{cq::Cqe, qpc::AvCtx, wqe::SendWqe};
+
+    #[test]
+    fn fields_stand_at_their_bytes() {
+        let w = SendWqe {
+            opcode: 3,
+            signaled: true,
+            slots: 1,
+            imm: 0x0403_0201,
+            remote_addr: 0x1122_3344_5566_7788,
+            length: 9,
+            ..Default::default()
+        };
+        let b = w.emit();
+        assert_eq!(b[..8], [3, 1, 0, 1, 1, 2, 3, 4]);
+        assert_eq!(b[8..16], 0x1122_3344_5566_7788u64.to_le_bytes());
+        assert_eq!(b[20..24], [9, 0, 0, 0]);
+        assert_eq!(SendWqe::parse(&b), w);
+    }
+
+    #[test]
+    fn owner_is_the_last_bit_of_a_cqe() {
+        assert_eq!(
+            Cqe {
+                owner: true,
+                ..Default::default()
+            }
+            .emit()[31],
+            0x80
+        );
+    }
+
+    #[test]
+    fn fields_follow_each_other() {
+        for w in AvCtx::FIELDS.windows(2) {
+            assert_eq!(w[0].lsb + w[0].width, w[1].lsb, "{}", w[1].name);
+        }
+    }
+}

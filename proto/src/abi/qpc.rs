@@ -1,0 +1,159 @@
+//! Queue pair context (QPC): three static images, each one word of a table of the card.
+//!
+//! The driver composes the images; the card copies them into its tables unchanged. The dynamic state
+//! (PSNs, indices, retry counters) belongs to the requester and the responder and is only ever
+//! initialised from a command, never written by the host afterwards.
+
+use super::layout::layout;
+
+/// Queue pair states (`enum ibv_qp_state`), held separately by requester and responder.
+pub mod state {
+    /// Reset.
+    pub const RESET: u8 = 0;
+    /// Initialised.
+    pub const INIT: u8 = 1;
+    /// Ready to receive.
+    pub const RTR: u8 = 2;
+    /// Ready to send.
+    pub const RTS: u8 = 3;
+    /// Send queue drains.
+    pub const SQD: u8 = 4;
+    /// Send queue in error.
+    pub const SQE: u8 = 5;
+    /// Error: everything flushes.
+    pub const ERR: u8 = 6;
+}
+
+/// Transport of a queue pair (field `qp_type`).
+pub mod qp_type {
+    /// Reliable connection.
+    pub const RC: u8 = 0;
+    /// Unreliable connection.
+    pub const UC: u8 = 1;
+    /// Unreliable datagram.
+    pub const UD: u8 = 3;
+}
+
+layout! { $
+    /// Requester image: the send queue and its limits.
+    pub struct SqCtx (with_sq_ctx) [64] {
+        /// Transport, see [`qp_type`]; equal to the opcode class of its packets.
+        qp_type: u8 [2],
+        /// Path MTU, IB code 1 to 5 (256 to 4096 bytes).
+        mtu: u8 [3],
+        /// Log2 of the slots of the send queue, 0 to 15.
+        sq_log: u8 [4],
+        /// Log2 of the entries of the outstanding ring, 0 to 15.
+        ot_log: u8 [4],
+        /// Retries after a timeout, a PSN-error NAK or an implied NAK.
+        retry_cnt: u8 [3],
+        /// Retries after an RNR NAK; 7 = for ever.
+        rnr_retry: u8 [3],
+        /// Local ACK timeout code: 4.096 us * 2^timeout; 0 = never.
+        timeout: u8 [5],
+        /// READs and atomics outstanding at most, 0 to 16.
+        max_rd_atomic: u8 [5],
+        /// Reserved, 0.
+        rsv0: u8 [3],
+        /// Protection domain.
+        pd: u32 [24],
+        /// Completion queue of the send queue.
+        cqn: u16 [16],
+        /// First entry of the outstanding ring in the pool, a multiple of its size.
+        ot_base: u32 [24],
+        /// Address of the send queue, 64-byte aligned.
+        sq_base: u64 [64],
+        /// Reserved, 0.
+        rsv1: u128 [96],
+        /// Reserved, 0.
+        rsv2: u128 [128],
+        /// Reserved, 0.
+        rsv3: u128 [128],
+    }
+}
+
+layout! { $
+    /// Address vector image: everything of the path that headers need.
+    pub struct AvCtx (with_av_ctx) [64] {
+        /// Destination IP address as a GID, first byte in the lowest bits.
+        dgid: u128 [128],
+        /// Destination MAC address, first byte in the lowest bits.
+        dmac: u64 [48],
+        /// Local GID table entry the packets come from.
+        sgid_index: u8 [8],
+        /// The path is IPv6; else IPv4 with the address in the last four bytes of `dgid`.
+        ipv6: bool [1],
+        /// An 802.1Q tag is sent.
+        vlan_valid: bool [1],
+        /// Reserved, 0.
+        rsv0: u8 [6],
+        /// Tag control information: PCP, DEI, VLAN id.
+        vlan: u16 [16],
+        /// Type of service or traffic class: DSCP and ECN.
+        tclass: u8 [8],
+        /// TTL or hop limit.
+        hop_limit: u8 [8],
+        /// UDP source port.
+        udp_sport: u16 [16],
+        /// IPv6 flow label.
+        flow_label: u32 [20],
+        /// Reserved, 0.
+        rsv1: u8 [4],
+        /// Remote queue pair.
+        remote_qpn: u32 [24],
+        /// P_Key.
+        pkey: u16 [16],
+        /// Reserved, 0.
+        rsv2: u128 [80],
+        /// Reserved, 0.
+        rsv3: u128 [128],
+    }
+}
+
+layout! { $
+    /// Responder image: what a received packet is checked against, and the receive queue.
+    pub struct RqCtx (with_rq_ctx) [64] {
+        /// Remote IP address as a GID, first byte in the lowest bits (RC, UC).
+        remote_gid: u128 [128],
+        /// Address of the receive queue, 64-byte aligned.
+        rq_base: u64 [64],
+        /// Transport, see [`qp_type`].
+        qp_type: u8 [2],
+        /// Path MTU, IB code 1 to 5.
+        mtu: u8 [3],
+        /// Log2 of the entries of the receive queue, 0 to 15.
+        rq_log: u8 [4],
+        /// Log2 of the slots of a receive WQE, 0 to 3.
+        rq_stride: u8 [2],
+        /// RNR NAK timer code.
+        min_rnr_timer: u8 [5],
+        /// A peer may write.
+        remote_write: bool [1],
+        /// A peer may read.
+        remote_read: bool [1],
+        /// A peer may use atomics.
+        remote_atomic: bool [1],
+        /// READs and atomics a peer may have outstanding, 0 to 16.
+        max_dest_rd_atomic: u8 [5],
+        /// Receive from the shared receive queue.
+        srq_valid: bool [1],
+        /// Reserved, 0.
+        rsv0: u8 [7],
+        /// P_Key.
+        pkey: u16 [16],
+        /// Local GID table entry the packets must be addressed to (RC, UC).
+        sgid_index: u8 [8],
+        /// Protection domain.
+        pd: u32 [24],
+        /// Completion queue of the receive queue.
+        cqn: u16 [16],
+        /// Shared receive queue.
+        srqn: u16 [16],
+        /// Q_Key (UD).
+        qkey: u32 [32],
+        /// Reserved, 0.
+        rsv1: u64 [48],
+        /// Reserved, 0.
+        rsv2: u128 [128],
+    }
+}
