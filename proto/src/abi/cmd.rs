@@ -80,12 +80,6 @@ layout! { $
         rq_state: u8 [8],
         /// First PSN expected.
         rq_psn: u32 [24],
-        /// Reserved, 0.
-        rsv1: u128 [128],
-        /// Reserved, 0.
-        rsv2: u128 [128],
-        /// Reserved, 0.
-        rsv3: u128 [128],
     }
 }
 
@@ -140,12 +134,6 @@ layout! { $
         valid: bool [1],
         /// IPv6; else IPv4.
         ipv6: bool [1],
-        /// Reserved, 0.
-        rsv0: u128 [126],
-        /// Reserved, 0.
-        rsv1: u128 [128],
-        /// Reserved, 0.
-        rsv2: u128 [128],
     }
 }
 
@@ -156,13 +144,5 @@ layout! { $
         mac: u64 [48],
         /// Accept every destination MAC address.
         promiscuous: bool [1],
-        /// Reserved, 0.
-        rsv0: u128 [79],
-        /// Reserved, 0.
-        rsv1: u128 [128],
-        /// Reserved, 0.
-        rsv2: u128 [128],
-        /// Reserved, 0.
-        rsv3: u128 [128],
     }
 }

@@ -13,16 +13,6 @@ layout! { $
         log_size: u8 [5],
         /// Event queue that reports completions and errors.
         eqn: u8 [8],
-        /// Reserved, 0.
-        rsv0: u32 [19],
-        /// Reserved, 0.
-        rsv1: u32 [32],
-        /// Reserved, 0.
-        rsv2: u64 [64],
-        /// Reserved, 0.
-        rsv3: u128 [128],
-        /// Reserved, 0.
-        rsv4: u128 [128],
     }
 }
 

@@ -15,14 +15,6 @@ layout! { $
         vector: u16 [11],
         /// Shortest time between two interrupts in cycles of 1.024 us.
         moderation: u16 [16],
-        /// Reserved, 0.
-        rsv0: u32 [32],
-        /// Reserved, 0.
-        rsv1: u64 [64],
-        /// Reserved, 0.
-        rsv2: u128 [128],
-        /// Reserved, 0.
-        rsv3: u128 [128],
     }
 }
 

@@ -64,8 +64,8 @@ bits_uint!(u8, u16, u32, u64, u128);
 
 /// Declares a structure of `BYTES` bytes as an ordered list of `name: type [width]` bit fields.
 ///
-/// Generates the value type with `FIELDS`, `BYTES`, `parse` and `emit`, asserts that the widths fill
-/// the size exactly, and exports `with_<name>!(callback)`, which calls `callback!{ name: type [width], .. }`
+/// Bits behind the last field are reserved, 0. Generates the value type with `FIELDS`, `BYTES`, `parse`
+/// and `emit`, asserts that the fields fit, and exports `with_<name>!(callback)`, which calls `callback!{ name: type [width], .. }`
 /// so that the hardware declares its packed type from the same list.
 macro_rules! layout {
     ($d:tt $(#[$meta:meta])* $vis:vis struct $name:ident ($with:ident) [$bytes:literal] {
@@ -75,7 +75,7 @@ macro_rules! layout {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         $vis struct $name { $( $(#[$fmeta])* pub $f: $t ),* }
 
-        const _: () = assert!(0 $(+ $w)* == 8 * $bytes, "fields must fill the structure");
+        const _: () = assert!(0 $(+ $w)* <= 8 * $bytes, "fields must fit the structure");
 
         impl $name {
             /// Size in bytes.

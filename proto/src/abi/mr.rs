@@ -23,13 +23,5 @@ layout! { $
         remote_read: bool [1],
         /// A peer may use atomics.
         remote_atomic: bool [1],
-        /// Reserved, 0.
-        rsv0: u8 [3],
-        /// Reserved, 0.
-        rsv1: u64 [64],
-        /// Reserved, 0.
-        rsv2: u128 [128],
-        /// Reserved, 0.
-        rsv3: u128 [128],
     }
 }

@@ -63,12 +63,6 @@ layout! { $
         ot_base: u32 [24],
         /// Address of the send queue, 64-byte aligned.
         sq_base: u64 [64],
-        /// Reserved, 0.
-        rsv1: u128 [96],
-        /// Reserved, 0.
-        rsv2: u128 [128],
-        /// Reserved, 0.
-        rsv3: u128 [128],
     }
 }
 
@@ -103,10 +97,6 @@ layout! { $
         remote_qpn: u32 [24],
         /// P_Key.
         pkey: u16 [16],
-        /// Reserved, 0.
-        rsv2: u128 [80],
-        /// Reserved, 0.
-        rsv3: u128 [128],
     }
 }
 
@@ -151,9 +141,5 @@ layout! { $
         srqn: u16 [16],
         /// Q_Key (UD).
         qkey: u32 [32],
-        /// Reserved, 0.
-        rsv1: u64 [48],
-        /// Reserved, 0.
-        rsv2: u128 [128],
     }
 }

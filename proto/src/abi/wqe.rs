@@ -68,8 +68,6 @@ layout! { $
         rkey: u32 [32],
         /// Bytes of the message: the sum of the gather list.
         length: u32 [32],
-        /// Reserved, 0.
-        rsv1: u64 [64],
     }
 }
 
@@ -116,7 +114,5 @@ layout! { $
         rsv0: u32 [24],
         /// Bytes of the buffer: the sum of the scatter list.
         length: u32 [32],
-        /// Reserved, 0.
-        rsv1: u64 [64],
     }
 }
