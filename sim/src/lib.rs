@@ -1,1 +1,4 @@
 //! Cycle-accurate simulation of the engine.
+
+pub mod memory;
+pub mod nic;

@@ -1,0 +1,359 @@
+//! Host memory as the card's DMA sees it.
+//!
+//! Addresses are IOVAs, equal to virtual addresses. An access outside of what the host made
+//! reachable is refused as a whole, changes nothing and is recorded: a run with faults has failed
+//! unless it asked for them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Direction of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The card read.
+    Read,
+    /// The card wrote.
+    Write,
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// A DMA access to memory that the host did not make reachable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "DMA {kind} of {len} bytes at {addr:#x} reaches memory that is not mapped for the card; map the buffer first"
+)]
+pub struct Fault {
+    /// First address of the access.
+    pub addr: u64,
+    /// Bytes of the access.
+    pub len: usize,
+    /// Direction.
+    pub kind: FaultKind,
+}
+
+/// The memory of a host, shared between the host and its card as `Rc<dyn HostMemory>`.
+pub trait HostMemory {
+    /// Reads `data.len()` bytes at `addr`; zero bytes always succeed.
+    ///
+    /// # Errors
+    /// [`Fault`] if any byte is not mapped; `data` is then unchanged.
+    fn read(&self, addr: u64, data: &mut [u8]) -> Result<(), Fault>;
+
+    /// Writes `data` at `addr`; zero bytes always succeed.
+    ///
+    /// # Errors
+    /// [`Fault`] if any byte is not mapped; memory is then unchanged.
+    fn write(&self, addr: u64, data: &[u8]) -> Result<(), Fault>;
+
+    /// All faults so far, oldest first.
+    fn faults(&self) -> Vec<Fault>;
+}
+
+/// A range that cannot be added, because it is empty, wraps round 2^64 or meets one already there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "cannot map {len} bytes at {addr:#x}: the range is empty, wraps round 2^64 or overlaps a mapped one; unmap that first"
+)]
+pub struct BadRange {
+    /// First address asked for.
+    pub addr: u64,
+    /// Bytes asked for.
+    pub len: usize,
+}
+
+/// Pieces of memory at sorted, disjoint addresses, and the faults seen.
+struct Windows<T> {
+    windows: BTreeMap<u64, T>,
+    faults: Vec<Fault>,
+}
+
+/// A piece of memory with a length.
+trait Window {
+    fn len(&self) -> usize;
+}
+
+impl<T: Window> Windows<T> {
+    const fn new() -> Self {
+        Self {
+            windows: BTreeMap::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    fn insert(&mut self, addr: u64, window: T) -> Result<(), BadRange> {
+        let len = window.len();
+        let bad = BadRange { addr, len };
+        if len == 0 {
+            return Err(bad);
+        }
+        let last = addr.checked_add(len as u64 - 1).ok_or(bad)?;
+        if let Some((&below, w)) = self.windows.range(..=last).next_back() {
+            if below + (w.len() as u64 - 1) >= addr {
+                return Err(bad);
+            }
+        }
+        self.windows.insert(addr, window);
+        Ok(())
+    }
+
+    /// Calls `piece(window, offset in window, offset in access, bytes)` for the parts of an access
+    /// that may span neighbouring windows, after all of it is known to be mapped.
+    fn access(
+        &mut self,
+        addr: u64,
+        len: usize,
+        kind: FaultKind,
+        mut piece: impl FnMut(&mut T, usize, usize, usize),
+    ) -> Result<(), Fault> {
+        let mut parts = Vec::new();
+        let mut done = 0;
+        while done < len {
+            let at = addr.checked_add(done as u64);
+            let part = at.and_then(|at| {
+                let (&start, w) = self.windows.range(..=at).next_back()?;
+                let offset = usize::try_from(at - start).ok()?;
+                (offset < w.len()).then(|| (start, offset, (w.len() - offset).min(len - done)))
+            });
+            let Some(part) = part else {
+                let fault = Fault { addr, len, kind };
+                self.faults.push(fault);
+                return Err(fault);
+            };
+            parts.push((part, done));
+            done += part.2;
+        }
+        for ((start, offset, bytes), done) in parts {
+            let window = self.windows.get_mut(&start).expect("found above");
+            piece(window, offset, done, bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Window for Vec<u8> {
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+}
+
+/// Memory made of owned buffers at chosen addresses, as replaying a capture needs it.
+#[derive(Default)]
+pub struct Ranges {
+    inner: RefCell<Windows<Vec<u8>>>,
+}
+
+impl<T: Window> Default for Windows<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ranges {
+    /// Empty memory.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a buffer at `addr`.
+    ///
+    /// # Errors
+    /// [`BadRange`] if it is empty, wraps round 2^64 or overlaps another.
+    pub fn map(&self, addr: u64, bytes: Vec<u8>) -> Result<(), BadRange> {
+        self.inner.borrow_mut().insert(addr, bytes)
+    }
+
+    /// Takes out the buffer that starts at `addr`.
+    pub fn unmap(&self, addr: u64) -> Option<Vec<u8>> {
+        self.inner.borrow_mut().windows.remove(&addr)
+    }
+}
+
+impl HostMemory for Ranges {
+    fn read(&self, addr: u64, data: &mut [u8]) -> Result<(), Fault> {
+        let len = data.len();
+        self.inner
+            .borrow_mut()
+            .access(addr, len, FaultKind::Read, |w, offset, done, n| {
+                data[done..done + n].copy_from_slice(&w[offset..offset + n]);
+            })
+    }
+
+    fn write(&self, addr: u64, data: &[u8]) -> Result<(), Fault> {
+        self.inner
+            .borrow_mut()
+            .access(addr, data.len(), FaultKind::Write, |w, offset, done, n| {
+                w[offset..offset + n].copy_from_slice(&data[done..done + n]);
+            })
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        self.inner.borrow().faults.clone()
+    }
+}
+
+/// A window of this process's memory. The pointer keeps its provenance.
+struct Raw {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Window for Raw {
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+/// Memory made of windows of this very process, at their own virtual addresses.
+///
+/// It is neither `Send` nor `Sync`: card and host take turns on one thread, so an access never races
+/// with the host's own.
+#[derive(Default)]
+pub struct ProcessMemory {
+    inner: RefCell<Windows<Raw>>,
+}
+
+impl ProcessMemory {
+    /// Nothing mapped.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets the card reach `len` bytes from `start`, at the address of `start`.
+    ///
+    /// # Safety
+    /// Until [`unmap`](Self::unmap) is called with the same address, the bytes stay allocated, are
+    /// reachable for reads and writes through `start`, and no reference to them is used across a call
+    /// that may step the card; shared data is touched through raw pointers.
+    ///
+    /// # Errors
+    /// [`BadRange`] if the window is empty, wraps round 2^64 or overlaps another.
+    pub unsafe fn map(&self, start: *mut u8, len: usize) -> Result<(), BadRange> {
+        self.inner
+            .borrow_mut()
+            .insert(start.addr() as u64, Raw { start, len })
+    }
+
+    /// Takes back the window that starts at `addr`; `false` if there is none. The card cannot reach
+    /// it any more when this returns.
+    pub fn unmap(&self, addr: u64) -> bool {
+        self.inner.borrow_mut().windows.remove(&addr).is_some()
+    }
+}
+
+impl HostMemory for ProcessMemory {
+    fn read(&self, addr: u64, data: &mut [u8]) -> Result<(), Fault> {
+        let len = data.len();
+        self.inner
+            .borrow_mut()
+            .access(addr, len, FaultKind::Read, |w, offset, done, n| {
+                let to = &mut data[done..done + n];
+                // SAFETY: `access` passes offset + n <= w.len, which `map`'s caller keeps allocated and
+                // readable; `to` has n bytes; `copy` permits the two to overlap.
+                unsafe { std::ptr::copy(w.start.add(offset), to.as_mut_ptr(), n) };
+            })
+    }
+
+    fn write(&self, addr: u64, data: &[u8]) -> Result<(), Fault> {
+        self.inner
+            .borrow_mut()
+            .access(addr, data.len(), FaultKind::Write, |w, offset, done, n| {
+                let from = &data[done..done + n];
+                // SAFETY: `access` passes offset + n <= w.len, which `map`'s caller keeps allocated and
+                // writable; `from` has n bytes; `copy` permits the two to overlap.
+                unsafe { std::ptr::copy(from.as_ptr(), w.start.add(offset), n) };
+            })
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        self.inner.borrow().faults.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: u64 = 0x7f29_9dca_3003;
+
+    #[test]
+    fn an_access_may_span_neighbours_but_not_a_gap() {
+        let m = Ranges::new();
+        m.map(AT, vec![1; 4]).unwrap();
+        m.map(AT + 4, vec![2; 4]).unwrap();
+        let mut b = [0; 6];
+        m.read(AT + 1, &mut b).unwrap();
+        assert_eq!(b, [1, 1, 1, 2, 2, 2]);
+
+        let fault = Fault {
+            addr: AT + 6,
+            len: 3,
+            kind: FaultKind::Write,
+        };
+        assert_eq!(m.write(AT + 6, &[9; 3]), Err(fault));
+        m.read(AT + 2, &mut b).unwrap();
+        assert_eq!(b, [1, 1, 2, 2, 2, 2], "a refused write changes nothing");
+        assert_eq!(m.faults(), [fault]);
+    }
+
+    #[test]
+    fn nothing_wraps_round_the_end_of_memory() {
+        let m = Ranges::new();
+        m.map(u64::MAX - 3, vec![0; 4]).unwrap();
+        m.map(0, vec![0; 4]).unwrap();
+        m.write(u64::MAX - 3, &[5; 4]).unwrap();
+        assert!(m.write(u64::MAX - 3, &[5; 5]).is_err());
+        assert!(m.map(u64::MAX, vec![0; 2]).is_err());
+    }
+
+    #[test]
+    fn ranges_do_not_overlap() {
+        let m = Ranges::new();
+        m.map(100, vec![0; 10]).unwrap();
+        for (addr, len) in [(100, 10), (99, 2), (109, 1), (95, 20), (105, 0)] {
+            assert_eq!(m.map(addr, vec![0; len]), Err(BadRange { addr, len }));
+        }
+        m.map(110, vec![0; 1]).unwrap();
+        assert_eq!(m.unmap(100), Some(vec![0; 10]));
+        assert!(m.read(100, &mut [0]).is_err());
+    }
+
+    #[test]
+    fn zero_bytes_reach_everywhere() {
+        let m = Ranges::new();
+        m.read(7, &mut []).unwrap();
+        m.write(7, &[]).unwrap();
+        assert!(m.faults().is_empty());
+    }
+
+    #[test]
+    fn process_memory_is_the_memory_of_the_process() {
+        let m = ProcessMemory::new();
+        let mut buffer = vec![0u8; 64];
+        let start = buffer.as_mut_ptr();
+        let at = start.addr() as u64;
+        // SAFETY: `buffer` lives to the end of the test and is touched through `start` only.
+        unsafe { m.map(start, 64) }.unwrap();
+        m.write(at + 8, &[1, 2, 3]).unwrap();
+        // SAFETY: inside `buffer`.
+        assert_eq!(unsafe { start.add(9).read_volatile() }, 2);
+        let mut b = [0; 2];
+        m.read(at + 9, &mut b).unwrap();
+        assert_eq!(b, [2, 3]);
+        assert!(m.read(at + 63, &mut b).is_err());
+        assert!(m.unmap(at));
+        assert!(!m.unmap(at));
+        assert!(m.read(at + 9, &mut b).is_err());
+        assert_eq!(m.faults().len(), 2);
+    }
+}
