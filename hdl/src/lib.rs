@@ -1,2 +1,4 @@
 //! The engine, in rust-hdl.
 #![forbid(unsafe_code)]
+
+pub mod bus;

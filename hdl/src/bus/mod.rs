@@ -1,0 +1,3 @@
+//! Streams and buses between blocks.
+
+pub mod types;

@@ -1,0 +1,326 @@
+//! Packed types of the streams between blocks. First field = lowest bits.
+//!
+//! Numbers are plain binary. `qpn` of 16 bits is the local queue pair index; GIDs have their first byte
+//! in the lowest bits.
+
+// The accessors that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+use rust_hdl_core::prelude::*;
+
+macro_rules! ty {
+    (bool 1) => { Bit };
+    ($t:tt $w:literal) => { Bits<$w> };
+}
+
+/// Declares the packed type of a structure of `ferroce_proto::abi`.
+macro_rules! image {
+    ($name:ident { $( $(#[$m:meta])* $f:ident : $t:tt [$w:literal] ),* }) => {
+        #[doc = concat!("Packed form of `ferroce_proto::abi` ", stringify!($name), ".")]
+        #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+        pub struct $name { $( $(#[$m])* pub $f: ty!($t $w) ),* }
+    };
+}
+
+/// Images of the host contract.
+#[allow(rustdoc::broken_intra_doc_links)]
+pub mod image {
+    use super::*;
+    ferroce_proto::with_sq_ctx!(image);
+    ferroce_proto::with_av_ctx!(image);
+    ferroce_proto::with_rq_ctx!(image);
+    ferroce_proto::with_mr_ctx!(image);
+    ferroce_proto::with_cq_ctx!(image);
+    ferroce_proto::with_cmd_head!(image);
+    ferroce_proto::with_cmd_cpl!(image);
+    ferroce_proto::with_gid_entry!(image);
+    ferroce_proto::with_port_config!(image);
+    ferroce_proto::with_send_wqe!(image);
+    ferroce_proto::with_recv_wqe!(image);
+    ferroce_proto::with_sge!(image);
+    ferroce_proto::with_cqe!(image);
+    ferroce_proto::with_qp_state!(image);
+}
+
+macro_rules! payload {
+    ($( $(#[$m:meta])* $name:ident { $( $(#[$fm:meta])* $f:ident : $t:ty ),* $(,)? } )*) => {$(
+        $(#[$m])*
+        #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+        pub struct $name { $( $(#[$fm])* pub $f: $t ),* }
+    )*};
+}
+
+payload! {
+    /// A RoCEv2 packet in the packet buffer, its ICRC known good (receive front to `rx_check`).
+    RxMeta {
+        /// BTH opcode.
+        opcode: Bits<8>,
+        /// BTH solicited event.
+        solicited: Bit,
+        /// BTH acknowledge request.
+        ack_req: Bit,
+        /// BTH backward congestion mark.
+        becn: Bit,
+        /// The IP header carries congestion experienced (ECN = 3).
+        ce: Bit,
+        /// IPv6; else IPv4.
+        ipv6: Bit,
+        /// BTH P_Key.
+        pkey: Bits<16>,
+        /// BTH destination queue pair.
+        qpn: Bits<24>,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// Source address as a GID.
+        src_gid: Bits<128>,
+        /// GID table entry that equals the destination address.
+        gid_index: Bits<8>,
+        /// Bytes 0..8 behind the BTH, big-endian: address of RETH and AtomicETH; AETH in bits 63:32; Q_Key in 63:32 and source queue pair in 23:0 of a DETH.
+        ext: Bits<64>,
+        /// Bytes 8..12: rkey of RETH and AtomicETH.
+        rkey: Bits<32>,
+        /// Bytes 12..16: length of a RETH.
+        dma_len: Bits<32>,
+        /// Bytes 16..28: with `dma_len` the two operands of an AtomicETH.
+        operands: Bits<96>,
+        /// Immediate data or the rkey to invalidate, wherever the opcode puts it.
+        imm: Bits<32>,
+        /// Payload bytes without padding, 0 to 4096.
+        plen: Bits<13>,
+        /// Lane of the first payload byte in the packet's first buffered beat.
+        lane: Bits<6>,
+        /// Buffered beats of the packet, 0 without payload.
+        beats: Bits<10>,
+    }
+
+    /// A response header for the requester (AETH of ACK, NAK, read and atomic responses).
+    AckEvent {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// AETH syndrome.
+        syndrome: Bits<8>,
+        /// AETH MSN.
+        msn: Bits<24>,
+    }
+
+    /// What becomes of one packet's payload beats, and what follows (responder to `rq_fetch` to `scatter`), one a packet, in order.
+    Place {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// 0 discard the beats, 1 write to `addr` under `key` (rkey), 2 scatter by the receive WQE at `addr`.
+        kind: Bits<2>,
+        /// Host address: target (kind 1) or receive WQE (kind 2).
+        addr: Bits<64>,
+        /// rkey (kind 1).
+        key: Bits<32>,
+        /// Protection domain for the check.
+        pd: Bits<24>,
+        /// Byte offset of this payload in its message (kind 2).
+        offset: Bits<32>,
+        /// Payload bytes.
+        plen: Bits<13>,
+        /// Lane of the first payload byte.
+        lane: Bits<6>,
+        /// Beats to take from the packet buffer.
+        beats: Bits<10>,
+        /// An acknowledgement is due afterwards.
+        ack: Bit,
+        /// PSN of the acknowledgement.
+        psn: Bits<24>,
+        /// MSN of the acknowledgement.
+        msn: Bits<24>,
+        /// AETH syndrome of the acknowledgement.
+        syndrome: Bits<8>,
+        /// A receive CQE is due afterwards.
+        complete: Bit,
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// CQE opcode.
+        cqe_opcode: Bits<8>,
+        /// CQE status decided by the responder, 0 = success unless scatter finds an error.
+        status: Bits<8>,
+        /// Ordinal of the receive WQE.
+        wqe_index: Bits<16>,
+        /// Bytes of the whole message (CQE).
+        byte_len: Bits<32>,
+        /// Immediate data or invalidated rkey.
+        imm: Bits<32>,
+        /// The CQE carries immediate data.
+        with_imm: Bit,
+        /// The CQE carries an invalidated rkey.
+        with_inv: Bit,
+        /// Solicited event.
+        solicited: Bit,
+    }
+
+    /// An acknowledgement that is due (`scatter` to `ack`).
+    AckToken {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// PSN.
+        psn: Bits<24>,
+        /// MSN.
+        msn: Bits<24>,
+        /// AETH syndrome.
+        syndrome: Bits<8>,
+    }
+
+    /// A placement that failed (`scatter` to `responder`): the queue pair is poisoned.
+    PlaceError {
+        /// Queue pair.
+        qpn: Bits<16>,
+    }
+
+    /// A completion to write (`scatter`, `retire`, flush to `cq_write`).
+    CqToken {
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// The payload writes issued before this count (modulo 2^16) must have their B response first.
+        fence: Bits<16>,
+        /// Fields of the CQE.
+        qpn: Bits<16>,
+        /// CQE opcode.
+        opcode: Bits<8>,
+        /// WQE index.
+        wqe_index: Bits<16>,
+        /// Bytes.
+        byte_len: Bits<32>,
+        /// Immediate data or invalidated rkey.
+        imm: Bits<32>,
+        /// CQE status.
+        status: Bits<8>,
+        /// AETH syndrome behind a remote error.
+        vendor_err: Bits<8>,
+        /// `imm` is immediate data.
+        with_imm: Bit,
+        /// `imm` is an invalidated rkey.
+        with_inv: Bit,
+        /// Solicited.
+        solicited: Bit,
+        /// Receive queue.
+        recv: Bit,
+    }
+
+    /// A packet to send (requester, `ack` to `header_tx`).
+    TxDesc {
+        /// Queue pair: selects the address vector.
+        qpn: Bits<16>,
+        /// BTH opcode.
+        opcode: Bits<8>,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// BTH solicited event.
+        solicited: Bit,
+        /// BTH acknowledge request.
+        ack_req: Bit,
+        /// Payload bytes, 0 to 4096.
+        plen: Bits<13>,
+        /// RETH address.
+        va: Bits<64>,
+        /// RETH rkey.
+        rkey: Bits<32>,
+        /// RETH length.
+        dma_len: Bits<32>,
+        /// Immediate data or rkey to invalidate.
+        imm: Bits<32>,
+        /// AETH syndrome.
+        syndrome: Bits<8>,
+        /// AETH MSN.
+        msn: Bits<24>,
+    }
+
+    /// A piece of a packet's payload to fetch (requester to `gather`), in order; the pieces of a packet add up to its `plen`. A packet without payload has none.
+    GatherCmd {
+        /// Host address.
+        addr: Bits<64>,
+        /// Bytes, 1 to 4096.
+        len: Bits<13>,
+        /// First piece of its packet.
+        first: Bit,
+        /// Last piece of its packet.
+        last: Bit,
+        /// With `first`: lane at which the payload starts (header length modulo K).
+        lane: Bits<6>,
+    }
+
+    /// A read for `dma_read`: any address, any length; the client has room for the answer.
+    ReadReq {
+        /// Host address.
+        addr: Bits<64>,
+        /// Bytes, 1 to 4096; the range may cross 4 KiB boundaries.
+        len: Bits<13>,
+    }
+
+    /// A write burst for `dma_write`; its beats follow on the client's beat stream, already at their lanes, strobes set.
+    WriteCmd {
+        /// Host address of the first byte.
+        addr: Bits<64>,
+        /// Beats, 1 to 4096 / K + 1; the range does not cross a 4 KiB boundary.
+        beats: Bits<10>,
+    }
+
+    /// A send WQE slot on its way to the requester.
+    FetchedWqe {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Epoch of the fetch.
+        epoch: Bits<4>,
+        /// Producer index of the slot.
+        index: Bits<16>,
+        /// The read failed.
+        error: Bit,
+        /// The slot's 64 bytes.
+        slot: Bits<512>,
+    }
+
+    /// Memory region check (`scatter`, requester, responder to `mr_table`).
+    MrReq {
+        /// lkey or rkey.
+        key: Bits<32>,
+        /// Protection domain of the queue pair.
+        pd: Bits<24>,
+        /// First byte.
+        addr: Bits<64>,
+        /// Bytes; 0 always passes.
+        len: Bits<32>,
+        /// Right needed: 0 local read, 1 local write, 2 remote write, 3 remote read, 4 remote atomic.
+        right: Bits<3>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(t: TypeDescriptor) -> Vec<(String, usize, usize)> {
+        let TypeKind::Composite(fields) = t.kind else { panic!("not a structure") };
+        let mut lsb = 0;
+        fields
+            .into_iter()
+            .map(|f| {
+                let width = match f.kind.kind {
+                    TypeKind::Bits(n) => n,
+                    other => panic!("{}: {other:?}", f.fieldname),
+                };
+                lsb += width;
+                (f.fieldname, lsb - width, width)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn images_have_the_fields_of_the_contract() {
+        use ferroce_proto::abi::{cq::Cqe, qpc};
+        for (hw, sw) in [
+            (image::SqCtx::descriptor(), qpc::SqCtx::FIELDS),
+            (image::AvCtx::descriptor(), qpc::AvCtx::FIELDS),
+            (image::RqCtx::descriptor(), qpc::RqCtx::FIELDS),
+            (image::Cqe::descriptor(), Cqe::FIELDS),
+        ] {
+            let sw: Vec<_> = sw.iter().map(|f| (f.name.to_string(), f.lsb, f.width)).collect();
+            assert_eq!(offsets(hw), sw);
+        }
+    }
+}
