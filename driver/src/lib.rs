@@ -1,1 +1,5 @@
 //! Verbs over the card.
+
+mod backend;
+
+pub use backend::{Backend, BackendError};

@@ -1,0 +1,131 @@
+//! The world under the driver: register access, memory for DMA, waiting.
+//!
+//! One trait, implemented by the simulated card and by VFIO. The driver is generic over it, so that
+//! with VFIO a doorbell is one volatile store.
+
+use thiserror::Error;
+
+/// What the driver needs from the world.
+///
+/// The order of register accesses is program order. A write is not reordered with writes to ordinary
+/// memory that a release fence put before it.
+pub trait Backend {
+    /// Reads the 32-bit register at byte `offset` of BAR0, a multiple of 4.
+    ///
+    /// A card that does not answer reads as all ones, as on PCIe.
+    fn read32(&self, offset: u64) -> u32;
+
+    /// Writes the 32-bit register at byte `offset` of BAR0, a multiple of 4.
+    fn write32(&self, offset: u64, value: u32);
+
+    /// Makes `[addr, addr + len)` reachable for the card at IOVA = `addr`.
+    ///
+    /// Both are multiples of [`page_size`](Self::page_size). Ranges that are mapped at the same time do not overlap.
+    ///
+    /// # Errors
+    /// [`BackendError`]: the range is unaligned or overlaps a mapped one, or the system refuses (limits, no memory).
+    ///
+    /// # Safety
+    /// Until [`unmap`](Self::unmap) the memory stays allocated, and the card may read and write it at any
+    /// time: nobody holds a Rust reference to bytes that the card was told to write.
+    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError>;
+
+    /// Takes a range mapped by [`map`](Self::map), the whole of it, from the card.
+    ///
+    /// After the return the card reaches none of it.
+    ///
+    /// # Errors
+    /// [`BackendError`]: the range is not mapped as such, or the system refuses.
+    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError>;
+
+    /// One turn of a wait loop: a pause on hardware; in simulation time advances.
+    fn relax(&self);
+
+    /// Time of the card's world in ns since some start; never goes back. Bounds waits.
+    fn now_ns(&self) -> u64;
+
+    /// Granularity of [`map`](Self::map) in bytes, a power of two.
+    fn page_size(&self) -> usize;
+}
+
+/// A [`Backend`] could not change what memory the card reaches.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// Address or length is not a multiple of the page size.
+    #[error(
+        "memory {addr:#x}+{len:#x} is not aligned to pages of {page} bytes: round both to whole pages"
+    )]
+    Unaligned {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+        /// Page size in bytes.
+        page: usize,
+    },
+    /// The range overlaps one that is mapped.
+    #[error("memory {addr:#x}+{len:#x} overlaps memory that is mapped already: unmap that first")]
+    Overlap {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+    },
+    /// The range is not mapped, or only part of a mapping.
+    #[error("memory {addr:#x}+{len:#x} is not mapped: unmap exactly what was mapped")]
+    NotMapped {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+    },
+    /// The system refused.
+    #[error(
+        "the system refused {operation} of {addr:#x}+{len:#x} (for mapping see the locked-memory limit, `ulimit -l`)"
+    )]
+    System {
+        /// What was asked for.
+        operation: &'static str,
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+        /// Answer of the system.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<T: Backend + ?Sized> Backend for $pointer {
+            #[inline]
+            fn read32(&self, offset: u64) -> u32 {
+                (**self).read32(offset)
+            }
+            #[inline]
+            fn write32(&self, offset: u64, value: u32) {
+                (**self).write32(offset, value);
+            }
+            unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+                // SAFETY: the rule is the caller's, unchanged.
+                unsafe { (**self).map(addr, len) }
+            }
+            fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+                (**self).unmap(addr, len)
+            }
+            #[inline]
+            fn relax(&self) {
+                (**self).relax();
+            }
+            fn now_ns(&self) -> u64 {
+                (**self).now_ns()
+            }
+            fn page_size(&self) -> usize {
+                (**self).page_size()
+            }
+        }
+    )*};
+}
+forward!(&T, std::rc::Rc<T>, std::sync::Arc<T>);
