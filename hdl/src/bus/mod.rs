@@ -1,3 +1,5 @@
 //! Streams and buses between blocks.
 
+pub mod axis;
+pub mod stream;
 pub mod types;

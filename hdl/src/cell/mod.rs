@@ -1,0 +1,3 @@
+//! Cells: the small blocks everything else is made of.
+pub mod clock;
+pub mod reg;

@@ -1,0 +1,13 @@
+//! How a register cell says that it is one.
+use rust_hdl_core::prelude::{Verilog, VerilogLiteral};
+
+/// First word of the text that stands for a register.
+const REGISTER: &str = "register";
+
+/// The body of a register cell with ports `clock`, `d`, `q`: it prints inside its parent. `None` has no reset.
+pub fn register(reset: Option<VerilogLiteral>) -> Verilog {
+    Verilog::Custom(match reset {
+        Some(value) => format!("{REGISTER} {value:x}"),
+        None => REGISTER.into(),
+    })
+}

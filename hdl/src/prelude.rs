@@ -1,0 +1,9 @@
+//! What a file with a block in it imports: `use crate::prelude::*;`.
+pub use rust_hdl_core::prelude::*;
+
+pub use crate::bus::axis::{AxisIn, AxisOut};
+pub use crate::bus::stream::{StreamIn, StreamOut};
+pub use crate::cell::clock::ClkRst;
+pub use crate::cell::reg::{Dff, Reg};
+// Named one by one: these stand over the macros of the same name in the glob above.
+pub use crate::{clock, describe, dff_setup};
