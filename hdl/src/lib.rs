@@ -9,3 +9,4 @@ pub mod bus;
 pub mod cell;
 pub mod emit;
 pub mod prelude;
+pub mod transport;

@@ -3,7 +3,12 @@ pub use rust_hdl_core::prelude::*;
 
 pub use crate::bus::axis::{AxisIn, AxisOut};
 pub use crate::bus::stream::{StreamIn, StreamOut};
+pub use crate::cell::arbiter::{Arbiter, Merge};
 pub use crate::cell::clock::ClkRst;
+pub use crate::cell::fifo::Fifo;
+pub use crate::cell::ram::{Ram, Style};
 pub use crate::cell::reg::{Dff, Reg};
+pub use crate::cell::rmw::Rmw;
+pub use crate::cell::skid::Skid;
 // Named one by one: these stand over the macros of the same name in the glob above.
 pub use crate::{clock, describe, dff_setup};

@@ -295,7 +295,9 @@ mod tests {
     use super::*;
 
     fn offsets(t: TypeDescriptor) -> Vec<(String, usize, usize)> {
-        let TypeKind::Composite(fields) = t.kind else { panic!("not a structure") };
+        let TypeKind::Composite(fields) = t.kind else {
+            panic!("not a structure")
+        };
         let mut lsb = 0;
         fields
             .into_iter()
@@ -319,7 +321,10 @@ mod tests {
             (image::RqCtx::descriptor(), qpc::RqCtx::FIELDS),
             (image::Cqe::descriptor(), Cqe::FIELDS),
         ] {
-            let sw: Vec<_> = sw.iter().map(|f| (f.name.to_string(), f.lsb, f.width)).collect();
+            let sw: Vec<_> = sw
+                .iter()
+                .map(|f| (f.name.to_string(), f.lsb, f.width))
+                .collect();
             assert_eq!(offsets(hw), sw);
         }
     }

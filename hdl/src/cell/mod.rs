@@ -1,3 +1,8 @@
 //! Cells: the small blocks everything else is made of.
+pub mod arbiter;
 pub mod clock;
+pub mod fifo;
+pub mod ram;
 pub mod reg;
+pub mod rmw;
+pub mod skid;

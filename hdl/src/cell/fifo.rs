@@ -1,0 +1,104 @@
+//! First-in first-out queue between two streams of one clock.
+//!
+//! Holds 2^A items in RAM and one in its output register. Full rate: a push and a pop in every cycle. An item pushed
+//! in cycle n can be popped in cycle n + 2. `s.ready` and `m.valid` come straight from registers.
+use crate::cell::ram::{Ram, Style};
+use crate::prelude::*;
+
+/// Queue of items of type `T` over a RAM of 2^A words.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Fifo<T: Synth, const A: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Items in.
+    pub s: StreamIn<T>,
+    /// Items out.
+    pub m: StreamOut<T>,
+    /// Items held, the one in the output register included.
+    pub level: Signal<Out, Bits<16>>,
+    ram: Ram<T, A>,
+    write: Reg<Bits<A>>,
+    read: Reg<Bits<A>>,
+    stored: Reg<Bits<16>>,
+    full: Reg<Bit>,
+    empty: Reg<Bit>,
+    held: Reg<Bit>,
+    push: Signal<Local, Bit>,
+    fetch: Signal<Local, Bit>,
+    last: Constant<Bits<16>>,
+}
+
+impl<T: Synth, const A: usize> Fifo<T, A> {
+    /// A queue whose RAM is made of `style`.
+    pub fn new(style: Style) -> Self {
+        assert!(A < 16, "FIFO of 2^{A} items: up to 2^15 can be built");
+        Self {
+            clock: ClkRst::default(),
+            s: StreamIn::default(),
+            m: StreamOut::default(),
+            level: Signal::default(),
+            ram: Ram::new(style),
+            write: Reg::default(),
+            read: Reg::default(),
+            stored: Reg::default(),
+            full: Reg::default(),
+            empty: Reg::new(true),
+            held: Reg::default(),
+            push: Signal::default(),
+            fetch: Signal::default(),
+            last: Constant::new(((1u64 << A) - 1).to_bits()),
+        }
+    }
+}
+
+impl<T: Synth, const A: usize> Default for Fifo<T, A> {
+    fn default() -> Self {
+        Self::new(Style::for_depth(A))
+    }
+}
+
+impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
+    describe!(
+        "fifo",
+        |this| format!("{}x{}_{}", 1usize << A, T::BITS, this.ram.style().name()),
+        "Stream queue, full rate, two cycles of latency."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, ram);
+        dff_setup!(self, clock, write, read, stored, full, empty, held);
+        self.push.next = self.s.valid.val() & !self.full.q.val();
+        self.fetch.next = !self.empty.q.val() & (!self.held.q.val() | self.m.ready.val());
+        self.ram.we.next = self.push.val();
+        self.ram.waddr.next = self.write.q.val();
+        self.ram.wdata.next = self.s.payload.val();
+        self.ram.re.next = self.fetch.val();
+        self.ram.raddr.next = self.read.q.val();
+        if self.push.val() {
+            self.write.d.next = self.write.q.val() + 1;
+        }
+        if self.fetch.val() {
+            self.read.d.next = self.read.q.val() + 1;
+            self.held.d.next = true;
+        } else if self.m.ready.val() {
+            self.held.d.next = false;
+        }
+        if self.push.val() & !self.fetch.val() {
+            self.stored.d.next = self.stored.q.val() + 1;
+            self.full.d.next = self.stored.q.val() == self.last.val();
+            self.empty.d.next = false;
+        } else if !self.push.val() & self.fetch.val() {
+            self.stored.d.next = self.stored.q.val() - 1;
+            self.full.d.next = false;
+            self.empty.d.next = self.stored.q.val() == 1;
+        }
+        self.s.ready.next = !self.full.q.val();
+        self.m.valid.next = self.held.q.val();
+        self.m.payload.next = self.ram.rdata.val();
+        self.level.next = self.stored.q.val();
+        if self.held.q.val() {
+            self.level.next = self.stored.q.val() + 1;
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Table with a read-modify-write pipeline: the one owner of per-queue state.
+//!
+//! An operation enters with `valid` and `addr`; two cycles later, in stage X, `current` shows the word as all earlier
+//! operations left it, `x_addr` its address, and the owner answers in the same cycle with `next` and `write`. One
+//! operation a cycle, also of one address: results still on their way to the RAM are forwarded. Nothing stalls.
+//!
+//! ```text
+//!  cycle      n            n+1            n+2 (X)              n+3
+//!  addr ─► RAM read ─► merge with the ─► merge with the ─► result register ─► RAM write
+//!          compare      two before        one before: current
+//! ```
+//!
+//! After reset every word is set to the initial value, one a cycle; `ready` is 0 until that is done and operations
+//! that come earlier are lost.
+use crate::cell::ram::Style;
+use crate::prelude::*;
+
+/// Table of 2^A words of type `T`.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Rmw<T: Synth, const A: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// An operation enters.
+    pub valid: Signal<In, Bit>,
+    /// Its address.
+    pub addr: Signal<In, Bits<A>>,
+    /// An operation is in stage X.
+    pub x_valid: Signal<Out, Bit>,
+    /// Its address.
+    pub x_addr: Signal<Out, Bits<A>>,
+    /// The word at that address.
+    pub current: Signal<Out, T>,
+    /// `next` replaces the word.
+    pub write: Signal<In, Bit>,
+    /// The new word.
+    pub next: Signal<In, T>,
+    /// The sweep after reset is done.
+    pub ready: Signal<Out, Bit>,
+    _style: Style,
+    _initial: T,
+    _mem: Vec<T>,
+    _pipe: [(bool, usize); 2],
+    _swept: usize,
+}
+
+impl<T: Synth, const A: usize> Rmw<T, A> {
+    /// A table made of `style` whose words start as `initial`.
+    pub fn new(style: Style, initial: T) -> Self {
+        assert!(
+            (1..=20).contains(&A),
+            "table of 2^{A} words: 2^1 to 2^20 can be built"
+        );
+        Self {
+            clock: ClkRst::default(),
+            valid: Signal::default(),
+            addr: Signal::default(),
+            x_valid: Signal::default(),
+            x_addr: Signal::default(),
+            current: Signal::default(),
+            write: Signal::default(),
+            next: Signal::default(),
+            ready: Signal::default(),
+            _style: style,
+            _initial: initial,
+            _mem: vec![initial; 1 << A],
+            _pipe: [(false, 0); 2],
+            _swept: 0,
+        }
+    }
+}
+
+impl<T: Synth, const A: usize> Default for Rmw<T, A> {
+    fn default() -> Self {
+        Self::new(Style::for_depth(A), T::default())
+    }
+}
+
+impl<T: Synth, const A: usize> Logic for Rmw<T, A> {
+    describe!(
+        "rmw",
+        |this| format!("{}x{}_{}", 1usize << A, T::BITS, this._style.name()),
+        "Table with a forwarding read-modify-write pipeline, one operation a cycle."
+    );
+
+    fn update(&mut self) {
+        if !self.clock.clk.pos_edge() {
+            return;
+        }
+        let [entering, (in_x, x)] = self._pipe;
+        if self.clock.rst.val() {
+            self._swept = 0;
+            self._pipe = [(false, 0); 2];
+        } else {
+            if self._swept < 1 << A {
+                self._mem[self._swept] = self._initial;
+                self._swept += 1;
+            } else if in_x && self.write.val() {
+                self._mem[x] = self.next.val();
+            }
+            self._pipe = [(self.valid.val(), self.addr.val().index()), entering];
+        }
+        self.ready.next = self._swept == 1 << A;
+        self.x_valid.next = self._pipe[1].0;
+        self.x_addr.next = (self._pipe[1].1 as u64).to_bits();
+        self.current.next = self._mem[self._pipe[1].1];
+    }
+
+    fn connect(&mut self) {
+        self.x_valid.connect();
+        self.x_addr.connect();
+        self.current.connect();
+        self.ready.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (t, a, words) = (T::BITS - 1, A - 1, 1usize << A);
+        let (last, style, initial) = (words - 1, self._style.name(), self._initial.verilog());
+        Verilog::Custom(format!(
+            "(* ram_style = \"{style}\" *) reg [{t}:0] mem [0:{last}];
+integer i;
+initial for (i = 0; i < {words}; i = i + 1) mem[i] = {initial:x};
+// sweep after reset
+reg [{a}:0] sweep_addr;
+// stage 1: word read; who of the two operations ahead has the same address
+reg valid_1, hit_x_1, hit_w_1, hit_1_1;
+reg [{a}:0] addr_1;
+reg [{t}:0] word_1;
+// stage X
+reg hit_1_x;
+reg [{t}:0] word_x;
+// stage W: result on its way into the RAM, and the one before it
+reg write_w, write_v;
+reg [{a}:0] addr_w;
+reg [{t}:0] data_w, data_v;
+always @(posedge clk) begin
+    word_1 <= mem[addr];
+    addr_1 <= addr;
+    hit_1_1 <= addr == addr_1;
+    hit_x_1 <= addr == x_addr;
+    hit_w_1 <= addr == addr_w;
+    x_addr <= addr_1;
+    hit_1_x <= hit_1_1;
+    word_x <= (hit_x_1 & write_w) ? data_w : (hit_w_1 & write_v) ? data_v : word_1;
+    addr_w <= ready ? x_addr : sweep_addr;
+    data_w <= ready ? next : {initial:x};
+    data_v <= data_w;
+    if (write_w) mem[addr_w] <= data_w;
+    if (rst) begin
+        ready <= 1'b0;
+        sweep_addr <= {A}'d0;
+        valid_1 <= 1'b0;
+        x_valid <= 1'b0;
+        write_w <= 1'b0;
+        write_v <= 1'b0;
+    end else begin
+        if (!ready) begin
+            sweep_addr <= sweep_addr + {A}'d1;
+            ready <= &sweep_addr;
+        end
+        valid_1 <= valid;
+        x_valid <= valid_1;
+        write_w <= !ready | (x_valid & write);
+        write_v <= write_w;
+    end
+end
+always @* current = (hit_1_x & write_w) ? data_w : word_x;
+"
+        ))
+    }
+}

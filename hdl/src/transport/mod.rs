@@ -1,0 +1,3 @@
+//! The transport: requester and responder.
+
+pub mod requester;

@@ -1,0 +1,216 @@
+//! Events, state and results of the send side.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::prelude::*;
+
+/// What an event is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum SqEventKind {
+    /// Nothing.
+    None,
+    /// The producer index of the send queue is `index`.
+    Doorbell,
+    /// The scheduler asks which slots to fetch.
+    Fetch,
+    /// A checked WQE is at the head of the segmenter.
+    Start,
+    /// A response header arrived.
+    Ack,
+    /// The timer of generation `gen` ran out.
+    Timeout,
+    /// `retire` asks what to take off.
+    Retire,
+    /// `retire` took `count` messages off.
+    Retired,
+    /// A command sets the state, or asks for it.
+    Command,
+}
+
+macro_rules! payload {
+    ($( $(#[$m:meta])* $name:ident { $( $(#[$fm:meta])* $f:ident : $t:ty ),* $(,)? } )*) => {$(
+        $(#[$m])*
+        #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+        pub struct $name { $( $(#[$fm])* pub $f: $t ),* }
+    )*};
+}
+
+payload! {
+    /// One event for one queue pair. Fields that a kind does not name are ignored.
+    SqEvent {
+        /// What it is.
+        kind: SqEventKind,
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Doorbell: producer index. Start: WQE index. Retired: slot behind the last message taken off.
+        index: Bits<16>,
+        /// Ack: PSN. Retired: first PSN of the new head. Command: first PSN.
+        psn: Bits<24>,
+        /// Retired: `una_psn` that `retire` saw.
+        una_psn: Bits<24>,
+        /// Start: packets of the message.
+        packets: Bits<24>,
+        /// Retired: messages taken off.
+        count: Bits<16>,
+        /// Ack: AETH syndrome.
+        syndrome: Bits<8>,
+        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0.
+        status: Bits<8>,
+        /// Start: epoch of the fetch.
+        epoch: Bits<4>,
+        /// Start: slots of the WQE.
+        slots: Bits<3>,
+        /// Start: CQE opcode.
+        cqe_opcode: Bits<3>,
+        /// Start: a CQE is due on success.
+        signaled: Bit,
+        /// Timeout: generation of the timer. Retired: incarnation of the queue pair.
+        generation: Bits<2>,
+        /// Command: new state.
+        state: Bits<3>,
+        /// Command: set the state.
+        set: Bit,
+        /// Command: start afresh.
+        reset: Bit,
+    }
+
+    /// Dynamic state of a send queue.
+    SqState {
+        /// State, see `ferroce_proto::abi::qpc::state`.
+        state: Bits<3>,
+        /// Fetches of another epoch are stale.
+        epoch: Bits<4>,
+        /// Stands in the ready FIFO.
+        queued: Bit,
+        /// Stands in the retire FIFO.
+        listed: Bit,
+        /// Waits for messages to retire.
+        blocked: Bit,
+        /// Waits for the RNR timer.
+        rnr_wait: Bit,
+        /// Execution goes back to the oldest message when `retire` reports.
+        rewind: Bit,
+        /// A timer runs.
+        timer_on: Bit,
+        /// Its generation; timeouts of another are stale.
+        timer_generation: Bits<2>,
+        /// Raised at every reset by command; reports of `retire` from before are stale.
+        incarnation: Bits<2>,
+        /// Producer index, in slots.
+        producer: Bits<16>,
+        /// Next slot to fetch.
+        fetch_index: Bits<16>,
+        /// First slot of the WQE being executed.
+        exec_index: Bits<16>,
+        /// Packets of that WQE already sent.
+        exec_offset: Bits<24>,
+        /// Next PSN to send.
+        next_psn: Bits<24>,
+        /// Oldest PSN not acknowledged.
+        una_psn: Bits<24>,
+        /// PSNs sent at least once and not acknowledged.
+        inflight: Bits<24>,
+        /// Of those, PSNs at or behind `next_psn`: to be sent again.
+        resend: Bits<24>,
+        /// Ordinal of the next message, modulo 2^16.
+        tail: Bits<16>,
+        /// Messages in the outstanding ring.
+        used: Bits<16>,
+        /// Of those, messages at or behind the one being executed: to be executed again.
+        behind: Bits<16>,
+        /// First slot of the oldest message in the ring.
+        head_index: Bits<16>,
+        /// Retries left.
+        retry: Bits<3>,
+        /// RNR retries left.
+        rnr_retry: Bits<3>,
+        /// Status of the oldest message, in error; 0 = flushed.
+        error_status: Bits<8>,
+        /// AETH syndrome behind it.
+        error_syndrome: Bits<8>,
+    }
+
+    /// Answer to Fetch: slots to read.
+    FetchGrant {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Epoch.
+        epoch: Bits<4>,
+        /// First slot.
+        index: Bits<16>,
+        /// Slots, 0 to 8; they do not wrap around the ring.
+        count: Bits<4>,
+        /// Address of the first slot.
+        addr: Bits<64>,
+    }
+
+    /// Answer to Start.
+    StartGrant {
+        /// 0 drop the WQE, 1 send `count` packets, 2 complete it as flushed.
+        action: Bits<2>,
+        /// PSN of the first packet granted.
+        psn: Bits<24>,
+        /// Its place in the message.
+        offset: Bits<24>,
+        /// Packets granted.
+        count: Bits<8>,
+        /// The last packet granted ends the message.
+        final_part: Bit,
+    }
+
+    /// Answer to Retire.
+    RetireGrant {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Ordinal of the oldest message.
+        head: Bits<16>,
+        /// Messages in the ring.
+        used: Bits<16>,
+        /// First slot of the oldest message.
+        head_index: Bits<16>,
+        /// Oldest PSN not acknowledged.
+        una_psn: Bits<24>,
+        /// The queue pair is in error: all messages complete.
+        error: Bit,
+        /// Status of the oldest unacknowledged message, 0 = flushed.
+        status: Bits<8>,
+        /// AETH syndrome behind it.
+        syndrome: Bits<8>,
+        /// Incarnation.
+        incarnation: Bits<2>,
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// First entry of the ring in the pool.
+        ot_base: Bits<24>,
+        /// Log2 of its entries.
+        ot_log: Bits<4>,
+    }
+
+    /// Entry of the outstanding table.
+    Outstanding {
+        /// First PSN.
+        first_psn: Bits<24>,
+        /// Last PSN; the one before the first if the message has none.
+        last_psn: Bits<24>,
+        /// Slots of the WQE.
+        slots: Bits<3>,
+        /// CQE opcode.
+        cqe_opcode: Bits<3>,
+        /// A CQE is due on success.
+        signaled: Bit,
+        /// Status of a WQE that cannot run, as a code of 5 bits; 0 = can run.
+        status: Bits<5>,
+    }
+
+    /// Order to the timer.
+    TimerSet {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Run; else stop.
+        on: Bit,
+        /// Generation.
+        generation: Bits<2>,
+        /// An RNR timer; else an ACK timeout.
+        rnr: Bit,
+        /// Timer code.
+        code: Bits<5>,
+    }
+}

@@ -1,0 +1,6 @@
+//! The requester: everything the send side of a queue pair does.
+//!
+//! All dynamic state stands in one table behind one pipeline ([`sq_state`]) that takes one event a cycle
+//! ([`event`]). The blocks around it bring events and carry out results.
+
+pub mod event;
