@@ -11,26 +11,44 @@ pub struct Field {
     pub width: usize,
 }
 
+/// First byte, number of bytes and mask of the bits at `lsb`, for a width that spans at most 16 bytes.
+#[inline(always)]
+fn span(lsb: usize, width: usize) -> (usize, usize, u128) {
+    (
+        lsb / 8,
+        (lsb % 8 + width).div_ceil(8),
+        u128::MAX >> (128 - width),
+    )
+}
+
 /// Reads `width` (1 to 128) bits starting at bit `lsb` of a little-endian byte string.
+///
+/// Inlined with a constant place it is a load, a shift and a mask: rings are read with it.
+#[inline(always)]
 #[must_use]
 pub fn get_bits(bytes: &[u8], lsb: usize, width: usize) -> u128 {
-    (0..width).fold(0, |acc, i| {
-        let bit = lsb + i;
-        acc | (u128::from(bytes[bit / 8] >> (bit % 8) & 1) << i)
-    })
+    if lsb % 8 + width > 128 {
+        return get_bits(bytes, lsb, 64) | (get_bits(bytes, lsb + 64, width - 64) << 64);
+    }
+    let (first, len, mask) = span(lsb, width);
+    let mut word = [0; 16];
+    word[..len].copy_from_slice(&bytes[first..][..len]);
+    (u128::from_le_bytes(word) >> (lsb % 8)) & mask
 }
 
 /// Writes the low `width` (1 to 128) bits of `value` at bit `lsb` of a little-endian byte string.
+#[inline(always)]
 pub fn set_bits(bytes: &mut [u8], lsb: usize, width: usize, value: u128) {
-    for i in 0..width {
-        let bit = lsb + i;
-        let mask = 1u8 << (bit % 8);
-        if value >> i & 1 == 1 {
-            bytes[bit / 8] |= mask;
-        } else {
-            bytes[bit / 8] &= !mask;
-        }
+    if lsb % 8 + width > 128 {
+        set_bits(bytes, lsb, 64, value);
+        return set_bits(bytes, lsb + 64, width - 64, value >> 64);
     }
+    let (first, len, mask) = span(lsb, width);
+    let mut word = [0; 16];
+    word[..len].copy_from_slice(&bytes[first..][..len]);
+    let cleared = u128::from_le_bytes(word) & !(mask << (lsb % 8));
+    let word = (cleared | ((value & mask) << (lsb % 8))).to_le_bytes();
+    bytes[first..][..len].copy_from_slice(&word[..len]);
 }
 
 /// A value that a bit field can hold.
@@ -40,9 +58,11 @@ pub(crate) trait Bits: Copy {
 }
 
 impl Bits for bool {
+    #[inline(always)]
     fn into_bits(self) -> u128 {
         u128::from(self)
     }
+    #[inline(always)]
     fn from_bits(v: u128) -> Self {
         v & 1 == 1
     }
@@ -51,9 +71,11 @@ impl Bits for bool {
 macro_rules! bits_uint {
     ($($t:ty),*) => {$(
         impl Bits for $t {
+            #[inline(always)]
             fn into_bits(self) -> u128 {
                 self as u128
             }
+            #[inline(always)]
             fn from_bits(v: u128) -> Self {
                 v as $t
             }
@@ -93,6 +115,7 @@ macro_rules! layout {
             };
 
             /// Reads the structure from its bytes.
+            #[inline]
             #[must_use]
             pub fn parse(bytes: &[u8; $bytes]) -> Self {
                 let mut fields = Self::FIELDS.iter();
@@ -101,6 +124,7 @@ macro_rules! layout {
             }
 
             /// Writes the structure into its bytes; bits of a value above its field's width are cut off.
+            #[inline]
             #[must_use]
             pub fn emit(&self) -> [u8; $bytes] {
                 let mut bytes = [0; $bytes];
@@ -121,6 +145,7 @@ pub(crate) use layout;
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::abi::{cq::Cqe, qpc::AvCtx, wqe::SendWqe};
 
     #[test]
@@ -139,6 +164,31 @@ mod tests {
         assert_eq!(b[8..16], 0x1122_3344_5566_7788u64.to_le_bytes());
         assert_eq!(b[20..24], [9, 0, 0, 0]);
         assert_eq!(SendWqe::parse(&b), w);
+    }
+
+    #[test]
+    fn any_place_and_width() {
+        let old: [u8; 20] = core::array::from_fn(|i| i as u8 * 37 + 11);
+        let bit = |bytes: &[u8; 20], i: usize| bytes[i / 8] >> (i % 8) & 1;
+        let value = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3211;
+        for (lsb, width) in (0..32).flat_map(|lsb| (1..=128).map(move |width| (lsb, width))) {
+            let mut new = old;
+            set_bits(&mut new, lsb, width, value);
+            assert_eq!(
+                get_bits(&new, lsb, width),
+                value & (u128::MAX >> (128 - width))
+            );
+            for i in (0..lsb).chain(lsb + width..160) {
+                assert_eq!(bit(&new, i), bit(&old, i), "bit {i} of {lsb}+{width}");
+            }
+            for i in 0..width {
+                assert_eq!(
+                    bit(&new, lsb + i),
+                    (value >> i & 1) as u8,
+                    "bit {i} of {lsb}+{width}"
+                );
+            }
+        }
     }
 
     #[test]

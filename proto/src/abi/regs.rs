@@ -1,6 +1,8 @@
 //! Registers of BAR0, 32 bits each. Declared once: the decoder in hardware, the driver's accessors and
 //! the documentation come from [`REGISTERS`].
 
+use super::layout::layout;
+
 /// Bytes of BAR0.
 pub const BAR0_BYTES: u64 = 0x40_0000;
 /// Value of [`MAGIC`]: "FRCE" read as little-endian bytes.
@@ -80,6 +82,52 @@ registers! {
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
 /// The low half is read first; it latches the high half.
 pub const STATS_BASE: u32 = 0x1000;
+
+layout! { $
+    /// Value of [`PARAMS`].
+    pub struct Params (with_params) [4] {
+        /// Log2 queue pairs.
+        log_qp: u8 [5],
+        /// Log2 memory regions.
+        log_mr: u8 [5],
+        /// Log2 completion queues.
+        log_cq: u8 [5],
+        /// Log2 entries of the outstanding pool.
+        log_outstanding: u8 [5],
+        /// Log2 entries of the GID table.
+        log_gid: u8 [5],
+        /// Log2 event queues.
+        log_eq: u8 [4],
+    }
+}
+
+layout! { $
+    /// Value of [`PARAMS2`].
+    pub struct Params2 (with_params2) [4] {
+        /// Data path width in bits.
+        data_width: u16 [16],
+        /// Core clock in MHz.
+        core_clock_mhz: u16 [16],
+    }
+}
+
+/// Bits of [`CONTROL`].
+pub mod control {
+    /// Frames are accepted, doorbells heard.
+    pub const ENABLE: u32 = 1 << 0;
+    /// Reset the engine; self-clearing.
+    pub const RESET: u32 = 1 << 1;
+}
+
+/// Bits of [`STATUS`].
+pub mod status {
+    /// Link up.
+    pub const LINK_UP: u32 = 1 << 0;
+    /// Ready after reset.
+    pub const READY: u32 = 1 << 1;
+    /// A DMA access failed.
+    pub const DMA_ERROR: u32 = 1 << 2;
+}
 
 /// Feature bits of [`FEATURES`].
 pub mod feature {

@@ -1,4 +1,6 @@
 //! Work queue entries. A send WQE takes 1 to 5 slots of 64 bytes, a receive WQE 1, 2, 4 or 8.
+//!
+//! The slots of a send WQE follow each other modulo the ring: behind the last comes the first.
 
 use super::layout::layout;
 
