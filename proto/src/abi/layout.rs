@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn any_place_and_width() {
-        let old: [u8; 20] = core::array::from_fn(|i| i as u8 * 37 + 11);
+        let old: [u8; 20] = core::array::from_fn(|i| (i * 37 + 11) as u8);
         let bit = |bytes: &[u8; 20], i: usize| bytes[i / 8] >> (i % 8) & 1;
         let value = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3211;
         for (lsb, width) in (0..32).flat_map(|lsb| (1..=128).map(move |width| (lsb, width))) {
