@@ -1,0 +1,188 @@
+// One verilated model behind a table of C functions; the Rust side is `model.rs`.
+// ports.h, written per model, lists the ports and the clock.
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "Vmodel.h"
+#include "ports.h"
+#include "verilated.h"
+#if VM_TRACE_FST
+#include "verilated_fst_c.h"
+#endif
+#if VM_COVERAGE
+#include "verilated_cov.h"
+#endif
+
+namespace {
+
+// Why the last call on this thread failed.
+thread_local std::string last_error;
+
+// Leaves a running eval() once last_error is set.
+struct Stopped {};
+
+[[noreturn]] void stop(const char* what, const char* file, int line, const char* hier) {
+    last_error = std::string{what} + " at " + file + ":" + std::to_string(line);
+    if (hier && *hier) last_error += std::string{" in "} + hier;
+    throw Stopped{};
+}
+
+// Members are destroyed last to first: the trace refers to the model, the model to the context.
+struct Instance {
+    VerilatedContext context;
+    std::unique_ptr<Vmodel> model;
+#if VM_TRACE_FST
+    std::unique_ptr<VerilatedFstC> trace;
+#endif
+
+    explicit Instance(int seed) {
+        // 0: all registers without an initial value start at 0; 2: at random values.
+        context.randReset(seed ? 2 : 0);
+        context.randSeed(seed);
+#if VM_TRACE_FST
+        context.traceEverOn(true);
+#endif
+        model = std::make_unique<Vmodel>(&context);
+    }
+
+    void advance(uint64_t ps) {
+#if VM_TRACE_FST
+        if (trace) trace->dump(context.time());
+#endif
+        context.timeInc(ps);
+    }
+
+    // First half of a cycle: clock low, combinational outputs follow the inputs.
+    void settle() {
+        FERROCE_SET_CLOCK(*model, 0);
+        model->eval();
+        advance(FERROCE_HALF_PERIOD_PS);
+    }
+
+    // Second half of a cycle: the rising edge.
+    void rise() {
+        FERROCE_SET_CLOCK(*model, 1);
+        model->eval();
+        advance(FERROCE_HALF_PERIOD_PS);
+    }
+};
+
+// Runs f; no C++ exception may reach Rust.
+template <class F>
+int guarded(F f) noexcept {
+    try {
+        f();
+        return 0;
+    } catch (const Stopped&) {
+        return 1;
+    } catch (const std::exception& error) {
+        last_error = error.what();
+        return 1;
+    }
+}
+
+int create(int seed, Instance** out, void** ports) {
+    return guarded([=] {
+        auto instance = std::make_unique<Instance>(seed);
+        Vmodel& model = *instance->model;
+        void* const addresses[] = {FERROCE_PORTS(model)};
+        std::copy(std::begin(addresses), std::end(addresses), ports);
+        *out = instance.release();
+    });
+}
+
+void destroy(Instance* instance) {
+    guarded([=] { instance->model->final(); });
+    delete instance;
+}
+
+int eval(Instance* instance) {
+    return guarded([=] { instance->model->eval(); });
+}
+
+int settle(Instance* instance) {
+    return guarded([=] { instance->settle(); });
+}
+
+int rise(Instance* instance) {
+    return guarded([=] { instance->rise(); });
+}
+
+int tick(Instance* instance, uint64_t cycles) {
+    return guarded([=] {
+        for (uint64_t i = 0; i < cycles; ++i) {
+            instance->settle();
+            instance->rise();
+        }
+    });
+}
+
+int advance(Instance* instance, uint64_t ps) {
+    return guarded([=] { instance->advance(ps); });
+}
+
+// Starts a trace at `path`, or ends the current one when `path` is null.
+int trace(Instance* instance, const char* path) {
+#if VM_TRACE_FST
+    return guarded([=] {
+        instance->trace.reset();
+        if (!path) return;
+        auto trace = std::make_unique<VerilatedFstC>();
+        instance->model->trace(trace.get(), 99);
+        trace->open(path);
+        if (!trace->isOpen()) {
+            last_error = "cannot open the file";
+            throw Stopped{};
+        }
+        instance->trace = std::move(trace);
+    });
+#else
+    last_error = "built without tracing";
+    return 1;
+#endif
+}
+
+int write_coverage(Instance* instance, const char* path) {
+#if VM_COVERAGE
+    return guarded([=] { instance->context.coveragep()->write(path); });
+#else
+    last_error = "built without coverage";
+    return 1;
+#endif
+}
+
+const char* error() { return last_error.c_str(); }
+
+struct Table {
+    uint64_t size;
+    int (*create)(int, Instance**, void**);
+    void (*destroy)(Instance*);
+    int (*eval)(Instance*);
+    int (*settle)(Instance*);
+    int (*rise)(Instance*);
+    int (*tick)(Instance*, uint64_t);
+    int (*advance)(Instance*, uint64_t);
+    int (*trace)(Instance*, const char*);
+    int (*write_coverage)(Instance*, const char*);
+    const char* (*error)();
+};
+
+}  // namespace
+
+// The run-time library is compiled without its own versions of these, which end the process.
+void vl_finish(const char* file, int line, const char* hier) { stop("$finish", file, line, hier); }
+
+void vl_stop(const char* file, int line, const char* hier) { stop("$stop", file, line, hier); }
+
+void vl_fatal(const char* file, int line, const char* hier, const char* message) {
+    stop(message, file, line, hier);
+}
+
+extern "C" __attribute__((visibility("default"))) const Table ferroce_model{
+    sizeof(Table), create, destroy, eval,  settle,         rise,
+    tick,          advance, trace,  write_coverage, error,
+};
