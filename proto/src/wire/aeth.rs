@@ -1,16 +1,16 @@
-//! ACK extended transport header (AETH): the responder's answer (IB1 9.3.5).
+//! ACK extended transport header (AETH): the responder's answer (IB1 9.3).
 
 header! {
     /// View of an ACK extended transport header.
     "AETH" [4] {
-        /// Syndrome, see [`Syndrome`](super::Syndrome).
+        /// Syndrome, see [`Syndrome`](crate::wire::Syndrome).
         SYNDROME [8] => syndrome / set_syndrome: u8,
         /// Message sequence number: requests completed, modulo 2^24.
         MSN [24] => msn / set_msn: u32,
     }
 }
 
-/// Credit code of a responder without flow control: no limit is imposed (IB1 9.7.7.2.1).
+/// Credit code of a responder without flow control: no limit is imposed (IB1 9.7.7).
 pub const CREDITS_INVALID: u8 = 31;
 
 /// Receive WQEs announced by each credit code 0 to 30.
@@ -39,7 +39,7 @@ pub const fn credit_code(count: u32) -> u8 {
     code as u8
 }
 
-/// Least time a requester waits after an RNR NAK, in ns, by timer code 0 to 31 (IB1 9.7.5.2.8).
+/// Least time a requester waits after an RNR NAK, in ns, by timer code 0 to 31 (IB1 9.7.5).
 pub const RNR_TIMER_NS: [u32; 32] = [
     655_360_000,
     10_000,
@@ -75,7 +75,7 @@ pub const RNR_TIMER_NS: [u32; 32] = [
     491_520_000,
 ];
 
-/// Why a responder refuses a request (IB1 9.7.5.2).
+/// Why a responder refuses a request (IB1 9.7.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum NakCode {
@@ -112,7 +112,7 @@ impl NakCode {
     }
 }
 
-/// What an AETH says (IB1 9.3.5.1): type in bits 6 and 5, value in bits 4 to 0.
+/// What an AETH says (IB1 9.3): type in bits 6 and 5, value in bits 4 to 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syndrome {
     /// Everything up to the packet's PSN is done.

@@ -1,5 +1,5 @@
-//! Atomic extended transport headers: AtomicETH of a request (IB1 9.3.4) and AtomicAckETH of its
-//! response (IB1 9.3.5.3), the latter in [`ack`].
+//! Atomic extended transport headers: AtomicETH of a request and AtomicAckETH of its
+//! response (IB1 9.3), the latter in [`ack`].
 
 header! {
     /// View of an atomic extended transport header.

@@ -5,7 +5,7 @@ use super::{Error, Opcode, Psn};
 header! {
     /// View of a base transport header.
     "BTH" [12] {
-        /// Opcode, see [`Opcode`](super::Opcode).
+        /// Opcode, see [`Opcode`](crate::wire::Opcode).
         OPCODE [8] => opcode / set_opcode: u8,
         /// Solicited event: the receive completion raises an event.
         SE [1] => solicited / set_solicited: bool,
@@ -118,7 +118,7 @@ impl Repr {
 }
 
 /// The partition keys of a packet and of its queue pair agree: same partition, not both limited
-/// members (IB1 10.9.3).
+/// members (IB1 10.9).
 #[must_use]
 pub const fn pkey_matches(a: u16, b: u16) -> bool {
     const FULL: u16 = 1 << 15;

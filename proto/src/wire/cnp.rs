@@ -1,4 +1,4 @@
-//! Congestion notification packet (CNP): A17.9.3, figure 6.
+//! Congestion notification packet (CNP): A17 figure 6, CA17-44 to CA17-46.
 //!
 //! A receiver of packets marked congestion experienced sends it to their source; it consists of a
 //! BTH, 16 reserved bytes and the ICRC.

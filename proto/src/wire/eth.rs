@@ -13,7 +13,7 @@ header! {
         DST [48] => dst / set_dst: Mac,
         /// Source MAC address.
         SRC [48] => src / set_src: Mac,
-        /// EtherType, or [`TPID_8021Q`](super::TPID_8021Q) when a tag follows.
+        /// EtherType, or [`TPID_8021Q`](crate::wire::eth::TPID_8021Q) when a tag follows.
         ETHERTYPE [16] => ethertype / set_ethertype: u16,
     }
 }

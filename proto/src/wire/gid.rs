@@ -1,4 +1,4 @@
-//! Global identifier (GID) of a RoCEv2 port: its IP address in 128 bits (A17.4.1).
+//! Global identifier (GID) of a RoCEv2 port: its IP address in 128 bits.
 
 use core::{
     fmt,

@@ -3,13 +3,13 @@
 /// Declares the header `Name` of `BYTES` bytes as its fields in wire order.
 ///
 /// `FIELD [width] => getter / setter: type` makes a place and its accessors, `FIELD [width]` a place
-/// only (reserved fields, addresses). Generates `LEN`, `field::*`, `field::ALL` and the view
-/// `Header`, and asserts that the widths fill the header exactly.
+/// only (reserved fields). Generates `LEN`, `field::*`, `field::ALL` and the view `Header` with the
+/// field table in its documentation, and asserts that the widths fill the header exactly.
 macro_rules! header {
     (
         $(#[$meta:meta])*
         $name:literal [$len:literal] {
-            $( $(#[$fmeta:meta])* $f:ident [$w:literal] $( => $get:ident / $set:ident : $ty:ty )? ),* $(,)?
+            $( $(#[doc = $doc:literal])+ $f:ident [$w:literal] $( => $get:ident / $set:ident : $ty:ty )? ),* $(,)?
         }
     ) => {
         #[doc = concat!("Length of the ", $name, " in bytes.")]
@@ -19,7 +19,7 @@ macro_rules! header {
         pub mod field {
             use $crate::wire::field::Field;
 
-            header!(@places (0) $( $(#[$fmeta])* $f [$w] )*);
+            header!(@places (0) $( $(#[doc = $doc])+ $f [$w] )*);
 
             /// All fields in wire order; together they fill the header.
             pub const ALL: &[Field] = &[$($f),*];
@@ -28,6 +28,10 @@ macro_rules! header {
         const _: () = assert!(0 $(+ $w)* == 8 * $len, "fields must fill the header");
 
         $(#[$meta])*
+        ///
+        /// | field | bits | meaning |
+        /// |---|---|---|
+        $( #[doc = concat!("| [`", stringify!($f), "`](field::", stringify!($f), ") | ", $w, " |" $(, $doc)+, " |")] )*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Header<T: AsRef<[u8]>> {
             buffer: T,

@@ -1,4 +1,4 @@
-//! Immediate data (ImmDt, IB1 9.3.6), and the invalidate extended transport header (IETH, IB1 9.3.7)
+//! Immediate data (ImmDt), and the invalidate extended transport header (IETH), IB1 9.3, the latter
 //! in [`ieth`]. Their values are plain `u32`.
 
 header! {

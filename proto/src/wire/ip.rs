@@ -16,6 +16,10 @@ pub const ECN_ECT0: u8 = 0b10;
 /// ECN: congestion experienced, the mark that calls for a CNP.
 pub const ECN_CE: u8 = 0b11;
 
+/// Bytes at the start of a UD receive buffer that hold the IP header (IB1's global route header): an
+/// IPv6 header whole, an IPv4 header in the last 20.
+pub const GRH_LEN: usize = 40;
+
 /// IP header, of either version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ip {

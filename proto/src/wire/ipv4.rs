@@ -1,4 +1,4 @@
-//! IPv4 header as RoCEv2 uses it: no options, no fragments, UDP inside (A17.3.1.1).
+//! IPv4 header as RoCEv2 uses it: no options, no fragments, UDP inside (A17 CA17-3 to CA17-8).
 
 use core::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! IPv6 header as RoCEv2 uses it: UDP inside, no extension headers (A17.3.1.2).
+//! IPv6 header as RoCEv2 uses it: UDP inside, no extension headers.
 
 use core::net::Ipv6Addr;
 

@@ -1,4 +1,4 @@
-//! Path MTU: the most payload bytes of a packet (IB1 9.4.3; codes of `enum ibv_mtu`).
+//! Path MTU: the most payload bytes of a packet (codes of `enum ibv_mtu`).
 
 /// Path maximum transfer unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,7 +69,7 @@ impl Mtu {
         }
     }
 
-    /// Packets, and so PSNs, of a message of `len` bytes: one even when it is empty (IB1 9.7.2).
+    /// Packets, and so PSNs, of a message of `len` bytes: one even when it is empty (IB1 9.7).
     #[must_use]
     pub const fn packets(self, len: u32) -> u32 {
         if len == 0 {

@@ -1,4 +1,4 @@
-//! Opcodes of the BTH: IB1 9.2.1, table "OpCode field"; CNP from A17, figure 6.
+//! Opcodes of the BTH: IB1 9.2, table "OpCode field"; CNP from A17, figure 6.
 //!
 //! Every property is a `const fn` of one table, so that hardware elaboration and software share it.
 //! The length of each extension header is that of its own file.

@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use super::{BuildError, Error, Extensions, Ip, Mtu, Opcode, bth, eth, icrc, udp};
+use super::{BuildError, Error, Extensions, Ip, Mtu, Opcode, bth, eth, icrc, ip::GRH_LEN, udp};
 
 /// Headers of a packet. Lengths, PadCnt, checksums and ICRC follow from them and the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,17 @@ impl Packet {
             },
             payload: start..start + payload_len,
         })
+    }
+
+    /// What a UD receive buffer starts with: the IP header as received in the last of
+    /// [`GRH_LEN`] bytes, 0 before it. `frame` is the one the packet was parsed from.
+    #[must_use]
+    pub fn grh(&self, frame: &[u8]) -> [u8; GRH_LEN] {
+        let Headers { eth, ip, .. } = &self.headers;
+        let mut grh = [0; GRH_LEN];
+        grh[GRH_LEN - ip.header_len()..]
+            .copy_from_slice(&frame[eth.header_len()..][..ip.header_len()]);
+        grh
     }
 }
 

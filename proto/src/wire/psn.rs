@@ -1,8 +1,8 @@
-//! Packet sequence number (PSN): 24-bit circular arithmetic (IB1 9.7.2).
+//! Packet sequence number (PSN): 24-bit circular arithmetic (IB1 9.7).
 
 use core::fmt;
 
-/// Half of the number circle: the responder's duplicate region (IB1 9.7.1).
+/// Half of the number circle: the responder's duplicate region (IB1 9.7).
 pub const HALF: u32 = 1 << 23;
 
 /// All 24 bits.
@@ -22,7 +22,7 @@ pub const fn distance(a: u32, b: u32) -> i32 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Psn(u32);
 
-/// Where a request stands in the eyes of a responder (IB1 9.7.1).
+/// Where a request stands in the eyes of a responder (IB1 9.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// The PSN expected next.

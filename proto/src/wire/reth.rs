@@ -1,4 +1,4 @@
-//! RDMA extended transport header (RETH): where a WRITE goes or a READ comes from (IB1 9.3.3).
+//! RDMA extended transport header (RETH): where a WRITE goes or a READ comes from (IB1 9.3).
 
 header! {
     /// View of an RDMA extended transport header.
@@ -7,12 +7,12 @@ header! {
         VA [64] => va / set_va: u64,
         /// Remote key.
         R_KEY [32] => rkey / set_rkey: u32,
-        /// Length of the whole message in bytes, up to [`MAX_DMA_LEN`](super::MAX_DMA_LEN).
+        /// Length of the whole message in bytes, up to [`MAX_DMA_LEN`](crate::wire::reth::MAX_DMA_LEN).
         DMA_LEN [32] => dma_len / set_dma_len: u32,
     }
 }
 
-/// Longest message in bytes: 2^31 (IB1 9.3.3.1).
+/// Longest message in bytes: 2^31 (IB1 9.3).
 pub const MAX_DMA_LEN: u32 = 1 << 31;
 
 /// Value of an RDMA extended transport header.

@@ -7,7 +7,7 @@ header! {
     "UDP header" [8] {
         /// Source port: opaque, fixed for a connected queue pair, spreads flows over paths.
         SRC_PORT [16] => src_port / set_src_port: u16,
-        /// Destination port, [`ROCE_PORT`](super::ROCE_PORT).
+        /// Destination port, [`ROCE_PORT`](crate::wire::udp::ROCE_PORT).
         DST_PORT [16] => dst_port / set_dst_port: u16,
         /// Bytes of this header and all behind it, the ICRC included.
         LENGTH [16] => length / set_length: u16,

@@ -73,6 +73,14 @@ fn pad_is_no_payload() {
 }
 
 #[test]
+fn grh_of_a_datagram() {
+    let (v4, v6) = (&samples::UD_SEND_ONLY, &samples::V6_UD_SEND_ONLY);
+    let grh = parse(v4).grh(v4);
+    assert_eq!((&grh[..20], &grh[20..]), (&[0; 20][..], &v4[14..34]));
+    assert_eq!(parse(v6).grh(v6), v6[14..54]);
+}
+
+#[test]
 fn padding_of_short_frames_is_ignored() {
     let mut frame = [0x55; 60];
     frame[..58].copy_from_slice(&samples::RC_SEND_ONLY_EMPTY);
