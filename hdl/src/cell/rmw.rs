@@ -1,7 +1,7 @@
 //! Table with a read-modify-write pipeline: the one owner of per-queue state.
 //!
 //! An operation enters with `valid` and `addr`; two cycles later, in stage X, `current` shows the word as all earlier
-//! operations left it, `x_addr` its address, and the owner answers in the same cycle with `next` and `write`. One
+//! operations left it, `x_addr` its address, and the owner answers in the same cycle with `result` and `write`. One
 //! operation a cycle, also of one address: results still on their way to the RAM are forwarded. Nothing stalls.
 //!
 //! ```text
@@ -30,10 +30,10 @@ pub struct Rmw<T: Synth, const A: usize> {
     pub x_addr: Signal<Out, Bits<A>>,
     /// The word at that address.
     pub current: Signal<Out, T>,
-    /// `next` replaces the word.
+    /// `result` replaces the word.
     pub write: Signal<In, Bit>,
     /// The new word.
-    pub next: Signal<In, T>,
+    pub result: Signal<In, T>,
     /// The sweep after reset is done.
     pub ready: Signal<Out, Bit>,
     _style: Style,
@@ -58,7 +58,7 @@ impl<T: Synth, const A: usize> Rmw<T, A> {
             x_addr: Signal::default(),
             current: Signal::default(),
             write: Signal::default(),
-            next: Signal::default(),
+            result: Signal::default(),
             ready: Signal::default(),
             _style: style,
             _initial: initial,
@@ -95,7 +95,7 @@ impl<T: Synth, const A: usize> Logic for Rmw<T, A> {
                 self._mem[self._swept] = self._initial;
                 self._swept += 1;
             } else if in_x && self.write.val() {
-                self._mem[x] = self.next.val();
+                self._mem[x] = self.result.val();
             }
             self._pipe = [(self.valid.val(), self.addr.val().index()), entering];
         }
@@ -142,7 +142,7 @@ always @(posedge clk) begin
     hit_1_x <= hit_1_1;
     word_x <= (hit_x_1 & write_w) ? data_w : (hit_w_1 & write_v) ? data_v : word_1;
     addr_w <= ready ? x_addr : sweep_addr;
-    data_w <= ready ? next : {initial:x};
+    data_w <= ready ? result : {initial:x};
     data_v <= data_w;
     if (write_w) mem[addr_w] <= data_w;
     if (rst) begin

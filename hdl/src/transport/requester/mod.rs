@@ -4,3 +4,4 @@
 //! ([`event`]). The blocks around it bring events and carry out results.
 
 pub mod event;
+pub mod sq_state;
