@@ -9,4 +9,5 @@ pub mod bus;
 pub mod cell;
 pub mod emit;
 pub mod prelude;
+pub mod queue;
 pub mod transport;

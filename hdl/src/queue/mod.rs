@@ -1,0 +1,4 @@
+//! Queues in host memory: who is ready, and what their entries say.
+
+pub mod scheduler;
+pub mod wqe_fetch;

@@ -1,0 +1,74 @@
+//! Scheduler: which send queue reads WQEs next.
+//!
+//! A FIFO of ready queue pairs: each stands in it at most once (`sq_state` keeps the mark), goes to the tail when it
+//! has more to do, and so takes its turn round robin. A Fetch event leaves when 8 slots of the WQE buffer are free;
+//! they are reserved by it, and `credit` gives back what was not used or has been taken out of the buffer.
+use crate::prelude::*;
+use crate::transport::requester::event::{SqEvent, SqEventKind};
+
+/// Scheduler of 2^Q queue pairs over a buffer of 2^B slots.
+#[derive(LogicBlock)]
+pub struct Scheduler<const Q: usize, const B: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A queue pair becomes ready.
+    pub push: Signal<In, Bit>,
+    /// Which.
+    pub push_qpn: Signal<In, Bits<16>>,
+    /// Slots given back in this cycle.
+    pub credit: Signal<In, Bits<5>>,
+    /// Fetch events.
+    pub m: StreamOut<SqEvent>,
+    fifo: Fifo<Bits<16>, Q>,
+    free: Reg<Bits<10>>,
+    issue: Signal<Local, Bit>,
+    spent: Signal<Local, Bits<10>>,
+    event: Dff<SqEvent>,
+    valid: Reg<Bit>,
+}
+
+impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
+    fn default() -> Self {
+        assert!((4..10).contains(&B), "WQE buffer of 2^{B} slots: 2^4 to 2^9 can be built");
+        Self {
+            clock: ClkRst::default(),
+            push: Signal::default(),
+            push_qpn: Signal::default(),
+            credit: Signal::default(),
+            m: StreamOut::default(),
+            fifo: Fifo::default(),
+            free: Reg::new((1u64 << B).to_bits()),
+            issue: Signal::default(),
+            spent: Signal::default(),
+            event: Dff::default(),
+            valid: Reg::default(),
+        }
+    }
+}
+
+impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
+    describe!("scheduler", format!("q{Q}_b{B}"), "FIFO of ready queue pairs, gated by free WQE slots.");
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, fifo);
+        dff_setup!(self, clock, free, event, valid);
+        self.fifo.s.valid.next = self.push.val();
+        self.fifo.s.payload.next = self.push_qpn.val();
+        self.issue.next =
+            self.fifo.m.valid.val() & (self.m.ready.val() | !self.valid.q.val()) & self.free.q.val().get_bits::<7>(3).any();
+        self.fifo.m.ready.next = self.issue.val();
+        self.spent.next = bits::<10>(0);
+        if self.issue.val() {
+            self.spent.next = bits::<10>(8);
+            self.event.d.next.kind = SqEventKind::Fetch;
+            self.event.d.next.qpn = self.fifo.m.payload.val();
+            self.valid.d.next = true;
+        } else if self.m.ready.val() {
+            self.valid.d.next = false;
+        }
+        self.free.d.next = self.free.q.val() - self.spent.val() + bit_cast::<10, 5>(self.credit.val());
+        self.m.valid.next = self.valid.q.val();
+        self.m.payload.next = self.event.q.val();
+    }
+}
