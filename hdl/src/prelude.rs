@@ -1,7 +1,12 @@
 //! What a file with a block in it imports: `use crate::prelude::*;`.
 pub use rust_hdl_core::prelude::*;
 
+pub use crate::bus::axi::{AxiOut, AxiReadOut, AxiWriteOut};
 pub use crate::bus::axis::{AxisIn, AxisOut};
+pub use crate::bus::dma::{
+    MrCheckIn, MrCheckOut, PayloadIn, PayloadOut, ReadBeatIn, ReadBeatOut, WriteBeatIn,
+    WriteBeatOut,
+};
 pub use crate::bus::stream::{StreamIn, StreamOut};
 pub use crate::cell::arbiter::{Arbiter, Merge};
 pub use crate::cell::clock::ClkRst;

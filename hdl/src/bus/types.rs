@@ -245,11 +245,11 @@ payload! {
         lane: Bits<6>,
     }
 
-    /// A read for `dma_read`: any address, any length; the client has room for the answer.
+    /// A read for `dma_read`: any address, any length; the client has room for the answer, which is the beats that hold a byte of the range.
     ReadReq {
         /// Host address.
         addr: Bits<64>,
-        /// Bytes, 1 to 4096; the range may cross 4 KiB boundaries.
+        /// Bytes, 1 to 8191; the range may cross 4 KiB boundaries.
         len: Bits<13>,
     }
 
@@ -257,8 +257,24 @@ payload! {
     WriteCmd {
         /// Host address of the first byte.
         addr: Bits<64>,
-        /// Beats, 1 to 4096 / K + 1; the range does not cross a 4 KiB boundary.
+        /// Beats, 1 to 256; the burst does not cross a multiple of `bus::axi::burst_bytes`.
         beats: Bits<10>,
+    }
+
+    /// All payload of a packet is there (`gather` to the assembler), one a packet with payload, in order.
+    PayloadToken {
+        /// A read of it failed: the packet must not be sent.
+        error: Bit,
+    }
+
+    /// A slot of a receive WQE (`rq_fetch` to `scatter`): the slots of one WQE for every [`Place`] of kind 2, in order.
+    RqSlot {
+        /// The slot's 64 bytes.
+        slot: Bits<512>,
+        /// Last slot of this WQE.
+        last: Bit,
+        /// The read of this slot failed.
+        error: Bit,
     }
 
     /// A send WQE slot on its way to the requester.
