@@ -2,7 +2,7 @@
 //!
 //! rust-hdl has no place for a module name. `Logic::timing` is a hook its simulator and generator never call, so
 //! `describe!` answers it with one entry that carries the description.
-use rust_hdl_core::prelude::TimingInfo;
+use rust_hdl_core::prelude::{Logic, TimingInfo};
 
 const MARK: &str = "describe!";
 
@@ -15,18 +15,18 @@ const MARK: &str = "describe!";
 #[macro_export]
 macro_rules! describe {
     ($name: expr, $doc: expr $(,)?) => {
-        fn timing(&self) -> Vec<::rust_hdl_core::timing::TimingInfo> {
+        fn timing(&self) -> Vec<$crate::prelude::TimingInfo> {
             $crate::emit::description($name, "", $doc)
         }
     };
     ($name: expr, |$this: ident| $suffix: expr, $doc: expr $(,)?) => {
-        fn timing(&self) -> Vec<::rust_hdl_core::timing::TimingInfo> {
+        fn timing(&self) -> Vec<$crate::prelude::TimingInfo> {
             let $this = self;
             $crate::emit::description($name, &$suffix, $doc)
         }
     };
     ($name: expr, $suffix: expr, $doc: expr $(,)?) => {
-        fn timing(&self) -> Vec<::rust_hdl_core::timing::TimingInfo> {
+        fn timing(&self) -> Vec<$crate::prelude::TimingInfo> {
             $crate::emit::description($name, &$suffix, $doc)
         }
     };
@@ -45,4 +45,20 @@ pub fn description(name: &str, suffix: &str, doc: &str) -> Vec<TimingInfo> {
         inputs: vec![doc.into()],
         outputs: vec![],
     }]
+}
+/// A block's own name and doc line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Description {
+    pub(crate) name: String,
+    pub(crate) doc: String,
+}
+
+impl Description {
+    pub(crate) fn of(block: &dyn Logic) -> Option<Self> {
+        let info = block.timing().into_iter().find(|info| info.clock == MARK)?;
+        Some(Self {
+            name: info.name,
+            doc: info.inputs.concat(),
+        })
+    }
 }

@@ -1,6 +1,25 @@
 //! Verilog with the meaning a kernel has in Rust.
+//!
+//! rust-hdl's own generator drops brackets and widths, so this layer prints the syntax tree itself: [`verilog`]
+//! walks the hierarchy (`collect`), gives every expression its Rust type and refuses what cannot keep it (`lower`),
+//! checks the drivers (`check`), cuts the kernel into independent pieces (`group`) and prints them (`print`,
+//! `module`). Identical blocks share a module.
+mod check;
+mod collect;
 mod describe;
+mod design;
+mod error;
+mod group;
+mod ir;
+mod lower;
+mod module;
+mod name;
+mod print;
 mod register;
+mod scope;
+mod value;
 
 pub use describe::description;
+pub use design::{Design, Direction, Field, Module, Port, verilog, with_stack};
+pub use error::{EmitError, Reason};
 pub use register::register;

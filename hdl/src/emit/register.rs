@@ -1,4 +1,5 @@
 //! How a register cell says that it is one.
+use num_bigint::BigUint;
 use rust_hdl_core::prelude::{Verilog, VerilogLiteral};
 
 /// First word of the text that stands for a register.
@@ -10,4 +11,15 @@ pub fn register(reset: Option<VerilogLiteral>) -> Verilog {
         Some(value) => format!("{REGISTER} {value:x}"),
         None => REGISTER.into(),
     })
+}
+
+/// The reset value if `text` stands for a register.
+pub(super) fn parse(text: &str) -> Option<Option<BigUint>> {
+    match text.strip_prefix(REGISTER)? {
+        "" => Some(None),
+        reset => {
+            let (_, hex) = reset.split_once("'h")?;
+            Some(Some(BigUint::parse_bytes(hex.as_bytes(), 16)?))
+        }
+    }
 }

@@ -1,0 +1,184 @@
+//! Cuts a kernel into independent pieces, each an `assign` or an `always @*` of its own.
+//!
+//! A kernel is one Rust function; as one `always` block it would make every output depend on every input, which
+//! simulators take for combinational loops. Statements stay together if they assign the same signal, and if one reads
+//! a signal before another assigns it again.
+use std::collections::HashMap;
+
+use super::ir::{Expr, Stmt, Sym, Target};
+
+/// One driver.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Piece {
+    Assign(Target, Expr),
+    Always(Vec<Stmt>),
+}
+
+/// The pieces in the order of their first statement. Comments go with the statement behind them.
+pub(crate) fn pieces(code: Vec<Stmt>) -> Vec<Piece> {
+    let units = units(code);
+    let mut groups = Groups::new(units.len());
+    let writers = writers(&units);
+    for sharing in writers.values() {
+        sharing
+            .iter()
+            .for_each(|unit| groups.join(sharing[0], *unit));
+    }
+    let readers: Vec<Vec<Sym>> = units.iter().map(|unit| reads(unit)).collect();
+    for (unit, read) in readers.iter().enumerate() {
+        for sharing in read.iter().filter_map(|sym| writers.get(sym)) {
+            if sharing.iter().any(|writer| *writer > unit) {
+                groups.join(unit, sharing[0]);
+            }
+        }
+    }
+    join_cycles(&mut groups, &readers, &writers);
+    let mut pieces: Vec<Vec<Stmt>> = vec![];
+    let mut place = HashMap::new();
+    for (unit, statements) in units.into_iter().enumerate() {
+        let index = *place.entry(groups.root(unit)).or_insert_with(|| {
+            pieces.push(vec![]);
+            pieces.len() - 1
+        });
+        pieces[index].extend(statements);
+    }
+    pieces.into_iter().flat_map(piece).collect()
+}
+
+/// Top-level statements, each with the comments before it.
+fn units(code: Vec<Stmt>) -> Vec<Vec<Stmt>> {
+    let mut units = vec![vec![]];
+    for statement in code {
+        let ends = !matches!(statement, Stmt::Comment(_));
+        units.last_mut().expect("never empty").push(statement);
+        if ends {
+            units.push(vec![]);
+        }
+    }
+    units.retain(|unit: &Vec<Stmt>| unit.iter().any(|s| !matches!(s, Stmt::Comment(_))));
+    units
+}
+
+fn writers(units: &[Vec<Stmt>]) -> HashMap<Sym, Vec<usize>> {
+    let mut writers: HashMap<Sym, Vec<usize>> = HashMap::new();
+    for (unit, statements) in units.iter().enumerate() {
+        statements
+            .iter()
+            .for_each(|s| s.writes(&mut |t| writers.entry(t.sym()).or_default().push(unit)));
+    }
+    writers
+}
+
+fn reads(statements: &[Stmt]) -> Vec<Sym> {
+    let mut found = vec![];
+    statements
+        .iter()
+        .for_each(|s| s.reads(&mut |sym, _| found.push(sym)));
+    found
+}
+
+/// Two groups that read each other's signals become one.
+fn join_cycles(groups: &mut Groups, readers: &[Vec<Sym>], writers: &HashMap<Sym, Vec<usize>>) {
+    loop {
+        let mut edges: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (unit, read) in readers.iter().enumerate() {
+            let to = groups.root(unit);
+            for from in read
+                .iter()
+                .filter_map(|sym| writers.get(sym))
+                .map(|sharing| groups.root(sharing[0]))
+            {
+                if from != to {
+                    edges.entry(from).or_default().push(to);
+                }
+            }
+        }
+        let mut starts: Vec<usize> = edges.keys().copied().collect();
+        starts.sort_unstable();
+        let Some(cycle) = starts
+            .into_iter()
+            .find_map(|start| cycle_through(start, &edges))
+        else {
+            return;
+        };
+        cycle.iter().for_each(|group| groups.join(cycle[0], *group));
+    }
+}
+
+/// Groups on a path from `start` back to `start`.
+fn cycle_through(start: usize, edges: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
+    let mut from: HashMap<usize, usize> = HashMap::new();
+    let mut open = vec![start];
+    while let Some(at) = open.pop() {
+        for &next in edges.get(&at).into_iter().flatten() {
+            if next == start {
+                let (mut cycle, mut at) = (vec![start], at);
+                while at != start {
+                    cycle.push(at);
+                    at = from[&at];
+                }
+                return Some(cycle);
+            }
+            from.entry(next).or_insert_with(|| {
+                open.push(next);
+                at
+            });
+        }
+    }
+    None
+}
+
+/// Plain assignments to different bits need no `always`.
+fn piece(statements: Vec<Stmt>) -> Vec<Piece> {
+    let mut ranges: Vec<(Sym, usize, usize)> = vec![];
+    let plain = statements.iter().all(|s| match s {
+        Stmt::Comment(_) => true,
+        Stmt::Assign(target, _) => {
+            let range = match target {
+                Target::Whole(sym) => (*sym, 0, usize::MAX),
+                Target::Part {
+                    sym, low, width, ..
+                } => (*sym, *low, low + width),
+                Target::PartAt { .. } => return false,
+            };
+            let free = ranges
+                .iter()
+                .all(|r| r.0 != range.0 || r.2 <= range.1 || range.2 <= r.1);
+            ranges.push(range);
+            free
+        }
+        _ => false,
+    });
+    let own = reads(&statements)
+        .iter()
+        .any(|sym| ranges.iter().any(|r| r.0 == *sym));
+    if !plain || own {
+        return vec![Piece::Always(statements)];
+    }
+    let assign = |s| match s {
+        Stmt::Assign(target, value) => Some(Piece::Assign(target, value)),
+        _ => None,
+    };
+    statements.into_iter().filter_map(assign).collect()
+}
+
+/// Union-find; the root of a group is its first statement.
+struct Groups(Vec<usize>);
+
+impl Groups {
+    fn new(count: usize) -> Self {
+        Self((0..count).collect())
+    }
+
+    fn root(&self, mut at: usize) -> usize {
+        while self.0[at] != at {
+            at = self.0[at];
+        }
+        at
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.0[a.max(b)] = a.min(b);
+    }
+}

@@ -1,0 +1,113 @@
+//! From rust-hdl's syntax tree of a kernel to typed Verilog with the kernel's meaning in Rust.
+mod expr;
+mod index;
+mod link;
+mod print_rust;
+mod select;
+mod stmt;
+
+use std::rc::Rc;
+
+use num_bigint::BigUint;
+use rust_hdl_core::ast;
+use rust_hdl_core::prelude::TypeDescriptor;
+
+use super::error::{EmitError, Reason};
+use super::ir::{Expr, Stmt, Sym};
+use super::scope::Scope;
+
+pub(crate) use select::width_of;
+
+type Result<T> = std::result::Result<T, Reason>;
+
+/// An expression with its Rust type as far as it matters.
+#[derive(Clone, Debug)]
+enum Typed {
+    /// An integer literal or loop variable: takes the width of what it meets.
+    Integer(BigUint),
+    Value(Value),
+}
+
+/// A value of known width.
+#[derive(Clone, Debug)]
+struct Value {
+    expr: Expr,
+    signed: bool,
+    descriptor: Option<Rc<TypeDescriptor>>,
+}
+
+impl Value {
+    fn bits(expr: Expr) -> Self {
+        Self {
+            expr,
+            signed: false,
+            descriptor: None,
+        }
+    }
+}
+
+/// A kernel in typed form.
+pub(crate) struct Kernel {
+    pub(crate) statements: Vec<Stmt>,
+    /// Continuous connections: destination, source.
+    pub(crate) links: Vec<(Sym, Sym)>,
+}
+
+/// Lowers one kernel; adds to `scope` the signals it needs.
+pub(crate) struct Lower<'a> {
+    scope: &'a mut Scope,
+    path: &'a str,
+    errors: Vec<EmitError>,
+    /// Loop variables in force, innermost last.
+    loops: Vec<(String, usize)>,
+    /// Assignments to temporaries that stand before the statement being lowered.
+    pending: Vec<Stmt>,
+    links: Vec<(Sym, Sym)>,
+}
+
+impl<'a> Lower<'a> {
+    /// Lowers the kernel of the block at `path`.
+    pub(crate) fn kernel(
+        scope: &'a mut Scope,
+        path: &'a str,
+        code: &ast::VerilogBlock,
+    ) -> std::result::Result<Kernel, Vec<EmitError>> {
+        let mut lower = Self {
+            scope,
+            path,
+            errors: vec![],
+            loops: vec![],
+            pending: vec![],
+            links: vec![],
+        };
+        let statements = lower.block(code, true);
+        if lower.errors.is_empty() {
+            Ok(Kernel {
+                statements,
+                links: lower.links,
+            })
+        } else {
+            Err(lower.errors)
+        }
+    }
+
+    fn refuse(&mut self, at: String, reason: Reason) {
+        let error = EmitError {
+            block: self.path.into(),
+            at: Some(at),
+            reason,
+        };
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    /// The path of a signal with loop variables put in, as a key of the scope.
+    fn key(&self, raw: &str) -> Result<String> {
+        let path = raw
+            .trim_start_matches('.')
+            .replace("::", "$")
+            .replace('.', "$");
+        super::name::resolve_indices(path.trim_end_matches("$next"), &self.loops)
+    }
+}

@@ -1,0 +1,342 @@
+//! One block as the text of one module.
+use std::collections::HashSet;
+
+use super::check;
+use super::collect::{Body, Leaf, Node};
+use super::error::EmitError;
+use super::group::{self, Piece};
+use super::ir::{Expr, Stmt, Sym, Target};
+use super::lower::{Kernel, Lower};
+use super::name;
+use super::print::{Printer, indent, line, literal, range};
+use super::scope::{Role, Scope};
+use rust_hdl_core::prelude::AtomKind;
+
+/// Prints the block `node` as the module `name`; `children` are the module names of its children.
+pub(crate) fn text(node: &Node, name: &str, children: &[String]) -> Result<String, Vec<EmitError>> {
+    let refuse = |reason| EmitError {
+        block: node.path.clone(),
+        at: None,
+        reason,
+    };
+    let mut scope =
+        Scope::new(node).map_err(|reasons| reasons.into_iter().map(refuse).collect::<Vec<_>>())?;
+    let body = match &node.body {
+        Body::Kernel(code) => {
+            let kernel = Lower::kernel(&mut scope, &node.path, code)?;
+            let errors = check::drivers(&scope, &kernel, &node.path);
+            if !errors.is_empty() {
+                return Err(errors);
+            }
+            Assembly::new(node, &scope, kernel).print(node, children)
+        }
+        Body::Custom(text) => custom(node, text),
+        Body::Register(_) | Body::Foreign => unreachable!("refused by the caller"),
+    };
+    let doc = &node
+        .description
+        .as_ref()
+        .expect("checked by the caller")
+        .doc;
+    Ok(format!("// {doc}\nmodule {name} (\n{body}"))
+}
+
+/// Port list of a module; `wires` are the outputs that are not variables.
+fn ports(signals: &[Leaf], wires: &dyn Fn(&str) -> bool) -> String {
+    let ports: Vec<_> = signals
+        .iter()
+        .filter_map(|leaf| {
+            let name = name::verilog(&leaf.key);
+            let kind = match leaf.kind {
+                AtomKind::InputParameter => "input  wire",
+                AtomKind::OutputParameter if wires(&name) => "output wire",
+                AtomKind::OutputParameter => "output reg ",
+                _ => return None,
+            };
+            Some(format!("{}{kind} {}{name}", indent(1), range(leaf.width)))
+        })
+        .collect();
+    format!("{}\n);\n", ports.join(",\n"))
+}
+
+/// A block whose body is text of its author.
+fn custom(node: &Node, text: &str) -> String {
+    let assigned = |name: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words
+            .windows(2)
+            .any(|w| w[0] == "assign" && w[1].split(['[', '=']).next() == Some(name))
+    };
+    let mut out = ports(&node.signals, &assigned);
+    for leaf in &node.signals {
+        let name = name::verilog(&leaf.key);
+        match leaf.kind {
+            AtomKind::Constant => line(
+                &mut out,
+                &indent(1),
+                &format!("localparam {name} = {};", literal(leaf.width, &leaf.value)),
+            ),
+            AtomKind::LocalSignal => {
+                let kind = if assigned(&name) { "wire" } else { "reg" };
+                line(
+                    &mut out,
+                    &indent(1),
+                    &format!("{kind} {}{name};", range(leaf.width)),
+                );
+            }
+            _ => {}
+        }
+    }
+    out.push('\n');
+    for text in text.trim_matches('\n').lines() {
+        let pad = if text.is_empty() {
+            String::new()
+        } else {
+            indent(1)
+        };
+        line(&mut out, &pad, text.trim_end());
+    }
+    out + "endmodule\n"
+}
+
+/// A kernel cut into pieces, with its wiring.
+struct Assembly<'a> {
+    scope: &'a Scope,
+    alias: Vec<Sym>,
+    pieces: Vec<Piece>,
+    /// Signals that some `always` assigns.
+    variables: HashSet<Sym>,
+}
+
+impl<'a> Assembly<'a> {
+    fn new(node: &Node, scope: &'a Scope, kernel: Kernel) -> Self {
+        let (alias, mut pieces) = wiring(node, scope, &kernel.links);
+        pieces.extend(group::pieces(kernel.statements));
+        let mut variables = HashSet::new();
+        for piece in &mut pieces {
+            if let Piece::Always(code) = piece {
+                code.iter().for_each(|s| {
+                    s.writes(&mut |t| {
+                        variables.insert(t.sym());
+                    })
+                });
+                default_temporaries(scope, code);
+            }
+        }
+        Self {
+            scope,
+            alias,
+            pieces,
+            variables,
+        }
+    }
+
+    fn print(&self, node: &Node, children: &[String]) -> String {
+        let printer = Printer::new(self.scope, &self.alias);
+        let registers = self.registers(node, &printer);
+        let logic = self.logic(&printer);
+        let output = |name: &str| {
+            !self
+                .variables
+                .iter()
+                .any(|sym| self.scope.symbols[*sym].name == name)
+        };
+        let mut out = ports(&node.signals, &output);
+        let sections = [
+            printer.parameters(),
+            self.declarations(node),
+            self.instances(node, children, &printer),
+            logic,
+            registers,
+        ];
+        for section in sections.iter().filter(|s| !s.is_empty()) {
+            out.push('\n');
+            out.push_str(section);
+        }
+        out + "endmodule\n"
+    }
+
+    fn declarations(&self, node: &Node) -> String {
+        let mut out = String::new();
+        for (sym, symbol) in self.scope.symbols.iter().enumerate() {
+            let register = |child: usize| matches!(node.children[child].body, Body::Register(_));
+            if self.alias[sym] != sym || matches!(symbol.role, Role::Input | Role::Output) {
+                continue;
+            }
+            let variable = match symbol.role {
+                Role::ChildOutput(child) => register(child),
+                _ => self.variables.contains(&sym),
+            };
+            let kind = if variable { "reg " } else { "wire" };
+            line(
+                &mut out,
+                &indent(1),
+                &format!("{kind} {}{};", range(symbol.width), symbol.name),
+            );
+        }
+        out
+    }
+
+    fn instances(&self, node: &Node, children: &[String], printer: &Printer) -> String {
+        let mut out = String::new();
+        for (index, child) in node.children.iter().enumerate() {
+            if matches!(child.body, Body::Register(_)) {
+                continue;
+            }
+            let pins: Vec<_> = child
+                .signals
+                .iter()
+                .filter(|leaf| leaf.kind.is_parameter())
+                .map(|leaf| {
+                    let sym = self
+                        .scope
+                        .symbol(&format!("{}${}", child.key, leaf.key))
+                        .expect("ports are symbols");
+                    format!(
+                        "{}.{}({})",
+                        indent(2),
+                        name::verilog(&leaf.key),
+                        printer.name(sym)
+                    )
+                })
+                .collect();
+            line(
+                &mut out,
+                &indent(1),
+                &format!("{} {} (", children[index], name::instance(&child.key)),
+            );
+            out.push_str(&pins.join(",\n"));
+            line(&mut out, "\n", &format!("{});", indent(1)));
+        }
+        out
+    }
+
+    fn logic(&self, printer: &Printer) -> String {
+        let mut out = String::new();
+        let mut after_block = false;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Assign(target, value) => {
+                    if after_block {
+                        out.push('\n');
+                    }
+                    let (target, value) = (printer.target(target), printer.expression(value));
+                    line(&mut out, &indent(1), &format!("assign {target} = {value};"));
+                    after_block = false;
+                }
+                Piece::Always(code) => {
+                    if !out.is_empty() {
+                        out.push('\n');
+                    }
+                    line(&mut out, &indent(1), "always @* begin");
+                    printer.block(code, 2, &mut out);
+                    line(&mut out, &indent(1), "end");
+                    after_block = true;
+                }
+            }
+        }
+        out
+    }
+
+    /// The registers, one `always` per clock and reset.
+    fn registers(&self, node: &Node, printer: &Printer) -> String {
+        // Clock, reset if any, lines under reset, lines otherwise.
+        let mut domains: Vec<(&str, Option<&str>, String, String)> = vec![];
+        for child in &node.children {
+            let Body::Register(reset) = &child.body else {
+                continue;
+            };
+            let port = |name: &str| {
+                let sym = self
+                    .scope
+                    .symbol(&format!("{}${name}", child.key))
+                    .expect("registers have these ports");
+                printer.name(sym)
+            };
+            let (clk, rst) = (port("clock$clk"), reset.as_ref().map(|_| port("clock$rst")));
+            let known = domains.iter().position(|d| (d.0, d.1) == (clk, rst));
+            let domain = known.unwrap_or_else(|| {
+                domains.push((clk, rst, String::new(), String::new()));
+                domains.len() - 1
+            });
+            let pad = indent(if rst.is_some() { 3 } else { 2 });
+            if let Some(value) = reset {
+                let width = self.scope.symbols[self
+                    .scope
+                    .symbol(&format!("{}$q", child.key))
+                    .expect("as above")]
+                .width;
+                line(
+                    &mut domains[domain].2,
+                    &pad,
+                    &format!("{} <= {};", port("q"), literal(width, value)),
+                );
+            }
+            line(
+                &mut domains[domain].3,
+                &pad,
+                &format!("{} <= {};", port("q"), port("d")),
+            );
+        }
+        let text = domains.into_iter().map(|(clk, rst, reset, next)| {
+            let (pad, inner) = (indent(1), indent(2));
+            match rst {
+                Some(rst) => format!(
+                    "{pad}always @(posedge {clk}) begin\n{inner}if ({rst}) begin\n{reset}{inner}end else begin\n{next}{inner}end\n{pad}end\n"
+                ),
+                None => format!("{pad}always @(posedge {clk}) begin\n{next}{pad}end\n"),
+            }
+        });
+        text.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// What every symbol is wired to, and the wires that need an `assign`.
+fn wiring(node: &Node, scope: &Scope, links: &[(Sym, Sym)]) -> (Vec<Sym>, Vec<Piece>) {
+    let mut alias: Vec<Sym> = (0..scope.symbols.len()).collect();
+    let mut pieces = vec![];
+    for &(to, from) in links
+        .iter()
+        .filter(|(to, _)| scope.symbols[*to].role == Role::Output)
+    {
+        match scope.symbols[from].role {
+            // The child drives the port itself.
+            Role::ChildOutput(child)
+                if alias[from] == from
+                    && !matches!(node.children[child].body, Body::Register(_)) =>
+            {
+                alias[from] = to;
+            }
+            _ => pieces.push(Piece::Assign(
+                Target::Whole(to),
+                Expr::Signal {
+                    sym: from,
+                    width: scope.symbols[from].width,
+                },
+            )),
+        }
+    }
+    for &(to, from) in links
+        .iter()
+        .filter(|(to, _)| scope.symbols[*to].role != Role::Output)
+    {
+        alias[to] = alias[from];
+    }
+    (alias, pieces)
+}
+
+/// A temporary that only some branch assigns gets a value at the top, so that it is no latch.
+fn default_temporaries(scope: &Scope, code: &mut Vec<Stmt>) {
+    let mut inner = vec![];
+    for statement in code.iter().filter(|s| !matches!(s, Stmt::Assign(..))) {
+        statement.writes(&mut |t| {
+            if scope.symbols[t.sym()].role == Role::Temporary {
+                inner.push(t.sym());
+            }
+        });
+    }
+    for sym in inner.into_iter().rev() {
+        let zero = Expr::number(scope.symbols[sym].width, 0u8);
+        code.insert(0, Stmt::Assign(Target::Whole(sym), zero));
+    }
+}
