@@ -15,5 +15,6 @@ pub use crate::cell::ram::{Ram, Style};
 pub use crate::cell::reg::{Dff, Reg};
 pub use crate::cell::rmw::Rmw;
 pub use crate::cell::skid::Skid;
+pub use crate::cell::zero::Zero;
 // Named one by one: these stand over the macros of the same name in the glob above.
 pub use crate::{clock, describe, dff_setup};

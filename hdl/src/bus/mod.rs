@@ -3,5 +3,6 @@
 pub mod axi;
 pub mod axis;
 pub mod dma;
+pub(crate) mod payload;
 pub mod stream;
 pub mod types;

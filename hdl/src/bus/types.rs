@@ -6,10 +6,11 @@
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
+use super::payload::payload;
 use rust_hdl_core::prelude::*;
 
 macro_rules! ty {
-    (bool 1) => { Bit };
+    (bool $w:literal) => { Bit };
     ($t:tt $w:literal) => { Bits<$w> };
 }
 
@@ -40,14 +41,6 @@ pub mod image {
     ferroce_proto::with_sge!(image);
     ferroce_proto::with_cqe!(image);
     ferroce_proto::with_qp_state!(image);
-}
-
-macro_rules! payload {
-    ($( $(#[$m:meta])* $name:ident { $( $(#[$fm:meta])* $f:ident : $t:ty ),* $(,)? } )*) => {$(
-        $(#[$m])*
-        #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
-        pub struct $name { $( $(#[$fm])* pub $f: $t ),* }
-    )*};
 }
 
 payload! {

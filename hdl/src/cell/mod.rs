@@ -6,3 +6,4 @@ pub mod ram;
 pub mod reg;
 pub mod rmw;
 pub mod skid;
+pub mod zero;

@@ -24,6 +24,7 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     issue: Signal<Local, Bit>,
     spent: Signal<Local, Bits<10>>,
     event: Dff<SqEvent>,
+    no_event: Zero<SqEvent>,
     valid: Reg<Bit>,
 }
 
@@ -41,6 +42,7 @@ impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
             issue: Signal::default(),
             spent: Signal::default(),
             event: Dff::default(),
+            no_event: Zero::default(),
             valid: Reg::default(),
         }
     }
@@ -61,6 +63,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         self.spent.next = bits::<10>(0);
         if self.issue.val() {
             self.spent.next = bits::<10>(8);
+            self.event.d.next = self.no_event.val();
             self.event.d.next.kind = SqEventKind::Fetch;
             self.event.d.next.qpn = self.fifo.m.payload.val();
             self.valid.d.next = true;

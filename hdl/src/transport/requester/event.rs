@@ -1,5 +1,6 @@
 //! Events, state and results of the send side.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::payload::payload;
 use crate::prelude::*;
 
 /// What an event is.
@@ -23,14 +24,6 @@ pub enum SqEventKind {
     Retired,
     /// A command sets the state, or asks for it.
     Command,
-}
-
-macro_rules! payload {
-    ($( $(#[$m:meta])* $name:ident { $( $(#[$fm:meta])* $f:ident : $t:ty ),* $(,)? } )*) => {$(
-        $(#[$m])*
-        #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
-        pub struct $name { $( $(#[$fm])* pub $f: $t ),* }
-    )*};
 }
 
 payload! {
@@ -212,5 +205,57 @@ payload! {
         rnr: Bit,
         /// Timer code.
         code: Bits<5>,
+    }
+
+    /// A WQE whose fields and local memory were checked (`wqe_check` to `segmenter`).
+    CheckedWqe {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Epoch of the fetch.
+        epoch: Bits<4>,
+        /// Index of its first slot.
+        index: Bits<16>,
+        /// Slots.
+        slots: Bits<3>,
+        /// 0, or the status it completes with instead of running.
+        status: Bits<8>,
+        /// Operation (`abi::wqe::opcode`).
+        opcode: Bits<3>,
+        /// A CQE is due on success.
+        signaled: Bit,
+        /// Solicited event.
+        solicited: Bit,
+        /// Path MTU code.
+        mtu: Bits<3>,
+        /// Lane of the first payload byte behind headers without extension, modulo 64.
+        lane: Bits<6>,
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// Packets of the message.
+        packets: Bits<24>,
+        /// Bytes of the message.
+        length: Bits<32>,
+        /// Immediate data.
+        imm: Bits<32>,
+        /// Remote address.
+        remote_addr: Bits<64>,
+        /// rkey.
+        rkey: Bits<32>,
+        /// First piece of the payload: address.
+        addr_0: Bits<64>,
+        /// First piece: bytes.
+        len_0: Bits<32>,
+        /// Second piece: address.
+        addr_1: Bits<64>,
+    }
+
+    /// Entry of the timer table.
+    TimerEntry {
+        /// Runs.
+        on: Bit,
+        /// Generation.
+        generation: Bits<2>,
+        /// Tick at which it has run out.
+        deadline: Bits<36>,
     }
 }

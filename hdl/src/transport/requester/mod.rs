@@ -4,4 +4,8 @@
 //! ([`event`]). The blocks around it bring events and carry out results.
 
 pub mod event;
+pub mod retire;
+pub mod segmenter;
 pub mod sq_state;
+pub mod timer;
+pub mod wqe_check;

@@ -571,7 +571,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
             + (bit_cast::<64, 16>(self.w_fetch_index.q.val() & self.slot_mask.val()) << 6);
         self.v_entry.d.next = self.w_entry.q.val();
         self.v_entry_addr.d.next =
-            self.w_image.q.val().ot_base + bit_cast::<24, 16>(self.w_tail.q.val() & self.entry_mask.val());
+            self.w_image.q.val().ot_base | bit_cast::<24, 16>(self.w_tail.q.val() & self.entry_mask.val());
         self.v_outstanding.d.next = self.w_outstanding.q.val();
         self.v_outstanding.d.next.last_psn =
             self.w_outstanding.q.val().first_psn + self.w_packets.q.val() - 1;

@@ -1,0 +1,206 @@
+//! Retire: takes finished messages off the outstanding table and completes them.
+//!
+//! A FIFO of queue pairs with something to retire (each stands in it at most once). For the one at its head a Retire
+//! event fetches the state; then the ring is walked from the oldest message, one a cycle: acknowledged messages
+//! complete with success (if a CQE was asked for), a WQE that could not run completes with its status, and in error
+//! everything completes. The Retired event reports how far the walk came and where the oldest message now starts.
+use super::event::{Outstanding, RetireGrant, SqEvent, SqEventKind};
+use crate::bus::types::CqToken;
+use crate::prelude::*;
+
+/// What the walk is doing.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum RetireState {
+    /// Waits for a queue pair.
+    Idle,
+    /// Waits for its state.
+    Ask,
+    /// Address of the oldest message.
+    Seek,
+    /// Its entry is being read.
+    Read,
+    /// An entry a cycle.
+    Walk,
+    /// Reports.
+    Report,
+}
+
+/// Retirement for 2^Q queue pairs over a pool of 2^O entries.
+#[derive(LogicBlock, Default)]
+pub struct Retire<const Q: usize, const O: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A queue pair has something to retire.
+    pub push: Signal<In, Bit>,
+    /// Which.
+    pub push_qpn: Signal<In, Bits<16>>,
+    /// Retire and Retired events.
+    pub event: StreamOut<SqEvent>,
+    /// The state arrives.
+    pub grant_valid: Signal<In, Bit>,
+    /// The state.
+    pub grant: Signal<In, RetireGrant>,
+    /// A new entry of the outstanding table.
+    pub entry_valid: Signal<In, Bit>,
+    /// Its place in the pool.
+    pub entry_addr: Signal<In, Bits<24>>,
+    /// The entry.
+    pub entry: Signal<In, Outstanding>,
+    /// Completions.
+    pub cq: StreamOut<CqToken>,
+
+    list: Fifo<Bits<16>, Q>,
+    pool: Ram<Outstanding, O>,
+    out: Skid<SqEvent>,
+    done: Skid<CqToken>,
+    no_event: Zero<SqEvent>,
+    no_completion: Zero<CqToken>,
+    state: Reg<RetireState>,
+    g: Dff<RetireGrant>,
+    place: Dff<Bits<16>>,
+    mask: Dff<Bits<16>>,
+    count: Dff<Bits<16>>,
+    index: Dff<Bits<16>>,
+    flush: Dff<Bit>,
+    first_error: Dff<Bit>,
+    local_status: Dff<Bits<8>>,
+    head_psn: Dff<Bits<24>>,
+
+    o: Signal<Local, Outstanding>,
+    behind: Signal<Local, Bits<24>>,
+    acked: Signal<Local, Bit>,
+    takes: Signal<Local, Bit>,
+    completes: Signal<Local, Bit>,
+    status: Signal<Local, Bits<8>>,
+    at_end: Signal<Local, Bit>,
+    advance: Signal<Local, Bit>,
+    next_place: Signal<Local, Bits<16>>,
+    read_place: Signal<Local, Bits<16>>,
+}
+
+impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
+    describe!("retire", format!("q{Q}_o{O}"), "Retires acknowledged and failed messages in order.");
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, list, pool, out, done);
+        dff_setup!(self, clock, state, g, place, mask, count, index, flush, first_error, local_status, head_psn);
+        self.list.s.valid.next = self.push.val();
+        self.list.s.payload.next = self.push_qpn.val();
+        self.list.m.ready.next = false;
+        self.pool.we.next = self.entry_valid.val();
+        self.pool.waddr.next = self.entry_addr.val().get_bits::<O>(0);
+        self.pool.wdata.next = self.entry.val();
+
+        // the entry under the walk
+        self.o.next = self.pool.rdata.val();
+        self.behind.next = self.o.val().last_psn - self.g.q.val().una_psn;
+        self.acked.next = self.behind.val().get_bit(23);
+        self.at_end.next = self.count.q.val() == self.g.q.val().used;
+        self.takes.next = !self.at_end.val() & (self.acked.val() | self.flush.q.val());
+        self.status.next = bits::<8>(0);
+        if self.flush.q.val() & (!self.acked.val() | self.local_status.q.val().any()) {
+            self.status.next = bits::<8>(5);
+            if self.first_error.q.val() & self.g.q.val().status.any() {
+                self.status.next = self.g.q.val().status;
+            }
+        } else if self.o.val().status.any() {
+            self.status.next = bit_cast::<8, 5>(self.o.val().status);
+        }
+        self.completes.next = self.takes.val() & (self.o.val().signaled | self.status.val().any());
+        self.advance.next = (self.state.q.val() == RetireState::Walk)
+            & self.takes.val()
+            & (self.done.s.ready.val() | !self.completes.val());
+        self.done.s.valid.next = (self.state.q.val() == RetireState::Walk) & self.completes.val();
+        self.done.s.payload.next = self.no_completion.val();
+        self.done.s.payload.next.cqn = self.g.q.val().cqn;
+        self.done.s.payload.next.qpn = self.g.q.val().qpn;
+        self.done.s.payload.next.opcode = bit_cast::<8, 3>(self.o.val().cqe_opcode);
+        self.done.s.payload.next.wqe_index = self.index.q.val();
+        self.done.s.payload.next.status = self.status.val();
+        if self.first_error.q.val() & (self.status.val() == self.g.q.val().status) {
+            self.done.s.payload.next.vendor_err = self.g.q.val().syndrome;
+        }
+        StreamOut::<CqToken>::link(&mut self.cq, &mut self.done.m);
+
+        self.next_place.next = self.place.q.val() + 1;
+        self.read_place.next = self.place.q.val();
+        if self.advance.val() {
+            self.read_place.next = self.next_place.val();
+            self.place.d.next = self.next_place.val();
+            self.count.d.next = self.count.q.val() + 1;
+            self.index.d.next = self.index.q.val() + bit_cast::<16, 3>(self.o.val().slots);
+            if self.status.val().any() {
+                self.first_error.d.next = false;
+            }
+            if !self.flush.q.val() & self.o.val().status.any() {
+                self.flush.d.next = true;
+                self.local_status.d.next = bit_cast::<8, 5>(self.o.val().status);
+            }
+        }
+        self.pool.re.next = self.advance.val() | (self.state.q.val() == RetireState::Read);
+        self.pool.raddr.next = self.g.q.val().ot_base.get_bits::<O>(0)
+            | bit_cast::<O, 16>(self.read_place.val() & self.mask.q.val());
+
+        self.out.s.valid.next = false;
+        self.out.s.payload.next = self.no_event.val();
+        self.out.s.payload.next.kind = SqEventKind::Retire;
+        self.out.s.payload.next.qpn = self.list.m.payload.val();
+        StreamOut::<SqEvent>::link(&mut self.event, &mut self.out.m);
+
+        match self.state.q.val() {
+            RetireState::Idle => {
+                self.out.s.valid.next = self.list.m.valid.val();
+                if self.list.m.valid.val() & self.out.s.ready.val() {
+                    self.list.m.ready.next = true;
+                    self.state.d.next = RetireState::Ask;
+                }
+            }
+            RetireState::Ask => {
+                if self.grant_valid.val() {
+                    self.g.d.next = self.grant.val();
+                    self.state.d.next = RetireState::Seek;
+                }
+            }
+            RetireState::Seek => {
+                self.place.d.next = self.g.q.val().head;
+                self.mask.d.next = (bits::<16>(1) << self.g.q.val().ot_log) - 1;
+                self.count.d.next = bits::<16>(0);
+                self.index.d.next = self.g.q.val().head_index;
+                self.flush.d.next = self.g.q.val().error;
+                self.first_error.d.next = self.g.q.val().error;
+                self.local_status.d.next = bits::<8>(0);
+                self.state.d.next = RetireState::Read;
+            }
+            RetireState::Read => {
+                self.state.d.next = RetireState::Walk;
+            }
+            RetireState::Walk => {
+                if !self.takes.val() {
+                    self.head_psn.d.next = self.o.val().first_psn;
+                    if self.at_end.val() {
+                        self.head_psn.d.next = self.g.q.val().una_psn;
+                    }
+                    self.state.d.next = RetireState::Report;
+                }
+            }
+            RetireState::Report => {
+                self.out.s.valid.next = true;
+                self.out.s.payload.next.kind = SqEventKind::Retired;
+                self.out.s.payload.next.qpn = self.g.q.val().qpn;
+                self.out.s.payload.next.count = self.count.q.val();
+                self.out.s.payload.next.index = self.index.q.val();
+                self.out.s.payload.next.psn = self.head_psn.q.val();
+                self.out.s.payload.next.una_psn = self.g.q.val().una_psn;
+                self.out.s.payload.next.status = self.local_status.q.val();
+                self.out.s.payload.next.generation = self.g.q.val().incarnation;
+                if self.out.s.ready.val() {
+                    self.state.d.next = RetireState::Idle;
+                }
+            }
+            _ => {
+                self.state.d.next = RetireState::Idle;
+            }
+        }
+    }
+}
