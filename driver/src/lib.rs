@@ -1,5 +1,83 @@
-//! Verbs over the card.
+//! Verbs over the card: the objects of libibverbs with Rust's ownership, over a [`Backend`] that is the
+//! simulated card or a card behind VFIO.
+//!
+//! | verbs | here |
+//! |---|---|
+//! | `ibv_open_device`, `ibv_query_device` | [`Context::open`], [`Context::query_device`] |
+//! | `ibv_alloc_pd` | [`Context::alloc_pd`] |
+//! | `ibv_reg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`] |
+//! | `ibv_create_cq`, `ibv_poll_cq` | [`Context::create_cq`], [`Cq::poll`] |
+//! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`] |
+//! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
+//!
+//! Objects hold what they need, so any order of drops is right; a drop returns when the card is done
+//! with the object. Posting and polling take no lock, make no system call and do not allocate.
+//! Queue pairs and completion queues are used from different threads at the same time if the backend
+//! is `Sync`; one of them is used by one thread at a time, as `&mut` says.
+//!
+//! ```
+//! use ferroce_driver::{
+//!     Access, Backend, Context, Gid, Mac, Qp, QpEndpoint, Remote, SendOp, SendWr, Wc,
+//! };
+//!
+//! /// Writes `message` to the memory of a peer; `exchange` tells each side the other's endpoint.
+//! fn write<B: Backend>(
+//!     backend: B,
+//!     message: &[u8],
+//!     remote: Remote,
+//!     exchange: impl FnOnce(QpEndpoint) -> QpEndpoint,
+//! ) -> Result<(), Box<dyn std::error::Error>> {
+//!     let context = Context::open(backend)?;
+//!     context.set_mac(Mac([2, 0, 0, 0, 0, 1]))?;
+//!     context.set_gid(0, Gid::from(std::net::Ipv4Addr::new(10, 0, 0, 1)))?;
+//!
+//!     let pd = context.alloc_pd();
+//!     let mut buffer = pd.alloc_mr(message.len(), Access::empty())?;
+//!     buffer.write(0, message);
+//!
+//!     let mut cq = context.create_cq(16)?;
+//!     let mut qp = Qp::builder(&pd).rc().send_cq(&cq).recv_cq(&cq).build()?;
+//!     let peer = exchange(qp.endpoint()?);
+//!     qp.connect(&peer)?;
+//!
+//!     let list = [buffer.sge(..)];
+//!     qp.post_send(&[SendWr::new(SendOp::Write(remote), &list).wr_id(1).signaled()])?;
+//!     let mut wcs = [Wc::default(); 4];
+//!     let n = cq.wait(&mut wcs, 1_000_000_000);
+//!     for wc in &wcs[..n] {
+//!         wc.ok()?;
+//!     }
+//!     Ok(())
+//! }
+//! ```
 
+mod alloc;
 mod backend;
+mod command;
+mod context;
+mod cq;
+mod device;
+mod dma;
+mod host;
+mod mr;
+mod pd;
+mod qp;
+mod queue;
+mod wc;
+mod wr;
 
 pub use backend::{Backend, BackendError};
+pub use command::{COMMAND_LIMIT_NS, CommandError};
+pub use context::{Context, GidError, OpenError, READY_LIMIT_NS};
+pub use cq::{Cq, CqError};
+pub use device::{AbiVersion, DeviceInfo, Features, Status};
+pub use ferroce_proto::abi::wqe::Sge;
+pub use ferroce_proto::wire::{Gid, Mac, Mtu};
+pub use mr::{Access, Mr, MrBuf, MrError};
+pub use pd::Pd;
+pub use qp::{
+    BuildError, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, Path, PostCause, PostError, Qp,
+    QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
+};
+pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};
+pub use wr::{Data, RecvWr, Remote, SendFlags, SendOp, SendWr};

@@ -97,6 +97,7 @@ macro_rules! layout {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         $vis struct $name { $( $(#[$fmeta])* pub $f: $t ),* }
 
+        #[allow(clippy::int_plus_one, reason = "the last width may be 1")]
         const _: () = assert!(0 $(+ $w)* <= 8 * $bytes, "fields must fit the structure");
 
         impl $name {

@@ -1,0 +1,229 @@
+//! The command ring: one command at a time, each with a bounded wait for its completion.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, status};
+use ferroce_proto::abi::regs;
+use thiserror::Error;
+
+use crate::device::Status;
+use crate::dma::DmaBuf;
+use crate::host::Host;
+use crate::{Backend, BackendError};
+
+/// Longest wait for the completion of a command in ns.
+pub const COMMAND_LIMIT_NS: u64 = 100_000_000;
+
+const LOG_ENTRIES: u32 = 4;
+const ENTRIES: u32 = 1 << LOG_ENTRIES;
+const CPL_OFFSET: usize = ENTRIES as usize * cmd::CMD_BYTES;
+/// Byte of a completion whose 8-byte word holds the owner bit, its highest.
+const OWNER_WORD: usize = CmdCpl::BYTES - 8;
+
+/// A command was not carried out.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// The card refused.
+    #[error("the card refused to {operation} {index}: {}", refusal(*.status))]
+    Refused {
+        /// What was asked for.
+        operation: &'static str,
+        /// Number of the object.
+        index: u32,
+        /// Answer of the card, see [`status`](ferroce_proto::abi::cmd::status).
+        status: u8,
+    },
+    /// The card did not answer.
+    #[error(
+        "the card did not answer the command to {operation} {index} within {limit_ns} ns ({card}); \
+         it takes no more commands: drop everything opened on it and open it anew, which resets it"
+    )]
+    Timeout {
+        /// What was asked for.
+        operation: &'static str,
+        /// Number of the object.
+        index: u32,
+        /// Time waited in ns.
+        limit_ns: u64,
+        /// State of the card after the wait.
+        card: Status,
+    },
+    /// The card answered something else.
+    #[error(
+        "the card answered the command to {operation} {index} with token {found:#06x}, expected {expected:#06x}: \
+         card and driver disagree about the command ring; drop everything opened on the card and open it anew"
+    )]
+    Mismatch {
+        /// What was asked for.
+        operation: &'static str,
+        /// Number of the object.
+        index: u32,
+        /// Token of the command.
+        expected: u16,
+        /// Token of the completion.
+        found: u16,
+    },
+    /// An earlier command was never answered properly.
+    #[error(
+        "cannot {operation} {index}: an earlier command failed in a way that leaves the command ring unusable; \
+         drop everything opened on the card and open it anew"
+    )]
+    Dead {
+        /// What was asked for.
+        operation: &'static str,
+        /// Number of the object.
+        index: u32,
+    },
+}
+
+fn refusal(answer: u8) -> String {
+    match answer {
+        status::BAD_OPCODE => {
+            "it does not know this command; see the features in query_device()".into()
+        }
+        status::BAD_INDEX => {
+            "no such number in this build; see the limits in query_device()".into()
+        }
+        status::BAD_PARAM => {
+            "a parameter is out of the range of this build; see the limits in query_device()".into()
+        }
+        status::BAD_STATE => "the object is not in a state that permits it; query its state".into(),
+        other => format!("status {other}, unknown to this driver; update the driver"),
+    }
+}
+
+/// A command with its images.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Command {
+    pub(crate) head: CmdHead,
+    /// Images 1 to 3; those that are not set are sent as zeros.
+    pub(crate) images: [Option<[u8; 64]>; 3],
+}
+
+impl Command {
+    /// Operation `opcode` on object `index`, without images.
+    pub(crate) fn new(opcode: u8, index: u32) -> Self {
+        Self {
+            head: CmdHead {
+                opcode,
+                index,
+                ..CmdHead::default()
+            },
+            images: [None; 3],
+        }
+    }
+
+    /// With image 1.
+    pub(crate) fn with(mut self, image: [u8; 64]) -> Self {
+        self.images[0] = Some(image);
+        self
+    }
+}
+
+/// Both rings and the indices, which are equal as commands go one at a time.
+pub(crate) struct CommandRing<B: Backend> {
+    buf: DmaBuf<B>,
+    index: u32,
+    dead: bool,
+}
+
+impl<B: Backend> CommandRing<B> {
+    /// Makes the rings known to a card that is not enabled.
+    pub(crate) fn new(host: &Arc<Host<B>>) -> Result<Self, BackendError> {
+        let buf = DmaBuf::new(host, CPL_OFFSET + ENTRIES as usize * CmdCpl::BYTES)?;
+        let write = |register: u32, value: u32| host.backend.write32(register.into(), value);
+        for (lo, hi, addr) in [
+            (regs::CMD_BASE_LO, regs::CMD_BASE_HI, buf.iova(0)),
+            (regs::CPL_BASE_LO, regs::CPL_BASE_HI, buf.iova(CPL_OFFSET)),
+        ] {
+            write(lo, addr as u32);
+            write(hi, (addr >> 32) as u32);
+        }
+        write(regs::CMD_LOG_SIZE, LOG_ENTRIES);
+        Ok(Self {
+            buf,
+            index: 0,
+            dead: false,
+        })
+    }
+
+    /// Carries out a command and returns the `value` of its completion. `operation` is a verb with its object: "destroy CQ".
+    pub(crate) fn execute(
+        &mut self,
+        operation: &'static str,
+        command: &Command,
+    ) -> Result<u128, CommandError> {
+        let index = command.head.index;
+        if self.dead {
+            return Err(CommandError::Dead { operation, index });
+        }
+        let place = (self.index % ENTRIES) as usize;
+        let token = self.index as u16;
+        let owner = self.index & ENTRIES == 0;
+        self.put(
+            place,
+            &CmdHead {
+                token,
+                ..command.head
+            },
+            &command.images,
+        );
+        self.index = self.index.wrapping_add(1);
+        fence(Ordering::Release);
+        let host = self.buf.host();
+        host.backend.write32(regs::CMD_PI.into(), self.index);
+
+        let answer = host.wait(COMMAND_LIMIT_NS, || self.take(place, owner));
+        let Some(answer) = answer else {
+            let card = Status::read(&host.backend);
+            self.dead = true;
+            return Err(CommandError::Timeout {
+                operation,
+                index,
+                limit_ns: COMMAND_LIMIT_NS,
+                card,
+            });
+        };
+        if answer.token != token {
+            self.dead = true;
+            return Err(CommandError::Mismatch {
+                operation,
+                index,
+                expected: token,
+                found: answer.token,
+            });
+        }
+        match answer.status {
+            status::OK => Ok(answer.value),
+            status => Err(CommandError::Refused {
+                operation,
+                index,
+                status,
+            }),
+        }
+    }
+
+    fn put(&self, place: usize, head: &CmdHead, images: &[Option<[u8; 64]>; 3]) {
+        let at = place * cmd::CMD_BYTES;
+        self.buf.write(at, &head.emit());
+        for (i, image) in images.iter().enumerate() {
+            self.buf
+                .write(at + 64 * (i + 1), image.as_ref().unwrap_or(&[0; 64]));
+        }
+    }
+
+    /// The completion at `place`, if the card has written it.
+    fn take(&self, place: usize, owner: bool) -> Option<CmdCpl> {
+        let at = CPL_OFFSET + place * CmdCpl::BYTES;
+        if (self.buf.read_u64(at + OWNER_WORD) >> 63 == 1) != owner {
+            return None;
+        }
+        // What the card wrote before the owner bit is read after it.
+        fence(Ordering::Acquire);
+        let mut bytes = [0; CmdCpl::BYTES];
+        self.buf.read(at, &mut bytes);
+        Some(CmdCpl::parse(&bytes))
+    }
+}

@@ -1,0 +1,334 @@
+//! An opened card.
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+
+use ferroce_proto::abi::cmd::{GidEntry, PortConfig, opcode};
+use ferroce_proto::abi::regs::{self, control};
+use ferroce_proto::wire::{Gid, Mac};
+use thiserror::Error;
+
+use crate::alloc::{Numbers, Pool};
+use crate::command::{Command, CommandError, CommandRing};
+use crate::cq::{Cq, CqError};
+use crate::device::{AbiVersion, DeviceInfo, Status};
+use crate::host::{Host, lock};
+use crate::mr::Keys;
+use crate::pd::Pd;
+use crate::{Backend, BackendError};
+
+/// Longest wait for a card to be ready after its reset in ns.
+pub const READY_LIMIT_NS: u64 = 100_000_000;
+
+/// A card could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another device, or none.
+    #[error(
+        "register MAGIC reads {found:#010x}, expected {expected:#010x} (\"FRCE\"): {}",
+        if *.found == u32::MAX { "the card does not answer; check that it is configured and that memory access is enabled" }
+        else { "this is not a Ferroce card; check which device was opened" },
+        expected = regs::MAGIC_VALUE
+    )]
+    Magic {
+        /// Value read.
+        found: u32,
+    },
+    /// The card speaks another contract.
+    #[error(
+        "the card speaks version {card} of the host contract, this driver version {driver}: load a card image and a driver of equal major version"
+    )]
+    Version {
+        /// Version of the card.
+        card: AbiVersion,
+        /// Version of this driver.
+        driver: AbiVersion,
+    },
+    /// The card did not get ready.
+    #[error(
+        "the card was not ready {limit_ns} ns after its reset ({status}): check its clocks, or load its image again"
+    )]
+    NotReady {
+        /// Time waited in ns.
+        limit_ns: u64,
+        /// State of the card.
+        status: Status,
+    },
+    /// No memory for the command rings.
+    #[error("no memory for the command rings")]
+    Memory(#[from] BackendError),
+    /// The first command failed.
+    #[error("the card does not carry out commands")]
+    Command(#[from] CommandError),
+}
+
+/// A GID table entry could not be set.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GidError {
+    /// The table is shorter.
+    #[error("GID index {index} is beyond the table of {limit} entries: use 0 to {}", .limit - 1)]
+    Index {
+        /// Index asked for.
+        index: u8,
+        /// Entries of the table.
+        limit: u32,
+    },
+    /// The card cannot do IPv6.
+    #[error(
+        "GID {0} is an IPv6 address and this build of the card does IPv4 only: use an IPv4-mapped GID"
+    )]
+    Ipv6(Gid),
+    /// The card refused.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// Addresses of the port, as the card was told.
+struct Port {
+    mac: Mac,
+    gids: Vec<Option<Gid>>,
+}
+
+/// What all objects of an opened card share.
+pub(crate) struct Card<B: Backend> {
+    pub(crate) host: Arc<Host<B>>,
+    pub(crate) info: DeviceInfo,
+    commands: Mutex<CommandRing<B>>,
+    port: Mutex<Port>,
+    pub(crate) pds: Mutex<Numbers>,
+    pub(crate) qps: Mutex<Numbers>,
+    pub(crate) cqs: Mutex<Numbers>,
+    pub(crate) keys: Mutex<Keys>,
+    pub(crate) outstanding: Mutex<Pool>,
+    /// Queue pairs that ever lived: start PSNs differ from life to life.
+    pub(crate) lives: Mutex<u32>,
+}
+
+impl<B: Backend> Card<B> {
+    /// Carries out a command; see [`CommandRing::execute`].
+    pub(crate) fn execute(
+        &self,
+        operation: &'static str,
+        command: &Command,
+    ) -> Result<u128, CommandError> {
+        lock(&self.commands).execute(operation, command)
+    }
+
+    /// The GID at `index` of the table, if set.
+    pub(crate) fn gid(&self, index: u8) -> Option<Gid> {
+        lock(&self.port)
+            .gids
+            .get(usize::from(index))
+            .copied()
+            .flatten()
+    }
+
+    pub(crate) fn mac(&self) -> Mac {
+        lock(&self.port).mac
+    }
+}
+
+impl<B: Backend> Drop for Card<B> {
+    fn drop(&mut self) {
+        // The rings are about to go: the card forgets them, and the next driver finds it fresh.
+        if let Err(e) = reset(&self.host) {
+            tracing::error!("while closing: {e}");
+        }
+    }
+}
+
+/// An opened card. Clones are handles of the same card, which is reset when the last object on it is dropped.
+pub struct Context<B: Backend> {
+    card: Arc<Card<B>>,
+}
+
+impl<B: Backend> Clone for Context<B> {
+    fn clone(&self) -> Self {
+        Self {
+            card: self.card.clone(),
+        }
+    }
+}
+
+impl<B: Backend> Context<B> {
+    /// Opens the card behind `backend`: checks what it is, waits until it is ready, hands over the
+    /// command rings and enables it. A card that a driver left in use is reset.
+    ///
+    /// # Errors
+    /// [`OpenError`]: no such card, versions do not fit, not ready within [`READY_LIMIT_NS`], no memory, no answer.
+    pub fn open(backend: B) -> Result<Self, OpenError> {
+        identify(&backend)?;
+        let host = Arc::new(Host::new(backend));
+        let read = |register: u32| host.backend.read32(register.into());
+        if read(regs::CONTROL) & control::ENABLE != 0 || read(regs::CMD_PI) != 0 {
+            reset(&host)?;
+        }
+        wait_ready(&host)?;
+        let info = DeviceInfo::read(&host.backend);
+        let commands = CommandRing::new(&host)?;
+        host.backend.write32(regs::CONTROL.into(), control::ENABLE);
+        let card = Card {
+            info,
+            commands: Mutex::new(commands),
+            port: Mutex::new(Port {
+                mac: Mac::default(),
+                gids: vec![None; info.max_gid as usize],
+            }),
+            pds: Mutex::new(Numbers::new(1..1 << 24)),
+            qps: Mutex::new(Numbers::new(2..info.max_qp)),
+            cqs: Mutex::new(Numbers::new(0..info.max_cq.min(1 << 16))),
+            keys: Mutex::new(Keys::new(info.max_mr)),
+            outstanding: Mutex::new(Pool::new(info.max_outstanding.ilog2())),
+            lives: Mutex::new(0),
+            host,
+        };
+        card.execute("try the command ring", &Command::new(opcode::NOP, 0))?;
+        Ok(Self {
+            card: Arc::new(card),
+        })
+    }
+
+    /// Identity and limits of the card.
+    #[must_use]
+    pub fn query_device(&self) -> DeviceInfo {
+        self.card.info
+    }
+
+    /// State of the card.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status::read(&self.card.host.backend)
+    }
+
+    /// The statistics counters with their names.
+    #[must_use]
+    pub fn statistics(&self) -> Vec<(&'static str, u64)> {
+        // Reading a low half latches the high half: one reader at a time.
+        let _one = lock(&self.card.commands);
+        let read = |offset: u64| u64::from(self.card.host.backend.read32(offset));
+        let base = u64::from(regs::STATS_BASE);
+        (base..)
+            .step_by(8)
+            .zip(regs::STATS)
+            .map(|(at, &name)| {
+                let low = read(at);
+                (name, low | (read(at + 4) << 32))
+            })
+            .collect()
+    }
+
+    /// Sets the MAC address of the port. Frames to others are not received.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn set_mac(&self, mac: Mac) -> Result<(), CommandError> {
+        self.set_port(mac, false)
+    }
+
+    /// Sets the MAC address of the port, and whether frames to other addresses are received too.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn set_port(&self, mac: Mac, promiscuous: bool) -> Result<(), CommandError> {
+        let [a, b, c, d, e, f] = mac.0;
+        let config = PortConfig {
+            mac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
+            promiscuous,
+        };
+        let mut port = lock(&self.card.port);
+        let command = Command::new(opcode::SET_PORT, 0).with(config.emit());
+        self.card.execute("set port", &command)?;
+        port.mac = mac;
+        Ok(())
+    }
+
+    /// Sets entry `index` of the GID table; an IPv4 address is an IPv4-mapped GID.
+    ///
+    /// # Errors
+    /// [`GidError`]: index or address family beyond what the card has.
+    pub fn set_gid(&self, index: u8, gid: Gid) -> Result<(), GidError> {
+        if !gid.is_ipv4() && !self.card.info.features.contains(crate::Features::IPV6) {
+            return Err(GidError::Ipv6(gid));
+        }
+        self.write_gid(index, Some(gid))
+    }
+
+    /// Empties entry `index` of the GID table.
+    ///
+    /// # Errors
+    /// [`GidError`]: index beyond the table.
+    pub fn clear_gid(&self, index: u8) -> Result<(), GidError> {
+        self.write_gid(index, None)
+    }
+
+    fn write_gid(&self, index: u8, gid: Option<Gid>) -> Result<(), GidError> {
+        let mut port = lock(&self.card.port);
+        let Some(entry) = port.gids.get_mut(usize::from(index)) else {
+            let limit = self.card.info.max_gid;
+            return Err(GidError::Index { index, limit });
+        };
+        let image = gid.map_or_else(GidEntry::default, |gid| GidEntry {
+            gid: gid.to_le_bits(),
+            valid: true,
+            ipv6: !gid.is_ipv4(),
+        });
+        let command = Command::new(opcode::SET_GID, index.into()).with(image.emit());
+        self.card.execute("set GID", &command)?;
+        *entry = gid;
+        Ok(())
+    }
+
+    /// A new protection domain.
+    #[must_use]
+    pub fn alloc_pd(&self) -> Pd<B> {
+        Pd::new(&self.card)
+    }
+
+    /// A new completion queue for at least `entries` completions.
+    ///
+    /// # Errors
+    /// [`CqError`]: beyond a limit of the card, no memory, or refused.
+    pub fn create_cq(&self, entries: u32) -> Result<Cq<B>, CqError> {
+        Cq::new(&self.card, entries)
+    }
+
+    /// The backend: to pass time in a wait loop of one's own, or to reach what the driver has no verb for.
+    #[must_use]
+    pub fn backend(&self) -> &B {
+        &self.card.host.deref().backend
+    }
+}
+
+/// Checks that this is a card this driver understands.
+fn identify(backend: &impl Backend) -> Result<(), OpenError> {
+    let found = backend.read32(regs::MAGIC.into());
+    if found != regs::MAGIC_VALUE {
+        return Err(OpenError::Magic { found });
+    }
+    let card = AbiVersion::from_register(backend.read32(regs::VERSION.into()));
+    let driver = AbiVersion::DRIVER;
+    if card.major != driver.major {
+        return Err(OpenError::Version { card, driver });
+    }
+    Ok(())
+}
+
+/// Resets the engine: it forgets every address it was told.
+fn reset<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
+    host.backend.write32(regs::CONTROL.into(), control::RESET);
+    wait_ready(host)
+}
+
+fn wait_ready<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
+    let ready = || {
+        let resetting = host.backend.read32(regs::CONTROL.into()) & control::RESET != 0;
+        (!resetting && Status::read(&host.backend).ready).then_some(())
+    };
+    host.wait(READY_LIMIT_NS, ready)
+        .ok_or_else(|| OpenError::NotReady {
+            limit_ns: READY_LIMIT_NS,
+            status: Status::read(&host.backend),
+        })
+}

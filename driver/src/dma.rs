@@ -1,0 +1,122 @@
+//! Memory that driver and card share.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::host::Host;
+use crate::{Backend, BackendError};
+
+/// Zeroed whole pages, mapped for the card for as long as they live.
+///
+/// The card writes here at any time: bytes are only ever touched through raw pointers.
+pub(crate) struct DmaBuf<B: Backend> {
+    host: Arc<Host<B>>,
+    map: ManuallyDrop<MmapRaw>,
+    /// First byte that is aligned to a page of the backend.
+    offset: usize,
+    len: usize,
+}
+
+impl<B: Backend> DmaBuf<B> {
+    /// At least `len` bytes (1 or more).
+    pub(crate) fn new(host: &Arc<Host<B>>, len: usize) -> Result<Self, BackendError> {
+        let refused = |source| BackendError::System {
+            operation: "allocation",
+            addr: 0,
+            len,
+            source,
+        };
+        let page = host.backend.page_size();
+        let too_long = || refused(std::io::ErrorKind::OutOfMemory.into());
+        let len = len.checked_next_multiple_of(page).ok_or_else(too_long)?;
+        // The pages of the backend may be larger than those of the system.
+        let room = len.checked_add(page).ok_or_else(too_long)?;
+        let map = MmapRaw::from(MmapOptions::new().len(room).map_anon().map_err(refused)?);
+        // A child of fork() must not make the system copy pages away from under the card.
+        #[cfg(target_os = "linux")]
+        map.advise(memmap2::Advice::DontFork).map_err(refused)?;
+        let addr = map.as_mut_ptr().addr();
+        let offset = addr.next_multiple_of(page) - addr;
+        let base = map.as_mut_ptr().wrapping_add(offset);
+        // SAFETY: the memory is private to the value built here, which unpins it before it frees it.
+        unsafe { host.pin(base, len) }?;
+        Ok(Self {
+            host: host.clone(),
+            map: ManuallyDrop::new(map),
+            offset,
+            len,
+        })
+    }
+
+    pub(crate) fn host(&self) -> &Arc<Host<B>> {
+        &self.host
+    }
+
+    /// Address as the card sees it.
+    pub(crate) fn iova(&self, offset: usize) -> u64 {
+        self.at(offset, 0).addr() as u64
+    }
+
+    /// Pointer to `len` bytes at `offset`.
+    ///
+    /// # Panics
+    /// Beyond the buffer.
+    #[inline]
+    pub(crate) fn at(&self, offset: usize, len: usize) -> *mut u8 {
+        assert!(
+            offset <= self.len && len <= self.len - offset,
+            "{len} bytes at {offset} lie outside of a buffer of {} bytes",
+            self.len
+        );
+        // SAFETY: `offset` is inside of the mapping, see above.
+        unsafe { self.map.as_mut_ptr().add(self.offset + offset) }
+    }
+
+    /// Reads 8 bytes at `offset`, a multiple of 8, in one access.
+    #[inline]
+    pub(crate) fn read_u64(&self, offset: usize) -> u64 {
+        let at = self.at(offset, 8).cast::<u64>();
+        debug_assert!(at.is_aligned());
+        // SAFETY: `at` points to 8 bytes of the mapping, aligned as `offset` is.
+        u64::from_le(unsafe { at.read_volatile() })
+    }
+
+    /// Writes 4 bytes at `offset`, a multiple of 4, in one access.
+    #[inline]
+    pub(crate) fn write_u32(&self, offset: usize, value: u32) {
+        let at = self.at(offset, 4).cast::<u32>();
+        debug_assert!(at.is_aligned());
+        // SAFETY: `at` points to 4 bytes of the mapping, aligned as `offset` is.
+        unsafe { at.write_volatile(value.to_le()) }
+    }
+
+    /// Copies `bytes` to `offset`.
+    #[inline]
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+        let to = self.at(offset, bytes.len());
+        // SAFETY: `to` points to as many bytes of the mapping; no reference to those exists.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Copies from `offset` to `bytes`; what the card writes meanwhile may be in part old, in part new.
+    pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) {
+        let from = self.at(offset, bytes.len());
+        // SAFETY: `from` points to as many bytes of the mapping; no reference to those exists.
+        unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) }
+    }
+}
+
+impl<B: Backend> Drop for DmaBuf<B> {
+    fn drop(&mut self) {
+        match self.host.unpin(self.at(0, self.len), self.len) {
+            // SAFETY: dropped here only, and not used afterwards.
+            Ok(()) => unsafe { ManuallyDrop::drop(&mut self.map) },
+            Err(e) => tracing::error!(
+                "{} bytes that the card may still reach are never freed: {e}",
+                self.len
+            ),
+        }
+    }
+}

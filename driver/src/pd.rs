@@ -1,0 +1,79 @@
+//! Protection domains.
+
+use std::sync::Arc;
+
+use crate::Backend;
+use crate::context::Card;
+use crate::host::lock;
+use crate::mr::{Access, Mr, MrBuf, MrError};
+
+pub(crate) struct PdNumber<B: Backend> {
+    pub(crate) card: Arc<Card<B>>,
+    pub(crate) number: u32,
+}
+
+impl<B: Backend> Drop for PdNumber<B> {
+    fn drop(&mut self) {
+        lock(&self.card.pds).put(self.number);
+    }
+}
+
+/// A protection domain: queue pairs reach memory regions of their own domain only.
+///
+/// Clones are handles of the same domain; it lives as long as anything in it.
+pub struct Pd<B: Backend> {
+    inner: Arc<PdNumber<B>>,
+}
+
+impl<B: Backend> Clone for Pd<B> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+        }
+    }
+}
+
+impl<B: Backend> Pd<B> {
+    pub(crate) fn new(card: &Arc<Card<B>>) -> Self {
+        let number = lock(&card.pds)
+            .take()
+            .expect("2^24 protection domains are in use");
+        Self {
+            inner: Arc::new(PdNumber {
+                card: card.clone(),
+                number,
+            }),
+        }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<PdNumber<B>> {
+        &self.inner
+    }
+
+    /// Registers `len` bytes at `addr`, of the caller's memory.
+    ///
+    /// # Errors
+    /// [`MrError`]: no bytes, rights that make no sense, no free table entry, or refused by system or card.
+    ///
+    /// # Safety
+    /// Until the region is dropped the memory stays allocated. While a work request or a peer may use
+    /// the region, its bytes change at any time (with the rights to write) or must not change (else):
+    /// nobody holds a `&` or `&mut` to bytes that may be written from outside.
+    pub unsafe fn reg_mr(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        access: Access,
+    ) -> Result<Mr<B>, MrError> {
+        // SAFETY: the rule is the caller's, unchanged.
+        unsafe { Mr::new(&self.inner, addr, len, access) }
+    }
+
+    /// Allocates and registers a zeroed buffer of `len` bytes.
+    ///
+    /// # Errors
+    /// As of [`reg_mr`](Self::reg_mr), and no memory.
+    pub fn alloc_mr(&self, len: usize, access: Access) -> Result<MrBuf<B>, MrError> {
+        MrBuf::new(&self.inner, len, access)
+    }
+}

@@ -1,0 +1,317 @@
+//! Building of queue pairs.
+
+use std::sync::Arc;
+
+use ferroce_proto::abi::wqe::{INLINE_FIRST, RECV_SGES_FIRST, SEND_SGES_FIRST, SLOT_BYTES};
+use thiserror::Error;
+
+use super::{InitAttr, Outstanding, Qp, QpState, QpType, encode};
+use crate::cq::CqCore;
+use crate::dma::DmaBuf;
+use crate::host::lock;
+use crate::queue::{Queues, WorkQueue};
+use crate::{Backend, BackendError, Cq, DeviceInfo, Features, Pd};
+
+/// Entries of the outstanding ring that a queue pair gets unasked, if it posts that many.
+const OUTSTANDING: u32 = 64;
+
+/// A queue pair could not be built.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A completion queue is missing.
+    #[error(
+        "the queue pair has no {0} completion queue: name one with `{0}_cq`, or one for both with `cq`"
+    )]
+    NoCq(&'static str),
+    /// Protection domain and completion queue are of different cards.
+    #[error(
+        "the {0} completion queue and the protection domain were opened on different contexts: create both on the same"
+    )]
+    OtherContext(&'static str),
+    /// A size beyond the card's limits.
+    #[error("{what} of {value} was asked for, this build of the card has at most {limit}")]
+    Limit {
+        /// What was asked for.
+        what: &'static str,
+        /// How much.
+        value: u32,
+        /// At most.
+        limit: u32,
+    },
+    /// The card does not have the transport.
+    #[error("this build of the card has no {qp_type}, only {features}")]
+    Transport {
+        /// Transport asked for.
+        qp_type: QpType,
+        /// What the card has.
+        features: Features,
+    },
+    /// All are taken.
+    #[error(
+        "all {limit} queue pairs of the card are in use (numbers 0 and 1 are reserved): drop some"
+    )]
+    Full {
+        /// Queue pairs of the card.
+        limit: u32,
+    },
+    /// The outstanding pool is short.
+    #[error(
+        "no {entries} entries in a row are left of the {limit} for unacknowledged messages: \
+         ask for fewer with `outstanding`, or drop queue pairs"
+    )]
+    Outstanding {
+        /// Entries asked for.
+        entries: u32,
+        /// Entries of the pool.
+        limit: u32,
+    },
+    /// No memory, or it could not be made reachable.
+    #[error("no memory for the queues")]
+    Memory(#[from] BackendError),
+}
+
+/// Describes a queue pair before it is built.
+#[must_use = "nothing is built before `build`"]
+pub struct QpBuilder<'a, B: Backend> {
+    pd: &'a Pd<B>,
+    qp_type: QpType,
+    send_cq: Option<&'a Cq<B>>,
+    recv_cq: Option<&'a Cq<B>>,
+    max_send_wr: u32,
+    max_recv_wr: u32,
+    max_send_sge: u32,
+    max_recv_sge: u32,
+    max_inline_data: u32,
+    outstanding: Option<u32>,
+    signal_all: bool,
+    sgid_index: u8,
+    psn: Option<u32>,
+}
+
+impl<'a, B: Backend> QpBuilder<'a, B> {
+    pub(super) fn new(pd: &'a Pd<B>) -> Self {
+        Self {
+            pd,
+            qp_type: QpType::Rc,
+            send_cq: None,
+            recv_cq: None,
+            max_send_wr: 64,
+            max_recv_wr: 64,
+            max_send_sge: SEND_SGES_FIRST as u32,
+            max_recv_sge: RECV_SGES_FIRST as u32,
+            max_inline_data: INLINE_FIRST as u32,
+            outstanding: None,
+            signal_all: false,
+            sgid_index: 0,
+            psn: None,
+        }
+    }
+
+    /// A reliable connection, the default.
+    pub fn rc(mut self) -> Self {
+        self.qp_type = QpType::Rc;
+        self
+    }
+
+    /// An unreliable connection.
+    pub fn uc(mut self) -> Self {
+        self.qp_type = QpType::Uc;
+        self
+    }
+
+    /// Where send requests complete.
+    pub fn send_cq(mut self, cq: &'a Cq<B>) -> Self {
+        self.send_cq = Some(cq);
+        self
+    }
+
+    /// Where receive requests complete.
+    pub fn recv_cq(mut self, cq: &'a Cq<B>) -> Self {
+        self.recv_cq = Some(cq);
+        self
+    }
+
+    /// Where all requests complete.
+    pub fn cq(self, cq: &'a Cq<B>) -> Self {
+        self.send_cq(cq).recv_cq(cq)
+    }
+
+    /// Send requests posted at a time, with the longest list or inline data. 64 unasked.
+    pub fn max_send_wr(mut self, requests: u32) -> Self {
+        self.max_send_wr = requests;
+        self
+    }
+
+    /// Receive requests posted at a time. 64 unasked.
+    pub fn max_recv_wr(mut self, requests: u32) -> Self {
+        self.max_recv_wr = requests;
+        self
+    }
+
+    /// Entries of the list of a send request. 2 unasked: a WQE of one slot.
+    pub fn max_send_sge(mut self, entries: u32) -> Self {
+        self.max_send_sge = entries;
+        self
+    }
+
+    /// Entries of the list of a receive request. 3 unasked: a WQE of one slot.
+    pub fn max_recv_sge(mut self, entries: u32) -> Self {
+        self.max_recv_sge = entries;
+        self
+    }
+
+    /// Bytes of inline data of a send request. 32 unasked: a WQE of one slot.
+    pub fn max_inline_data(mut self, bytes: u32) -> Self {
+        self.max_inline_data = bytes;
+        self
+    }
+
+    /// Messages unacknowledged at a time, rounded up to a power of two. Unasked 64 or the queue pair's
+    /// share of the pool if that is larger, no more than it may post, and less if the pool is short.
+    pub fn outstanding(mut self, messages: u32) -> Self {
+        self.outstanding = Some(messages);
+        self
+    }
+
+    /// Reports success of every send request, signaled or not.
+    pub fn signal_all(mut self) -> Self {
+        self.signal_all = true;
+        self
+    }
+
+    /// Entry of the GID table that [`Qp::endpoint`] and [`Qp::connect`] use. 0 unasked.
+    pub fn sgid_index(mut self, index: u8) -> Self {
+        self.sgid_index = index;
+        self
+    }
+
+    /// First PSN to send, of which the low 24 bits count. Unasked one that differs between queue pairs
+    /// and between lives of a number.
+    pub fn psn(mut self, psn: u32) -> Self {
+        self.psn = Some(psn);
+        self
+    }
+
+    /// Builds the queue pair, in state RESET.
+    ///
+    /// # Errors
+    /// [`BuildError`]: no completion queue, beyond a limit of the card, or nothing left of something.
+    pub fn build(self) -> Result<Qp<B>, BuildError> {
+        let pd = self.pd.inner();
+        let info = pd.card.info;
+        let send_cq = self.core(self.send_cq, "send")?;
+        let recv_cq = self.core(self.recv_cq, "recv")?;
+        let (sq_slots, rq_entries, rq_stride) = self.sizes(&info)?;
+        let rq_offset = sq_slots as usize * SLOT_BYTES;
+        let rings = DmaBuf::new(
+            &pd.card.host,
+            rq_offset + ((rq_entries as usize) << rq_stride) * SLOT_BYTES,
+        )?;
+        let outstanding = self.take_outstanding(sq_slots)?;
+        let Some(number) = lock(&pd.card.qps).take() else {
+            lock(&pd.card.outstanding).put(outstanding.base, outstanding.log);
+            return Err(BuildError::Full { limit: info.max_qp });
+        };
+        let queues = Arc::new(Queues {
+            sq: WorkQueue::new(sq_slots),
+            rq: WorkQueue::new(rq_entries),
+        });
+        let qp = Qp {
+            number,
+            qp_type: self.qp_type,
+            state: QpState::Reset,
+            features: info.features,
+            signal_all: self.signal_all,
+            max_send_sge: self.max_send_sge as usize,
+            max_recv_sge: self.max_recv_sge as usize,
+            max_inline_data: self.max_inline_data as usize,
+            max_rd_atomic: 0,
+            rq_offset,
+            rq_stride,
+            queues,
+            rings,
+            outstanding,
+            psn: self
+                .psn
+                .unwrap_or_else(|| start_psn(&mut lock(&pd.card.lives)))
+                & 0xff_ffff,
+            sgid_index: self.sgid_index,
+            init: InitAttr::default(),
+            path_mtu: None,
+            pd: pd.clone(),
+            send_cq,
+            recv_cq,
+        };
+        qp.attach();
+        Ok(qp)
+    }
+
+    fn core(&self, cq: Option<&Cq<B>>, which: &'static str) -> Result<Arc<CqCore<B>>, BuildError> {
+        let core = cq.ok_or(BuildError::NoCq(which))?.core();
+        if !Arc::ptr_eq(&core.card, &self.pd.inner().card) {
+            return Err(BuildError::OtherContext(which));
+        }
+        Ok(core.clone())
+    }
+
+    /// Slots of the send queue, entries of the receive queue, and log2 of the slots of each of these.
+    fn sizes(&self, info: &DeviceInfo) -> Result<(u32, u32, u8), BuildError> {
+        let feature = match self.qp_type {
+            QpType::Rc => Features::RC,
+            QpType::Uc => Features::UC,
+        };
+        if !info.features.contains(feature) {
+            let (qp_type, features) = (self.qp_type, info.features);
+            return Err(BuildError::Transport { qp_type, features });
+        }
+        let slots = encode::list_slots(self.max_send_sge as usize)
+            .max(encode::inline_slots(self.max_inline_data as usize)) as u32;
+        for (what, value, limit) in [
+            ("a gather list", self.max_send_sge, info.max_send_sge),
+            ("a scatter list", self.max_recv_sge, info.max_recv_sge),
+            ("inline data", self.max_inline_data, info.max_inline_data),
+            ("a send queue", self.max_send_wr, info.max_qp_wr / slots),
+            ("a receive queue", self.max_recv_wr, info.max_qp_wr),
+        ] {
+            if value > limit {
+                return Err(BuildError::Limit { what, value, limit });
+            }
+        }
+        let sq_slots = (self.max_send_wr * slots).next_power_of_two();
+        let rq_entries = self.max_recv_wr.next_power_of_two();
+        Ok((
+            sq_slots,
+            rq_entries,
+            encode::recv_stride(self.max_recv_sge as usize),
+        ))
+    }
+
+    fn take_outstanding(&self, sq_slots: u32) -> Result<Outstanding, BuildError> {
+        let card = &self.pd.inner().card;
+        let limit = card.info.max_outstanding;
+        let share = limit / card.info.max_qp;
+        let entries = self
+            .outstanding
+            .unwrap_or(sq_slots.min(share.max(OUTSTANDING)));
+        let full = BuildError::Outstanding { entries, limit };
+        if entries > limit.min(1 << 15) {
+            return Err(full);
+        }
+        let most = entries.max(1).next_power_of_two().ilog2();
+        let least = if self.outstanding.is_some() { most } else { 0 };
+        let mut pool = lock(&card.outstanding);
+        let taken = (least..=most)
+            .rev()
+            .find_map(|log| Some((pool.take(log)?, log)));
+        let (base, log) = taken.ok_or(full)?;
+        Ok(Outstanding { base, log })
+    }
+}
+
+/// A PSN far from those of other lives, so that late packets of one are not taken for another's.
+fn start_psn(lives: &mut u32) -> u32 {
+    *lives = lives.wrapping_add(1);
+    // Fibonacci hashing: multiples of 2^32 / phi are spread evenly.
+    lives.wrapping_mul(0x9e37_79b9) >> 8
+}

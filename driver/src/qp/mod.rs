@@ -1,0 +1,191 @@
+//! Queue pairs.
+
+mod attr;
+mod builder;
+mod encode;
+mod modify;
+mod post;
+
+use std::sync::Arc;
+
+use ferroce_proto::abi::cmd::{self, opcode};
+use ferroce_proto::abi::doorbell;
+
+pub use attr::{
+    DEFAULT_PKEY, InitAttr, ModifyError, Path, QpAttr, QpEndpoint, QpState, QpType, RtrAttr,
+    RtsAttr,
+};
+pub use builder::{BuildError, QpBuilder};
+pub use modify::ConnectAttr;
+pub use post::{PostCause, PostError};
+
+use crate::command::{Command, CommandError};
+use crate::cq::CqCore;
+use crate::dma::DmaBuf;
+use crate::host::lock;
+use crate::pd::PdNumber;
+use crate::queue::Queues;
+use crate::{Backend, Features, Pd};
+use ferroce_proto::wire::Mtu;
+
+/// A ring of 2^`log` entries of the outstanding pool.
+struct Outstanding {
+    base: u32,
+    log: u32,
+}
+
+/// A queue pair.
+///
+/// It keeps alive what it uses. When it is dropped, the card is done with it before the drop returns;
+/// requests still posted are forgotten without completions.
+pub struct Qp<B: Backend> {
+    number: u32,
+    qp_type: QpType,
+    state: QpState,
+    features: Features,
+    signal_all: bool,
+    max_send_sge: usize,
+    max_recv_sge: usize,
+    max_inline_data: usize,
+    /// READs and atomics that may be outstanding, from RTS on.
+    max_rd_atomic: u8,
+    /// Byte of the receive queue in `rings`, behind the send queue.
+    rq_offset: usize,
+    /// Log2 of the slots of a receive WQE.
+    rq_stride: u8,
+    queues: Arc<Queues>,
+    rings: DmaBuf<B>,
+    outstanding: Outstanding,
+    psn: u32,
+    sgid_index: u8,
+    init: InitAttr,
+    /// Known from RTR on.
+    path_mtu: Option<Mtu>,
+    pd: Arc<PdNumber<B>>,
+    send_cq: Arc<CqCore<B>>,
+    recv_cq: Arc<CqCore<B>>,
+}
+
+/// State of a queue pair in the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QpInfo {
+    /// State of the requester.
+    pub sq_state: QpState,
+    /// State of the responder.
+    pub rq_state: QpState,
+    /// Next PSN to send.
+    pub sq_psn: u32,
+    /// Oldest PSN not acknowledged.
+    pub una_psn: u32,
+    /// PSN expected.
+    pub rq_psn: u32,
+    /// Messages completed as responder, modulo 2^24.
+    pub msn: u32,
+    /// Receive requests consumed, modulo 2^16.
+    pub rq_index: u16,
+}
+
+impl<B: Backend> Qp<B> {
+    /// Starts to build a queue pair in a protection domain.
+    pub fn builder(pd: &Pd<B>) -> QpBuilder<'_, B> {
+        QpBuilder::new(pd)
+    }
+
+    /// Number of the queue pair.
+    #[must_use]
+    pub fn qpn(&self) -> u32 {
+        self.number
+    }
+
+    /// Transport.
+    #[must_use]
+    pub fn qp_type(&self) -> QpType {
+        self.qp_type
+    }
+
+    /// State it was brought to last. A failed request brings it to ERR unasked, as its completion says; see [`query`](Self::query).
+    #[must_use]
+    pub fn state(&self) -> QpState {
+        self.state
+    }
+
+    /// Slots of the send queue that are free. A request takes one, or more with a long list or much inline data.
+    #[must_use]
+    pub fn send_slots_free(&self) -> u32 {
+        self.queues.sq.free()
+    }
+
+    /// Receive requests that may be posted.
+    #[must_use]
+    pub fn recv_free(&self) -> u32 {
+        self.queues.rq.free()
+    }
+
+    /// Messages that may be unacknowledged at a time.
+    #[must_use]
+    pub fn outstanding(&self) -> u32 {
+        1 << self.outstanding.log
+    }
+
+    /// Asks the card for the state of the queue pair.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn query(&self) -> Result<QpInfo, CommandError> {
+        let command = Command::new(opcode::QUERY_QP, self.number);
+        let value = self.pd.card.execute("query QP", &command)?;
+        let state = cmd::QpState::parse(&value.to_le_bytes());
+        Ok(QpInfo {
+            sq_state: QpState::from_code(state.sq_state),
+            rq_state: QpState::from_code(state.rq_state),
+            sq_psn: state.sq_psn,
+            una_psn: state.una_psn,
+            rq_psn: state.rq_psn,
+            msn: state.msn,
+            rq_index: state.rq_index,
+        })
+    }
+
+    /// Completions that name this queue pair from now on mean its present life.
+    fn attach(&self) {
+        self.send_cq.attach(self.number, &self.queues);
+        if !Arc::ptr_eq(&self.send_cq, &self.recv_cq) {
+            self.recv_cq.attach(self.number, &self.queues);
+        }
+    }
+
+    /// Brings the card's side to RESET, with empty queues.
+    fn reset(&self) -> Result<(), CommandError> {
+        let mut command = Command::new(opcode::MODIFY_QP, self.number);
+        command.head.qp_sq_state = true;
+        command.head.sq_reset = true;
+        command.head.qp_rq_state = true;
+        command.head.rq_reset = true;
+        self.pd.card.execute("reset QP", &command)?;
+        // The producer indices are the host's; the card hears them in every state.
+        self.ring(doorbell::sq(self.number), 0);
+        self.ring(doorbell::rq(self.number), 0);
+        Ok(())
+    }
+}
+
+impl<B: Backend> Drop for Qp<B> {
+    fn drop(&mut self) {
+        let card = &self.pd.card;
+        let reset = match self.state {
+            QpState::Reset => Ok(()),
+            _ => self.reset(),
+        };
+        for cq in [&self.send_cq, &self.recv_cq] {
+            cq.detach(self.number);
+        }
+        match reset {
+            Ok(()) => {
+                lock(&card.qps).put(self.number);
+                lock(&card.outstanding).put(self.outstanding.base, self.outstanding.log);
+            }
+            Err(e) => tracing::error!("the number and the outstanding ring stay taken: {e}"),
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Transitions of queue pairs.
+
+use std::sync::Arc;
+
+use ferroce_proto::abi::cmd::{CmdHead, opcode};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
+use ferroce_proto::wire::{Mac, Mtu, psn, udp};
+
+use super::{
+    InitAttr, ModifyError, Path, Qp, QpAttr, QpEndpoint, QpState, QpType, RtrAttr, RtsAttr,
+};
+use crate::command::Command;
+use crate::mr::Access;
+use crate::queue::{Queues, WorkQueue};
+use crate::{Backend, Features};
+
+/// How [`Qp::connect_with`] connects; the fields are those of [`InitAttr`], [`Path`], [`RtrAttr`] and [`RtsAttr`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectAttr {
+    /// What the peer may do; a region must permit it too.
+    pub access: Access,
+    /// Path MTU; equal at both ends.
+    pub path_mtu: Mtu,
+    /// 802.1Q tag control information to send.
+    pub vlan: Option<u16>,
+    /// Type of service or traffic class.
+    pub traffic_class: u8,
+    /// TTL or hop limit.
+    pub hop_limit: u8,
+    /// IPv6 flow label.
+    pub flow_label: u32,
+    /// Code of the wait asked of a peer for which no receive is posted.
+    pub min_rnr_timer: u8,
+    /// Code of the ACK timeout.
+    pub timeout: u8,
+    /// Retries after a timeout or a lost packet.
+    pub retry_cnt: u8,
+    /// Retries after an RNR NAK; 7 = for ever.
+    pub rnr_retry: u8,
+    /// READs and atomics outstanding; `None`: as many as the card can.
+    pub max_rd_atomic: Option<u8>,
+    /// READs and atomics the peer may have outstanding; `None`: as many as the card takes.
+    pub max_dest_rd_atomic: Option<u8>,
+}
+
+impl Default for ConnectAttr {
+    fn default() -> Self {
+        let init = InitAttr::default();
+        let rtr = RtrAttr::new(Path::new(Default::default(), Default::default()), 0, 0);
+        let rts = RtsAttr::new(0);
+        Self {
+            access: init.access,
+            path_mtu: rtr.path_mtu,
+            vlan: rtr.path.vlan,
+            traffic_class: rtr.path.traffic_class,
+            hop_limit: rtr.path.hop_limit,
+            flow_label: rtr.path.flow_label,
+            min_rnr_timer: rtr.min_rnr_timer,
+            timeout: rts.timeout,
+            retry_cnt: rts.retry_cnt,
+            rnr_retry: rts.rnr_retry,
+            max_rd_atomic: rts.max_rd_atomic,
+            max_dest_rd_atomic: rtr.max_dest_rd_atomic,
+        }
+    }
+}
+
+impl<B: Backend> Qp<B> {
+    /// What the peer needs to connect to this queue pair.
+    ///
+    /// # Errors
+    /// [`ModifyError::NoGid`]: the GID table entry that the queue pair was built with is empty.
+    pub fn endpoint(&self) -> Result<QpEndpoint, ModifyError> {
+        let (qpn, sgid_index) = (self.number, self.sgid_index);
+        let gid = self.pd.card.gid(sgid_index);
+        Ok(QpEndpoint {
+            qpn,
+            psn: self.psn,
+            gid: gid.ok_or(ModifyError::NoGid { qpn, sgid_index })?,
+            mac: self.pd.card.mac(),
+        })
+    }
+
+    /// Connects to a peer on the same link, with the values of [`ConnectAttr::default`]: from RESET or INIT to RTS.
+    ///
+    /// # Errors
+    /// [`ModifyError`]; the queue pair stays in the last state it reached.
+    pub fn connect(&mut self, remote: &QpEndpoint) -> Result<(), ModifyError> {
+        self.connect_with(remote, &ConnectAttr::default())
+    }
+
+    /// Connects to a peer on the same link: from RESET or INIT to RTS.
+    ///
+    /// # Errors
+    /// [`ModifyError`]; the queue pair stays in the last state it reached.
+    pub fn connect_with(
+        &mut self,
+        remote: &QpEndpoint,
+        attr: &ConnectAttr,
+    ) -> Result<(), ModifyError> {
+        self.modify(&QpAttr::Init(InitAttr {
+            access: attr.access,
+            ..InitAttr::default()
+        }))?;
+        let path = Path {
+            sgid_index: self.sgid_index,
+            vlan: attr.vlan,
+            traffic_class: attr.traffic_class,
+            hop_limit: attr.hop_limit,
+            flow_label: attr.flow_label,
+            ..Path::new(remote.gid, remote.mac)
+        };
+        self.modify(&QpAttr::Rtr(RtrAttr {
+            path_mtu: attr.path_mtu,
+            min_rnr_timer: attr.min_rnr_timer,
+            max_dest_rd_atomic: attr.max_dest_rd_atomic,
+            ..RtrAttr::new(path, remote.qpn, remote.psn)
+        }))?;
+        self.modify(&QpAttr::Rts(RtsAttr {
+            timeout: attr.timeout,
+            retry_cnt: attr.retry_cnt,
+            rnr_retry: attr.rnr_retry,
+            max_rd_atomic: attr.max_rd_atomic,
+            ..RtsAttr::new(self.psn)
+        }))
+    }
+
+    /// Brings the queue pair to another state.
+    ///
+    /// # Errors
+    /// [`ModifyError`]: no such transition, an attribute out of range, or refused; the state is unchanged then.
+    pub fn modify(&mut self, attr: &QpAttr) -> Result<(), ModifyError> {
+        let (from, to) = (self.state, attr.state());
+        if !from.next().contains(&to) {
+            let qpn = self.number;
+            return Err(ModifyError::Transition { qpn, from, to });
+        }
+        match attr {
+            QpAttr::Reset => {
+                self.reset()?;
+                self.queues = Arc::new(Queues {
+                    sq: WorkQueue::new(self.queues.sq.size()),
+                    rq: WorkQueue::new(self.queues.rq.size()),
+                });
+                self.attach();
+            }
+            QpAttr::Init(attr) => self.enter_init(attr)?,
+            QpAttr::Rtr(attr) => self.enter_rtr(attr)?,
+            QpAttr::Rts(attr) => self.enter_rts(attr)?,
+            QpAttr::Err => self.command("bring to ERR QP", self.both(QpState::Err), [None; 3])?,
+        }
+        self.state = to;
+        Ok(())
+    }
+
+    fn enter_init(&mut self, attr: &InitAttr) -> Result<(), ModifyError> {
+        if self.state == QpState::Reset {
+            let head = CmdHead {
+                sq_reset: true,
+                rq_reset: true,
+                ..self.both(QpState::Init)
+            };
+            self.command("bring to INIT QP", head, [None; 3])?;
+        }
+        self.init = *attr;
+        Ok(())
+    }
+
+    fn enter_rtr(&mut self, attr: &RtrAttr) -> Result<(), ModifyError> {
+        let path = &attr.path;
+        self.check_path(path)?;
+        self.check_range("dest_qpn", attr.dest_qpn, psn::MASK)?;
+        self.check_range("rq_psn", attr.rq_psn, psn::MASK)?;
+        self.check_range("min_rnr_timer", attr.min_rnr_timer.into(), 31)?;
+        let av = AvCtx {
+            dgid: path.dgid.to_le_bits(),
+            dmac: path.dmac.into(),
+            sgid_index: path.sgid_index,
+            ipv6: !path.dgid.is_ipv4(),
+            vlan_valid: path.vlan.is_some(),
+            vlan: path.vlan.unwrap_or(0),
+            tclass: path.traffic_class,
+            hop_limit: path.hop_limit,
+            udp_sport: path
+                .udp_sport
+                .unwrap_or_else(|| udp::source_port(path.flow_label, self.number, attr.dest_qpn)),
+            flow_label: path.flow_label,
+            remote_qpn: attr.dest_qpn,
+            pkey: self.init.pkey,
+            ..AvCtx::default()
+        };
+        let access = self.init.access;
+        let rq = RqCtx {
+            remote_gid: path.dgid.to_le_bits(),
+            rq_base: self.rings.iova(self.rq_offset),
+            qp_type: self.qp_type.code(),
+            mtu: attr.path_mtu.code(),
+            rq_log: self.queues.rq.size().ilog2() as u8,
+            rq_stride: self.rq_stride,
+            min_rnr_timer: attr.min_rnr_timer,
+            remote_write: access.contains(Access::REMOTE_WRITE),
+            remote_read: access.contains(Access::REMOTE_READ),
+            remote_atomic: access.contains(Access::REMOTE_ATOMIC),
+            max_dest_rd_atomic: self.rd_atomic("max_dest_rd_atomic", attr.max_dest_rd_atomic)?,
+            pkey: self.init.pkey,
+            sgid_index: path.sgid_index,
+            pd: self.pd.number,
+            cqn: self.recv_cq.number as u16,
+            ..RqCtx::default()
+        };
+        // The requester stays in INIT until it has its own image.
+        let head = CmdHead {
+            qp_av: true,
+            qp_rq: true,
+            qp_rq_state: true,
+            rq_reset: true,
+            rq_state: QpState::Rtr.code(),
+            rq_psn: attr.rq_psn,
+            ..CmdHead::default()
+        };
+        self.command(
+            "bring to RTR QP",
+            head,
+            [None, Some(av.emit()), Some(rq.emit())],
+        )?;
+        self.path_mtu = Some(attr.path_mtu);
+        Ok(())
+    }
+
+    fn enter_rts(&mut self, attr: &RtsAttr) -> Result<(), ModifyError> {
+        self.check_range("sq_psn", attr.sq_psn, psn::MASK)?;
+        self.check_range("timeout", attr.timeout.into(), 31)?;
+        self.check_range("retry_cnt", attr.retry_cnt.into(), 7)?;
+        self.check_range("rnr_retry", attr.rnr_retry.into(), 7)?;
+        let max_rd_atomic = self.rd_atomic("max_rd_atomic", attr.max_rd_atomic)?;
+        let sq = SqCtx {
+            qp_type: self.qp_type.code(),
+            mtu: self.path_mtu.unwrap_or(Mtu::Mtu1024).code(),
+            sq_log: self.queues.sq.size().ilog2() as u8,
+            ot_log: self.outstanding.log as u8,
+            retry_cnt: attr.retry_cnt,
+            rnr_retry: attr.rnr_retry,
+            timeout: attr.timeout,
+            max_rd_atomic,
+            pd: self.pd.number,
+            cqn: self.send_cq.number as u16,
+            ot_base: self.outstanding.base,
+            sq_base: self.rings.iova(0),
+            ..SqCtx::default()
+        };
+        let head = CmdHead {
+            qp_sq: true,
+            sq_reset: true,
+            sq_psn: attr.sq_psn,
+            ..self.both(QpState::Rts)
+        };
+        self.command("bring to RTS QP", head, [Some(sq.emit()), None, None])?;
+        self.max_rd_atomic = max_rd_atomic;
+        Ok(())
+    }
+
+    /// Head of a command that brings requester and responder to `state`.
+    fn both(&self, state: QpState) -> CmdHead {
+        CmdHead {
+            qp_sq_state: true,
+            sq_state: state.code(),
+            qp_rq_state: true,
+            rq_state: state.code(),
+            ..CmdHead::default()
+        }
+    }
+
+    fn command(
+        &self,
+        operation: &'static str,
+        head: CmdHead,
+        images: [Option<[u8; 64]>; 3],
+    ) -> Result<(), ModifyError> {
+        let head = CmdHead {
+            opcode: opcode::MODIFY_QP,
+            index: self.number,
+            ..head
+        };
+        self.pd.card.execute(operation, &Command { head, images })?;
+        Ok(())
+    }
+
+    fn check_range(
+        &self,
+        attribute: &'static str,
+        value: u32,
+        maximum: u32,
+    ) -> Result<(), ModifyError> {
+        if value <= maximum {
+            return Ok(());
+        }
+        let (qpn, minimum) = (self.number, 0);
+        Err(ModifyError::Range {
+            qpn,
+            attribute,
+            value,
+            minimum,
+            maximum,
+        })
+    }
+
+    /// READs and atomics: as asked for, or the card's limit.
+    fn rd_atomic(&self, attribute: &'static str, value: Option<u8>) -> Result<u8, ModifyError> {
+        let limit = match self.qp_type {
+            QpType::Rc => self.pd.card.info.max_rd_atomic,
+            QpType::Uc => 0,
+        };
+        let value = value.unwrap_or(limit);
+        self.check_range(attribute, value.into(), limit.into())?;
+        Ok(value)
+    }
+
+    fn check_path(&self, path: &Path) -> Result<(), ModifyError> {
+        let (qpn, sgid_index) = (self.number, path.sgid_index);
+        let needs = [
+            (!path.dgid.is_ipv4(), Features::IPV6, "IPv6"),
+            (path.vlan.is_some(), Features::VLAN, "VLAN tags"),
+        ];
+        for (needed, feature, what) in needs {
+            if needed && !self.features.contains(feature) {
+                return Err(ModifyError::Unsupported { qpn, what });
+            }
+        }
+        self.check_range("flow_label", path.flow_label, (1 << 20) - 1)?;
+        let local = self.pd.card.gid(sgid_index);
+        let local = local.ok_or(ModifyError::NoGid { qpn, sgid_index })?;
+        if local.is_ipv4() != path.dgid.is_ipv4() {
+            let remote = path.dgid;
+            return Err(ModifyError::Family { qpn, local, remote });
+        }
+        let Mac(octets) = path.dmac;
+        if octets == [0; 6] || octets[0] & 1 == 1 {
+            let dmac = path.dmac;
+            return Err(ModifyError::Mac { qpn, dmac });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,272 @@
+//! Posting of work requests: no lock, no system call, no allocation.
+
+use std::sync::atomic::{Ordering, fence};
+
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::wqe::{self, Sge};
+use thiserror::Error;
+
+use super::{Qp, QpState, QpType, encode};
+use crate::Backend;
+use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
+
+/// A batch was not posted: none of it was.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("nothing was posted: work request {index} of the batch: {cause}")]
+pub struct PostError {
+    /// Place in the batch of the request that cannot be posted.
+    pub index: usize,
+    /// Why.
+    pub cause: PostCause,
+}
+
+/// Why a work request cannot be posted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PostCause {
+    /// The queue is full.
+    #[error(
+        "it takes {needed} entries of the {queue} queue and {free} are free: poll the completion queue first \
+         (an unsignaled send request is retired with the next signaled one)"
+    )]
+    Full {
+        /// "send" or "receive".
+        queue: &'static str,
+        /// Entries free.
+        free: u32,
+        /// Entries the request takes.
+        needed: u32,
+    },
+    /// The queue pair is not ready for it.
+    #[error(
+        "the queue pair is in {state} and such requests are posted from {needed} on: modify or connect it first"
+    )]
+    State {
+        /// State it is in.
+        state: QpState,
+        /// State it must reach.
+        needed: QpState,
+    },
+    /// A list too long.
+    #[error(
+        "its list has {found} entries, the queue pair was built for {limit}: split it, or build the queue pair with more"
+    )]
+    Sges {
+        /// Entries of the request.
+        found: usize,
+        /// Entries at most.
+        limit: usize,
+    },
+    /// Inline data too long.
+    #[error(
+        "it has {found} bytes of inline data, the queue pair was built for {limit}: register the memory, or build the queue pair with more"
+    )]
+    Inline {
+        /// Bytes of the request.
+        found: usize,
+        /// Bytes at most.
+        limit: usize,
+    },
+    /// A message too long.
+    #[error("its message has {found} bytes, at most {limit} are possible: split it")]
+    Length {
+        /// Bytes of the request.
+        found: u64,
+        /// Bytes at most.
+        limit: u32,
+    },
+    /// An operation that the queue pair does not have.
+    #[error("this queue pair ({qp_type}) has no {operation}: {missing}")]
+    Unsupported {
+        /// Type of the queue pair.
+        qp_type: QpType,
+        /// Name of the operation.
+        operation: &'static str,
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// A request that makes no sense.
+    #[error("{0}")]
+    Malformed(&'static str),
+}
+
+impl PostCause {
+    #[cold]
+    fn at(self, index: usize) -> PostError {
+        PostError { index, cause: self }
+    }
+}
+
+impl<B: Backend> Qp<B> {
+    /// Posts send requests in order and rings the doorbell once. All are posted or none.
+    ///
+    /// The data of a request that is not inline is read, or written, by the card until the request completes.
+    ///
+    /// # Errors
+    /// [`PostError`] names the first request that cannot be posted and why; nothing has changed then.
+    pub fn post_send(&mut self, wrs: &[SendWr<'_>]) -> Result<(), PostError> {
+        if wrs.is_empty() {
+            return Ok(());
+        }
+        if !matches!(self.state, QpState::Rts | QpState::Err) {
+            let (state, needed) = (self.state, QpState::Rts);
+            return Err(PostCause::State { state, needed }.at(0));
+        }
+        let mut free = self.queues.sq.free();
+        for (index, wr) in wrs.iter().enumerate() {
+            let needed = self.check(wr).map_err(|cause| cause.at(index))?;
+            if needed > free {
+                let queue = "send";
+                return Err(PostCause::Full {
+                    queue,
+                    free,
+                    needed,
+                }
+                .at(index));
+            }
+            free -= needed;
+        }
+        let mut producer = self.queues.sq.producer();
+        for wr in wrs {
+            let slots = encode::send_slots(wr) as u32;
+            self.queues.sq.note(producer, wr.wr_id, slots);
+            let signaled = self.signal_all || wr.flags.contains(SendFlags::SIGNALED);
+            encode::send(wr, signaled, slots, |slot, bytes| {
+                let place = self.queues.sq.place(producer.wrapping_add(slot as u32));
+                self.rings.write(place * wqe::SLOT_BYTES, bytes);
+            });
+            producer = producer.wrapping_add(slots);
+        }
+        self.queues.sq.publish(producer);
+        self.ring(doorbell::sq(self.number), producer);
+        Ok(())
+    }
+
+    /// Posts receive requests in order and rings the doorbell once. All are posted or none.
+    ///
+    /// # Errors
+    /// [`PostError`] names the first request that cannot be posted and why; nothing has changed then.
+    pub fn post_recv(&mut self, wrs: &[RecvWr<'_>]) -> Result<(), PostError> {
+        if wrs.is_empty() {
+            return Ok(());
+        }
+        if self.state == QpState::Reset {
+            let (state, needed) = (self.state, QpState::Init);
+            return Err(PostCause::State { state, needed }.at(0));
+        }
+        let free = self.queues.rq.free();
+        for (index, wr) in wrs.iter().enumerate() {
+            check_list(wr.sges, self.max_recv_sge).map_err(|cause| cause.at(index))?;
+            if index as u32 >= free {
+                let (queue, free, needed) = ("receive", 0, 1);
+                return Err(PostCause::Full {
+                    queue,
+                    free,
+                    needed,
+                }
+                .at(index));
+            }
+        }
+        let mut producer = self.queues.rq.producer();
+        for wr in wrs {
+            self.queues.rq.note(producer, wr.wr_id, 1);
+            let place = self.queues.rq.place(producer) << self.rq_stride;
+            encode::recv(wr, |slot, bytes| {
+                let at = self.rq_offset + (place + slot) * wqe::SLOT_BYTES;
+                self.rings.write(at, bytes);
+            });
+            producer = producer.wrapping_add(1);
+        }
+        self.queues.rq.publish(producer);
+        self.ring(doorbell::rq(self.number), producer);
+        Ok(())
+    }
+
+    /// Tells the card of a producer index, after everything that it stands for.
+    #[inline]
+    pub(super) fn ring(&self, offset: u64, producer: u32) {
+        fence(Ordering::Release);
+        self.rings.host().backend.write32(offset, producer);
+    }
+
+    /// Slots that a send request takes.
+    #[inline]
+    fn check(&self, wr: &SendWr<'_>) -> Result<u32, PostCause> {
+        match wr.data {
+            Data::Sges(sges) => {
+                check_list(sges, self.max_send_sge)?;
+            }
+            Data::Inline(bytes) if bytes.len() > self.max_inline_data => {
+                let (found, limit) = (bytes.len(), self.max_inline_data);
+                return Err(PostCause::Inline { found, limit });
+            }
+            Data::Inline(_) => {}
+        }
+        if self.qp_type != QpType::Rc || wr.op.fetches() {
+            self.check_op(wr)?;
+        }
+        Ok(encode::send_slots(wr) as u32)
+    }
+
+    /// Checks of what not every queue pair can do.
+    fn check_op(&self, wr: &SendWr<'_>) -> Result<(), PostCause> {
+        let unsupported = |missing| PostCause::Unsupported {
+            qp_type: self.qp_type,
+            operation: wr.op.name(),
+            missing,
+        };
+        if self.qp_type != QpType::Rc && (wr.op.fetches() || matches!(wr.op, SendOp::SendInv(_))) {
+            return Err(unsupported("build a reliable connection for it"));
+        }
+        if !wr.op.fetches() {
+            return Ok(());
+        }
+        if !self.features.contains(wr.op.feature()) {
+            return Err(unsupported(
+                "the card was built without it, see the features in query_device()",
+            ));
+        }
+        if self.max_rd_atomic == 0 {
+            return Err(unsupported(
+                "its max_rd_atomic is 0, connect it with 1 or more",
+            ));
+        }
+        let Data::Sges(sges) = wr.data else {
+            return Err(PostCause::Malformed(
+                "READs and atomics put data into memory: give a list instead of inline data",
+            ));
+        };
+        if wr.op.is_atomic() {
+            let mut pieces = encode::pieces(sges);
+            if !matches!((pieces.next(), pieces.next()), (Some(sge), None) if sge.length == 8) {
+                return Err(PostCause::Malformed(
+                    "an atomic puts the old value into memory: give a list of one entry of 8 bytes",
+                ));
+            }
+            if !wr.op.remote().addr.is_multiple_of(8) {
+                return Err(PostCause::Malformed(
+                    "an atomic works on 8 aligned bytes: give a remote address that is a multiple of 8",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks entries and bytes of a list.
+#[inline]
+fn check_list(sges: &[Sge], limit: usize) -> Result<(), PostCause> {
+    let (mut found, mut bytes) = (0, 0);
+    for sge in encode::pieces(sges) {
+        found += 1;
+        bytes += u64::from(sge.length);
+    }
+    if found > limit {
+        return Err(PostCause::Sges { found, limit });
+    }
+    if bytes > wqe::MAX_MSG.into() {
+        let (found, limit) = (bytes, wqe::MAX_MSG);
+        return Err(PostCause::Length { found, limit });
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Work requests.
+
+use bitflags::bitflags;
+use ferroce_proto::abi::wqe::{Sge, opcode};
+
+use crate::Features;
+
+bitflags! {
+    /// How a send request runs (`enum ibv_send_flags`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct SendFlags: u8 {
+        /// Report success too; failures are always reported.
+        const SIGNALED = 1 << 0;
+        /// Raise the solicited event of the peer.
+        const SOLICITED = 1 << 1;
+        /// Start only after all earlier READs and atomics of the queue pair completed.
+        const FENCE = 1 << 2;
+    }
+}
+
+/// Where data of the peer stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// Virtual address at the peer.
+    pub addr: u64,
+    /// Key of the region there.
+    pub rkey: u32,
+}
+
+/// What a send request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SendOp {
+    /// SEND.
+    Send,
+    /// SEND with immediate data.
+    SendImm(u32),
+    /// SEND that invalidates a key of the peer.
+    SendInv(u32),
+    /// RDMA WRITE.
+    Write(Remote),
+    /// RDMA WRITE with immediate data.
+    WriteImm(Remote, u32),
+    /// RDMA READ into the list of the request.
+    Read(Remote),
+    /// Swaps 8 bytes if they compare equal; the old value is put into the list, of 8 bytes.
+    CmpSwap {
+        /// 8 bytes, aligned to 8.
+        remote: Remote,
+        /// Value to compare with.
+        compare: u64,
+        /// Value to put there.
+        swap: u64,
+    },
+    /// Adds to 8 bytes; the old value is put into the list, of 8 bytes.
+    FetchAdd {
+        /// 8 bytes, aligned to 8.
+        remote: Remote,
+        /// Value to add.
+        add: u64,
+    },
+}
+
+impl SendOp {
+    /// Code of the operation in the WQE.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Send => opcode::SEND,
+            Self::SendImm(_) => opcode::SEND_IMM,
+            Self::SendInv(_) => opcode::SEND_INV,
+            Self::Write(_) => opcode::WRITE,
+            Self::WriteImm(..) => opcode::WRITE_IMM,
+            Self::Read(_) => opcode::READ,
+            Self::CmpSwap { .. } => opcode::CMP_SWAP,
+            Self::FetchAdd { .. } => opcode::FETCH_ADD,
+        }
+    }
+
+    /// Where it works at the peer.
+    pub(crate) fn remote(&self) -> Remote {
+        match *self {
+            Self::Send | Self::SendImm(_) | Self::SendInv(_) => Remote::default(),
+            Self::Write(remote) | Self::WriteImm(remote, _) | Self::Read(remote) => remote,
+            Self::CmpSwap { remote, .. } | Self::FetchAdd { remote, .. } => remote,
+        }
+    }
+
+    /// Immediate data, or the key to invalidate.
+    pub(crate) fn imm(&self) -> u32 {
+        match *self {
+            Self::SendImm(imm) | Self::SendInv(imm) | Self::WriteImm(_, imm) => imm,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn is_atomic(&self) -> bool {
+        matches!(self, Self::CmpSwap { .. } | Self::FetchAdd { .. })
+    }
+
+    /// Brings data from the peer.
+    pub(crate) fn fetches(&self) -> bool {
+        matches!(self, Self::Read(_)) || self.is_atomic()
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Send => "SEND",
+            Self::SendImm(_) => "SEND with immediate",
+            Self::SendInv(_) => "SEND with invalidate",
+            Self::Write(_) => "RDMA WRITE",
+            Self::WriteImm(..) => "RDMA WRITE with immediate",
+            Self::Read(_) => "RDMA READ",
+            Self::CmpSwap { .. } => "compare and swap",
+            Self::FetchAdd { .. } => "fetch and add",
+        }
+    }
+
+    /// What the card must be able to do for it.
+    pub(crate) fn feature(&self) -> Features {
+        match self {
+            Self::Read(_) => Features::READ,
+            op if op.is_atomic() => Features::ATOMIC,
+            _ => Features::empty(),
+        }
+    }
+}
+
+/// Bytes of a send request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data<'a> {
+    /// Pieces of registered memory, to be left alone until the request completes. Entries of 0 bytes are left out.
+    Sges(&'a [Sge]),
+    /// Copied when posted; needs no registration.
+    Inline(&'a [u8]),
+}
+
+/// A send request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendWr<'a> {
+    /// Returned in the completion.
+    pub wr_id: u64,
+    /// What to do.
+    pub op: SendOp,
+    /// What with.
+    pub data: Data<'a>,
+    /// How.
+    pub flags: SendFlags,
+}
+
+impl<'a> SendWr<'a> {
+    /// Operation `op` on the pieces `sges`, unsignaled, `wr_id` 0.
+    #[must_use]
+    pub const fn new(op: SendOp, sges: &'a [Sge]) -> Self {
+        Self {
+            wr_id: 0,
+            op,
+            data: Data::Sges(sges),
+            flags: SendFlags::empty(),
+        }
+    }
+
+    /// Operation `op` on a copy of `bytes`, unsignaled, `wr_id` 0.
+    #[must_use]
+    pub const fn inline(op: SendOp, bytes: &'a [u8]) -> Self {
+        Self {
+            wr_id: 0,
+            op,
+            data: Data::Inline(bytes),
+            flags: SendFlags::empty(),
+        }
+    }
+
+    /// With a `wr_id`.
+    #[must_use]
+    pub const fn wr_id(mut self, wr_id: u64) -> Self {
+        self.wr_id = wr_id;
+        self
+    }
+
+    /// Reports success.
+    #[must_use]
+    pub const fn signaled(self) -> Self {
+        self.with(SendFlags::SIGNALED)
+    }
+
+    /// Raises the solicited event of the peer.
+    #[must_use]
+    pub const fn solicited(self) -> Self {
+        self.with(SendFlags::SOLICITED)
+    }
+
+    /// Waits for earlier READs and atomics.
+    #[must_use]
+    pub const fn fence(self) -> Self {
+        self.with(SendFlags::FENCE)
+    }
+
+    const fn with(mut self, flags: SendFlags) -> Self {
+        self.flags = self.flags.union(flags);
+        self
+    }
+}
+
+/// A receive request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecvWr<'a> {
+    /// Returned in the completion.
+    pub wr_id: u64,
+    /// Pieces of registered memory, to be left alone until the request completes. Entries of 0 bytes are left out.
+    pub sges: &'a [Sge],
+}
+
+impl<'a> RecvWr<'a> {
+    /// Receives into `sges`.
+    #[must_use]
+    pub const fn new(wr_id: u64, sges: &'a [Sge]) -> Self {
+        Self { wr_id, sges }
+    }
+}
