@@ -30,7 +30,10 @@ pub struct Scheduler<const Q: usize, const B: usize> {
 
 impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
     fn default() -> Self {
-        assert!((4..10).contains(&B), "WQE buffer of 2^{B} slots: 2^4 to 2^9 can be built");
+        assert!(
+            (4..10).contains(&B),
+            "WQE buffer of 2^{B} slots: 2^4 to 2^9 can be built"
+        );
         Self {
             clock: ClkRst::default(),
             push: Signal::default(),
@@ -49,7 +52,11 @@ impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
 }
 
 impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
-    describe!("scheduler", format!("q{Q}_b{B}"), "FIFO of ready queue pairs, gated by free WQE slots.");
+    describe!(
+        "scheduler",
+        format!("q{Q}_b{B}"),
+        "FIFO of ready queue pairs, gated by free WQE slots."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
@@ -57,8 +64,9 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         dff_setup!(self, clock, free, event, valid);
         self.fifo.s.valid.next = self.push.val();
         self.fifo.s.payload.next = self.push_qpn.val();
-        self.issue.next =
-            self.fifo.m.valid.val() & (self.m.ready.val() | !self.valid.q.val()) & self.free.q.val().get_bits::<7>(3).any();
+        self.issue.next = self.fifo.m.valid.val()
+            & (self.m.ready.val() | !self.valid.q.val())
+            & self.free.q.val().get_bits::<7>(3).any();
         self.fifo.m.ready.next = self.issue.val();
         self.spent.next = bits::<10>(0);
         if self.issue.val() {
@@ -70,7 +78,8 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         } else if self.m.ready.val() {
             self.valid.d.next = false;
         }
-        self.free.d.next = self.free.q.val() - self.spent.val() + bit_cast::<10, 5>(self.credit.val());
+        self.free.d.next =
+            self.free.q.val() - self.spent.val() + bit_cast::<10, 5>(self.credit.val());
         self.m.valid.next = self.valid.q.val();
         self.m.payload.next = self.event.q.val();
     }

@@ -4,6 +4,7 @@
 //! order. Room for the slots was reserved by the scheduler, so the answers are never held up. `credit` reports the
 //! slots that are free again: those a grant did not use, and each slot taken out of the buffer.
 //! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64.
+use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::{FetchedWqe, ReadReq};
 use crate::prelude::*;
 use crate::transport::requester::event::FetchGrant;
@@ -19,12 +20,8 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     pub grant: Signal<In, FetchGrant>,
     /// Reads.
     pub read: StreamOut<ReadReq>,
-    /// A beat of the answers arrives.
-    pub beat_valid: Signal<In, Bit>,
-    /// Its data.
-    pub beat_data: Signal<In, Bits<W>>,
-    /// The read failed.
-    pub beat_error: Signal<In, Bit>,
+    /// Beats of the answers.
+    pub beat: ReadBeatIn<W>,
     /// Slots out.
     pub m: StreamOut<FetchedWqe>,
     /// Slots that became free.
@@ -49,15 +46,16 @@ pub struct WqeFetch<const W: usize, const B: usize> {
 
 impl<const W: usize, const B: usize> Default for WqeFetch<W, B> {
     fn default() -> Self {
-        assert!(W >= 64 && W <= 512 && W.is_power_of_two(), "data path of {W} bits: 64, 128, 256 or 512");
+        assert!(
+            W >= 64 && W <= 512 && W.is_power_of_two(),
+            "data path of {W} bits: 64, 128, 256 or 512"
+        );
         Self {
             clock: ClkRst::default(),
             grant_valid: Signal::default(),
             grant: Signal::default(),
             read: StreamOut::default(),
-            beat_valid: Signal::default(),
-            beat_data: Signal::default(),
-            beat_error: Signal::default(),
+            beat: ReadBeatIn::default(),
             m: StreamOut::default(),
             credit: Signal::default(),
             requests: Fifo::default(),
@@ -81,7 +79,11 @@ impl<const W: usize, const B: usize> Default for WqeFetch<W, B> {
 }
 
 impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
-    describe!("wqe_fetch", format!("w{W}_b{B}"), "Reads granted send WQE slots from host memory, in order.");
+    describe!(
+        "wqe_fetch",
+        format!("w{W}_b{B}"),
+        "Reads granted send WQE slots from host memory, in order."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
@@ -100,11 +102,11 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         self.pending.s.payload.next = self.requests.m.payload.val();
 
         // beats into slots
-        self.slot_next.next = (bit_cast::<512, W>(self.beat_data.val()) << self.lift.val())
+        self.slot_next.next = (bit_cast::<512, W>(self.beat.data.val()) << self.lift.val())
             | (self.slot.q.val() >> self.beat_bits.val());
-        self.failed_next.next = self.failed.q.val() | self.beat_error.val();
-        self.full_slot.next = self.beat_valid.val() & (self.phase.q.val() == self.last_phase.val());
-        if self.beat_valid.val() {
+        self.failed_next.next = self.failed.q.val() | self.beat.error.val();
+        self.full_slot.next = self.beat.valid.val() & (self.phase.q.val() == self.last_phase.val());
+        if self.beat.valid.val() {
             self.slot.d.next = self.slot_next.val();
             self.failed.d.next = self.failed_next.val() & !self.full_slot.val();
             self.phase.d.next = self.phase.q.val() + 1;

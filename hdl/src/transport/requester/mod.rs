@@ -8,4 +8,5 @@ pub mod retire;
 pub mod segmenter;
 pub mod sq_state;
 pub mod timer;
+pub mod top;
 pub mod wqe_check;

@@ -79,12 +79,29 @@ pub struct Retire<const Q: usize, const O: usize> {
 }
 
 impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
-    describe!("retire", format!("q{Q}_o{O}"), "Retires acknowledged and failed messages in order.");
+    describe!(
+        "retire",
+        format!("q{Q}_o{O}"),
+        "Retires acknowledged and failed messages in order."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, list, pool, out, done);
-        dff_setup!(self, clock, state, g, place, mask, count, index, flush, first_error, local_status, head_psn);
+        dff_setup!(
+            self,
+            clock,
+            state,
+            g,
+            place,
+            mask,
+            count,
+            index,
+            flush,
+            first_error,
+            local_status,
+            head_psn
+        );
         self.list.s.valid.next = self.push.val();
         self.list.s.payload.next = self.push_qpn.val();
         self.list.m.ready.next = false;

@@ -47,7 +47,7 @@ pub struct Segmenter {
     both: Signal<Local, Bit>,
     runs: Signal<Local, Bit>,
     flushed: Signal<Local, Bit>,
-    join: Signal<Local, Bit>,
+    accept: Signal<Local, Bit>,
 
     valid_1: Reg<Bit>,
     wqe_1: Dff<CheckedWqe>,
@@ -103,15 +103,48 @@ pub struct Segmenter {
 }
 
 impl Logic for Segmenter {
-    describe!("segmenter", "Turns granted messages into packet descriptors and payload pieces.");
+    describe!(
+        "segmenter",
+        "Turns granted messages into packet descriptors and payload pieces."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, ask, started, grants, flush, descs, pieces);
-        dff_setup!(self, clock, valid_1, wqe_1, grant_1, offset_1, valid_2, wqe_2, grant_2, offset_2, beyond_2, left_2);
-        dff_setup!(self, clock, valid_3, wqe_3, grant_3, left_3, addr_3, entry_left_3, second_3, plen_3);
-        dff_setup!(self, clock, busy, wqe, final_part, count, psn, first, left, plen, want, at_start, addr, entry_left);
+        dff_setup!(
+            self, clock, valid_1, wqe_1, grant_1, offset_1, valid_2, wqe_2, grant_2, offset_2,
+            beyond_2, left_2
+        );
+        dff_setup!(
+            self,
+            clock,
+            valid_3,
+            wqe_3,
+            grant_3,
+            left_3,
+            addr_3,
+            entry_left_3,
+            second_3,
+            plen_3
+        );
+        dff_setup!(
+            self, clock, busy, wqe, final_part, count, psn, first, left, plen, want, at_start,
+            addr, entry_left
+        );
         dff_setup!(self, clock, second);
+
+        // the packet being cut
+        self.mtu.next = bits::<32>(128) << self.wqe.q.val().mtu;
+        self.one_piece.next = self.entry_left.q.val() >= bit_cast::<32, 13>(self.want.q.val());
+        self.piece.next = self.entry_left.q.val().get_bits::<13>(0);
+        if self.one_piece.val() {
+            self.piece.next = self.want.q.val();
+        }
+        self.step.next = self.busy.q.val() & self.descs.s.ready.val() & self.pieces.s.ready.val();
+        self.packet_end.next = self.step.val() & self.one_piece.val();
+        self.part_end.next = self.packet_end.val() & (self.count.q.val() == 1);
+        self.only_or_last.next = self.final_part.q.val() & (self.count.q.val() == 1);
+        self.rest.next = self.left.q.val() - bit_cast::<32, 13>(self.plen.q.val());
 
         // ask
         self.ask.s.valid.next = self.s.valid.val() & self.started.s.ready.val();
@@ -143,12 +176,12 @@ impl Logic for Segmenter {
         self.go_3.next = self.valid_3.q.val() & (!self.busy.q.val() | self.part_end.val());
         self.go_2.next = self.valid_2.q.val() & (!self.valid_3.q.val() | self.go_3.val());
         self.go_1.next = self.valid_1.q.val() & (!self.valid_2.q.val() | self.go_2.val());
-        self.join.next = self.both.val()
+        self.accept.next = self.both.val()
             & ((!self.runs.val() & !self.flushed.val())
                 | (self.flushed.val() & self.flush.s.ready.val())
                 | (self.runs.val() & (!self.valid_1.q.val() | self.go_1.val())));
-        self.started.m.ready.next = self.join.val();
-        self.grants.m.ready.next = self.join.val();
+        self.started.m.ready.next = self.accept.val();
+        self.grants.m.ready.next = self.accept.val();
         self.flush.s.valid.next = self.both.val() & self.flushed.val();
         self.flush.s.payload.next = self.no_completion.val();
         self.flush.s.payload.next.cqn = self.w.val().cqn;
@@ -164,11 +197,12 @@ impl Logic for Segmenter {
         if self.go_1.val() {
             self.valid_1.d.next = false;
         }
-        if self.join.val() & self.runs.val() {
+        if self.accept.val() & self.runs.val() {
             self.valid_1.d.next = true;
             self.wqe_1.d.next = self.w.val();
             self.grant_1.d.next = self.g.val();
-            self.offset_1.d.next = (bit_cast::<32, 24>(self.g.val().offset) << 7) << self.w.val().mtu;
+            self.offset_1.d.next =
+                (bit_cast::<32, 24>(self.g.val().offset) << 7) << self.w.val().mtu;
         }
 
         // P2: beyond the first entry?
@@ -180,8 +214,8 @@ impl Logic for Segmenter {
             self.wqe_2.d.next = self.wqe_1.q.val();
             self.grant_2.d.next = self.grant_1.q.val();
             self.offset_2.d.next = self.offset_1.q.val();
-            self.beyond_2.d.next =
-                bit_cast::<33, 32>(self.offset_1.q.val()) - bit_cast::<33, 32>(self.wqe_1.q.val().len_0);
+            self.beyond_2.d.next = bit_cast::<33, 32>(self.offset_1.q.val())
+                - bit_cast::<33, 32>(self.wqe_1.q.val().len_0);
             self.left_2.d.next = self.wqe_1.q.val().length - self.offset_1.q.val();
         }
 
@@ -214,23 +248,14 @@ impl Logic for Segmenter {
         }
 
         // E: a piece a cycle
-        self.mtu.next = bits::<32>(128) << self.wqe.q.val().mtu;
-        self.one_piece.next = self.entry_left.q.val() >= bit_cast::<32, 13>(self.want.q.val());
-        self.piece.next = self.entry_left.q.val().get_bits::<13>(0);
-        if self.one_piece.val() {
-            self.piece.next = self.want.q.val();
-        }
-        self.step.next = self.busy.q.val() & self.descs.s.ready.val() & self.pieces.s.ready.val();
-        self.packet_end.next = self.step.val() & self.one_piece.val();
-        self.part_end.next = self.packet_end.val() & (self.count.q.val() == 1);
-        self.only_or_last.next = self.final_part.q.val() & (self.count.q.val() == 1);
-        self.rest.next = self.left.q.val() - bit_cast::<32, 13>(self.plen.q.val());
         if self.step.val() {
             self.at_start.d.next = false;
             self.want.d.next = self.want.q.val() - self.piece.val();
             self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.piece.val());
             self.entry_left.d.next = self.entry_left.q.val() - bit_cast::<32, 13>(self.piece.val());
-            if !self.second.q.val() & (self.entry_left.q.val() <= bit_cast::<32, 13>(self.want.q.val())) {
+            if !self.second.q.val()
+                & (self.entry_left.q.val() <= bit_cast::<32, 13>(self.want.q.val()))
+            {
                 self.second.d.next = true;
                 self.addr.d.next = self.wqe.q.val().addr_1;
                 // the second entry holds all that is left

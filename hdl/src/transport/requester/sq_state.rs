@@ -62,22 +62,9 @@ pub struct SqStateTable<const Q: usize> {
     pub failed_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub failed_qpn: Signal<Out, Bits<16>>,
-    /// Counter pulse: packet_seq_err.
-    pub count_sequence_nak: Signal<Out, Bit>,
-    /// Counter pulse: rnr_nak_received.
-    pub count_rnr_nak: Signal<Out, Bit>,
-    /// Counter pulse: remote_errors.
-    pub count_remote_error: Signal<Out, Bit>,
-    /// Counter pulse: rx_acks (positive, in the window).
-    pub count_ack: Signal<Out, Bit>,
-    /// Counter pulse: rx_ghost_acks (outside the window).
-    pub count_ghost: Signal<Out, Bit>,
-    /// Counter pulse: local_ack_timeout_err.
-    pub count_timeout: Signal<Out, Bit>,
-    /// Counter pulse: retry_exceeded_err.
-    pub count_retry_exceeded: Signal<Out, Bit>,
-    /// Counter pulse: rnr_nak_retry_err.
-    pub count_rnr_exceeded: Signal<Out, Bit>,
+    /// Counter pulses, from bit 0: packet_seq_err, rnr_nak_received, remote_errors, rx_acks (positive, in the window),
+    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err.
+    pub counts: Signal<Out, Bits<8>>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -103,14 +90,14 @@ pub struct SqStateTable<const Q: usize> {
     room: Signal<Local, Bits<16>>,
     fetched: Signal<Local, Bits<16>>,
     may_fetch: Signal<Local, Bit>,
-    matches: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
     ring_full: Signal<Local, Bit>,
     quantum: Signal<Local, Bits<24>>,
     left: Signal<Local, Bits<24>>,
     part: Signal<Local, Bits<24>>,
     ends: Signal<Local, Bit>,
     fresh: Signal<Local, Bit>,
-    class: Signal<Local, Bits<2>>,
+    verdict: Signal<Local, Bits<2>>,
     distance: Signal<Local, Bits<24>>,
     in_window: Signal<Local, Bit>,
     progress: Signal<Local, Bits<24>>,
@@ -147,7 +134,7 @@ pub struct SqStateTable<const Q: usize> {
     w_state: Dff<QpState>,
     w_failed: Reg<Bit>,
     w_counts: Reg<Bits<8>>,
-    counts: Signal<Local, Bits<8>>,
+    count: Signal<Local, Bits<8>>,
 
     // stage V: addresses
     slot_mask: Signal<Local, Bits<16>>,
@@ -160,15 +147,61 @@ pub struct SqStateTable<const Q: usize> {
 }
 
 impl<const Q: usize> Logic for SqStateTable<Q> {
-    describe!("sq_state", format!("q{Q}"), "Dynamic state of all send queues: one event a cycle.");
+    describe!(
+        "sq_state",
+        format!("q{Q}"),
+        "Dynamic state of all send queues: one event a cycle."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, table, images);
-        dff_setup!(self, clock, e1, e2, k2, w_ready, w_list, w_qpn, w_fetch, w_fetch_index, w_fetch_count, w_epoch);
-        dff_setup!(self, clock, w_start, w_grant, w_retire, w_retire_grant, w_entry, w_tail, w_packets, w_outstanding);
-        dff_setup!(self, clock, w_image, w_timer, w_timer_set, w_query, w_state, w_failed, w_counts);
-        dff_setup!(self, clock, v_fetch, v_fetch_grant, v_entry, v_entry_addr, v_outstanding);
+        dff_setup!(
+            self,
+            clock,
+            e1,
+            e2,
+            k2,
+            w_ready,
+            w_list,
+            w_qpn,
+            w_fetch,
+            w_fetch_index,
+            w_fetch_count,
+            w_epoch
+        );
+        dff_setup!(
+            self,
+            clock,
+            w_start,
+            w_grant,
+            w_retire,
+            w_retire_grant,
+            w_entry,
+            w_tail,
+            w_packets,
+            w_outstanding
+        );
+        dff_setup!(
+            self,
+            clock,
+            w_image,
+            w_timer,
+            w_timer_set,
+            w_query,
+            w_state,
+            w_failed,
+            w_counts
+        );
+        dff_setup!(
+            self,
+            clock,
+            v_fetch,
+            v_fetch_grant,
+            v_entry,
+            v_entry_addr,
+            v_outstanding
+        );
 
         // entry and stage 1
         self.ready.next = self.table.ready.val();
@@ -198,12 +231,14 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.start_timer.next = false;
         self.rnr_timer.next = false;
         self.stop_timer.next = false;
-        self.counts.next = bits::<8>(0);
-        self.running.next = (self.c.val().state == 3) & !self.c.val().rewind & !self.c.val().rnr_wait;
+        self.count.next = bits::<8>(0);
+        self.running.next =
+            (self.c.val().state == 3) & !self.c.val().rewind & !self.c.val().rnr_wait;
 
         // Fetch: up to the next multiple of 8 slots, so that no read wraps around the ring
         self.available.next = self.c.val().producer - self.c.val().fetch_index;
-        self.room.next = bits::<16>(8) - bit_cast::<16, 3>(self.c.val().fetch_index.get_bits::<3>(0));
+        self.room.next =
+            bits::<16>(8) - bit_cast::<16, 3>(self.c.val().fetch_index.get_bits::<3>(0));
         self.fetched.next = self.room.val();
         if self.available.val() < self.room.val() {
             self.fetched.next = self.available.val();
@@ -225,14 +260,14 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         if self.ends.val() {
             self.part.next = self.left.val();
         }
-        self.matches.next =
-            (self.e.val().epoch == self.c.val().epoch) & (self.e.val().index == self.c.val().exec_index);
+        self.fits.next = (self.e.val().epoch == self.c.val().epoch)
+            & (self.e.val().index == self.c.val().exec_index);
         self.ring_full.next = self.c.val().used.get_bit(self.k.val().ot_log.index());
         self.fresh.next = self.c.val().behind == 0;
 
         // Ack: 0 acknowledge, 1 RNR, 3 NAK
-        self.class.next = self.e.val().syndrome.get_bits::<2>(5);
-        self.acked.next = self.class.val() == 0;
+        self.verdict.next = self.e.val().syndrome.get_bits::<2>(5);
+        self.acked.next = self.verdict.val() == 0;
         self.distance.next = self.e.val().psn - self.c.val().una_psn;
         self.in_window.next = self.distance.val() < self.c.val().inflight;
         self.progress.next = self.distance.val();
@@ -245,7 +280,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.used_after.next = self.c.val().used - self.e.val().count;
         self.same_una.next = self.e.val().una_psn == self.c.val().una_psn;
         self.is_same.next = self.e.val().generation == self.c.val().incarnation;
-        self.timed_out.next = self.c.val().timer_on & (self.e.val().generation == self.c.val().timer_generation);
+        self.timed_out.next =
+            self.c.val().timer_on & (self.e.val().generation == self.c.val().timer_generation);
 
         self.w_grant.d.next.action = bits::<2>(0);
         self.w_grant.d.next.psn = self.c.val().next_psn;
@@ -257,7 +293,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         match self.kind.val() {
             SqEventKind::Doorbell => {
                 self.n.next.producer = self.e.val().index;
-                self.push_ready.next = (self.c.val().state != 0) & (self.e.val().index != self.c.val().fetch_index);
+                self.push_ready.next =
+                    (self.c.val().state != 0) & (self.e.val().index != self.c.val().fetch_index);
             }
             SqEventKind::Fetch => {
                 self.n.next.queued = false;
@@ -268,7 +305,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                 }
             }
             SqEventKind::Start => {
-                if self.matches.val() {
+                if self.fits.val() {
                     if self.c.val().state == 6 {
                         if self.c.val().used == 0 {
                             self.w_grant.d.next.action = bits::<2>(2);
@@ -339,14 +376,14 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         }
                     }
                     if self.acked.val() {
-                        self.counts.next = bits::<8>(8);
+                        self.count.next = bits::<8>(8);
                         self.n.next.rnr_wait = self.c.val().rnr_wait & (self.progress.val() == 0);
-                    } else if self.class.val() == 1 {
-                        self.counts.next = bits::<8>(2);
+                    } else if self.verdict.val() == 1 {
+                        self.count.next = bits::<8>(2);
                         if self.c.val().rnr_retry == 0 {
                             self.fail.next = true;
                             self.n.next.error_status = bits::<8>(13);
-                            self.counts.next = bits::<8>(0x82);
+                            self.count.next = bits::<8>(0x82);
                         } else {
                             if self.c.val().rnr_retry != 7 {
                                 self.n.next.rnr_retry = self.c.val().rnr_retry - 1;
@@ -360,13 +397,13 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                             self.stop_timer.next = false;
                         }
                     } else if self.e.val().syndrome.get_bits::<5>(0) == 0 {
-                        self.counts.next = bits::<8>(1);
+                        self.count.next = bits::<8>(1);
                         // the NAK that some responders send after an RNR NAK must not cut the wait short
                         if !self.c.val().rnr_wait & !self.c.val().rewind {
                             if self.c.val().retry == 0 {
                                 self.fail.next = true;
                                 self.n.next.error_status = bits::<8>(12);
-                                self.counts.next = bits::<8>(0x41);
+                                self.count.next = bits::<8>(0x41);
                             } else {
                                 self.n.next.retry = self.c.val().retry - 1;
                                 self.n.next.rewind = true;
@@ -376,14 +413,15 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                             }
                         }
                     } else {
-                        self.counts.next = bits::<8>(4);
+                        self.count.next = bits::<8>(4);
                         self.fail.next = true;
                         // NAK codes 1, 2, 3 are completion status 9, 10, 11
-                        self.n.next.error_status = bit_cast::<8, 2>(self.e.val().syndrome.get_bits::<2>(0)) + 8;
+                        self.n.next.error_status =
+                            bit_cast::<8, 2>(self.e.val().syndrome.get_bits::<2>(0)) + 8;
                     }
                     self.n.next.error_syndrome = self.e.val().syndrome;
                 } else {
-                    self.counts.next = bits::<8>(16);
+                    self.count.next = bits::<8>(16);
                 }
             }
             SqEventKind::Timeout => {
@@ -393,12 +431,12 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         self.n.next.rnr_wait = false;
                         self.push_ready.next = true;
                     } else if self.c.val().inflight != 0 {
-                        self.counts.next = bits::<8>(32);
+                        self.count.next = bits::<8>(32);
                         if self.c.val().retry == 0 {
                             self.fail.next = true;
                             self.n.next.error_status = bits::<8>(12);
                             self.n.next.error_syndrome = bits::<8>(0);
-                            self.counts.next = bits::<8>(0x60);
+                            self.count.next = bits::<8>(0x60);
                         } else {
                             self.n.next.retry = self.c.val().retry - 1;
                             self.n.next.rewind = true;
@@ -539,7 +577,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.w_outstanding.d.next.signaled = self.e.val().signaled;
         self.w_outstanding.d.next.status = self.e.val().status.get_bits::<5>(0);
         self.w_image.d.next = self.k.val();
-        self.w_timer.d.next = self.table.x_valid.val() & (self.start_timer.val() | self.stop_timer.val());
+        self.w_timer.d.next =
+            self.table.x_valid.val() & (self.start_timer.val() | self.stop_timer.val());
         self.w_timer_set.d.next.qpn = self.e.val().qpn;
         self.w_timer_set.d.next.on =
             !self.stop_timer.val() & (self.rnr_timer.val() | self.k.val().timeout.any());
@@ -556,7 +595,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.w_failed.d.next = self.table.x_valid.val() & self.fail.val();
         self.w_counts.d.next = bits::<8>(0);
         if self.table.x_valid.val() {
-            self.w_counts.d.next = self.counts.val();
+            self.w_counts.d.next = self.count.val();
         }
 
         // stage V
@@ -570,8 +609,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.v_fetch_grant.d.next.addr = self.w_image.q.val().sq_base
             + (bit_cast::<64, 16>(self.w_fetch_index.q.val() & self.slot_mask.val()) << 6);
         self.v_entry.d.next = self.w_entry.q.val();
-        self.v_entry_addr.d.next =
-            self.w_image.q.val().ot_base | bit_cast::<24, 16>(self.w_tail.q.val() & self.entry_mask.val());
+        self.v_entry_addr.d.next = self.w_image.q.val().ot_base
+            | bit_cast::<24, 16>(self.w_tail.q.val() & self.entry_mask.val());
         self.v_outstanding.d.next = self.w_outstanding.q.val();
         self.v_outstanding.d.next.last_psn =
             self.w_outstanding.q.val().first_psn + self.w_packets.q.val() - 1;
@@ -594,13 +633,6 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.query.next = self.w_state.q.val();
         self.failed_valid.next = self.w_failed.q.val();
         self.failed_qpn.next = self.w_qpn.q.val();
-        self.count_sequence_nak.next = self.w_counts.q.val().get_bit(0);
-        self.count_rnr_nak.next = self.w_counts.q.val().get_bit(1);
-        self.count_remote_error.next = self.w_counts.q.val().get_bit(2);
-        self.count_ack.next = self.w_counts.q.val().get_bit(3);
-        self.count_ghost.next = self.w_counts.q.val().get_bit(4);
-        self.count_timeout.next = self.w_counts.q.val().get_bit(5);
-        self.count_retry_exceeded.next = self.w_counts.q.val().get_bit(6);
-        self.count_rnr_exceeded.next = self.w_counts.q.val().get_bit(7);
+        self.counts.next = self.w_counts.q.val();
     }
 }

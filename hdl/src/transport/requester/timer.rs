@@ -20,9 +20,9 @@ pub struct Timer<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// An order arrives.
-    pub set_valid: Signal<In, Bit>,
+    pub order_valid: Signal<In, Bit>,
     /// The order.
-    pub set: Signal<In, TimerSet>,
+    pub order: Signal<In, TimerSet>,
     /// Timeout events.
     pub m: StreamOut<SqEvent>,
     table: Ram<TimerEntry, Q>,
@@ -59,8 +59,8 @@ impl<const Q: usize> Default for Timer<Q> {
     fn default() -> Self {
         Self {
             clock: ClkRst::default(),
-            set_valid: Signal::default(),
-            set: Signal::default(),
+            order_valid: Signal::default(),
+            order: Signal::default(),
             m: StreamOut::default(),
             table: Ram::default(),
             prescale: Reg::default(),
@@ -87,26 +87,44 @@ impl<const Q: usize> Default for Timer<Q> {
             out: Skid::default(),
             no_event: Zero::default(),
             code_hot: Signal::default(),
-            rnr_table: RNR_TIMER_NS.map(|ns| Constant::new((u64::from(ns).div_ceil(TICK_NS) + 1).to_bits())),
+            rnr_table: RNR_TIMER_NS
+                .map(|ns| Constant::new((u64::from(ns).div_ceil(TICK_NS) + 1).to_bits())),
         }
     }
 }
 
 impl<const Q: usize> Logic for Timer<Q> {
-    describe!("timer", format!("q{Q}"), "ACK and RNR timers of all send queues.");
+    describe!(
+        "timer",
+        format!("q{Q}"),
+        "ACK and RNR timers of all send queues."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, table, out);
-        dff_setup!(self, clock, prescale, now, sweep, swept, valid_1, order_1, ticks_1, valid_2, qpn_2, entry_2);
-        dff_setup!(self, clock, walk, read, read_qpn, late, seen, seen_qpn, seen_generation);
+        dff_setup!(
+            self, clock, prescale, now, sweep, swept, valid_1, order_1, ticks_1, valid_2, qpn_2,
+            entry_2
+        );
+        dff_setup!(
+            self,
+            clock,
+            walk,
+            read,
+            read_qpn,
+            late,
+            seen,
+            seen_qpn,
+            seen_generation
+        );
         self.prescale.d.next = self.prescale.q.val() + 1;
         if self.prescale.q.val().all() {
             self.now.d.next = self.now.q.val() + 1;
         }
 
         // order
-        self.code.next = self.set.val().code;
+        self.code.next = self.order.val().code;
         self.code_hot.next = bits::<32>(1) << self.code.val();
         self.rnr_ticks.next = bits::<36>(0);
         for i in 0..32 {
@@ -114,10 +132,10 @@ impl<const Q: usize> Logic for Timer<Q> {
                 self.rnr_ticks.next = self.rnr_table[i].val();
             }
         }
-        self.valid_1.d.next = self.set_valid.val();
-        self.order_1.d.next = self.set.val();
+        self.valid_1.d.next = self.order_valid.val();
+        self.order_1.d.next = self.order.val();
         self.ticks_1.d.next = (bits::<36>(4) << self.code.val()) | 1;
-        if self.set.val().rnr {
+        if self.order.val().rnr {
             self.ticks_1.d.next = self.rnr_ticks.val();
         }
         self.valid_2.d.next = self.valid_1.q.val();

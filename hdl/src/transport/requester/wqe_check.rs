@@ -10,6 +10,7 @@
 //!                                └► fields, packets ─────────────────────────► WQE FIFO ─────┴► out
 //! ```
 use super::event::CheckedWqe;
+use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::bus::types::{FetchedWqe, MrReq};
 use crate::prelude::*;
@@ -31,14 +32,8 @@ pub struct WqeCheck<const Q: usize> {
     pub av_image: Signal<In, AvCtx>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
-    /// Memory region check: valid only, always taken.
-    pub mr_valid: Signal<Out, Bit>,
-    /// Memory region check.
-    pub mr: Signal<Out, MrReq>,
-    /// Its answer, in order.
-    pub mr_done: Signal<In, Bit>,
-    /// Its answer.
-    pub mr_ok: Signal<In, Bit>,
+    /// Memory region checks.
+    pub mr: MrCheckOut,
     /// WQEs out.
     pub m: StreamOut<CheckedWqe>,
 
@@ -97,17 +92,38 @@ pub struct WqeCheck<const Q: usize> {
 }
 
 impl<const Q: usize> Logic for WqeCheck<Q> {
-    describe!("wqe_check", format!("q{Q}"), "Checks send WQEs and their gather entries.");
+    describe!(
+        "wqe_check",
+        format!("q{Q}"),
+        "Checks send WQEs and their gather entries."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, images, paths, waiting, verdicts);
-        dff_setup!(self, clock, room, odd, valid_1, wqe_1, valid_2, wqe_2, image_2, path_2, valid_3, wqe_3, pd_3);
-        dff_setup!(self, clock, inline_3, read_failed_3, opcode_bad_3, shape_bad_3, sum_3, rounded_3, inline_addr_3);
-        dff_setup!(self, clock, len_1_3, key_1_3, key_0_3, valid_4, wqe_4, inline_4, pd_4, len_1_4, key_1_4);
+        dff_setup!(
+            self, clock, room, odd, valid_1, wqe_1, valid_2, wqe_2, image_2, path_2, valid_3,
+            wqe_3, pd_3
+        );
+        dff_setup!(
+            self,
+            clock,
+            inline_3,
+            read_failed_3,
+            opcode_bad_3,
+            shape_bad_3,
+            sum_3,
+            rounded_3,
+            inline_addr_3
+        );
+        dff_setup!(
+            self, clock, len_1_3, key_1_3, key_0_3, valid_4, wqe_4, inline_4, pd_4, len_1_4,
+            key_1_4
+        );
         dff_setup!(self, clock, mr_v, mr_q, first_done, first_ok);
 
-        // entry: one WQE in two cycles, at most 15 between here and the exit
+        // entry: one WQE in two cycles, at most 15 between here and the exit; exit with two verdicts a WQE
+        self.both.next = self.first_done.q.val() & self.verdicts.m.valid.val();
         self.take.next = self.s.valid.val() & !self.odd.q.val() & (self.room.q.val() != 15);
         self.give.next = self.m.ready.val() & self.waiting.m.valid.val() & self.both.val();
         self.s.ready.next = !self.odd.q.val() & (self.room.q.val() != 15);
@@ -205,7 +221,9 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             | (self.slot.val().get_bits::<8>(0) == 3)
             | (self.slot.val().get_bits::<8>(0) == 4));
         self.shape_bad_3.d.next = (self.slot.val().get_bits::<8>(24) != 1)
-            | (!self.is_inline.val() & self.entries.val().get_bits::<7>(1).any() & (self.entries.val() != 2))
+            | (!self.is_inline.val()
+                & self.entries.val().get_bits::<7>(1).any()
+                & (self.entries.val() != 2))
             | (self.is_inline.val() & (self.length.val() > 32));
         // MTU code c is 128 << c bytes
         self.mtu_mask.next = (bits::<34>(128) << self.image_2.q.val().mtu) - 1;
@@ -214,7 +232,8 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         // stage 4
         self.valid_4.d.next = self.valid_3.q.val();
         self.wqe_4.d.next = self.wqe_3.q.val();
-        self.packets.next = bit_cast::<24, 34>((self.rounded_3.q.val() >> 7) >> self.wqe_3.q.val().mtu);
+        self.packets.next =
+            bit_cast::<24, 34>((self.rounded_3.q.val() >> 7) >> self.wqe_3.q.val().mtu);
         self.wqe_4.d.next.packets = self.packets.val();
         if !self.wqe_3.q.val().length.any() {
             self.wqe_4.d.next.packets = bits::<24>(1);
@@ -254,16 +273,15 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             self.mr_q.d.next.addr = self.wqe_4.q.val().addr_1;
             self.mr_q.d.next.len = self.len_1_4.q.val();
         }
-        self.mr_valid.next = self.mr_v.q.val();
-        self.mr.next = self.mr_q.q.val();
+        self.mr.valid.next = self.mr_v.q.val();
+        self.mr.request.next = self.mr_q.q.val();
 
         self.waiting.s.valid.next = self.valid_4.q.val();
         self.waiting.s.payload.next = self.wqe_4.q.val();
-        self.verdicts.s.valid.next = self.mr_done.val();
-        self.verdicts.s.payload.next = bits::<1>(0).replace_bit(0, self.mr_ok.val());
+        self.verdicts.s.valid.next = self.mr.done.val();
+        self.verdicts.s.payload.next = bits::<1>(0).replace_bit(0, self.mr.ok.val());
 
-        // exit: two verdicts a WQE
-        self.both.next = self.first_done.q.val() & self.verdicts.m.valid.val();
+        // exit
         self.verdicts.m.ready.next = !self.first_done.q.val() | self.give.val();
         if !self.first_done.q.val() {
             self.first_done.d.next = self.verdicts.m.valid.val();
