@@ -1,5 +1,6 @@
 //! The block bench: right blocks pass under every pause, each kind of wrong one is caught.
 
+use ferroce_hdl::prelude::{Bits, Skid};
 use ferroce_sim::bench::{
     Agent, AxisSink, AxisSource, Bench, Failure, Frame, StreamSink, StreamSource,
 };
@@ -239,4 +240,27 @@ fn unknown_fields_are_refused_with_the_names_there_are() {
     let bench = Bench::new(&stage("")).unwrap();
     let source = StreamSource::new(bench.dut(), "s", Pauses::NONE).unwrap();
     let _ = source.item().with("pns", 1);
+}
+
+#[test]
+fn an_emitted_block_runs() {
+    let some = Pauses::new(0.3, 4);
+    for (idle, back, cycles) in [
+        (Pauses::NONE, Pauses::NONE, 1001..=1001),
+        (some, some, 1200..=20_000),
+    ] {
+        let mut bench = Bench::of(Skid::<Bits<100>>::default).unwrap();
+        let mut source = StreamSource::new(bench.dut(), "s", idle).unwrap();
+        let mut sink = StreamSink::new(bench.dut(), "m", back).unwrap();
+        bench.reset(&mut [&mut source, &mut sink]);
+        for number in 0..1000 {
+            let mut item = source.item();
+            item.set_words("payload", &[number, !number, number << 3, number & 15]);
+            source.push(item.clone());
+            sink.expect(item);
+        }
+        let start = bench.cycle();
+        bench.finish(&mut [&mut source, &mut sink], 20_000).unwrap();
+        assert!(cycles.contains(&(bench.cycle() - start)));
+    }
 }

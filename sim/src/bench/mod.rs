@@ -1,16 +1,16 @@
 //! Test bench for one block: clock, reset, stream drivers and monitors.
 //!
 //! ```no_run
+//! use ferroce_hdl::prelude::{Bits, Skid};
 //! use ferroce_sim::bench::{Bench, StreamSink, StreamSource};
 //! use ferroce_sim::random::Pauses;
-//! # fn block() -> ferroce_sim::verilator::Spec { unimplemented!() }
 //!
-//! let mut bench = Bench::new(&block())?;
+//! let mut bench = Bench::of(Skid::<Bits<24>>::default)?;
 //! let mut source = StreamSource::new(bench.dut(), "s", Pauses::new(0.2, 5))?;
 //! let mut sink = StreamSink::new(bench.dut(), "m", Pauses::new(0.5, 3))?;
 //! for psn in 0..100 {
-//!     source.push(source.item().with("psn", psn));
-//!     sink.expect(sink.item().with("psn", psn));
+//!     source.push(source.item().with("payload", psn));
+//!     sink.expect(sink.item().with("payload", psn));
 //! }
 //! bench.reset(&mut [&mut source, &mut sink]);
 //! bench.finish(&mut [&mut source, &mut sink], 10_000)?;
@@ -30,6 +30,8 @@ use std::path::Path;
 use std::thread;
 
 use fastrand::Rng;
+use ferroce_hdl::emit::{self, EmitError};
+use ferroce_hdl::prelude::Block;
 
 pub use axis::{AxisSink, AxisSource, Frame};
 pub use item::Item;
@@ -72,6 +74,23 @@ pub struct Failure {
     pub seed: u64,
 }
 
+/// A bench that could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The block has no Verilog of the same meaning.
+    #[error("the block cannot be emitted:\n{}", lines(.0))]
+    Emit(Vec<EmitError>),
+    /// The Verilog could not be built.
+    #[error(transparent)]
+    Build(#[from] verilator::Error),
+}
+
+fn lines(errors: &[EmitError]) -> String {
+    let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
 /// A device under test with clock and reset.
 #[derive(Debug)]
 pub struct Bench {
@@ -83,6 +102,15 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// Emits the block that `make` makes, as the top, and goes on as [`new`](Self::new).
+    ///
+    /// # Errors
+    /// What the emission refuses, and the errors of [`new`](Self::new).
+    pub fn of<B: Block>(make: impl FnOnce() -> B + Send) -> Result<Self, SetupError> {
+        let design = emit::with_stack(|| emit::verilog(&make())).map_err(SetupError::Emit)?;
+        Ok(Self::new(&Spec::from(&design))?)
+    }
+
     /// Builds `spec` and makes an instance; what its reset does not reach is random.
     ///
     /// # Errors

@@ -72,7 +72,15 @@ impl StreamSource {
     }
 
     /// Queues an item.
+    ///
+    /// # Panics
+    /// If it is an item of a stream with other fields.
     pub fn push(&mut self, item: Item) {
+        assert!(
+            item.has_fields_of(&self.layout),
+            "{item:?} does not have the fields of `{}`",
+            self.name
+        );
         self.queue.push_back(item);
     }
 

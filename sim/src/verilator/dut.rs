@@ -4,9 +4,9 @@ use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
-use std::slice;
 
 use super::model::{Instance, Model};
+use super::ports::Ports;
 use super::{Error, Input, Output, Signal};
 use crate::bits;
 
@@ -19,31 +19,7 @@ use crate::bits;
 pub struct Dut {
     model: Model,
     instance: NonNull<Instance>,
-    slots: Box<[Slot]>,
-}
-
-/// Where a port lives in the model. Verilator stores up to 64 bits in the smallest integer that
-/// holds them, more in 32-bit words, least significant first; bits above the width are 0.
-#[derive(Debug, Clone, Copy)]
-enum Slot {
-    Byte(NonNull<u8>),
-    Half(NonNull<u16>),
-    Word(NonNull<u32>),
-    Long(NonNull<u64>),
-    Wide(NonNull<u32>, usize),
-}
-
-impl Slot {
-    fn new(address: *mut c_void, width: usize) -> Self {
-        let address = NonNull::new(address).expect("the model has an address for every port");
-        match width {
-            1..=8 => Self::Byte(address.cast()),
-            9..=16 => Self::Half(address.cast()),
-            17..=32 => Self::Word(address.cast()),
-            33..=64 => Self::Long(address.cast()),
-            _ => Self::Wide(address.cast(), width.div_ceil(32)),
-        }
-    }
+    ports: Ports,
 }
 
 // SAFETY: an instance owns all it points to, its `VerilatedContext` among that; what Verilator
@@ -51,17 +27,18 @@ impl Slot {
 unsafe impl Send for Dut {}
 
 impl Dut {
-    /// Wraps `instance`, whose ports are at `addresses`, in the order of the model's.
-    pub(super) fn new(
+    /// Takes over `instance`, whose ports are at `addresses`, in the order of the model's.
+    ///
+    /// # Safety
+    /// All are what the `create` of this model gave, and nothing else uses them.
+    pub(super) unsafe fn new(
         model: Model,
         instance: NonNull<Instance>,
         addresses: &[*mut c_void],
     ) -> Self {
-        let slots = model.ports().iter().zip(addresses);
         Self {
-            slots: slots
-                .map(|(port, address)| Slot::new(*address, port.width))
-                .collect(),
+            // SAFETY: the instance lives until drop, and is evaluated by `&mut self` methods only.
+            ports: unsafe { Ports::new(model.ports(), addresses) },
             model,
             instance,
         }
@@ -96,11 +73,11 @@ impl Dut {
     #[inline]
     #[track_caller]
     pub fn set(&mut self, input: Input, value: u64) {
-        let signal = input.0;
+        let signal = self.own(input.0);
         if signal.width > 64 || value & !bits::mask(signal.width()) != 0 {
             self.misfit(signal, value);
         }
-        self.store(signal, value);
+        self.ports.store(signal, value);
     }
 
     /// The value of a signal of up to 64 bits, as of the last evaluation.
@@ -110,10 +87,11 @@ impl Dut {
     #[inline]
     #[track_caller]
     pub fn get(&self, signal: impl Into<Signal>) -> u64 {
-        let signal = signal.into();
-        match self.narrow(signal) {
-            Some(value) => (value >> signal.offset) & bits::mask(signal.width()),
-            None => bits::extract(self.words(signal), signal.offset as usize, signal.width()),
+        let signal = self.own(signal.into());
+        let (offset, width) = (signal.offset as usize, signal.width());
+        match self.ports.narrow(signal) {
+            Some(value) => (value >> offset) & bits::mask(width),
+            None => bits::extract(self.wide(signal), offset, width),
         }
     }
 
@@ -134,18 +112,14 @@ impl Dut {
     /// If `value` is not of [`Signal::words`] words.
     #[track_caller]
     pub fn write(&mut self, input: Input, value: &[u32]) {
-        let signal = input.0;
-        if let Slot::Wide(..) = self.slot(signal) {
-            let (offset, width) = (signal.offset as usize, signal.width());
-            bits::write(self.words_mut(signal), offset, width, value);
+        let signal = self.own(input.0);
+        let (offset, width) = (signal.offset as usize, signal.width());
+        // SAFETY: the signal lies within its port, so no bit above that changes.
+        if let Some(words) = unsafe { self.ports.wide_mut(signal) } {
+            bits::write(words, offset, width, value);
         } else {
-            assert_eq!(
-                value.len(),
-                signal.words(),
-                "words for {} bits",
-                signal.width
-            );
-            self.store(signal, bits::extract(value, 0, signal.width()));
+            assert_eq!(value.len(), signal.words(), "words for {width} bits");
+            self.ports.store(signal, bits::extract(value, 0, width));
         }
     }
 
@@ -155,18 +129,11 @@ impl Dut {
     /// If `out` is not of [`Signal::words`] words.
     #[track_caller]
     pub fn read(&self, signal: impl Into<Signal>, out: &mut [u32]) {
-        let signal = signal.into();
-        match self.narrow(signal) {
-            Some(value) => {
-                let words = [value as u32, (value >> 32) as u32];
-                bits::read(&words, signal.offset as usize, signal.width(), out);
-            }
-            None => bits::read(
-                self.words(signal),
-                signal.offset as usize,
-                signal.width(),
-                out,
-            ),
+        let signal = self.own(signal.into());
+        let (offset, width) = (signal.offset as usize, signal.width());
+        match self.ports.narrow(signal) {
+            Some(value) => bits::read(&[value as u32, (value >> 32) as u32], offset, width, out),
+            None => bits::read(self.wide(signal), offset, width, out),
         }
     }
 
@@ -177,9 +144,9 @@ impl Dut {
     #[inline]
     #[track_caller]
     pub fn view(&self, signal: impl Into<Signal>) -> &[u32] {
-        let signal = signal.into();
+        let signal = self.own(signal.into());
         self.assert_whole(signal);
-        self.words(signal)
+        self.wide(signal)
     }
 
     /// Changes an input port of more than 64 bits in the model itself. Bits of the last word above
@@ -198,9 +165,12 @@ impl Dut {
                 }
             }
         }
-        self.assert_whole(input.0);
+        let signal = self.own(input.0);
+        self.assert_whole(signal);
         let mask = bits::mask((input.width() - 1) % 32 + 1) as u32;
-        let words = Clear(self.words_mut(input.0), mask);
+        // SAFETY: `Clear` sees to the bits above the width, also when `change` panics.
+        let words = unsafe { self.ports.wide_mut(signal) };
+        let words = Clear(words.unwrap_or_default(), mask);
         change(words.0)
     }
 
@@ -301,79 +271,23 @@ impl Dut {
         Err(Error::io("write", path)(cause))
     }
 
-    /// The place of the port of `signal`.
+    /// Refuses handles of other models.
     #[inline]
     #[track_caller]
-    fn slot(&self, signal: Signal) -> Slot {
-        assert!(
-            signal.model == self.model.number(),
-            "a handle of another model was used on an instance of `{}`: handles are resolved per build",
-            self.model.top()
-        );
-        self.slots[signal.port as usize]
+    fn own(&self, signal: Signal) -> Signal {
+        if signal.model != self.model.number() {
+            self.foreign();
+        }
+        signal
     }
 
-    /// The whole port of `signal`, if of up to 64 bits.
-    #[inline]
+    #[cold]
     #[track_caller]
-    fn narrow(&self, signal: Signal) -> Option<u64> {
-        // SAFETY: the address is that of the port's own variable in the live instance, of the type
-        // Verilator gives its width; only `&mut self` methods let it change.
-        unsafe {
-            match self.slot(signal) {
-                Slot::Byte(at) => Some(u64::from(at.read())),
-                Slot::Half(at) => Some(u64::from(at.read())),
-                Slot::Word(at) => Some(u64::from(at.read())),
-                Slot::Long(at) => Some(at.read()),
-                Slot::Wide(..) => None,
-            }
-        }
-    }
-
-    /// Replaces `signal`, of up to 64 bits, by the lowest bits of `value`.
-    #[inline]
-    #[track_caller]
-    fn store(&mut self, signal: Signal, value: u64) {
-        let (offset, width) = (signal.offset as usize, signal.width());
-        let merge = |old: u64| {
-            let mask = bits::mask(width) << offset;
-            (old & !mask) | ((value << offset) & mask)
-        };
-        // SAFETY: as in `narrow`, and `&mut self` makes this the only access. Bits above the port's
-        // width stay 0, as the signal lies within it.
-        unsafe {
-            match self.slot(signal) {
-                Slot::Byte(at) => at.write(merge(at.read().into()) as u8),
-                Slot::Half(at) => at.write(merge(at.read().into()) as u16),
-                Slot::Word(at) => at.write(merge(at.read().into()) as u32),
-                Slot::Long(at) => at.write(merge(at.read())),
-                Slot::Wide(..) => bits::insert(self.words_mut(signal), offset, width, value),
-            }
-        }
-    }
-
-    /// The words of the port of `signal`, of more than 64 bits.
-    #[inline]
-    #[track_caller]
-    fn words(&self, signal: Signal) -> &[u32] {
-        match self.slot(signal) {
-            // SAFETY: a port of more than 64 bits is an array of this many words in the live
-            // instance; only `&mut self` methods let it change.
-            Slot::Wide(at, words) => unsafe { slice::from_raw_parts(at.as_ptr(), words) },
-            _ => self.not_wide(signal),
-        }
-    }
-
-    /// The words of the port of `signal`, of more than 64 bits. Whoever changes them leaves the bits
-    /// above the port's width 0: the model indexes its memories with them.
-    #[inline]
-    #[track_caller]
-    fn words_mut(&mut self, signal: Signal) -> &mut [u32] {
-        match self.slot(signal) {
-            // SAFETY: as in `words`, and `&mut self` makes this the only access.
-            Slot::Wide(at, words) => unsafe { slice::from_raw_parts_mut(at.as_ptr(), words) },
-            _ => self.not_wide(signal),
-        }
+    fn foreign(&self) -> ! {
+        let top = self.model.top();
+        panic!(
+            "a handle of another model was used on an instance of `{top}`: each build has its own"
+        )
     }
 
     #[inline]
@@ -388,17 +302,20 @@ impl Dut {
         panic!("{}", self.model.stopped())
     }
 
+    /// The words of the port of `signal`, which is not narrow.
+    #[inline]
+    fn wide(&self, signal: Signal) -> &[u32] {
+        self.ports.wide(signal).unwrap_or_default()
+    }
+
+    #[track_caller]
     fn assert_whole(&self, signal: Signal) {
-        let width = self.port_width(signal);
+        let width = self.model.ports()[signal.port as usize].width;
         assert!(
             signal.width() == width && width > 64,
             "{} is not a port of more than 64 bits: use `read` and `write`",
             self.describe(signal)
         );
-    }
-
-    fn not_wide(&self, signal: Signal) -> ! {
-        panic!("{} has no words of its own", self.describe(signal))
     }
 
     #[cold]
@@ -408,10 +325,6 @@ impl Dut {
             "{value:#x} cannot be set: {} (more than 64 bits: use `write`)",
             self.describe(signal)
         )
-    }
-
-    fn port_width(&self, signal: Signal) -> usize {
-        self.model.ports()[signal.port as usize].width
     }
 
     fn describe(&self, signal: Signal) -> String {

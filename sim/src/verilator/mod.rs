@@ -29,6 +29,7 @@ mod error;
 mod header;
 mod jobs;
 mod model;
+mod ports;
 mod signal;
 mod sources;
 mod spec;

@@ -118,12 +118,15 @@ impl Model {
     fn create(&self, seed: c_int) -> Result<Dut, Error> {
         let mut instance = ptr::null_mut();
         let mut addresses = vec![ptr::null_mut(); self.0.ports.len()];
-        // SAFETY: `create` writes one address per port of the spec, which are as many as
-        // `addresses` holds, and the instance.
+        // SAFETY: `create` writes the instance, and one address per port of the spec, which is what
+        // `addresses` has room for.
         let status =
             unsafe { (self.0.table.create)(seed, &raw mut instance, addresses.as_mut_ptr()) };
         match NonNull::new(instance) {
-            Some(instance) if status == 0 => Ok(Dut::new(self.clone(), instance, &addresses)),
+            Some(instance) if status == 0 => {
+                // SAFETY: `create` succeeded, and its results are given away here.
+                Ok(unsafe { Dut::new(self.clone(), instance, &addresses) })
+            }
             _ => Err(self.stopped()),
         }
     }

@@ -1,5 +1,7 @@
 //! What is to be simulated: Verilog text, its top module and the ports of that module.
 
+use ferroce_hdl::emit::{self, Design};
+
 use super::Error;
 
 /// A module to simulate.
@@ -127,6 +129,38 @@ impl Spec {
         Error::PortMismatch {
             top: self.top.clone(),
             what,
+        }
+    }
+}
+
+impl From<&Design> for Spec {
+    /// The clock is the input `clk`, if there is one.
+    fn from(design: &Design) -> Self {
+        let field = |field: &emit::Field| Field {
+            path: field.path.clone(),
+            offset: field.offset,
+            width: field.width,
+        };
+        let port = |port: &emit::Port| Port {
+            name: port.name.clone(),
+            width: port.width,
+            direction: match port.direction {
+                emit::Direction::In => Direction::Input,
+                emit::Direction::Out => Direction::Output,
+            },
+            fields: port.fields.iter().map(field).collect(),
+        };
+        let is_clock =
+            |port: &&emit::Port| port.name == "clk" && port.direction == emit::Direction::In;
+        Self {
+            top: design.top.clone(),
+            source: design.source(),
+            clock: design
+                .ports
+                .iter()
+                .find(is_clock)
+                .map(|port| port.name.clone()),
+            ports: design.ports.iter().map(port).collect(),
         }
     }
 }
