@@ -54,6 +54,9 @@ pub trait HostMemory {
     /// [`Fault`] if any byte is not mapped; memory is then unchanged.
     fn write(&self, addr: u64, data: &[u8]) -> Result<(), Fault>;
 
+    /// Bytes from `addr` on that are mapped, at most `len`. Asking is no access and never a fault.
+    fn mapped(&self, addr: u64, len: usize) -> usize;
+
     /// All faults so far, oldest first.
     fn faults(&self) -> Vec<Fault>;
 }
@@ -96,10 +99,10 @@ impl<T: Window> Windows<T> {
             return Err(bad);
         }
         let last = addr.checked_add(len as u64 - 1).ok_or(bad)?;
-        if let Some((&below, w)) = self.windows.range(..=last).next_back() {
-            if below + (w.len() as u64 - 1) >= addr {
-                return Err(bad);
-            }
+        if let Some((&below, w)) = self.windows.range(..=last).next_back()
+            && below + (w.len() as u64 - 1) >= addr
+        {
+            return Err(bad);
         }
         self.windows.insert(addr, window);
         Ok(())
@@ -114,28 +117,40 @@ impl<T: Window> Windows<T> {
         kind: FaultKind,
         mut piece: impl FnMut(&mut T, usize, usize, usize),
     ) -> Result<(), Fault> {
-        let mut parts = Vec::new();
+        if self.mapped(addr, len) < len {
+            let fault = Fault { addr, len, kind };
+            self.faults.push(fault);
+            return Err(fault);
+        }
         let mut done = 0;
         while done < len {
-            let at = addr.checked_add(done as u64);
-            let part = at.and_then(|at| {
-                let (&start, w) = self.windows.range(..=at).next_back()?;
-                let offset = usize::try_from(at - start).ok()?;
-                (offset < w.len()).then(|| (start, offset, (w.len() - offset).min(len - done)))
-            });
-            let Some(part) = part else {
-                let fault = Fault { addr, len, kind };
-                self.faults.push(fault);
-                return Err(fault);
-            };
-            parts.push((part, done));
-            done += part.2;
-        }
-        for ((start, offset, bytes), done) in parts {
-            let window = self.windows.get_mut(&start).expect("found above");
+            let at = addr + done as u64;
+            let (&start, window) = self.windows.range_mut(..=at).next_back().expect("mapped");
+            let offset = (at - start) as usize;
+            let bytes = (window.len() - offset).min(len - done);
             piece(window, offset, done, bytes);
+            done += bytes;
         }
         Ok(())
+    }
+
+    /// Bytes from `addr` on that are mapped, at most `len`.
+    fn mapped(&self, addr: u64, len: usize) -> usize {
+        let mut done = 0;
+        while done < len {
+            let Some(at) = addr.checked_add(done as u64) else {
+                break;
+            };
+            let Some((&start, window)) = self.windows.range(..=at).next_back() else {
+                break;
+            };
+            let end = u128::from(start) + window.len() as u128;
+            if end <= u128::from(at) {
+                break;
+            }
+            done += (end - u128::from(at)).min((len - done) as u128) as usize;
+        }
+        done
     }
 }
 
@@ -194,6 +209,10 @@ impl HostMemory for Ranges {
             .access(addr, data.len(), FaultKind::Write, |w, offset, done, n| {
                 w[offset..offset + n].copy_from_slice(&data[done..done + n]);
             })
+    }
+
+    fn mapped(&self, addr: u64, len: usize) -> usize {
+        self.inner.borrow().mapped(addr, len)
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -275,6 +294,10 @@ impl HostMemory for ProcessMemory {
             })
     }
 
+    fn mapped(&self, addr: u64, len: usize) -> usize {
+        self.inner.borrow().mapped(addr, len)
+    }
+
     fn faults(&self) -> Vec<Fault> {
         self.inner.borrow().faults.clone()
     }
@@ -294,6 +317,11 @@ mod tests {
         let mut b = [0; 6];
         m.read(AT + 1, &mut b).unwrap();
         assert_eq!(b, [1, 1, 1, 2, 2, 2]);
+        assert_eq!(m.mapped(AT + 1, 6), 6);
+        assert_eq!(m.mapped(AT + 6, 6), 2);
+        assert_eq!(m.mapped(AT + 8, 6), 0);
+        assert_eq!(m.mapped(AT - 1, 6), 0);
+        assert!(m.faults().is_empty(), "asking is no access");
 
         let fault = Fault {
             addr: AT + 6,
@@ -313,6 +341,7 @@ mod tests {
         m.map(0, vec![0; 4]).unwrap();
         m.write(u64::MAX - 3, &[5; 4]).unwrap();
         assert!(m.write(u64::MAX - 3, &[5; 5]).is_err());
+        assert_eq!(m.mapped(u64::MAX - 1, 9), 2);
         assert!(m.map(u64::MAX, vec![0; 2]).is_err());
     }
 
