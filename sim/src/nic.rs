@@ -60,6 +60,11 @@ pub trait Nic {
     /// The next MSI-X vector requested.
     fn interrupt(&mut self) -> Option<u16>;
 
+    /// What makes the run a failed one, in words: DMA faults, and rules of the ports that were broken.
+    fn failures(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Resets the card as a function-level reset does: registers, tables, queues and frames under way
     /// are gone, [`now`](Nic::now) is 0. Host memory stays as it is.
     fn reset(&mut self);
