@@ -1,11 +1,16 @@
 //! Cycle-accurate simulation of the engine.
 #![deny(unsafe_code)]
 
+pub mod axi;
 pub mod bench;
 pub mod bits;
+pub mod link;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod nic;
 pub mod random;
+pub mod rate;
+pub mod rtl;
 #[allow(unsafe_code)]
 pub mod verilator;
+pub mod world;
