@@ -3,7 +3,7 @@
 //! A kernel is one Rust function; as one `always` block it would make every output depend on every input, which
 //! simulators take for combinational loops. Statements stay together if they assign the same signal, and if one reads
 //! a signal before another assigns it again.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ir::{Expr, Stmt, Sym, Target};
 
@@ -16,7 +16,7 @@ pub(crate) enum Piece {
 
 /// The pieces in the order of their first statement. Comments go with the statement behind them.
 pub(crate) fn pieces(code: Vec<Stmt>) -> Vec<Piece> {
-    let units = units(code);
+    let units = units(without_dead(code));
     let mut groups = Groups::new(units.len());
     let writers = writers(&units);
     for sharing in writers.values() {
@@ -77,55 +77,66 @@ fn reads(statements: &[Stmt]) -> Vec<Sym> {
     found
 }
 
-/// Two groups that read each other's signals become one.
+/// Groups that read each other's signals become one: the strongly connected components of "writes what is read by".
 fn join_cycles(groups: &mut Groups, readers: &[Vec<Sym>], writers: &HashMap<Sym, Vec<usize>>) {
-    loop {
-        let mut edges: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (unit, read) in readers.iter().enumerate() {
-            let to = groups.root(unit);
-            for from in read
-                .iter()
-                .filter_map(|sym| writers.get(sym))
-                .map(|sharing| groups.root(sharing[0]))
-            {
-                if from != to {
-                    edges.entry(from).or_default().push(to);
-                }
-            }
+    let mut forward = vec![vec![]; readers.len()];
+    let mut backward = vec![vec![]; readers.len()];
+    for (unit, read) in readers.iter().enumerate() {
+        for sharing in read.iter().filter_map(|sym| writers.get(sym)) {
+            let (from, to) = (groups.root(sharing[0]), groups.root(unit));
+            forward[from].push(to);
+            backward[to].push(from);
         }
-        let mut starts: Vec<usize> = edges.keys().copied().collect();
-        starts.sort_unstable();
-        let Some(cycle) = starts
-            .into_iter()
-            .find_map(|start| cycle_through(start, &edges))
-        else {
-            return;
-        };
-        cycle.iter().for_each(|group| groups.join(cycle[0], *group));
+    }
+    // Kosaraju: visit backwards from the groups that finish last.
+    let (mut seen, mut finished) = (vec![false; readers.len()], vec![]);
+    (0..readers.len()).for_each(|start| visit(start, &forward, &mut seen, &mut finished));
+    let mut seen = vec![false; readers.len()];
+    for start in finished.into_iter().rev() {
+        let mut component = vec![];
+        visit(start, &backward, &mut seen, &mut component);
+        component
+            .iter()
+            .for_each(|group| groups.join(start, *group));
     }
 }
 
-/// Groups on a path from `start` back to `start`.
-fn cycle_through(start: usize, edges: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
-    let mut from: HashMap<usize, usize> = HashMap::new();
-    let mut open = vec![start];
-    while let Some(at) = open.pop() {
-        for &next in edges.get(&at).into_iter().flatten() {
-            if next == start {
-                let (mut cycle, mut at) = (vec![start], at);
-                while at != start {
-                    cycle.push(at);
-                    at = from[&at];
+/// Depth first from `start`; appends nodes as they are finished.
+fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], finished: &mut Vec<usize>) {
+    let mut open = vec![(start, 0)];
+    if std::mem::replace(&mut seen[start], true) {
+        return;
+    }
+    while let Some((at, next)) = open.pop() {
+        match edges[at].get(next) {
+            None => finished.push(at),
+            Some(&to) => {
+                open.push((at, next + 1));
+                if !std::mem::replace(&mut seen[to], true) {
+                    open.push((to, 0));
                 }
-                return Some(cycle);
             }
-            from.entry(next).or_insert_with(|| {
-                open.push(next);
-                at
-            });
         }
     }
-    None
+}
+
+/// Without assignments whose value nobody reads before the next one.
+fn without_dead(code: Vec<Stmt>) -> Vec<Stmt> {
+    let mut overwritten = HashSet::new();
+    let mut kept = vec![];
+    for statement in code.into_iter().rev() {
+        if let Stmt::Assign(Target::Whole(sym), _) = &statement
+            && !overwritten.insert(*sym)
+        {
+            continue;
+        }
+        statement.reads(&mut |sym, _| {
+            overwritten.remove(&sym);
+        });
+        kept.push(statement);
+    }
+    kept.reverse();
+    kept
 }
 
 /// Plain assignments to different bits need no `always`.

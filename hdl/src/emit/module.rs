@@ -7,9 +7,9 @@ use super::error::EmitError;
 use super::group::{self, Piece};
 use super::ir::{Expr, Stmt, Sym, Target};
 use super::lower::{Kernel, Lower};
-use super::name;
 use super::print::{Printer, indent, line, literal, range};
 use super::scope::{Role, Scope};
+use super::{name, register};
 use rust_hdl_core::prelude::AtomKind;
 
 /// Prints the block `node` as the module `name`; `children` are the module names of its children.
@@ -133,7 +133,7 @@ impl<'a> Assembly<'a> {
 
     fn print(&self, node: &Node, children: &[String]) -> String {
         let printer = Printer::new(self.scope, &self.alias);
-        let registers = self.registers(node, &printer);
+        let registers = register::print(node, self.scope, &printer);
         let logic = self.logic(&printer);
         let output = |name: &str| {
             !self
@@ -236,58 +236,6 @@ impl<'a> Assembly<'a> {
             }
         }
         out
-    }
-
-    /// The registers, one `always` per clock and reset.
-    fn registers(&self, node: &Node, printer: &Printer) -> String {
-        // Clock, reset if any, lines under reset, lines otherwise.
-        let mut domains: Vec<(&str, Option<&str>, String, String)> = vec![];
-        for child in &node.children {
-            let Body::Register(reset) = &child.body else {
-                continue;
-            };
-            let port = |name: &str| {
-                let sym = self
-                    .scope
-                    .symbol(&format!("{}${name}", child.key))
-                    .expect("registers have these ports");
-                printer.name(sym)
-            };
-            let (clk, rst) = (port("clock$clk"), reset.as_ref().map(|_| port("clock$rst")));
-            let known = domains.iter().position(|d| (d.0, d.1) == (clk, rst));
-            let domain = known.unwrap_or_else(|| {
-                domains.push((clk, rst, String::new(), String::new()));
-                domains.len() - 1
-            });
-            let pad = indent(if rst.is_some() { 3 } else { 2 });
-            if let Some(value) = reset {
-                let width = self.scope.symbols[self
-                    .scope
-                    .symbol(&format!("{}$q", child.key))
-                    .expect("as above")]
-                .width;
-                line(
-                    &mut domains[domain].2,
-                    &pad,
-                    &format!("{} <= {};", port("q"), literal(width, value)),
-                );
-            }
-            line(
-                &mut domains[domain].3,
-                &pad,
-                &format!("{} <= {};", port("q"), port("d")),
-            );
-        }
-        let text = domains.into_iter().map(|(clk, rst, reset, next)| {
-            let (pad, inner) = (indent(1), indent(2));
-            match rst {
-                Some(rst) => format!(
-                    "{pad}always @(posedge {clk}) begin\n{inner}if ({rst}) begin\n{reset}{inner}end else begin\n{next}{inner}end\n{pad}end\n"
-                ),
-                None => format!("{pad}always @(posedge {clk}) begin\n{next}{pad}end\n"),
-            }
-        });
-        text.collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -50,266 +50,38 @@ pub(crate) fn check(name: &str) -> Result<(), Reason> {
     if !head || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         return Err(Reason::BadName(name.into(), "letters, digits and _ only"));
     }
-    if KEYWORDS.binary_search(&name).is_ok() {
+    if KEYWORDS.split_whitespace().any(|keyword| keyword == name) {
         return Err(Reason::BadName(name.into(), "a keyword"));
     }
     Ok(())
 }
 
-/// Keywords of IEEE 1800-2017 (annex B), which include those of Verilog-2001; sorted.
-const KEYWORDS: &[&str] = &[
-    "accept_on",
-    "alias",
-    "always",
-    "always_comb",
-    "always_ff",
-    "always_latch",
-    "and",
-    "assert",
-    "assign",
-    "assume",
-    "automatic",
-    "before",
-    "begin",
-    "bind",
-    "bins",
-    "binsof",
-    "bit",
-    "break",
-    "buf",
-    "bufif0",
-    "bufif1",
-    "byte",
-    "case",
-    "casex",
-    "casez",
-    "cell",
-    "chandle",
-    "checker",
-    "class",
-    "clocking",
-    "cmos",
-    "config",
-    "const",
-    "constraint",
-    "context",
-    "continue",
-    "cover",
-    "covergroup",
-    "coverpoint",
-    "cross",
-    "deassign",
-    "default",
-    "defparam",
-    "design",
-    "disable",
-    "dist",
-    "do",
-    "edge",
-    "else",
-    "end",
-    "endcase",
-    "endchecker",
-    "endclass",
-    "endclocking",
-    "endconfig",
-    "endfunction",
-    "endgenerate",
-    "endgroup",
-    "endinterface",
-    "endmodule",
-    "endpackage",
-    "endprimitive",
-    "endprogram",
-    "endproperty",
-    "endsequence",
-    "endspecify",
-    "endtable",
-    "endtask",
-    "enum",
-    "event",
-    "eventually",
-    "expect",
-    "export",
-    "extends",
-    "extern",
-    "final",
-    "first_match",
-    "for",
-    "force",
-    "foreach",
-    "forever",
-    "fork",
-    "forkjoin",
-    "function",
-    "generate",
-    "genvar",
-    "global",
-    "highz0",
-    "highz1",
-    "if",
-    "iff",
-    "ifnone",
-    "ignore_bins",
-    "illegal_bins",
-    "implements",
-    "implies",
-    "import",
-    "incdir",
-    "include",
-    "initial",
-    "inout",
-    "input",
-    "inside",
-    "instance",
-    "int",
-    "integer",
-    "interconnect",
-    "interface",
-    "intersect",
-    "join",
-    "join_any",
-    "join_none",
-    "large",
-    "let",
-    "liblist",
-    "library",
-    "local",
-    "localparam",
-    "logic",
-    "longint",
-    "macromodule",
-    "matches",
-    "medium",
-    "modport",
-    "module",
-    "nand",
-    "negedge",
-    "nettype",
-    "new",
-    "nexttime",
-    "nmos",
-    "nor",
-    "noshowcancelled",
-    "not",
-    "notif0",
-    "notif1",
-    "null",
-    "or",
-    "output",
-    "package",
-    "packed",
-    "parameter",
-    "pmos",
-    "posedge",
-    "primitive",
-    "priority",
-    "program",
-    "property",
-    "protected",
-    "pull0",
-    "pull1",
-    "pulldown",
-    "pullup",
-    "pulsestyle_ondetect",
-    "pulsestyle_onevent",
-    "pure",
-    "rand",
-    "randc",
-    "randcase",
-    "randsequence",
-    "rcmos",
-    "real",
-    "realtime",
-    "ref",
-    "reg",
-    "reject_on",
-    "release",
-    "repeat",
-    "restrict",
-    "return",
-    "rnmos",
-    "rpmos",
-    "rtran",
-    "rtranif0",
-    "rtranif1",
-    "s_always",
-    "s_eventually",
-    "s_nexttime",
-    "s_until",
-    "s_until_with",
-    "scalared",
-    "sequence",
-    "shortint",
-    "shortreal",
-    "showcancelled",
-    "signed",
-    "small",
-    "soft",
-    "solve",
-    "specify",
-    "specparam",
-    "static",
-    "string",
-    "strong",
-    "strong0",
-    "strong1",
-    "struct",
-    "super",
-    "supply0",
-    "supply1",
-    "sync_accept_on",
-    "sync_reject_on",
-    "table",
-    "tagged",
-    "task",
-    "this",
-    "throughout",
-    "time",
-    "timeprecision",
-    "timeunit",
-    "tran",
-    "tranif0",
-    "tranif1",
-    "tri",
-    "tri0",
-    "tri1",
-    "triand",
-    "trior",
-    "trireg",
-    "type",
-    "typedef",
-    "union",
-    "unique",
-    "unique0",
-    "unsigned",
-    "until",
-    "until_with",
-    "untyped",
-    "use",
-    "uwire",
-    "var",
-    "vectored",
-    "virtual",
-    "void",
-    "wait",
-    "wait_order",
-    "wand",
-    "weak",
-    "weak0",
-    "weak1",
-    "while",
-    "wildcard",
-    "wire",
-    "with",
-    "within",
-    "wor",
-    "xnor",
-    "xor",
-];
+/// Keywords of IEEE 1800-2017 (annex B), which include those of Verilog-2001.
+const KEYWORDS: &str = "\
+    accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind \
+    bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config \
+    const constraint context continue cover covergroup coverpoint cross deassign default defparam design disable \
+    dist do edge else end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup \
+    endinterface endmodule endpackage endprimitive endprogram endproperty endsequence endspecify endtable endtask \
+    enum event eventually expect export extends extern final first_match for force foreach forever fork forkjoin \
+    function generate genvar global highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies import \
+    incdir include initial inout input inside instance int integer interconnect interface intersect join join_any \
+    join_none large let liblist library local localparam logic longint macromodule matches medium modport module \
+    nand negedge nettype new nexttime nmos nor noshowcancelled not notif0 notif1 null or output package packed \
+    parameter pmos posedge primitive priority program property protected pull0 pull1 pulldown pullup \
+    pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase randsequence rcmos real realtime ref reg \
+    reject_on release repeat restrict return rnmos rpmos rtran rtranif0 rtranif1 s_always s_eventually s_nexttime \
+    s_until s_until_with scalared sequence shortint shortreal showcancelled signed small soft solve specify \
+    specparam static string strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on table \
+    tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand trior trireg \
+    type typedef union unique unique0 unsigned until until_with untyped use uwire var vectored virtual void wait \
+    wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor";
+
+/// The value of a loop variable or constant.
+pub(crate) type Known<'a> = &'a dyn Fn(&str) -> Option<usize>;
 
 /// Replaces every `[..]` of a path by its value: `u[i*2+1]$d` with i = 3 is `u$7$d`.
-pub(crate) fn resolve_indices(path: &str, variables: &[(String, usize)]) -> Result<String, Reason> {
+pub(crate) fn resolve_indices(path: &str, known: Known) -> Result<String, Reason> {
     let mut out = String::new();
     let mut rest = path;
     while let Some(open) = rest.find('[') {
@@ -321,7 +93,7 @@ pub(crate) fn resolve_indices(path: &str, variables: &[(String, usize)]) -> Resu
         let value = Index {
             text,
             rest: text,
-            variables,
+            known,
         }
         .value()
         .ok_or_else(|| Reason::DynamicIndex(text.into()))?;
@@ -338,7 +110,7 @@ pub(crate) fn resolve_indices(path: &str, variables: &[(String, usize)]) -> Resu
 struct Index<'a> {
     text: &'a str,
     rest: &'a str,
-    variables: &'a [(String, usize)],
+    known: Known<'a>,
 }
 
 impl Index<'_> {
@@ -388,13 +160,9 @@ impl Index<'_> {
         }
         let end = self
             .rest
-            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(end);
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"_$".contains(c));
+        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
-        match self.variables.iter().rev().find(|(name, _)| name == word) {
-            Some((_, value)) => Some(*value),
-            None => super::value::parse_integer(word)?.try_into().ok(),
-        }
+        (self.known)(word).or_else(|| super::value::parse_integer(word)?.try_into().ok())
     }
 }

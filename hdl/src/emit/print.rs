@@ -13,7 +13,8 @@ pub(crate) struct Printer<'a> {
     scope: &'a Scope,
     /// For each symbol the one it is wired to.
     alias: &'a [Sym],
-    labels: RefCell<BTreeMap<String, String>>,
+    /// Text and value.
+    labels: RefCell<BTreeMap<String, (String, BigUint)>>,
 }
 
 /// Four blanks a level.
@@ -52,14 +53,13 @@ impl<'a> Printer<'a> {
         &self.scope.symbols[self.alias[sym]].name
     }
 
-    /// Name and value of the constants printed so far.
-    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
-        self.labels.borrow().clone()
-    }
-
-    fn label(&self, name: &str, value: String) -> String {
-        self.labels.borrow_mut().insert(name.into(), value);
-        name.into()
+    /// The name of a constant; its value if the name stands for another width already.
+    fn label(&self, name: &str, text: String, value: BigUint) -> String {
+        let mut labels = self.labels.borrow_mut();
+        let known = labels
+            .entry(name.into())
+            .or_insert_with(|| (text.clone(), value));
+        if known.0 == text { name.into() } else { text }
     }
 
     pub(crate) fn expression(&self, e: &Expr) -> String {
@@ -73,7 +73,7 @@ impl<'a> Printer<'a> {
                 width,
                 value,
                 label: Some(label),
-            } => self.label(label, literal(*width, value)),
+            } => self.label(label, literal(*width, value), value.clone()),
             Expr::Signal { sym, .. } => self.name(*sym).into(),
             Expr::Select {
                 sym,
@@ -102,9 +102,14 @@ impl<'a> Printer<'a> {
     fn part(&self, sym: Sym, low: usize, width: usize, field: Option<&str>) -> String {
         let name = self.name(sym);
         match (field, width) {
-            (Some(field), 1) => format!("{name}[{}]", self.label(field, low.to_string())),
+            (Some(field), 1) => {
+                format!("{name}[{}]", self.label(field, low.to_string(), low.into()))
+            }
             (Some(field), _) => {
-                format!("{name}[{} +: {width}]", self.label(field, low.to_string()))
+                format!(
+                    "{name}[{} +: {width}]",
+                    self.label(field, low.to_string(), low.into())
+                )
             }
             // A signal of one bit has no bits to select.
             (None, 1) if self.scope.symbols[sym].width == 1 => name.into(),
@@ -263,14 +268,17 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// `localparam` lines for the constants used.
+    /// `localparam` lines for the constants printed so far, those of one type by value.
     pub(crate) fn parameters(&self) -> String {
+        let labels = self.labels.borrow();
+        let mut sorted: Vec<_> = labels.iter().collect();
+        sorted.sort_by_key(|(name, (_, value))| (name.split('_').next(), value));
         let mut out = String::new();
-        for (name, value) in self.labels() {
+        for (name, (text, _)) in sorted {
             line(
                 &mut out,
                 &indent(1),
-                &format!("localparam {name} = {value};"),
+                &format!("localparam {name} = {text};"),
             );
         }
         out

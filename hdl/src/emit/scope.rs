@@ -2,6 +2,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use num_bigint::BigUint;
 use rust_hdl_core::prelude::{AtomKind, TypeDescriptor, TypeKind, clog2};
 
 use super::collect::{Body, Leaf, Node};
@@ -56,6 +57,7 @@ pub(crate) struct Scope {
     pub(crate) symbols: Vec<Symbol>,
     by_key: HashMap<String, Sym>,
     named: HashMap<String, Named>,
+    integers: HashMap<String, u64>,
     taken: HashMap<String, String>,
     enums: HashSet<String>,
 }
@@ -67,6 +69,10 @@ impl Scope {
         let mut reasons = vec![];
         for leaf in &node.signals {
             reasons.extend(scope.own(leaf).err());
+        }
+        for (key, value) in node.description.iter().flat_map(|d| &d.constants) {
+            reasons.extend(scope.take(last_segment(key), key).err());
+            scope.integers.insert(key.clone(), *value);
         }
         for (index, child) in node.children.iter().enumerate() {
             if !matches!(child.body, Body::Register(_)) {
@@ -215,6 +221,26 @@ impl Scope {
         self.named.get(key)
     }
 
+    /// `value` of the type of `symbol`, by its name if that is an enum.
+    pub(crate) fn value_of(&self, symbol: &Symbol, value: &BigUint) -> Expr {
+        let variant = match symbol.descriptor.as_ref().map(|d| &d.kind) {
+            Some(TypeKind::Enum(variants)) => usize::try_from(value)
+                .ok()
+                .and_then(|index| variants.get(index)),
+            _ => None,
+        };
+        let named = variant.and_then(|v| self.named.get(&v.replace("::", "$")));
+        named.map_or_else(
+            || Expr::number(symbol.width, value.clone()),
+            |n| n.value.clone(),
+        )
+    }
+
+    /// A constant of the block's description, with the name it prints under.
+    pub(crate) fn integer<'a>(&self, key: &'a str) -> Option<(u64, &'a str)> {
+        Some((*self.integers.get(key)?, last_segment(key)))
+    }
+
     /// All symbols of the interface `prefix`, with the rest of their path.
     pub(crate) fn members<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (Sym, &'a str)> {
         let prefix = format!("{prefix}$");
@@ -254,4 +280,8 @@ impl Scope {
         }
         Ok(label)
     }
+}
+
+fn last_segment(key: &str) -> &str {
+    key.rsplit(name::SEPARATOR).next().unwrap_or(key)
 }

@@ -27,7 +27,7 @@ impl Lower<'_> {
     pub(super) fn value(&mut self, e: &E) -> Result<Value> {
         match self.typed(e)? {
             Typed::Value(value) => Ok(value),
-            Typed::Integer(_) => Err(Reason::LiteralWidth),
+            Typed::Integer { .. } => Err(Reason::LiteralWidth),
         }
     }
 
@@ -41,7 +41,7 @@ impl Lower<'_> {
             E::Signal(name) => return self.read(name),
             E::Literal(literal) => match value::of_literal(literal) {
                 (1, bit) => Value::bits(Expr::number(1, bit)),
-                (_, integer) => return Ok(Typed::Integer(integer)),
+                (_, integer) => return Ok(Typed::integer(integer)),
             },
             E::Paren(x) => return self.typed(x),
             E::Cast(x, width) => {
@@ -87,9 +87,15 @@ impl Lower<'_> {
     /// Reads a signal, constant, variant or loop variable.
     fn read(&mut self, raw: &str) -> Result<Typed> {
         if let Some((_, value)) = self.loops.iter().rev().find(|(name, _)| name == raw) {
-            return Ok(Typed::Integer((*value).into()));
+            return Ok(Typed::integer(*value));
         }
         let key = self.key(raw)?;
+        if let Some((value, label)) = self.scope.integer(&key) {
+            return Ok(Typed::Integer {
+                value: value.into(),
+                label: Some(label.into()),
+            });
+        }
         let (expr, descriptor) = if let Some(named) = self.scope.named(&key) {
             (named.value.clone(), named.descriptor.clone())
         } else {
@@ -148,7 +154,8 @@ impl Lower<'_> {
 
     fn binary(&mut self, a: &E, op: &Op, b: &E) -> Result<Typed> {
         let (left, right) = (self.typed(a)?, self.typed(b)?);
-        if let (Typed::Integer(x), Typed::Integer(y)) = (&left, &right) {
+        if let (Typed::Integer { value: x, .. }, Typed::Integer { value: y, .. }) = (&left, &right)
+        {
             return fold(x, op, y);
         }
         let op = operator(op);
@@ -197,10 +204,10 @@ impl Lower<'_> {
         let left = fit(left, LITERAL_BITS)?;
         let width = left.expr.width();
         let amount = match right {
-            Typed::Integer(n) if n >= width.into() => {
+            Typed::Integer { value, .. } if value >= width.into() => {
                 return Ok(Value::bits(Expr::number(width, 0u8)));
             }
-            Typed::Integer(n) => Expr::number(value::bits_for(&n), n),
+            Typed::Integer { value, .. } => Expr::number(value::bits_for(&value), value),
             Typed::Value(v) if v.expr.width() > LITERAL_BITS => {
                 return Err(Reason::Unsupported(
                     "a shift amount of more than 64 bits",
@@ -221,10 +228,14 @@ impl Lower<'_> {
 fn fit(typed: Typed, width: usize) -> Result<Value> {
     match typed {
         Typed::Value(value) => Ok(value),
-        Typed::Integer(n) if n.bits() as usize > width => {
-            Err(Reason::LiteralTooWide(n.to_string(), width))
+        Typed::Integer { value, .. } if value.bits() as usize > width => {
+            Err(Reason::LiteralTooWide(value.to_string(), width))
         }
-        Typed::Integer(n) => Ok(Value::bits(Expr::number(width, n))),
+        Typed::Integer { value, label } => Ok(Value::bits(Expr::Const {
+            width,
+            value,
+            label,
+        })),
     }
 }
 
@@ -271,7 +282,7 @@ fn fold(x: &BigUint, op: &Op, y: &BigUint) -> Result<Typed> {
     if value.bits() as usize > LITERAL_BITS {
         Err(overflow())
     } else {
-        Ok(Typed::Integer(value))
+        Ok(Typed::integer(value))
     }
 }
 

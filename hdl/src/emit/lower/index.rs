@@ -68,13 +68,9 @@ impl Lower<'_> {
                 "use a local signal",
             )),
             leaf => match self.typed(leaf)? {
-                Typed::Integer(n) => known(usize::try_from(&n).unwrap_or(usize::MAX), &Op::Add, 0),
+                Typed::Integer { value, .. } => to_usize(&value).map(Index::Known),
                 Typed::Value(v) => Ok(match v.expr {
-                    Expr::Const { value, .. } => {
-                        Index::Known(usize::try_from(&value).map_err(|_| {
-                            Reason::LiteralTooWide(value.to_string(), usize::BITS as _)
-                        })?)
-                    }
+                    Expr::Const { value, .. } => Index::Known(to_usize(&value)?),
                     expr => Index::Chosen {
                         max: value::ones(expr.width()),
                         expr,
@@ -83,6 +79,11 @@ impl Lower<'_> {
             },
         }
     }
+}
+
+fn to_usize(value: &BigUint) -> Result<usize> {
+    usize::try_from(value)
+        .map_err(|_| Reason::LiteralTooWide(value.to_string(), usize::BITS as usize))
 }
 
 /// `Bits` have no product, so an expression with one has type `usize` throughout.

@@ -23,8 +23,11 @@ type Result<T> = std::result::Result<T, Reason>;
 /// An expression with its Rust type as far as it matters.
 #[derive(Clone, Debug)]
 enum Typed {
-    /// An integer literal or loop variable: takes the width of what it meets.
-    Integer(BigUint),
+    /// An integer literal, constant or loop variable: takes the width of what it meets.
+    Integer {
+        value: BigUint,
+        label: Option<String>,
+    },
     Value(Value),
 }
 
@@ -34,6 +37,15 @@ struct Value {
     expr: Expr,
     signed: bool,
     descriptor: Option<Rc<TypeDescriptor>>,
+}
+
+impl Typed {
+    fn integer(value: impl Into<BigUint>) -> Self {
+        Self::Integer {
+            value: value.into(),
+            label: None,
+        }
+    }
 }
 
 impl Value {
@@ -102,12 +114,24 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The path of a signal with loop variables put in, as a key of the scope.
+    /// The value of a loop variable or of a constant of the description.
+    fn known(&self, name: &str) -> Option<usize> {
+        let variable = self
+            .loops
+            .iter()
+            .rev()
+            .find(|(variable, _)| variable == name);
+        variable
+            .map(|(_, value)| *value)
+            .or_else(|| self.scope.integer(name)?.0.try_into().ok())
+    }
+
+    /// The path of a signal with array indices put in, as a key of the scope.
     fn key(&self, raw: &str) -> Result<String> {
         let path = raw
             .trim_start_matches('.')
             .replace("::", "$")
             .replace('.', "$");
-        super::name::resolve_indices(path.trim_end_matches("$next"), &self.loops)
+        super::name::resolve_indices(path.trim_end_matches("$next"), &|name| self.known(name))
     }
 }

@@ -1,6 +1,7 @@
 //! Statements of a kernel.
 use std::mem::take;
 
+use num_bigint::BigUint;
 use rust_hdl_core::ast::{
     VerilogBlock, VerilogBlockOrConditional as Otherwise, VerilogConditional,
     VerilogExpression as E, VerilogMatch, VerilogStatement as S,
@@ -236,9 +237,8 @@ impl Lower<'_> {
         }
         match self.index(&m.test)? {
             Index::Known(n) => {
-                let hit = |pattern: &str| {
-                    pattern == "default" || value::parse_integer(pattern) == Some(n.into())
-                };
+                let hit =
+                    |pattern: &str| pattern == "default" || self.number(pattern) == Some(n.into());
                 let arm = m
                     .cases
                     .iter()
@@ -249,16 +249,32 @@ impl Lower<'_> {
             Index::Chosen { expr, .. } => {
                 let width = expr.width();
                 let values = if width == 1 { 2 } else { usize::MAX };
-                let find = |_: &Self, pattern: &str| {
-                    let number = match pattern {
-                        "true" => 1u8.into(),
-                        "false" => 0u8.into(),
-                        integer => value::parse_integer(integer)?,
-                    };
-                    (number.bits() as usize <= width).then(|| Expr::number(width, number))
+                let find = |lower: &Self, pattern: &str| {
+                    let value = lower
+                        .number(pattern)
+                        .filter(|n| n.bits() as usize <= width)?;
+                    let label = lower.scope.integer(pattern).map(|(_, label)| label.into());
+                    Some(Expr::Const {
+                        width,
+                        value,
+                        label,
+                    })
                 };
                 self.case(m, expr, values, find)
             }
+        }
+    }
+
+    /// A pattern of an integer or `bool`.
+    fn number(&self, pattern: &str) -> Option<BigUint> {
+        match pattern {
+            "true" => Some(1u8.into()),
+            "false" => Some(0u8.into()),
+            name => self
+                .scope
+                .integer(name)
+                .map(|(n, _)| n.into())
+                .or_else(|| value::parse_integer(name)),
         }
     }
 
