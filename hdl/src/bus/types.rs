@@ -98,13 +98,21 @@ payload! {
         msn: Bits<24>,
     }
 
-    /// What becomes of one packet's payload beats, and what follows (responder to `rq_fetch` to `scatter`), one a packet, in order.
+    /// What becomes of one packet's payload beats, and what follows (responder to `scatter`), in the order of the packets;
+    /// packets with nothing to do have none.
+    ///
+    /// Every receive WQE that the responder takes completes by exactly one placement with `complete`: that of the last
+    /// packet of its message, or one with `status` WR_FLUSH_ERR when the message ends otherwise. So a placement that
+    /// fails only *poisons* its queue pair: from it on placements discard their beats, their `ack` is void, and their
+    /// `complete` gives a CQE in error: the first (the failed placement's included) with the status of the failure if
+    /// `kind` was 2, all others with WR_FLUSH_ERR. `reset` ends that. The NAK of a failure has `psn`, and `msn` less
+    /// `end`; a [`PlaceError`] tells the responder.
     Place {
         /// Queue pair.
         qpn: Bits<16>,
         /// 0 discard the beats, 1 write to `addr` under `key` (rkey), 2 scatter by the receive WQE at `addr`.
         kind: Bits<2>,
-        /// Host address: target (kind 1) or receive WQE (kind 2).
+        /// Host address: target (kind 1) or receive WQE (kind 2), whose slots come from `rq_fetch`.
         addr: Bits<64>,
         /// rkey (kind 1).
         key: Bits<32>,
@@ -118,9 +126,15 @@ payload! {
         lane: Bits<6>,
         /// Beats to take from the packet buffer.
         beats: Bits<10>,
+        /// The queue pair starts afresh: it is no longer poisoned. Nothing else happens.
+        reset: Bit,
+        /// Incarnation of the queue pair, for [`PlaceError`].
+        incarnation: Bits<2>,
+        /// The packet ends its message: `msn` counts it.
+        end: Bit,
         /// An acknowledgement is due afterwards.
         ack: Bit,
-        /// PSN of the acknowledgement.
+        /// PSN of the acknowledgement; that of the packet if its payload is placed.
         psn: Bits<24>,
         /// MSN of the acknowledgement.
         msn: Bits<24>,
@@ -160,10 +174,24 @@ payload! {
         syndrome: Bits<8>,
     }
 
-    /// A placement that failed (`scatter` to `responder`): the queue pair is poisoned.
+    /// A placement that failed (`scatter` to `responder`): the queue pair is poisoned, see [`Place`].
     PlaceError {
         /// Queue pair.
         qpn: Bits<16>,
+        /// Incarnation in the placement.
+        incarnation: Bits<2>,
+        /// AETH syndrome of the NAK sent: 0x61 invalid request, 0x62 access, 0x63 operational.
+        syndrome: Bits<8>,
+        /// CQE status of the receive WQE that failed (`ferroce_proto::abi::cq::status`); GENERAL_ERR if none is concerned.
+        status: Bits<8>,
+    }
+
+    /// A receive WQE to read (responder to `rq_fetch`), one for each [`Place`] of kind 2, in order.
+    RqRead {
+        /// Host address of its first slot.
+        addr: Bits<64>,
+        /// Log2 of its slots.
+        log_slots: Bits<2>,
     }
 
     /// A completion to write (`scatter`, `retire`, flush to `cq_write`).
