@@ -7,10 +7,12 @@ pub mod bits;
 pub mod link;
 #[allow(unsafe_code)]
 pub mod memory;
+pub mod model;
 pub mod nic;
 pub mod random;
 pub mod rate;
 pub mod rtl;
+pub mod testhost;
 #[allow(unsafe_code)]
 pub mod verilator;
 pub mod world;

@@ -1,0 +1,263 @@
+//! Access to host memory: DMA, memory region checks, gather and scatter.
+
+use std::rc::Rc;
+
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::wqe::Sge;
+
+use crate::memory::HostMemory;
+
+/// Reads and writes of host memory. An access that faults is remembered for `STATUS`; what it would
+/// have read is zero.
+pub(super) struct Dma {
+    memory: Rc<dyn HostMemory>,
+    pub(super) failed: bool,
+}
+
+impl Dma {
+    pub(super) fn new(memory: Rc<dyn HostMemory>) -> Self {
+        Self {
+            memory,
+            failed: false,
+        }
+    }
+
+    pub(super) fn memory(&self) -> Rc<dyn HostMemory> {
+        Rc::clone(&self.memory)
+    }
+
+    pub(super) fn read(&mut self, addr: u64, data: &mut [u8]) {
+        self.failed |= self.memory.read(addr, data).is_err();
+    }
+
+    pub(super) fn read_array<const N: usize>(&mut self, addr: u64) -> [u8; N] {
+        let mut data = [0; N];
+        self.read(addr, &mut data);
+        data
+    }
+
+    pub(super) fn write(&mut self, addr: u64, data: &[u8]) {
+        self.failed |= self.memory.write(addr, data).is_err();
+    }
+}
+
+/// What an access wants to do with a region. Every valid region may be read locally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Right {
+    LocalRead,
+    LocalWrite,
+    RemoteWrite,
+    RemoteRead,
+    RemoteAtomic,
+}
+
+/// The access is not permitted by the memory region table.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Denied;
+
+/// The memory region table.
+pub(super) struct Regions(Vec<MrCtx>);
+
+impl Regions {
+    pub(super) fn new(log_size: u8) -> Self {
+        Self(vec![MrCtx::default(); 1 << log_size])
+    }
+
+    /// Table index of a key.
+    pub(super) fn index(&self, key: u32) -> usize {
+        (key >> 8) as usize & (self.0.len() - 1)
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut MrCtx> {
+        self.0.get_mut(index as usize)
+    }
+
+    /// Checks an access of `len` bytes at `addr`; zero bytes are always permitted (IB1 9.7.4.1.5).
+    pub(super) fn check(
+        &self,
+        key: u32,
+        pd: u32,
+        addr: u64,
+        len: u32,
+        right: Right,
+    ) -> Result<(), Denied> {
+        let Some(more) = len.checked_sub(1) else {
+            return Ok(());
+        };
+        let mr = &self.0[self.index(key)];
+        let granted = match right {
+            Right::LocalRead => true,
+            Right::LocalWrite => mr.local_write,
+            Right::RemoteWrite => mr.remote_write,
+            Right::RemoteRead => mr.remote_read,
+            Right::RemoteAtomic => mr.remote_atomic,
+        };
+        let inside = addr >= mr.base
+            && addr
+                .checked_add(more.into())
+                .is_some_and(|last| last <= mr.last);
+        if mr.valid && mr.key == key && mr.pd == pd && granted && inside {
+            Ok(())
+        } else {
+            Err(Denied)
+        }
+    }
+
+    /// Makes a key invalid on behalf of a peer (SEND with Invalidate).
+    pub(super) fn invalidate(&mut self, key: u32, pd: u32) -> Result<(), Denied> {
+        let index = self.index(key);
+        let mr = &mut self.0[index];
+        if !(mr.valid && mr.key == key && mr.pd == pd) {
+            return Err(Denied);
+        }
+        mr.valid = false;
+        Ok(())
+    }
+}
+
+/// The pieces of a gather or scatter list that hold `len` bytes from byte `offset` of the message.
+/// Fewer when the list ends before.
+fn pieces(list: &[Sge], offset: u32, len: usize) -> Vec<Sge> {
+    let (mut skip, mut left) = (u64::from(offset), len as u64);
+    let mut pieces = Vec::new();
+    for sge in list {
+        let length = u64::from(sge.length);
+        let start = skip.min(length);
+        let n = (length - start).min(left);
+        if n > 0 {
+            // An address that wraps is refused by the region check of the piece before it.
+            pieces.push(Sge {
+                addr: sge.addr.wrapping_add(start),
+                length: n as u32,
+                lkey: sge.lkey,
+            });
+        }
+        skip -= start;
+        left -= n;
+    }
+    pieces
+}
+
+/// Reads `data.len()` bytes from byte `offset` of the message that `list` describes.
+pub(super) fn gather(
+    dma: &mut Dma,
+    regions: &Regions,
+    pd: u32,
+    list: &[Sge],
+    offset: u32,
+    data: &mut [u8],
+) -> Result<(), Denied> {
+    let mut data = data;
+    for p in pieces(list, offset, data.len()) {
+        regions.check(p.lkey, pd, p.addr, p.length, Right::LocalRead)?;
+        let (now, rest) = data.split_at_mut(p.length as usize);
+        dma.read(p.addr, now);
+        data = rest;
+    }
+    Ok(())
+}
+
+/// Writes `data` at byte `offset` of the message that `list` describes; nothing if any piece of it is
+/// not permitted. The list holds offset + length bytes.
+pub(super) fn scatter(
+    dma: &mut Dma,
+    regions: &Regions,
+    pd: u32,
+    list: &[Sge],
+    offset: u32,
+    data: &[u8],
+) -> Result<(), Denied> {
+    let pieces = pieces(list, offset, data.len());
+    for p in &pieces {
+        regions.check(p.lkey, pd, p.addr, p.length, Right::LocalWrite)?;
+    }
+    let mut data = data;
+    for p in &pieces {
+        let (now, rest) = data.split_at(p.length as usize);
+        dma.write(p.addr, now);
+        data = rest;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: u32 = 0x0000_0342;
+
+    fn regions() -> Regions {
+        let mut r = Regions::new(4);
+        *r.get_mut(3).unwrap() = MrCtx {
+            base: 0x1000,
+            last: 0x1fff,
+            key: KEY,
+            pd: 7,
+            valid: true,
+            remote_write: true,
+            ..MrCtx::default()
+        };
+        r
+    }
+
+    #[test]
+    fn bounds_are_inclusive_and_do_not_wrap() {
+        let mut r = regions();
+        let check = |r: &Regions, addr, len| r.check(KEY, 7, addr, len, Right::RemoteWrite).is_ok();
+        assert!(check(&r, 0x1000, 0x1000));
+        assert!(check(&r, 0x1fff, 1));
+        assert!(!check(&r, 0xfff, 1));
+        assert!(!check(&r, 0x1fff, 2));
+        assert!(!check(&r, 0x1000, 0x1001));
+        assert!(!check(&r, u64::MAX, 2));
+        assert!(check(&r, 0, 0), "zero bytes reach everywhere");
+        let mr = r.get_mut(3).unwrap();
+        (mr.base, mr.last) = (u64::MAX - 9, u64::MAX);
+        assert!(check(&r, u64::MAX - 9, 10));
+        assert!(!check(&r, u64::MAX - 9, 11), "no wrap to address 0");
+    }
+
+    #[test]
+    fn key_domain_and_right_count() {
+        let mut r = regions();
+        assert_eq!(r.check(KEY, 7, 0x1000, 1, Right::LocalRead), Ok(()));
+        assert_eq!(
+            r.check(KEY + 1, 7, 0x1000, 1, Right::LocalRead),
+            Err(Denied),
+            "key variant"
+        );
+        assert_eq!(
+            r.check(KEY + 0x1000, 7, 0x1000, 1, Right::LocalRead),
+            Err(Denied),
+            "index alias"
+        );
+        assert_eq!(
+            r.check(KEY, 8, 0x1000, 1, Right::LocalRead),
+            Err(Denied),
+            "protection domain"
+        );
+        for right in [Right::LocalWrite, Right::RemoteRead, Right::RemoteAtomic] {
+            assert_eq!(r.check(KEY, 7, 0x1000, 1, right), Err(Denied), "{right:?}");
+        }
+        assert_eq!(r.invalidate(KEY, 8), Err(Denied));
+        assert_eq!(r.invalidate(KEY, 7), Ok(()));
+        assert_eq!(r.check(KEY, 7, 0x1000, 1, Right::LocalRead), Err(Denied));
+    }
+
+    #[test]
+    fn pieces_of_a_list() {
+        let sge = |addr, length| Sge {
+            addr,
+            length,
+            lkey: 1,
+        };
+        let list = [sge(100, 10), sge(0, 0), sge(200, 5), sge(300, 100)];
+        assert_eq!(pieces(&list, 0, 10), [sge(100, 10)]);
+        assert_eq!(
+            pieces(&list, 8, 10),
+            [sge(108, 2), sge(200, 5), sge(300, 3)]
+        );
+        assert_eq!(pieces(&list, 15, 1), [sge(300, 1)]);
+        assert_eq!(pieces(&list, 114, 5), [sge(399, 1)], "the list ends");
+    }
+}

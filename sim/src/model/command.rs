@@ -1,0 +1,214 @@
+//! Command ring: reads an entry a cycle, checks it, executes it, writes its completion.
+
+use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
+use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::eq::EqCtx;
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
+use ferroce_proto::wire::{Mtu, Psn};
+
+use super::completion::Cq;
+use super::events::Eq;
+use super::{Model, Params, stats};
+
+/// Most READs and atomics outstanding.
+const MAX_RD_ATOMIC: u8 = 16;
+/// Alignment of rings in host memory, in bytes.
+const RING_ALIGN: u64 = 64;
+/// Alignment of consumer records in host memory, in bytes.
+const RECORD_ALIGN: u64 = 4;
+
+/// Answer of a command: `value`, or its error status.
+type Answer = Result<u128, u8>;
+
+impl Model {
+    /// A command is waiting.
+    pub(super) fn has_command(&self) -> bool {
+        self.csr.enabled && self.csr.cmd_pi as u16 != self.csr.cmd_ci
+    }
+
+    /// One cycle: at most one command.
+    pub(super) fn step_command(&mut self) {
+        if !self.has_command() {
+            return;
+        }
+        let ci = self.csr.cmd_ci;
+        let log_size = self.csr.cmd_log_size;
+        let entry = u64::from(ci) & ((1 << log_size) - 1);
+        let addr = self.csr.cmd_base.wrapping_add(entry * CMD_BYTES as u64);
+        let bytes: [u8; CMD_BYTES] = self.env.dma.read_array(addr);
+        let image = |i: usize| {
+            bytes[i * 64..]
+                .first_chunk()
+                .expect("an entry has four images")
+        };
+        let head = CmdHead::parse(image(0));
+        let answer = self.execute_command(&head, image(1), image(2), image(3));
+        self.env.stats.count(stats::COMMANDS);
+        if answer.is_err() {
+            self.env.stats.count(stats::COMMAND_ERRORS);
+        }
+        let completion = CmdCpl {
+            token: head.token,
+            opcode: head.opcode,
+            status: answer.err().unwrap_or(status::OK),
+            index: head.index,
+            value: answer.unwrap_or(0),
+            owner: ci >> log_size & 1 == 0,
+            ..CmdCpl::default()
+        };
+        let addr = self.csr.cpl_base.wrapping_add(entry * CmdCpl::BYTES as u64);
+        self.env.dma.write(addr, &completion.emit());
+        self.csr.cmd_ci = ci.wrapping_add(1);
+    }
+
+    fn execute_command(
+        &mut self,
+        head: &CmdHead,
+        first: &[u8; 64],
+        second: &[u8; 64],
+        third: &[u8; 64],
+    ) -> Answer {
+        let index = head.index as usize;
+        match head.opcode {
+            opcode::NOP => {}
+            opcode::MODIFY_QP => {
+                self.qps.get(index).ok_or(status::BAD_INDEX)?;
+                let (sq, av, rq) = (
+                    SqCtx::parse(first),
+                    AvCtx::parse(second),
+                    RqCtx::parse(third),
+                );
+                self.modify_qp(head, sq, av, rq)?;
+            }
+            opcode::QUERY_QP => {
+                let qp = self.qps.get(index).ok_or(status::BAD_INDEX)?;
+                return Ok(u128::from_le_bytes(qp.query().emit()));
+            }
+            opcode::CREATE_CQ => {
+                let cq = self.env.cqs.get_mut(index).ok_or(status::BAD_INDEX)?;
+                let ctx = CqCtx::parse(first);
+                require((1..=22).contains(&ctx.log_size))?;
+                require(u32::from(ctx.eqn) < 1 << self.params.log_eq)?;
+                require(
+                    ctx.base.is_multiple_of(RING_ALIGN)
+                        && ctx.consumer.is_multiple_of(RECORD_ALIGN),
+                )?;
+                *cq = Cq::create(ctx);
+            }
+            opcode::DESTROY_CQ => {
+                *self.env.cqs.get_mut(index).ok_or(status::BAD_INDEX)? = Cq::default();
+            }
+            opcode::WRITE_MR => {
+                let ctx = MrCtx::parse(first);
+                let own = self.env.regions.index(ctx.key) == index;
+                let region = self
+                    .env
+                    .regions
+                    .get_mut(head.index)
+                    .ok_or(status::BAD_INDEX)?;
+                require(!ctx.valid || (own && ctx.base <= ctx.last))?;
+                *region = ctx;
+            }
+            opcode::CREATE_EQ => {
+                let eq = self.env.eqs.get_mut(index).ok_or(status::BAD_INDEX)?;
+                let ctx = EqCtx::parse(first);
+                require((1..=16).contains(&ctx.log_size))?;
+                require(
+                    ctx.base.is_multiple_of(RING_ALIGN)
+                        && ctx.consumer.is_multiple_of(RECORD_ALIGN),
+                )?;
+                *eq = Eq::create(ctx);
+            }
+            opcode::DESTROY_EQ => {
+                *self.env.eqs.get_mut(index).ok_or(status::BAD_INDEX)? = Eq::default();
+            }
+            opcode::SET_GID => {
+                *self.env.gids.get_mut(index).ok_or(status::BAD_INDEX)? = GidEntry::parse(first);
+            }
+            opcode::SET_PORT => self.env.config = PortConfig::parse(first),
+            _ => return Err(status::BAD_OPCODE),
+        }
+        Ok(0)
+    }
+
+    /// Checks all of the command before any of it takes effect.
+    fn modify_qp(&mut self, head: &CmdHead, sq: SqCtx, av: AvCtx, rq: RqCtx) -> Result<(), u8> {
+        let qp = &mut self.qps[head.index as usize];
+        require(!head.qp_sq || check_sq(&self.params, &sq))?;
+        require(!head.qp_av || u32::from(av.sgid_index) < 1 << self.params.log_gid)?;
+        require(!head.qp_rq || check_rq(&self.params, &rq))?;
+        require(!head.qp_sq_state || head.sq_state <= state::ERR)?;
+        require(!head.qp_rq_state || head.rq_state <= state::ERR)?;
+        let has_sq = head.qp_sq || qp.sq.configured;
+        let has_rq = head.qp_rq || qp.rq.configured;
+        if head.qp_sq_state && is_open(head.sq_state) && !has_sq
+            || head.qp_rq_state && is_open(head.rq_state) && !has_rq
+        {
+            return Err(status::BAD_STATE);
+        }
+        if head.qp_sq {
+            qp.sq.ctx = sq;
+            qp.sq.configured = true;
+        }
+        if head.qp_av {
+            qp.av = av;
+        }
+        if head.qp_rq {
+            qp.rq.ctx = rq;
+            qp.rq.configured = true;
+        }
+        if head.qp_sq_state {
+            if head.sq_reset {
+                qp.sq.reset(Psn::new(head.sq_psn));
+            }
+            qp.enter_sq_state(&mut self.env, head.sq_state);
+        }
+        if head.qp_rq_state {
+            if head.rq_reset {
+                qp.rq.reset(Psn::new(head.rq_psn));
+            }
+            qp.enter_rq_state(&mut self.env, head.rq_state);
+        }
+        self.schedule(head.index, false);
+        Ok(())
+    }
+}
+
+fn require(condition: bool) -> Result<(), u8> {
+    if condition {
+        Ok(())
+    } else {
+        Err(status::BAD_PARAM)
+    }
+}
+
+/// Packets flow in this state.
+fn is_open(state: u8) -> bool {
+    matches!(state, state::RTR | state::RTS | state::SQD | state::SQE)
+}
+
+fn is_transport(code: u8) -> bool {
+    matches!(code, qp_type::RC | qp_type::UC)
+}
+
+fn check_sq(params: &Params, ctx: &SqCtx) -> bool {
+    let entries = 1u32 << ctx.ot_log;
+    is_transport(ctx.qp_type)
+        && Mtu::from_code(ctx.mtu).is_some()
+        && ctx.max_rd_atomic <= MAX_RD_ATOMIC
+        && u32::from(ctx.cqn) < 1 << params.log_cq
+        && ctx.sq_base.is_multiple_of(RING_ALIGN)
+        && ctx.ot_base.is_multiple_of(entries)
+        && ctx.ot_base + entries <= 1 << params.log_outstanding
+}
+
+fn check_rq(params: &Params, ctx: &RqCtx) -> bool {
+    is_transport(ctx.qp_type)
+        && Mtu::from_code(ctx.mtu).is_some()
+        && ctx.max_dest_rd_atomic <= MAX_RD_ATOMIC
+        && u32::from(ctx.cqn) < 1 << params.log_cq
+        && u32::from(ctx.sgid_index) < 1 << params.log_gid
+        && ctx.rq_base.is_multiple_of(RING_ALIGN)
+        && !ctx.srq_valid
+}

@@ -1,0 +1,142 @@
+//! Registers and doorbells of BAR0.
+
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::regs::{self, STATS_BASE, feature};
+
+use super::{FEATURES, Model, Params};
+use crate::nic::NS_PER_CYCLE;
+
+/// CONTROL: frames are accepted, doorbells heard.
+const ENABLE: u32 = 1 << 0;
+/// CONTROL: reset the engine.
+const RESET: u32 = 1 << 1;
+
+/// Largest CMD_LOG_SIZE.
+const MAX_CMD_LOG_SIZE: u32 = 8;
+
+/// A register access on its way to the card.
+pub(super) enum Access {
+    Write(u64, u32),
+    Read(u64),
+}
+
+/// The registers that hold state.
+#[derive(Default)]
+pub(super) struct Csr {
+    pub(super) enabled: bool,
+    pub(super) cmd_base: u64,
+    pub(super) cpl_base: u64,
+    pub(super) cmd_log_size: u32,
+    /// Command producer index.
+    pub(super) cmd_pi: u32,
+    /// Commands completed.
+    pub(super) cmd_ci: u16,
+    scratch: u32,
+}
+
+fn set_low(register: &mut u64, value: u32) {
+    *register = *register & !0xffff_ffff | u64::from(value);
+}
+
+fn set_high(register: &mut u64, value: u32) {
+    *register = *register & 0xffff_ffff | u64::from(value) << 32;
+}
+
+impl Model {
+    /// One cycle: register accesses in the order they were made.
+    pub(super) fn step_bus(&mut self) {
+        for access in std::mem::take(&mut self.bus) {
+            match access {
+                Access::Write(offset, value) => self.write_register(offset, value),
+                Access::Read(offset) => self.answer = Some(self.read_register(offset)),
+            }
+        }
+    }
+
+    fn write_register(&mut self, offset: u64, value: u32) {
+        if offset >= doorbell::QP_BASE {
+            if self.csr.enabled {
+                self.ring(offset, value);
+            }
+            return;
+        }
+        let csr = &mut self.csr;
+        match offset as u32 {
+            regs::CONTROL if value & RESET != 0 => self.reset_engine(),
+            regs::CONTROL => csr.enabled = value & ENABLE != 0,
+            regs::CMD_BASE_LO => set_low(&mut csr.cmd_base, value),
+            regs::CMD_BASE_HI => set_high(&mut csr.cmd_base, value),
+            regs::CPL_BASE_LO => set_low(&mut csr.cpl_base, value),
+            regs::CPL_BASE_HI => set_high(&mut csr.cpl_base, value),
+            regs::CMD_LOG_SIZE if !csr.enabled => csr.cmd_log_size = value.min(MAX_CMD_LOG_SIZE),
+            regs::CMD_PI => csr.cmd_pi = value,
+            regs::SCRATCH => csr.scratch = value,
+            _ => {}
+        }
+    }
+
+    fn read_register(&mut self, offset: u64) -> u32 {
+        let Ok(offset) = u32::try_from(offset) else {
+            return 0;
+        };
+        let csr = &self.csr;
+        match offset {
+            regs::MAGIC => regs::MAGIC_VALUE,
+            regs::VERSION => regs::ABI_VERSION,
+            regs::PARAMS => self.params.register(),
+            regs::PARAMS2 => 512 | (1000 / NS_PER_CYCLE as u32) << 16,
+            regs::FEATURES => FEATURES,
+            regs::CONTROL => csr.enabled.into(),
+            regs::STATUS => 0b11 | u32::from(self.env.dma.failed) << 2,
+            regs::CMD_BASE_LO => csr.cmd_base as u32,
+            regs::CMD_BASE_HI => (csr.cmd_base >> 32) as u32,
+            regs::CPL_BASE_LO => csr.cpl_base as u32,
+            regs::CPL_BASE_HI => (csr.cpl_base >> 32) as u32,
+            regs::CMD_LOG_SIZE => csr.cmd_log_size,
+            regs::CMD_PI => csr.cmd_pi,
+            regs::CMD_CI => csr.cmd_ci.into(),
+            regs::SCRATCH => csr.scratch,
+            STATS_BASE.. => self.env.stats.read32((offset - STATS_BASE) as usize / 4),
+            _ => 0,
+        }
+    }
+
+    /// A doorbell. One of a queue that the build does not have is not heard.
+    fn ring(&mut self, offset: u64, value: u32) {
+        let number = |base| ((offset - base) / doorbell::STRIDE) as u32;
+        match offset {
+            doorbell::SRQ_BASE.. => {}
+            doorbell::CQ_BASE.. => self.env.arm(number(doorbell::CQ_BASE), value),
+            _ => {
+                let qpn = number(doorbell::QP_BASE);
+                let Some(qp) = self.qps.get_mut(qpn as usize) else {
+                    return;
+                };
+                if offset == doorbell::sq(qpn) {
+                    qp.sq.producer = value as u16;
+                } else {
+                    qp.rq.producer = value as u16;
+                }
+                qp.flush(&mut self.env);
+                self.schedule(qpn, false);
+            }
+        }
+    }
+}
+
+impl Params {
+    /// Register PARAMS.
+    fn register(&self) -> u32 {
+        u32::from(self.log_qp)
+            | u32::from(self.log_mr) << 5
+            | u32::from(self.log_cq) << 10
+            | u32::from(self.log_outstanding) << 15
+            | u32::from(self.log_gid) << 20
+            | u32::from(self.log_eq) << 25
+    }
+}
+
+const _: () = assert!(
+    FEATURES & (feature::UD | feature::SRQ) == 0,
+    "no commands for these yet"
+);

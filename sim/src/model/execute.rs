@@ -1,0 +1,252 @@
+//! Responder: checks and executes a request whose PSN is the one expected.
+
+use ferroce_proto::abi::cq::{Cqe, opcode as cqe_opcode, status};
+use ferroce_proto::abi::wqe::MAX_MSG;
+use ferroce_proto::wire::reth::MAX_DMA_LEN;
+use ferroce_proto::wire::{Operation, Position, RethRepr};
+
+use super::access::{Right, scatter};
+use super::qp::QueuePair;
+use super::reply::ReadReply;
+use super::responder::{Inbound, Refusal};
+use super::rx::Received;
+use super::wqe::{ATOMIC_BYTES, RecvRequest, fetch_recv};
+use super::{Env, stats};
+
+impl QueuePair {
+    /// Executes a request and answers how many PSNs it takes. A refused request changes nothing but
+    /// the receive WQE it was refused for.
+    pub(super) fn execute(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
+        self.check_sequence(packet)?;
+        match packet.bth.opcode.operation() {
+            Operation::Send => {
+                self.check_size(packet)?;
+                self.send(env, packet)
+            }
+            Operation::Write => {
+                self.check_size(packet)?;
+                self.write(env, packet)
+            }
+            Operation::ReadRequest => self.read(env, packet),
+            _ => self.atomic(env, packet),
+        }
+    }
+
+    /// Opcode against the message under way and against what the queue pair permits.
+    fn check_sequence(&self, packet: &Received) -> Result<(), Refusal> {
+        let operation = packet.bth.opcode.operation();
+        let permitted = match operation {
+            Operation::Send => true,
+            Operation::Write => self.rq.ctx.remote_write,
+            Operation::ReadRequest => self.rq.ctx.remote_read,
+            _ => self.rq.ctx.remote_atomic,
+        };
+        let in_order = match &self.rq.inbound {
+            None => packet.bth.opcode.is_start(),
+            Some(message) => !packet.bth.opcode.is_start() && message.operation == operation,
+        };
+        if permitted && in_order {
+            Ok(())
+        } else {
+            Err(Refusal::Invalid(None))
+        }
+    }
+
+    /// Length of a packet against the path MTU, and of a WRITE against its RETH.
+    fn check_size(&self, packet: &Received) -> Result<(), Refusal> {
+        let (len, mtu) = (packet.payload.len(), self.rq.mtu().bytes());
+        let mut good = match packet.bth.opcode.position() {
+            Position::First | Position::Middle => len == mtu,
+            Position::Last => len >= 1 && len <= mtu,
+            Position::Only => len <= mtu,
+        };
+        let inbound = self.rq.inbound.as_ref();
+        let received = inbound.map_or(0, |message| message.received) + len as u32;
+        let reth = inbound.map_or(packet.ext.reth, |message| message.reth);
+        good &= match reth {
+            None => received <= MAX_MSG,
+            Some(RethRepr { dma_len, .. }) if packet.bth.opcode.is_end() => received == dma_len,
+            Some(RethRepr { dma_len, .. }) => received < dma_len && dma_len <= MAX_DMA_LEN,
+        };
+        if good {
+            Ok(())
+        } else {
+            Err(Refusal::Invalid(None))
+        }
+    }
+
+    fn send(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
+        if packet.bth.opcode.is_start() {
+            let recv = Some(self.take_recv(env)?);
+            self.rq.inbound = Some(Inbound {
+                operation: Operation::Send,
+                reth: None,
+                recv,
+                received: 0,
+            });
+            env.stats.count(stats::RX_SEND_REQUESTS);
+        }
+        let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
+        let recv = message.recv.as_ref().expect("a SEND has a receive WQE");
+        let len = packet.payload.len() as u32;
+        if message.received + len > recv.length {
+            return Err(Refusal::Invalid(Some(status::LOC_LEN_ERR)));
+        }
+        let pd = self.rq.ctx.pd;
+        scatter(
+            &mut env.dma,
+            &env.regions,
+            pd,
+            &recv.list,
+            message.received,
+            packet.payload,
+        )
+        .map_err(|_| Refusal::Operational(Some(status::LOC_PROT_ERR)))?;
+        message.received += len;
+        if packet.bth.opcode.is_end() {
+            if let Some(key) = packet.ext.ieth {
+                env.regions.invalidate(key, pd)?;
+            }
+            self.finish(env, packet, cqe_opcode::RECV)?;
+        }
+        Ok(1)
+    }
+
+    fn write(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
+        let is_start = packet.bth.opcode.is_start();
+        let reth = self
+            .rq
+            .inbound
+            .as_ref()
+            .map_or(packet.ext.reth, |message| message.reth);
+        let RethRepr { va, rkey, dma_len } = reth.expect("a WRITE starts with a RETH");
+        let done = self
+            .rq
+            .inbound
+            .as_ref()
+            .map_or(0, |message| message.received);
+        let (addr, len) = (va.wrapping_add(done.into()), packet.payload.len() as u32);
+        if is_start {
+            env.regions
+                .check(rkey, self.rq.ctx.pd, va, dma_len, Right::RemoteWrite)?;
+        }
+        // The region may have gone since the first packet.
+        env.regions
+            .check(rkey, self.rq.ctx.pd, addr, len, Right::RemoteWrite)?;
+        let recv = match packet.ext.imm {
+            Some(_) => Some(self.take_recv(env)?),
+            None => None,
+        };
+        if is_start {
+            env.stats.count(stats::RX_WRITE_REQUESTS);
+            self.rq.inbound = Some(Inbound {
+                operation: Operation::Write,
+                reth,
+                recv: None,
+                received: 0,
+            });
+        }
+        let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
+        env.dma.write(addr, packet.payload);
+        message.received += len;
+        message.recv = recv;
+        if packet.bth.opcode.is_end() {
+            self.finish(env, packet, cqe_opcode::RECV_WRITE_IMM)?;
+        }
+        Ok(1)
+    }
+
+    fn read(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
+        let reth = packet.ext.reth.expect("a READ request has a RETH");
+        if reth.dma_len > MAX_DMA_LEN || self.rd_atomic_full() {
+            return Err(Refusal::Invalid(None));
+        }
+        env.regions.check(
+            reth.rkey,
+            self.rq.ctx.pd,
+            reth.va,
+            reth.dma_len,
+            Right::RemoteRead,
+        )?;
+        env.stats.count(stats::RX_READ_REQUESTS);
+        self.count_message();
+        self.reply_read(ReadReply::new(packet.bth.psn, reth, self.rq.msn));
+        Ok(self.rq.mtu().packets(reth.dma_len))
+    }
+
+    fn atomic(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
+        let atomic = packet.ext.atomic.expect("an atomic has an AtomicETH");
+        if !atomic.va.is_multiple_of(u64::from(ATOMIC_BYTES)) || self.rd_atomic_full() {
+            return Err(Refusal::Invalid(None));
+        }
+        let pd = self.rq.ctx.pd;
+        env.regions.check(
+            atomic.rkey,
+            pd,
+            atomic.va,
+            ATOMIC_BYTES,
+            Right::RemoteAtomic,
+        )?;
+        let original = u64::from_le_bytes(env.dma.read_array(atomic.va));
+        let new = match packet.bth.opcode.operation() {
+            Operation::FetchAdd => original.wrapping_add(atomic.swap_add),
+            _ if original == atomic.compare => atomic.swap_add,
+            _ => original,
+        };
+        env.dma.write(atomic.va, &new.to_le_bytes());
+        env.stats.count(stats::RX_ATOMIC_REQUESTS);
+        self.count_message();
+        self.reply_atomic(packet.bth.psn, original);
+        Ok(1)
+    }
+
+    /// The next receive WQE. One that is no good is kept as the message's, to be completed in error.
+    fn take_recv(&mut self, env: &mut Env) -> Result<RecvRequest, Refusal> {
+        if let Some(recv) = self.rq.unused.take() {
+            return Ok(recv);
+        }
+        if self.rq.posted() == 0 {
+            return Err(Refusal::NotReady);
+        }
+        let index = self.rq.consumer;
+        self.rq.consumer = index.wrapping_add(1);
+        fetch_recv(&mut env.dma, &self.rq.ctx, index).map_err(|status| {
+            let recv = Some(RecvRequest {
+                index,
+                list: Vec::new(),
+                length: 0,
+            });
+            self.rq.inbound = Some(Inbound {
+                operation: Operation::Send,
+                reth: None,
+                recv,
+                received: 0,
+            });
+            Refusal::Operational(Some(status))
+        })
+    }
+
+    /// The message is complete.
+    fn finish(&mut self, env: &mut Env, packet: &Received, opcode: u8) -> Result<(), Refusal> {
+        let message = self.rq.inbound.take().expect("a message is under way");
+        if let Some(recv) = message.recv {
+            let cqe = Cqe {
+                opcode,
+                wqe_index: recv.index,
+                byte_len: message.received,
+                imm: packet.ext.imm.or(packet.ext.ieth).unwrap_or(0),
+                with_imm: packet.ext.imm.is_some(),
+                with_inv: packet.ext.ieth.is_some(),
+                solicited: packet.bth.solicited,
+                ..Cqe::default()
+            };
+            self.complete_recv(env, cqe)?;
+        }
+        self.count_message();
+        Ok(())
+    }
+
+    fn count_message(&mut self) {
+        self.rq.msn = ferroce_proto::wire::psn::MASK & self.rq.msn.wrapping_add(1);
+    }
+}

@@ -1,0 +1,290 @@
+//! Golden model: the card's behaviour, written from the specification.
+//!
+//! It reads the same registers, doorbells, rings and commands as the engine and shares only
+//! `ferroce_proto` with it, so that everything above runs on either. What it models is semantics:
+//! every step does the work that is there, host memory answers at once, and the port sends 64 bytes a
+//! cycle.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `csr`, `command` | registers, doorbells, command ring |
+//! | `rx` | parsing, silent drops |
+//! | `responder`, `execute`, `reply` | requests: order and refusal; execution; answers and duplicates |
+//! | `requester`, `segment`, `response`, `retry` | messages; packets; answers; timers and retries |
+//! | `qp` | a queue pair: errors and flush |
+//! | `wqe`, `access` | work queue entries; DMA, memory regions, gather and scatter |
+//! | `completion`, `events` | completion queues; event queues and interrupts |
+//! | `tx` | frames, arbitration, the pace of the port |
+//! | `stats` | statistics |
+//!
+//! The sources are those of `ferroce_proto::wire`: IB1 and A17.
+
+mod access;
+mod command;
+mod completion;
+mod csr;
+mod events;
+mod execute;
+mod qp;
+mod reply;
+mod requester;
+mod responder;
+mod response;
+mod retry;
+mod rx;
+mod segment;
+mod stats;
+mod tx;
+mod wqe;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use ferroce_proto::abi::cmd::{GidEntry, PortConfig};
+use ferroce_proto::abi::regs::feature;
+
+use crate::memory::HostMemory;
+use crate::nic::Nic;
+
+/// Cycles of 1.024 us, the unit of interrupt moderation.
+const CYCLES_PER_TICK: u64 = 256;
+
+/// What the model does, register FEATURES.
+const FEATURES: u32 = feature::RC
+    | feature::READ
+    | feature::ATOMIC
+    | feature::UC
+    | feature::IPV6
+    | feature::VLAN
+    | feature::EVENTS
+    | feature::LONG_WQE;
+
+/// Sizes of a card's tables, as base-2 logarithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Queue pairs.
+    pub log_qp: u8,
+    /// Memory regions.
+    pub log_mr: u8,
+    /// Completion queues.
+    pub log_cq: u8,
+    /// Entries of the pool of outstanding messages.
+    pub log_outstanding: u8,
+    /// Entries of the GID table.
+    pub log_gid: u8,
+    /// Event queues.
+    pub log_eq: u8,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            log_qp: 8,
+            log_mr: 10,
+            log_cq: 8,
+            log_outstanding: 14,
+            log_gid: 4,
+            log_eq: 4,
+        }
+    }
+}
+
+/// What all queue pairs share.
+struct Env {
+    /// The current cycle.
+    now: u64,
+    dma: access::Dma,
+    stats: stats::Stats,
+    regions: access::Regions,
+    cqs: Vec<completion::Cq>,
+    eqs: Vec<events::Eq>,
+    /// MSI-X vectors requested.
+    interrupts: VecDeque<u16>,
+    gids: Vec<GidEntry>,
+    config: PortConfig,
+}
+
+/// The golden model of the card.
+pub struct Model {
+    params: Params,
+    env: Env,
+    csr: csr::Csr,
+    /// Register accesses that take effect in the next step.
+    bus: Vec<csr::Access>,
+    /// Answer of the register read that was asked for.
+    answer: Option<u32>,
+    is_read_open: bool,
+    qps: Vec<qp::QueuePair>,
+    /// Frames that have arrived.
+    arrived: VecDeque<Vec<u8>>,
+    port: tx::Port,
+    /// Queue pairs with a request packet to send.
+    requests: tx::Ready,
+    /// Queue pairs with a response packet to send.
+    responses: tx::Ready,
+    /// Deadline and number of the queue pairs whose timer runs.
+    timers: BTreeSet<(u64, u32)>,
+    /// The deadline in `timers` of each queue pair.
+    deadlines: Vec<Option<u64>>,
+}
+
+impl Model {
+    /// A card after reset, with `memory` as its host's.
+    #[must_use]
+    pub fn new(params: Params, memory: Rc<dyn HostMemory>) -> Self {
+        let qps = 1u32 << params.log_qp;
+        Self {
+            params,
+            env: Env {
+                now: 0,
+                dma: access::Dma::new(memory),
+                stats: stats::Stats::new(),
+                regions: access::Regions::new(params.log_mr),
+                cqs: (0..1 << params.log_cq)
+                    .map(|_| completion::Cq::default())
+                    .collect(),
+                eqs: (0..1 << params.log_eq)
+                    .map(|_| events::Eq::default())
+                    .collect(),
+                interrupts: VecDeque::new(),
+                gids: vec![GidEntry::default(); 1 << params.log_gid],
+                config: PortConfig::default(),
+            },
+            csr: csr::Csr::default(),
+            bus: Vec::new(),
+            answer: None,
+            is_read_open: false,
+            qps: (0..qps).map(qp::QueuePair::new).collect(),
+            arrived: VecDeque::new(),
+            port: tx::Port::default(),
+            requests: tx::Ready::default(),
+            responses: tx::Ready::default(),
+            timers: BTreeSet::new(),
+            deadlines: vec![None; qps as usize],
+        }
+    }
+
+    /// CONTROL.reset: everything is as after power-up, time goes on.
+    fn reset_engine(&mut self) {
+        let now = self.env.now;
+        let is_read_open = self.is_read_open;
+        *self = Self::new(self.params, self.env.dma.memory());
+        self.env.now = now;
+        self.is_read_open = is_read_open;
+    }
+
+    /// Puts a queue pair that something happened to on the lists it belongs on. One that was found
+    /// `blocked` has no request to send until something happens.
+    fn schedule(&mut self, qpn: u32, blocked: bool) {
+        let qp = &self.qps[qpn as usize];
+        if qp.wants_request() && !blocked {
+            self.requests.add(qpn);
+        }
+        if qp.wants_response() {
+            self.responses.add(qpn);
+        }
+        let (old, new) = (&mut self.deadlines[qpn as usize], qp.deadline());
+        if *old != new {
+            if let Some(deadline) = old.take() {
+                self.timers.remove(&(deadline, qpn));
+            }
+            self.timers.extend(new.map(|deadline| (deadline, qpn)));
+            *old = new;
+        }
+    }
+
+    /// One cycle: the timers that run out.
+    fn step_timers(&mut self) {
+        while let Some(&(deadline, qpn)) = self.timers.first() {
+            if deadline > self.env.now {
+                break;
+            }
+            self.qps[qpn as usize].expire(&mut self.env);
+            self.schedule(qpn, false);
+        }
+    }
+}
+
+impl Nic for Model {
+    fn write32(&mut self, offset: u64, value: u32) {
+        self.bus.push(csr::Access::Write(offset, value));
+    }
+
+    fn start_read32(&mut self, offset: u64) {
+        assert!(
+            !self.is_read_open,
+            "take the answer of one read before starting the next"
+        );
+        self.is_read_open = true;
+        self.bus.push(csr::Access::Read(offset));
+    }
+
+    fn take_read32(&mut self) -> Option<u32> {
+        let answer = self.answer.take()?;
+        self.is_read_open = false;
+        Some(answer)
+    }
+
+    fn step(&mut self) {
+        self.step_bus();
+        if self.csr.enabled {
+            self.step_command();
+            if let Some(frame) = self.arrived.pop_front() {
+                self.receive_frame(&frame);
+            }
+            self.step_timers();
+            self.step_transmit();
+        } else {
+            self.arrived.clear();
+        }
+        self.env.step_events();
+        self.env.now += 1;
+    }
+
+    fn now(&self) -> u64 {
+        self.env.now
+    }
+
+    fn receive(&mut self, frame: &[u8]) {
+        self.arrived.push_back(frame.to_vec());
+    }
+
+    fn transmit(&mut self) -> Option<Vec<u8>> {
+        self.port.sent.pop_front()
+    }
+
+    fn interrupt(&mut self) -> Option<u16> {
+        self.env.interrupts.pop_front()
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new(self.params, self.env.dma.memory());
+    }
+
+    fn idle_until(&self) -> Option<u64> {
+        let is_busy = !self.bus.is_empty()
+            || !self.arrived.is_empty()
+            || (self.csr.enabled
+                && (self.has_command()
+                    || self.port.is_busy()
+                    || !self.requests.is_empty()
+                    || !self.responses.is_empty()));
+        let timer = self
+            .timers
+            .first()
+            .filter(|_| self.csr.enabled)
+            .map(|&(deadline, _)| deadline);
+        let events = self.env.eqs.iter().map(events::Eq::due).min();
+        let until = timer.into_iter().chain(events).min().unwrap_or(u64::MAX);
+        (!is_busy && until > self.env.now).then_some(until)
+    }
+
+    fn run_until(&mut self, cycle: u64) {
+        while self.env.now < cycle {
+            match self.idle_until() {
+                Some(until) => self.env.now = until.min(cycle),
+                None => self.step(),
+            }
+        }
+    }
+}

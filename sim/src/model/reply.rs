@@ -1,0 +1,287 @@
+//! Responder: acknowledgements, READ and atomic responses, duplicates.
+
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::eq::event;
+use ferroce_proto::wire::{
+    AethRepr, AtomicAckEthRepr, Extensions, Mtu, NakCode, Opcode, Operation, Position, Psn,
+    RethRepr, Syndrome,
+};
+
+use super::access::Right;
+use super::qp::QueuePair;
+use super::rx::Received;
+use super::tx::Outgoing;
+use super::{Env, stats};
+
+/// Results kept for duplicate atomics: the most that may be outstanding.
+const ATOMICS_KEPT: usize = 16;
+
+/// Responses due beyond which a duplicate READ is not answered; the requester asks again.
+const MAX_RESPONSES: usize = 64;
+
+/// A response that is due.
+pub(super) enum Response {
+    /// An acknowledgement, positive or negative.
+    Ack {
+        psn: Psn,
+        aeth: AethRepr,
+    },
+    Read(ReadReply),
+    Atomic(AtomicReply),
+}
+
+/// The answer to an atomic.
+pub(super) struct AtomicReply {
+    psn: Psn,
+    original: u64,
+    msn: u32,
+    /// It answers a duplicate.
+    repeated: bool,
+}
+
+/// What is left of a READ to answer.
+pub(super) struct ReadReply {
+    /// PSN of the next response packet.
+    psn: Psn,
+    /// What it and those after it carry.
+    reth: RethRepr,
+    /// No response packet was sent yet.
+    is_first: bool,
+    msn: u32,
+    /// It answers a duplicate.
+    repeated: bool,
+}
+
+impl ReadReply {
+    pub(super) fn new(psn: Psn, reth: RethRepr, msn: u32) -> Self {
+        Self {
+            psn,
+            reth,
+            is_first: true,
+            msn,
+            repeated: false,
+        }
+    }
+
+    fn will_answer(&self, psn: Psn, mtu: Mtu) -> bool {
+        psn.is_within(self.psn, mtu.packets(self.reth.dma_len))
+    }
+}
+
+impl QueuePair {
+    /// There is a response to send.
+    pub(super) fn wants_response(&self) -> bool {
+        !self.rq.responses.is_empty()
+    }
+
+    /// Everything up to a packet that asks for it is done. READs and atomics have their own response.
+    pub(super) fn acknowledge(&mut self, packet: &Received) {
+        if matches!(
+            packet.bth.opcode.operation(),
+            Operation::Send | Operation::Write
+        ) {
+            self.ack(packet.bth.psn);
+        }
+    }
+
+    /// An acknowledgement still waiting for the wire is taken over by this one.
+    fn ack(&mut self, psn: Psn) {
+        if matches!(
+            self.rq.responses.back(),
+            Some(Response::Ack {
+                aeth: AethRepr {
+                    syndrome: Syndrome::Ack { .. },
+                    ..
+                },
+                ..
+            })
+        ) {
+            self.rq.responses.pop_back();
+        }
+        self.respond(psn, Syndrome::ACK);
+    }
+
+    /// Answers `psn` with a syndrome and the current MSN.
+    pub(super) fn respond(&mut self, psn: Psn, syndrome: Syndrome) {
+        let aeth = AethRepr {
+            syndrome,
+            msn: self.rq.msn,
+        };
+        self.rq.responses.push_back(Response::Ack { psn, aeth });
+    }
+
+    pub(super) fn reply_read(&mut self, reply: ReadReply) {
+        self.rq.responses.push_back(Response::Read(reply));
+    }
+
+    pub(super) fn reply_atomic(&mut self, psn: Psn, original: u64) {
+        if self.rq.atomics.len() == ATOMICS_KEPT {
+            self.rq.atomics.pop_front();
+        }
+        self.rq.atomics.push_back((psn, original));
+        let reply = AtomicReply {
+            psn,
+            original,
+            msn: self.rq.msn,
+            repeated: false,
+        };
+        self.rq.responses.push_back(Response::Atomic(reply));
+    }
+
+    /// The READs and atomics due are as many as the responder takes.
+    pub(super) fn rd_atomic_full(&self) -> bool {
+        let due = self.rq.responses.iter().filter(|response| match response {
+            Response::Ack { .. } => false,
+            Response::Read(read) => !read.repeated,
+            Response::Atomic(atomic) => !atomic.repeated,
+        });
+        due.count() >= usize::from(self.rq.ctx.max_dest_rd_atomic)
+    }
+
+    /// A request executed before (IB1 9.7.5.1.5): SEND and WRITE are acknowledged again, a READ is
+    /// answered again from memory, an atomic from its saved result.
+    pub(super) fn duplicate(&mut self, env: &Env, packet: &Received) {
+        let psn = packet.bth.psn;
+        match packet.bth.opcode.operation() {
+            Operation::Send | Operation::Write => self.ack(self.rq.expected.prev()),
+            Operation::ReadRequest => self.duplicate_read(env, packet),
+            _ => {
+                let saved = self.rq.atomics.iter().rev().find(|saved| saved.0 == psn);
+                let Some(&(_, original)) = saved else { return };
+                let due = |r: &Response| matches!(r, Response::Atomic(reply) if reply.psn == psn);
+                if !self.rq.responses.iter().any(due) {
+                    let reply = AtomicReply {
+                        psn,
+                        original,
+                        msn: self.rq.msn,
+                        repeated: true,
+                    };
+                    self.rq.responses.push_back(Response::Atomic(reply));
+                }
+            }
+        }
+    }
+
+    fn duplicate_read(&mut self, env: &Env, packet: &Received) {
+        let (psn, mtu) = (packet.bth.psn, self.rq.mtu());
+        let reth = packet.ext.reth.expect("a READ request has a RETH");
+        let executed = self.rq.expected.since(psn) as u32;
+        let due = |r: &Response| matches!(r, Response::Read(read) if read.will_answer(psn, mtu));
+        let allowed = self.rq.ctx.remote_read
+            && env
+                .regions
+                .check(
+                    reth.rkey,
+                    self.rq.ctx.pd,
+                    reth.va,
+                    reth.dma_len,
+                    Right::RemoteRead,
+                )
+                .is_ok();
+        if allowed
+            && mtu.packets(reth.dma_len) <= executed
+            && self.rq.responses.len() < MAX_RESPONSES
+            && !self.rq.responses.iter().any(due)
+        {
+            let reply = ReadReply::new(psn, reth, self.rq.msn);
+            self.reply_read(ReadReply {
+                repeated: true,
+                ..reply
+            });
+        }
+    }
+
+    /// The next response packet.
+    pub(super) fn next_response(&mut self, env: &mut Env) -> Option<Outgoing> {
+        let mut ext = Extensions::default();
+        match self.rq.responses.pop_front()? {
+            Response::Ack { psn, aeth } => {
+                ext.aeth = Some(aeth);
+                Some(Outgoing::response(Opcode::RcAck, psn, ext))
+            }
+            Response::Atomic(AtomicReply {
+                psn, original, msn, ..
+            }) => {
+                ext.aeth = Some(AethRepr {
+                    syndrome: Syndrome::ACK,
+                    msn,
+                });
+                ext.atomic_ack = Some(AtomicAckEthRepr { original });
+                Some(Outgoing::response(Opcode::RcAtomicAck, psn, ext))
+            }
+            Response::Read(read) => Some(self.read_response(env, read)),
+        }
+    }
+
+    fn read_response(&mut self, env: &mut Env, read: ReadReply) -> Outgoing {
+        let ReadReply {
+            psn,
+            reth,
+            is_first,
+            msn,
+            ..
+        } = read;
+        let len = reth.dma_len.min(self.rq.mtu().bytes() as u32);
+        let pd = self.rq.ctx.pd;
+        // The region may have gone since the request.
+        if env
+            .regions
+            .check(reth.rkey, pd, reth.va, len, Right::RemoteRead)
+            .is_err()
+        {
+            env.stats.count(stats::ACCESS_ERRORS);
+            self.rq.responses.clear();
+            self.fail(env, event::QP_ACCESS_ERR, status::GENERAL_ERR);
+            let aeth = AethRepr {
+                syndrome: Syndrome::Nak(NakCode::RemoteAccess),
+                msn,
+            };
+            let ext = Extensions {
+                aeth: Some(aeth),
+                ..Extensions::default()
+            };
+            return Outgoing::response(Opcode::RcAck, psn, ext);
+        }
+        let mut payload = vec![0; len as usize];
+        env.dma.read(reth.va, &mut payload);
+        let left = reth.dma_len - len;
+        let position = match (is_first, left == 0) {
+            (true, true) => Position::Only,
+            (true, false) => Position::First,
+            (false, false) => Position::Middle,
+            (false, true) => Position::Last,
+        };
+        let opcode = match position {
+            Position::First => Opcode::RcReadResponseFirst,
+            Position::Middle => Opcode::RcReadResponseMiddle,
+            Position::Last => Opcode::RcReadResponseLast,
+            Position::Only => Opcode::RcReadResponseOnly,
+        };
+        if left > 0 {
+            let reth = RethRepr {
+                va: reth.va.wrapping_add(len.into()),
+                dma_len: left,
+                ..reth
+            };
+            let rest = ReadReply {
+                psn: psn.next(),
+                reth,
+                is_first: false,
+                ..read
+            };
+            self.rq.responses.push_front(Response::Read(rest));
+        }
+        let aeth = AethRepr {
+            syndrome: Syndrome::ACK,
+            msn,
+        };
+        let ext = Extensions {
+            aeth: opcode.has_aeth().then_some(aeth),
+            ..Extensions::default()
+        };
+        Outgoing {
+            payload,
+            ..Outgoing::response(opcode, psn, ext)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Requester: acknowledgements, READ responses and atomic responses.
+
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::wire::{AethRepr, NakCode, Operation, Psn, Syndrome};
+
+use super::access::scatter;
+use super::qp::QueuePair;
+use super::requester::Message;
+use super::rx::Received;
+use super::wqe::Payload;
+use super::{Env, stats};
+
+/// What an AETH asks the requester to do.
+enum Verdict {
+    /// The data or acknowledgement counts.
+    Good,
+    /// Wait, then send again.
+    NotReady { timer: u8 },
+    /// Send again.
+    Resend,
+    /// The oldest message failed with this status.
+    Failed(u8),
+}
+
+impl QueuePair {
+    /// A response arrived.
+    pub(super) fn response(&mut self, env: &mut Env, packet: &Received) {
+        let psn = packet.bth.psn;
+        // Neither what was never sent nor what is acknowledged already can be answered.
+        if psn.since(self.sq.max) >= 0 || psn.since(self.sq.una) < 0 {
+            env.stats.count(stats::RX_GHOST_ACKS);
+            return;
+        }
+        let verdict = verdict(packet.ext.aeth);
+        count(env, packet, &verdict);
+        let good = matches!(verdict, Verdict::Good);
+        let data = packet.bth.opcode.operation() != Operation::Ack && good;
+
+        // A response acknowledges everything before it, but no READ or atomic whose data is missing.
+        if let Some(missing) = self.unanswered() {
+            let beyond = psn.since(missing);
+            if beyond > 0 || (beyond == 0 && good && !data) {
+                return self.implied_nak(env, missing);
+            }
+        }
+        if data {
+            return self.answer(env, packet);
+        }
+        let (to, syndrome) = (if good { psn.next() } else { psn }, packet.ext.aeth);
+        let syndrome = syndrome.map_or(0, |aeth| aeth.syndrome.bits());
+        self.advance(env, to);
+        match verdict {
+            Verdict::Good => {}
+            // A NAK for a later packet of the same flight does not shorten the wait.
+            Verdict::Resend if self.sq.retry.is_waiting() => {}
+            Verdict::Resend => self.retry(env),
+            Verdict::NotReady { timer } => self.retry_later(env, timer, syndrome),
+            Verdict::Failed(status) => self.fail_oldest(env, status, syndrome),
+        }
+    }
+
+    /// The first PSN that only a READ or atomic response acknowledges.
+    fn unanswered(&self) -> Option<Psn> {
+        let message = self.sq.messages.iter().find(|m| m.request.is_answered())?;
+        Some(if message.contains(self.sq.una) {
+            self.sq.una
+        } else {
+            message.first
+        })
+    }
+
+    /// A response shows that an earlier READ or atomic response was lost (IB1 9.7.5.1.4).
+    fn implied_nak(&mut self, env: &mut Env, missing: Psn) {
+        self.advance(env, missing);
+        if !self.sq.retry.implied && !self.sq.retry.is_waiting() {
+            env.stats.count(stats::IMPLIED_NAK_SEQ_ERR);
+            self.retry(env);
+            self.sq.retry.implied = true;
+        }
+    }
+
+    /// A READ or atomic response whose data is due next, or that cannot be.
+    fn answer(&mut self, env: &mut Env, packet: &Received) {
+        let psn = packet.bth.psn;
+        let Some(message) = self.sq.messages.iter().find(|m| m.contains(psn)) else {
+            return;
+        };
+        let Some((offset, data)) = self.answer_data(message, packet) else {
+            self.advance(env, psn);
+            return self.fail_oldest(env, status::BAD_RESP_ERR, 0);
+        };
+        let Payload::List(list) = &message.request.payload else {
+            unreachable!("READs and atomics have a scatter list")
+        };
+        let placed = scatter(
+            &mut env.dma,
+            &env.regions,
+            self.sq.ctx.pd,
+            list,
+            offset,
+            &data,
+        );
+        self.advance(env, psn);
+        match placed {
+            Ok(()) => self.advance(env, psn.next()),
+            Err(_) => self.fail_oldest(env, status::LOC_PROT_ERR, 0),
+        }
+    }
+
+    /// The byte offset in the message and the bytes of a response; `None` if the response does not
+    /// belong to its request. A response to a READ that went on from the middle may be First or
+    /// Middle, so only its length and its end count.
+    fn answer_data(&self, message: &Message, packet: &Received) -> Option<(u32, Vec<u8>)> {
+        match (message.request.operation, packet.bth.opcode.operation()) {
+            (Operation::ReadRequest, Operation::ReadResponse) => {
+                let number = packet.bth.psn.since(message.first) as u32;
+                let offset = number << self.sq.mtu().log2();
+                let left = message.request.head.length - offset;
+                let expected = left.min(self.sq.mtu().bytes() as u32) as usize;
+                let is_last = number + 1 == message.packets;
+                (packet.payload.len() == expected && packet.bth.opcode.is_end() == is_last)
+                    .then(|| (offset, packet.payload.to_vec()))
+            }
+            (Operation::CmpSwap | Operation::FetchAdd, Operation::AtomicAck) => {
+                let original = packet.ext.atomic_ack?.original;
+                Some((0, original.to_le_bytes().to_vec()))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn verdict(aeth: Option<AethRepr>) -> Verdict {
+    match aeth.map(|aeth| aeth.syndrome) {
+        None | Some(Syndrome::Ack { .. }) => Verdict::Good,
+        Some(Syndrome::RnrNak { timer }) => Verdict::NotReady { timer },
+        Some(Syndrome::Nak(NakCode::PsnSequence)) => Verdict::Resend,
+        Some(Syndrome::Nak(NakCode::InvalidRequest)) => Verdict::Failed(status::REM_INV_REQ_ERR),
+        Some(Syndrome::Nak(NakCode::RemoteAccess)) => Verdict::Failed(status::REM_ACCESS_ERR),
+        Some(Syndrome::Nak(NakCode::RemoteOperational)) => Verdict::Failed(status::REM_OP_ERR),
+        Some(Syndrome::Nak(_) | Syndrome::Reserved(_)) => Verdict::Failed(status::BAD_RESP_ERR),
+    }
+}
+
+fn count(env: &mut Env, packet: &Received, verdict: &Verdict) {
+    match verdict {
+        Verdict::Good if packet.bth.opcode.operation() == Operation::Ack => {
+            env.stats.count(stats::RX_ACKS);
+        }
+        Verdict::Good => {}
+        Verdict::NotReady { .. } => env.stats.count(stats::RNR_NAK_RECEIVED),
+        Verdict::Resend => env.stats.count(stats::PACKET_SEQ_ERR),
+        Verdict::Failed(_) => env.stats.count(stats::REMOTE_ERRORS),
+    }
+}

@@ -1,0 +1,135 @@
+//! Requester: acknowledgement timer, RNR timer, retry counters, go-back-N.
+
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::wire::aeth::RNR_TIMER_NS;
+use ferroce_proto::wire::timeout::ack_timeout_ns;
+
+use super::qp::QueuePair;
+use super::requester::Sq;
+use super::{Env, stats};
+use crate::nic::NS_PER_CYCLE;
+
+/// Value of `rnr_retry` that never runs out (IB1 9.7.5.2.8).
+const RNR_RETRY_FOR_EVER: u8 = 7;
+
+/// Counters and timers, in cycles since reset.
+#[derive(Default)]
+pub(super) struct Retry {
+    /// Retries left after a timeout, a PSN-error NAK or an implied NAK.
+    left: u8,
+    /// Retries left after an RNR NAK.
+    rnr_left: u8,
+    /// When the oldest outstanding packet is given up.
+    ack_deadline: Option<u64>,
+    /// When the wait that an RNR NAK asked for is over.
+    rnr_deadline: Option<u64>,
+    /// An implied NAK was acted upon; the responses to what was sent before are no further one.
+    pub(super) implied: bool,
+}
+
+impl Retry {
+    pub(super) fn stop(&mut self) {
+        self.ack_deadline = None;
+        self.rnr_deadline = None;
+    }
+
+    /// In the wait that an RNR NAK asked for.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.rnr_deadline.is_some()
+    }
+}
+
+impl Sq {
+    /// Forward progress: the retry counters start again, and what an RNR NAK refused was taken after all.
+    pub(super) fn reload(&mut self) {
+        self.retry.rnr_deadline = None;
+        self.retry.left = self.ctx.retry_cnt;
+        self.retry.rnr_left = self.ctx.rnr_retry;
+        self.retry.implied = false;
+    }
+}
+
+impl QueuePair {
+    /// Cycle at which [`expire`](Self::expire) is due.
+    pub(super) fn deadline(&self) -> Option<u64> {
+        let Retry {
+            ack_deadline,
+            rnr_deadline,
+            ..
+        } = self.sq.retry;
+        rnr_deadline.or(ack_deadline)
+    }
+
+    /// Starts the acknowledgement timer unless it runs.
+    pub(super) fn start_timer(&mut self, now: u64) {
+        if self.sq.retry.ack_deadline.is_none() {
+            let period = ack_timeout_ns(self.sq.ctx.timeout);
+            self.sq.retry.ack_deadline = period.map(|ns| now + ns / NS_PER_CYCLE);
+        }
+    }
+
+    /// Starts the acknowledgement timer anew if something is outstanding.
+    pub(super) fn restart_timer(&mut self, now: u64) {
+        self.sq.retry.ack_deadline = None;
+        if self.sq.una != self.sq.max && !self.sq.retry.is_waiting() {
+            self.start_timer(now);
+        }
+    }
+
+    /// A timer ran out.
+    pub(super) fn expire(&mut self, env: &mut Env) {
+        if self
+            .sq
+            .retry
+            .rnr_deadline
+            .take_if(|deadline| *deadline <= env.now)
+            .is_some()
+        {
+            return;
+        }
+        if self
+            .sq
+            .retry
+            .ack_deadline
+            .take_if(|deadline| *deadline <= env.now)
+            .is_some()
+        {
+            env.stats.count(stats::LOCAL_ACK_TIMEOUT_ERR);
+            self.sq.retry.implied = false;
+            self.retry(env);
+        }
+    }
+
+    /// Sends again from the oldest PSN not acknowledged, or gives up.
+    pub(super) fn retry(&mut self, env: &mut Env) {
+        let Some(left) = self.sq.retry.left.checked_sub(1) else {
+            env.stats.count(stats::RETRY_EXCEEDED_ERR);
+            return self.fail_oldest(env, status::RETRY_EXC_ERR, 0);
+        };
+        self.sq.retry.left = left;
+        self.go_back();
+    }
+
+    /// An RNR NAK for the oldest PSN not acknowledged.
+    pub(super) fn retry_later(&mut self, env: &mut Env, timer: u8, syndrome: u8) {
+        if self.sq.retry.is_waiting() {
+            return;
+        }
+        if self.sq.ctx.rnr_retry != RNR_RETRY_FOR_EVER {
+            let Some(left) = self.sq.retry.rnr_left.checked_sub(1) else {
+                env.stats.count(stats::RNR_NAK_RETRY_ERR);
+                return self.fail_oldest(env, status::RNR_RETRY_EXC_ERR, syndrome);
+            };
+            self.sq.retry.rnr_left = left;
+        }
+        self.go_back();
+        let wait = u64::from(RNR_TIMER_NS[usize::from(timer & 31)]).div_ceil(NS_PER_CYCLE);
+        self.sq.retry.rnr_deadline = Some(env.now + wait);
+    }
+
+    /// The timer starts again with the first packet sent again.
+    fn go_back(&mut self) {
+        self.sq.next = self.sq.una;
+        self.sq.retry.ack_deadline = None;
+    }
+}

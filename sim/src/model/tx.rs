@@ -1,0 +1,195 @@
+//! Transmit: frames from headers and payload, arbitration, the pace of the port.
+
+use std::collections::VecDeque;
+
+use ferroce_proto::abi::qpc::AvCtx;
+use ferroce_proto::wire::{
+    BthRepr, EthRepr, Extensions, Gid, Headers, Ip, Ipv4Repr, Ipv6Repr, Mac, Opcode, Psn, UdpRepr,
+};
+
+use super::{Env, Model, stats};
+
+/// Bytes that leave the port in a cycle.
+const BYTES_PER_CYCLE: u64 = 64;
+
+/// A packet to send, without what the address vector adds.
+pub(super) struct Outgoing {
+    pub(super) opcode: Opcode,
+    pub(super) psn: Psn,
+    pub(super) solicited: bool,
+    pub(super) ack_req: bool,
+    pub(super) ext: Extensions,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Outgoing {
+    /// A response without payload.
+    pub(super) fn response(opcode: Opcode, psn: Psn, ext: Extensions) -> Self {
+        Self {
+            opcode,
+            psn,
+            solicited: false,
+            ack_req: false,
+            ext,
+            payload: Vec::new(),
+        }
+    }
+}
+
+/// Queue pairs that wait for the wire, each once, first come first served.
+#[derive(Default)]
+pub(super) struct Ready {
+    queue: VecDeque<u32>,
+    members: std::collections::BTreeSet<u32>,
+}
+
+impl Ready {
+    pub(super) fn add(&mut self, qpn: u32) {
+        if self.members.insert(qpn) {
+            self.queue.push_back(qpn);
+        }
+    }
+
+    fn take(&mut self) -> Option<u32> {
+        let qpn = self.queue.pop_front()?;
+        self.members.remove(&qpn);
+        Some(qpn)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
+/// The transmit side of the port.
+#[derive(Default)]
+pub(super) struct Port {
+    /// The frame on the wire, and the cycle in which its last beat leaves.
+    leaving: Option<(u64, Vec<u8>)>,
+    /// Frames that have left.
+    pub(super) sent: VecDeque<Vec<u8>>,
+    /// The lane that goes first next: responses or requests.
+    responses_first: bool,
+}
+
+impl Port {
+    pub(super) fn is_busy(&self) -> bool {
+        self.leaving.is_some()
+    }
+}
+
+impl Model {
+    /// One cycle: when the wire is free, puts the next frame on it. Responses and requests take turns.
+    pub(super) fn step_transmit(&mut self) {
+        if !self.port.is_busy() {
+            let responses_first = self.port.responses_first;
+            let frame = [responses_first, !responses_first]
+                .into_iter()
+                .find_map(|responses| {
+                    let frame = self.next_frame(responses)?;
+                    self.port.responses_first = !responses;
+                    Some(frame)
+                });
+            if let Some(frame) = frame {
+                self.env.stats.count(stats::TX_FRAMES);
+                self.env.stats.add(stats::TX_BYTES, frame.len() as u64);
+                self.env.stats.count(stats::TX_ROCE_PACKETS);
+                let cycles = (frame.len() as u64).div_ceil(BYTES_PER_CYCLE);
+                self.port.leaving = Some((self.env.now + cycles - 1, frame));
+            }
+        }
+        if let Some((_, frame)) = self.port.leaving.take_if(|(last, _)| *last <= self.env.now) {
+            self.port.sent.push_back(frame);
+        }
+    }
+
+    /// The next frame of one of the two lanes.
+    fn next_frame(&mut self, responses: bool) -> Option<Vec<u8>> {
+        loop {
+            let lane = if responses {
+                &mut self.responses
+            } else {
+                &mut self.requests
+            };
+            let qpn = lane.take()?;
+            let qp = &mut self.qps[qpn as usize];
+            let packet = if responses {
+                qp.next_response(&mut self.env)
+            } else {
+                qp.next_request(&mut self.env)
+            };
+            let frame = packet.map(|packet| self.env.frame(&qp.av, &packet));
+            let blocked = frame.is_none();
+            self.schedule(qpn, blocked);
+            if frame.is_some() {
+                return frame;
+            }
+        }
+    }
+}
+
+impl Env {
+    /// The frame of a packet on the path of an address vector.
+    fn frame(&mut self, av: &AvCtx, packet: &Outgoing) -> Vec<u8> {
+        if packet.opcode == Opcode::RcAck {
+            self.stats.count(stats::TX_ACKS);
+        }
+        let headers = Headers {
+            eth: EthRepr {
+                dst: mac(av.dmac),
+                src: mac(self.config.mac),
+                vlan: av.vlan_valid.then_some(av.vlan),
+            },
+            ip: self.ip(av),
+            udp: UdpRepr {
+                src_port: av.udp_sport,
+            },
+            bth: BthRepr {
+                solicited: packet.solicited,
+                pkey: av.pkey,
+                ack_req: packet.ack_req,
+                ..BthRepr::new(packet.opcode, av.remote_qpn, packet.psn)
+            },
+            ext: packet.ext,
+        };
+        let mut frame = vec![0; headers.frame_len(packet.payload.len())];
+        headers
+            .build(&packet.payload, &mut frame)
+            .expect("extension headers follow the opcode");
+        frame
+    }
+
+    fn ip(&self, av: &AvCtx) -> Ip {
+        let src = self.gids[usize::from(av.sgid_index)].gid.to_le_bytes();
+        let dst = av.dgid.to_le_bytes();
+        let v4 = |gid: [u8; 16]| [gid[12], gid[13], gid[14], gid[15]].into();
+        if av.ipv6 {
+            Ip::V6(Ipv6Repr {
+                src: src.into(),
+                dst: dst.into(),
+                traffic_class: av.tclass,
+                flow_label: av.flow_label,
+                hop_limit: av.hop_limit,
+            })
+        } else {
+            Ip::V4(Ipv4Repr {
+                src: v4(src),
+                dst: v4(dst),
+                tos: av.tclass,
+                ident: 0,
+                ttl: av.hop_limit,
+            })
+        }
+    }
+}
+
+/// A MAC address of the host contract: first byte in the lowest bits.
+pub(super) fn mac(bits: u64) -> Mac {
+    let [mac @ .., _, _] = bits.to_le_bytes();
+    Mac(mac)
+}
+
+/// A GID of the host contract: first byte in the lowest bits.
+pub(super) fn gid(bits: u128) -> Gid {
+    Gid::from_le_bits(bits)
+}

@@ -1,0 +1,212 @@
+//! Fetch and validation of work queue entries.
+
+use ferroce_proto::abi::cq::{opcode as cqe_opcode, status};
+use ferroce_proto::abi::qpc::{RqCtx, SqCtx, qp_type};
+use ferroce_proto::abi::wqe::{
+    AtomicOperands, INLINE_FIRST, MAX_MSG, MAX_SGE, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST,
+    SGE_BYTES, SLOT_BYTES, SendWqe, Sge, opcode,
+};
+use ferroce_proto::wire::{Mtu, Operation, Suffix, psn};
+
+use super::access::Dma;
+
+/// Most slots of a send WQE.
+const MAX_SLOTS: u16 = 5;
+/// Bytes an atomic works on.
+pub(super) const ATOMIC_BYTES: u32 = 8;
+
+/// A send WQE that may run.
+#[derive(Clone, Debug)]
+pub(super) struct SendRequest {
+    /// Its head as the host wrote it.
+    pub(super) head: SendWqe,
+    /// What its packets do.
+    pub(super) operation: Operation,
+    /// What its last packet adds.
+    pub(super) suffix: Suffix,
+    /// Where its payload is.
+    pub(super) payload: Payload,
+    /// Operands of an atomic.
+    pub(super) operands: AtomicOperands,
+}
+
+/// Where the payload of a message comes from, or the data of a response goes to.
+#[derive(Clone, Debug)]
+pub(super) enum Payload {
+    Inline(Vec<u8>),
+    List(Vec<Sge>),
+}
+
+/// A send WQE that cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BadWqe {
+    /// CQE status.
+    pub(super) status: u8,
+    /// CQE opcode.
+    pub(super) opcode: u8,
+}
+
+/// A receive WQE.
+#[derive(Clone, Debug)]
+pub(super) struct RecvRequest {
+    /// Ordinal of the WQE, modulo 2^16.
+    pub(super) index: u16,
+    /// Scatter list.
+    pub(super) list: Vec<Sge>,
+    /// Bytes of the list.
+    pub(super) length: u32,
+}
+
+/// CQE opcode of the operation of a send WQE.
+pub(super) const fn cqe_opcode(wqe_opcode: u8) -> u8 {
+    match wqe_opcode {
+        opcode::WRITE | opcode::WRITE_IMM => cqe_opcode::WRITE,
+        opcode::READ => cqe_opcode::READ,
+        opcode::CMP_SWAP => cqe_opcode::CMP_SWAP,
+        opcode::FETCH_ADD => cqe_opcode::FETCH_ADD,
+        _ => cqe_opcode::SEND,
+    }
+}
+
+impl SendRequest {
+    /// READ or atomic: completes by the response that carries its data, not by an ACK.
+    pub(super) fn is_answered(&self) -> bool {
+        matches!(
+            self.operation,
+            Operation::ReadRequest | Operation::CmpSwap | Operation::FetchAdd
+        )
+    }
+}
+
+/// Slots of the send WQE at producer index `index`, as the host says, within what it posted.
+pub(super) fn slots(dma: &mut Dma, ctx: &SqCtx, index: u16, posted: u16) -> (SendWqe, u16) {
+    let head = SendWqe::parse(&dma.read_array(slot_address(ctx, index)));
+    (head, u16::from(head.slots).clamp(1, MAX_SLOTS.min(posted)))
+}
+
+/// Reads and validates the send WQE at producer index `index`; `posted` slots are there, at least 1.
+/// Also answers the slots it takes.
+pub(super) fn fetch_send(
+    dma: &mut Dma,
+    ctx: &SqCtx,
+    index: u16,
+    posted: u16,
+) -> (u16, Result<SendRequest, BadWqe>) {
+    let (head, slots) = slots(dma, ctx, index, posted);
+    let bad = |status| BadWqe {
+        status,
+        opcode: cqe_opcode(head.opcode),
+    };
+    if u16::from(head.slots) != slots {
+        return (slots, Err(bad(status::LOC_QP_OP_ERR)));
+    }
+    let mut bytes = Vec::new();
+    for i in 0..slots {
+        bytes.extend(dma.read_array::<SLOT_BYTES>(slot_address(ctx, index.wrapping_add(i))));
+    }
+    (slots, validate(ctx, head, &bytes).map_err(bad))
+}
+
+fn slot_address(ctx: &SqCtx, index: u16) -> u64 {
+    let slot = u64::from(index) & ((1 << ctx.sq_log) - 1);
+    ctx.sq_base.wrapping_add(slot * SLOT_BYTES as u64)
+}
+
+fn validate(ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8> {
+    let (operation, suffix) = match head.opcode {
+        opcode::SEND => (Operation::Send, Suffix::None),
+        opcode::SEND_IMM => (Operation::Send, Suffix::Imm),
+        opcode::SEND_INV => (Operation::Send, Suffix::Inv),
+        opcode::WRITE => (Operation::Write, Suffix::None),
+        opcode::WRITE_IMM => (Operation::Write, Suffix::Imm),
+        opcode::READ => (Operation::ReadRequest, Suffix::None),
+        opcode::CMP_SWAP => (Operation::CmpSwap, Suffix::None),
+        opcode::FETCH_ADD => (Operation::FetchAdd, Suffix::None),
+        _ => return Err(status::LOC_QP_OP_ERR),
+    };
+    let atomic = matches!(operation, Operation::CmpSwap | Operation::FetchAdd);
+    let answered = atomic || operation == Operation::ReadRequest;
+    if ctx.qp_type != qp_type::RC && (answered || suffix == Suffix::Inv)
+        || answered && (ctx.max_rd_atomic == 0 || head.inline_data)
+    {
+        return Err(status::LOC_QP_OP_ERR);
+    }
+    if head.length > MAX_MSG {
+        return Err(status::LOC_LEN_ERR);
+    }
+    let mtu = Mtu::from_code(ctx.mtu).ok_or(status::LOC_QP_OP_ERR)?;
+    if operation == Operation::ReadRequest && mtu.packets(head.length) >= psn::HALF {
+        return Err(status::LOC_LEN_ERR);
+    }
+    let body = &bytes[SendWqe::BYTES..];
+    let payload = if head.inline_data {
+        let data = body
+            .get(..head.length as usize)
+            .ok_or(status::LOC_LEN_ERR)?;
+        Payload::Inline(data.to_vec())
+    } else {
+        let room = if atomic {
+            1
+        } else {
+            SEND_SGES_FIRST + (body.len() - INLINE_FIRST) / SGE_BYTES
+        };
+        Payload::List(list(body, head.num_sge, room, head.length)?)
+    };
+    if atomic && head.length != ATOMIC_BYTES {
+        return Err(status::LOC_LEN_ERR);
+    }
+    let operands = *body[SGE_BYTES..]
+        .first_chunk()
+        .expect("a slot has 64 bytes");
+    let operands = AtomicOperands::parse(&operands);
+    Ok(SendRequest {
+        head,
+        operation,
+        suffix,
+        payload,
+        operands,
+    })
+}
+
+/// A gather or scatter list of `count` entries, checked against the `room` of its WQE and the length
+/// the WQE declares.
+fn list(bytes: &[u8], count: u8, room: usize, length: u32) -> Result<Vec<Sge>, u8> {
+    let count = usize::from(count);
+    if count > MAX_SGE {
+        return Err(status::LOC_LEN_ERR);
+    }
+    if count > room {
+        return Err(status::LOC_QP_OP_ERR);
+    }
+    let entries = bytes.chunks_exact(SGE_BYTES).take(count);
+    let list: Vec<_> = entries
+        .map(|b| Sge::parse(b.first_chunk().expect("an entry has 16 bytes")))
+        .collect();
+    let sum: u64 = list.iter().map(|sge| u64::from(sge.length)).sum();
+    if sum != u64::from(length) {
+        return Err(status::LOC_LEN_ERR);
+    }
+    Ok(list)
+}
+
+/// Reads and validates the receive WQE of ordinal `index`.
+///
+/// # Errors
+/// The CQE status.
+pub(super) fn fetch_recv(dma: &mut Dma, ctx: &RqCtx, index: u16) -> Result<RecvRequest, u8> {
+    let bytes_per_wqe = SLOT_BYTES << ctx.rq_stride;
+    let entry = u64::from(index) & ((1 << ctx.rq_log) - 1);
+    let mut bytes = vec![0; bytes_per_wqe];
+    dma.read(
+        ctx.rq_base.wrapping_add(entry * bytes_per_wqe as u64),
+        &mut bytes,
+    );
+    let head = RecvWqe::parse(bytes.first_chunk().expect("a slot has 64 bytes"));
+    let room = RECV_SGES_FIRST + (bytes_per_wqe - SLOT_BYTES) / SGE_BYTES;
+    let list = list(&bytes[RecvWqe::BYTES..], head.num_sge, room, head.length)?;
+    Ok(RecvRequest {
+        index,
+        list,
+        length: head.length,
+    })
+}

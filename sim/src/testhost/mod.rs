@@ -1,0 +1,291 @@
+//! A host without a driver, for tests: rings and contexts built by hand through the host contract.
+//!
+//! [`Host`] owns one card behind [`Nic`] and its memory; [`Pair`] joins two by a link that a test can
+//! harm. Nothing here knows whether the card is the golden model or the engine. Whatever a healthy
+//! card would not do (no answer, a status a test did not ask for) panics.
+
+mod pair;
+mod queue;
+mod work;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::regs;
+use ferroce_proto::wire::{Gid, Mac};
+
+use crate::memory::{HostMemory, Ranges};
+use crate::nic::Nic;
+
+pub use pair::{Fate, Pair, Side};
+pub use queue::{Peer, QpOptions};
+pub use work::Work;
+
+/// Cycles after which a card that does not answer a register read or a command is broken.
+const ANSWER_CYCLES: u64 = 100_000;
+
+/// Log2 of the entries of the command rings.
+const CMD_LOG_SIZE: u32 = 4;
+
+/// First address handed out; ranges are far apart and not aligned to pages of each other.
+const FIRST_ADDR: u64 = 0x7f29_9dc0_0000;
+
+/// Protection domain of everything that does not name another.
+pub const PD: u32 = 0x2a;
+
+/// What a memory region permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// The card may write for local operations.
+    pub local_write: bool,
+    /// A peer may write.
+    pub remote_write: bool,
+    /// A peer may read.
+    pub remote_read: bool,
+    /// A peer may use atomics.
+    pub remote_atomic: bool,
+}
+
+impl Rights {
+    /// Everything.
+    pub const ALL: Self = Self {
+        local_write: true,
+        remote_write: true,
+        remote_read: true,
+        remote_atomic: true,
+    };
+    /// Local reads only.
+    pub const NONE: Self = Self {
+        local_write: false,
+        remote_write: false,
+        remote_read: false,
+        remote_atomic: false,
+    };
+}
+
+/// A registered buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mr {
+    /// First address.
+    pub addr: u64,
+    /// Bytes.
+    pub len: u64,
+    /// lkey and rkey.
+    pub key: u32,
+}
+
+/// A card and the host it sits in.
+pub struct Host {
+    /// The card.
+    pub nic: Box<dyn Nic>,
+    /// The host's memory.
+    pub memory: Rc<Ranges>,
+    /// MAC address of the port.
+    pub mac: Mac,
+    /// GID table entry 0.
+    pub gid: Gid,
+    next_addr: u64,
+    commands: u64,
+    completions: u64,
+    issued: u32,
+    regions: u32,
+    cqs: Vec<queue::Cq>,
+    qps: BTreeMap<u32, queue::Qp>,
+}
+
+impl Host {
+    /// Brings up the card that `build` makes: command rings, enable, MAC address, GID 0.
+    pub fn new(
+        build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
+        mac: Mac,
+        ip: IpAddr,
+    ) -> Self {
+        let memory = Rc::new(Ranges::new());
+        let mut host = Self {
+            nic: build(Rc::<Ranges>::clone(&memory)),
+            memory,
+            mac,
+            gid: ip.into(),
+            next_addr: FIRST_ADDR,
+            commands: 0,
+            completions: 0,
+            issued: 0,
+            regions: 0,
+            cqs: Vec::new(),
+            qps: BTreeMap::new(),
+        };
+        host.bring_up();
+        host
+    }
+
+    fn bring_up(&mut self) {
+        assert_eq!(self.read32(regs::MAGIC), regs::MAGIC_VALUE);
+        self.commands = self.alloc(CMD_BYTES << CMD_LOG_SIZE);
+        self.completions = self.alloc(CmdCpl::BYTES << CMD_LOG_SIZE);
+        self.write32(regs::CMD_BASE_LO, self.commands as u32);
+        self.write32(regs::CMD_BASE_HI, (self.commands >> 32) as u32);
+        self.write32(regs::CPL_BASE_LO, self.completions as u32);
+        self.write32(regs::CPL_BASE_HI, (self.completions >> 32) as u32);
+        self.write32(regs::CMD_LOG_SIZE, CMD_LOG_SIZE);
+        self.write32(regs::CONTROL, 1);
+        while self.read32(regs::STATUS) & 2 == 0 {
+            assert!(
+                self.nic.now() < ANSWER_CYCLES,
+                "the card does not become ready"
+            );
+        }
+        let Mac([a, b, c, d, e, f]) = self.mac;
+        let mac = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
+        let port = PortConfig {
+            mac,
+            ..PortConfig::default()
+        };
+        self.expect(opcode::SET_PORT, 0, &port.emit());
+        let gid = GidEntry {
+            gid: self.gid.to_le_bits(),
+            valid: true,
+            ipv6: !self.gid.is_ipv4(),
+        };
+        self.expect(opcode::SET_GID, 0, &gid.emit());
+    }
+
+    /// Writes a register.
+    pub fn write32(&mut self, register: u32, value: u32) {
+        self.nic.write32(register.into(), value);
+    }
+
+    /// Reads a register.
+    pub fn read32(&mut self, register: u32) -> u32 {
+        self.nic.start_read32(register.into());
+        for _ in 0..ANSWER_CYCLES {
+            self.nic.step();
+            if let Some(value) = self.nic.take_read32() {
+                return value;
+            }
+        }
+        panic!("no answer to a read of register {register:#x}");
+    }
+
+    /// The statistic of a name of [`regs::STATS`].
+    pub fn stat(&mut self, name: &str) -> u64 {
+        let place = regs::STATS.iter().position(|&stat| stat == name);
+        let place = place.unwrap_or_else(|| panic!("no statistic {name}"));
+        let offset = regs::STATS_BASE + 8 * place as u32;
+        let low = self.read32(offset);
+        u64::from(self.read32(offset + 4)) << 32 | u64::from(low)
+    }
+
+    /// New memory of `len` bytes, all zero, 4096-byte aligned, with nothing next to it.
+    pub fn alloc(&mut self, len: usize) -> u64 {
+        let addr = self.next_addr;
+        self.next_addr += (len as u64).next_multiple_of(0x1000) + 0x1_0000;
+        self.memory
+            .map(addr, vec![0; len.max(1)])
+            .expect("ranges are apart");
+        addr
+    }
+
+    /// Writes host memory.
+    pub fn write(&self, addr: u64, data: &[u8]) {
+        self.memory
+            .write(addr, data)
+            .expect("the test writes what it mapped");
+    }
+
+    /// Reads host memory.
+    #[must_use]
+    pub fn read(&self, addr: u64, len: usize) -> Vec<u8> {
+        let mut data = vec![0; len];
+        self.memory
+            .read(addr, &mut data)
+            .expect("the test reads what it mapped");
+        data
+    }
+
+    /// Executes a command; `images` stand at bytes 64 and up.
+    pub fn command(&mut self, head: CmdHead, images: &[[u8; 64]]) -> CmdCpl {
+        let entry = u64::from(self.issued) & ((1 << CMD_LOG_SIZE) - 1);
+        let token = self.issued as u16 ^ 0x5a00;
+        let at = self.commands + entry * CMD_BYTES as u64;
+        self.write(at, &CmdHead { token, ..head }.emit());
+        for (i, image) in images.iter().enumerate() {
+            self.write(at + 64 * (1 + i as u64), image);
+        }
+        let owner = self.issued >> CMD_LOG_SIZE & 1 == 0;
+        self.issued += 1;
+        self.write32(regs::CMD_PI, self.issued);
+        let at = self.completions + entry * CmdCpl::BYTES as u64;
+        for _ in 0..ANSWER_CYCLES {
+            self.nic.step();
+            let bytes = self.read(at, CmdCpl::BYTES);
+            let completion = CmdCpl::parse(bytes.first_chunk().expect("32 bytes"));
+            if completion.owner == owner {
+                assert_eq!((completion.token, completion.opcode), (token, head.opcode));
+                assert_eq!(completion.index, head.index);
+                return completion;
+            }
+        }
+        panic!("no completion of command {head:?}");
+    }
+
+    /// Executes a command with one image that must succeed.
+    pub fn expect(&mut self, opcode: u8, index: u32, image: &[u8; 64]) {
+        let head = CmdHead {
+            opcode,
+            index,
+            ..CmdHead::default()
+        };
+        let completion = self.command(head, &[*image]);
+        assert_eq!(completion.status, status::OK, "command {opcode} on {index}");
+    }
+
+    /// Registers `len` bytes at `addr`; the memory need not be there.
+    pub fn register(&mut self, addr: u64, len: u64, rights: Rights) -> Mr {
+        self.regions += 1;
+        let index = self.regions;
+        // The low byte is a variant, so that a stale key of the same place differs.
+        let key = index << 8 | ((0x11 * index) & 0xff);
+        let ctx = MrCtx {
+            base: addr,
+            last: addr + (len - 1),
+            key,
+            pd: PD,
+            valid: true,
+            local_write: rights.local_write,
+            remote_write: rights.remote_write,
+            remote_read: rights.remote_read,
+            remote_atomic: rights.remote_atomic,
+        };
+        self.expect(opcode::WRITE_MR, index, &ctx.emit());
+        Mr { addr, len, key }
+    }
+
+    /// Takes a region back.
+    pub fn deregister(&mut self, mr: &Mr) {
+        self.expect(opcode::WRITE_MR, mr.key >> 8, &MrCtx::default().emit());
+    }
+
+    /// A new registered buffer with `data` in it.
+    pub fn create_mr(&mut self, data: &[u8], rights: Rights) -> Mr {
+        let addr = self.alloc(data.len());
+        self.write(addr, data);
+        self.register(addr, data.len() as u64, rights)
+    }
+
+    /// The bytes of a buffer.
+    #[must_use]
+    pub fn contents(&self, mr: &Mr) -> Vec<u8> {
+        self.read(mr.addr, mr.len as usize)
+    }
+}
+
+/// `len` bytes that differ from their neighbours and from those of another `seed`.
+#[must_use]
+pub fn pattern(len: usize, seed: u8) -> Vec<u8> {
+    (0..len)
+        .map(|i| (i * 7 + (i >> 8) * 13) as u8 ^ seed)
+        .collect()
+}

@@ -1,0 +1,320 @@
+//! Queue pairs and completion queues of a [`Host`].
+
+use ferroce_proto::abi::cmd::{CmdHead, QpState, opcode, status};
+use ferroce_proto::abi::cq::{CqCtx, Cqe};
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
+use ferroce_proto::abi::wqe::{RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SLOT_BYTES, Sge};
+use ferroce_proto::wire::{Gid, Mac, Mtu};
+
+use super::{Host, PD, Work};
+
+/// A completion queue.
+pub(super) struct Cq {
+    base: u64,
+    record: u64,
+    log_size: u8,
+    consumer: u32,
+}
+
+/// A queue pair.
+pub(super) struct Qp {
+    options: QpOptions,
+    sq_base: u64,
+    rq_base: u64,
+    sq_producer: u16,
+    rq_producer: u16,
+}
+
+/// How a queue pair is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct QpOptions {
+    /// Transport, see `qpc::qp_type`.
+    pub qp_type: u8,
+    /// Path MTU.
+    pub mtu: Mtu,
+    /// Completion queue of the send queue.
+    pub send_cq: u16,
+    /// Completion queue of the receive queue.
+    pub recv_cq: u16,
+    /// Log2 of the slots of the send queue.
+    pub sq_log: u8,
+    /// Log2 of the WQEs of the receive queue.
+    pub rq_log: u8,
+    /// Log2 of the slots of a receive WQE.
+    pub rq_stride: u8,
+    /// Log2 of the messages outstanding.
+    pub ot_log: u8,
+    /// Local ACK timeout code.
+    pub timeout: u8,
+    /// Retries.
+    pub retry_cnt: u8,
+    /// RNR retries.
+    pub rnr_retry: u8,
+    /// RNR NAK timer code this side asks its peer for.
+    pub min_rnr_timer: u8,
+    /// READs and atomics outstanding, as requester and as responder.
+    pub max_rd_atomic: u8,
+    /// First PSN this side sends.
+    pub psn: u32,
+    /// 802.1Q tag to send.
+    pub vlan: Option<u16>,
+}
+
+impl Default for QpOptions {
+    fn default() -> Self {
+        Self {
+            qp_type: qp_type::RC,
+            mtu: Mtu::Mtu1024,
+            send_cq: 0,
+            recv_cq: 0,
+            sq_log: 6,
+            rq_log: 4,
+            rq_stride: 0,
+            ot_log: 4,
+            timeout: 4,
+            retry_cnt: 7,
+            rnr_retry: 7,
+            min_rnr_timer: 1,
+            max_rd_atomic: 4,
+            psn: 0x1000,
+            vlan: None,
+        }
+    }
+}
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Its MAC address.
+    pub mac: Mac,
+    /// Its GID.
+    pub gid: Gid,
+    /// Its queue pair.
+    pub qpn: u32,
+    /// The first PSN it sends.
+    pub psn: u32,
+}
+
+impl Host {
+    /// A completion queue of 2^`log_size` entries.
+    pub fn create_cq(&mut self, log_size: u8) -> u16 {
+        let cqn = self.cqs.len() as u16;
+        let base = self.alloc(Cqe::BYTES << log_size);
+        let record = self.alloc(4);
+        let ctx = CqCtx {
+            base,
+            consumer: record,
+            log_size,
+            ..CqCtx::default()
+        };
+        self.expect(opcode::CREATE_CQ, cqn.into(), &ctx.emit());
+        self.cqs.push(Cq {
+            base,
+            record,
+            log_size,
+            consumer: 0,
+        });
+        cqn
+    }
+
+    /// The next CQE of a completion queue; its place is given back to the card.
+    pub fn poll(&mut self, cqn: u16) -> Option<Cqe> {
+        let cqe = self.peek(cqn)?;
+        let cq = &mut self.cqs[usize::from(cqn)];
+        cq.consumer += 1;
+        let (record, consumer) = (cq.record, cq.consumer);
+        self.write(record, &consumer.to_le_bytes());
+        Some(cqe)
+    }
+
+    /// The next CQE of a completion queue.
+    #[must_use]
+    pub fn peek(&self, cqn: u16) -> Option<Cqe> {
+        let cq = &self.cqs[usize::from(cqn)];
+        let slot = cq.consumer & ((1 << cq.log_size) - 1);
+        let bytes = self.read(cq.base + u64::from(slot) * Cqe::BYTES as u64, Cqe::BYTES);
+        let cqe = Cqe::parse(bytes.first_chunk().expect("32 bytes"));
+        (cqe.owner == (cq.consumer >> cq.log_size & 1 == 0)).then_some(cqe)
+    }
+
+    /// A queue pair in RESET, with its rings. Numbers start at 2.
+    pub fn create_qp(&mut self, options: QpOptions) -> u32 {
+        let qpn = 2 + self.qps.len() as u32;
+        let sq_base = self.alloc(SLOT_BYTES << options.sq_log);
+        let rq_base = self.alloc(SLOT_BYTES << options.rq_stride << options.rq_log);
+        let qp = Qp {
+            options,
+            sq_base,
+            rq_base,
+            sq_producer: 0,
+            rq_producer: 0,
+        };
+        self.qps.insert(qpn, qp);
+        qpn
+    }
+
+    /// What the peer needs to know of a queue pair.
+    #[must_use]
+    pub fn peer(&self, qpn: u32) -> Peer {
+        Peer {
+            mac: self.mac,
+            gid: self.gid,
+            qpn,
+            psn: self.qps[&qpn].options.psn,
+        }
+    }
+
+    /// Takes a queue pair from RESET to RTS; rings are empty afterwards.
+    pub fn connect(&mut self, qpn: u32, peer: &Peer) {
+        let qp = self.qps.get_mut(&qpn).expect("created");
+        (qp.sq_producer, qp.rq_producer) = (0, 0);
+        let options = qp.options;
+        let images = self.images(qpn, peer);
+        let head = CmdHead {
+            opcode: opcode::MODIFY_QP,
+            index: qpn,
+            qp_sq: true,
+            qp_av: true,
+            qp_rq: true,
+            qp_sq_state: true,
+            sq_reset: true,
+            sq_state: state::RTS,
+            sq_psn: options.psn,
+            qp_rq_state: true,
+            rq_reset: true,
+            rq_state: state::RTR,
+            rq_psn: peer.psn,
+            ..CmdHead::default()
+        };
+        assert_eq!(self.command(head, &images).status, status::OK);
+    }
+
+    /// The three images of a queue pair connected to `peer`.
+    #[must_use]
+    pub fn images(&self, qpn: u32, peer: &Peer) -> [[u8; 64]; 3] {
+        let Qp {
+            options,
+            sq_base,
+            rq_base,
+            ..
+        } = &self.qps[&qpn];
+        let sq = SqCtx {
+            qp_type: options.qp_type,
+            mtu: options.mtu.code(),
+            sq_log: options.sq_log,
+            ot_log: options.ot_log,
+            retry_cnt: options.retry_cnt,
+            rnr_retry: options.rnr_retry,
+            timeout: options.timeout,
+            max_rd_atomic: options.max_rd_atomic,
+            pd: PD,
+            cqn: options.send_cq,
+            ot_base: qpn << options.ot_log,
+            sq_base: *sq_base,
+            ..SqCtx::default()
+        };
+        let Mac([a, b, c, d, e, f]) = peer.mac;
+        let av = AvCtx {
+            dgid: peer.gid.to_le_bits(),
+            dmac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
+            ipv6: !peer.gid.is_ipv4(),
+            vlan_valid: options.vlan.is_some(),
+            vlan: options.vlan.unwrap_or(0),
+            hop_limit: 64,
+            udp_sport: 0xc000 | (qpn as u16 & 0x3fff),
+            remote_qpn: peer.qpn,
+            pkey: 0xffff,
+            ..AvCtx::default()
+        };
+        let rq = RqCtx {
+            remote_gid: peer.gid.to_le_bits(),
+            rq_base: *rq_base,
+            qp_type: options.qp_type,
+            mtu: options.mtu.code(),
+            rq_log: options.rq_log,
+            rq_stride: options.rq_stride,
+            min_rnr_timer: options.min_rnr_timer,
+            remote_write: true,
+            remote_read: true,
+            remote_atomic: true,
+            max_dest_rd_atomic: options.max_rd_atomic,
+            pkey: 0xffff,
+            pd: PD,
+            cqn: options.recv_cq,
+            ..RqCtx::default()
+        };
+        [sq.emit(), av.emit(), rq.emit()]
+    }
+
+    /// The dynamic state of a queue pair.
+    pub fn query(&mut self, qpn: u32) -> QpState {
+        let head = CmdHead {
+            opcode: opcode::QUERY_QP,
+            index: qpn,
+            ..CmdHead::default()
+        };
+        let completion = self.command(head, &[]);
+        assert_eq!(completion.status, status::OK);
+        QpState::parse(&completion.value.to_le_bytes())
+    }
+
+    /// Posts a send work request and rings. Answers the WQE index its CQE will carry.
+    pub fn post_send(&mut self, qpn: u32, work: &Work) -> u16 {
+        self.post_slots(qpn, &work.slots())
+    }
+
+    /// Posts the slots of a send WQE, sensible or not, and rings.
+    pub fn post_slots(&mut self, qpn: u32, slots: &[[u8; SLOT_BYTES]]) -> u16 {
+        let index = self.write_slots(qpn, slots);
+        let producer = self.qps[&qpn].sq_producer;
+        self.nic.write32(doorbell::sq(qpn), producer.into());
+        index
+    }
+
+    /// Writes the slots of a send WQE without ringing, for several to one doorbell.
+    pub fn write_slots(&mut self, qpn: u32, slots: &[[u8; SLOT_BYTES]]) -> u16 {
+        let qp = self.qps.get_mut(&qpn).expect("created");
+        let (index, base) = (qp.sq_producer, qp.sq_base);
+        let mask = (1 << qp.options.sq_log) - 1;
+        qp.sq_producer = index.wrapping_add(slots.len() as u16);
+        for (i, slot) in slots.iter().enumerate() {
+            let place = index.wrapping_add(i as u16) & mask;
+            self.write(base + u64::from(place) * SLOT_BYTES as u64, slot);
+        }
+        index
+    }
+
+    /// Posts a receive WQE and rings. Answers the WQE index its CQE will carry.
+    pub fn post_recv(&mut self, qpn: u32, list: &[Sge]) -> u16 {
+        let length = list.iter().map(|sge| sge.length).sum();
+        let head = RecvWqe {
+            num_sge: list.len() as u8,
+            length,
+            ..RecvWqe::default()
+        };
+        self.post_recv_wqe(qpn, head, list)
+    }
+
+    /// Posts a receive WQE, sensible or not, and rings.
+    pub fn post_recv_wqe(&mut self, qpn: u32, head: RecvWqe, list: &[Sge]) -> u16 {
+        let qp = self.qps.get_mut(&qpn).expect("created");
+        let stride = SLOT_BYTES << qp.options.rq_stride;
+        let room = RECV_SGES_FIRST + (stride - SLOT_BYTES) / SGE_BYTES;
+        assert!(
+            list.len() <= room,
+            "{} entries in a receive WQE of {stride} bytes",
+            list.len()
+        );
+        let index = qp.rq_producer;
+        qp.rq_producer = index.wrapping_add(1);
+        let place = u64::from(index) & ((1 << qp.options.rq_log) - 1);
+        let mut bytes = head.emit().to_vec();
+        bytes.extend(list.iter().flat_map(Sge::emit));
+        let at = qp.rq_base + place * stride as u64;
+        self.write(at, &bytes);
+        self.nic
+            .write32(doorbell::rq(qpn), index.wrapping_add(1).into());
+        index
+    }
+}

@@ -1,0 +1,40 @@
+//! The golden model against itself, through the raw host contract.
+
+mod commands;
+mod data;
+mod errors;
+mod hostile;
+mod loss;
+mod read_atomic;
+mod rnr;
+mod unreliable;
+
+use ferroce_proto::abi::cq::{Cqe, status};
+use ferroce_sim::model::{Model, Params};
+use ferroce_sim::testhost::{Pair, QpOptions};
+
+/// Two hosts with a golden model each.
+fn pair() -> Pair {
+    Pair::new(|memory| Box::new(Model::new(Params::default(), memory)))
+}
+
+/// Two hosts and a pair of connected queue pairs of the same options.
+fn connected(options: QpOptions) -> (Pair, u32, u32) {
+    let mut pair = pair();
+    let (qa, qb) = pair.connect(options, options);
+    (pair, qa, qb)
+}
+
+#[track_caller]
+fn assert_success(cqe: &Cqe, index: u16) {
+    assert_eq!(
+        (cqe.status, cqe.wqe_index),
+        (status::SUCCESS, index),
+        "{cqe:?}"
+    );
+}
+
+#[track_caller]
+fn assert_status(cqe: &Cqe, index: u16, status: u8) {
+    assert_eq!((cqe.status, cqe.wqe_index), (status, index), "{cqe:?}");
+}
