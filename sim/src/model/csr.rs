@@ -1,15 +1,19 @@
 //! Registers and doorbells of BAR0.
 
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::regs::{self, STATS_BASE, feature};
+use ferroce_proto::abi::regs::{self, Params2, STATS_BASE, control, feature, status};
 
-use super::{FEATURES, Model, Params};
+use super::{FEATURES, Model};
 use crate::nic::NS_PER_CYCLE;
 
-/// CONTROL: frames are accepted, doorbells heard.
-const ENABLE: u32 = 1 << 0;
-/// CONTROL: reset the engine.
-const RESET: u32 = 1 << 1;
+/// Register PARAMS2: the data path the model's transmit rate stands for.
+const PARAMS2: Params2 = Params2 {
+    data_width: 512,
+    core_clock_mhz: (1000 / NS_PER_CYCLE) as u16,
+};
+
+/// Register STATUS of a healthy card.
+const READY: u32 = status::LINK_UP | status::READY;
 
 /// Largest CMD_LOG_SIZE.
 const MAX_CMD_LOG_SIZE: u32 = 8;
@@ -62,8 +66,8 @@ impl Model {
         }
         let csr = &mut self.csr;
         match offset as u32 {
-            regs::CONTROL if value & RESET != 0 => self.reset_engine(),
-            regs::CONTROL => csr.enabled = value & ENABLE != 0,
+            regs::CONTROL if value & control::RESET != 0 => self.reset_engine(),
+            regs::CONTROL => csr.enabled = value & control::ENABLE != 0,
             regs::CMD_BASE_LO => set_low(&mut csr.cmd_base, value),
             regs::CMD_BASE_HI => set_high(&mut csr.cmd_base, value),
             regs::CPL_BASE_LO => set_low(&mut csr.cpl_base, value),
@@ -83,11 +87,12 @@ impl Model {
         match offset {
             regs::MAGIC => regs::MAGIC_VALUE,
             regs::VERSION => regs::ABI_VERSION,
-            regs::PARAMS => self.params.register(),
-            regs::PARAMS2 => 512 | (1000 / NS_PER_CYCLE as u32) << 16,
+            regs::PARAMS => u32::from_le_bytes(self.params.emit()),
+            regs::PARAMS2 => u32::from_le_bytes(PARAMS2.emit()),
             regs::FEATURES => FEATURES,
             regs::CONTROL => csr.enabled.into(),
-            regs::STATUS => 0b11 | u32::from(self.env.dma.failed) << 2,
+            regs::STATUS if self.env.dma.failed => READY | status::DMA_ERROR,
+            regs::STATUS => READY,
             regs::CMD_BASE_LO => csr.cmd_base as u32,
             regs::CMD_BASE_HI => (csr.cmd_base >> 32) as u32,
             regs::CPL_BASE_LO => csr.cpl_base as u32,
@@ -121,18 +126,6 @@ impl Model {
                 self.schedule(qpn, false);
             }
         }
-    }
-}
-
-impl Params {
-    /// Register PARAMS.
-    fn register(&self) -> u32 {
-        u32::from(self.log_qp)
-            | u32::from(self.log_mr) << 5
-            | u32::from(self.log_cq) << 10
-            | u32::from(self.log_outstanding) << 15
-            | u32::from(self.log_gid) << 20
-            | u32::from(self.log_eq) << 25
     }
 }
 

@@ -41,7 +41,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use ferroce_proto::abi::cmd::{GidEntry, PortConfig};
-use ferroce_proto::abi::regs::feature;
+use ferroce_proto::abi::regs::{Params, feature};
 
 use crate::memory::HostMemory;
 use crate::nic::Nic;
@@ -59,35 +59,15 @@ const FEATURES: u32 = feature::RC
     | feature::EVENTS
     | feature::LONG_WQE;
 
-/// Sizes of a card's tables, as base-2 logarithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Queue pairs.
-    pub log_qp: u8,
-    /// Memory regions.
-    pub log_mr: u8,
-    /// Completion queues.
-    pub log_cq: u8,
-    /// Entries of the pool of outstanding messages.
-    pub log_outstanding: u8,
-    /// Entries of the GID table.
-    pub log_gid: u8,
-    /// Event queues.
-    pub log_eq: u8,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            log_qp: 8,
-            log_mr: 10,
-            log_cq: 8,
-            log_outstanding: 14,
-            log_gid: 4,
-            log_eq: 4,
-        }
-    }
-}
+/// Table sizes of a small card.
+pub const DEFAULT_PARAMS: Params = Params {
+    log_qp: 8,
+    log_mr: 10,
+    log_cq: 8,
+    log_outstanding: 14,
+    log_gid: 4,
+    log_eq: 4,
+};
 
 /// What all queue pairs share.
 struct Env {

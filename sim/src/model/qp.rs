@@ -101,10 +101,10 @@ impl QueuePair {
     /// Completes everything in the queues that are in error with WR_FLUSH_ERR, also what is not
     /// signaled. CQEs that find their queue full are lost.
     pub(super) fn flush(&mut self, env: &mut Env) {
-        if matches!(self.sq.state, state::SQE | state::ERR) {
+        if self.sq.configured && matches!(self.sq.state, state::SQE | state::ERR) {
             self.flush_sq(env);
         }
-        if self.rq.state == state::ERR {
+        if self.rq.configured && self.rq.state == state::ERR {
             self.flush_rq(env);
         }
     }

@@ -24,7 +24,7 @@ const ACK_INTERVAL: u32 = 32;
 #[derive(Default)]
 pub(super) struct Sq {
     pub(super) ctx: SqCtx,
-    /// The context image was written.
+    /// The context image was written since the queue pair left RESET.
     pub(super) configured: bool,
     pub(super) state: u8,
     /// Producer index in slots, as rung by the host.
@@ -79,12 +79,13 @@ impl Message {
 }
 
 impl Sq {
-    /// Starts afresh with `psn`; the context stays.
+    /// Starts afresh with `psn`; the context and the host's producer index stay.
     pub(super) fn reset(&mut self, psn: Psn) {
         *self = Self {
             ctx: self.ctx,
             configured: self.configured,
             state: self.state,
+            producer: self.producer,
             next: psn,
             una: psn,
             max: psn,
@@ -304,6 +305,7 @@ impl QueuePair {
     pub(super) fn enter_sq_state(&mut self, env: &mut Env, state: u8) {
         self.sq.state = state;
         self.sq.drained = false;
+        self.sq.configured &= state != state::RESET;
         if matches!(state, state::RESET | state::INIT | state::RTR) {
             self.sq.retry.stop();
         }

@@ -23,7 +23,7 @@ use super::{Env, stats};
 #[derive(Default)]
 pub(super) struct Rq {
     pub(super) ctx: RqCtx,
-    /// The context image was written.
+    /// The context image was written since the queue pair left RESET.
     pub(super) configured: bool,
     pub(super) state: u8,
     /// Producer index in WQEs, as rung by the host.
@@ -81,12 +81,13 @@ impl From<Lost> for Refusal {
 }
 
 impl Rq {
-    /// Starts afresh, expecting `psn`; the context stays.
+    /// Starts afresh, expecting `psn`; the context and the host's producer index stay.
     pub(super) fn reset(&mut self, psn: Psn) {
         *self = Self {
             ctx: self.ctx,
             configured: self.configured,
             state: self.state,
+            producer: self.producer,
             expected: psn,
             ..Self::default()
         };
@@ -215,6 +216,7 @@ impl QueuePair {
     /// The state of the responder was set by a command.
     pub(super) fn enter_rq_state(&mut self, env: &mut Env, state: u8) {
         self.rq.state = state;
+        self.rq.configured &= state != state::RESET;
         if !matches!(state, state::RTR | state::RTS | state::SQD | state::SQE) {
             self.rq.responses.clear();
         }

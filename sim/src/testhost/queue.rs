@@ -165,11 +165,42 @@ impl Host {
         }
     }
 
-    /// Takes a queue pair from RESET to RTS; rings are empty afterwards.
-    pub fn connect(&mut self, qpn: u32, peer: &Peer) {
+    /// Takes a queue pair to RESET and empties its rings.
+    pub fn reset_qp(&mut self, qpn: u32) {
+        let head = CmdHead {
+            opcode: opcode::MODIFY_QP,
+            index: qpn,
+            qp_sq_state: true,
+            sq_reset: true,
+            qp_rq_state: true,
+            rq_reset: true,
+            ..CmdHead::default()
+        };
+        assert_eq!(self.command(head, &[]).status, status::OK);
         let qp = self.qps.get_mut(&qpn).expect("created");
         (qp.sq_producer, qp.rq_producer) = (0, 0);
-        let options = qp.options;
+        self.nic.write32(doorbell::sq(qpn), 0);
+        self.nic.write32(doorbell::rq(qpn), 0);
+    }
+
+    /// Takes a queue pair to one of the states of `qpc::state`, both sides.
+    pub fn modify_state(&mut self, qpn: u32, state: u8) {
+        let head = CmdHead {
+            opcode: opcode::MODIFY_QP,
+            index: qpn,
+            qp_sq_state: true,
+            sq_state: state,
+            qp_rq_state: true,
+            rq_state: state,
+            ..CmdHead::default()
+        };
+        assert_eq!(self.command(head, &[]).status, status::OK);
+    }
+
+    /// Takes a queue pair through RESET to RTS; its rings are empty afterwards.
+    pub fn connect(&mut self, qpn: u32, peer: &Peer) {
+        self.reset_qp(qpn);
+        let options = self.qps[&qpn].options;
         let images = self.images(qpn, peer);
         let head = CmdHead {
             opcode: opcode::MODIFY_QP,
@@ -183,7 +214,7 @@ impl Host {
             sq_psn: options.psn,
             qp_rq_state: true,
             rq_reset: true,
-            rq_state: state::RTR,
+            rq_state: state::RTS,
             rq_psn: peer.psn,
             ..CmdHead::default()
         };

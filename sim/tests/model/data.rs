@@ -318,9 +318,9 @@ fn acknowledgement_is_asked_for_within_long_messages() {
 
 #[test]
 fn ipv6_and_vlan() {
-    use ferroce_sim::model::{Model, Params};
+    use ferroce_sim::model::{DEFAULT_PARAMS, Model};
     let ip = ["fe80::5054:ff:fe00:1", "fe80::5054:ff:fe00:2"].map(|ip| ip.parse().unwrap());
-    let mut pair = Pair::with_ip(|memory| Box::new(Model::new(Params::default(), memory)), ip);
+    let mut pair = Pair::with_ip(|memory| Box::new(Model::new(DEFAULT_PARAMS, memory)), ip);
     let options = QpOptions {
         vlan: Some(0x2064),
         ..QpOptions::default()

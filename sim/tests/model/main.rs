@@ -10,12 +10,12 @@ mod rnr;
 mod unreliable;
 
 use ferroce_proto::abi::cq::{Cqe, status};
-use ferroce_sim::model::{Model, Params};
+use ferroce_sim::model::{DEFAULT_PARAMS, Model};
 use ferroce_sim::testhost::{Pair, QpOptions};
 
 /// Two hosts with a golden model each.
 fn pair() -> Pair {
-    Pair::new(|memory| Box::new(Model::new(Params::default(), memory)))
+    Pair::new(|memory| Box::new(Model::new(DEFAULT_PARAMS, memory)))
 }
 
 /// Two hosts and a pair of connected queue pairs of the same options.
