@@ -8,6 +8,7 @@
 pub mod bus;
 pub mod cell;
 pub mod emit;
+pub mod memory;
 pub mod prelude;
 pub mod queue;
 pub mod transport;

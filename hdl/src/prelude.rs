@@ -12,8 +12,10 @@ pub use crate::cell::arbiter::{Arbiter, Merge};
 pub use crate::cell::clock::ClkRst;
 pub use crate::cell::fifo::Fifo;
 pub use crate::cell::ram::{Ram, Style};
+pub use crate::cell::ram_bytes::RamBytes;
 pub use crate::cell::reg::{Dff, Reg};
 pub use crate::cell::rmw::Rmw;
+pub use crate::cell::rotate::Rotate;
 pub use crate::cell::skid::Skid;
 pub use crate::cell::zero::Zero;
 // Named one by one: these stand over the macros of the same name in the glob above.

@@ -1,0 +1,96 @@
+//! Cuts byte ranges into AXI bursts.
+//!
+//! A range of any address and 1 to 8191 bytes leaves as bursts that stay within a multiple of
+//! [`burst_bytes`](crate::bus::axi::burst_bytes), in order of address, one a cycle from the cycle after the range came
+//! in; the next range follows without a gap. `m.payload` is 3 levels of logic behind a register and `s.ready` follows
+//! `m.ready`: both sides go to a register stage.
+use crate::bus::axi;
+use crate::prelude::*;
+
+use super::types::{Burst, Range};
+
+/// Splitter for beats of `K` bytes.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Split<const K: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Ranges in.
+    pub s: StreamIn<Range>,
+    /// Bursts out.
+    pub m: StreamOut<Burst>,
+    valid: Reg<Bit>,
+    addr: Dff<Bits<64>>,
+    /// Bytes less one.
+    rest: Dff<Bits<13>>,
+    tag: Dff<Bits<3>>,
+    take: Signal<Local, Bit>,
+    offset: Signal<Local, Bits<14>>,
+    reach: Signal<Local, Bits<14>>,
+    over: Signal<Local, Bits<14>>,
+    fits: Signal<Local, Bit>,
+    last_beat: Signal<Local, Bits<14>>,
+    /// Offset bits of an address.
+    window: Constant<Bits<64>>,
+    burst: Constant<Bits<14>>,
+    log_beat: Constant<Bits<3>>,
+}
+
+impl<const K: usize> Default for Split<K> {
+    fn default() -> Self {
+        let burst = axi::burst_bytes(K) as u64;
+        Self {
+            clock: ClkRst::default(),
+            s: StreamIn::default(),
+            m: StreamOut::default(),
+            valid: Reg::default(),
+            addr: Dff::default(),
+            rest: Dff::default(),
+            tag: Dff::default(),
+            take: Signal::default(),
+            offset: Signal::default(),
+            reach: Signal::default(),
+            over: Signal::default(),
+            fits: Signal::default(),
+            last_beat: Signal::default(),
+            window: Constant::new((burst - 1).to_bits()),
+            burst: Constant::new(burst.to_bits()),
+            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
+        }
+    }
+}
+
+impl<const K: usize> Logic for Split<K> {
+    describe!("split", format!("{K}"), "Cuts byte ranges into AXI bursts.");
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, valid, addr, rest, tag);
+        // Offset in the window of the last byte; beyond the window when the range is to be cut.
+        self.offset.next = bit_cast::<14, 64>(self.addr.q.val() & self.window.val());
+        self.reach.next = self.offset.val() + bit_cast::<14, 13>(self.rest.q.val());
+        self.fits.next = self.reach.val() < self.burst.val();
+        self.over.next = self.reach.val() - self.burst.val();
+        self.last_beat.next = (self.burst.val() - 1) >> self.log_beat.val();
+        if self.fits.val() {
+            self.last_beat.next = self.reach.val() >> self.log_beat.val();
+        }
+        self.m.valid.next = self.valid.q.val();
+        self.m.payload.next.addr = self.addr.q.val();
+        self.m.payload.next.len =
+            bit_cast::<8, 14>(self.last_beat.val() - (self.offset.val() >> self.log_beat.val()));
+        self.m.payload.next.last = self.fits.val();
+        self.m.payload.next.tag = self.tag.q.val();
+
+        self.take.next = !self.valid.q.val() | (self.fits.val() & self.m.ready.val());
+        self.s.ready.next = self.take.val();
+        if self.take.val() {
+            self.valid.d.next = self.s.valid.val();
+            self.addr.d.next = self.s.payload.val().addr;
+            self.rest.d.next = self.s.payload.val().len - 1;
+            self.tag.d.next = self.s.payload.val().tag;
+        } else if self.m.ready.val() {
+            self.addr.d.next = (self.addr.q.val() | self.window.val()) + 1;
+            self.rest.d.next = bit_cast::<13, 14>(self.over.val());
+        }
+    }
+}

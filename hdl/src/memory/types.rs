@@ -1,0 +1,64 @@
+//! Packed types of the streams inside the memory blocks. First field = lowest bits.
+
+// The methods that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+use rust_hdl_core::prelude::*;
+
+/// Bytes in host memory.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct Range {
+    /// First byte.
+    pub addr: Bits<64>,
+    /// Bytes, 1 to 8191.
+    pub len: Bits<13>,
+    /// Copied to the bursts.
+    pub tag: Bits<3>,
+}
+
+/// A burst.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct Burst {
+    /// First byte.
+    pub addr: Bits<64>,
+    /// Beats less one.
+    pub len: Bits<8>,
+    /// Last burst of its range.
+    pub last: Bit,
+    /// Of the range.
+    pub tag: Bits<3>,
+}
+
+/// An access on its way through a memory region check.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct MrAccess {
+    /// First byte.
+    pub addr: Bits<64>,
+    /// Bytes less one; then the last byte, with bit 64 when it is beyond the address space.
+    pub more: Bits<65>,
+    /// No bytes.
+    pub none: Bit,
+    /// lkey or rkey.
+    pub key: Bits<32>,
+    /// Protection domain.
+    pub pd: Bits<24>,
+    /// Right needed.
+    pub right: Bits<3>,
+}
+
+/// What a memory region check found, before it is put together.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct MrVerdict {
+    /// No bytes.
+    pub none: Bit,
+    /// The entry is valid and grants the right.
+    pub right: Bit,
+    /// The key is the entry's.
+    pub key: Bit,
+    /// The protection domain is the entry's.
+    pub pd: Bit,
+    /// The first byte is not below the region.
+    pub above: Bit,
+    /// The last byte is not above the region.
+    pub below: Bit,
+}
