@@ -1,8 +1,12 @@
 //! The golden model against itself, through the raw host contract.
 
+mod answers;
+mod bad_wqe;
 mod commands;
+mod completion;
 mod data;
 mod errors;
+mod fuzz;
 mod hostile;
 mod loss;
 mod read_atomic;
