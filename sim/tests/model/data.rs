@@ -333,3 +333,27 @@ fn ipv6_and_vlan() {
     }
     assert_eq!(pair.b.stat("rx_wrong_address"), 0);
 }
+
+#[test]
+fn queue_pairs_take_turns() {
+    let (mut pair, first, _) = connected(QpOptions::default());
+    let options = QpOptions::default();
+    let (second, _) = pair.connect(options, options);
+    let target = pair.b.create_mr(&[0; 64 * 1024], Rights::ALL);
+    let source = pair.a.create_mr(&[1; 64 * 1024], Rights::NONE);
+    for qpn in [first, second] {
+        pair.a
+            .post_send(qpn, &Work::write(&[source.all()], &target, 0));
+    }
+    pair.settle();
+    let ports: Vec<_> = pair
+        .packets(Side::A)
+        .iter()
+        .map(|p| p.headers.udp.src_port)
+        .collect();
+    assert_eq!(ports.len(), 128);
+    assert!(
+        ports.windows(2).skip(1).all(|pair| pair[0] != pair[1]),
+        "packet by packet"
+    );
+}

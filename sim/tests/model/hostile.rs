@@ -1,9 +1,10 @@
 //! Packets that no healthy peer sends.
 
+use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::{
     AethRepr, AtomicEthRepr, Class, Error, Extensions, Gid, Headers, Ip, Mac, NakCode, Opcode,
-    Packet, Position, Psn, RethRepr, Syndrome,
+    Operation, Packet, Position, Psn, RethRepr, Syndrome,
 };
 use ferroce_sim::testhost::{Mr, Pair, QpOptions, Rights, Side, Work, pattern};
 
@@ -145,6 +146,29 @@ fn change_ip(headers: &mut Headers, src: fn(&mut [u8; 4]), dst: fn(&mut [u8; 4])
     dst(&mut to);
     (ip.src, ip.dst) = (from.into(), to.into());
     assert!(Gid::from(ip.src).is_ipv4());
+}
+
+#[test]
+fn queue_pair_0_hears_nothing() {
+    let mut forger = Forger::new();
+    let peer = forger.pair.a.peer(forger.qa);
+    let images = forger.pair.b.images(forger.qb, &peer);
+    let head = CmdHead {
+        opcode: opcode::MODIFY_QP,
+        qp_sq: true,
+        qp_av: true,
+        qp_rq: true,
+        qp_rq_state: true,
+        rq_reset: true,
+        rq_state: state::RTR,
+        rq_psn: forger.headers.bth.psn.value(),
+        ..CmdHead::default()
+    };
+    forger.pair.b.command(head, &images);
+    let mut headers = forger.of(Opcode::RcWriteOnly);
+    headers.bth.dest_qp = 0;
+    assert_eq!(forger.send(&headers, &[1; 8]), []);
+    forger.assert_untouched("queue pair 0");
 }
 
 #[test]
@@ -295,6 +319,8 @@ fn sizes_against_the_rules_are_invalid_requests() {
     }
     // Behind a first packet: last ones of no bytes, and sums that differ from the RETH.
     for (opcode, len) in [
+        (Opcode::RcSendLast, 0),
+        (Opcode::RcSendLast, 1028),
         (Opcode::RcWriteLast, 0),
         (Opcode::RcWriteLast, 99),
         (Opcode::RcWriteLast, 101),
@@ -302,8 +328,15 @@ fn sizes_against_the_rules_are_invalid_requests() {
         (Opcode::RcWriteLastImm, 1024),
     ] {
         let mut forger = Forger::new();
-        let mut headers = forger.of(Opcode::RcWriteFirst);
-        headers.ext.reth.as_mut().unwrap().dma_len = 1124;
+        forger.pair.b.post_recv(forger.qb, &[forger.target.all()]);
+        let first = match opcode.operation() {
+            Operation::Send => Opcode::RcSendFirst,
+            _ => Opcode::RcWriteFirst,
+        };
+        let mut headers = forger.of(first);
+        if let Some(reth) = &mut headers.ext.reth {
+            reth.dma_len = 1124;
+        }
         headers.bth.ack_req = false;
         assert_eq!(forger.send(&headers, &pattern(1024, 1)), []);
         forger.headers.bth.psn = forger.headers.bth.psn.next();
@@ -318,7 +351,6 @@ fn sizes_against_the_rules_are_invalid_requests() {
 
 #[test]
 fn operations_the_queue_pair_does_not_permit() {
-    use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
     use ferroce_proto::abi::qpc::RqCtx;
     for opcode in [
         Opcode::RcWriteOnly,
