@@ -357,3 +357,20 @@ fn queue_pairs_take_turns() {
         "packet by packet"
     );
 }
+
+#[test]
+fn requests_do_not_starve_responses() {
+    let (mut pair, qa, qb) = connected(QpOptions::default());
+    let target = pair.a.create_mr(&[0; 1 << 20], Rights::ALL);
+    let source = pair.b.create_mr(&[1; 1 << 20], Rights::NONE);
+    pair.b.post_recv(qb, &[]);
+    let long = pair
+        .b
+        .post_send(qb, &Work::write(&[source.all()], &target, 0));
+    pair.run(500);
+    let short = pair.a.post_send(qa, &Work::send(&[]));
+    assert_success(&pair.wait(Side::A, 0), short);
+    pair.wait(Side::B, 0);
+    assert_eq!(pair.b.poll(0), None, "the long message is still under way");
+    assert_success(&pair.wait(Side::B, 0), long);
+}
