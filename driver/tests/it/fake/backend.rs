@@ -1,0 +1,109 @@
+//! The card as a backend.
+
+use ferroce_driver::{Backend, BackendError};
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::regs::{self, Params2, control};
+
+use super::{Fake, PAGE, TURN_NS};
+
+impl Backend for Fake {
+    fn read32(&self, offset: u64) -> u32 {
+        let state = self.state();
+        let ready = state
+            .ready_in
+            .is_some_and(|turns| turns * TURN_NS <= state.now_ns);
+        match offset as u32 {
+            regs::MAGIC => state.magic,
+            regs::VERSION => state.version,
+            regs::PARAMS => u32::from_le_bytes(state.params.emit()),
+            regs::PARAMS2 => u32::from_le_bytes(
+                Params2 {
+                    data_width: 512,
+                    core_clock_mhz: 250,
+                }
+                .emit(),
+            ),
+            regs::FEATURES => state.features.bits(),
+            regs::CONTROL => state.control,
+            regs::STATUS => 1 | u32::from(ready) << 1,
+            // Counter i is i in its low and i + 1 in its high half.
+            stats if stats >= regs::STATS_BASE => (stats - regs::STATS_BASE).div_ceil(8),
+            other => state.register(other),
+        }
+    }
+
+    fn write32(&self, offset: u64, value: u32) {
+        let mut state = self.state();
+        if offset >= doorbell::QP_BASE {
+            state.doorbells.push((offset, value));
+            return;
+        }
+        match offset as u32 {
+            regs::CONTROL if value & control::RESET != 0 => {
+                state.resets += 1;
+                state.control = 0;
+                state.registers.clear();
+                state.commands_done = 0;
+            }
+            regs::CONTROL => state.control = value,
+            regs::CMD_PI => {
+                assert_eq!(
+                    state.control,
+                    control::ENABLE,
+                    "commands are heard when enabled"
+                );
+                state.registers.insert(regs::CMD_PI, value);
+                state.run_commands();
+            }
+            other => {
+                state.registers.insert(other, value);
+            }
+        }
+    }
+
+    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        let mut state = self.state();
+        let start = addr.expose_provenance();
+        assert!(
+            len > 0 && start.is_multiple_of(PAGE) && len.is_multiple_of(PAGE),
+            "whole pages are mapped"
+        );
+        let before = state.mapped.range(..start + len).next_back();
+        assert!(
+            before.is_none_or(|(at, len)| at + len <= start),
+            "mapped ranges are disjoint"
+        );
+        if state.refuse_map {
+            let source = std::io::ErrorKind::OutOfMemory.into();
+            return Err(BackendError::System {
+                operation: "mapping",
+                addr: start,
+                len,
+                source,
+            });
+        }
+        state.mapped.insert(start, len);
+        Ok(())
+    }
+
+    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        assert_eq!(
+            self.state().mapped.remove(&addr.addr()),
+            Some(len),
+            "a mapping is removed as a whole"
+        );
+        Ok(())
+    }
+
+    fn relax(&self) {
+        self.state().now_ns += TURN_NS;
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.state().now_ns
+    }
+
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+}

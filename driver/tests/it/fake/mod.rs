@@ -1,0 +1,219 @@
+//! A card at the level of its rings: it answers commands, records doorbells and writes the CQEs a test tells it to.
+
+mod backend;
+mod rings;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ferroce_driver::Features;
+use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, opcode, status};
+use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
+use ferroce_proto::abi::regs::{self, Params};
+
+/// Page size in bytes; larger than that of most systems.
+pub(crate) const PAGE: usize = 0x1_0000;
+/// Time of one turn of a wait loop in ns.
+const TURN_NS: u64 = 10_000;
+
+pub(crate) const ALL: Features = Features::all();
+pub(crate) const BASIC: Features = Features::RC.union(Features::READ).union(Features::ATOMIC);
+
+/// How the card answers a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Status(u8),
+    Never,
+    WrongToken,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(crate) struct QpImages {
+    pub(crate) sq: SqCtx,
+    pub(crate) av: AvCtx,
+    pub(crate) rq: RqCtx,
+    pub(crate) sq_state: u8,
+    pub(crate) rq_state: u8,
+    pub(crate) sq_psn: u32,
+    pub(crate) rq_psn: u32,
+}
+
+pub(crate) struct State {
+    pub(crate) magic: u32,
+    pub(crate) version: u32,
+    pub(crate) params: Params,
+    pub(crate) features: Features,
+    /// Turns until STATUS.ready; `None`: never.
+    pub(crate) ready_in: Option<u64>,
+    pub(crate) control: u32,
+    pub(crate) resets: u32,
+    pub(crate) now_ns: u64,
+    registers: HashMap<u32, u32>,
+    commands_done: u32,
+    /// Answers other than OK, by opcode.
+    pub(crate) answers: HashMap<u8, Answer>,
+    pub(crate) commands: Vec<CmdHead>,
+    pub(crate) doorbells: Vec<(u64, u32)>,
+    /// Length of mapped ranges by their first address.
+    pub(crate) mapped: BTreeMap<usize, usize>,
+    pub(crate) refuse_map: bool,
+    pub(crate) qps: HashMap<u32, QpImages>,
+    pub(crate) cqs: HashMap<u32, (CqCtx, u32)>,
+    pub(crate) mrs: HashMap<u32, MrCtx>,
+}
+
+/// A handle of the card; clones are handles of the same.
+#[derive(Clone)]
+pub(crate) struct Fake(Arc<Mutex<State>>);
+
+impl Fake {
+    pub(crate) fn new(features: Features) -> Self {
+        let params = Params {
+            log_qp: 4,
+            log_mr: 6,
+            log_cq: 3,
+            log_outstanding: 8,
+            log_gid: 3,
+            log_eq: 0,
+        };
+        Self(Arc::new(Mutex::new(State {
+            magic: regs::MAGIC_VALUE,
+            version: regs::ABI_VERSION,
+            params,
+            features,
+            ready_in: Some(0),
+            control: 0,
+            resets: 0,
+            now_ns: 0,
+            registers: HashMap::new(),
+            commands_done: 0,
+            answers: HashMap::new(),
+            commands: Vec::new(),
+            doorbells: Vec::new(),
+            mapped: BTreeMap::new(),
+            refuse_map: false,
+            qps: HashMap::new(),
+            cqs: HashMap::new(),
+            mrs: HashMap::new(),
+        })))
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// Doorbells rung since the last call.
+    pub(crate) fn take_doorbells(&self) -> Vec<(u64, u32)> {
+        std::mem::take(&mut self.state().doorbells)
+    }
+}
+
+impl State {
+    fn register(&self, offset: u32) -> u32 {
+        self.registers.get(&offset).copied().unwrap_or(0)
+    }
+
+    fn run_commands(&mut self) {
+        while self.commands_done != self.register(regs::CMD_PI) {
+            let log_size = self.register(regs::CMD_LOG_SIZE);
+            let base = |lo, hi| u64::from(self.register(lo)) | u64::from(self.register(hi)) << 32;
+            let place = u64::from(self.commands_done & ((1 << log_size) - 1));
+            let entry = base(regs::CMD_BASE_LO, regs::CMD_BASE_HI) + place * cmd::CMD_BYTES as u64;
+            let images: [[u8; 64]; 4] = std::array::from_fn(|i| self.read(entry + 64 * i as u64));
+            let owner = self.commands_done >> log_size & 1 == 0;
+            let at = base(regs::CPL_BASE_LO, regs::CPL_BASE_HI) + place * CmdCpl::BYTES as u64;
+            self.commands_done = self.commands_done.wrapping_add(1);
+            let head = CmdHead::parse(&images[0]);
+            self.commands.push(head);
+            let answer = self
+                .answers
+                .get(&head.opcode)
+                .copied()
+                .unwrap_or(Answer::Status(status::OK));
+            let (mut status, mut token, mut value) = (status::OK, head.token, 0);
+            match answer {
+                Answer::Never => continue,
+                Answer::WrongToken => token ^= 0x8000,
+                Answer::Status(status::OK) => value = self.execute(&head, &images),
+                Answer::Status(other) => status = other,
+            }
+            let cpl = CmdCpl {
+                token,
+                opcode: head.opcode,
+                status,
+                index: head.index,
+                value,
+                owner,
+                ..CmdCpl::default()
+            };
+            self.write(at, &cpl.emit());
+        }
+    }
+
+    fn execute(&mut self, head: &CmdHead, images: &[[u8; 64]; 4]) -> u128 {
+        match head.opcode {
+            opcode::MODIFY_QP => {
+                let qp = self.qps.entry(head.index).or_default();
+                if head.qp_sq {
+                    qp.sq = SqCtx::parse(&images[1]);
+                }
+                if head.qp_av {
+                    qp.av = AvCtx::parse(&images[2]);
+                }
+                if head.qp_rq {
+                    qp.rq = RqCtx::parse(&images[3]);
+                }
+                if head.qp_sq_state {
+                    qp.sq_state = head.sq_state;
+                    qp.sq_psn = if head.sq_reset {
+                        head.sq_psn
+                    } else {
+                        qp.sq_psn
+                    };
+                }
+                if head.qp_rq_state {
+                    qp.rq_state = head.rq_state;
+                    qp.rq_psn = if head.rq_reset {
+                        head.rq_psn
+                    } else {
+                        qp.rq_psn
+                    };
+                }
+            }
+            opcode::QUERY_QP => {
+                let qp = self.qps[&head.index];
+                let state = cmd::QpState {
+                    sq_state: qp.sq_state,
+                    rq_state: qp.rq_state,
+                    sq_psn: qp.sq_psn,
+                    una_psn: qp.sq_psn,
+                    rq_psn: qp.rq_psn,
+                    msn: 7,
+                    rq_index: 9,
+                    ..cmd::QpState::default()
+                };
+                return u128::from_le_bytes(state.emit());
+            }
+            opcode::CREATE_CQ => {
+                let created = (CqCtx::parse(&images[1]), 0);
+                assert!(
+                    self.cqs.insert(head.index, created).is_none(),
+                    "CQ {} is free",
+                    head.index
+                );
+            }
+            opcode::DESTROY_CQ => {
+                self.cqs
+                    .remove(&head.index)
+                    .expect("the CQ to destroy exists");
+            }
+            opcode::WRITE_MR => {
+                self.mrs.insert(head.index, MrCtx::parse(&images[1]));
+            }
+            _ => {}
+        }
+        0
+    }
+}

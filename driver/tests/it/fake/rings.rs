@@ -1,0 +1,134 @@
+//! The rings in host memory.
+
+use ferroce_driver::Sge;
+use ferroce_proto::abi::cq::{Cqe, opcode};
+use ferroce_proto::abi::wqe::{RecvWqe, SLOT_BYTES, SendWqe};
+
+use super::{Fake, State};
+
+impl Fake {
+    /// Writes a CQE with its owner bit; `false` if the ring is full.
+    pub(crate) fn put_cqe(&self, cqn: u32, cqe: Cqe) -> bool {
+        self.state().put_cqe(cqn, cqe)
+    }
+
+    /// Completes the send WQE at `index` on the completion queue of its queue pair.
+    pub(crate) fn complete_send(&self, qpn: u32, index: u32, status: u8) -> bool {
+        let mut state = self.state();
+        let cqn = state.qps[&qpn].sq.cqn.into();
+        state.put_cqe(
+            cqn,
+            Cqe {
+                qpn,
+                wqe_index: index as u16,
+                status,
+                ..Cqe::default()
+            },
+        )
+    }
+
+    /// Completes the receive WQE of ordinal `index`.
+    pub(crate) fn complete_recv(&self, qpn: u32, index: u32, status: u8) -> bool {
+        let mut state = self.state();
+        let cqn = state.qps[&qpn].rq.cqn.into();
+        state.put_cqe(
+            cqn,
+            Cqe {
+                qpn,
+                wqe_index: index as u16,
+                status,
+                opcode: opcode::RECV,
+                recv: true,
+                ..Cqe::default()
+            },
+        )
+    }
+
+    /// The send WQE at producer index `index`: head, list, inline data.
+    pub(crate) fn send_wqe(&self, qpn: u32, index: u32) -> (SendWqe, Vec<Sge>, Vec<u8>) {
+        let state = self.state();
+        let ctx = state.qps[&qpn].sq;
+        let slot = |i: u32| {
+            let place = u64::from((index + i) & ((1 << ctx.sq_log) - 1));
+            state.read::<SLOT_BYTES>(ctx.sq_base + place * SLOT_BYTES as u64)
+        };
+        let head = SendWqe::parse(slot(0).first_chunk().unwrap());
+        let body: Vec<u8> = (0..head.slots.into())
+            .flat_map(slot)
+            .skip(SendWqe::BYTES)
+            .collect();
+        if head.inline_data {
+            return (head, Vec::new(), body[..head.length as usize].to_vec());
+        }
+        (head, list(&body, head.num_sge), body)
+    }
+
+    /// The receive WQE of ordinal `index`: head and list.
+    pub(crate) fn recv_wqe(&self, qpn: u32, index: u32) -> (RecvWqe, Vec<Sge>) {
+        let state = self.state();
+        let ctx = state.qps[&qpn].rq;
+        let place = u64::from(index & ((1 << ctx.rq_log) - 1)) << ctx.rq_stride;
+        let bytes: Vec<u8> = (0..1 << ctx.rq_stride)
+            .flat_map(|i| state.read::<SLOT_BYTES>(ctx.rq_base + (place + i) * SLOT_BYTES as u64))
+            .collect();
+        let head = RecvWqe::parse(bytes.first_chunk().unwrap());
+        (head, list(&bytes[RecvWqe::BYTES..], head.num_sge))
+    }
+}
+
+fn list(bytes: &[u8], entries: u8) -> Vec<Sge> {
+    let entries = bytes.chunks_exact(Sge::BYTES).take(entries.into());
+    entries
+        .map(|bytes| Sge::parse(bytes.try_into().unwrap()))
+        .collect()
+}
+
+impl State {
+    fn reach(&self, addr: u64, len: usize) -> *mut u8 {
+        let addr = addr as usize;
+        let (start, size) = self
+            .mapped
+            .range(..=addr)
+            .next_back()
+            .expect("DMA to a mapped address");
+        assert!(
+            addr + len <= start + size,
+            "DMA of {len} bytes at {addr:#x} within a mapped range"
+        );
+        std::ptr::with_exposed_provenance_mut(addr)
+    }
+
+    pub(crate) fn read<const N: usize>(&self, addr: u64) -> [u8; N] {
+        let mut bytes = [0; N];
+        // SAFETY: the range is mapped, so the driver keeps it allocated.
+        unsafe {
+            self.reach(addr, N)
+                .copy_to_nonoverlapping(bytes.as_mut_ptr(), N)
+        }
+        bytes
+    }
+
+    pub(super) fn write(&self, addr: u64, bytes: &[u8]) {
+        // SAFETY: the range is mapped, so the driver keeps it allocated and unreferenced.
+        unsafe {
+            self.reach(addr, bytes.len())
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        }
+    }
+
+    fn put_cqe(&mut self, cqn: u32, cqe: Cqe) -> bool {
+        let (ctx, producer) = self.cqs[&cqn];
+        let consumed = u32::from_le_bytes(self.read(ctx.consumer));
+        if producer.wrapping_sub(consumed) == 1 << ctx.log_size {
+            return false;
+        }
+        let owner = producer >> ctx.log_size & 1 == 0;
+        let place = u64::from(producer & ((1 << ctx.log_size) - 1));
+        self.write(
+            ctx.base + place * Cqe::BYTES as u64,
+            &Cqe { owner, ..cqe }.emit(),
+        );
+        self.cqs.get_mut(&cqn).unwrap().1 = producer.wrapping_add(1);
+        true
+    }
+}

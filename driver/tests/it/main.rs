@@ -1,0 +1,13 @@
+//! The driver against a card at the level of its rings.
+
+mod attributes;
+mod completions;
+mod fake;
+mod modify;
+mod no_alloc;
+mod objects;
+mod open;
+mod posting;
+mod rings;
+mod setup;
+mod threads;

@@ -1,0 +1,169 @@
+//! States of queue pairs and the images that go with them.
+
+use ferroce_driver::{
+    InitAttr, PostCause, Qp, QpAttr, QpState, RecvWr, RtrAttr, RtsAttr, SendOp, SendWr, Wc,
+};
+use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::doorbell;
+
+use crate::fake::{ALL, Answer, Fake};
+use crate::setup::{Connected, open, path, peer};
+
+fn steps() -> [QpAttr; 5] {
+    [
+        QpAttr::Reset,
+        QpAttr::Init(InitAttr::default()),
+        QpAttr::Rtr(RtrAttr::new(path(), 5, 6)),
+        QpAttr::Rts(RtsAttr::new(7)),
+        QpAttr::Err,
+    ]
+}
+
+/// Brings a queue pair from RESET to the state of `steps()[to]`.
+fn bring(qp: &mut Qp<Fake>, to: usize) {
+    let way = match to {
+        4 => &steps()[4..],
+        to => &steps()[1..=to],
+    };
+    for attr in way {
+        qp.modify(attr).unwrap();
+    }
+}
+
+#[test]
+fn legal_transitions_and_no_others() {
+    let legal = [
+        "RESET RESET",
+        "RESET INIT",
+        "RESET ERR",
+        "INIT RESET",
+        "INIT INIT",
+        "INIT RTR",
+        "INIT ERR",
+        "RTR RESET",
+        "RTR RTS",
+        "RTR ERR",
+        "RTS RESET",
+        "RTS ERR",
+        "ERR RESET",
+        "ERR ERR",
+    ];
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    for from in 0..5 {
+        for attr in steps() {
+            let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+            bring(&mut qp, from);
+            let state = qp.state();
+            let commands = fake.state().commands.len();
+            let name = format!("{state} {}", attr.state());
+            match qp.modify(&attr) {
+                Ok(()) => {
+                    assert!(legal.contains(&name.as_str()), "{name}");
+                    assert_eq!(qp.state(), attr.state());
+                }
+                Err(e) => {
+                    assert!(!legal.contains(&name.as_str()), "{name}: {e}");
+                    assert!(
+                        e.to_string()
+                            .contains(&format!("cannot go from {state} to {}", attr.state())),
+                        "{e}"
+                    );
+                    assert_eq!((qp.state(), fake.state().commands.len()), (state, commands));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_illegal_transition_names_the_legal_ones() {
+    let (_, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+    assert_eq!(
+        qp.modify(&steps()[3]).unwrap_err().to_string(),
+        "queue pair 2 cannot go from RESET to RTS: from RESET it goes to INIT, ERR, RESET"
+    );
+}
+
+#[test]
+fn a_refused_transition_leaves_the_state() {
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+    fake.state()
+        .answers
+        .insert(opcode::MODIFY_QP, Answer::Status(3));
+    let e = qp.modify(&steps()[1]).unwrap_err();
+    assert!(
+        e.to_string()
+            .starts_with("the card refused to bring to INIT QP 2"),
+        "{e}"
+    );
+    assert_eq!(qp.state(), QpState::Reset);
+}
+
+#[test]
+fn requests_are_posted_in_the_right_states() {
+    let (_, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    // RESET, INIT, RTR, RTS, ERR: may be sent, may be received.
+    for (to, sends, receives) in [
+        (0, false, false),
+        (1, false, true),
+        (2, false, true),
+        (3, true, true),
+        (4, true, true),
+    ] {
+        let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+        bring(&mut qp, to);
+        let sent = qp.post_send(&[SendWr::new(SendOp::Send, &[])]);
+        let received = qp.post_recv(&[RecvWr::new(0, &[])]);
+        assert_eq!(
+            (sent.is_ok(), received.is_ok()),
+            (sends, receives),
+            "{}",
+            qp.state()
+        );
+        if let Err(e) = sent {
+            assert_eq!(
+                e.cause,
+                PostCause::State {
+                    state: qp.state(),
+                    needed: QpState::Rts
+                }
+            );
+        }
+    }
+}
+
+#[test]
+fn reset_forgets_what_was_posted() {
+    let Connected {
+        fake,
+        mut cq,
+        mut qp,
+        ..
+    } = Connected::new(ALL, 8, |b| b.max_send_wr(4).max_recv_wr(4));
+    let send = SendWr::new(SendOp::Send, &[]).signaled();
+    qp.post_send(&[send.wr_id(1); 4]).unwrap();
+    qp.post_recv(&[RecvWr::new(2, &[]); 4]).unwrap();
+    assert_eq!((qp.send_slots_free(), qp.recv_free()), (0, 0));
+    assert!(fake.complete_send(qp.qpn(), 0, 0) && fake.complete_recv(qp.qpn(), 0, 0));
+    fake.take_doorbells();
+    qp.modify(&QpAttr::Reset).unwrap();
+    assert_eq!((qp.send_slots_free(), qp.recv_free()), (4, 4));
+    // The card starts from index 0 again, and so do its producer indices.
+    assert_eq!(
+        fake.take_doorbells(),
+        [(doorbell::sq(qp.qpn()), 0), (doorbell::rq(qp.qpn()), 0)]
+    );
+    qp.connect(&peer()).unwrap();
+    qp.post_send(&[send.wr_id(3)]).unwrap();
+    assert_eq!(fake.take_doorbells(), [(doorbell::sq(qp.qpn()), 1)]);
+    assert!(fake.complete_send(qp.qpn(), 0, 0));
+    let mut wcs = [Wc::default(); 4];
+    assert_eq!(cq.poll(&mut wcs), 1);
+    assert_eq!(wcs[0].wr_id, 3);
+}

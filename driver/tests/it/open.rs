@@ -1,0 +1,245 @@
+//! Opening a card, and commands that go wrong.
+
+use ferroce_driver::{
+    AbiVersion, COMMAND_LIMIT_NS, CommandError, Context, Features, GidError, OpenError,
+    READY_LIMIT_NS,
+};
+use ferroce_proto::abi::cmd::{opcode, status};
+use ferroce_proto::abi::regs::{STATS, control};
+
+use crate::fake::{ALL, Answer, BASIC, Fake};
+use crate::setup::{LOCAL_MAC, ipv4, open};
+
+fn failure(fake: &Fake) -> OpenError {
+    Context::open(fake.clone()).map(drop).unwrap_err()
+}
+
+#[test]
+fn another_device_is_refused() {
+    let fake = Fake::new(ALL);
+    fake.state().magic = 0x1234_5678;
+    assert_eq!(
+        failure(&fake).to_string(),
+        "register MAGIC reads 0x12345678, expected 0x45435246 (\"FRCE\"): \
+         this is not a Ferroce card; check which device was opened"
+    );
+    fake.state().magic = u32::MAX;
+    assert!(
+        failure(&fake)
+            .to_string()
+            .contains("the card does not answer")
+    );
+}
+
+#[test]
+fn another_major_version_is_refused_and_minor_is_not() {
+    let fake = Fake::new(ALL);
+    fake.state().version = 0x0002_0003;
+    let e = failure(&fake);
+    assert!(matches!(
+        e,
+        OpenError::Version {
+            card: AbiVersion { major: 2, minor: 3 },
+            ..
+        }
+    ));
+    let text = e.to_string();
+    assert!(
+        text.contains("version 2.3") && text.contains("version 1.0"),
+        "{text}"
+    );
+    fake.state().version = 0x0001_0007;
+    assert_eq!(
+        Context::open(fake)
+            .unwrap()
+            .query_device()
+            .abi_version
+            .minor,
+        7
+    );
+}
+
+#[test]
+fn ready_is_waited_for_so_long() {
+    let fake = Fake::new(ALL);
+    fake.state().ready_in = Some(100);
+    drop(Context::open(fake.clone()).unwrap());
+    fake.state().ready_in = None;
+    assert!(matches!(
+        failure(&fake),
+        OpenError::NotReady {
+            limit_ns: READY_LIMIT_NS,
+            ..
+        }
+    ));
+    assert!(fake.state().mapped.is_empty());
+}
+
+#[test]
+fn a_card_in_use_is_reset_and_a_fresh_one_is_not() {
+    let fake = Fake::new(ALL);
+    let context = Context::open(fake.clone()).unwrap();
+    assert_eq!(fake.state().resets, 0);
+    // A driver that died leaves the card enabled and its rings known.
+    std::mem::forget(context);
+    let context = Context::open(fake.clone()).unwrap();
+    assert_eq!(fake.state().resets, 1);
+    assert_eq!(fake.state().control, control::ENABLE);
+    drop(context);
+    let state = fake.state();
+    assert_eq!((state.resets, state.control), (2, 0));
+}
+
+#[test]
+fn closing_takes_back_all_memory() {
+    let (fake, context) = open(ALL);
+    let cq = context.create_cq(100).unwrap();
+    let region = context
+        .alloc_pd()
+        .alloc_mr(5000, Default::default())
+        .unwrap();
+    assert!(!fake.state().mapped.is_empty());
+    drop((context, cq, region));
+    assert!(fake.state().mapped.is_empty());
+}
+
+#[test]
+fn a_card_that_refuses_memory_or_commands_is_not_opened() {
+    let fake = Fake::new(ALL);
+    fake.state().refuse_map = true;
+    assert!(matches!(failure(&fake), OpenError::Memory(_)));
+    fake.state().refuse_map = false;
+    fake.state().answers.insert(opcode::NOP, Answer::Never);
+    assert!(matches!(
+        failure(&fake),
+        OpenError::Command(CommandError::Timeout { .. })
+    ));
+    assert!(fake.state().mapped.is_empty());
+}
+
+#[test]
+fn limits_come_from_the_card() {
+    let (_, context) = open(ALL);
+    let info = context.query_device();
+    assert_eq!(
+        (
+            info.max_qp,
+            info.max_mr,
+            info.max_cq,
+            info.max_outstanding,
+            info.max_gid
+        ),
+        (16, 64, 8, 256, 8)
+    );
+    assert_eq!(
+        (info.max_send_sge, info.max_recv_sge, info.max_inline_data),
+        (16, 16, 288)
+    );
+    assert_eq!(
+        (info.data_width, info.core_clock_mhz, info.max_rd_atomic),
+        (512, 250, 16)
+    );
+    let (_, context) = open(Features::RC);
+    let info = context.query_device();
+    assert_eq!(
+        (info.max_send_sge, info.max_recv_sge, info.max_inline_data),
+        (2, 3, 32)
+    );
+    assert_eq!(info.max_rd_atomic, 0);
+}
+
+#[test]
+fn statistics_have_their_names() {
+    let (_, context) = open(ALL);
+    let statistics = context.statistics();
+    assert_eq!(statistics.len(), STATS.len());
+    for (i, (name, value)) in (0..).zip(statistics) {
+        assert_eq!((name, value), (STATS[i as usize], i | (i + 1) << 32));
+    }
+}
+
+#[test]
+fn a_refusal_names_operation_object_and_status() {
+    let (fake, context) = open(ALL);
+    fake.state()
+        .answers
+        .insert(opcode::SET_GID, Answer::Status(status::BAD_PARAM));
+    let e = context.set_gid(3, ipv4(9)).unwrap_err();
+    assert!(
+        e.to_string()
+            .starts_with("the card refused to set GID 3: a parameter is out of the range"),
+        "{e}"
+    );
+    // The ring still works.
+    context.set_mac(LOCAL_MAC).unwrap();
+}
+
+#[test]
+fn a_silent_card_is_given_up_after_the_limit() {
+    let (fake, context) = open(ALL);
+    fake.state().answers.insert(opcode::SET_PORT, Answer::Never);
+    let before = fake.state().now_ns;
+    let e = context.set_mac(LOCAL_MAC).unwrap_err();
+    assert!(matches!(
+        e,
+        CommandError::Timeout {
+            operation: "set port",
+            index: 0,
+            limit_ns: COMMAND_LIMIT_NS,
+            ..
+        }
+    ));
+    assert!(fake.state().now_ns - before > COMMAND_LIMIT_NS);
+    fake.state().answers.clear();
+    let commands = fake.state().commands.len();
+    assert!(matches!(
+        context.set_mac(LOCAL_MAC).unwrap_err(),
+        CommandError::Dead { .. }
+    ));
+    assert_eq!(fake.state().commands.len(), commands);
+}
+
+#[test]
+fn an_answer_to_something_else_is_noticed() {
+    let (fake, context) = open(ALL);
+    fake.state()
+        .answers
+        .insert(opcode::SET_PORT, Answer::WrongToken);
+    assert!(matches!(
+        context.set_mac(LOCAL_MAC).unwrap_err(),
+        CommandError::Mismatch { .. }
+    ));
+    assert!(matches!(
+        context.set_mac(LOCAL_MAC).unwrap_err(),
+        CommandError::Dead { .. }
+    ));
+}
+
+#[test]
+fn the_command_ring_wraps() {
+    let (fake, context) = open(ALL);
+    let before = fake.state().commands.len();
+    for i in 0..100 {
+        context.set_gid(i % 8, ipv4(i)).unwrap();
+    }
+    let state = fake.state();
+    let tokens: Vec<_> = state.commands[before..].iter().map(|c| c.token).collect();
+    assert_eq!(
+        tokens,
+        (before as u16..before as u16 + 100).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn gids_are_checked() {
+    let (_, context) = open(BASIC);
+    assert_eq!(
+        context.set_gid(8, ipv4(1)),
+        Err(GidError::Index { index: 8, limit: 8 })
+    );
+    let ipv6 = ferroce_driver::Gid::link_local(LOCAL_MAC);
+    assert_eq!(context.set_gid(1, ipv6), Err(GidError::Ipv6(ipv6)));
+    let (_, context) = open(ALL);
+    context.set_gid(1, ipv6).unwrap();
+    context.clear_gid(1).unwrap();
+}
