@@ -11,44 +11,47 @@ pub struct Field {
     pub width: usize,
 }
 
-/// First byte, number of bytes and mask of the bits at `lsb`, for a width that spans at most 16 bytes.
-#[inline(always)]
-fn span(lsb: usize, width: usize) -> (usize, usize, u128) {
-    (
-        lsb / 8,
-        (lsb % 8 + width).div_ceil(8),
-        u128::MAX >> (128 - width),
-    )
-}
-
 /// Reads `width` (1 to 128) bits starting at bit `lsb` of a little-endian byte string.
 ///
 /// Inlined with a constant place it is a load, a shift and a mask: rings are read with it.
 #[inline(always)]
 #[must_use]
 pub fn get_bits(bytes: &[u8], lsb: usize, width: usize) -> u128 {
-    if lsb % 8 + width > 128 {
-        return get_bits(bytes, lsb, 64) | (get_bits(bytes, lsb + 64, width - 64) << 64);
+    if lsb % 8 + width <= 128 {
+        return get_word(bytes, lsb, width);
     }
-    let (first, len, mask) = span(lsb, width);
-    let mut word = [0; 16];
-    word[..len].copy_from_slice(&bytes[first..][..len]);
-    (u128::from_le_bytes(word) >> (lsb % 8)) & mask
+    get_word(bytes, lsb, 64) | (get_word(bytes, lsb + 64, width - 64) << 64)
 }
 
 /// Writes the low `width` (1 to 128) bits of `value` at bit `lsb` of a little-endian byte string.
 #[inline(always)]
 pub fn set_bits(bytes: &mut [u8], lsb: usize, width: usize, value: u128) {
-    if lsb % 8 + width > 128 {
-        set_bits(bytes, lsb, 64, value);
-        return set_bits(bytes, lsb + 64, width - 64, value >> 64);
+    if lsb % 8 + width <= 128 {
+        return set_word(bytes, lsb, width, value);
     }
-    let (first, len, mask) = span(lsb, width);
+    set_word(bytes, lsb, 64, value);
+    set_word(bytes, lsb + 64, width - 64, value >> 64);
+}
+
+/// [`get_bits`] within 16 bytes.
+#[inline(always)]
+fn get_word(bytes: &[u8], lsb: usize, width: usize) -> u128 {
+    let len = (lsb % 8 + width).div_ceil(8);
     let mut word = [0; 16];
-    word[..len].copy_from_slice(&bytes[first..][..len]);
-    let cleared = u128::from_le_bytes(word) & !(mask << (lsb % 8));
-    let word = (cleared | ((value & mask) << (lsb % 8))).to_le_bytes();
-    bytes[first..][..len].copy_from_slice(&word[..len]);
+    word[..len].copy_from_slice(&bytes[lsb / 8..][..len]);
+    (u128::from_le_bytes(word) >> (lsb % 8)) & (u128::MAX >> (128 - width))
+}
+
+/// [`set_bits`] within 16 bytes.
+#[inline(always)]
+fn set_word(bytes: &mut [u8], lsb: usize, width: usize, value: u128) {
+    let bytes = &mut bytes[lsb / 8..][..(lsb % 8 + width).div_ceil(8)];
+    let mask = u128::MAX >> (128 - width);
+    let mut word = [0; 16];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let kept = u128::from_le_bytes(word) & !(mask << (lsb % 8));
+    let word = (kept | ((value & mask) << (lsb % 8))).to_le_bytes();
+    bytes.copy_from_slice(&word[..bytes.len()]);
 }
 
 /// A value that a bit field can hold.
