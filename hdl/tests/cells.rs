@@ -58,3 +58,18 @@ fn axi_names() {
     assert_eq!(names[8..10], ["s_axis_tdata", "s_axis_tkeep"]);
     assert_eq!(names.last(), Some(&"m_axis_tready"));
 }
+
+#[test]
+fn library_is_accepted() {
+    for block in [
+        &Fifo::<Bits<24>, 4>::default() as &dyn Block,
+        &Ram::<Bits<24>, 6>::default(),
+        &Ram::<Bits<9>, 10>::default(),
+        &Skid::<Bits<24>>::default(),
+        &Merge::<Bits<24>, 4>::default(),
+        &Arbiter::<4>::default(),
+    ] {
+        let design = emit::verilog(block).unwrap_or_else(|errors| panic!("{errors:?}"));
+        common::accepted(&design.top, &design);
+    }
+}

@@ -52,7 +52,8 @@ pub enum Reason {
     },
     /// Not a signal, constant, enum variant or loop variable of the block.
     #[error(
-        "`{0}` is not a signal of this block; a Rust constant is unknown here: use a literal or a `Constant` field"
+        "`{0}` is not a signal of this block; a Rust constant is unknown here: list it in `describe!(..; {0})` or use a \
+         `Constant` field"
     )]
     UnknownName(String),
     /// The value of a child's input is the one of the step before in Rust.

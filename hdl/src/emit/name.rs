@@ -96,7 +96,7 @@ pub(crate) fn resolve_indices(path: &str, known: Known) -> Result<String, Reason
             known,
         }
         .value()
-        .ok_or_else(|| Reason::DynamicIndex(text.into()))?;
+        .ok_or_else(|| Reason::DynamicIndex(text.replace(SEPARATOR, ".")))?;
         out.push_str(&rest[..open]);
         out.push(SEPARATOR);
         out.push_str(&value.to_string());

@@ -1,4 +1,5 @@
 //! What the tests of the emission share: Verilator's lint and Yosys on a design.
+#![allow(dead_code)] // not every test binary needs all of it
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -100,6 +100,12 @@ impl Lower<'_> {
             (named.value.clone(), named.descriptor.clone())
         } else {
             let Some(sym) = self.scope.symbol(&key) else {
+                if raw.contains("val()") {
+                    return Err(Reason::Unsupported(
+                        "a field of a field",
+                        "put the inner struct into a `Signal<Local, _>`",
+                    ));
+                }
                 return Err(Reason::UnknownName(raw.replace('$', ".")));
             };
             let symbol = &self.scope.symbols[sym];

@@ -1,0 +1,274 @@
+//! Naming, merging and stability of the emitted modules, and how they read.
+mod common;
+
+use ferroce_hdl::emit::{self, Direction, Field};
+use ferroce_hdl::prelude::*;
+
+/// Adds a constant.
+#[derive(LogicBlock)]
+struct Adder<const N: usize> {
+    x: Signal<In, Bits<N>>,
+    y: Signal<Out, Bits<N>>,
+    by: Constant<Bits<N>>,
+}
+
+impl<const N: usize> Adder<N> {
+    fn new(by: u64) -> Self {
+        Self {
+            x: Default::default(),
+            y: Default::default(),
+            by: Constant::new(by.into()),
+        }
+    }
+}
+
+impl<const N: usize> Logic for Adder<N> {
+    describe!(
+        "adder",
+        |this| format!("w{N}_{}", this.by.val().to_u64()),
+        "Adds a constant."
+    );
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.y.next = self.x.val() + self.by.val();
+    }
+}
+
+/// Something with parts.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+struct Pair {
+    left: Bits<8>,
+    valid: Bit,
+}
+
+/// A struct in a struct.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+struct Job {
+    kind: Bits<3>,
+    pair: Pair,
+}
+
+/// Four adders of two kinds.
+#[derive(LogicBlock)]
+struct Top {
+    clock: ClkRst,
+    s_axis_rx: AxisIn<64, 8>,
+    job: Signal<In, Job>,
+    out: Signal<Out, Bits<8>>,
+    first: Adder<8>,
+    other: [Adder<8>; 3],
+    sum: Reg<Bits<8>>,
+}
+
+impl Top {
+    fn new() -> Self {
+        Self {
+            clock: Default::default(),
+            s_axis_rx: Default::default(),
+            job: Default::default(),
+            out: Default::default(),
+            first: Adder::new(1),
+            other: [Adder::new(2), Adder::new(1), Adder::new(2)],
+            sum: Default::default(),
+        }
+    }
+}
+
+impl Logic for Top {
+    describe!("top_of_four", "Four adders of two kinds.");
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, sum);
+        self.s_axis_rx.tready.next = true;
+        self.first.x.next = self.s_axis_rx.tdata.val().get_bits::<8>(0);
+        for i in 0..3 {
+            self.other[i].x.next = self.s_axis_rx.tdata.val().get_bits::<8>(8 + 8 * i);
+        }
+        if self.job.val().kind == 5 {
+            self.sum.d.next = self.first.y.val() + self.other[0].y.val();
+        }
+        self.out.next = self.sum.q.val() ^ (self.other[1].y.val() & self.other[2].y.val());
+    }
+}
+
+#[test]
+fn equal_blocks_share_a_module() {
+    let design = emit::verilog(&Top::new()).expect("emits");
+    let names: Vec<&str> = design.modules.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(names, ["adder_w8_1", "adder_w8_2", "top_of_four"]);
+    assert_eq!(design.top, "top_of_four");
+    assert_eq!(design.source().matches("adder_w8_1 u_").count(), 2);
+    common::accepted("merging", &design);
+}
+
+#[test]
+fn the_same_text_every_time() {
+    let (first, second) = (
+        emit::verilog(&Top::new()).expect("emits"),
+        emit::verilog(&Top::new()).expect("emits"),
+    );
+    assert_eq!(first, second);
+    assert_eq!(first.hash(), second.hash());
+    assert_eq!(first.hash().len(), 32);
+    let other = emit::verilog(&Adder::<8>::new(1)).expect("emits");
+    assert_ne!(first.hash(), other.hash());
+}
+
+#[test]
+fn ports_and_fields() {
+    let design = emit::verilog(&Top::new()).expect("emits");
+    let named = |name: &str| {
+        design
+            .ports
+            .iter()
+            .find(|p| p.name == name)
+            .expect("a port")
+    };
+    assert_eq!(design.ports[0].name, "clk");
+    assert_eq!(design.ports[1].path, "clock.rst");
+    assert_eq!(
+        (
+            named("s_axis_rx_tdata").width,
+            named("s_axis_rx_tdata").direction
+        ),
+        (64, Direction::In)
+    );
+    assert_eq!(
+        (named("out").width, named("out").direction),
+        (8, Direction::Out)
+    );
+    assert!(named("out").fields.is_empty());
+    let field = |path: &str, offset, width| Field {
+        path: path.into(),
+        offset,
+        width,
+    };
+    assert_eq!(
+        named("job").fields,
+        [
+            field("kind", 0, 3),
+            field("pair.left", 3, 8),
+            field("pair.valid", 11, 1)
+        ]
+    );
+}
+
+#[test]
+fn it_reads_well() {
+    let design = emit::verilog(&Top::new()).expect("emits");
+    let expected = "\
+// Four adders of two kinds.
+module top_of_four (
+    input  wire clk,
+    input  wire rst,
+    input  wire [63:0] s_axis_rx_tdata,
+    input  wire [7:0] s_axis_rx_tkeep,
+    input  wire s_axis_rx_tlast,
+    input  wire s_axis_rx_tuser,
+    input  wire s_axis_rx_tvalid,
+    output wire s_axis_rx_tready,
+    input  wire [11:0] job,
+    output wire [7:0] out
+);
+
+    localparam Job_kind = 0;
+
+    wire [7:0] first_x;
+    wire [7:0] first_y;
+    wire [7:0] other_0_x;
+    wire [7:0] other_0_y;
+    wire [7:0] other_1_x;
+    wire [7:0] other_1_y;
+    wire [7:0] other_2_x;
+    wire [7:0] other_2_y;
+    reg  [7:0] sum_d;
+    reg  [7:0] sum_q;
+
+    adder_w8_1 u_first (
+        .x(first_x),
+        .y(first_y)
+    );
+    adder_w8_2 u_other_0 (
+        .x(other_0_x),
+        .y(other_0_y)
+    );
+    adder_w8_1 u_other_1 (
+        .x(other_1_x),
+        .y(other_1_y)
+    );
+    adder_w8_2 u_other_2 (
+        .x(other_2_x),
+        .y(other_2_y)
+    );
+
+    always @* begin
+        sum_d = sum_q;
+        if (job[Job_kind +: 3] == 3'd5) begin
+            sum_d = first_y + other_0_y;
+        end
+    end
+
+    assign s_axis_rx_tready = 1'b1;
+    assign first_x = s_axis_rx_tdata[7:0];
+    assign other_0_x = s_axis_rx_tdata[15:8];
+    assign other_1_x = s_axis_rx_tdata[23:16];
+    assign other_2_x = s_axis_rx_tdata[31:24];
+    assign out = sum_q ^ (other_1_y & other_2_y);
+
+    always @(posedge clk) begin
+        if (rst) begin
+            sum_q <= 8'd0;
+        end else begin
+            sum_q <= sum_d;
+        end
+    end
+endmodule
+";
+    assert_eq!(design.modules.last().expect("a top").text, expected);
+}
+
+/// A block of text.
+#[derive(LogicBlock, Default)]
+struct Text {
+    clock: ClkRst,
+    s: StreamIn<Bits<4>>,
+    now: Signal<Out, Bits<4>>,
+    then: Signal<Out, Bits<4>>,
+}
+
+impl Logic for Text {
+    describe!("text", "Verilog by hand.");
+    fn update(&mut self) {}
+    fn hdl(&self) -> Verilog {
+        let text = "\
+assign now = s_payload;
+assign s_ready = !rst;
+always @(posedge clk)
+    if (s_valid) then <= s_payload;";
+        Verilog::Custom(text.into())
+    }
+}
+
+#[test]
+fn text_by_hand() {
+    let design = emit::verilog(&Text::default()).expect("emits");
+    assert!(
+        design
+            .source()
+            .contains("    output wire [3:0] now,\n    output reg  [3:0] then\n);")
+    );
+    common::accepted("text", &design);
+}
+
+#[test]
+fn a_large_stack() {
+    fn deep(n: usize) -> usize {
+        let frame = std::hint::black_box([n; 8192]);
+        if n == 0 {
+            frame[0]
+        } else {
+            deep(n - 1) + frame[8191]
+        }
+    }
+    assert_eq!(emit::with_stack(|| deep(1000)), 500_500);
+}
