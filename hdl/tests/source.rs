@@ -81,6 +81,12 @@ impl<'a> Visit<'a> for Kernels {
         }
     }
 
+    // Between brackets it is no silent mistake: the emission refuses it.
+    fn visit_expr_index(&mut self, index: &'a syn::ExprIndex) {
+        self.visit_expr(&index.expr);
+        self.offset(true, |kernels| kernels.visit_expr(&index.index));
+    }
+
     fn visit_expr_call(&mut self, call: &'a syn::ExprCall) {
         if let syn::Expr::Path(path) = &*call.func {
             let first = path
