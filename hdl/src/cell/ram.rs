@@ -1,8 +1,8 @@
 //! Simple dual-port RAM: one write port, one read port, one clock.
 //!
 //! A read that meets a write of the same address in the same cycle returns the old word. Latency: `rdata` shows the
-//! word one cycle after `re` with `raddr`, and holds it while `re` is 0. Contents are zero after configuration and are
-//! not touched by `rst`: an owner that needs a defined start after reset sweeps.
+//! word one cycle after `re` with `raddr`, and holds it while `re` is 0. Contents are undefined until written and are not
+//! touched by `rst`: an owner that needs a defined start sweeps.
 use crate::prelude::*;
 
 /// What a RAM is to be made of (attribute `ram_style`).
@@ -116,15 +116,12 @@ impl<T: Synth, const A: usize> Logic for Ram<T, A> {
         let (high, words) = (T::BITS - 1, 1usize << A);
         Verilog::Custom(format!(
             "(* ram_style = \"{style}\" *) reg [{high}:0] mem [0:{last}];\n\
-             integer i;\n\
-             initial for (i = 0; i < {words}; i = i + 1) mem[i] = {bits}'d0;\n\
              always @(posedge clk) begin\n    \
                  if (re) rdata <= mem[raddr];\n    \
                  if (we) mem[waddr] <= wdata;\n\
              end\n",
             style = self._style.name(),
             last = words - 1,
-            bits = T::BITS,
         ))
     }
 }

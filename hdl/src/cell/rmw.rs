@@ -1,13 +1,18 @@
 //! Table with a read-modify-write pipeline: the one owner of per-queue state.
 //!
 //! An operation enters with `valid` and `addr`; two cycles later, in stage X, `current` shows the word as all earlier
-//! operations left it, `x_addr` its address, and the owner answers in the same cycle with `result` and `write`. One
-//! operation a cycle, also of one address: results still on their way to the RAM are forwarded. Nothing stalls.
+//! operations left it and `x_addr` its address. The owner answers with `result` and `write` in the same cycle (Y = 1)
+//! or, when its rules need two cycles of logic, in the next one (Y = 2). Results still on their way
+//! to the RAM are forwarded, so nothing stalls:
+//!
+//! * answer in the same cycle: an operation a cycle, also of one address;
+//! * answer in the next: an operation a cycle, but one address not in two cycles running. `clash` says that `addr` is
+//!   the address of the cycle before; the owner must hold the operation for a cycle then.
 //!
 //! ```text
-//!  cycle      n            n+1            n+2 (X)              n+3
-//!  addr ─► RAM read ─► merge with the ─► merge with the ─► result register ─► RAM write
-//!          compare      two before        one before: current
+//!  cycle      n            n+1             n+2 (X)                    (n+3)   n+3 (n+4)
+//!  addr ─► RAM read ─► merge with the ─► merge with the ─► owner's ─► ... ─► result register ─► RAM write
+//!          compare      two before        one before        rules
 //! ```
 //!
 //! After reset every word is set to the initial value, one a cycle; `ready` is 0 until that is done and operations
@@ -15,9 +20,9 @@
 use crate::cell::ram::Style;
 use crate::prelude::*;
 
-/// Table of 2^A words of type `T`.
+/// Table of 2^A words of type `T` whose owner answers in `Y` cycles, 1 or 2.
 #[derive(Clone, Debug, LogicBlock)]
-pub struct Rmw<T: Synth, const A: usize> {
+pub struct Rmw<T: Synth, const A: usize, const Y: usize = 1> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// An operation enters.
@@ -30,6 +35,8 @@ pub struct Rmw<T: Synth, const A: usize> {
     pub x_addr: Signal<Out, Bits<A>>,
     /// The word at that address.
     pub current: Signal<Out, T>,
+    /// `addr` is the address of the cycle before.
+    pub clash: Signal<Out, Bit>,
     /// `result` replaces the word.
     pub write: Signal<In, Bit>,
     /// The new word.
@@ -39,11 +46,11 @@ pub struct Rmw<T: Synth, const A: usize> {
     _style: Style,
     _initial: T,
     _mem: Vec<T>,
-    _pipe: [(bool, usize); 2],
+    _pipe: [(bool, usize); 3],
     _swept: usize,
 }
 
-impl<T: Synth, const A: usize> Rmw<T, A> {
+impl<T: Synth, const A: usize, const Y: usize> Rmw<T, A, Y> {
     /// A table made of `style` whose words start as `initial`.
     pub fn new(style: Style, initial: T) -> Self {
         assert!(
@@ -57,55 +64,62 @@ impl<T: Synth, const A: usize> Rmw<T, A> {
             x_valid: Signal::default(),
             x_addr: Signal::default(),
             current: Signal::default(),
+            clash: Signal::default(),
             write: Signal::default(),
             result: Signal::default(),
             ready: Signal::default(),
             _style: style,
             _initial: initial,
             _mem: vec![initial; 1 << A],
-            _pipe: [(false, 0); 2],
+            _pipe: [(false, 0); 3],
             _swept: 0,
         }
     }
 }
 
-impl<T: Synth, const A: usize> Default for Rmw<T, A> {
+impl<T: Synth, const A: usize, const Y: usize> Default for Rmw<T, A, Y> {
     fn default() -> Self {
         Self::new(Style::for_depth(A), T::default())
     }
 }
 
-impl<T: Synth, const A: usize> Logic for Rmw<T, A> {
+impl<T: Synth, const A: usize, const Y: usize> Logic for Rmw<T, A, Y> {
     describe!(
         "rmw",
-        |this| format!("{}x{}_{}", 1usize << A, T::BITS, this._style.name()),
+        |this| format!("{}x{}_{}_{Y}", 1usize << A, T::BITS, this._style.name()),
         "Table with a forwarding read-modify-write pipeline, one operation a cycle."
     );
 
     fn update(&mut self) {
         if !self.clock.clk.pos_edge() {
+            let (valid, addr) = self._pipe[0];
+            self.clash.next = valid && addr == self.addr.val().index();
             return;
         }
-        let [entering, (in_x, x)] = self._pipe;
+        let [entering, x, behind] = self._pipe;
+        let (answered, at) = if Y == 2 { behind } else { x };
         if self.clock.rst.val() {
             self._swept = 0;
-            self._pipe = [(false, 0); 2];
+            self._pipe = [(false, 0); 3];
         } else {
             if self._swept < 1 << A {
                 self._mem[self._swept] = self._initial;
                 self._swept += 1;
-            } else if in_x && self.write.val() {
-                self._mem[x] = self.result.val();
+            } else if answered && self.write.val() {
+                self._mem[at] = self.result.val();
             }
-            self._pipe = [(self.valid.val(), self.addr.val().index()), entering];
+            self._pipe = [(self.valid.val(), self.addr.val().index()), entering, x];
         }
+        let [entered, x, _] = self._pipe;
+        self.clash.next = entered.0 && entered.1 == self.addr.val().index();
         self.ready.next = self._swept == 1 << A;
-        self.x_valid.next = self._pipe[1].0;
-        self.x_addr.next = (self._pipe[1].1 as u64).to_bits();
-        self.current.next = self._mem[self._pipe[1].1];
+        self.x_valid.next = x.0;
+        self.x_addr.next = (x.1 as u64).to_bits();
+        self.current.next = self._mem[x.1];
     }
 
     fn connect(&mut self) {
+        self.clash.connect();
         self.x_valid.connect();
         self.x_addr.connect();
         self.current.connect();
@@ -115,10 +129,21 @@ impl<T: Synth, const A: usize> Logic for Rmw<T, A> {
     fn hdl(&self) -> Verilog {
         let (t, a, words) = (T::BITS - 1, A - 1, 1usize << A);
         let (last, style, initial) = (words - 1, self._style.name(), self._initial.verilog());
+        let ahead = if Y == 2 { "x_addr" } else { "addr_1" };
+        let (answer_valid, answer_addr, stage, stage_reset) = if Y == 2 {
+            (
+                "valid_y",
+                "addr_y",
+                format!(
+                    "// stage Y: the owner's second cycle\nreg valid_y;\nreg [{a}:0] addr_y;\nalways @(posedge clk) addr_y <= x_addr;\n"
+                ),
+                "valid_y <= rst ? 1'b0 : x_valid;",
+            )
+        } else {
+            ("x_valid", "x_addr", String::new(), "")
+        };
         Verilog::Custom(format!(
             "(* ram_style = \"{style}\" *) reg [{t}:0] mem [0:{last}];
-integer i;
-initial for (i = 0; i < {words}; i = i + 1) mem[i] = {initial:x};
 // sweep after reset
 reg [{a}:0] sweep_addr;
 // stage 1: word read; who of the two operations ahead has the same address
@@ -128,22 +153,23 @@ reg [{t}:0] word_1;
 // stage X
 reg hit_1_x;
 reg [{t}:0] word_x;
-// stage W: result on its way into the RAM, and the one before it
+{stage}// stage W: result on its way into the RAM, and the one before it
 reg write_w, write_v;
 reg [{a}:0] addr_w;
 reg [{t}:0] data_w, data_v;
 always @(posedge clk) begin
     word_1 <= mem[addr];
     addr_1 <= addr;
-    hit_1_1 <= addr == addr_1;
-    hit_x_1 <= addr == x_addr;
+    hit_1_1 <= addr == {ahead};
+    hit_x_1 <= addr == {answer_addr};
     hit_w_1 <= addr == addr_w;
     x_addr <= addr_1;
     hit_1_x <= hit_1_1;
     word_x <= (hit_x_1 & write_w) ? data_w : (hit_w_1 & write_v) ? data_v : word_1;
-    addr_w <= ready ? x_addr : sweep_addr;
+    addr_w <= ready ? {answer_addr} : sweep_addr;
     data_w <= ready ? result : {initial:x};
     data_v <= data_w;
+    {stage_reset}
     if (write_w) mem[addr_w] <= data_w;
     if (rst) begin
         ready <= 1'b0;
@@ -159,10 +185,11 @@ always @(posedge clk) begin
         end
         valid_1 <= valid;
         x_valid <= valid_1;
-        write_w <= !ready | (x_valid & write);
+        write_w <= !ready | ({answer_valid} & write);
         write_v <= write_w;
     end
 end
+always @* clash = valid_1 & (addr == addr_1);
 always @* current = (hit_1_x & write_w) ? data_w : word_x;
 "
         ))

@@ -258,4 +258,40 @@ payload! {
         /// Tick at which it has run out.
         deadline: Bits<36>,
     }
+
+    /// What stage X finds out about event and state for the rules of stage Y.
+    SqTerms {
+        /// In RTS, and neither going back nor waiting for a receiver.
+        running: Bit,
+        /// WQEs may be fetched.
+        may_fetch: Bit,
+        /// Fetch: slots granted.
+        fetched: Bits<4>,
+        /// Fetch: more remain than one grant takes.
+        more: Bit,
+        /// Start: the WQE is the one to run.
+        fits: Bit,
+        /// Start: there is room in the outstanding ring and in the PSN window.
+        room: Bit,
+        /// Start: first part of a message not sent before.
+        fresh: Bit,
+        /// Start: packets granted.
+        part: Bits<24>,
+        /// Start: the part ends the message.
+        ends: Bit,
+        /// Ack: the PSN is in the window.
+        in_window: Bit,
+        /// Ack: PSNs newly acknowledged.
+        progress: Bits<24>,
+        /// PSNs sent since the last resumption and not acknowledged.
+        ahead: Bits<24>,
+        /// Retired: messages left in the ring.
+        used_after: Bits<16>,
+        /// Retired: the report is of this incarnation.
+        current: Bit,
+        /// Retired: no acknowledgement came since.
+        same_una: Bit,
+        /// Timeout: the timer is the one that runs.
+        timed_out: Bit,
+    }
 }

@@ -1,12 +1,12 @@
 //! The dynamic state of all send queues and the rules that change it.
 //!
-//! One [`SqEvent`] a cycle enters at `s` (always ready once `ready`); three cycles later its results leave, registered:
-//! at most one entry for each list, one grant and one order for timer and outstanding table. Consumers have room by
+//! One [`SqEvent`] a cycle enters at `s`, one of the same queue pair every second cycle; four cycles later its results
+//! leave, registered: at most one entry for each list, one grant and one order for timer and outstanding table. Consumers have room by
 //! construction: each queue pair stands at most once in a list (`queued`, `listed`), and grants answer requests whose
 //! origin reserved a place. Grants come in the order of their events.
 //!
-//! Stage X, two cycles after the entry, sees the state after all earlier events ([`Rmw`]); everything that is not part
-//! of the state's feedback (addresses, outstanding entry) is finished in the stage behind it.
+//! Stage X, two cycles after the entry, sees the state after all earlier events ([`Rmw`]) and compares; stage Y applies
+//! the rules; what is not part of the state's feedback (addresses, outstanding entry) is finished behind it.
 //!
 //! Rules and their sources: docs/architecture.md 3.3; IBA vol. 1, 9.7.5 to 9.7.8 (requester).
 use super::event::*;
@@ -68,16 +68,33 @@ pub struct SqStateTable<const Q: usize> {
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    table: Rmw<SqState, Q>,
+    table: Rmw<SqState, Q, 2>,
     images: Ram<SqCtx, Q>,
     e1: Dff<SqEvent>,
     e2: Dff<SqEvent>,
+    e3: Dff<SqEvent>,
     k2: Dff<SqCtx>,
+    k3: Dff<SqCtx>,
+    c3: Dff<SqState>,
+    t3: Dff<SqTerms>,
+    valid_3: Reg<Bit>,
 
-    // stage X
+    // stage X: the event, the static image and the state
+    ex: Signal<Local, SqEvent>,
+    kx: Signal<Local, SqCtx>,
+    cx: Signal<Local, SqState>,
+    available: Signal<Local, Bits<16>>,
+    to_boundary: Signal<Local, Bits<16>>,
+    quantum: Signal<Local, Bits<24>>,
+    left: Signal<Local, Bits<24>>,
+    is_running: Signal<Local, Bit>,
+    distance: Signal<Local, Bits<24>>,
+
+    // stage Y: the rules
     e: Signal<Local, SqEvent>,
     k: Signal<Local, SqCtx>,
     c: Signal<Local, SqState>,
+    t: Signal<Local, SqTerms>,
     n: Signal<Local, SqState>,
     kind: Signal<Local, SqEventKind>,
     write: Signal<Local, Bit>,
@@ -85,28 +102,8 @@ pub struct SqStateTable<const Q: usize> {
     push_list: Signal<Local, Bit>,
     stop: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
-    running: Signal<Local, Bit>,
-    available: Signal<Local, Bits<16>>,
-    room: Signal<Local, Bits<16>>,
-    fetched: Signal<Local, Bits<16>>,
-    may_fetch: Signal<Local, Bit>,
-    fits: Signal<Local, Bit>,
-    ring_full: Signal<Local, Bit>,
-    quantum: Signal<Local, Bits<24>>,
-    left: Signal<Local, Bits<24>>,
-    part: Signal<Local, Bits<24>>,
-    ends: Signal<Local, Bit>,
-    fresh: Signal<Local, Bit>,
     verdict: Signal<Local, Bits<2>>,
-    distance: Signal<Local, Bits<24>>,
-    in_window: Signal<Local, Bit>,
-    progress: Signal<Local, Bits<24>>,
-    ahead: Signal<Local, Bits<24>>,
     acked: Signal<Local, Bit>,
-    used_after: Signal<Local, Bits<16>>,
-    same_una: Signal<Local, Bit>,
-    is_same: Signal<Local, Bit>,
-    timed_out: Signal<Local, Bit>,
     start_timer: Signal<Local, Bit>,
     rnr_timer: Signal<Local, Bit>,
     stop_timer: Signal<Local, Bit>,
@@ -205,9 +202,10 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
 
         // entry and stage 1
         self.ready.next = self.table.ready.val();
-        self.s.ready.next = self.table.ready.val();
-        self.table.valid.next = self.s.valid.val() & self.table.ready.val();
         self.table.addr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
+        self.s.ready.next = self.table.ready.val() & !self.table.clash.val();
+        self.table.valid.next =
+            self.s.valid.val() & self.table.ready.val() & !self.table.clash.val();
         self.images.we.next = self.image_we.val();
         self.images.waddr.next = self.image_qpn.val();
         self.images.wdata.next = self.image.val();
@@ -218,11 +216,69 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.k2.d.next = self.images.rdata.val();
 
         // stage X
-        self.e.next = self.e2.q.val();
-        self.k.next = self.k2.q.val();
-        self.c.next = self.table.current.val();
-        self.n.next = self.table.current.val();
-        self.kind.next = self.e.val().kind;
+        self.ex.next = self.e2.q.val();
+        self.kx.next = self.k2.q.val();
+        self.cx.next = self.table.current.val();
+        self.is_running.next =
+            (self.cx.val().state == 3) & !self.cx.val().rewind & !self.cx.val().rnr_wait;
+        self.t3.d.next.running = self.is_running.val();
+        self.t3.d.next.may_fetch = (self.is_running.val() & !self.cx.val().blocked)
+            | ((self.cx.val().state == 6) & (self.cx.val().used == 0));
+        // Fetch: up to the next multiple of 8 slots, so that no read wraps around the ring
+        self.available.next = self.cx.val().producer - self.cx.val().fetch_index;
+        self.to_boundary.next =
+            bits::<16>(8) - bit_cast::<16, 3>(self.cx.val().fetch_index.get_bits::<3>(0));
+        self.t3.d.next.more = self.available.val() > self.to_boundary.val();
+        self.t3.d.next.fetched = self.to_boundary.val().get_bits::<4>(0);
+        if self.available.val() < self.to_boundary.val() {
+            self.t3.d.next.fetched = self.available.val().get_bits::<4>(0);
+        }
+        // Start: how much of the message may go now
+        self.quantum.next = bits::<24>(64);
+        if self.kx.val().mtu == 4 {
+            self.quantum.next = bits::<24>(32);
+        }
+        if self.kx.val().mtu == 5 {
+            self.quantum.next = bits::<24>(16);
+        }
+        self.left.next = self.ex.val().packets - self.cx.val().exec_offset;
+        self.t3.d.next.ends = self.left.val() <= self.quantum.val();
+        self.t3.d.next.part = self.quantum.val();
+        if self.left.val() <= self.quantum.val() {
+            self.t3.d.next.part = self.left.val();
+        }
+        self.t3.d.next.fits = (self.ex.val().epoch == self.cx.val().epoch)
+            & (self.ex.val().index == self.cx.val().exec_index);
+        self.t3.d.next.fresh = self.cx.val().behind == 0;
+        self.t3.d.next.room = !((self.cx.val().behind == 0)
+            & self.cx.val().used.get_bit(self.kx.val().ot_log.index()))
+            & !self.cx.val().inflight.get_bits::<11>(13).any();
+        // Ack
+        self.distance.next = self.ex.val().psn - self.cx.val().una_psn;
+        self.t3.d.next.in_window = self.distance.val() < self.cx.val().inflight;
+        self.t3.d.next.progress = self.distance.val();
+        if self.ex.val().syndrome.get_bits::<2>(5) == 0 {
+            self.t3.d.next.progress = self.distance.val() + 1;
+        }
+        self.t3.d.next.ahead = self.cx.val().inflight - self.cx.val().resend;
+        // Retired, Timeout
+        self.t3.d.next.used_after = self.cx.val().used - self.ex.val().count;
+        self.t3.d.next.same_una = self.ex.val().una_psn == self.cx.val().una_psn;
+        self.t3.d.next.current = self.ex.val().generation == self.cx.val().incarnation;
+        self.t3.d.next.timed_out =
+            self.cx.val().timer_on & (self.ex.val().generation == self.cx.val().timer_generation);
+        self.e3.d.next = self.e2.q.val();
+        self.k3.d.next = self.k2.q.val();
+        self.c3.d.next = self.table.current.val();
+        self.valid_3.d.next = self.table.x_valid.val();
+
+        // stage Y
+        self.e.next = self.e3.q.val();
+        self.k.next = self.k3.q.val();
+        self.c.next = self.c3.q.val();
+        self.t.next = self.t3.q.val();
+        self.n.next = self.c3.q.val();
+        self.kind.next = self.e3.q.val().kind;
         self.write.next = true;
         self.push_ready.next = false;
         self.push_list.next = false;
@@ -232,62 +288,15 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.rnr_timer.next = false;
         self.stop_timer.next = false;
         self.count.next = bits::<8>(0);
-        self.running.next =
-            (self.c.val().state == 3) & !self.c.val().rewind & !self.c.val().rnr_wait;
-
-        // Fetch: up to the next multiple of 8 slots, so that no read wraps around the ring
-        self.available.next = self.c.val().producer - self.c.val().fetch_index;
-        self.room.next =
-            bits::<16>(8) - bit_cast::<16, 3>(self.c.val().fetch_index.get_bits::<3>(0));
-        self.fetched.next = self.room.val();
-        if self.available.val() < self.room.val() {
-            self.fetched.next = self.available.val();
-        }
-        self.may_fetch.next = (self.running.val() & !self.c.val().blocked)
-            | ((self.c.val().state == 6) & (self.c.val().used == 0));
-
-        // Start: how much of the message may go now
-        self.quantum.next = bits::<24>(64);
-        if self.k.val().mtu == 4 {
-            self.quantum.next = bits::<24>(32);
-        }
-        if self.k.val().mtu == 5 {
-            self.quantum.next = bits::<24>(16);
-        }
-        self.left.next = self.e.val().packets - self.c.val().exec_offset;
-        self.ends.next = self.left.val() <= self.quantum.val();
-        self.part.next = self.quantum.val();
-        if self.ends.val() {
-            self.part.next = self.left.val();
-        }
-        self.fits.next = (self.e.val().epoch == self.c.val().epoch)
-            & (self.e.val().index == self.c.val().exec_index);
-        self.ring_full.next = self.c.val().used.get_bit(self.k.val().ot_log.index());
-        self.fresh.next = self.c.val().behind == 0;
-
-        // Ack: 0 acknowledge, 1 RNR, 3 NAK
+        // 0 acknowledge, 1 RNR, 3 NAK
         self.verdict.next = self.e.val().syndrome.get_bits::<2>(5);
         self.acked.next = self.verdict.val() == 0;
-        self.distance.next = self.e.val().psn - self.c.val().una_psn;
-        self.in_window.next = self.distance.val() < self.c.val().inflight;
-        self.progress.next = self.distance.val();
-        if self.acked.val() {
-            self.progress.next = self.distance.val() + 1;
-        }
-        self.ahead.next = self.c.val().inflight - self.c.val().resend;
-
-        // Retired
-        self.used_after.next = self.c.val().used - self.e.val().count;
-        self.same_una.next = self.e.val().una_psn == self.c.val().una_psn;
-        self.is_same.next = self.e.val().generation == self.c.val().incarnation;
-        self.timed_out.next =
-            self.c.val().timer_on & (self.e.val().generation == self.c.val().timer_generation);
 
         self.w_grant.d.next.action = bits::<2>(0);
         self.w_grant.d.next.psn = self.c.val().next_psn;
         self.w_grant.d.next.offset = self.c.val().exec_offset;
-        self.w_grant.d.next.count = self.part.val().get_bits::<8>(0);
-        self.w_grant.d.next.final_part = self.ends.val();
+        self.w_grant.d.next.count = self.t.val().part.get_bits::<8>(0);
+        self.w_grant.d.next.final_part = self.t.val().ends;
         self.w_entry.d.next = false;
 
         match self.kind.val() {
@@ -298,14 +307,15 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
             }
             SqEventKind::Fetch => {
                 self.n.next.queued = false;
-                if self.may_fetch.val() & (self.available.val() != 0) {
-                    self.n.next.fetch_index = self.c.val().fetch_index + self.fetched.val();
+                if self.t.val().may_fetch & (self.t.val().fetched != 0) {
+                    self.n.next.fetch_index =
+                        self.c.val().fetch_index + bit_cast::<16, 4>(self.t.val().fetched);
                     // still in the FIFO's care: goes to its tail at once
-                    self.n.next.queued = self.available.val() > self.room.val();
+                    self.n.next.queued = self.t.val().more;
                 }
             }
             SqEventKind::Start => {
-                if self.fits.val() {
+                if self.t.val().fits {
                     if self.c.val().state == 6 {
                         if self.c.val().used == 0 {
                             self.w_grant.d.next.action = bits::<2>(2);
@@ -314,62 +324,59 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         } else {
                             self.stop.next = true;
                         }
-                    } else if self.running.val()
-                        & !(self.fresh.val() & self.ring_full.val())
-                        & !self.c.val().inflight.get_bits::<11>(13).any()
-                    {
+                    } else if self.t.val().running & self.t.val().room {
                         self.w_grant.d.next.action = bits::<2>(1);
-                        self.n.next.next_psn = self.c.val().next_psn + self.part.val();
-                        if self.c.val().resend >= self.part.val() {
-                            self.n.next.resend = self.c.val().resend - self.part.val();
+                        self.n.next.next_psn = self.c.val().next_psn + self.t.val().part;
+                        if self.c.val().resend >= self.t.val().part {
+                            self.n.next.resend = self.c.val().resend - self.t.val().part;
                         } else {
                             self.n.next.resend = bits::<24>(0);
-                            self.n.next.inflight = self.ahead.val() + self.part.val();
+                            self.n.next.inflight = self.t.val().ahead + self.t.val().part;
                         }
-                        if self.fresh.val() {
-                            self.w_entry.d.next = self.table.x_valid.val();
+                        if self.t.val().fresh {
+                            self.w_entry.d.next = self.valid_3.q.val();
                             self.n.next.tail = self.c.val().tail + 1;
                             self.n.next.used = self.c.val().used + 1;
-                            if !self.ends.val() {
+                            if !self.t.val().ends {
                                 self.n.next.behind = bits::<16>(1);
                             }
-                        } else if self.ends.val() {
+                        } else if self.t.val().ends {
                             self.n.next.behind = self.c.val().behind - 1;
                         }
-                        if self.ends.val() {
+                        if self.t.val().ends {
                             self.n.next.exec_offset = bits::<24>(0);
                             self.n.next.exec_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
                         } else {
-                            self.n.next.exec_offset = self.c.val().exec_offset + self.part.val();
+                            self.n.next.exec_offset = self.c.val().exec_offset + self.t.val().part;
                             self.stop.next = true;
                             self.push_ready.next = true;
                         }
-                        self.start_timer.next = !self.c.val().timer_on & (self.part.val() != 0);
+                        self.start_timer.next = !self.c.val().timer_on & (self.t.val().part != 0);
                         // a WQE that cannot run is retired like any other, in its turn
                         self.push_list.next = self.e.val().status != 0;
                     } else {
                         self.stop.next = true;
-                        self.n.next.blocked = self.running.val();
+                        self.n.next.blocked = self.t.val().running;
                     }
                 }
             }
             SqEventKind::Ack => {
-                if self.in_window.val() & (self.c.val().state == 3) {
-                    self.n.next.una_psn = self.c.val().una_psn + self.progress.val();
-                    self.n.next.inflight = self.c.val().inflight - self.progress.val();
-                    if self.progress.val() > self.ahead.val() {
+                if self.t.val().in_window & (self.c.val().state == 3) {
+                    self.n.next.una_psn = self.c.val().una_psn + self.t.val().progress;
+                    self.n.next.inflight = self.c.val().inflight - self.t.val().progress;
+                    if self.t.val().progress > self.t.val().ahead {
                         // what was to be sent again has arrived after all
-                        self.n.next.next_psn = self.c.val().una_psn + self.progress.val();
-                        self.n.next.resend = self.c.val().inflight - self.progress.val();
+                        self.n.next.next_psn = self.c.val().una_psn + self.t.val().progress;
+                        self.n.next.resend = self.c.val().inflight - self.t.val().progress;
                         self.n.next.rewind = true;
                         self.stop.next = true;
                     }
-                    if self.progress.val() != 0 {
+                    if self.t.val().progress != 0 {
                         self.n.next.retry = self.k.val().retry_cnt;
                         self.n.next.rnr_retry = self.k.val().rnr_retry;
                         self.push_list.next = true;
-                        if self.progress.val() == self.c.val().inflight {
+                        if self.t.val().progress == self.c.val().inflight {
                             self.stop_timer.next = true;
                         } else {
                             self.start_timer.next = true;
@@ -377,7 +384,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                     }
                     if self.acked.val() {
                         self.count.next = bits::<8>(8);
-                        self.n.next.rnr_wait = self.c.val().rnr_wait & (self.progress.val() == 0);
+                        self.n.next.rnr_wait = self.c.val().rnr_wait & (self.t.val().progress == 0);
                     } else if self.verdict.val() == 1 {
                         self.count.next = bits::<8>(2);
                         if self.c.val().rnr_retry == 0 {
@@ -425,7 +432,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                 }
             }
             SqEventKind::Timeout => {
-                if self.timed_out.val() {
+                if self.t.val().timed_out {
                     self.n.next.timer_on = false;
                     if self.c.val().rnr_wait {
                         self.n.next.rnr_wait = false;
@@ -452,14 +459,14 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                 self.n.next.error_status = bits::<8>(0);
             }
             SqEventKind::Retired => {
-                if self.is_same.val() {
-                    self.n.next.used = self.used_after.val();
+                if self.t.val().current {
+                    self.n.next.used = self.t.val().used_after;
                     self.n.next.head_index = self.e.val().index;
                     self.n.next.blocked = false;
                     if self.c.val().rewind {
-                        if self.same_una.val() {
+                        if self.t.val().same_una {
                             self.n.next.rewind = false;
-                            self.n.next.behind = self.used_after.val();
+                            self.n.next.behind = self.t.val().used_after;
                             self.n.next.exec_index = self.e.val().index;
                             self.n.next.exec_offset = self.c.val().una_psn - self.e.val().psn;
                             self.n.next.next_psn = self.c.val().una_psn;
@@ -473,7 +480,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         self.fail.next = true;
                         self.n.next.error_status = bits::<8>(0);
                     } else if self.c.val().state == 6 {
-                        self.push_list.next = self.used_after.val().any();
+                        self.push_list.next = self.t.val().used_after.any();
                     }
                     self.push_ready.next = true;
                 }
@@ -541,22 +548,22 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.table.result.next = self.n.val();
 
         // stage W
-        self.w_ready.d.next = self.table.x_valid.val()
+        self.w_ready.d.next = self.valid_3.q.val()
             & ((self.push_ready.val() & !self.c.val().queued)
                 | ((self.kind.val() == SqEventKind::Fetch) & self.n.val().queued));
-        self.w_list.d.next = self.table.x_valid.val()
+        self.w_list.d.next = self.valid_3.q.val()
             & self.push_list.val()
             & (!self.c.val().listed | (self.kind.val() == SqEventKind::Retire));
         self.w_qpn.d.next = self.e.val().qpn;
-        self.w_fetch.d.next = self.table.x_valid.val() & (self.kind.val() == SqEventKind::Fetch);
+        self.w_fetch.d.next = self.valid_3.q.val() & (self.kind.val() == SqEventKind::Fetch);
         self.w_fetch_index.d.next = self.c.val().fetch_index;
         self.w_fetch_count.d.next = bits::<4>(0);
-        if self.may_fetch.val() {
-            self.w_fetch_count.d.next = self.fetched.val().get_bits::<4>(0);
+        if self.t.val().may_fetch {
+            self.w_fetch_count.d.next = self.t.val().fetched;
         }
         self.w_epoch.d.next = self.c.val().epoch;
-        self.w_start.d.next = self.table.x_valid.val() & (self.kind.val() == SqEventKind::Start);
-        self.w_retire.d.next = self.table.x_valid.val() & (self.kind.val() == SqEventKind::Retire);
+        self.w_start.d.next = self.valid_3.q.val() & (self.kind.val() == SqEventKind::Start);
+        self.w_retire.d.next = self.valid_3.q.val() & (self.kind.val() == SqEventKind::Retire);
         self.w_retire_grant.d.next.qpn = self.e.val().qpn;
         self.w_retire_grant.d.next.head = self.c.val().tail - self.c.val().used;
         self.w_retire_grant.d.next.used = self.c.val().used;
@@ -578,7 +585,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.w_outstanding.d.next.status = self.e.val().status.get_bits::<5>(0);
         self.w_image.d.next = self.k.val();
         self.w_timer.d.next =
-            self.table.x_valid.val() & (self.start_timer.val() | self.stop_timer.val());
+            self.valid_3.q.val() & (self.start_timer.val() | self.stop_timer.val());
         self.w_timer_set.d.next.qpn = self.e.val().qpn;
         self.w_timer_set.d.next.on =
             !self.stop_timer.val() & (self.rnr_timer.val() | self.k.val().timeout.any());
@@ -588,13 +595,13 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         if self.rnr_timer.val() {
             self.w_timer_set.d.next.code = self.e.val().syndrome.get_bits::<5>(0);
         }
-        self.w_query.d.next = self.table.x_valid.val() & (self.kind.val() == SqEventKind::Command);
+        self.w_query.d.next = self.valid_3.q.val() & (self.kind.val() == SqEventKind::Command);
         self.w_state.d.next.sq_state = bit_cast::<4, 3>(self.c.val().state);
         self.w_state.d.next.sq_psn = self.c.val().next_psn;
         self.w_state.d.next.una_psn = self.c.val().una_psn;
-        self.w_failed.d.next = self.table.x_valid.val() & self.fail.val();
+        self.w_failed.d.next = self.valid_3.q.val() & self.fail.val();
         self.w_counts.d.next = bits::<8>(0);
-        if self.table.x_valid.val() {
+        if self.valid_3.q.val() {
             self.w_counts.d.next = self.count.val();
         }
 
