@@ -1,0 +1,59 @@
+//! `cargo xtask test`: formatting, then all tests of the workspace.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::tools;
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only tests whose name contains this.
+    filter: Option<String>,
+    /// Also the tests that take long.
+    #[arg(long)]
+    slow: bool,
+}
+
+fn cargo(args: &[&str]) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(args)
+        .status()
+        .context("cargo cannot be started")?;
+    ensure!(
+        status.success(),
+        "cargo {} failed ({status})",
+        args.join(" ")
+    );
+    Ok(())
+}
+
+/// Runs the task.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    tools::ensure_present(&[
+        tools::VERILATOR,
+        tools::CXX,
+        tools::ZLIB,
+        tools::YOSYS,
+        tools::TSHARK,
+    ])?;
+    if tools::has_rustfmt() {
+        cargo(&["fmt", "--all", "--check"])?;
+    } else {
+        ensure!(
+            std::env::var_os("CI").is_none(),
+            "rustfmt is missing: run rustup component add rustfmt"
+        );
+        eprintln!(
+            "skipped the format check: rustfmt is not installed (rustup component add rustfmt)"
+        );
+    }
+    let mut words = vec!["test", "--workspace"];
+    words.extend(args.filter.as_deref());
+    if args.slow {
+        words.extend(["--", "--include-ignored"]);
+    }
+    cargo(&words)
+}
