@@ -1,6 +1,7 @@
 //! Host memory: DMA, memory regions, payload gathering and placement.
 pub mod dma_read;
 pub mod dma_write;
+pub mod gather;
 pub mod mr_table;
 pub mod split;
 pub mod types;

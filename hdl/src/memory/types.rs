@@ -62,3 +62,27 @@ pub struct MrVerdict {
     /// The last byte is not above the region.
     pub below: Bit,
 }
+
+/// A piece of a packet's payload whose beats are on their way to `gather`.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct Piece {
+    /// Lanes by which its bytes move up.
+    pub rotation: Bits<6>,
+    /// Lane of its first byte in the payload.
+    pub start: Bits<6>,
+    /// Lane behind the last byte of its first beat, counted on past the beat's end.
+    pub first_end: Bits<7>,
+    /// The same for its last beat, if that is not the first.
+    pub last_end: Bits<7>,
+    /// Last piece of its packet.
+    pub last: Bit,
+}
+
+/// A packet whose payload is all there.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct PacketEnd {
+    /// Count of payload beats before the next packet, modulo 2^16.
+    pub end: Bits<16>,
+    /// A read failed.
+    pub error: Bit,
+}

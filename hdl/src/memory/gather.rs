@@ -1,0 +1,348 @@
+//! Collects the payload of packets to send from host memory (docs/architecture.md 3.4).
+//!
+//! ```text
+//!  command ─► space for it? ─┬─► request (dma_read)
+//!                            └─► piece FIFO ─┐
+//!  beats ─► rotate ─► byte-enabled write of two beats at once: ─► packet ends ─► packet
+//!                     RAM of even beats, RAM of odd beats ───────────────────► payload
+//! ```
+//!
+//! The pieces of a packet leave packed: the first byte stands at the lane its command names, the others follow without
+//! gaps. A memory beat, rotated to its place, touches at most two neighbouring payload beats; these are in different
+//! RAMs, and byte enables put both parts away in one cycle. So the block takes a memory beat in every cycle whatever the
+//! alignment, and never stalls the R channel: space is taken before a read is asked for, to the beat.
+//!
+//! `packet` announces a packet when all of its payload is there; its payload then comes a beat a cycle as long as
+//! `payload.ready` is 1, with no idle cycle to the next packet that was announced. A failed read is told by the token;
+//! the beats of the packet come as usual, with undefined data.
+//!
+//! Parameters: 2 * 2^A payload beats, 2^P pieces and as many packets under way. Commands: 1 to 4096 bytes.
+//! Throughput: a command, a memory beat and a payload beat a cycle. Latency: `command.valid` to `request.valid` 1 cycle;
+//! last memory beat to `packet.valid` 4 cycles and to the first payload beat 6.
+//!
+//! Assumes: the pieces of a packet come in order, `first` and `last` set; a packet has at most 4096 bytes.
+use crate::bus::axi;
+use crate::bus::types::{GatherCmd, PayloadToken, ReadReq};
+use crate::prelude::*;
+
+use super::types::{PacketEnd, Piece};
+
+/// Payload collector.
+#[derive(LogicBlock)]
+pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Pieces to collect.
+    pub command: StreamIn<GatherCmd>,
+    /// Reads.
+    pub request: StreamOut<ReadReq>,
+    /// Their answers.
+    pub beats: ReadBeatIn<W>,
+    /// Packets whose payload is there.
+    pub packet: StreamOut<PayloadToken>,
+    /// The payload.
+    pub payload: PayloadOut<W>,
+    requests: Skid<ReadReq>,
+    pieces: Fifo<Piece, P>,
+    /// Lane behind the last byte of the command before.
+    lane: Dff<Bits<6>>,
+    /// Payload beats not taken.
+    free: Reg<Bits<16>>,
+    /// Packets commanded and not announced.
+    open: Reg<Bits<16>>,
+    rotate: Rotate<W, K>,
+    /// The next memory beat is the first of its piece.
+    fresh: Reg<Bit>,
+    arrived: Reg<Bit>,
+    closing: Dff<Bit>,
+    start: Dff<Bits<6>>,
+    behind: Dff<Bits<7>>,
+    failed: Reg<Bit>,
+    write: Reg<Bits<16>>,
+    ram: [RamBytes<W, K, A>; 2],
+    ends: Fifo<PacketEnd, P>,
+    tokens: Skid<PayloadToken>,
+    reading: Reg<Bit>,
+    read: Reg<Bits<16>>,
+    stop: Dff<Bits<16>>,
+    /// Stages of the RAMs: latch and output register.
+    latched: Reg<Bit>,
+    latched_last: Dff<Bit>,
+    latched_odd: Dff<Bit>,
+    shown: Reg<Bit>,
+    shown_last: Dff<Bit>,
+    shown_odd: Dff<Bit>,
+    first_lane: Signal<Local, Bits<6>>,
+    source: Signal<Local, Bits<6>>,
+    reach: Signal<Local, Bits<14>>,
+    room: Signal<Local, Bits<7>>,
+    head: Signal<Local, Bits<7>>,
+    rotation: Signal<Local, Bits<6>>,
+    tail: Signal<Local, Bits<7>>,
+    piece: Signal<Local, Piece>,
+    can_take: Signal<Local, Bit>,
+    take: Signal<Local, Bit>,
+    needed: Signal<Local, Bits<16>>,
+    packet_done: Signal<Local, Bit>,
+    low: Signal<Local, Bits<K>>,
+    high: Signal<Local, Bits<K>>,
+    full: Signal<Local, Bit>,
+    over: Signal<Local, Bit>,
+    next_write: Signal<Local, Bits<16>>,
+    packet_end: Signal<Local, PacketEnd>,
+    show: Signal<Local, Bit>,
+    fetch: Signal<Local, Bit>,
+    last_fetch: Signal<Local, Bit>,
+    load: Signal<Local, Bit>,
+    log_beat: Constant<Bits<3>>,
+    beat: Constant<Bits<7>>,
+    lanes: Constant<Bits<6>>,
+    /// Payload beats that a piece can need.
+    most: Constant<Bits<16>>,
+    packets: Constant<Bits<16>>,
+    ones: Constant<Bits<K>>,
+}
+
+impl<const W: usize, const K: usize, const A: usize, const P: usize> Default for Gather<W, K, A, P> {
+    fn default() -> Self {
+        let beats = 2u64 << A;
+        let most = 4096 / K as u64 + 1;
+        assert!(A < 14 && beats >= 2 * most, "payload store of {beats} beats: {} to 2^14 can be built", 2 * most);
+        assert!((3..15).contains(&P), "2^{P} pieces under way: 2^3 to 2^14 can be built");
+        Self {
+            clock: ClkRst::default(),
+            command: StreamIn::default(),
+            request: StreamOut::default(),
+            beats: ReadBeatIn::default(),
+            packet: StreamOut::default(),
+            payload: PayloadOut::default(),
+            requests: Skid::default(),
+            pieces: Fifo::default(),
+            lane: Dff::default(),
+            free: Reg::new(beats.to_bits()),
+            open: Reg::default(),
+            rotate: Rotate::default(),
+            fresh: Reg::new(true),
+            arrived: Reg::default(),
+            closing: Dff::default(),
+            start: Dff::default(),
+            behind: Dff::default(),
+            failed: Reg::default(),
+            write: Reg::default(),
+            ram: Default::default(),
+            ends: Fifo::default(),
+            tokens: Skid::default(),
+            reading: Reg::default(),
+            read: Reg::default(),
+            stop: Dff::default(),
+            latched: Reg::default(),
+            latched_last: Dff::default(),
+            latched_odd: Dff::default(),
+            shown: Reg::default(),
+            shown_last: Dff::default(),
+            shown_odd: Dff::default(),
+            first_lane: Signal::default(),
+            source: Signal::default(),
+            reach: Signal::default(),
+            room: Signal::default(),
+            head: Signal::default(),
+            rotation: Signal::default(),
+            tail: Signal::default(),
+            piece: Signal::default(),
+            can_take: Signal::default(),
+            take: Signal::default(),
+            needed: Signal::default(),
+            packet_done: Signal::default(),
+            low: Signal::default(),
+            high: Signal::default(),
+            full: Signal::default(),
+            over: Signal::default(),
+            next_write: Signal::default(),
+            packet_end: Signal::default(),
+            show: Signal::default(),
+            fetch: Signal::default(),
+            last_fetch: Signal::default(),
+            load: Signal::default(),
+            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
+            beat: Constant::new((K as u64).to_bits()),
+            lanes: Constant::new((K as u64 - 1).to_bits()),
+            most: Constant::new(most.to_bits()),
+            packets: Constant::new((1u64 << P).to_bits()),
+            ones: Constant::new(!Bits::default()),
+        }
+    }
+}
+
+impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for Gather<W, K, A, P> {
+    describe!("gather", format!("{W}_{A}_{P}"), "Collects the payload of packets from host memory.");
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, requests, pieces, rotate, ends, tokens);
+        dff_setup!(self, clock, lane, free, open, fresh, arrived, closing, start, behind, failed, write);
+        dff_setup!(self, clock, reading, read, stop);
+        dff_setup!(self, clock, latched, latched_last, latched_odd, shown, shown_last, shown_odd);
+
+        // Command: where its bytes go, and the payload beats it newly touches.
+        self.source.next = bit_cast::<6, 64>(self.command.payload.val().addr) & self.lanes.val();
+        self.first_lane.next = self.lane.q.val();
+        if self.command.payload.val().first {
+            self.first_lane.next = self.command.payload.val().lane;
+        }
+        self.reach.next = bit_cast::<14, 6>(self.first_lane.val()) + bit_cast::<14, 13>(self.command.payload.val().len);
+        self.needed.next = bit_cast::<16, 14>((self.reach.val() - 1) >> self.log_beat.val());
+        if self.command.payload.val().first | (self.lane.q.val() == 0) {
+            self.needed.next = bit_cast::<16, 14>((self.reach.val() - 1) >> self.log_beat.val()) + 1;
+        }
+        self.room.next = self.beat.val() - bit_cast::<7, 6>(self.source.val());
+        self.head.next = self.room.val();
+        if self.command.payload.val().len < bit_cast::<13, 7>(self.room.val()) {
+            self.head.next = bit_cast::<7, 13>(self.command.payload.val().len);
+        }
+        self.rotation.next = (self.first_lane.val() - self.source.val()) & self.lanes.val();
+        self.tail.next = bit_cast::<7, 13>(self.command.payload.val().len) + bit_cast::<7, 6>(self.source.val()) - 1;
+        self.piece.next.rotation = self.rotation.val();
+        self.piece.next.start = self.first_lane.val();
+        self.piece.next.first_end = bit_cast::<7, 6>(self.first_lane.val()) + self.head.val();
+        self.piece.next.last_end = bit_cast::<7, 6>(self.rotation.val())
+            + bit_cast::<7, 6>(bit_cast::<6, 7>(self.tail.val()) & self.lanes.val())
+            + 1;
+        self.piece.next.last = self.command.payload.val().last;
+
+        self.can_take.next = self.requests.s.ready.val()
+            & self.pieces.s.ready.val()
+            & (self.free.q.val() >= self.most.val())
+            & (self.open.q.val() < self.packets.val());
+        self.take.next = self.can_take.val() & self.command.valid.val();
+        self.command.ready.next = self.can_take.val();
+        self.requests.s.valid.next = self.take.val();
+        self.requests.s.payload.next.addr = self.command.payload.val().addr;
+        self.requests.s.payload.next.len = self.command.payload.val().len;
+        StreamOut::<ReadReq>::link(&mut self.request, &mut self.requests.m);
+        self.pieces.s.valid.next = self.take.val();
+        self.pieces.s.payload.next = self.piece.val();
+        if self.take.val() {
+            self.lane.d.next = bit_cast::<6, 14>(self.reach.val()) & self.lanes.val();
+        }
+
+        // Memory beat: rotated and put away one cycle later.
+        self.rotate.data.next = self.beats.data.val();
+        self.rotate.amount.next = self.pieces.m.payload.val().rotation;
+        self.rotate.enable.next = self.beats.valid.val();
+        self.arrived.d.next = self.beats.valid.val();
+        self.closing.d.next = self.beats.last.val() & self.pieces.m.payload.val().last;
+        self.pieces.m.ready.next = self.beats.valid.val() & self.beats.last.val();
+        self.start.d.next = self.pieces.m.payload.val().rotation;
+        self.behind.d.next = bit_cast::<7, 6>(self.pieces.m.payload.val().rotation) + self.beat.val();
+        if self.fresh.q.val() {
+            self.start.d.next = self.pieces.m.payload.val().start;
+            self.behind.d.next = self.pieces.m.payload.val().first_end;
+        } else if self.beats.last.val() {
+            self.behind.d.next = self.pieces.m.payload.val().last_end;
+        }
+        if self.beats.valid.val() {
+            self.fresh.d.next = self.beats.last.val();
+        }
+
+        // `low`: bytes of beat `write`; `high`: of the one behind it.
+        self.full.next = self.behind.q.val() >= self.beat.val();
+        self.over.next = self.behind.q.val() > self.beat.val();
+        self.low.next = bits::<K>(0);
+        self.high.next = bits::<K>(0);
+        if self.arrived.q.val() {
+            self.low.next = (self.ones.val() << self.start.q.val()) & !(self.ones.val() << self.behind.q.val());
+            if self.full.val() {
+                self.high.next = !(self.ones.val() << (self.behind.q.val() - self.beat.val()));
+            }
+        }
+        for i in 0..2 {
+            ClkRst::link(&mut self.clock, &mut self.ram[i].clock);
+            self.ram[i].wdata.next = self.rotate.rotated.val();
+            self.ram[i].waddr.next = self.write.q.val().get_bits::<A>(1);
+        }
+        self.ram[0].we.next = self.low.val();
+        self.ram[1].we.next = self.high.val();
+        if self.write.q.val().get_bit(0) {
+            self.ram[0].we.next = self.high.val();
+            self.ram[0].waddr.next = self.write.q.val().get_bits::<A>(1) + 1;
+            self.ram[1].we.next = self.low.val();
+        }
+        self.packet_done.next = self.arrived.q.val() & self.closing.q.val();
+        self.next_write.next = self.write.q.val();
+        if self.full.val() | self.closing.q.val() {
+            self.next_write.next = self.write.q.val() + 1;
+        }
+        if self.over.val() & self.closing.q.val() {
+            self.next_write.next = self.write.q.val() + 2;
+        }
+        if self.arrived.q.val() {
+            self.write.d.next = self.next_write.val();
+        }
+        if self.packet_done.val() {
+            self.failed.d.next = false;
+        }
+        if self.beats.valid.val() & self.beats.error.val() {
+            self.failed.d.next = true;
+        }
+        self.packet_end.next.end = self.next_write.val();
+        self.packet_end.next.error = self.failed.q.val();
+        self.ends.s.valid.next = self.packet_done.val();
+        self.ends.s.payload.next = self.packet_end.val();
+
+        // Payload: a beat a cycle from packet to packet.
+        self.show.next = !self.shown.q.val() | self.payload.ready.val();
+        self.fetch.next = self.reading.q.val() & (!self.latched.q.val() | self.show.val());
+        self.last_fetch.next = self.read.q.val() + 1 == self.stop.q.val();
+        self.load.next = self.ends.m.valid.val()
+            & self.tokens.s.ready.val()
+            & (!self.reading.q.val() | (self.fetch.val() & self.last_fetch.val()));
+        self.ends.m.ready.next = self.load.val();
+        self.tokens.s.valid.next = self.load.val();
+        self.tokens.s.payload.next.error = self.ends.m.payload.val().error;
+        StreamOut::<PayloadToken>::link(&mut self.packet, &mut self.tokens.m);
+        if self.load.val() {
+            self.reading.d.next = true;
+            self.stop.d.next = self.ends.m.payload.val().end;
+        } else if self.fetch.val() & self.last_fetch.val() {
+            self.reading.d.next = false;
+        }
+        for i in 0..2 {
+            self.ram[i].raddr.next = self.read.q.val().get_bits::<A>(1);
+            self.ram[i].oe.next = self.show.val();
+        }
+        self.ram[0].re.next = self.fetch.val() & !self.read.q.val().get_bit(0);
+        self.ram[1].re.next = self.fetch.val() & self.read.q.val().get_bit(0);
+        if self.show.val() {
+            self.shown.d.next = self.latched.q.val();
+            self.shown_last.d.next = self.latched_last.q.val();
+            self.shown_odd.d.next = self.latched_odd.q.val();
+            self.latched.d.next = false;
+        }
+        if self.fetch.val() {
+            self.read.d.next = self.read.q.val() + 1;
+            self.latched.d.next = true;
+            self.latched_last.d.next = self.last_fetch.val();
+            self.latched_odd.d.next = self.read.q.val().get_bit(0);
+        }
+        self.payload.valid.next = self.shown.q.val();
+        self.payload.last.next = self.shown_last.q.val();
+        self.payload.data.next = self.ram[0].rdata.val();
+        if self.shown_odd.q.val() {
+            self.payload.data.next = self.ram[1].rdata.val();
+        }
+
+        // Space.
+        if self.take.val() & self.fetch.val() {
+            self.free.d.next = self.free.q.val() - self.needed.val() + 1;
+        } else if self.take.val() {
+            self.free.d.next = self.free.q.val() - self.needed.val();
+        } else if self.fetch.val() {
+            self.free.d.next = self.free.q.val() + 1;
+        }
+        if self.take.val() & self.command.payload.val().last & !self.load.val() {
+            self.open.d.next = self.open.q.val() + 1;
+        } else if self.load.val() & !(self.take.val() & self.command.payload.val().last) {
+            self.open.d.next = self.open.q.val() - 1;
+        }
+    }
+}
