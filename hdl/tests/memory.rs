@@ -6,16 +6,13 @@ use ferroce_hdl::cell::rotate::Rotate;
 use ferroce_hdl::emit::{self, with_stack};
 use ferroce_hdl::memory::dma_read::DmaRead;
 use ferroce_hdl::memory::dma_write::DmaWrite;
+use ferroce_hdl::memory::gather::Gather;
 use ferroce_hdl::memory::mr_table::MrTable;
 use ferroce_hdl::prelude::*;
 
 /// Emits a block and has the tools read it.
 fn emits<B: Block>(test: &'static str, make: impl FnOnce() -> B + Send) {
-    let design = with_stack(|| {
-        let mut block = make();
-        block.connect_all();
-        emit::verilog(&block)
-    });
+    let design = with_stack(|| emit::verilog(&make()));
     accepted(test, &design.unwrap_or_else(|errors| panic!("{errors:#?}")));
 }
 
@@ -40,4 +37,10 @@ fn rotate() {
 #[test]
 fn mr_table() {
     emits("mr_table", MrTable::<10, 3>::default);
+}
+
+#[test]
+fn gather() {
+    emits("gather_512", Gather::<512, 64, 9, 7>::default);
+    emits("gather_64", Gather::<64, 8, 11, 7>::default);
 }

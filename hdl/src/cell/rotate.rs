@@ -34,7 +34,7 @@ impl<const W: usize, const K: usize> Default for Rotate<W, K> {
             W == 8 * K && K.is_power_of_two() && K <= 64,
             "no rotator for {W} bits = {K} bytes"
         );
-        let up = |i: usize| 8 * ((1 + i % 3 << 2 * (i / 3)) % K);
+        let up = |i: usize| 8 * (((1 + i % 3) << (2 * (i / 3))) % K);
         Self {
             clock: ClkRst::default(),
             data: Signal::default(),

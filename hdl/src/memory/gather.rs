@@ -103,12 +103,21 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     ones: Constant<Bits<K>>,
 }
 
-impl<const W: usize, const K: usize, const A: usize, const P: usize> Default for Gather<W, K, A, P> {
+impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
+    for Gather<W, K, A, P>
+{
     fn default() -> Self {
         let beats = 2u64 << A;
         let most = 4096 / K as u64 + 1;
-        assert!(A < 14 && beats >= 2 * most, "payload store of {beats} beats: {} to 2^14 can be built", 2 * most);
-        assert!((3..15).contains(&P), "2^{P} pieces under way: 2^3 to 2^14 can be built");
+        assert!(
+            A < 14 && beats >= 2 * most,
+            "payload store of {beats} beats: {} to 2^14 can be built",
+            2 * most
+        );
+        assert!(
+            (3..15).contains(&P),
+            "2^{P} pieces under way: 2^3 to 2^14 can be built"
+        );
         Self {
             clock: ClkRst::default(),
             command: StreamIn::default(),
@@ -174,14 +183,29 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default for
 }
 
 impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for Gather<W, K, A, P> {
-    describe!("gather", format!("{W}_{A}_{P}"), "Collects the payload of packets from host memory.");
+    describe!(
+        "gather",
+        format!("{W}_{A}_{P}"),
+        "Collects the payload of packets from host memory."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, requests, pieces, rotate, ends, tokens);
-        dff_setup!(self, clock, lane, free, open, fresh, arrived, closing, start, behind, failed, write);
+        dff_setup!(
+            self, clock, lane, free, open, fresh, arrived, closing, start, behind, failed, write
+        );
         dff_setup!(self, clock, reading, read, stop);
-        dff_setup!(self, clock, latched, latched_last, latched_odd, shown, shown_last, shown_odd);
+        dff_setup!(
+            self,
+            clock,
+            latched,
+            latched_last,
+            latched_odd,
+            shown,
+            shown_last,
+            shown_odd
+        );
 
         // Command: where its bytes go, and the payload beats it newly touches.
         self.source.next = bit_cast::<6, 64>(self.command.payload.val().addr) & self.lanes.val();
@@ -189,10 +213,12 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         if self.command.payload.val().first {
             self.first_lane.next = self.command.payload.val().lane;
         }
-        self.reach.next = bit_cast::<14, 6>(self.first_lane.val()) + bit_cast::<14, 13>(self.command.payload.val().len);
+        self.reach.next = bit_cast::<14, 6>(self.first_lane.val())
+            + bit_cast::<14, 13>(self.command.payload.val().len);
         self.needed.next = bit_cast::<16, 14>((self.reach.val() - 1) >> self.log_beat.val());
         if self.command.payload.val().first | (self.lane.q.val() == 0) {
-            self.needed.next = bit_cast::<16, 14>((self.reach.val() - 1) >> self.log_beat.val()) + 1;
+            self.needed.next =
+                bit_cast::<16, 14>((self.reach.val() - 1) >> self.log_beat.val()) + 1;
         }
         self.room.next = self.beat.val() - bit_cast::<7, 6>(self.source.val());
         self.head.next = self.room.val();
@@ -200,7 +226,9 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.head.next = bit_cast::<7, 13>(self.command.payload.val().len);
         }
         self.rotation.next = (self.first_lane.val() - self.source.val()) & self.lanes.val();
-        self.tail.next = bit_cast::<7, 13>(self.command.payload.val().len) + bit_cast::<7, 6>(self.source.val()) - 1;
+        self.tail.next = bit_cast::<7, 13>(self.command.payload.val().len)
+            + bit_cast::<7, 6>(self.source.val())
+            - 1;
         self.piece.next.rotation = self.rotation.val();
         self.piece.next.start = self.first_lane.val();
         self.piece.next.first_end = bit_cast::<7, 6>(self.first_lane.val()) + self.head.val();
@@ -233,7 +261,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         self.closing.d.next = self.beats.last.val() & self.pieces.m.payload.val().last;
         self.pieces.m.ready.next = self.beats.valid.val() & self.beats.last.val();
         self.start.d.next = self.pieces.m.payload.val().rotation;
-        self.behind.d.next = bit_cast::<7, 6>(self.pieces.m.payload.val().rotation) + self.beat.val();
+        self.behind.d.next =
+            bit_cast::<7, 6>(self.pieces.m.payload.val().rotation) + self.beat.val();
         if self.fresh.q.val() {
             self.start.d.next = self.pieces.m.payload.val().start;
             self.behind.d.next = self.pieces.m.payload.val().first_end;
@@ -250,7 +279,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         self.low.next = bits::<K>(0);
         self.high.next = bits::<K>(0);
         if self.arrived.q.val() {
-            self.low.next = (self.ones.val() << self.start.q.val()) & !(self.ones.val() << self.behind.q.val());
+            self.low.next =
+                (self.ones.val() << self.start.q.val()) & !(self.ones.val() << self.behind.q.val());
             if self.full.val() {
                 self.high.next = !(self.ones.val() << (self.behind.q.val() - self.beat.val()));
             }

@@ -38,7 +38,7 @@ impl StreamSource {
     }
 
     /// The source of a stream whose ports are `name`, `_` and the suffixes given.
-    pub(super) fn with_ports(
+    pub fn with_ports(
         dut: &Dut,
         name: &str,
         payload: &[&str],
@@ -159,7 +159,7 @@ impl StreamSink {
     }
 
     /// The sink of a stream whose ports are `name`, `_` and the suffixes given.
-    pub(super) fn with_ports(
+    pub fn with_ports(
         dut: &Dut,
         name: &str,
         payload: &[&str],

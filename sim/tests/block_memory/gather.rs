@@ -1,0 +1,303 @@
+//! `gather`: payload packed byte by byte, announced when complete, at full rate.
+
+use ferroce_hdl::memory::gather::Gather;
+use ferroce_sim::bench::{Agent, Bench, StreamSink, StreamSource};
+use ferroce_sim::random::Pauses;
+
+use super::common::{byte_at, bytes, uneven};
+use super::reader::{Reader, UNMAPPED};
+
+/// A packet's payload in host memory.
+struct Packet {
+    lane: usize,
+    pieces: Vec<(u64, usize)>,
+}
+
+impl Packet {
+    fn len(&self) -> usize {
+        self.pieces.iter().map(|p| p.1).sum()
+    }
+
+    fn beats(&self, lanes: usize) -> usize {
+        (self.lane + self.len()).div_ceil(lanes)
+    }
+
+    fn fails(&self) -> bool {
+        self.pieces.iter().any(|p| p.0 >= UNMAPPED)
+    }
+}
+
+struct Setup {
+    bench: Bench,
+    reader: Reader,
+    command: StreamSource,
+    packet: StreamSink,
+    payload: StreamSink,
+    packets: Vec<Packet>,
+    lanes: usize,
+}
+
+impl Setup {
+    fn new<const W: usize, const K: usize, const A: usize>(latency: u64, pauses: Pauses) -> Self {
+        let bench = Bench::of(Gather::<W, K, A, 7>::default).unwrap();
+        let dut = bench.dut();
+        let payload = StreamSink::with_ports(
+            dut,
+            "payload",
+            &["data", "last"],
+            ["valid", "ready"],
+            pauses,
+        );
+        let mut setup = Self {
+            reader: Reader::new(dut, K, latency, pauses),
+            command: StreamSource::new(dut, "command", pauses).unwrap(),
+            packet: StreamSink::new(dut, "packet", pauses).unwrap(),
+            payload: payload.unwrap(),
+            packets: vec![],
+            lanes: K,
+            bench,
+        };
+        setup.with(|bench, agents| bench.reset(agents));
+        setup
+    }
+
+    fn with<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
+        let Self {
+            reader,
+            command,
+            packet,
+            payload,
+            ..
+        } = self;
+        act(&mut self.bench, &mut [reader, command, packet, payload])
+    }
+
+    fn send(&mut self, packet: Packet) {
+        let last = packet.pieces.len() - 1;
+        for (i, &(addr, len)) in packet.pieces.iter().enumerate() {
+            let item = self
+                .command
+                .item()
+                .with("addr", addr)
+                .with("len", len as u64);
+            let item = item
+                .with("first", u64::from(i == 0))
+                .with("last", u64::from(i == last));
+            // The lane of later pieces is not looked at.
+            let lane = if i == 0 {
+                packet.lane
+            } else {
+                self.bench.rng().usize(..64)
+            };
+            self.command.push(item.with("lane", lane as u64));
+        }
+        self.packets.push(packet);
+    }
+
+    /// Runs until all packets are out; the cycles of their tokens and of their first and last beats.
+    fn finish(&mut self, limit: u64) -> Vec<(u64, u64, u64)> {
+        let beats: usize = self.packets.iter().map(|p| p.beats(self.lanes)).sum();
+        for _ in 0..limit {
+            if self.payload.count() as usize == beats {
+                break;
+            }
+            self.with(|bench, agents| bench.step(agents)).unwrap();
+        }
+        assert_eq!(
+            self.payload.count() as usize,
+            beats,
+            "beats within {limit} cycles"
+        );
+        self.with(|bench, agents| bench.run(agents, 50)).unwrap();
+        let packets = std::mem::take(&mut self.packets);
+        let cycles = packets.iter().map(|packet| self.check(packet)).collect();
+        assert!(self.payload.pop().is_none() && self.packet.pop().is_none());
+        cycles
+    }
+
+    fn check(&mut self, packet: &Packet) -> (u64, u64, u64) {
+        let (told, token) = self.packet.pop().expect("a token a packet");
+        assert_eq!(
+            token.get("error") != 0,
+            packet.fails(),
+            "{:x?}",
+            packet.pieces
+        );
+        let beats = packet.beats(self.lanes);
+        let mut found = vec![];
+        let mut cycles = vec![];
+        for beat in 1..=beats {
+            let (cycle, item) = self.payload.pop().expect("counted");
+            cycles.push(cycle);
+            assert_eq!(
+                item.get("last") != 0,
+                beat == beats,
+                "beat {beat} of {beats}"
+            );
+            found.extend(bytes(&item.words("data")));
+        }
+        let wanted: Vec<_> = packet
+            .pieces
+            .iter()
+            .flat_map(|&(addr, len)| addr..addr + len as u64)
+            .map(byte_at)
+            .collect();
+        if !packet.fails() {
+            assert!(
+                found[packet.lane..][..wanted.len()] == wanted,
+                "lane {} of {:x?}",
+                packet.lane,
+                packet.pieces
+            );
+        }
+        (told, cycles[0], cycles[beats - 1])
+    }
+
+    fn random(&mut self, longest: usize, most_pieces: usize) -> Packet {
+        let lanes = self.lanes;
+        let rng = self.bench.rng();
+        let mut left = match rng.u8(..4) {
+            0 => longest,
+            1 => rng.usize(1..=2 * lanes),
+            _ => rng.usize(1..=longest),
+        };
+        let mut pieces = vec![];
+        while left > 0 {
+            let len = match rng.u8(..3) {
+                _ if pieces.len() + 1 == most_pieces => left,
+                0 => rng.usize(1..=left),
+                1 => left.min(rng.usize(1..=lanes)),
+                _ => left,
+            };
+            let unmapped = if rng.u8(..64) == 0 { UNMAPPED } else { 0 };
+            pieces.push((unmapped | rng.u64(..1 << 40), len));
+            left -= len;
+        }
+        Packet {
+            lane: rng.usize(..lanes),
+            pieces,
+        }
+    }
+}
+
+fn random<const W: usize, const K: usize, const A: usize>(
+    latency: u64,
+    pauses: Pauses,
+    packets: usize,
+) {
+    let mut setup = Setup::new::<W, K, A>(latency, pauses);
+    for _ in 0..packets {
+        let packet = setup.random(4096, 16);
+        setup.send(packet);
+    }
+    setup.finish(400_000);
+}
+
+#[test]
+fn pieces_are_packed() {
+    random::<512, 64, 9>(1, Pauses::NONE, 300);
+    random::<64, 8, 11>(1, Pauses::NONE, 100);
+}
+
+#[test]
+fn pieces_are_packed_whatever_waits() {
+    random::<512, 64, 9>(100, uneven(), 300);
+    random::<64, 8, 11>(300, uneven(), 100);
+}
+
+#[test]
+fn a_small_store_waits_for_room() {
+    // 256 beats: hardly more than three packets.
+    random::<512, 64, 7>(200, uneven(), 200);
+}
+
+#[test]
+fn a_stalled_assembler_loses_nothing() {
+    let mut setup = Setup::new::<512, 64, 9>(250, Pauses::NONE);
+    for _ in 0..60 {
+        let packet = setup.random(4096, 4);
+        setup.send(packet);
+    }
+    // Nothing is taken for a long time: reads stop when the store is full.
+    let Setup {
+        bench,
+        reader,
+        command,
+        ..
+    } = &mut setup;
+    bench.run(&mut [reader, command], 5_000).unwrap();
+    setup.finish(10_000);
+}
+
+#[test]
+fn a_beat_a_cycle_without_pause() {
+    for (lane, offset) in [(0, 0), (10, 0), (0, 1), (54, 33), (30, 33), (63, 63)] {
+        let mut setup = Setup::new::<512, 64, 9>(1, Pauses::NONE);
+        for n in 0..40 {
+            setup.send(Packet {
+                lane,
+                pieces: vec![(0x1_0000 * n + offset, 4096)],
+            });
+        }
+        let cycles = setup.finish(4_000);
+        let beats = Packet {
+            lane,
+            pieces: vec![(0, 4096)],
+        }
+        .beats(64) as u64;
+        for (told, first, last) in &cycles {
+            assert_eq!(last - first + 1, beats, "a packet comes in one go");
+            assert_eq!(first - told, 2);
+        }
+        let took = cycles[39].2 - cycles[0].2;
+        let memory = 64 + u64::from(offset > 0);
+        assert_eq!(took, 39 * beats.max(memory), "lane {lane}, offset {offset}");
+    }
+}
+
+#[test]
+fn small_packets_one_a_cycle() {
+    for (lane, offset, every) in [(0, 0, 1), (10, 0, 2), (0, 5, 2), (58, 60, 2)] {
+        let mut setup = Setup::new::<512, 64, 9>(1, Pauses::NONE);
+        for n in 0..300 {
+            setup.send(Packet {
+                lane,
+                pieces: vec![(0x1_0000 * n + offset, 64)],
+            });
+        }
+        let cycles = setup.finish(2_000);
+        assert_eq!(
+            cycles[299].2 - cycles[0].2,
+            299 * every,
+            "lane {lane}, offset {offset}"
+        );
+    }
+}
+
+#[test]
+fn reads_under_way_hide_a_microsecond() {
+    let mut setup = Setup::new::<512, 64, 9>(250, Pauses::NONE);
+    for n in 0..600 {
+        setup.send(Packet {
+            lane: 6,
+            pieces: vec![(0x1_0000 * n, 64)],
+        });
+    }
+    let cycles = setup.finish(10_000);
+    let each = (cycles[599].2 - cycles[300].2) as f64 / 299.0;
+    assert!(each < 2.2, "a packet of 64 bytes in {each} cycles");
+}
+
+#[test]
+fn latency() {
+    let mut setup = Setup::new::<512, 64, 9>(1, Pauses::NONE);
+    setup.send(Packet {
+        lane: 0,
+        pieces: vec![(0x1000, 4096)],
+    });
+    let start = setup.bench.cycle();
+    let cycles = setup.finish(200);
+    assert_eq!(setup.reader.first_request, Some(start + 1));
+    assert_eq!(cycles[0].0 - setup.reader.last_beat, 4);
+    assert_eq!(cycles[0].1 - setup.reader.last_beat, 6);
+}
