@@ -1,4 +1,5 @@
 //! Queues in host memory: who is ready, and what their entries say.
 
+pub mod rq_fetch;
 pub mod scheduler;
 pub mod wqe_fetch;

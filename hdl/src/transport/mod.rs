@@ -1,3 +1,4 @@
 //! The transport: requester and responder.
 
 pub mod requester;
+pub mod responder;

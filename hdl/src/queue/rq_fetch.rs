@@ -1,0 +1,118 @@
+//! Receive WQE fetch: from [`RqRead`] to the slots of the WQEs, in order.
+//!
+//! A WQE is one read of 64, 128, 256 or 512 bytes, aligned to 64; up to 64 slots are in flight or wait to be taken. A
+//! read leaves when its slots have room, so its answer is never held up.
+//! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64. Latency: one cycle to the read, from its last beat
+//! two cycles to the slot.
+use crate::bus::types::{ReadReq, RqRead, RqSlot};
+use crate::prelude::*;
+
+/// Receive WQE fetch on a data path of W bits.
+#[derive(LogicBlock)]
+pub struct RqFetch<const W: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// WQEs to read.
+    pub s: StreamIn<RqRead>,
+    /// Reads for `dma_read`.
+    pub read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub beats: ReadBeatIn<W>,
+    /// The slots.
+    pub m: StreamOut<RqSlot>,
+    skid: Skid<ReadReq>,
+    buffer: Fifo<RqSlot, 6>,
+    /// Slots of the buffer that no read has claimed.
+    free: Reg<Bits<7>>,
+    needed: Signal<Local, Bits<7>>,
+    room: Signal<Local, Bit>,
+    claimed: Signal<Local, Bits<7>>,
+    freed: Signal<Local, Bits<7>>,
+    slot: Dff<Bits<512>>,
+    slot_next: Signal<Local, Bits<512>>,
+    failed: Reg<Bit>,
+    failed_next: Signal<Local, Bit>,
+    phase: Reg<Bits<3>>,
+    full_slot: Signal<Local, Bit>,
+    last_phase: Constant<Bits<3>>,
+    beat_bits: Constant<Bits<10>>,
+    lift: Constant<Bits<10>>,
+}
+
+impl<const W: usize> Default for RqFetch<W> {
+    fn default() -> Self {
+        assert!(
+            (64..=512).contains(&W) && W.is_power_of_two(),
+            "data path of {W} bits: 64, 128, 256 or 512"
+        );
+        Self {
+            clock: ClkRst::default(),
+            s: StreamIn::default(),
+            read: StreamOut::default(),
+            beats: ReadBeatIn::default(),
+            m: StreamOut::default(),
+            skid: Skid::default(),
+            buffer: Fifo::new(Style::Block),
+            free: Reg::new(bits::<7>(64)),
+            needed: Signal::default(),
+            room: Signal::default(),
+            claimed: Signal::default(),
+            freed: Signal::default(),
+            slot: Dff::default(),
+            slot_next: Signal::default(),
+            failed: Reg::default(),
+            failed_next: Signal::default(),
+            phase: Reg::default(),
+            full_slot: Signal::default(),
+            last_phase: Constant::new((512 / W as u64 - 1).to_bits()),
+            beat_bits: Constant::new((W as u64).to_bits()),
+            lift: Constant::new((512 - W as u64).to_bits()),
+        }
+    }
+}
+
+impl<const W: usize> Logic for RqFetch<W> {
+    describe!("rq_fetch", format!("w{W}"), "Reads receive WQEs from host memory, in order.");
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, skid, buffer);
+        dff_setup!(self, clock, free, slot, failed, phase);
+
+        self.needed.next = bits::<7>(1) << self.s.payload.val().log_slots;
+        self.room.next = self.free.q.val() >= self.needed.val();
+        self.s.ready.next = self.skid.s.ready.val() & self.room.val();
+        self.skid.s.valid.next = self.s.valid.val() & self.room.val();
+        self.skid.s.payload.next.addr = self.s.payload.val().addr;
+        self.skid.s.payload.next.len = bits::<13>(64) << self.s.payload.val().log_slots;
+        StreamOut::<ReadReq>::link(&mut self.read, &mut self.skid.m);
+        self.claimed.next = bits::<7>(0);
+        if self.s.valid.val() & self.skid.s.ready.val() & self.room.val() {
+            self.claimed.next = self.needed.val();
+        }
+        self.freed.next = bits::<7>(0);
+        if self.buffer.m.valid.val() & self.m.ready.val() {
+            self.freed.next = bits::<7>(1);
+        }
+        self.free.d.next = self.free.q.val() - self.claimed.val() + self.freed.val();
+
+        // beats into slots
+        self.slot_next.next = (bit_cast::<512, W>(self.beats.data.val()) << self.lift.val())
+            | (self.slot.q.val() >> self.beat_bits.val());
+        self.failed_next.next = self.failed.q.val() | self.beats.error.val();
+        self.full_slot.next = self.beats.valid.val() & (self.phase.q.val() == self.last_phase.val());
+        if self.beats.valid.val() {
+            self.slot.d.next = self.slot_next.val();
+            self.failed.d.next = self.failed_next.val() & !self.full_slot.val();
+            self.phase.d.next = self.phase.q.val() + 1;
+            if self.full_slot.val() {
+                self.phase.d.next = bits::<3>(0);
+            }
+        }
+        self.buffer.s.valid.next = self.full_slot.val();
+        self.buffer.s.payload.next.slot = self.slot_next.val();
+        self.buffer.s.payload.next.last = self.beats.last.val();
+        self.buffer.s.payload.next.error = self.failed_next.val();
+        StreamOut::<RqSlot>::link(&mut self.m, &mut self.buffer.m);
+    }
+}

@@ -1,0 +1,225 @@
+//! Requests, events, state and results of the receive side.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::prelude::*;
+
+/// What an event is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum RqEventKind {
+    /// Nothing.
+    None,
+    /// The request beside the event arrived.
+    Packet,
+    /// The producer index of the receive queue is `index`.
+    Doorbell,
+    /// A placement failed.
+    PlaceError,
+    /// The send queue went into error.
+    SqFailed,
+    /// A command sets the state, or asks for it.
+    Command,
+    /// The next receive WQE of a queue pair in error is to be flushed.
+    Flush,
+}
+
+macro_rules! payload {
+    ($( $(#[$m:meta])* $name:ident { $( $(#[$fm:meta])* $f:ident : $t:ty ),* $(,)? } )*) => {$(
+        $(#[$m])*
+        #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+        pub struct $name { $( $(#[$fm])* pub $f: $t ),* }
+    )*};
+}
+
+payload! {
+    /// What the responder keeps of an `RqCtx`.
+    RqImage {
+        /// Remote address as a GID.
+        remote_gid: Bits<128>,
+        /// Address of the receive queue.
+        rq_base: Bits<64>,
+        /// Transport.
+        qp_type: Bits<2>,
+        /// Path MTU, IB code.
+        mtu: Bits<3>,
+        /// Log2 of the entries of the receive queue.
+        rq_log: Bits<4>,
+        /// Log2 of the slots of a receive WQE.
+        rq_stride: Bits<2>,
+        /// RNR NAK timer code.
+        min_rnr_timer: Bits<5>,
+        /// A peer may write.
+        remote_write: Bit,
+        /// P_Key.
+        pkey: Bits<16>,
+        /// Local GID table entry.
+        sgid_index: Bits<8>,
+        /// Protection domain.
+        pd: Bits<24>,
+        /// Completion queue.
+        cqn: Bits<16>,
+    }
+
+    /// A packet for the responder: a request, or beats to discard.
+    RqRequest {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Why the packet is to be discarded: 0 it is good, 1 no such queue pair, 2 transport, 3 P_Key, 4 address,
+        /// 5 nothing is wrong but it is no request.
+        reason: Bits<3>,
+        /// A SEND of any form.
+        send: Bit,
+        /// A WRITE of any form.
+        write: Bit,
+        /// Starts its message.
+        first: Bit,
+        /// Ends its message.
+        last: Bit,
+        /// Carries immediate data.
+        with_imm: Bit,
+        /// Invalid whatever the state: opcode, right or length.
+        invalid: Bit,
+        /// BTH acknowledge request.
+        ack_req: Bit,
+        /// BTH solicited event.
+        solicited: Bit,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// RETH address.
+        va: Bits<64>,
+        /// RETH rkey.
+        rkey: Bits<32>,
+        /// RETH length.
+        length: Bits<32>,
+        /// RETH length less payload.
+        left: Bits<32>,
+        /// Immediate data.
+        imm: Bits<32>,
+        /// Payload bytes.
+        plen: Bits<13>,
+        /// Lane of the first payload byte.
+        lane: Bits<6>,
+        /// Buffered beats.
+        beats: Bits<10>,
+        /// Address of the receive queue.
+        rq_base: Bits<64>,
+        /// Log2 of its entries.
+        rq_log: Bits<4>,
+        /// Log2 of the slots of a receive WQE.
+        rq_stride: Bits<2>,
+        /// RNR NAK timer code.
+        min_rnr_timer: Bits<5>,
+        /// Protection domain.
+        pd: Bits<24>,
+        /// Completion queue.
+        cqn: Bits<16>,
+    }
+
+    /// One event for one queue pair. Fields that a kind does not name are ignored.
+    RqEvent {
+        /// What it is.
+        kind: RqEventKind,
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Doorbell: producer index, in WQEs.
+        index: Bits<16>,
+        /// Command: first PSN expected.
+        psn: Bits<24>,
+        /// Command: new state.
+        state: Bits<3>,
+        /// Command: set the state.
+        set: Bit,
+        /// Command: start afresh.
+        reset: Bit,
+        /// PlaceError: incarnation of the placement.
+        incarnation: Bits<2>,
+        /// PlaceError: syndrome of its NAK.
+        syndrome: Bits<8>,
+        /// PlaceError: CQE status of the receive WQE.
+        status: Bits<8>,
+    }
+
+    /// Dynamic state of a receive queue.
+    RqState {
+        /// State, see `ferroce_proto::abi::qpc::state`.
+        state: Bits<3>,
+        /// A command has set the state: the queue pair exists.
+        known: Bit,
+        /// Raised at every reset by command; placements from before are stale.
+        incarnation: Bits<2>,
+        /// Stands in the flush FIFO.
+        queued: Bit,
+        /// Nothing is to be said of a gap: a NAK for the expected PSN is out.
+        silent: Bit,
+        /// A message is under way.
+        open: Bit,
+        /// It is a WRITE; else a SEND, and the receive WQE before `index` is its own.
+        write: Bit,
+        /// Producer index, in WQEs.
+        producer: Bits<16>,
+        /// Receive WQEs taken.
+        index: Bits<16>,
+        /// PSN expected.
+        psn: Bits<24>,
+        /// Messages completed.
+        msn: Bits<24>,
+        /// Bytes of the message so far.
+        done: Bits<32>,
+        /// Bytes of the WRITE still to come.
+        left: Bits<32>,
+        /// Address of the WRITE.
+        va: Bits<64>,
+        /// rkey of the WRITE.
+        rkey: Bits<32>,
+    }
+
+    /// A queue pair went into error because of a request; the requester is to follow.
+    RqFailure {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Event to report, see `ferroce_proto::abi::eq::event`.
+        event: Bits<8>,
+        /// Its detail: a completion status.
+        detail: Bits<8>,
+    }
+
+    /// Counter pulses, named as in `ferroce_proto::abi::regs::STATS`.
+    RqCounts {
+        /// No such queue pair.
+        rx_unknown_qp: Bit,
+        /// The queue pair does not receive.
+        rx_qp_state: Bit,
+        /// Opcode class.
+        rx_wrong_transport: Bit,
+        /// P_Key.
+        rx_pkey_violations: Bit,
+        /// Source or destination address.
+        rx_wrong_address: Bit,
+        /// WRITE accepted, counted at its first packet.
+        rx_write_requests: Bit,
+        /// SEND accepted, counted at its first packet.
+        rx_send_requests: Bit,
+        /// A gap in the PSNs.
+        out_of_sequence: Bit,
+        /// A PSN seen before.
+        duplicate_request: Bit,
+        /// RNR NAK.
+        rnr_nak_sent: Bit,
+        /// NAK invalid request, also of `scatter`.
+        invalid_request_errors: Bit,
+        /// NAK remote access error, also of `scatter`.
+        access_errors: Bit,
+        /// NAK remote operational error, of `scatter`.
+        operational_errors: Bit,
+    }
+
+    /// The acknowledgement of a queue pair in `ack`.
+    AckState {
+        /// Differs from the turn sent while the acknowledgement is due.
+        turn: Bit,
+        /// PSN.
+        psn: Bits<24>,
+        /// MSN.
+        msn: Bits<24>,
+        /// AETH syndrome.
+        syndrome: Bits<8>,
+    }
+}

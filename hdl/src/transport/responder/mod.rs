@@ -1,0 +1,156 @@
+//! The responder: everything the receive side of a queue pair does.
+//!
+//! ```text
+//!  RxMeta ─► rx_check ─► RqRequest ─┐                      ┌─► placements ─► scatter
+//!                 └► ACKs           ├─► admit ─► rq_state ─┼─► WQE reads  ─► rq_fetch
+//!  events, placement errors ────────┤                      ├─► failures
+//!                       flush list ─┘◄─────────────────────┘
+//! ```
+//!
+//! All dynamic state stands in one table behind one pipeline ([`rq_state`]) that takes one event a cycle ([`event`]).
+//! [`Responder`] admits the events, round robin over their sources, while its output queues have room for all that is
+//! under way.
+
+pub mod ack;
+pub mod event;
+pub mod rq_state;
+pub mod rx_check;
+
+use crate::bus::types::image::{QpState, RqCtx};
+use crate::bus::types::{MrReq, Place, PlaceError, RqRead};
+use crate::prelude::*;
+use event::*;
+use rq_state::RqStateTable;
+
+/// The responder of 2^Q queue pairs.
+///
+/// Rate: an event a cycle. Latency: 9 cycles from a request to its placement. When an output queue is nearly full all
+/// events wait; a failure that is not taken holds up nothing until there are 16.
+#[derive(LogicBlock, Default)]
+pub struct Responder<const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Packets from `rx_check`.
+    pub s: StreamIn<RqRequest>,
+    /// Doorbells, failed send queues and commands.
+    pub events: StreamIn<RqEvent>,
+    /// Placements that failed.
+    pub errors: StreamIn<PlaceError>,
+    /// Check of the rkey of a WRITE.
+    pub check: MrCheckOut,
+    /// A command writes the static image of queue pair `image_qpn`.
+    pub image_we: Signal<In, Bit>,
+    /// Queue pair of that image.
+    pub image_qpn: Signal<In, Bits<Q>>,
+    /// The image.
+    pub image: Signal<In, RqCtx>,
+    /// Placements, in the order of the packets.
+    pub m: StreamOut<Place>,
+    /// Receive WQEs to read, in order.
+    pub reads: StreamOut<RqRead>,
+    /// Queue pairs that went into error because of a request, for the requester and the event queue.
+    pub failures: StreamOut<RqFailure>,
+    /// Answer to a command.
+    pub query_valid: Signal<Out, Bit>,
+    /// Answer to a command: responder's part of the state, before the command.
+    pub query: Signal<Out, QpState>,
+    /// Counter pulses.
+    pub counts: Signal<Out, RqCounts>,
+    /// Ready after reset.
+    pub ready: Signal<Out, Bit>,
+
+    arbiter: Arbiter<4>,
+    table: RqStateTable<Q>,
+    places: Fifo<Place, 6>,
+    wqes: Fifo<RqRead, 6>,
+    failed: Fifo<RqFailure, 5>,
+    flush: Fifo<Bits<16>, Q>,
+    /// The output queues have room for 16 events more.
+    room: Reg<Bit>,
+    requests: Signal<Local, Bits<4>>,
+    grant: Signal<Local, Bits<4>>,
+    rkey: Signal<Local, MrReq>,
+}
+
+impl<const Q: usize> Logic for Responder<Q> {
+    describe!("responder", format!("q{Q}"), "Decides what becomes of requests: placement, acknowledgement, completion.");
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, arbiter, table, places, wqes, failed, flush);
+        dff_setup!(self, clock, room);
+
+        // 48 of 64, 16 of 32
+        self.room.d.next = self.table.ready.val()
+            & !(self.places.level.val().get_bit(6)
+                | (self.places.level.val().get_bit(5) & self.places.level.val().get_bit(4)))
+            & !(self.wqes.level.val().get_bit(6)
+                | (self.wqes.level.val().get_bit(5) & self.wqes.level.val().get_bit(4)))
+            & !self.failed.level.val().get_bits::<2>(4).any();
+
+        self.requests.next = bits::<4>(0);
+        if self.room.q.val() {
+            self.requests.next = bits::<4>(0)
+                .replace_bit(0, self.s.valid.val())
+                .replace_bit(1, self.events.valid.val())
+                .replace_bit(2, self.errors.valid.val())
+                .replace_bit(3, self.flush.m.valid.val());
+        }
+        self.arbiter.request.next = self.requests.val();
+        self.arbiter.take.next = true;
+        self.grant.next = self.arbiter.grant.val();
+        self.s.ready.next = self.grant.val().get_bit(0);
+        self.events.ready.next = self.grant.val().get_bit(1);
+        self.errors.ready.next = self.grant.val().get_bit(2);
+        self.flush.m.ready.next = self.grant.val().get_bit(3);
+
+        self.table.valid.next = self.grant.val().any();
+        self.table.request.next = self.s.payload.val();
+        self.table.event.next = self.events.payload.val();
+        if self.grant.val().get_bit(0) {
+            self.table.event.next.kind = RqEventKind::Packet;
+            self.table.event.next.qpn = self.s.payload.val().qpn;
+        }
+        if self.grant.val().get_bit(2) {
+            self.table.event.next.kind = RqEventKind::PlaceError;
+            self.table.event.next.qpn = self.errors.payload.val().qpn;
+            self.table.event.next.incarnation = self.errors.payload.val().incarnation;
+            self.table.event.next.syndrome = self.errors.payload.val().syndrome;
+            self.table.event.next.status = self.errors.payload.val().status;
+        }
+        if self.grant.val().get_bit(3) {
+            self.table.event.next.kind = RqEventKind::Flush;
+            self.table.event.next.qpn = self.flush.m.payload.val();
+        }
+
+        // asked for while the packet waits too: the answer that counts is the one behind its admission
+        self.rkey.next.key = self.s.payload.val().rkey;
+        self.rkey.next.pd = self.s.payload.val().pd;
+        self.rkey.next.addr = self.s.payload.val().va;
+        self.rkey.next.len = self.s.payload.val().length;
+        self.rkey.next.right = bits::<3>(2);
+        self.check.request.next = self.rkey.val();
+        self.check.valid.next = self.s.valid.val() & self.s.payload.val().write & self.s.payload.val().first;
+        self.table.rkey_ok.next = self.check.ok.val() & self.check.done.val();
+
+        self.table.image_we.next = self.image_we.val();
+        self.table.image_qpn.next = self.image_qpn.val();
+        self.table.image_cqn.next = self.image.val().cqn;
+
+        self.places.s.valid.next = self.table.place_valid.val();
+        self.places.s.payload.next = self.table.place.val();
+        self.wqes.s.valid.next = self.table.read_valid.val();
+        self.wqes.s.payload.next = self.table.read.val();
+        self.failed.s.valid.next = self.table.failed_valid.val();
+        self.failed.s.payload.next = self.table.failed.val();
+        self.flush.s.valid.next = self.table.flush_valid.val();
+        self.flush.s.payload.next = self.table.flush_qpn.val();
+        StreamOut::<Place>::link(&mut self.m, &mut self.places.m);
+        StreamOut::<RqRead>::link(&mut self.reads, &mut self.wqes.m);
+        StreamOut::<RqFailure>::link(&mut self.failures, &mut self.failed.m);
+        self.query_valid.next = self.table.query_valid.val();
+        self.query.next = self.table.query.val();
+        self.counts.next = self.table.counts.val();
+        self.ready.next = self.table.ready.val();
+    }
+}
