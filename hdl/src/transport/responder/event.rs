@@ -89,8 +89,10 @@ payload! {
         rkey: Bits<32>,
         /// RETH length.
         length: Bits<32>,
-        /// RETH length less payload.
-        left: Bits<32>,
+        /// Packets of the WRITE behind its first.
+        more: Bits<23>,
+        /// Bytes less one: in the first packet of a WRITE those that its last will have, else of the payload.
+        tail: Bits<12>,
         /// Immediate data.
         imm: Bits<32>,
         /// Payload bytes.
@@ -163,8 +165,12 @@ payload! {
         msn: Bits<24>,
         /// Bytes of the message so far.
         done: Bits<32>,
-        /// Bytes of the WRITE still to come.
-        left: Bits<32>,
+        /// Packets of the WRITE still to come.
+        more: Bits<23>,
+        /// The next packet is its last.
+        ends: Bit,
+        /// Bytes of that one, less one.
+        tail: Bits<12>,
         /// Address of the WRITE.
         va: Bits<64>,
         /// rkey of the WRITE.

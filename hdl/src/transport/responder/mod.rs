@@ -106,21 +106,21 @@ impl<const Q: usize> Logic for Responder<Q> {
 
         self.table.valid.next = self.grant.val().any();
         self.table.request.next = self.s.payload.val();
-        self.table.event.next = self.events.payload.val();
+        self.table.entry.next = self.events.payload.val();
         if self.grant.val().get_bit(0) {
-            self.table.event.next.kind = RqEventKind::Packet;
-            self.table.event.next.qpn = self.s.payload.val().qpn;
+            self.table.entry.next.kind = RqEventKind::Packet;
+            self.table.entry.next.qpn = self.s.payload.val().qpn;
         }
         if self.grant.val().get_bit(2) {
-            self.table.event.next.kind = RqEventKind::PlaceError;
-            self.table.event.next.qpn = self.errors.payload.val().qpn;
-            self.table.event.next.incarnation = self.errors.payload.val().incarnation;
-            self.table.event.next.syndrome = self.errors.payload.val().syndrome;
-            self.table.event.next.status = self.errors.payload.val().status;
+            self.table.entry.next.kind = RqEventKind::PlaceError;
+            self.table.entry.next.qpn = self.errors.payload.val().qpn;
+            self.table.entry.next.incarnation = self.errors.payload.val().incarnation;
+            self.table.entry.next.syndrome = self.errors.payload.val().syndrome;
+            self.table.entry.next.status = self.errors.payload.val().status;
         }
         if self.grant.val().get_bit(3) {
-            self.table.event.next.kind = RqEventKind::Flush;
-            self.table.event.next.qpn = self.flush.m.payload.val();
+            self.table.entry.next.kind = RqEventKind::Flush;
+            self.table.entry.next.qpn = self.flush.m.payload.val();
         }
 
         // asked for while the packet waits too: the answer that counts is the one behind its admission

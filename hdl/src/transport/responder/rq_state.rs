@@ -32,7 +32,7 @@ pub struct RqStateTable<const Q: usize> {
     /// An event enters.
     pub valid: Signal<In, Bit>,
     /// The event.
-    pub event: Signal<In, RqEvent>,
+    pub entry: Signal<In, RqEvent>,
     /// The packet, if it is one.
     pub request: Signal<In, RqRequest>,
     /// Verdict on the rkey of the packet that entered [`MR_LATENCY`] cycles ago.
@@ -100,12 +100,12 @@ pub struct RqStateTable<const Q: usize> {
     accepted: Signal<Local, Bit>,
     duplicate: Signal<Local, Bit>,
     gap: Signal<Local, Bit>,
-    before: Signal<Local, Bits<32>>,
+    offset: Signal<Local, Bits<32>>,
     total: Signal<Local, Bits<32>>,
     fail: Signal<Local, Bit>,
     report: Signal<Local, Bit>,
     wake: Signal<Local, Bit>,
-    posted: Signal<Local, Bits<16>>,
+    posted: Signal<Local, Bit>,
     flushing: Signal<Local, Bit>,
     own: Signal<Local, Bits<16>>,
     slot: Signal<Local, Bits<32>>,
@@ -155,7 +155,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             ClkRst::link(&mut self.clock, &mut self.q[i].clock);
         }
         self.v[0].d.next = self.valid.val();
-        self.e[0].d.next = self.event.val();
+        self.e[0].d.next = self.entry.val();
         self.q[0].d.next = self.request.val();
         for i in 1..3 {
             self.v[i].d.next = self.v[i - 1].q.val();
@@ -196,17 +196,17 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.ahead.next = self.p.val().psn - self.c.val().psn;
         self.out_of_order.next = (self.p.val().first == self.c.val().open)
             | (!self.p.val().first & (self.p.val().write != self.c.val().write));
-        // a SEND that goes on behind 2^31 bytes, a WRITE that ends too early or too late
-        self.wrong_length.next = self.c.val().done.get_bit(31);
-        if self.p.val().write & self.p.val().last {
-            self.wrong_length.next = self.c.val().left != bit_cast::<32, 13>(self.p.val().plen);
-        } else if self.p.val().write {
-            self.wrong_length.next = self.c.val().left <= bit_cast::<32, 13>(self.p.val().plen);
+        // a WRITE that ends too early or too late, a SEND that goes on behind 2^31 bytes
+        self.wrong_length.next = (self.p.val().last != self.c.val().ends)
+            | (self.p.val().last & (self.p.val().tail != self.c.val().tail));
+        if self.p.val().send {
+            self.wrong_length.next = self.c.val().done.get_bit(31);
         }
         self.refused.next = self.p.val().invalid
             | self.out_of_order.val()
             | (!self.p.val().first & self.wrong_length.val());
-        self.starved.next = self.needs5.q.val() & (self.c.val().producer == self.c.val().index);
+        self.posted.next = self.c.val().producer != self.c.val().index;
+        self.starved.next = self.needs5.q.val() & !self.posted.val();
 
         self.invalid.next = self.live.val() & self.expected.val() & self.refused.val();
         self.denied.next = self.live.val() & self.expected.val() & !self.refused.val() & self.denied5.q.val();
@@ -223,13 +223,12 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.duplicate.next = self.live.val() & self.ahead.val().get_bit(23);
         self.gap.next = self.live.val() & !self.expected.val() & !self.ahead.val().get_bit(23);
 
-        self.before.next = self.c.val().done;
+        self.offset.next = self.c.val().done;
         if self.p.val().first {
-            self.before.next = bits::<32>(0);
+            self.offset.next = bits::<32>(0);
         }
-        self.total.next = self.before.val() + bit_cast::<32, 13>(self.p.val().plen);
-        self.posted.next = self.c.val().producer - self.c.val().index;
-        self.flushing.next = (self.c.val().state == 6) & self.posted.val().any();
+        self.total.next = self.offset.val() + bit_cast::<32, 13>(self.p.val().plen);
+        self.flushing.next = (self.c.val().state == 6) & self.posted.val();
 
         // what becomes of the state
         match self.x.val().kind {
@@ -240,9 +239,12 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                     self.n.next.open = !self.p.val().last;
                     self.n.next.write = self.p.val().write;
                     self.n.next.done = self.total.val();
-                    self.n.next.left = self.c.val().left - bit_cast::<32, 13>(self.p.val().plen);
+                    self.n.next.more = self.c.val().more - 1;
+                    self.n.next.ends = self.c.val().more == 2;
                     if self.p.val().first {
-                        self.n.next.left = self.p.val().left;
+                        self.n.next.more = self.p.val().more;
+                        self.n.next.ends = self.p.val().more == 1;
+                        self.n.next.tail = self.p.val().tail;
                         self.n.next.va = self.p.val().va;
                         self.n.next.rkey = self.p.val().rkey;
                     }
@@ -329,7 +331,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 | (self.x.val().kind == RqEventKind::Command)
                 | (self.x.val().kind == RqEventKind::Flush));
         self.w_duplicate.d.next = self.duplicate.val();
-        self.w_offset.d.next = self.before.val();
+        self.w_offset.d.next = self.offset.val();
         self.w_place.d.next.addr = self.c.val().va;
         self.w_place.d.next.key = self.c.val().rkey;
         if self.p.val().first {
@@ -350,7 +352,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         }
         self.w_log_slots.d.next = self.p.val().rq_stride;
         self.w_place.d.next.pd = self.p.val().pd;
-        self.w_place.d.next.offset = self.before.val();
+        self.w_place.d.next.offset = self.offset.val();
         self.w_place.d.next.plen = self.p.val().plen;
         self.w_place.d.next.lane = self.p.val().lane;
         self.w_place.d.next.beats = bits::<10>(0);

@@ -44,6 +44,7 @@ pub struct RxCheck<const Q: usize> {
     m1: Dff<RxMeta>,
     code: Signal<Local, Bits<5>>,
     difference: Signal<Local, Bits<33>>,
+    payload_less: Signal<Local, Bits<13>>,
 
     // stage 2: everything compared with the image
     v2: Reg<Bit>,
@@ -56,11 +57,17 @@ pub struct RxCheck<const Q: usize> {
     acknowledge: Dff<Bit>,
     /// The RETH length is less than the payload, or more than 2^31.
     off_range: Dff<Bit>,
+    /// It is the payload's.
+    same_length: Dff<Bit>,
+    /// RETH length less one.
+    length_less: Dff<Bits<32>>,
     bytes: Signal<Local, Bits<13>>,
     same_transport: Signal<Local, Bit>,
     same_pkey: Signal<Local, Bit>,
     same_address: Signal<Local, Bit>,
     reason: Signal<Local, Bits<3>>,
+    shift: Signal<Local, Bits<4>>,
+    behind: Signal<Local, Bits<32>>,
     size_wrong: Signal<Local, Bit>,
     sum_wrong: Signal<Local, Bit>,
 
@@ -111,6 +118,7 @@ impl<const Q: usize> Default for RxCheck<Q> {
             m1: Dff::default(),
             code: Signal::default(),
             difference: Signal::default(),
+            payload_less: Signal::default(),
             v2: Reg::default(),
             m2: Dff::default(),
             k2: Dff::default(),
@@ -120,11 +128,15 @@ impl<const Q: usize> Default for RxCheck<Q> {
             response: Dff::default(),
             acknowledge: Dff::default(),
             off_range: Dff::default(),
+            same_length: Dff::default(),
+            length_less: Dff::default(),
             bytes: Signal::default(),
             same_transport: Signal::default(),
             same_pkey: Signal::default(),
             same_address: Signal::default(),
             reason: Signal::default(),
+            shift: Signal::default(),
+            behind: Signal::default(),
             size_wrong: Signal::default(),
             sum_wrong: Signal::default(),
             v3: Reg::default(),
@@ -152,6 +164,7 @@ impl<const Q: usize> Logic for RxCheck<Q> {
     fn update(&mut self) {
         clock!(self, clock, images, skid, ack_fifo);
         dff_setup!(self, clock, v1, m1, v2, m2, k2, q2, exists, supported, response, acknowledge, off_range);
+        dff_setup!(self, clock, same_length, length_less);
         dff_setup!(self, clock, v3, ack3, q3, ack_event);
 
         self.images.we.next = self.image_we.val();
@@ -178,6 +191,8 @@ impl<const Q: usize> Logic for RxCheck<Q> {
         self.code.next = self.m1.q.val().opcode.get_bits::<5>(0);
         self.difference.next =
             bit_cast::<33, 32>(self.m1.q.val().dma_len) - bit_cast::<33, 13>(self.m1.q.val().plen);
+
+        self.payload_less.next = self.m1.q.val().plen - 1;
 
         // stage 2: the first check that fails is the reason
         // RC is 0 in both; nothing else is served
@@ -207,10 +222,12 @@ impl<const Q: usize> Logic for RxCheck<Q> {
             self.size_wrong.next = (self.q2.q.val().plen > self.bytes.val())
                 | (!self.q2.q.val().first & !self.q2.q.val().plen.any());
         }
-        self.sum_wrong.next = self.off_range.q.val() | !self.q2.q.val().left.any();
+        self.sum_wrong.next = self.off_range.q.val() | self.same_length.q.val();
         if self.q2.q.val().last {
-            self.sum_wrong.next = self.q2.q.val().left.any();
+            self.sum_wrong.next = !self.same_length.q.val();
         }
+        self.shift.next = bit_cast::<4, 3>(self.k2.q.val().mtu) + 7;
+        self.behind.next = self.length_less.q.val() >> self.shift.val();
 
         if self.go.val() {
             self.v1.d.next = self.s.valid.val();
@@ -237,7 +254,9 @@ impl<const Q: usize> Logic for RxCheck<Q> {
             self.q2.d.next.va = self.m1.q.val().ext;
             self.q2.d.next.rkey = self.m1.q.val().rkey;
             self.q2.d.next.length = self.m1.q.val().dma_len;
-            self.q2.d.next.left = self.difference.val().get_bits::<32>(0);
+            self.q2.d.next.tail = self.payload_less.val().get_bits::<12>(0);
+            self.length_less.d.next = self.m1.q.val().dma_len - 1;
+            self.same_length.d.next = !self.difference.val().any();
             self.q2.d.next.imm = self.m1.q.val().imm;
             self.q2.d.next.plen = self.m1.q.val().plen;
             self.q2.d.next.lane = self.m1.q.val().lane;
@@ -256,6 +275,10 @@ impl<const Q: usize> Logic for RxCheck<Q> {
                 | self.size_wrong.val()
                 | (self.q2.q.val().write & !self.k2.q.val().remote_write)
                 | (self.q2.q.val().write & self.q2.q.val().first & self.sum_wrong.val());
+            self.q3.d.next.more = self.behind.val().get_bits::<23>(0);
+            if self.q2.q.val().first {
+                self.q3.d.next.tail = self.length_less.q.val().get_bits::<12>(0) & (self.bytes.val() - 1).get_bits::<12>(0);
+            }
             self.q3.d.next.rq_base = self.k2.q.val().rq_base;
             self.q3.d.next.rq_log = self.k2.q.val().rq_log;
             self.q3.d.next.rq_stride = self.k2.q.val().rq_stride;
