@@ -1,5 +1,8 @@
 //! Prints the Verilog of a block by name: `cargo run -p ferroce-hdl --example emit_block -- requester`.
-use ferroce_hdl::{emit, transport::requester};
+use ferroce_hdl::{
+    emit,
+    transport::{requester, responder},
+};
 fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();
     let design = emit::with_stack(move || {
@@ -14,6 +17,12 @@ fn main() {
             })
         }
         match name.as_str() {
+            "rq_state" => go(responder::rq_state::RqStateTable::<8>::default()),
+            "rx_check" => go(responder::rx_check::RxCheck::<8>::default()),
+            "ack_queue" => go(responder::ack::AckQueue::<8>::default()),
+            "responder" => go(responder::Responder::<8>::default()),
+            "rq_fetch" => go(ferroce_hdl::queue::rq_fetch::RqFetch::<512>::default()),
+            "rq_fetch64" => go(ferroce_hdl::queue::rq_fetch::RqFetch::<64>::default()),
             "sq_state" => go(requester::sq_state::SqStateTable::<8>::default()),
             "segmenter" => go(requester::segmenter::Segmenter::default()),
             "wqe_check" => go(requester::wqe_check::WqeCheck::<8>::default()),

@@ -150,8 +150,8 @@ reg [{a}:0] sweep_addr;
 reg valid_1, hit_x_1, hit_w_1, hit_1_1;
 reg [{a}:0] addr_1;
 reg [{t}:0] word_1;
-// stage X
-reg hit_1_x;
+// stage X: the result of the cycle before is of the same address
+reg forward;
 reg [{t}:0] word_x;
 {stage}// stage W: result on its way into the RAM, and the one before it
 reg write_w, write_v;
@@ -164,7 +164,6 @@ always @(posedge clk) begin
     hit_x_1 <= addr == {answer_addr};
     hit_w_1 <= addr == addr_w;
     x_addr <= addr_1;
-    hit_1_x <= hit_1_1;
     word_x <= (hit_x_1 & write_w) ? data_w : (hit_w_1 & write_v) ? data_v : word_1;
     addr_w <= ready ? {answer_addr} : sweep_addr;
     data_w <= ready ? result : {initial:x};
@@ -177,6 +176,7 @@ always @(posedge clk) begin
         valid_1 <= 1'b0;
         x_valid <= 1'b0;
         write_w <= 1'b0;
+        forward <= 1'b0;
         write_v <= 1'b0;
     end else begin
         if (!ready) begin
@@ -186,11 +186,12 @@ always @(posedge clk) begin
         valid_1 <= valid;
         x_valid <= valid_1;
         write_w <= !ready | ({answer_valid} & write);
+        forward <= hit_1_1 & {answer_valid} & write;
         write_v <= write_w;
     end
 end
 always @* clash = valid_1 & (addr == addr_1);
-always @* current = (hit_1_x & write_w) ? data_w : word_x;
+always @* current = forward ? data_w : word_x;
 "
         ))
     }

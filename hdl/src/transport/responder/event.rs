@@ -129,8 +129,10 @@ payload! {
         state: Bits<3>,
         /// Command: set the state.
         set: Bit,
-        /// Command: start afresh.
+        /// Command, with `set`: start afresh.
         reset: Bit,
+        /// Command: the static image was written.
+        image: Bit,
         /// PlaceError: incarnation of the placement.
         incarnation: Bits<2>,
         /// PlaceError: syndrome of its NAK.
@@ -143,7 +145,7 @@ payload! {
     RqState {
         /// State, see `ferroce_proto::abi::qpc::state`.
         state: Bits<3>,
-        /// A command has set the state: the queue pair exists.
+        /// The static image was written since the state was RESET: the queue pair exists.
         known: Bit,
         /// Raised at every reset by command; placements from before are stale.
         incarnation: Bits<2>,

@@ -65,6 +65,8 @@ pub struct Responder<const Q: usize> {
     wqes: Fifo<RqRead, 6>,
     failed: Fifo<RqFailure, 5>,
     flush: Fifo<Bits<16>, Q>,
+    /// Keeps the grant away from the FIFO's counters.
+    flush_next: Skid<Bits<16>>,
     /// The output queues have room for 16 events more.
     room: Reg<Bit>,
     requests: Signal<Local, Bits<4>>,
@@ -77,7 +79,7 @@ impl<const Q: usize> Logic for Responder<Q> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, table, places, wqes, failed, flush);
+        clock!(self, clock, arbiter, table, places, wqes, failed, flush, flush_next);
         dff_setup!(self, clock, room);
 
         // 48 of 64, 16 of 32
@@ -94,7 +96,7 @@ impl<const Q: usize> Logic for Responder<Q> {
                 .replace_bit(0, self.s.valid.val())
                 .replace_bit(1, self.events.valid.val())
                 .replace_bit(2, self.errors.valid.val())
-                .replace_bit(3, self.flush.m.valid.val());
+                .replace_bit(3, self.flush_next.m.valid.val());
         }
         self.arbiter.request.next = self.requests.val();
         self.arbiter.take.next = true;
@@ -102,7 +104,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.s.ready.next = self.grant.val().get_bit(0);
         self.events.ready.next = self.grant.val().get_bit(1);
         self.errors.ready.next = self.grant.val().get_bit(2);
-        self.flush.m.ready.next = self.grant.val().get_bit(3);
+        self.flush_next.m.ready.next = self.grant.val().get_bit(3);
 
         self.table.valid.next = self.grant.val().any();
         self.table.request.next = self.s.payload.val();
@@ -120,7 +122,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         }
         if self.grant.val().get_bit(3) {
             self.table.entry.next.kind = RqEventKind::Flush;
-            self.table.entry.next.qpn = self.flush.m.payload.val();
+            self.table.entry.next.qpn = self.flush_next.m.payload.val();
         }
 
         // asked for while the packet waits too: the answer that counts is the one behind its admission
@@ -145,6 +147,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.failed.s.payload.next = self.table.failed.val();
         self.flush.s.valid.next = self.table.flush_valid.val();
         self.flush.s.payload.next = self.table.flush_qpn.val();
+        StreamOut::<Bits<16>>::join(&mut self.flush.m, &mut self.flush_next.s);
         StreamOut::<Place>::link(&mut self.m, &mut self.places.m);
         StreamOut::<RqRead>::link(&mut self.reads, &mut self.wqes.m);
         StreamOut::<RqFailure>::link(&mut self.failures, &mut self.failed.m);

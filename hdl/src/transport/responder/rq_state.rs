@@ -228,7 +228,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             self.offset.next = bits::<32>(0);
         }
         self.total.next = self.offset.val() + bit_cast::<32, 13>(self.p.val().plen);
-        self.flushing.next = (self.c.val().state == 6) & self.posted.val();
+        self.flushing.next = (self.c.val().state == 6) & self.c.val().known & self.posted.val();
 
         // what becomes of the state
         match self.x.val().kind {
@@ -276,15 +276,15 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 self.fail.next = self.usable.val();
             }
             RqEventKind::Command => {
+                self.n.next.known = self.c.val().known | self.x.val().image;
                 if self.x.val().set {
-                    self.n.next.known = true;
                     self.n.next.state = self.x.val().state;
                     self.fail.next = self.x.val().state == 6;
-                    // in RESET and INIT the host starts its ring anew
-                    if !self.x.val().state.get_bits::<2>(1).any() {
-                        self.n.next.producer = bits::<16>(0);
+                    if self.x.val().state == 0 {
+                        self.n.next.known = false;
                     }
                 }
+                // the producer index is the host's and stays
                 if self.x.val().reset {
                     self.n.next.incarnation = self.c.val().incarnation + 1;
                     self.n.next.silent = false;
