@@ -161,6 +161,14 @@ endmodule
 }
 
 #[test]
+fn a_module_needs_neither_clock_nor_ports() {
+    let spec = Spec::new("empty", "module empty; endmodule\n");
+    let mut dut = build(&spec).instance().unwrap();
+    dut.tick();
+    dut.eval();
+}
+
+#[test]
 fn instances_are_independent() {
     let model = build(&counter());
     let (rst, count) = (model.input("rst").unwrap(), model.output("count").unwrap());

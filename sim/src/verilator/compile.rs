@@ -13,6 +13,14 @@ use super::{CLOCK_PERIOD_PS, Error, Optimise, Options, header, sources};
 /// The C++ side of the bridge, compiled into every model.
 const SHIM: &str = include_str!("shim.cpp");
 
+/// Everything that says how a model is made: a change of it makes all entries of the cache stale.
+const RECIPE: &str = concat!(
+    include_str!("shim.cpp"),
+    include_str!("compile.rs"),
+    include_str!("header.rs"),
+    include_str!("sources.rs")
+);
+
 /// Verilator's flags. Registers without an initial value take it from the instance
 /// (`--x-initial unique`); lint is not the harness's business but that of `verilator --lint-only`.
 const VERILATOR_FLAGS: &[&str] = &[
@@ -25,8 +33,11 @@ const VERILATOR_FLAGS: &[&str] = &[
     "unique",
     "--timescale",
     "1ps/1ps",
+    // Many short files and functions spread over the cores; the speed stays the same.
     "--output-split",
     "20000",
+    "--output-split-cfuncs",
+    "1000",
     "--prefix",
     "Vmodel",
     "-Wno-fatal",
@@ -87,7 +98,7 @@ pub(super) fn build(
         .map(|p| format!("{} {} {}\n", p.direction, p.width, p.name))
         .collect();
     let key = cache::key(&[
-        SHIM,
+        RECIPE,
         &verilator_flags(spec, options).join(" "),
         &cxx_flags(options).join(" "),
         &tools.verilator_version,
@@ -111,6 +122,8 @@ pub(super) fn build(
         let log = build.verilate()?;
         write(&dir.join("verilator.log"), &log)?;
         compiled = build.compile(&dir.join(LIBRARY))?;
+        // What the model was made of stays beside it, for whoever looks into the cache.
+        fs::rename(work.join(SOURCE), dir.join(SOURCE)).map_err(Error::io("move", &work))?;
         fs::remove_dir_all(&work).map_err(Error::io("remove", &work))
     })?;
     Ok(Built {
@@ -198,8 +211,7 @@ impl Build<'_> {
         let mut jobs = Vec::new();
         for (number, unit) in units.iter().enumerate() {
             let name = format!("unit{number}.cpp");
-            let lines: String = unit.iter().map(|f| format!("#include \"{f}\"\n")).collect();
-            write(&self.work.join(&name), &lines)?;
+            write(&self.work.join(&name), unit)?;
             let mut command = self.compiler(self.work);
             command
                 .arg("-include")

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
-#include <iterator>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -88,9 +88,9 @@ int guarded(F f) noexcept {
 int create(int seed, Instance** out, void** ports) {
     return guarded([=] {
         auto instance = std::make_unique<Instance>(seed);
-        Vmodel& model = *instance->model;
-        void* const addresses[] = {FERROCE_PORTS(model)};
-        std::copy(std::begin(addresses), std::end(addresses), ports);
+        [[maybe_unused]] Vmodel& model = *instance->model;
+        const std::initializer_list<void*> addresses{FERROCE_PORTS(model)};
+        std::copy(addresses.begin(), addresses.end(), ports);
         *out = instance.release();
     });
 }

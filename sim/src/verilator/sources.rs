@@ -1,28 +1,38 @@
 //! The C++ files of a model, as Verilator lists them in `Vmodel_classes.mk`.
 
 use std::fs;
+use std::mem;
 use std::path::Path;
 
 use super::Error;
 
-/// Files of the model, gathered in listed order into units of at least `bytes` (the last one may be
-/// smaller), the shim among them.
-pub(super) fn units(makefile: &str, dir: &Path, bytes: u64) -> Result<Vec<Vec<String>>, Error> {
+/// Keeps GCC from spending as much on code that runs once as on code that runs every cycle.
+const SLOW: &str = "#pragma GCC optimize(\"O0\")\n";
+
+/// Texts of the units to compile: includes of the shim and of every file of the model. A unit is
+/// full when it holds `bytes` or more. What runs every cycle comes first, then what runs once.
+pub(super) fn units(makefile: &str, dir: &Path, bytes: u64) -> Result<Vec<String>, Error> {
+    let fast = listed(makefile, &["VM_CLASSES_FAST", "VM_SUPPORT_FAST"]);
+    let slow = listed(makefile, &["VM_CLASSES_SLOW", "VM_SUPPORT_SLOW"]);
+    let files = fast.map(|f| (f, false)).chain(slow.map(|f| (f, true)));
+
     let mut units = Vec::new();
-    let mut unit = vec!["shim.cpp".to_owned()];
-    let mut size = 0;
-    for file in listed(makefile, &["VM_CLASSES_", "VM_SUPPORT_"]) {
-        let path = dir.join(&file);
-        size += fs::metadata(&path).map_err(Error::io("read", &path))?.len();
-        unit.push(file);
+    let mut unit = String::from("#include \"shim.cpp\"\n");
+    let (mut size, mut was_slow) = (0, false);
+    for (file, is_slow) in files {
         if size >= bytes {
-            units.push(std::mem::take(&mut unit));
-            size = 0;
+            units.push(mem::take(&mut unit));
+            (size, was_slow) = (0, false);
         }
+        if is_slow && !was_slow {
+            unit += SLOW;
+        }
+        was_slow = is_slow;
+        unit += &format!("#include \"{file}\"\n");
+        let path = dir.join(file);
+        size += fs::metadata(&path).map_err(Error::io("read", &path))?.len();
     }
-    if !unit.is_empty() {
-        units.push(unit);
-    }
+    units.push(unit);
     Ok(units)
 }
 
@@ -70,14 +80,12 @@ mod tests {
         ] {
             fs::write(dir.path().join(file), vec![b' '; size]).unwrap();
         }
-        let split = units(MAKEFILE, dir.path(), 100).unwrap();
-        assert_eq!(
-            split,
-            [
-                vec!["shim.cpp", "Vmodel.cpp", "Vmodel_a.cpp"],
-                vec!["Vmodel__Syms.cpp"]
-            ]
-        );
-        assert_eq!(units(MAKEFILE, dir.path(), 1000).unwrap().concat().len(), 4);
+        let shim = "#include \"shim.cpp\"\n#include \"Vmodel.cpp\"\n";
+        let rest = "#include \"Vmodel_a.cpp\"\n";
+        let slow = format!("{SLOW}#include \"Vmodel__Syms.cpp\"\n");
+        let split = |bytes| units(MAKEFILE, dir.path(), bytes).unwrap();
+        assert_eq!(split(1000), [format!("{shim}{rest}{slow}")]);
+        assert_eq!(split(100), [format!("{shim}{rest}"), slow.clone()]);
+        assert_eq!(split(10), [shim.into(), rest.into(), slow]);
     }
 }
