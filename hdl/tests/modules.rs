@@ -201,6 +201,12 @@ module top_of_four (
         .y(other_2_y)
     );
 
+    assign s_axis_rx_tready = 1'b1;
+    assign first_x = s_axis_rx_tdata[7:0];
+    assign other_0_x = s_axis_rx_tdata[15:8];
+    assign other_1_x = s_axis_rx_tdata[23:16];
+    assign other_2_x = s_axis_rx_tdata[31:24];
+
     always @* begin
         sum_d = sum_q;
         if (job[Job_kind +: 3] == 3'd5) begin
@@ -208,11 +214,6 @@ module top_of_four (
         end
     end
 
-    assign s_axis_rx_tready = 1'b1;
-    assign first_x = s_axis_rx_tdata[7:0];
-    assign other_0_x = s_axis_rx_tdata[15:8];
-    assign other_1_x = s_axis_rx_tdata[23:16];
-    assign other_2_x = s_axis_rx_tdata[31:24];
     assign out = sum_q ^ (other_1_y & other_2_y);
 
     always @(posedge clk) begin

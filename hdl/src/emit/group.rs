@@ -3,7 +3,7 @@
 //! A kernel is one Rust function; as one `always` block it would make every output depend on every input, which
 //! simulators take for combinational loops. Statements stay together if they assign the same signal, and if one reads
 //! a signal before another assigns it again.
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::ir::{Expr, Stmt, Sym, Target};
 
@@ -14,7 +14,8 @@ pub(crate) enum Piece {
     Always(Vec<Stmt>),
 }
 
-/// The pieces in the order of their first statement. Comments go with the statement behind them.
+/// The pieces in the order of their last statement, so that one stands behind what it reads. Comments go with the
+/// statement behind them.
 pub(crate) fn pieces(code: Vec<Stmt>) -> Vec<Piece> {
     let units = units(without_dead(code));
     let mut groups = Groups::new(units.len());
@@ -33,16 +34,18 @@ pub(crate) fn pieces(code: Vec<Stmt>) -> Vec<Piece> {
         }
     }
     join_cycles(&mut groups, &readers, &writers);
-    let mut pieces: Vec<Vec<Stmt>> = vec![];
-    let mut place = HashMap::new();
+    let mut pieces: BTreeMap<usize, (usize, Vec<Stmt>)> = BTreeMap::new();
     for (unit, statements) in units.into_iter().enumerate() {
-        let index = *place.entry(groups.root(unit)).or_insert_with(|| {
-            pieces.push(vec![]);
-            pieces.len() - 1
-        });
-        pieces[index].extend(statements);
+        let (last, piece) = pieces.entry(groups.root(unit)).or_default();
+        *last = unit;
+        piece.extend(statements);
     }
-    pieces.into_iter().flat_map(piece).collect()
+    let mut pieces: Vec<_> = pieces.into_values().collect();
+    pieces.sort_by_key(|(last, _)| *last);
+    pieces
+        .into_iter()
+        .flat_map(|(_, statements)| piece(statements))
+        .collect()
 }
 
 /// Top-level statements, each with the comments before it.
