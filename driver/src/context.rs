@@ -232,9 +232,8 @@ impl<B: Backend> Context<B> {
     /// # Errors
     /// [`CommandError`].
     pub fn set_port(&self, mac: Mac, promiscuous: bool) -> Result<(), CommandError> {
-        let [a, b, c, d, e, f] = mac.0;
         let config = PortConfig {
-            mac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
+            mac: mac.to_le_bits(),
             promiscuous,
         };
         let mut port = lock(&self.card.port);

@@ -174,7 +174,7 @@ impl<B: Backend> Qp<B> {
         self.check_range("min_rnr_timer", attr.min_rnr_timer.into(), 31)?;
         let av = AvCtx {
             dgid: path.dgid.to_le_bits(),
-            dmac: path.dmac.into(),
+            dmac: path.dmac.to_le_bits(),
             sgid_index: path.sgid_index,
             ipv6: !path.dgid.is_ipv4(),
             vlan_valid: path.vlan.is_some(),

@@ -239,7 +239,27 @@ fn gids_are_checked() {
     );
     let ipv6 = ferroce_driver::Gid::link_local(LOCAL_MAC);
     assert_eq!(context.set_gid(1, ipv6), Err(GidError::Ipv6(ipv6)));
-    let (_, context) = open(ALL);
+}
+
+#[test]
+fn addresses_reach_the_card() {
+    let (fake, context) = open(ALL);
+    let bytes = |bits: u128| bits.to_le_bytes();
+    assert_eq!(bytes(fake.state().port.mac.into())[..6], LOCAL_MAC.0);
+    assert!(!fake.state().port.promiscuous);
+    context.set_port(LOCAL_MAC, true).unwrap();
+    assert!(fake.state().port.promiscuous);
+    let ipv6 = ferroce_driver::Gid::link_local(LOCAL_MAC);
     context.set_gid(1, ipv6).unwrap();
+    let entries = fake.state().gids.clone();
+    assert_eq!(
+        (bytes(entries[&0].gid), entries[&0].valid, entries[&0].ipv6),
+        (ipv4(1).0, true, false)
+    );
+    assert_eq!(
+        (bytes(entries[&1].gid), entries[&1].valid, entries[&1].ipv6),
+        (ipv6.0, true, true)
+    );
     context.clear_gid(1).unwrap();
+    assert!(!fake.state().gids[&1].valid);
 }

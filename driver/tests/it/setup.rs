@@ -6,8 +6,8 @@ use ferroce_driver::{
 
 use crate::fake::Fake;
 
-pub(crate) const LOCAL_MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
-pub(crate) const REMOTE_MAC: Mac = Mac([2, 0, 0, 0, 0, 2]);
+pub(crate) const LOCAL_MAC: Mac = Mac([2, 0x11, 0x22, 0x33, 0x44, 0x55]);
+pub(crate) const REMOTE_MAC: Mac = Mac([2, 0x66, 0x77, 0x88, 0x99, 0xaa]);
 
 pub(crate) fn ipv4(last: u8) -> Gid {
     Gid::from(std::net::Ipv4Addr::new(10, 0, 0, last))

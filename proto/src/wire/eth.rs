@@ -42,6 +42,22 @@ pub const TPID_8021Q: u16 = 0x8100;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mac(pub [u8; 6]);
 
+impl Mac {
+    /// As a number with the first byte in the lowest bits: the form of the host contract (`abi`).
+    #[must_use]
+    pub const fn to_le_bits(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+    }
+
+    /// From a number with the first byte in the lowest bits.
+    #[must_use]
+    pub const fn from_le_bits(bits: u64) -> Self {
+        let [mac @ .., _, _] = bits.to_le_bytes();
+        Self(mac)
+    }
+}
+
 impl From<u64> for Mac {
     /// The low 48 bits, first byte in the highest.
     fn from(bits: u64) -> Self {
@@ -129,6 +145,13 @@ mod tests {
     const TAGGED: [u8; 18] = [
         0x52, 0x54, 0, 0, 0, 1, 0x52, 0x54, 0, 0, 0, 2, 0x81, 0x00, 0x60, 0x64, 0x08, 0x00,
     ];
+
+    #[test]
+    fn bits_of_the_host_contract() {
+        let mac = Mac([1, 2, 3, 4, 5, 6]);
+        assert_eq!(mac.to_le_bits(), 0x0605_0403_0201);
+        assert_eq!(Mac::from_le_bits(mac.to_le_bits()), mac);
+    }
 
     #[test]
     fn captured_header() {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ferroce_driver::Features;
-use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, opcode, status};
+use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
 use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
@@ -62,6 +62,8 @@ pub(crate) struct State {
     pub(crate) qps: HashMap<u32, QpImages>,
     pub(crate) cqs: HashMap<u32, (CqCtx, u32)>,
     pub(crate) mrs: HashMap<u32, MrCtx>,
+    pub(crate) gids: HashMap<u32, GidEntry>,
+    pub(crate) port: PortConfig,
 }
 
 /// A handle of the card; clones are handles of the same.
@@ -97,6 +99,8 @@ impl Fake {
             qps: HashMap::new(),
             cqs: HashMap::new(),
             mrs: HashMap::new(),
+            gids: HashMap::new(),
+            port: PortConfig::default(),
         })))
     }
 
@@ -212,6 +216,10 @@ impl State {
             opcode::WRITE_MR => {
                 self.mrs.insert(head.index, MrCtx::parse(&images[1]));
             }
+            opcode::SET_GID => {
+                self.gids.insert(head.index, GidEntry::parse(&images[1]));
+            }
+            opcode::SET_PORT => self.port = PortConfig::parse(&images[1]),
             _ => {}
         }
         0
