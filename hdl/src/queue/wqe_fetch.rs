@@ -1,6 +1,6 @@
 //! WQE fetch: from granted slot ranges to a stream of slots.
 //!
-//! A grant of 1 to 8 slots becomes one read of 64 bytes a slot; many reads are in flight and their answers come in
+//! A grant of 1 to 8 slots (each holds at least one slot of the buffer, so there are at most 2^B) becomes one read of 64 bytes a slot; many reads are in flight and their answers come in
 //! order. Room for the slots was reserved by the scheduler, so the answers are never held up. `credit` reports the
 //! slots that are free again: those a grant did not use, and each slot taken out of the buffer.
 //! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64.
@@ -26,8 +26,8 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     pub m: StreamOut<FetchedWqe>,
     /// Slots that became free.
     pub credit: Signal<Out, Bits<5>>,
-    requests: Fifo<FetchGrant, 4>,
-    pending: Fifo<FetchGrant, 4>,
+    requests: Fifo<FetchGrant, B>,
+    pending: Fifo<FetchGrant, B>,
     buffer: Fifo<FetchedWqe, B>,
     slot: Dff<Bits<512>>,
     slot_next: Signal<Local, Bits<512>>,

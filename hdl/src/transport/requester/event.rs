@@ -79,6 +79,8 @@ payload! {
         blocked: Bit,
         /// Waits for the RNR timer.
         rnr_wait: Bit,
+        /// A WQE that cannot run was met: nothing behind it is sent.
+        broken: Bit,
         /// Execution goes back to the oldest message when `retire` reports.
         rewind: Bit,
         /// A timer runs.
@@ -261,7 +263,7 @@ payload! {
 
     /// What stage X finds out about event and state for the rules of stage Y.
     SqTerms {
-        /// In RTS, and neither going back nor waiting for a receiver.
+        /// In RTS, and neither going back, nor waiting for a receiver, nor broken.
         running: Bit,
         /// WQEs may be fetched.
         may_fetch: Bit,

@@ -224,8 +224,10 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.ex.next = self.e2.q.val();
         self.kx.next = self.k2.q.val();
         self.cx.next = self.table.current.val();
-        self.is_running.next =
-            (self.cx.val().state == 3) & !self.cx.val().rewind & !self.cx.val().rnr_wait;
+        self.is_running.next = (self.cx.val().state == 3)
+            & !self.cx.val().rewind
+            & !self.cx.val().rnr_wait
+            & !self.cx.val().broken;
         self.t3.d.next.running = self.is_running.val();
         self.t3.d.next.may_fetch = (self.is_running.val() & !self.cx.val().blocked)
             | ((self.cx.val().state == 6) & (self.cx.val().used == 0));
@@ -359,7 +361,11 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         }
                         self.start_timer.next = !self.c.val().timer_on & (self.t.val().part != 0);
                         // a WQE that cannot run is retired like any other, in its turn
-                        self.push_list.next = self.e.val().status != 0;
+                        if self.e.val().status != 0 {
+                            self.push_list.next = true;
+                            self.n.next.broken = true;
+                            self.stop.next = true;
+                        }
                     } else {
                         self.stop.next = true;
                         self.n.next.blocked = self.t.val().running;
@@ -503,6 +509,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                     self.n.next.blocked = false;
                     self.n.next.rnr_wait = false;
                     self.n.next.rewind = false;
+                    self.n.next.broken = false;
                     self.n.next.producer = bits::<16>(0);
                     self.n.next.exec_index = bits::<16>(0);
                     self.n.next.exec_offset = bits::<24>(0);

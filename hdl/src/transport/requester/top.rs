@@ -61,8 +61,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
 
     events: Merge<SqEvent, 7>,
     state: SqStateTable<Q>,
-    scheduler: Scheduler<Q, 6>,
-    fetch: WqeFetch<W, 6>,
+    scheduler: Scheduler<Q, 7>,
+    fetch: WqeFetch<W, 7>,
     check: WqeCheck<Q>,
     segmenter: Segmenter,
     retire: Retire<Q, O>,

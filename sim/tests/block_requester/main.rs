@@ -1,0 +1,319 @@
+//! The requester as Verilog: every packet, piece and completion against a reference, over good and bad wires.
+#![allow(missing_docs)]
+
+mod bench;
+
+use bench::{Peer, Rig, sge};
+use ferroce_proto::abi::qpc::SqCtx;
+use ferroce_proto::abi::wqe::{SendWqe, Sge};
+use ferroce_sim::random::Pauses;
+
+fn ctx(mtu: u8) -> SqCtx {
+    SqCtx {
+        mtu,
+        retry_cnt: 7,
+        rnr_retry: 7,
+        timeout: 1,
+        ..SqCtx::default()
+    }
+}
+
+fn wqe(opcode: u8, length: u32) -> SendWqe {
+    SendWqe {
+        opcode,
+        signaled: true,
+        num_sge: 1,
+        slots: 1,
+        remote_addr: 0x7000,
+        rkey: 9,
+        imm: 0x1234_5678,
+        length,
+        ..SendWqe::default()
+    }
+}
+
+fn one(length: u32) -> [Sge; 2] {
+    [sge(0x9_0001, length, true), Sge::default()]
+}
+
+/// Posts `count` random WQEs on random queue pairs.
+fn post_random(rig: &mut Rig, count: usize, longest: u32) {
+    let mut posted = [0; 1 << bench::Q];
+    for _ in 0..count {
+        let rng = rig.bench.rng();
+        let qpn = rng.u64(0..1 << bench::Q);
+        if posted[qpn as usize] == 200 {
+            continue;
+        }
+        let length = if rng.u8(0..4) == 0 {
+            rng.u32(0..longest)
+        } else {
+            rng.u32(0..200)
+        };
+        let split = rng.u32(0..=length);
+        let mut w = wqe([0, 1, 3, 4][rng.usize(0..4)], length);
+        w.solicited = rng.bool();
+        w.signaled = rng.bool();
+        let sges = match rng.u8(0..4) {
+            0 if length <= 32 => {
+                w.inline_data = true;
+                w.num_sge = 0;
+                [Sge::default(); 2]
+            }
+            1 => {
+                w.num_sge = 2;
+                [
+                    sge(rng.u64(..1 << 40), split, true),
+                    sge(rng.u64(..1 << 40), length - split, true),
+                ]
+            }
+            _ => [sge(rng.u64(..1 << 40), length, true), Sge::default()],
+        };
+        posted[qpn as usize] += 1;
+        rig.post(qpn, w, sges);
+        if rig.bench.rng().bool() {
+            rig.ring(qpn);
+        }
+        rig.step();
+    }
+    for qpn in 0..1 << bench::Q {
+        // the last is signaled, so that its completion shows the end
+        rig.post(qpn, wqe(3, 100), one(100));
+        rig.ring(qpn);
+    }
+}
+
+fn random_run(peer: Peer, pauses: Pauses, mtu: u8, limit: u64) {
+    let mut rig = Rig::new(60, pauses);
+    for qpn in 0..1 << bench::Q {
+        rig.open(qpn, ctx(mtu), 0xff_fff0 + qpn as u32);
+    }
+    rig.peer = peer;
+    post_random(&mut rig, 800, 40 * bench::mtu_bytes(mtu));
+    rig.finish(limit);
+    for qpn in 0..1 << bench::Q {
+        let done = rig.done(qpn);
+        assert!(done.iter().all(|d| d.1 == 0), "qp {qpn}: {done:?}");
+        assert!(done.is_sorted_by(|a, b| a.0 < b.0), "qp {qpn}: {done:?}");
+    }
+}
+
+#[test]
+fn all_messages_leave_and_complete_in_order() {
+    random_run(Peer::default(), Pauses::NONE, 3, 200_000);
+}
+
+#[test]
+fn back_pressure_changes_nothing() {
+    random_run(Peer::default(), Pauses::new(0.4, 20), 1, 400_000);
+}
+
+#[test]
+fn losses_are_made_good() {
+    random_run(
+        Peer {
+            loss: 0.02,
+            ..Peer::default()
+        },
+        Pauses::NONE,
+        3,
+        3_000_000,
+    );
+}
+
+#[test]
+fn a_receiver_that_is_not_ready_is_waited_for() {
+    random_run(
+        Peer {
+            rnr: 0.05,
+            loss: 0.01,
+            ..Peer::default()
+        },
+        Pauses::NONE,
+        2,
+        6_000_000,
+    );
+}
+
+/// Opens queue pair 1, posts `before` good WQEs, `bad`, and two good ones; returns the completions. A bad WQE is one
+/// that may not send anything, and nothing behind it either.
+fn failing(
+    before: usize,
+    bad: (SendWqe, [Sge; 2]),
+    is_bad: bool,
+    peer: Peer,
+    cycles: u64,
+) -> Vec<(u64, u64)> {
+    let mut rig = Rig::new(20, Pauses::NONE);
+    rig.open(
+        1,
+        SqCtx {
+            retry_cnt: 2,
+            rnr_retry: 1,
+            ..ctx(3)
+        },
+        100,
+    );
+    rig.peer = peer;
+    for _ in 0..before {
+        rig.post(
+            1,
+            SendWqe {
+                signaled: false,
+                ..wqe(3, 3000)
+            },
+            one(3000),
+        );
+    }
+    let mut post = |w, sges| {
+        if is_bad {
+            rig.post_bad(1, w, sges)
+        } else {
+            rig.post(1, w, sges)
+        }
+    };
+    post(bad.0, bad.1);
+    for signaled in [false, true] {
+        post(
+            SendWqe {
+                signaled,
+                ..wqe(3, 64)
+            },
+            one(64),
+        );
+    }
+    rig.ring(1);
+    rig.run(cycles);
+    rig.done(1).to_vec()
+}
+
+#[test]
+fn a_wqe_that_makes_no_sense_completes_in_its_turn_and_the_rest_is_flushed() {
+    let unknown = SendWqe {
+        opcode: 9,
+        ..wqe(3, 64)
+    };
+    let long = SendWqe {
+        slots: 2,
+        ..wqe(3, 64)
+    };
+    let sum = wqe(3, 65);
+    for bad in [unknown, long, sum] {
+        let done = failing(2, (bad, one(64)), true, Peer::default(), 4000);
+        assert_eq!(done.first(), Some(&(2, 2)), "{bad:?}");
+        assert!(
+            done.len() > 1 && done[1..].iter().all(|d| d.1 == 5),
+            "{bad:?}: {done:?}"
+        );
+    }
+    let huge = failing(
+        0,
+        (wqe(3, (1 << 31) + 1), one((1 << 31) + 1)),
+        true,
+        Peer::default(),
+        4000,
+    );
+    assert_eq!(huge, [(0, 1), (1, 5), (2, 5)]);
+}
+
+#[test]
+fn memory_that_is_not_registered_fails_before_a_packet_leaves() {
+    let done = failing(
+        1,
+        (wqe(3, 64), [sge(0, 64, false), Sge::default()]),
+        true,
+        Peer::default(),
+        4000,
+    );
+    assert_eq!(done, [(1, 4), (2, 5), (3, 5)]);
+}
+
+#[test]
+fn a_nak_completes_what_came_before_fails_its_message_and_flushes_the_rest() {
+    for (syndrome, status) in [(0x61, 9), (0x62, 10), (0x63, 11)] {
+        // two messages of 3 packets from PSN 100: the third starts at 106
+        let peer = Peer {
+            refuse: Some((106, syndrome)),
+            ..Peer::default()
+        };
+        let done = failing(2, (wqe(3, 64), one(64)), false, peer, 6000);
+        assert_eq!(done, [(2, status), (3, 5), (4, 5)]);
+    }
+}
+
+#[test]
+fn retries_run_out() {
+    let done = failing(
+        0,
+        (wqe(3, 64), one(64)),
+        false,
+        Peer {
+            silent: true,
+            ..Peer::default()
+        },
+        20_000,
+    );
+    assert_eq!(done, [(0, 12), (1, 5), (2, 5)]);
+}
+
+#[test]
+fn rnr_retries_run_out() {
+    let done = failing(
+        0,
+        (wqe(3, 64), one(64)),
+        false,
+        Peer {
+            rnr: 1.0,
+            ..Peer::default()
+        },
+        20_000,
+    );
+    assert_eq!(done, [(0, 13), (1, 5), (2, 5)]);
+}
+
+#[test]
+fn small_messages_leave_at_the_rate_promised() {
+    // 64-byte writes over 16 queue pairs
+    let mut rig = Rig::new(250, Pauses::NONE);
+    for qpn in 0..16 {
+        rig.open(qpn, ctx(5), 0);
+    }
+    for qpn in 0..16 {
+        for _ in 0..100 {
+            rig.post(qpn, wqe(3, 64), one(64));
+        }
+        rig.ring(qpn);
+    }
+    let start = rig.bench.cycle();
+    rig.finish(20_000);
+    let cycles = rig.bench.cycle() - start - 200 - 250 - 100;
+    println!(
+        "64-byte writes over 16 queue pairs: {:.2} cycles a message",
+        cycles as f64 / 1600.0
+    );
+    assert!(cycles <= 4 * 1600, "{cycles}");
+
+    // 8-byte inline writes on one
+    let mut rig = Rig::new(250, Pauses::NONE);
+    rig.open(3, ctx(5), 0);
+    for _ in 0..250 {
+        rig.post(
+            3,
+            SendWqe {
+                inline_data: true,
+                num_sge: 0,
+                ..wqe(3, 8)
+            },
+            [Sge::default(); 2],
+        );
+    }
+    rig.ring(3);
+    let start = rig.bench.cycle();
+    rig.finish(20_000);
+    let cycles = rig.bench.cycle() - start - 200 - 250 - 100;
+    println!(
+        "8-byte writes on one queue pair: {:.2} cycles a message",
+        cycles as f64 / 250.0
+    );
+    assert!(cycles <= 8 * 250, "{cycles}");
+}
