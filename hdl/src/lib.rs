@@ -8,6 +8,8 @@
 pub mod bus;
 pub mod cell;
 pub mod emit;
+pub mod eth;
+pub mod ib;
 pub mod memory;
 pub mod prelude;
 pub mod queue;

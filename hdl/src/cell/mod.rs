@@ -1,6 +1,8 @@
 //! Cells: the small blocks everything else is made of.
 pub mod arbiter;
 pub mod clock;
+pub mod crc;
+pub mod delay;
 pub mod fifo;
 pub mod ram;
 pub mod ram_bytes;

@@ -1,0 +1,79 @@
+//! Delay line: a value some cycles later.
+use crate::prelude::*;
+
+/// Hands `d` to `q` `N` cycles later. There is no reset, so that the line becomes LUT shift registers: it carries
+/// payload, or flags that are 0 during the `N` cycles before the end of reset.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Delay<T: Synth, const N: usize> {
+    /// Clock; the reset is not used.
+    pub clock: ClkRst,
+    /// The value that enters.
+    pub d: Signal<In, T>,
+    /// The value that entered `N` cycles ago.
+    pub q: Signal<Out, T>,
+    _line: [T; N],
+}
+
+impl<T: Synth, const N: usize> Default for Delay<T, N> {
+    fn default() -> Self {
+        assert!(N > 0, "a delay of 0 cycles is a wire");
+        Self {
+            clock: ClkRst::default(),
+            d: Signal::default(),
+            q: Signal::default(),
+            _line: [T::default(); N],
+        }
+    }
+}
+
+impl<T: Synth, const N: usize> Logic for Delay<T, N> {
+    describe!("delay", format!("{}x{N}", T::BITS), "Delay line.");
+
+    fn update(&mut self) {
+        if self.clock.clk.pos_edge() {
+            self._line.rotate_right(1);
+            self._line[0] = self.d.val();
+            self.q.next = self._line[N - 1];
+        }
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (width, bits) = (T::BITS, T::BITS * N);
+        let next = if N == 1 {
+            "d".to_string()
+        } else {
+            format!("{{line[{}:0], d}}", bits - width - 1)
+        };
+        Verilog::Custom(format!(
+            "reg [{}:0] line;\nalways @(posedge clk) line <= {next};\nassign q = line[{}:{}];\n",
+            bits - 1,
+            bits - 1,
+            bits - width,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comes_out_after_n_cycles() {
+        let mut u = Delay::<Bits<9>, 3>::default();
+        u.connect_all();
+        for cycle in 0..20_u64 {
+            u.d.next = (cycle * 29 & 0x1ff).to_bits();
+            u.clock.drive(false, false);
+            assert!(simulate(&mut u, 50));
+            u.clock.drive(true, false);
+            assert!(simulate(&mut u, 50));
+            // The value that entered in this cycle has passed one register.
+            let expected = cycle.checked_sub(2).map_or(0, |c| c * 29 & 0x1ff);
+            assert_eq!(u.q.val().to_u64(), expected);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! GID table: the IP addresses of the port, compared all at once.
+//!
+//! Two cycles from an address to its entry, an address a cycle. Equal entries: the lowest index answers. Reset
+//! empties the table.
+
+// The accessors that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+use crate::prelude::*;
+
+/// Entries of the table.
+pub const GID_ENTRIES: usize = 16;
+
+/// Sets an entry of the GID table (the command block to the receive front).
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct GidWrite {
+    /// Entry; beyond the table nothing happens.
+    pub index: Bits<8>,
+    /// The GID, first byte in the lowest bits.
+    pub gid: Bits<128>,
+    /// The entry is in use.
+    pub valid: Bit,
+    /// It is an IPv6 address; else IPv4.
+    pub ipv6: Bit,
+}
+
+/// The table.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct GidTable {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// `entry` is written in this cycle.
+    pub write: Signal<In, Bit>,
+    /// What is written.
+    pub entry: Signal<In, GidWrite>,
+    /// The address to look up, as a GID.
+    pub gid: Signal<In, Bits<128>>,
+    /// It comes from an IPv6 header.
+    pub ipv6: Signal<In, Bit>,
+    /// The address is in the table.
+    pub found: Signal<Out, Bit>,
+    /// Its entry.
+    pub index: Signal<Out, Bits<8>>,
+    gids: [Dff<Bits<128>>; GID_ENTRIES],
+    valid: Reg<Bits<16>>,
+    is_ipv6: Reg<Bits<16>>,
+    hit: Dff<Bits<16>>,
+    found_q: Dff<Bit>,
+    index_q: Dff<Bits<8>>,
+    select: Signal<Local, Bits<256>>,
+    kind: Signal<Local, Bits<16>>,
+    equal: Signal<Local, Bits<16>>,
+    lowest: Signal<Local, Bits<8>>,
+    one: Constant<Bits<256>>,
+    ones: Constant<Bits<16>>,
+    number: [Constant<Bits<8>>; GID_ENTRIES],
+}
+
+impl Default for GidTable {
+    fn default() -> Self {
+        Self {
+            clock: ClkRst::default(),
+            write: Signal::default(),
+            entry: Signal::default(),
+            gid: Signal::default(),
+            ipv6: Signal::default(),
+            found: Signal::default(),
+            index: Signal::default(),
+            gids: std::array::from_fn(|_| Dff::default()),
+            valid: Reg::default(),
+            is_ipv6: Reg::default(),
+            hit: Dff::default(),
+            found_q: Dff::default(),
+            index_q: Dff::default(),
+            select: Signal::default(),
+            kind: Signal::default(),
+            equal: Signal::default(),
+            lowest: Signal::default(),
+            one: Constant::new(1.into()),
+            ones: Constant::new(0xffff.into()),
+            number: std::array::from_fn(|i| Constant::new(i.to_bits())),
+        }
+    }
+}
+
+impl Logic for GidTable {
+    describe!("gid_table", "IP addresses of the port, compared all at once.");
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, valid, is_ipv6, hit, found_q, index_q);
+        // Write.
+        self.select.next = bits::<256>(0);
+        if self.write.val() {
+            self.select.next = self.one.val() << self.entry.val().index;
+        }
+        for i in 0..16 {
+            ClkRst::link(&mut self.clock, &mut self.gids[i].clock);
+            self.gids[i].d.next = self.gids[i].q.val();
+            if self.select.val().get_bit(i) {
+                self.gids[i].d.next = self.entry.val().gid;
+            }
+        }
+        self.valid.d.next = self.valid.q.val() & !self.select.val().get_bits::<16>(0);
+        if self.entry.val().valid {
+            self.valid.d.next = self.valid.q.val() | self.select.val().get_bits::<16>(0);
+        }
+        self.is_ipv6.d.next = self.is_ipv6.q.val() & !self.select.val().get_bits::<16>(0);
+        if self.entry.val().ipv6 {
+            self.is_ipv6.d.next = self.is_ipv6.q.val() | self.select.val().get_bits::<16>(0);
+        }
+        // Compare.
+        self.kind.next = self.is_ipv6.q.val();
+        if !self.ipv6.val() {
+            self.kind.next = self.is_ipv6.q.val() ^ self.ones.val();
+        }
+        self.equal.next = bits::<16>(0);
+        for i in 0..16 {
+            self.equal.next = self
+                .equal
+                .val()
+                .replace_bit(i, self.gids[i].q.val() == self.gid.val());
+        }
+        self.hit.d.next = self.equal.val() & self.kind.val() & self.valid.q.val();
+        // Encode.
+        self.lowest.next = bits::<8>(0);
+        for i in 0..16 {
+            if self.hit.q.val().get_bit(15 - i) {
+                self.lowest.next = self.number[15 - i].val();
+            }
+        }
+        self.found_q.d.next = self.hit.q.val().any();
+        self.index_q.d.next = self.lowest.val();
+        self.found.next = self.found_q.q.val();
+        self.index.next = self.index_q.q.val();
+    }
+}

@@ -1,0 +1,10 @@
+//! Ethernet side of the engine: received frames are parsed, checked and buffered.
+pub mod gid_table;
+pub mod ipv4_checksum;
+pub mod packet_buffer;
+pub mod rx_extent;
+pub mod rx_fields;
+pub mod rx_front;
+pub mod rx_header;
+pub mod rx_link;
+pub mod rx_parse;

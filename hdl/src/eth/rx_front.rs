@@ -1,0 +1,114 @@
+//! Receive front: frames in, good RoCEv2 packets out. Wires the parser, the ICRC check and the packet buffer.
+//!
+//! The input is never held up; what is not a good packet for this port is dropped as a whole and counted once, by the
+//! first reason in the order of [`RxParse`], then ICRC, then overflow. Nothing leaves before the ICRC is known good.
+//! A beat a cycle and a packet a cycle, without idle cycles between frames. The `RxMeta` of a packet is there
+//! [`RxFront::LATENCY`] cycles after the last beat of its frame.
+
+use super::gid_table::GidWrite;
+use super::packet_buffer::{PacketBuffer, RxStats};
+use super::rx_parse::RxParse;
+use crate::bus::dma::PayloadOut;
+use crate::bus::types::RxMeta;
+use crate::ib::icrc_check::IcrcCheck;
+use crate::prelude::*;
+
+/// The receive front with a buffer of 2^A beats and 2^M packets.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames without preamble and FCS; `tuser` in the last beat marks a bad one; `tready` is 1 after reset.
+    pub s_axis_rx: AxisIn<W, K>,
+    /// Frames are accepted; looked at where a frame starts.
+    pub enable: Signal<In, Bit>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// Every destination MAC address is accepted.
+    pub promiscuous: Signal<In, Bit>,
+    /// `gid` is written into the GID table in this cycle.
+    pub gid_write: Signal<In, Bit>,
+    /// Entry of the GID table to write.
+    pub gid: Signal<In, GidWrite>,
+    /// Good packets, in order.
+    pub meta: StreamOut<RxMeta>,
+    /// Their payload beats, `RxMeta::beats` each.
+    pub beats: PayloadOut<W>,
+    /// What became of each frame.
+    pub stats: Signal<Out, RxStats>,
+    /// Bytes that arrived, for the counter `rx_bytes`: 0 to K in every cycle.
+    pub rx_bytes: Signal<Out, Bits<7>>,
+    /// A well addressed frame that is not RoCEv2 has ended: an exception queue would take it.
+    pub exception: Signal<Out, Bit>,
+    parse: RxParse<W, K>,
+    icrc: IcrcCheck<W, K>,
+    buffer: PacketBuffer<W, A, M>,
+}
+
+impl<const W: usize, const K: usize, const A: usize, const M: usize> RxFront<W, K, A, M> {
+    /// Cycles from the last beat of a frame to `meta.valid`, when nothing waits in front of it.
+    pub const LATENCY: usize = RxParse::<W, K>::LATENCY + 2;
+}
+
+impl<const W: usize, const K: usize, const A: usize, const M: usize> Default
+    for RxFront<W, K, A, M>
+{
+    fn default() -> Self {
+        const {
+            assert!(
+                RxParse::<W, K>::ICRC_LATENCY + IcrcCheck::<W, K>::LATENCY
+                    == RxParse::<W, K>::LATENCY,
+                "the ICRC check and the parser answer in the same cycle"
+            );
+        }
+        Self {
+            clock: ClkRst::default(),
+            s_axis_rx: AxisIn::default(),
+            enable: Signal::default(),
+            mac: Signal::default(),
+            promiscuous: Signal::default(),
+            gid_write: Signal::default(),
+            gid: Signal::default(),
+            meta: StreamOut::default(),
+            beats: PayloadOut::default(),
+            stats: Signal::default(),
+            rx_bytes: Signal::default(),
+            exception: Signal::default(),
+            parse: RxParse::default(),
+            icrc: IcrcCheck::default(),
+            buffer: PacketBuffer::default(),
+        }
+    }
+}
+
+impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic
+    for RxFront<W, K, A, M>
+{
+    describe!(
+        "rx_front",
+        format!("w{W}_{}_{}", 1usize << A, 1usize << M),
+        "Receive front: frames in, good RoCEv2 packets out."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, parse, icrc, buffer);
+        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.parse.s_axis);
+        self.parse.enable.next = self.enable.val();
+        self.parse.mac.next = self.mac.val();
+        self.parse.promiscuous.next = self.promiscuous.val();
+        self.parse.gid_write.next = self.gid_write.val();
+        self.parse.gid.next = self.gid.val();
+        self.icrc.beat.next = self.parse.icrc_beat.val();
+        self.icrc.data.next = self.parse.icrc_data.val();
+        self.buffer.beat.next = self.parse.beat.val();
+        self.buffer.data.next = self.icrc.masked.val();
+        self.buffer.icrc_good.next = self.icrc.good.val();
+        self.buffer.packet.next = self.parse.packet.val();
+        StreamOut::<RxMeta>::link(&mut self.meta, &mut self.buffer.meta);
+        PayloadOut::<W>::link(&mut self.beats, &mut self.buffer.beats);
+        self.stats.next = self.buffer.stats.val();
+        self.rx_bytes.next = self.parse.bytes.val();
+        self.exception.next = self.parse.beat.val().not_roce;
+    }
+}

@@ -1,0 +1,223 @@
+//! Link layer of the receive parser: frames out of beats, and their Ethernet headers.
+//!
+//! Two cycles from a beat to `link` and `header`, four to `data`; a beat a cycle, nothing stalls. Assumes that `tkeep`
+//! is all ones but in the last beat, and a run of ones from bit 0 there. A frame that starts while `enable` is 0 is
+//! not seen at all.
+
+// The accessors that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+use ferroce_proto::wire::eth;
+
+use super::rx_fields::HEADER_BITS;
+use super::rx_header::HeaderWindow;
+use crate::cell::delay::Delay;
+use crate::prelude::*;
+
+/// A beat, and its frame as far as it has arrived.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct Link {
+    /// There is a beat.
+    pub valid: Bit,
+    /// It is the last of the frame.
+    pub last: Bit,
+    /// With `last`: the frame is marked bad.
+    pub bad: Bit,
+    /// Number of the beat in the frame; stops counting at 1023.
+    pub index: Bits<10>,
+    /// Bytes of the frame so far; stops growing at the first number from 8192 on.
+    pub length: Bits<14>,
+    /// The frame has an 802.1Q tag.
+    pub vlan: Bit,
+    /// It is IPv4.
+    pub ipv4: Bit,
+    /// It is IPv6.
+    pub ipv6: Bit,
+    /// Its destination MAC address is accepted.
+    pub mac_ok: Bit,
+}
+
+/// A beat as it came.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+struct Arrived {
+    valid: Bit,
+    last: Bit,
+    bad: Bit,
+    index: Bits<10>,
+    bytes: Bits<7>,
+}
+
+/// The block.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct RxLink<const W: usize, const K: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames in; `tready` is 1 after reset.
+    pub s_axis: AxisIn<W, K>,
+    /// Frames are accepted.
+    pub enable: Signal<In, Bit>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// Every destination MAC address is accepted.
+    pub promiscuous: Signal<In, Bit>,
+    /// Bytes of accepted frames that arrived in the cycle before, 0 to K.
+    pub bytes: Signal<Out, Bits<7>>,
+    /// The beat.
+    pub link: Signal<Out, Link>,
+    /// The start of its frame, byte 0 in bits 7:0; ones where nothing has arrived.
+    pub header: Signal<Out, Bits<HEADER_BITS>>,
+    /// The bytes of the beat, two cycles after `link`.
+    pub data: Signal<Out, Bits<W>>,
+    ready: Reg<Bit>,
+    in_frame: Reg<Bit>,
+    taking: Reg<Bit>,
+    count: Reg<Bits<10>>,
+    arrived: Reg<Arrived>,
+    window: HeaderWindow<W>,
+    data_4: Delay<Bits<W>, 4>,
+    length: Reg<Bits<14>>,
+    link_q: Reg<Link>,
+    header_q: Dff<Bits<HEADER_BITS>>,
+    beat: Signal<Local, Bit>,
+    enter: Signal<Local, Bit>,
+    top_byte: Signal<Local, Bits<K>>,
+    kept: Signal<Local, Bits<7>>,
+    tagged: Signal<Local, Bit>,
+    ethertype: Signal<Local, Bits<16>>,
+    longer: Signal<Local, Bits<14>>,
+    count_bits: [Constant<Bits<K>>; 7],
+    tpid: Constant<Bits<16>>,
+    ethertype_ipv4: Constant<Bits<16>>,
+    ethertype_ipv6: Constant<Bits<16>>,
+}
+
+impl<const W: usize, const K: usize> Default for RxLink<W, K> {
+    fn default() -> Self {
+        assert!(
+            W == 8 * K,
+            "W = {W} bits and K = {K} bytes: W = 8 * K is expected"
+        );
+        // A run of n ones has its upper edge at bit n - 1.
+        let count_bit = |j: usize| {
+            let bit = |mask: Bits<K>, i: usize| mask.replace_bit(i, (i + 1) >> j & 1 == 1);
+            Constant::new((0..K).fold(Bits::default(), bit))
+        };
+        Self {
+            clock: ClkRst::default(),
+            s_axis: AxisIn::default(),
+            enable: Signal::default(),
+            mac: Signal::default(),
+            promiscuous: Signal::default(),
+            bytes: Signal::default(),
+            link: Signal::default(),
+            header: Signal::default(),
+            data: Signal::default(),
+            ready: Reg::default(),
+            in_frame: Reg::default(),
+            taking: Reg::default(),
+            count: Reg::default(),
+            arrived: Reg::default(),
+            window: HeaderWindow::default(),
+            data_4: Delay::default(),
+            length: Reg::default(),
+            link_q: Reg::default(),
+            header_q: Dff::default(),
+            beat: Signal::default(),
+            enter: Signal::default(),
+            top_byte: Signal::default(),
+            kept: Signal::default(),
+            tagged: Signal::default(),
+            ethertype: Signal::default(),
+            longer: Signal::default(),
+            count_bits: std::array::from_fn(count_bit),
+            tpid: Constant::new(eth::TPID_8021Q.to_bits()),
+            ethertype_ipv4: Constant::new(eth::ETHERTYPE_IPV4.to_bits()),
+            ethertype_ipv6: Constant::new(eth::ETHERTYPE_IPV6.to_bits()),
+        }
+    }
+}
+
+impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
+    describe!(
+        "rx_link",
+        format!("w{W}"),
+        "Frames out of beats, and their Ethernet headers."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, window, data_4);
+        dff_setup!(
+            self, clock, ready, in_frame, taking, count, arrived, length, link_q, header_q
+        );
+        // Cycle 0: frames out of beats.
+        self.ready.d.next = true;
+        self.s_axis.tready.next = self.ready.q.val();
+        self.beat.next = self.s_axis.tvalid.val() & self.ready.q.val();
+        self.enter.next = self.beat.val() & self.taking.q.val();
+        if !self.in_frame.q.val() {
+            self.enter.next = self.beat.val() & self.enable.val();
+        }
+        if self.beat.val() {
+            self.in_frame.d.next = !self.s_axis.tlast.val();
+            self.taking.d.next = self.enter.val();
+            if self.s_axis.tlast.val() {
+                self.count.d.next = bits::<10>(0);
+            } else if !self.count.q.val().all() {
+                self.count.d.next = self.count.q.val() + 1;
+            }
+        }
+        self.top_byte.next = self.s_axis.tkeep.val() & !(self.s_axis.tkeep.val() >> 1);
+        self.kept.next = bits::<7>(0);
+        for i in 0..7 {
+            self.kept.next = self
+                .kept
+                .val()
+                .replace_bit(i, (self.top_byte.val() & self.count_bits[i].val()).any());
+        }
+        self.arrived.d.next.valid = self.enter.val();
+        self.arrived.d.next.last = self.enter.val() & self.s_axis.tlast.val();
+        self.arrived.d.next.bad = self.s_axis.tuser.val();
+        self.arrived.d.next.index = self.count.q.val();
+        self.arrived.d.next.bytes = bits::<7>(0);
+        if self.enter.val() {
+            self.arrived.d.next.bytes = self.kept.val();
+        }
+        self.window.valid.next = self.enter.val();
+        self.window.index.next = self.count.q.val();
+        self.window.data.next = self.s_axis.tdata.val();
+        self.data_4.d.next = self.s_axis.tdata.val();
+        self.data.next = self.data_4.q.val();
+        self.bytes.next = self.arrived.q.val().bytes;
+        // Cycle 1: length and Ethernet header.
+        self.longer.next = self.length.q.val();
+        if self.arrived.q.val().index == 0 {
+            self.longer.next = bit_cast::<14, 7>(self.arrived.q.val().bytes);
+        } else if !self.length.q.val().get_bit(13) {
+            self.longer.next = self.length.q.val() + bit_cast::<14, 7>(self.arrived.q.val().bytes);
+        }
+        if self.arrived.q.val().valid {
+            self.length.d.next = self.longer.val();
+        }
+        self.tagged.next = self.window.eth.val().ethertype == self.tpid.val();
+        self.ethertype.next = self.window.eth.val().ethertype;
+        if self.tagged.val() {
+            self.ethertype.next = self.window.eth.val().tag_ethertype;
+        }
+        self.link_q.d.next.valid = self.arrived.q.val().valid;
+        self.link_q.d.next.last = self.arrived.q.val().last;
+        self.link_q.d.next.bad = self.arrived.q.val().bad;
+        self.link_q.d.next.index = self.arrived.q.val().index;
+        self.link_q.d.next.length = self.longer.val();
+        self.link_q.d.next.vlan = self.tagged.val();
+        self.link_q.d.next.ipv4 = self.ethertype.val() == self.ethertype_ipv4.val();
+        self.link_q.d.next.ipv6 = self.ethertype.val() == self.ethertype_ipv6.val();
+        // The first bit on the wire marks a group address.
+        self.link_q.d.next.mac_ok = self.promiscuous.val()
+            | self.window.eth.val().dst.get_bit(0)
+            | (self.window.eth.val().dst == self.mac.val());
+        self.header_q.d.next = self.window.header.val();
+        self.link.next = self.link_q.q.val();
+        self.header.next = self.header_q.q.val();
+    }
+}

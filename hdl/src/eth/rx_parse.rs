@@ -1,0 +1,288 @@
+//! Receive parser: says of every frame what it is, and of every beat what it holds.
+//!
+//! Takes a beat a cycle, any frame of any length, and never stalls. The first reason that applies decides:
+//!
+//! 1. bad: the frame is marked (`tuser`);
+//! 2. malformed: it ends before the headers that tell what it is: 42 bytes, with a tag 4 more, for IPv6 20 more;
+//! 3. wrong address: the destination MAC address is neither that of the port nor a group address, and the port is not
+//!    promiscuous;
+//! 4. not RoCEv2: it is not UDP to port 4791 in an unfragmented IPv4 datagram without options, or in an IPv6 datagram
+//!    without extension headers, behind at most one 802.1Q tag. Such a frame is well addressed: `not_roce` is what an
+//!    exception queue would be told;
+//! 5. malformed: the IPv4 header checksum is wrong, or what [`RxExtent`] checks;
+//! 6. wrong address: the destination IP address is not in the GID table.
+//!
+//! What is left is good if its ICRC is.
+//!
+//! ```text
+//! cycle 0, 1     2             3, 4 ............................ 8           9
+//! rx_link   ─►  fields    ─►  IP and UDP, opcode and extent,  ─► verdict ─► beat, packet
+//!               (layout)      GID table, header checksum
+//!                               └─► 4: icrc_beat, icrc_data
+//! ```
+
+// The accessors that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+use ferroce_proto::wire::{ip, udp};
+
+use super::gid_table::{GidTable, GidWrite};
+use super::ipv4_checksum::Ipv4Checksum;
+use super::packet_buffer::RxBeat;
+use super::rx_extent::{PayloadPlace, RxExtent};
+use super::rx_fields::{Layout, RxFields};
+use super::rx_header::FieldSelect;
+use super::rx_link::{Link, RxLink};
+use crate::bus::types::RxMeta;
+use crate::cell::delay::Delay;
+use crate::ib::icrc_check::IcrcBeat;
+use crate::prelude::*;
+
+/// The frame by its IP and UDP headers.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+struct Class {
+    valid: Bit,
+    last: Bit,
+    bad: Bit,
+    index: Bits<10>,
+    vlan: Bit,
+    ipv6: Bit,
+    short: Bit,
+    mac_ok: Bit,
+    roce: Bit,
+}
+
+/// The block.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct RxParse<const W: usize, const K: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames in; `tready` is 1 after reset.
+    pub s_axis: AxisIn<W, K>,
+    /// Frames are accepted.
+    pub enable: Signal<In, Bit>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// Every destination MAC address is accepted.
+    pub promiscuous: Signal<In, Bit>,
+    /// `gid` is written into the GID table in this cycle.
+    pub gid_write: Signal<In, Bit>,
+    /// Entry of the GID table to write.
+    pub gid: Signal<In, GidWrite>,
+    /// Bytes of accepted frames that arrived in the cycle before, 0 to K.
+    pub bytes: Signal<Out, Bits<7>>,
+    /// A beat for the ICRC check, [`RxParse::ICRC_LATENCY`] cycles after it came in.
+    pub icrc_beat: Signal<Out, IcrcBeat>,
+    /// Its bytes.
+    pub icrc_data: Signal<Out, Bits<W>>,
+    /// The beat for the packet buffer, [`RxParse::LATENCY`] cycles after it came in.
+    pub beat: Signal<Out, RxBeat>,
+    /// In the last beat: the packet.
+    pub packet: Signal<Out, RxMeta>,
+    link: RxLink<W, K>,
+    select: FieldSelect<RxFields>,
+    link_3: Reg<Link>,
+    class: Reg<Class>,
+    extent: RxExtent<K>,
+    gids: GidTable,
+    checksum: Ipv4Checksum,
+    // What the verdict needs, in step.
+    fields_8: Delay<RxFields, 5>,
+    class_8: Delay<Class, 4>,
+    place_8: Delay<PayloadPlace, 1>,
+    checksum_8: Delay<Bit, 1>,
+    found_8: Delay<Bit, 3>,
+    gid_index_8: Delay<Bits<8>, 3>,
+    beat_q: Reg<RxBeat>,
+    packet_q: Dff<RxMeta>,
+    udp: Signal<Local, Bit>,
+    shortest: Signal<Local, Bits<14>>,
+    whole: Signal<Local, Bit>,
+    for_us: Signal<Local, Bit>,
+    roce: Signal<Local, Bit>,
+    formed: Signal<Local, Bit>,
+    protocol_udp: Constant<Bits<8>>,
+    roce_port: Constant<Bits<16>>,
+    min_length: [Constant<Bits<14>>; 4],
+    ecn_ce: Constant<Bits<2>>,
+}
+
+impl<const W: usize, const K: usize> RxParse<W, K> {
+    /// Cycles from a beat to `icrc_beat` and `icrc_data`.
+    pub const ICRC_LATENCY: usize = 4;
+    /// Cycles from a beat to `beat` and `packet`.
+    pub const LATENCY: usize = 9;
+}
+
+impl<const W: usize, const K: usize> Default for RxParse<W, K> {
+    fn default() -> Self {
+        Self {
+            clock: ClkRst::default(),
+            s_axis: AxisIn::default(),
+            enable: Signal::default(),
+            mac: Signal::default(),
+            promiscuous: Signal::default(),
+            gid_write: Signal::default(),
+            gid: Signal::default(),
+            bytes: Signal::default(),
+            icrc_beat: Signal::default(),
+            icrc_data: Signal::default(),
+            beat: Signal::default(),
+            packet: Signal::default(),
+            link: RxLink::default(),
+            select: FieldSelect::default(),
+            link_3: Reg::default(),
+            class: Reg::default(),
+            extent: RxExtent::default(),
+            gids: GidTable::default(),
+            checksum: Ipv4Checksum::default(),
+            fields_8: Delay::default(),
+            class_8: Delay::default(),
+            place_8: Delay::default(),
+            checksum_8: Delay::default(),
+            found_8: Delay::default(),
+            gid_index_8: Delay::default(),
+            beat_q: Reg::default(),
+            packet_q: Dff::default(),
+            udp: Signal::default(),
+            shortest: Signal::default(),
+            whole: Signal::default(),
+            for_us: Signal::default(),
+            roce: Signal::default(),
+            formed: Signal::default(),
+            protocol_udp: Constant::new(ip::PROTOCOL_UDP.to_bits()),
+            roce_port: Constant::new(udp::ROCE_PORT.to_bits()),
+            min_length: Layout::ALL.map(|l| Constant::new(l.bth().to_bits())),
+            ecn_ce: Constant::new(ip::ECN_CE.to_bits()),
+        }
+    }
+}
+
+impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
+    describe!(
+        "rx_parse",
+        format!("w{W}"),
+        "Says of every received frame what it is, and of every beat what it holds."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(
+            self,
+            clock,
+            link,
+            select,
+            extent,
+            gids,
+            checksum,
+            fields_8,
+            class_8,
+            place_8,
+            checksum_8,
+            found_8,
+            gid_index_8
+        );
+        dff_setup!(self, clock, link_3, class, beat_q, packet_q);
+        // Cycles 0 and 1.
+        AxisIn::<W, K>::link(&mut self.s_axis, &mut self.link.s_axis);
+        self.link.enable.next = self.enable.val();
+        self.link.mac.next = self.mac.val();
+        self.link.promiscuous.next = self.promiscuous.val();
+        self.bytes.next = self.link.bytes.val();
+        // Cycle 2: fields.
+        self.select.header.next = self.link.header.val();
+        self.select.ipv6.next = self.link.link.val().ipv6;
+        self.select.vlan.next = self.link.link.val().vlan;
+        self.link_3.d.next = self.link.link.val();
+        // Cycle 3: IP and UDP headers.
+        self.udp.next = (self.select.fields.val().protocol == self.protocol_udp.val())
+            & ((self.link_3.q.val().ipv6 & (self.select.fields.val().version == 6))
+                | (self.link_3.q.val().ipv4
+                    & (self.select.fields.val().version == 4)
+                    & (self.select.fields.val().ihl == 5)
+                    & (self.select.fields.val().fragment == 0)));
+        self.shortest.next = self.min_length[0].val();
+        if self.link_3.q.val().ipv6 & self.link_3.q.val().vlan {
+            self.shortest.next = self.min_length[3].val();
+        } else if self.link_3.q.val().ipv6 {
+            self.shortest.next = self.min_length[2].val();
+        } else if self.link_3.q.val().vlan {
+            self.shortest.next = self.min_length[1].val();
+        }
+        self.class.d.next.valid = self.link_3.q.val().valid;
+        self.class.d.next.last = self.link_3.q.val().last;
+        self.class.d.next.bad = self.link_3.q.val().bad;
+        self.class.d.next.index = self.link_3.q.val().index;
+        self.class.d.next.vlan = self.link_3.q.val().vlan;
+        self.class.d.next.ipv6 = self.link_3.q.val().ipv6;
+        self.class.d.next.short = self.link_3.q.val().length < self.shortest.val();
+        self.class.d.next.mac_ok = self.link_3.q.val().mac_ok;
+        self.class.d.next.roce =
+            self.udp.val() & (self.select.fields.val().udp_port == self.roce_port.val());
+        self.extent.fields.next = self.select.fields.val();
+        self.extent.ipv6.next = self.link_3.q.val().ipv6;
+        self.extent.vlan.next = self.link_3.q.val().vlan;
+        self.extent.index.next = self.link_3.q.val().index;
+        self.extent.length.next = self.link_3.q.val().length;
+        self.gids.write.next = self.gid_write.val();
+        self.gids.entry.next = self.gid.val();
+        self.gids.gid.next = self.select.fields.val().dst_gid;
+        self.gids.ipv6.next = self.link_3.q.val().ipv6;
+        self.checksum.header.next = self.select.fields.val().ipv4_header;
+        // Cycle 4: to the ICRC check.
+        self.icrc_beat.next.valid = self.class.q.val().valid;
+        self.icrc_beat.next.index = self.class.q.val().index;
+        self.icrc_beat.next.ipv6 = self.class.q.val().ipv6;
+        self.icrc_beat.next.vlan = self.class.q.val().vlan;
+        self.icrc_beat.next.end = self.extent.end.val();
+        self.icrc_data.next = self.link.data.val();
+        // Cycle 8: verdict.
+        self.fields_8.d.next = self.select.fields.val();
+        self.class_8.d.next = self.class.q.val();
+        self.place_8.d.next = self.extent.place.val();
+        self.checksum_8.d.next = self.checksum.good.val();
+        self.found_8.d.next = self.gids.found.val();
+        self.gid_index_8.d.next = self.gids.index.val();
+        self.whole.next = self.class_8.q.val().last
+            & !self.class_8.q.val().bad
+            & !self.class_8.q.val().short;
+        self.for_us.next = self.whole.val() & self.class_8.q.val().mac_ok;
+        self.roce.next = self.for_us.val() & self.class_8.q.val().roce;
+        self.formed.next = self.roce.val()
+            & self.place_8.q.val().formed
+            & (self.checksum_8.q.val() | self.class_8.q.val().ipv6);
+        self.beat_q.d.next.store = self.class_8.q.val().valid & self.place_8.q.val().store;
+        self.beat_q.d.next.payload_end = self.place_8.q.val().payload_end;
+        self.beat_q.d.next.last = self.class_8.q.val().last;
+        self.beat_q.d.next.accept = self.formed.val() & self.found_8.q.val();
+        self.beat_q.d.next.bad = self.class_8.q.val().last & self.class_8.q.val().bad;
+        self.beat_q.d.next.malformed = (self.class_8.q.val().last
+            & !self.class_8.q.val().bad
+            & self.class_8.q.val().short)
+            | (self.roce.val() & !self.formed.val());
+        self.beat_q.d.next.wrong_address = (self.whole.val() & !self.for_us.val())
+            | (self.formed.val() & !self.found_8.q.val());
+        self.beat_q.d.next.not_roce = self.for_us.val() & !self.roce.val();
+        self.packet_q.d.next.opcode = self.fields_8.q.val().opcode;
+        self.packet_q.d.next.solicited = self.fields_8.q.val().solicited;
+        self.packet_q.d.next.ack_req = self.fields_8.q.val().ack_req;
+        self.packet_q.d.next.becn = self.fields_8.q.val().becn;
+        self.packet_q.d.next.ce = self.fields_8.q.val().ecn == self.ecn_ce.val();
+        self.packet_q.d.next.ipv6 = self.class_8.q.val().ipv6;
+        self.packet_q.d.next.pkey = self.fields_8.q.val().pkey;
+        self.packet_q.d.next.qpn = self.fields_8.q.val().dest_qp;
+        self.packet_q.d.next.psn = self.fields_8.q.val().psn;
+        self.packet_q.d.next.src_gid = self.fields_8.q.val().src_gid;
+        self.packet_q.d.next.gid_index = self.gid_index_8.q.val();
+        self.packet_q.d.next.ext = self.fields_8.q.val().ext;
+        self.packet_q.d.next.rkey = self.fields_8.q.val().rkey;
+        self.packet_q.d.next.dma_len = self.fields_8.q.val().dma_len;
+        self.packet_q.d.next.operands = self.fields_8.q.val().operands;
+        self.packet_q.d.next.imm = self.place_8.q.val().imm;
+        self.packet_q.d.next.plen = self.place_8.q.val().plen;
+        self.packet_q.d.next.lane = self.place_8.q.val().lane;
+        self.packet_q.d.next.beats = self.place_8.q.val().beats;
+        self.beat.next = self.beat_q.q.val();
+        self.packet.next = self.packet_q.q.val();
+    }
+}

@@ -1,0 +1,342 @@
+//! Invariant CRC check of received frames, without shifting.
+//!
+//! The CRC of a frame is taken over its whole beats, of which everything before the IP header is zeroed, the variant
+//! fields are set to ones, and everything behind the ICRC is zeroed. A register that starts from 0 does not see the
+//! leading zeros; the seed ([`icrc::SEED`]) is added to the first four bytes of the IP header instead. Behind the
+//! ICRC the register holds the residue of the CRC, and then runs over the zeros that fill the beat: it is compared with
+//! the residue moved on by so many bytes, one of `K` constants. Later beats do not count.
+//!
+//! The block also hands on the beats, zeroed outside of the IP datagram, in step with the answer. Five cycles from a
+//! beat to its answer, a beat a cycle; the answer is that of the frame in its last beat.
+//!
+//! ```text
+//! cycle 0        1          2          3, 4            5
+//! end of the  ─► mask  ─►  CRC: two cycles  ─► compare ─► good
+//! ICRC          beat └───────────── delay ─────────────► beat
+//! ```
+
+// The accessors that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+use std::fmt::Write;
+
+use ferroce_proto::wire::icrc;
+
+use crate::cell::crc::{Crc, Map, RESIDUE};
+use crate::cell::delay::Delay;
+use crate::eth::rx_fields::Layout;
+use crate::prelude::*;
+
+/// What the check must know of a beat.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct IcrcBeat {
+    /// There is a beat.
+    pub valid: Bit,
+    /// Its number in the frame; stops counting at the last number.
+    pub index: Bits<10>,
+    /// The frame is IPv6.
+    pub ipv6: Bit,
+    /// The frame has an 802.1Q tag.
+    pub vlan: Bit,
+    /// The byte of the frame behind the ICRC; in beats before the one that tells, any number beyond the next beat.
+    pub end: Bits<17>,
+}
+
+/// What of a beat counts.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+struct Part {
+    valid: Bit,
+    first: Bit,
+    // All bytes count; or the first `tail` do.
+    whole: Bit,
+    partial: Bit,
+    tail: Bits<6>,
+    index: Bits<10>,
+    ipv6: Bit,
+    vlan: Bit,
+}
+
+/// The block.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct IcrcCheck<const W: usize, const K: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A beat of a frame.
+    pub beat: Signal<In, IcrcBeat>,
+    /// Its bytes.
+    pub data: Signal<In, Bits<W>>,
+    /// The ICRC of the frame is good.
+    pub good: Signal<Out, Bit>,
+    /// The beat, zeroed in front of the IP header and behind the ICRC; variant fields and the first four bytes of the IP header are not what they were.
+    pub masked: Signal<Out, Bits<W>>,
+    part: Reg<Part>,
+    whole_data: Dff<Bits<W>>,
+    mask: IcrcMask<W, K>,
+    counts: Reg<Bit>,
+    first: Dff<Bit>,
+    tail: Delay<Bits<6>, 2>,
+    crc: Crc<W>,
+    residue: Residue<K>,
+    good_q: Reg<Bit>,
+    data_delay: Delay<Bits<W>, 3>,
+    end_beat: Signal<Local, Bits<17>>,
+    log_k: Constant<Bits<3>>,
+    lane_mask: Constant<Bits<17>>,
+}
+
+impl<const W: usize, const K: usize> IcrcCheck<W, K> {
+    /// Cycles from a beat to its answer.
+    pub const LATENCY: usize = 5;
+}
+
+impl<const W: usize, const K: usize> Default for IcrcCheck<W, K> {
+    fn default() -> Self {
+        assert!(
+            W == 8 * K && K.is_power_of_two() && K <= 64,
+            "W = {W} and K = {K}: W = 8 * K and K a power of two up to 64 are expected"
+        );
+        Self {
+            clock: ClkRst::default(),
+            beat: Signal::default(),
+            data: Signal::default(),
+            good: Signal::default(),
+            masked: Signal::default(),
+            part: Reg::default(),
+            whole_data: Dff::default(),
+            mask: IcrcMask::default(),
+            counts: Reg::default(),
+            first: Dff::default(),
+            tail: Delay::default(),
+            crc: Crc::new(0),
+            residue: Residue::default(),
+            good_q: Reg::default(),
+            data_delay: Delay::default(),
+            end_beat: Signal::default(),
+            log_k: Constant::new(K.ilog2().to_bits()),
+            lane_mask: Constant::new((K - 1).to_bits()),
+        }
+    }
+}
+
+impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
+    describe!(
+        "icrc_check",
+        format!("w{W}"),
+        "Invariant CRC of received frames, a beat a cycle, five cycles of latency."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, mask, tail, crc, residue, data_delay);
+        dff_setup!(self, clock, part, whole_data, counts, first, good_q);
+        // What of the beat counts.
+        self.end_beat.next = self.beat.val().end >> self.log_k.val();
+        self.part.d.next.valid = self.beat.val().valid;
+        self.part.d.next.first = self.beat.val().index == 0;
+        self.part.d.next.whole =
+            bit_cast::<17, 10>(self.beat.val().index) < self.end_beat.val();
+        self.part.d.next.partial =
+            bit_cast::<17, 10>(self.beat.val().index) == self.end_beat.val();
+        self.part.d.next.tail = bit_cast::<6, 17>(self.beat.val().end & self.lane_mask.val());
+        self.part.d.next.index = self.beat.val().index;
+        self.part.d.next.ipv6 = self.beat.val().ipv6;
+        self.part.d.next.vlan = self.beat.val().vlan;
+        self.whole_data.d.next = self.data.val();
+        // Mask.
+        self.mask.data.next = self.whole_data.q.val();
+        self.mask.index.next = self.part.q.val().index;
+        self.mask.ipv6.next = self.part.q.val().ipv6;
+        self.mask.vlan.next = self.part.q.val().vlan;
+        self.mask.whole.next = self.part.q.val().whole;
+        self.mask.partial.next = self.part.q.val().partial;
+        self.mask.tail.next = self.part.q.val().tail;
+        self.counts.d.next = self.part.q.val().valid
+            & (self.part.q.val().whole
+                | (self.part.q.val().partial & (self.part.q.val().tail != 0)));
+        self.first.d.next = self.part.q.val().first;
+        self.tail.d.next = self.part.q.val().tail;
+        // CRC.
+        self.crc.valid.next = self.counts.q.val();
+        self.crc.first.next = self.first.q.val();
+        self.crc.data.next = self.mask.masked.val();
+        self.residue.tail.next = self.tail.q.val();
+        // Compare.
+        self.good_q.d.next = self.crc.register.val() == self.residue.register.val();
+        self.good.next = self.good_q.q.val();
+        self.data_delay.d.next = self.mask.masked.val();
+        self.masked.next = self.data_delay.q.val();
+    }
+}
+
+/// Zeroes what does not count, sets the variant fields and adds the seed; one cycle.
+#[derive(Clone, Debug, Default, LogicBlock)]
+struct IcrcMask<const W: usize, const K: usize> {
+    pub clock: ClkRst,
+    pub data: Signal<In, Bits<W>>,
+    pub index: Signal<In, Bits<10>>,
+    pub ipv6: Signal<In, Bit>,
+    pub vlan: Signal<In, Bit>,
+    pub whole: Signal<In, Bit>,
+    pub partial: Signal<In, Bit>,
+    pub tail: Signal<In, Bits<6>>,
+    pub masked: Signal<Out, Bits<W>>,
+}
+
+/// What becomes of a byte in front of the payload: `(byte & and) ^ xor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ByteMask {
+    and: u8,
+    xor: u8,
+}
+
+impl ByteMask {
+    /// A byte that counts as it is.
+    const KEEP: Self = Self { and: 0xff, xor: 0 };
+
+    /// The rule for byte `at` of a frame.
+    fn of(layout: Layout, at: usize) -> Self {
+        let Some(at) = at.checked_sub(layout.ip()) else {
+            return Self { and: 0, xor: 0 };
+        };
+        let variant: &[u8] = if layout.ipv6 {
+            &icrc::IPV6_MASK
+        } else {
+            &icrc::IPV4_MASK
+        };
+        let ones = variant.get(at).copied().unwrap_or(0);
+        let seed = icrc::SEED.to_le_bytes().get(at).copied().unwrap_or(0);
+        Self {
+            and: !ones,
+            xor: ones ^ seed,
+        }
+    }
+}
+
+impl<const W: usize, const K: usize> IcrcMask<W, K> {
+    /// Beats in which some byte is not kept as it is, in some layout.
+    fn head_beats() -> usize {
+        let bytes = Layout::ALL.iter().map(|l| l.ext()).max().unwrap_or(0);
+        bytes.div_ceil(K)
+    }
+
+    /// The rules for the bytes of a beat.
+    fn beat(layout: Layout, index: usize) -> [ByteMask; K] {
+        std::array::from_fn(|lane| ByteMask::of(layout, index * K + lane))
+    }
+}
+
+impl<const W: usize, const K: usize> Logic for IcrcMask<W, K> {
+    describe!(
+        "icrc_mask",
+        format!("w{W}"),
+        "What of a beat the ICRC covers: zeroes the rest, sets the variant fields, adds the seed."
+    );
+
+    fn update(&mut self) {
+        if !self.clock.clk.pos_edge() {
+            return;
+        }
+        let layout = Layout {
+            ipv6: self.ipv6.val(),
+            vlan: self.vlan.val(),
+        };
+        let (tail, index) = (self.tail.val().index(), self.index.val().index());
+        let mut masked = self.data.val();
+        for (lane, rule) in Self::beat(layout, index).into_iter().enumerate() {
+            let byte = masked.get_bits::<8>(8 * lane).to_u32() as u8;
+            let counts = self.whole.val() || self.partial.val() && lane < tail;
+            let byte = if counts { byte & rule.and ^ rule.xor } else { 0 };
+            masked.set_bits::<8>(8 * lane, byte.to_bits());
+        }
+        self.masked.next = masked;
+    }
+
+    fn connect(&mut self) {
+        self.masked.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let hex = |rules: &[ByteMask], of: fn(&ByteMask) -> u8| -> String {
+            rules.iter().rev().map(|r| format!("{:02x}", of(r))).collect()
+        };
+        let mut text = format!(
+            "reg [{w}:0] kept, added;\nalways @*\n    case ({{index, ipv6, vlan}})\n",
+            w = W - 1
+        );
+        for index in 0..Self::head_beats() {
+            for (number, &layout) in Layout::ALL.iter().enumerate() {
+                let rules = Self::beat(layout, index);
+                if rules.iter().all(|rule| *rule == ByteMask::KEEP) {
+                    continue;
+                }
+                let _ = write!(
+                    text,
+                    "        {{10'd{index}, 2'd{number}}}: begin\n            \
+                     kept = {W}'h{};\n            added = {W}'h{};\n        end\n",
+                    hex(&rules, |r| r.and),
+                    hex(&rules, |r| r.xor)
+                );
+            }
+        }
+        let _ = write!(
+            text,
+            "        default: begin\n            kept = {{{W}{{1'b1}}}};\n            added = {W}'h0;\n        end\n    \
+             endcase\n\
+             wire [{k}:0] counts = {{{K}{{whole}}}} | ({{{K}{{partial}}}} & ~({{{K}{{1'b1}}}} << tail));\n\
+             integer lane;\n\
+             always @(posedge clk)\n    for (lane = 0; lane < {K}; lane = lane + 1)\n        \
+             masked[8*lane +: 8] <= {{8{{counts[lane]}}}} & ((data[8*lane +: 8] & kept[8*lane +: 8]) ^ added[8*lane +: 8]);\n",
+            k = K - 1,
+        );
+        Verilog::Custom(text)
+    }
+}
+
+/// The register behind a good frame whose last beat counts for `tail` bytes, 0 for all; one cycle.
+#[derive(Clone, Debug, Default, LogicBlock)]
+struct Residue<const K: usize> {
+    pub clock: ClkRst,
+    pub tail: Signal<In, Bits<6>>,
+    pub register: Signal<Out, Bits<32>>,
+}
+
+impl<const K: usize> Residue<K> {
+    fn value(tail: usize) -> u32 {
+        Map::zero_bytes((K - tail) % K).apply(RESIDUE)
+    }
+}
+
+impl<const K: usize> Logic for Residue<K> {
+    describe!(
+        "icrc_residue",
+        format!("k{K}"),
+        "CRC register behind a good frame, by the bytes of its last beat."
+    );
+
+    fn update(&mut self) {
+        if self.clock.clk.pos_edge() {
+            self.register.next = Self::value(self.tail.val().index() % K).to_bits();
+        }
+    }
+
+    fn connect(&mut self) {
+        self.register.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let mut text = String::from("always @(posedge clk)\n    case (tail)\n");
+        for tail in 1..K {
+            let _ = writeln!(
+                text,
+                "        6'd{tail}: register <= 32'h{:08x};",
+                Self::value(tail)
+            );
+        }
+        let _ = writeln!(
+            text,
+            "        default: register <= 32'h{:08x};\n    endcase",
+            Self::value(0)
+        );
+        Verilog::Custom(text)
+    }
+}
