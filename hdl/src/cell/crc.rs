@@ -189,11 +189,11 @@ impl<const W: usize> Logic for Crc<W> {
             assign(&mut text, &format!("    sum_{g} <="), row);
         }
         let rows = self._advance.rows();
-        let row = |row: usize| format!("^(before & 32'h{:08x})", rows[row]);
+        let row = |row: usize| format!("^(start & 32'h{:08x})", rows[row]);
         let _ = write!(
             text,
             "end\n// The register, moved on by a beat of zeros.\n\
-             wire [31:0] before = first_1 ? 32'h{:08x} : register;\nwire [31:0] advanced;\n",
+             wire [31:0] start = first_1 ? 32'h{:08x} : register;\nwire [31:0] advanced;\n",
             self._seed
         );
         assign(&mut text, "assign advanced =", row);
@@ -219,12 +219,18 @@ mod tests {
 
     /// The register behind `message`, bit by bit.
     fn serial(start: u32, message: &[u8]) -> u32 {
-        let bits = message.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1));
-        bits.fold(start, |register, bit| after_zero_bit(register ^ u32::from(bit)))
+        let bits = message
+            .iter()
+            .flat_map(|byte| (0..8).map(move |i| byte >> i & 1));
+        bits.fold(start, |register, bit| {
+            after_zero_bit(register ^ u32::from(bit))
+        })
     }
 
     fn message(len: usize) -> Vec<u8> {
-        (0..len).map(|i| (i * 151 + (i >> 5) * 17 + 3) as u8).collect()
+        (0..len)
+            .map(|i| (i * 151 + (i >> 5) * 17 + 3) as u8)
+            .collect()
     }
 
     #[test]
@@ -277,7 +283,10 @@ mod tests {
             let message = message(8 * beats);
             for (i, beat) in message.chunks(8).enumerate() {
                 cycle(false, None);
-                cycle(false, Some((i == 0, u64::from_le_bytes(beat.try_into().unwrap()))));
+                cycle(
+                    false,
+                    Some((i == 0, u64::from_le_bytes(beat.try_into().unwrap()))),
+                );
             }
             assert_eq!(cycle(false, None), serial(!0, &message));
             assert_eq!(cycle(false, None), serial(!0, &message), "holds");

@@ -84,7 +84,10 @@ impl Default for GidTable {
 }
 
 impl Logic for GidTable {
-    describe!("gid_table", "IP addresses of the port, compared all at once.");
+    describe!(
+        "gid_table",
+        "IP addresses of the port, compared all at once."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {

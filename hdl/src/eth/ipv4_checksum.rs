@@ -38,8 +38,8 @@ impl Logic for Ipv4Checksum {
         for i in 0..2 {
             ClkRst::link(&mut self.clock, &mut self.half[i].clock);
         }
-        self.half[0].d.next = bit_cast::<20, 17>(self.pair[0].q.val())
-            + bit_cast::<20, 17>(self.pair[1].q.val());
+        self.half[0].d.next =
+            bit_cast::<20, 17>(self.pair[0].q.val()) + bit_cast::<20, 17>(self.pair[1].q.val());
         self.half[1].d.next = bit_cast::<20, 17>(self.pair[2].q.val())
             + bit_cast::<20, 17>(self.pair[3].q.val())
             + bit_cast::<20, 17>(self.pair[4].q.val());

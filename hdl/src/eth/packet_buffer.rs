@@ -160,8 +160,7 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         // Write.
         self.full.next = self.write.q.val() == self.limit.q.val();
         self.put.next = self.beat.val().store & !self.full.val() & !self.lost.q.val();
-        self.overflow.next =
-            self.lost.q.val() | (self.beat.val().store & self.full.val());
+        self.overflow.next = self.lost.q.val() | (self.beat.val().store & self.full.val());
         self.written.next = self.write.q.val();
         if self.put.val() {
             self.written.next = self.write.q.val() + 1;
@@ -193,8 +192,8 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         StreamOut::<RxMeta>::link(&mut self.meta, &mut self.fifo.m);
         // Read.
         self.take.next = self.beats.ready.val() | !self.out_valid.q.val();
-        self.fetch.next = (self.read.q.val() != self.committed.q.val())
-            & (self.take.val() | !self.held.q.val());
+        self.fetch.next =
+            (self.read.q.val() != self.committed.q.val()) & (self.take.val() | !self.held.q.val());
         self.ram.re.next = self.fetch.val();
         self.ram.raddr.next = bit_cast::<A, 16>(self.read.q.val());
         self.end_ram.re.next = self.fetch.val();

@@ -10,7 +10,7 @@
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
-use ferroce_proto::wire::{Mtu, bth, icrc, ipv4, udp};
+use ferroce_proto::wire::{Mtu, bth, eth, icrc, ipv4, udp};
 
 use super::rx_fields::{Layout, RxFields};
 use crate::ib::opcode_decode::OpcodeDecode;
@@ -40,7 +40,7 @@ pub struct PayloadPlace {
 struct Lengths {
     index: Bits<10>,
     length: Bits<14>,
-    end: Bits<17>,
+    icrc_end: Bits<17>,
     ip_payload: Bits<17>,
     udp_length: Bits<16>,
     // Bytes between BTH and ICRC, negative with bit 16.
@@ -79,7 +79,7 @@ struct Ends {
 }
 
 /// The block. `K` is the bytes of a beat.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Default, LogicBlock)]
 pub struct RxExtent<const K: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -94,7 +94,7 @@ pub struct RxExtent<const K: usize> {
     /// Bytes of the frame so far; from 8192 on any number not below that.
     pub length: Signal<In, Bits<14>>,
     /// One cycle later: the byte of the frame behind the ICRC.
-    pub end: Signal<Out, Bits<17>>,
+    pub icrc_end: Signal<Out, Bits<17>>,
     /// Four cycles later.
     pub place: Signal<Out, PayloadPlace>,
     opcode: OpcodeDecode,
@@ -102,7 +102,6 @@ pub struct RxExtent<const K: usize> {
     payload: Dff<Payload>,
     ends: Dff<Ends>,
     place_q: Dff<PayloadPlace>,
-    layout: Signal<Local, Bits<4>>,
     before_length: Signal<Local, Bits<17>>,
     start: Signal<Local, Bits<7>>,
     ext_bytes: Signal<Local, Bits<7>>,
@@ -110,67 +109,39 @@ pub struct RxExtent<const K: usize> {
     in_range: Signal<Local, Bit>,
     first_beat: Signal<Local, Bits<10>>,
     last_beat: Signal<Local, Bits<10>>,
-    log_k: Constant<Bits<3>>,
-    lane_mask: Constant<Bits<7>>,
-    ip_start: [Constant<Bits<17>>; 4],
-    ext_start: [Constant<Bits<7>>; 4],
-    ipv4_len: Constant<Bits<17>>,
-    around: Constant<Bits<17>>,
-    max_payload: Constant<Bits<17>>,
 }
 
-impl<const K: usize> Default for RxExtent<K> {
-    fn default() -> Self {
+/// What the length field of the IP header does not count, in bytes from the start of the frame.
+const BEFORE_IPV4: u64 = Layout::ALL[0].ip() as u64;
+const BEFORE_IPV6: u64 = Layout::ALL[2].udp() as u64;
+/// Byte behind the BTH.
+const START_IPV4: u64 = Layout::ALL[0].ext() as u64;
+const START_IPV6: u64 = Layout::ALL[2].ext() as u64;
+/// What a tag adds.
+const TAG: u64 = eth::tag::LEN as u64;
+const IPV4_HEADER: u64 = ipv4::LEN as u64;
+/// What of a UDP datagram is neither extension header nor payload nor pad.
+const UDP_BTH_ICRC: u64 = (udp::LEN + bth::LEN + icrc::LEN) as u64;
+const MAX_PAYLOAD: u64 = Mtu::MAX.bytes() as u64;
+
+impl<const K: usize> RxExtent<K> {
+    const LOG_K: u64 = {
         assert!(
-            [8, 16, 32, 64].contains(&K),
-            "beats of {K} bytes: 8, 16, 32 or 64 are expected"
+            K.is_power_of_two() && K >= 8 && K <= 64,
+            "a beat has 8, 16, 32 or 64 bytes"
         );
-        // The length field of IPv6 does not count its header.
-        let ip_start = |layout: Layout| {
-            if layout.ipv6 {
-                layout.udp()
-            } else {
-                layout.ip()
-            }
-        };
-        Self {
-            clock: ClkRst::default(),
-            fields: Signal::default(),
-            ipv6: Signal::default(),
-            vlan: Signal::default(),
-            index: Signal::default(),
-            length: Signal::default(),
-            end: Signal::default(),
-            place: Signal::default(),
-            opcode: OpcodeDecode::default(),
-            lengths: Dff::default(),
-            payload: Dff::default(),
-            ends: Dff::default(),
-            place_q: Dff::default(),
-            layout: Signal::default(),
-            before_length: Signal::default(),
-            start: Signal::default(),
-            ext_bytes: Signal::default(),
-            ext_and_pad: Signal::default(),
-            in_range: Signal::default(),
-            first_beat: Signal::default(),
-            last_beat: Signal::default(),
-            log_k: Constant::new(K.ilog2().to_bits()),
-            lane_mask: Constant::new((K - 1).to_bits()),
-            ip_start: Layout::ALL.map(|l| Constant::new(ip_start(l).to_bits())),
-            ext_start: Layout::ALL.map(|l| Constant::new(l.ext().to_bits())),
-            ipv4_len: Constant::new(ipv4::LEN.to_bits()),
-            around: Constant::new((udp::LEN + bth::LEN + icrc::LEN).to_bits()),
-            max_payload: Constant::new(Mtu::MAX.bytes().to_bits()),
-        }
-    }
+        K.ilog2() as u64
+    };
+    const LANES: u64 = K as u64 - 1;
 }
 
 impl<const K: usize> Logic for RxExtent<K> {
     describe!(
         "rx_extent",
         format!("k{K}"),
-        "Where the payload of a packet stands in its frame, and whether its lengths agree."
+        "Where the payload of a packet stands in its frame, and whether its lengths agree.";
+        BEFORE_IPV4, BEFORE_IPV6, START_IPV4, START_IPV6, TAG, IPV4_HEADER, UDP_BTH_ICRC, MAX_PAYLOAD,
+        Self::LOG_K, Self::LANES
     );
 
     #[hdl_gen]
@@ -179,31 +150,28 @@ impl<const K: usize> Logic for RxExtent<K> {
         dff_setup!(self, clock, lengths, payload, ends, place_q);
         // Lengths.
         self.opcode.opcode.next = self.fields.val().opcode;
-        self.layout.next = bits::<4>(0);
-        self.layout.next = self.layout.val().replace_bit(0, !self.ipv6.val() & !self.vlan.val());
-        self.layout.next = self.layout.val().replace_bit(1, !self.ipv6.val() & self.vlan.val());
-        self.layout.next = self.layout.val().replace_bit(2, self.ipv6.val() & !self.vlan.val());
-        self.layout.next = self.layout.val().replace_bit(3, self.ipv6.val() & self.vlan.val());
-        self.before_length.next = self.ip_start[0].val();
-        self.start.next = self.ext_start[0].val();
-        for i in 0..4 {
-            if self.layout.val().get_bit(i) {
-                self.before_length.next = self.ip_start[i].val();
-                self.start.next = self.ext_start[i].val();
-            }
+        self.before_length.next = bits::<17>(BEFORE_IPV4);
+        self.start.next = bits::<7>(START_IPV4);
+        if self.ipv6.val() {
+            self.before_length.next = bits::<17>(BEFORE_IPV6);
+            self.start.next = bits::<7>(START_IPV6);
+        }
+        if self.vlan.val() {
+            self.before_length.next = self.before_length.val() + TAG;
+            self.start.next = self.start.val() + TAG;
         }
         self.lengths.d.next.index = self.index.val();
         self.lengths.d.next.length = self.length.val();
-        self.lengths.d.next.end =
+        self.lengths.d.next.icrc_end =
             bit_cast::<17, 16>(self.fields.val().ip_length) + self.before_length.val();
         self.lengths.d.next.ip_payload = bit_cast::<17, 16>(self.fields.val().ip_length);
         if !self.ipv6.val() {
             self.lengths.d.next.ip_payload =
-                bit_cast::<17, 16>(self.fields.val().ip_length) - self.ipv4_len.val();
+                bit_cast::<17, 16>(self.fields.val().ip_length) - IPV4_HEADER;
         }
         self.lengths.d.next.udp_length = self.fields.val().udp_length;
         self.lengths.d.next.behind_bth =
-            bit_cast::<17, 16>(self.fields.val().udp_length) - self.around.val();
+            bit_cast::<17, 16>(self.fields.val().udp_length) - UDP_BTH_ICRC;
         self.lengths.d.next.start = self.start.val();
         self.lengths.d.next.pad_cnt = self.fields.val().pad_cnt;
         self.lengths.d.next.sound =
@@ -211,7 +179,7 @@ impl<const K: usize> Logic for RxExtent<K> {
         self.lengths.d.next.imm_0 = self.fields.val().ext.get_bits::<32>(32);
         self.lengths.d.next.imm_2 = self.fields.val().rkey;
         self.lengths.d.next.imm_4 = self.fields.val().operands.get_bits::<32>(64);
-        self.end.next = self.lengths.q.val().end;
+        self.icrc_end.next = self.lengths.q.val().icrc_end;
         // Payload.
         self.ext_bytes.next = bit_cast::<7, 3>(self.opcode.info.val().ext_words) << 2;
         self.ext_and_pad.next = bit_cast::<17, 7>(self.ext_bytes.val())
@@ -225,7 +193,7 @@ impl<const K: usize> Logic for RxExtent<K> {
             & self.opcode.info.val().known
             & (self.lengths.q.val().ip_payload
                 == bit_cast::<17, 16>(self.lengths.q.val().udp_length))
-            & (bit_cast::<17, 14>(self.lengths.q.val().length) >= self.lengths.q.val().end);
+            & (bit_cast::<17, 14>(self.lengths.q.val().length) >= self.lengths.q.val().icrc_end);
         self.payload.d.next.imm = bits::<32>(0);
         if self.opcode.info.val().imm {
             self.payload.d.next.imm = self.lengths.q.val().imm_0;
@@ -237,7 +205,7 @@ impl<const K: usize> Logic for RxExtent<K> {
             }
         }
         // Ends. A negative length is far above the limit.
-        self.in_range.next = self.payload.q.val().plen <= self.max_payload.val();
+        self.in_range.next = self.payload.q.val().plen <= MAX_PAYLOAD;
         self.ends.d.next.index = self.payload.q.val().index;
         self.ends.d.next.plen = bit_cast::<13, 17>(self.payload.q.val().plen);
         self.ends.d.next.start = self.payload.q.val().start;
@@ -246,19 +214,17 @@ impl<const K: usize> Logic for RxExtent<K> {
             - 1;
         self.ends.d.next.imm = self.payload.q.val().imm;
         self.ends.d.next.store = self.in_range.val() & (self.payload.q.val().plen != 0);
-        self.ends.d.next.sound = self.in_range.val()
-            & self.payload.q.val().may_be_there
-            & self.payload.q.val().sound;
+        self.ends.d.next.sound =
+            self.in_range.val() & self.payload.q.val().may_be_there & self.payload.q.val().sound;
         // Beats.
-        self.first_beat.next = bit_cast::<10, 7>(self.ends.q.val().start >> self.log_k.val());
-        self.last_beat.next = bit_cast::<10, 13>(self.ends.q.val().last >> self.log_k.val());
+        self.first_beat.next = bit_cast::<10, 7>(self.ends.q.val().start >> Self::LOG_K);
+        self.last_beat.next = bit_cast::<10, 13>(self.ends.q.val().last >> Self::LOG_K);
         self.place_q.d.next.store = self.ends.q.val().store
             & (self.ends.q.val().index >= self.first_beat.val())
             & (self.ends.q.val().index <= self.last_beat.val());
         self.place_q.d.next.payload_end = self.ends.q.val().index == self.last_beat.val();
         self.place_q.d.next.plen = self.ends.q.val().plen;
-        self.place_q.d.next.lane =
-            bit_cast::<6, 7>(self.ends.q.val().start & self.lane_mask.val());
+        self.place_q.d.next.lane = bit_cast::<6, 7>(self.ends.q.val().start & Self::LANES);
         self.place_q.d.next.beats = bits::<10>(0);
         if self.ends.q.val().store {
             self.place_q.d.next.beats = self.last_beat.val() - self.first_beat.val() + 1;

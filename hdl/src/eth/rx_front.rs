@@ -81,9 +81,7 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Default
     }
 }
 
-impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic
-    for RxFront<W, K, A, M>
-{
+impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for RxFront<W, K, A, M> {
     describe!(
         "rx_front",
         format!("w{W}_{}_{}", 1usize << A, 1usize << M),

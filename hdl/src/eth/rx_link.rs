@@ -82,14 +82,15 @@ pub struct RxLink<const W: usize, const K: usize> {
     enter: Signal<Local, Bit>,
     top_byte: Signal<Local, Bits<K>>,
     kept: Signal<Local, Bits<7>>,
-    tagged: Signal<Local, Bit>,
+    has_tag: Signal<Local, Bit>,
     ethertype: Signal<Local, Bits<16>>,
     longer: Signal<Local, Bits<14>>,
     count_bits: [Constant<Bits<K>>; 7],
-    tpid: Constant<Bits<16>>,
-    ethertype_ipv4: Constant<Bits<16>>,
-    ethertype_ipv6: Constant<Bits<16>>,
 }
+
+const TPID: u64 = eth::TPID_8021Q as u64;
+const ETHERTYPE_IPV4: u64 = eth::ETHERTYPE_IPV4 as u64;
+const ETHERTYPE_IPV6: u64 = eth::ETHERTYPE_IPV6 as u64;
 
 impl<const W: usize, const K: usize> Default for RxLink<W, K> {
     fn default() -> Self {
@@ -126,13 +127,10 @@ impl<const W: usize, const K: usize> Default for RxLink<W, K> {
             enter: Signal::default(),
             top_byte: Signal::default(),
             kept: Signal::default(),
-            tagged: Signal::default(),
+            has_tag: Signal::default(),
             ethertype: Signal::default(),
             longer: Signal::default(),
             count_bits: std::array::from_fn(count_bit),
-            tpid: Constant::new(eth::TPID_8021Q.to_bits()),
-            ethertype_ipv4: Constant::new(eth::ETHERTYPE_IPV4.to_bits()),
-            ethertype_ipv6: Constant::new(eth::ETHERTYPE_IPV6.to_bits()),
         }
     }
 }
@@ -141,7 +139,8 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
     describe!(
         "rx_link",
         format!("w{W}"),
-        "Frames out of beats, and their Ethernet headers."
+        "Frames out of beats, and their Ethernet headers.";
+        TPID, ETHERTYPE_IPV4, ETHERTYPE_IPV6
     );
 
     #[hdl_gen]
@@ -199,9 +198,9 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         if self.arrived.q.val().valid {
             self.length.d.next = self.longer.val();
         }
-        self.tagged.next = self.window.eth.val().ethertype == self.tpid.val();
+        self.has_tag.next = self.window.eth.val().ethertype == TPID;
         self.ethertype.next = self.window.eth.val().ethertype;
-        if self.tagged.val() {
+        if self.has_tag.val() {
             self.ethertype.next = self.window.eth.val().tag_ethertype;
         }
         self.link_q.d.next.valid = self.arrived.q.val().valid;
@@ -209,9 +208,9 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         self.link_q.d.next.bad = self.arrived.q.val().bad;
         self.link_q.d.next.index = self.arrived.q.val().index;
         self.link_q.d.next.length = self.longer.val();
-        self.link_q.d.next.vlan = self.tagged.val();
-        self.link_q.d.next.ipv4 = self.ethertype.val() == self.ethertype_ipv4.val();
-        self.link_q.d.next.ipv6 = self.ethertype.val() == self.ethertype_ipv6.val();
+        self.link_q.d.next.vlan = self.has_tag.val();
+        self.link_q.d.next.ipv4 = self.ethertype.val() == ETHERTYPE_IPV4;
+        self.link_q.d.next.ipv6 = self.ethertype.val() == ETHERTYPE_IPV6;
         // The first bit on the wire marks a group address.
         self.link_q.d.next.mac_ok = self.promiscuous.val()
             | self.window.eth.val().dst.get_bit(0)

@@ -24,7 +24,7 @@
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
-use ferroce_proto::wire::{ip, udp};
+use ferroce_proto::wire::{eth, ip, udp};
 
 use super::gid_table::{GidTable, GidWrite};
 use super::ipv4_checksum::Ipv4Checksum;
@@ -53,7 +53,7 @@ struct Class {
 }
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Default, LogicBlock)]
 pub struct RxParse<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -101,11 +101,15 @@ pub struct RxParse<const W: usize, const K: usize> {
     for_us: Signal<Local, Bit>,
     roce: Signal<Local, Bit>,
     formed: Signal<Local, Bit>,
-    protocol_udp: Constant<Bits<8>>,
-    roce_port: Constant<Bits<16>>,
-    min_length: [Constant<Bits<14>>; 4],
-    ecn_ce: Constant<Bits<2>>,
 }
+
+const PROTOCOL_UDP: u64 = ip::PROTOCOL_UDP as u64;
+const ROCE_PORT: u64 = udp::ROCE_PORT as u64;
+const ECN_CE: u64 = ip::ECN_CE as u64;
+/// Bytes up to the UDP header's end, and what a tag adds.
+const SHORTEST_IPV4: u64 = Layout::ALL[0].bth() as u64;
+const SHORTEST_IPV6: u64 = Layout::ALL[2].bth() as u64;
+const TAG: u64 = eth::tag::LEN as u64;
 
 impl<const W: usize, const K: usize> RxParse<W, K> {
     /// Cycles from a beat to `icrc_beat` and `icrc_data`.
@@ -114,55 +118,12 @@ impl<const W: usize, const K: usize> RxParse<W, K> {
     pub const LATENCY: usize = 9;
 }
 
-impl<const W: usize, const K: usize> Default for RxParse<W, K> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            s_axis: AxisIn::default(),
-            enable: Signal::default(),
-            mac: Signal::default(),
-            promiscuous: Signal::default(),
-            gid_write: Signal::default(),
-            gid: Signal::default(),
-            bytes: Signal::default(),
-            icrc_beat: Signal::default(),
-            icrc_data: Signal::default(),
-            beat: Signal::default(),
-            packet: Signal::default(),
-            link: RxLink::default(),
-            select: FieldSelect::default(),
-            link_3: Reg::default(),
-            class: Reg::default(),
-            extent: RxExtent::default(),
-            gids: GidTable::default(),
-            checksum: Ipv4Checksum::default(),
-            fields_8: Delay::default(),
-            class_8: Delay::default(),
-            place_8: Delay::default(),
-            checksum_8: Delay::default(),
-            found_8: Delay::default(),
-            gid_index_8: Delay::default(),
-            beat_q: Reg::default(),
-            packet_q: Dff::default(),
-            udp: Signal::default(),
-            shortest: Signal::default(),
-            whole: Signal::default(),
-            for_us: Signal::default(),
-            roce: Signal::default(),
-            formed: Signal::default(),
-            protocol_udp: Constant::new(ip::PROTOCOL_UDP.to_bits()),
-            roce_port: Constant::new(udp::ROCE_PORT.to_bits()),
-            min_length: Layout::ALL.map(|l| Constant::new(l.bth().to_bits())),
-            ecn_ce: Constant::new(ip::ECN_CE.to_bits()),
-        }
-    }
-}
-
 impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
     describe!(
         "rx_parse",
         format!("w{W}"),
-        "Says of every received frame what it is, and of every beat what it holds."
+        "Says of every received frame what it is, and of every beat what it holds.";
+        PROTOCOL_UDP, ROCE_PORT, ECN_CE, SHORTEST_IPV4, SHORTEST_IPV6, TAG
     );
 
     #[hdl_gen]
@@ -195,19 +156,18 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.select.vlan.next = self.link.link.val().vlan;
         self.link_3.d.next = self.link.link.val();
         // Cycle 3: IP and UDP headers.
-        self.udp.next = (self.select.fields.val().protocol == self.protocol_udp.val())
+        self.udp.next = (self.select.fields.val().protocol == PROTOCOL_UDP)
             & ((self.link_3.q.val().ipv6 & (self.select.fields.val().version == 6))
                 | (self.link_3.q.val().ipv4
                     & (self.select.fields.val().version == 4)
                     & (self.select.fields.val().ihl == 5)
                     & (self.select.fields.val().fragment == 0)));
-        self.shortest.next = self.min_length[0].val();
-        if self.link_3.q.val().ipv6 & self.link_3.q.val().vlan {
-            self.shortest.next = self.min_length[3].val();
-        } else if self.link_3.q.val().ipv6 {
-            self.shortest.next = self.min_length[2].val();
-        } else if self.link_3.q.val().vlan {
-            self.shortest.next = self.min_length[1].val();
+        self.shortest.next = bits::<14>(SHORTEST_IPV4);
+        if self.link_3.q.val().ipv6 {
+            self.shortest.next = bits::<14>(SHORTEST_IPV6);
+        }
+        if self.link_3.q.val().vlan {
+            self.shortest.next = self.shortest.val() + TAG;
         }
         self.class.d.next.valid = self.link_3.q.val().valid;
         self.class.d.next.last = self.link_3.q.val().last;
@@ -217,8 +177,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.class.d.next.ipv6 = self.link_3.q.val().ipv6;
         self.class.d.next.short = self.link_3.q.val().length < self.shortest.val();
         self.class.d.next.mac_ok = self.link_3.q.val().mac_ok;
-        self.class.d.next.roce =
-            self.udp.val() & (self.select.fields.val().udp_port == self.roce_port.val());
+        self.class.d.next.roce = self.udp.val() & (self.select.fields.val().udp_port == ROCE_PORT);
         self.extent.fields.next = self.select.fields.val();
         self.extent.ipv6.next = self.link_3.q.val().ipv6;
         self.extent.vlan.next = self.link_3.q.val().vlan;
@@ -234,7 +193,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.icrc_beat.next.index = self.class.q.val().index;
         self.icrc_beat.next.ipv6 = self.class.q.val().ipv6;
         self.icrc_beat.next.vlan = self.class.q.val().vlan;
-        self.icrc_beat.next.end = self.extent.end.val();
+        self.icrc_beat.next.icrc_end = self.extent.icrc_end.val();
         self.icrc_data.next = self.link.data.val();
         // Cycle 8: verdict.
         self.fields_8.d.next = self.select.fields.val();
@@ -243,9 +202,8 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.checksum_8.d.next = self.checksum.good.val();
         self.found_8.d.next = self.gids.found.val();
         self.gid_index_8.d.next = self.gids.index.val();
-        self.whole.next = self.class_8.q.val().last
-            & !self.class_8.q.val().bad
-            & !self.class_8.q.val().short;
+        self.whole.next =
+            self.class_8.q.val().last & !self.class_8.q.val().bad & !self.class_8.q.val().short;
         self.for_us.next = self.whole.val() & self.class_8.q.val().mac_ok;
         self.roce.next = self.for_us.val() & self.class_8.q.val().roce;
         self.formed.next = self.roce.val()
@@ -256,18 +214,17 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.beat_q.d.next.last = self.class_8.q.val().last;
         self.beat_q.d.next.accept = self.formed.val() & self.found_8.q.val();
         self.beat_q.d.next.bad = self.class_8.q.val().last & self.class_8.q.val().bad;
-        self.beat_q.d.next.malformed = (self.class_8.q.val().last
-            & !self.class_8.q.val().bad
-            & self.class_8.q.val().short)
-            | (self.roce.val() & !self.formed.val());
-        self.beat_q.d.next.wrong_address = (self.whole.val() & !self.for_us.val())
-            | (self.formed.val() & !self.found_8.q.val());
+        self.beat_q.d.next.malformed =
+            (self.class_8.q.val().last & !self.class_8.q.val().bad & self.class_8.q.val().short)
+                | (self.roce.val() & !self.formed.val());
+        self.beat_q.d.next.wrong_address =
+            (self.whole.val() & !self.for_us.val()) | (self.formed.val() & !self.found_8.q.val());
         self.beat_q.d.next.not_roce = self.for_us.val() & !self.roce.val();
         self.packet_q.d.next.opcode = self.fields_8.q.val().opcode;
         self.packet_q.d.next.solicited = self.fields_8.q.val().solicited;
         self.packet_q.d.next.ack_req = self.fields_8.q.val().ack_req;
         self.packet_q.d.next.becn = self.fields_8.q.val().becn;
-        self.packet_q.d.next.ce = self.fields_8.q.val().ecn == self.ecn_ce.val();
+        self.packet_q.d.next.ce = self.fields_8.q.val().ecn == ECN_CE;
         self.packet_q.d.next.ipv6 = self.class_8.q.val().ipv6;
         self.packet_q.d.next.pkey = self.fields_8.q.val().pkey;
         self.packet_q.d.next.qpn = self.fields_8.q.val().dest_qp;

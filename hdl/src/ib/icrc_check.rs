@@ -39,7 +39,7 @@ pub struct IcrcBeat {
     /// The frame has an 802.1Q tag.
     pub vlan: Bit,
     /// The byte of the frame behind the ICRC; in beats before the one that tells, any number beyond the next beat.
-    pub end: Bits<17>,
+    pub icrc_end: Bits<17>,
 }
 
 /// What of a beat counts.
@@ -80,21 +80,23 @@ pub struct IcrcCheck<const W: usize, const K: usize> {
     good_q: Reg<Bit>,
     data_delay: Delay<Bits<W>, 3>,
     end_beat: Signal<Local, Bits<17>>,
-    log_k: Constant<Bits<3>>,
-    lane_mask: Constant<Bits<17>>,
 }
 
 impl<const W: usize, const K: usize> IcrcCheck<W, K> {
     /// Cycles from a beat to its answer.
     pub const LATENCY: usize = 5;
+    const LOG_K: u64 = {
+        assert!(
+            W == 8 * K && K.is_power_of_two() && K <= 64,
+            "a beat of W bits has K = W / 8 bytes, 1, 2, 4 ... 64"
+        );
+        K.ilog2() as u64
+    };
+    const LANES: u64 = K as u64 - 1;
 }
 
 impl<const W: usize, const K: usize> Default for IcrcCheck<W, K> {
     fn default() -> Self {
-        assert!(
-            W == 8 * K && K.is_power_of_two() && K <= 64,
-            "W = {W} and K = {K}: W = 8 * K and K a power of two up to 64 are expected"
-        );
         Self {
             clock: ClkRst::default(),
             beat: Signal::default(),
@@ -112,8 +114,6 @@ impl<const W: usize, const K: usize> Default for IcrcCheck<W, K> {
             good_q: Reg::default(),
             data_delay: Delay::default(),
             end_beat: Signal::default(),
-            log_k: Constant::new(K.ilog2().to_bits()),
-            lane_mask: Constant::new((K - 1).to_bits()),
         }
     }
 }
@@ -122,7 +122,8 @@ impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
     describe!(
         "icrc_check",
         format!("w{W}"),
-        "Invariant CRC of received frames, a beat a cycle, five cycles of latency."
+        "Invariant CRC of received frames, a beat a cycle, five cycles of latency.";
+        Self::LOG_K, Self::LANES
     );
 
     #[hdl_gen]
@@ -130,14 +131,12 @@ impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
         clock!(self, clock, mask, tail, crc, residue, data_delay);
         dff_setup!(self, clock, part, whole_data, counts, first, good_q);
         // What of the beat counts.
-        self.end_beat.next = self.beat.val().end >> self.log_k.val();
+        self.end_beat.next = self.beat.val().icrc_end >> Self::LOG_K;
         self.part.d.next.valid = self.beat.val().valid;
         self.part.d.next.first = self.beat.val().index == 0;
-        self.part.d.next.whole =
-            bit_cast::<17, 10>(self.beat.val().index) < self.end_beat.val();
-        self.part.d.next.partial =
-            bit_cast::<17, 10>(self.beat.val().index) == self.end_beat.val();
-        self.part.d.next.tail = bit_cast::<6, 17>(self.beat.val().end & self.lane_mask.val());
+        self.part.d.next.whole = bit_cast::<17, 10>(self.beat.val().index) < self.end_beat.val();
+        self.part.d.next.partial = bit_cast::<17, 10>(self.beat.val().index) == self.end_beat.val();
+        self.part.d.next.tail = bit_cast::<6, 17>(self.beat.val().icrc_end & Self::LANES);
         self.part.d.next.index = self.beat.val().index;
         self.part.d.next.ipv6 = self.beat.val().ipv6;
         self.part.d.next.vlan = self.beat.val().vlan;
@@ -245,7 +244,11 @@ impl<const W: usize, const K: usize> Logic for IcrcMask<W, K> {
         for (lane, rule) in Self::beat(layout, index).into_iter().enumerate() {
             let byte = masked.get_bits::<8>(8 * lane).to_u32() as u8;
             let counts = self.whole.val() || self.partial.val() && lane < tail;
-            let byte = if counts { byte & rule.and ^ rule.xor } else { 0 };
+            let byte = if counts {
+                byte & rule.and ^ rule.xor
+            } else {
+                0
+            };
             masked.set_bits::<8>(8 * lane, byte.to_bits());
         }
         self.masked.next = masked;
@@ -257,7 +260,11 @@ impl<const W: usize, const K: usize> Logic for IcrcMask<W, K> {
 
     fn hdl(&self) -> Verilog {
         let hex = |rules: &[ByteMask], of: fn(&ByteMask) -> u8| -> String {
-            rules.iter().rev().map(|r| format!("{:02x}", of(r))).collect()
+            rules
+                .iter()
+                .rev()
+                .map(|r| format!("{:02x}", of(r)))
+                .collect()
         };
         let mut text = format!(
             "reg [{w}:0] kept, added;\nalways @*\n    case ({{index, ipv6, vlan}})\n",

@@ -117,7 +117,10 @@ mod tests {
     #[test]
     fn every_length_is_whole_words_and_fits() {
         for opcode in Opcode::ALL {
-            assert!(opcode.ext_len() % 4 == 0 && opcode.ext_len() < 32, "{opcode:?}");
+            assert!(
+                opcode.ext_len() % 4 == 0 && opcode.ext_len() < 32,
+                "{opcode:?}"
+            );
         }
     }
 }

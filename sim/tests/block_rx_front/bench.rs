@@ -1,0 +1,557 @@
+//! The receive front in Verilog between a source of frames and monitors of everything that comes out.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fastrand::Rng;
+use ferroce_hdl::eth::gid_table::GID_ENTRIES;
+use ferroce_hdl::eth::rx_front::RxFront;
+use ferroce_proto::wire::{Gid, Ip, Packet};
+use ferroce_sim::bench::{Agent, Bench, Item, StreamSink};
+use ferroce_sim::random::{Chance, Pauses};
+use ferroce_sim::verilator::{Dut, Input, Output};
+
+use crate::judge::{Fate, Port};
+
+/// Log2 of the packets the buffer under test holds.
+pub(crate) const LOG_PACKETS: usize = 9;
+/// Payload bytes its beats hold.
+pub(crate) const BUFFER_BYTES: usize = 64 << 10;
+
+/// A width of the data path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    W512,
+    W64,
+}
+
+impl Width {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::W512, Self::W64];
+
+    /// Bytes of a beat.
+    pub(crate) fn lanes(self) -> usize {
+        match self {
+            Self::W512 => 64,
+            Self::W64 => 8,
+        }
+    }
+
+    fn bench(self) -> Bench {
+        match self {
+            Self::W512 => Bench::of(RxFront::<512, 64, 10, LOG_PACKETS>::default),
+            Self::W64 => Bench::of(RxFront::<64, 8, 13, LOG_PACKETS>::default),
+        }
+        .unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// The counters of frames, in the names of the contract.
+pub(crate) const COUNTERS: [&str; 8] = [
+    "rx_frames",
+    "rx_roce_packets",
+    "rx_bad_frames",
+    "rx_icrc_errors",
+    "rx_malformed",
+    "rx_not_roce",
+    "rx_overflow",
+    "rx_wrong_address",
+];
+
+/// Drives frames, with idle cycles; what no `tkeep` bit covers is random. Refuses to be held up.
+#[derive(Debug)]
+pub(crate) struct Source {
+    data: Input,
+    keep: Input,
+    last: Input,
+    user: Input,
+    valid: Input,
+    ready: Output,
+    lanes: usize,
+    idle: Chance,
+    queue: VecDeque<(Vec<u8>, bool)>,
+    at: usize,
+    sending: bool,
+    /// Cycle of the last beat of each frame sent.
+    pub(crate) ends: Vec<u64>,
+    /// Bytes sent.
+    pub(crate) bytes: u64,
+}
+
+impl Source {
+    fn new(dut: &Dut, lanes: usize, idle: Chance) -> Self {
+        let input = |name: &str| dut.input(&format!("s_axis_rx_{name}")).expect("a port");
+        Self {
+            data: input("tdata"),
+            keep: input("tkeep"),
+            last: input("tlast"),
+            user: input("tuser"),
+            valid: input("tvalid"),
+            ready: dut.output("s_axis_rx_tready").expect("a port"),
+            lanes,
+            idle,
+            queue: VecDeque::new(),
+            at: 0,
+            sending: false,
+            ends: Vec::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl Agent for Source {
+    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
+        let mut beat: Vec<u8> = (0..self.lanes).map(|_| rng.u8(..)).collect();
+        let (mut keep, mut last, mut user) = (rng.u64(..), rng.bool(), rng.bool());
+        self.sending = !self.queue.is_empty() && !self.idle.hit(rng);
+        if self.sending {
+            let (frame, bad) = &self.queue[0];
+            let bytes = &frame[self.at..(self.at + self.lanes).min(frame.len())];
+            beat[..bytes.len()].copy_from_slice(bytes);
+            keep = !0 >> (64 - bytes.len());
+            last = self.at + bytes.len() == frame.len();
+            user = if last { *bad } else { user };
+        }
+        let words: Vec<u32> = beat
+            .chunks(4)
+            .map(|b| u32::from_le_bytes(b.try_into().expect("whole words")))
+            .collect();
+        dut.write(self.data, &words);
+        dut.set(self.keep, keep & (!0 >> (64 - self.lanes)));
+        dut.set(self.last, u64::from(last));
+        dut.set(self.user, u64::from(user));
+        dut.set(self.valid, u64::from(self.sending));
+    }
+
+    fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        if !self.sending {
+            return Ok(());
+        }
+        if !dut.is_set(self.ready) {
+            return Err("the input is held up".into());
+        }
+        let len = self.queue[0].0.len();
+        let bytes = self.lanes.min(len - self.at);
+        self.at += bytes;
+        self.bytes += bytes as u64;
+        if self.at == len {
+            self.queue.pop_front();
+            self.at = 0;
+            self.ends.push(cycle);
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        let left = self.queue.len();
+        (left > 0).then(|| format!("{left} frames are to be sent"))
+    }
+
+    fn reset(&mut self, dut: &mut Dut) {
+        dut.set(self.valid, 0);
+    }
+}
+
+/// Takes the payload beats, with pauses, and sums the events for the counters.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    data: Output,
+    last: Output,
+    valid: Output,
+    ready: Input,
+    pause: Chance,
+    /// Neither beats nor packets are taken.
+    pub(crate) stalled: bool,
+    taking: bool,
+    held: Option<(Vec<u32>, bool)>,
+    beats: VecDeque<(Vec<u8>, bool)>,
+    counters: Vec<(&'static str, Output)>,
+    bytes: Output,
+    exception: Output,
+    /// Events counted.
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+}
+
+impl Monitor {
+    fn new(dut: &Dut, pause: Chance) -> Self {
+        let output = |name: &str| dut.output(name).unwrap_or_else(|e| panic!("{e}"));
+        Self {
+            data: output("beats_data"),
+            last: output("beats_last"),
+            valid: output("beats_valid"),
+            ready: dut.input("beats_ready").expect("a port"),
+            pause,
+            stalled: false,
+            taking: false,
+            held: None,
+            beats: VecDeque::new(),
+            counters: COUNTERS
+                .iter()
+                .map(|name| (*name, output(&format!("stats.{name}"))))
+                .collect(),
+            bytes: output("rx_bytes"),
+            exception: output("exception"),
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// Events of one counter.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+}
+
+impl Agent for Monitor {
+    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
+        self.taking = !self.stalled && !self.pause.hit(rng);
+        dut.set(self.ready, u64::from(self.taking));
+    }
+
+    fn observe(&mut self, dut: &Dut, _cycle: u64) -> Result<(), String> {
+        for (name, output) in &self.counters {
+            *self.counts.entry(name).or_default() += dut.get(*output);
+        }
+        *self.counts.entry("rx_bytes").or_default() += dut.get(self.bytes);
+        *self.counts.entry("exception").or_default() += dut.get(self.exception);
+        let mut seen = None;
+        if dut.is_set(self.valid) {
+            let mut words = vec![0; ferroce_sim::verilator::Signal::from(self.data).words()];
+            dut.read(self.data, &mut words);
+            seen = Some((words, dut.is_set(self.last)));
+        }
+        if self.held.is_some() && self.held != seen {
+            return Err("`beats` changed a beat before it was taken".into());
+        }
+        self.held = seen.take_if(|_| !self.taking);
+        if let Some((words, last)) = seen {
+            let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            self.beats.push_back((bytes, last));
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        None
+    }
+
+    fn reset(&mut self, dut: &mut Dut) {
+        self.held = None;
+        dut.set(self.ready, 0);
+    }
+}
+
+/// The receive front and what is around it. Every frame sent is judged, and every packet that comes out compared.
+pub(crate) struct Front {
+    pub(crate) width: Width,
+    bench: Bench,
+    pub(crate) source: Source,
+    pub(crate) monitor: Monitor,
+    meta: StreamSink,
+    meta_ready: Input,
+    port: Port,
+    expected: VecDeque<Expected>,
+    // Packets whose payload is not there yet.
+    unpaid: VecDeque<Expected>,
+    /// Packets may be missing among those that come out.
+    pub(crate) may_lose: bool,
+    dropped: BTreeMap<&'static str, u64>,
+    frames: u64,
+    /// Cycle in which each packet was taken.
+    pub(crate) taken: Vec<u64>,
+    /// Number of the frame of each packet.
+    pub(crate) came_from: Vec<usize>,
+}
+
+/// A packet that must come out.
+struct Expected {
+    number: usize,
+    frame: Vec<u8>,
+    packet: Packet,
+    gid_index: u8,
+}
+
+impl Front {
+    /// A front for `port`, after reset; `idle` and `pause`: chances of a cycle without beat in, and out.
+    pub(crate) fn new(width: Width, port: Port, idle: f64, pause: f64) -> Self {
+        let bench = width.bench();
+        let dut = bench.dut();
+        let mut front = Self {
+            width,
+            source: Source::new(dut, width.lanes(), Chance::new(idle)),
+            monitor: Monitor::new(dut, Chance::new(pause)),
+            meta: StreamSink::new(dut, "meta", Pauses::new(pause, 3)).expect("a stream"),
+            meta_ready: dut.input("meta_ready").expect("a port"),
+            bench,
+            port,
+            expected: VecDeque::new(),
+            unpaid: VecDeque::new(),
+            may_lose: false,
+            dropped: BTreeMap::new(),
+            frames: 0,
+            taken: Vec::new(),
+            came_from: Vec::new(),
+        };
+        front.reset();
+        front.configure();
+        front
+    }
+
+    /// The generator of the run.
+    pub(crate) fn rng(&mut self) -> &mut Rng {
+        self.bench.rng()
+    }
+
+    /// Drives an input of up to 64 bits.
+    pub(crate) fn set(&mut self, name: &str, value: u64) {
+        let input = self.bench.dut().input(name).expect("a port");
+        self.bench.dut_mut().set(input, value);
+    }
+
+    /// Resets the front and everything around it; what was on its way is forgotten.
+    pub(crate) fn reset(&mut self) {
+        self.set("gid_write", 0);
+        self.set("enable", 0);
+        let Self {
+            bench,
+            source,
+            monitor,
+            meta,
+            ..
+        } = self;
+        bench.reset(&mut [source, monitor, meta]);
+    }
+
+    /// Writes the configuration of the port.
+    pub(crate) fn configure(&mut self) {
+        let mut mac = [0; 8];
+        mac[..6].copy_from_slice(&self.port.mac.0);
+        self.set("mac", u64::from_le_bytes(mac));
+        self.set("promiscuous", u64::from(self.port.promiscuous));
+        for (index, (gid, ipv6)) in self.port.gids.clone() {
+            self.write_gid(index, gid, true, ipv6);
+        }
+        self.set("enable", 1);
+    }
+
+    /// Writes an entry of the GID table, here and there.
+    pub(crate) fn write_gid(&mut self, index: u8, gid: Gid, valid: bool, ipv6: bool) {
+        self.port.gids.remove(&index);
+        if valid && usize::from(index) < GID_ENTRIES {
+            self.port.gids.insert(index, (gid, ipv6));
+        }
+        let entry = self.bench.dut().input("gid.gid").expect("a field");
+        let words: Vec<u32> = gid
+            .0
+            .chunks(4)
+            .map(|b| u32::from_le_bytes(b.try_into().expect("4 bytes")))
+            .collect();
+        self.bench.dut_mut().write(entry, &words);
+        self.set("gid.index", index.into());
+        self.set("gid.valid", valid.into());
+        self.set("gid.ipv6", ipv6.into());
+        self.set("gid_write", 1);
+        self.run(1);
+        self.set("gid_write", 0);
+    }
+
+    /// Queues a frame that goes unseen.
+    pub(crate) fn send_unseen(&mut self, frame: &[u8]) {
+        self.source.queue.push_back((frame.to_vec(), false));
+    }
+
+    /// Queues a frame and gives what must become of it.
+    pub(crate) fn send(&mut self, frame: &[u8], bad: bool) -> Fate {
+        let fate = self.port.judge(frame, bad);
+        self.source.queue.push_back((frame.to_vec(), bad));
+        match fate.clone() {
+            Fate::Good(packet, gid_index) => self.expected.push_back(Expected {
+                number: self.frames as usize,
+                frame: frame.to_vec(),
+                packet,
+                gid_index,
+            }),
+            Fate::Dropped(counter) => *self.dropped.entry(counter).or_default() += 1,
+        }
+        self.frames += 1;
+        fate
+    }
+
+    /// Queues a packet that must come out.
+    pub(crate) fn send_good(&mut self, frame: &[u8]) {
+        let fate = self.send(frame, false);
+        assert!(matches!(fate, Fate::Good(..)), "{fate:?}: {frame:02x?}");
+    }
+
+    /// Runs for some cycles.
+    pub(crate) fn run(&mut self, cycles: u64) {
+        for _ in 0..cycles {
+            let Self {
+                bench,
+                source,
+                monitor,
+                meta,
+                meta_ready,
+                ..
+            } = self;
+            let step = if monitor.stalled {
+                bench.dut_mut().set(*meta_ready, 0);
+                bench.step(&mut [source, monitor])
+            } else {
+                bench.step(&mut [source, monitor, meta])
+            };
+            step.unwrap_or_else(|failure| panic!("{failure}"));
+            self.collect();
+        }
+    }
+
+    /// Sends everything queued, and runs until nothing can be on its way.
+    pub(crate) fn drain(&mut self) {
+        let queued = |front: &Self| front.source.queue.len();
+        while queued(self) > 0 {
+            self.run(1);
+        }
+        let mut quiet = 0;
+        while quiet < 40 {
+            let before = (self.taken.len(), self.monitor.beats.len());
+            self.run(1);
+            quiet = if before == (self.taken.len(), self.monitor.beats.len()) {
+                quiet + 1
+            } else {
+                0
+            };
+        }
+    }
+
+    /// [`Front::drain`]; then all that was sent must be accounted for, and nothing lost for lack of room.
+    pub(crate) fn finish(&mut self) {
+        self.drain();
+        assert!(
+            self.expected.is_empty(),
+            "{} packets did not come out",
+            self.expected.len()
+        );
+        self.finish_with_overflow(0);
+    }
+
+    /// The counters must tell what became of each frame, `overflow` of them lost for lack of room.
+    pub(crate) fn finish_with_overflow(&mut self, overflow: u64) {
+        assert!(self.monitor.beats.is_empty(), "payload without packet");
+        assert!(self.unpaid.is_empty(), "packet without payload");
+        let mut counts = self.dropped.clone();
+        counts.insert("rx_frames", self.frames);
+        counts.insert("rx_overflow", overflow);
+        counts.insert("rx_roce_packets", self.taken.len() as u64);
+        for name in COUNTERS {
+            let expected = counts.get(name).copied().unwrap_or(0);
+            assert_eq!(self.monitor.count(name), expected, "{name}");
+        }
+        let not_roce = counts.get("rx_not_roce").copied().unwrap_or(0);
+        assert_eq!(self.monitor.count("exception"), not_roce, "exception");
+        assert_eq!(
+            self.monitor.count("rx_bytes"),
+            self.source.bytes,
+            "rx_bytes"
+        );
+    }
+
+    /// Compares what was taken: each packet at once, its payload when it is there.
+    fn collect(&mut self) {
+        while let Some((cycle, item)) = self.meta.pop() {
+            self.taken.push(cycle);
+            loop {
+                let expected = self.expected.pop_front();
+                let expected = expected.unwrap_or_else(|| panic!("nobody sent {item:?}"));
+                let difference = expected.differs(&item, self.width.lanes());
+                match difference {
+                    None => {
+                        self.came_from.push(expected.number);
+                        self.unpaid.push_back(expected);
+                        break;
+                    }
+                    Some(_) if self.may_lose => continue,
+                    Some(what) => panic!("{what}\n{item:?}\n{:?}", expected.packet),
+                }
+            }
+        }
+        while let Some(expected) = self.unpaid.front() {
+            let (lane, beats) = expected.extent(self.width.lanes());
+            if self.monitor.beats.len() < beats {
+                break;
+            }
+            let taken: Vec<(Vec<u8>, bool)> = self.monitor.beats.drain(..beats).collect();
+            for (i, (_, last)) in taken.iter().enumerate() {
+                assert_eq!(*last, i + 1 == beats, "`last` of beat {i} of {beats}");
+            }
+            let bytes: Vec<u8> = taken.into_iter().flat_map(|(bytes, _)| bytes).collect();
+            let payload = &expected.frame[expected.packet.payload.clone()];
+            let found = bytes.get(lane..lane + payload.len()).unwrap_or_default();
+            assert_eq!(found, payload, "payload");
+            self.unpaid.pop_front();
+        }
+    }
+}
+
+impl Expected {
+    /// Lane of the first payload byte, and beats that hold payload.
+    fn extent(&self, lanes: usize) -> (usize, usize) {
+        let payload = &self.packet.payload;
+        let lane = payload.start % lanes;
+        let beats = if payload.is_empty() {
+            0
+        } else {
+            (lane + payload.len()).div_ceil(lanes)
+        };
+        (lane, beats)
+    }
+
+    /// Where `meta` is not that of this packet.
+    fn differs(&self, meta: &Item, lanes: usize) -> Option<String> {
+        let headers = &self.packet.headers;
+        let bth = &headers.bth;
+        let (lane, beats) = self.extent(lanes);
+        let imm = headers.ext.imm.or(headers.ext.ieth).unwrap_or(0);
+        let numbers = [
+            ("opcode", bth.opcode.code().into()),
+            ("solicited", bth.solicited.into()),
+            ("ack_req", bth.ack_req.into()),
+            ("becn", bth.becn.into()),
+            ("ce", (headers.ip.ecn() == 3).into()),
+            ("ipv6", matches!(headers.ip, Ip::V6(_)).into()),
+            ("pkey", bth.pkey.into()),
+            ("qpn", bth.dest_qp.into()),
+            ("psn", u32::from(bth.psn).into()),
+            ("gid_index", self.gid_index.into()),
+            ("imm", imm.into()),
+            ("plen", self.packet.payload.len() as u64),
+            ("lane", lane as u64),
+            ("beats", beats as u64),
+        ];
+        for (field, expected) in numbers {
+            // The lane of no payload is of no use.
+            if field != "lane" || beats > 0 {
+                let found = meta.get(field);
+                if found != expected {
+                    return Some(format!("{field} is {found:#x}, expected {expected:#x}"));
+                }
+            }
+        }
+        let little =
+            |words: Vec<u32>| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+        if little(meta.words("src_gid")) != headers.ip.src_gid().0 {
+            return Some("src_gid".into());
+        }
+        let ext: Vec<u8> = ["operands", "dma_len", "rkey", "ext"]
+            .iter()
+            .flat_map(|field| little(meta.words(field)))
+            .rev()
+            .collect();
+        let len = bth.opcode.ext_len();
+        let start = self.packet.payload.start - len;
+        let expected = &self.frame[start..start + len];
+        (ext[..len] != *expected).then(|| {
+            format!(
+                "extension headers {:02x?}, expected {expected:02x?}",
+                &ext[..len]
+            )
+        })
+    }
+}
