@@ -67,7 +67,7 @@ pub struct WriteBeatIn<const W: usize, const K: usize> {
     pub ready: Signal<Out, Bit>,
 }
 
-/// Payload beats of packets to send, `gather`'s end: a stream, one beat a cycle within a packet.
+/// Payload beats of packets, the producer's end (`gather`, the packet buffer): a stream, one beat a cycle within a packet.
 #[derive(Clone, Debug, Default, LogicInterface)]
 #[join = "PayloadIn"]
 pub struct PayloadOut<const W: usize> {
@@ -81,7 +81,7 @@ pub struct PayloadOut<const W: usize> {
     pub ready: Signal<In, Bit>,
 }
 
-/// Payload beats of packets to send, the assembler's end.
+/// Payload beats of packets, the consumer's end (the assembler, `scatter`).
 #[derive(Clone, Debug, Default, LogicInterface)]
 #[join = "PayloadOut"]
 pub struct PayloadIn<const W: usize> {

@@ -123,7 +123,7 @@ impl<const W: usize> Crc<W> {
     #[must_use]
     pub fn new(seed: u32) -> Self {
         assert!(
-            W > 0 && W % GROUP == 0,
+            W > 0 && W.is_multiple_of(GROUP),
             "CRC of {W}-bit beats: a multiple of {GROUP} is expected"
         );
         Self {

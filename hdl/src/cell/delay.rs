@@ -66,13 +66,13 @@ mod tests {
         let mut u = Delay::<Bits<9>, 3>::default();
         u.connect_all();
         for cycle in 0..20_u64 {
-            u.d.next = (cycle * 29 & 0x1ff).to_bits();
+            u.d.next = ((cycle * 29) & 0x1ff).to_bits();
             u.clock.drive(false, false);
             assert!(simulate(&mut u, 50));
             u.clock.drive(true, false);
             assert!(simulate(&mut u, 50));
             // The value that entered in this cycle has passed one register.
-            let expected = cycle.checked_sub(2).map_or(0, |c| c * 29 & 0x1ff);
+            let expected = cycle.checked_sub(2).map_or(0, |c| (c * 29) & 0x1ff);
             assert_eq!(u.q.val().to_u64(), expected);
         }
     }

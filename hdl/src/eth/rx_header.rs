@@ -31,7 +31,7 @@ pub struct HeaderWindow<const W: usize> {
 impl<const W: usize> Default for HeaderWindow<W> {
     fn default() -> Self {
         assert!(
-            W % 8 == 0 && W >= 8,
+            W > 0 && W.is_multiple_of(8),
             "beats of {W} bits: whole bytes are expected"
         );
         Self {

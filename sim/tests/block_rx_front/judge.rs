@@ -19,7 +19,7 @@ pub(crate) struct Port {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Handed on, addressed to this entry of the GID table.
-    Good(Packet, u8),
+    Good(Box<Packet>, u8),
     /// Dropped, by the counter of this name.
     Dropped(&'static str),
 }
@@ -60,7 +60,7 @@ impl Port {
             return Fate::Dropped("rx_wrong_address");
         };
         match packet {
-            Some(packet) => Fate::Good(packet, *index),
+            Some(packet) => Fate::Good(packet.into(), *index),
             None => Fate::Dropped("rx_icrc_errors"),
         }
     }

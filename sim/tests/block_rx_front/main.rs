@@ -4,6 +4,8 @@ mod bench;
 mod captured;
 mod frames;
 mod judge;
+mod model;
+mod ports;
 
 use bench::{BUFFER_BYTES, Front, LOG_PACKETS, Width};
 use ferroce_hdl::eth::rx_front::RxFront;
