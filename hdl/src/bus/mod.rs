@@ -3,6 +3,7 @@
 pub mod axi;
 pub mod axis;
 pub mod dma;
+pub mod frame;
 pub(crate) mod payload;
 pub mod stream;
 pub mod types;

@@ -2,6 +2,7 @@
 pub mod arbiter;
 pub mod clock;
 pub mod crc;
+pub mod crc_undo;
 pub mod delay;
 pub mod fifo;
 pub mod ram;

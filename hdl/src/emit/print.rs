@@ -102,6 +102,8 @@ impl<'a> Printer<'a> {
     fn part(&self, sym: Sym, low: usize, width: usize, field: Option<&str>) -> String {
         let name = self.name(sym);
         match (field, width) {
+            // A signal of one bit has no bits to select; a structure of one bit is one.
+            (_, 1) if self.scope.symbols[sym].width == 1 => name.into(),
             (Some(field), 1) => {
                 format!("{name}[{}]", self.label(field, low.to_string(), low.into()))
             }
@@ -111,8 +113,6 @@ impl<'a> Printer<'a> {
                     self.label(field, low.to_string(), low.into())
                 )
             }
-            // A signal of one bit has no bits to select.
-            (None, 1) if self.scope.symbols[sym].width == 1 => name.into(),
             (None, 1) => format!("{name}[{low}]"),
             (None, _) => format!("{name}[{}:{low}]", low + width - 1),
         }

@@ -1,4 +1,5 @@
-//! Ethernet side of the engine: received frames are parsed, checked and buffered.
+//! Ethernet side of the engine: received frames are parsed, checked and buffered; the lanes of frames to send meet.
+pub mod frame_mux;
 pub mod gid_table;
 pub mod ipv4_checksum;
 pub mod packet_buffer;

@@ -1,0 +1,273 @@
+//! Computes the ICRC of frames as they pass and writes it behind the pad (IB1 7.8.1, A17 CA17-22).
+//!
+//! ```text
+//! cycle 0       1         2, 3        4, 5          6
+//! beat ─► mask ─► CRC over whole ─► take back ─► write, ─► FIFO ─► m_axis
+//!   │             beats             the zeros    tkeep
+//!   └──────────── delay ─────────────────────────┘
+//! ```
+//!
+//! The CRC runs over whole beats in which everything that is not covered is 0; the zeros behind the covered bytes are
+//! then taken back by constant matrices. The assembler left room for the ICRC, so no beat is added. The pipeline never
+//! stalls: a beat enters only when there is room in the FIFO behind it. A beat a cycle, 9 cycles of latency; the output
+//! pauses within a frame only if the input does.
+use super::icrc_mask::IcrcMask;
+use crate::bus::frame::FrameBeat;
+use crate::cell::crc::Crc;
+use crate::cell::crc_undo::CrcUndo;
+use crate::cell::delay::Delay;
+use crate::prelude::*;
+
+/// The block.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct IcrcInsert<const W: usize, const K: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames.
+    pub s: FrameIn<W>,
+    /// Frames with their ICRC, without frame check sequence, not padded to the Ethernet minimum.
+    pub m_axis: AxisOut<W, K>,
+    /// A frame is complete; one cycle.
+    pub frame: Signal<Out, Bit>,
+    /// Its bytes.
+    pub frame_bytes: Signal<Out, Bits<13>>,
+    /// It is an acknowledgement.
+    pub frame_ack: Signal<Out, Bit>,
+    used: Reg<Bits<6>>,
+    room: Reg<Bit>,
+    entered: Reg<Bit>,
+    data: Dff<Bits<W>>,
+    beat: Dff<FrameBeat>,
+    mask: IcrcMask<W, K>,
+    valid_1: Reg<Bit>,
+    beat_1: Dff<FrameBeat>,
+    crc: Crc<W>,
+    beat_line: Delay<FrameBeat, 2>,
+    undo: CrcUndo,
+    beat_late: Delay<FrameBeat, 2>,
+    valid_line: Delay<Bit, 4>,
+    data_line: Delay<Bits<W>, 5>,
+    write: IcrcWrite<W, K>,
+    written: Reg<Bit>,
+    queue: Fifo<Bits<W>, 5>,
+    keeps: Fifo<Bits<K>, 5>,
+    frame_q: Reg<Bit>,
+    frame_bytes_q: Dff<Bits<13>>,
+    frame_ack_q: Reg<Bit>,
+    enter: Signal<Local, Bit>,
+    leave: Signal<Local, Bit>,
+    filled: Signal<Local, Bits<7>>,
+    ends: Signal<Local, Bit>,
+}
+
+impl<const W: usize, const K: usize> IcrcInsert<W, K> {
+    const BYTES: u64 = K as u64;
+    const LAST_LANE: usize = K - 1;
+}
+
+/// Beats that may be between `s` and `m_axis` for one more to enter; two more may before the count shows.
+const MOST: u64 = 29;
+
+impl<const W: usize, const K: usize> Default for IcrcInsert<W, K> {
+    fn default() -> Self {
+        assert!(
+            W == 8 * K && K.is_power_of_two() && (8..=64).contains(&K),
+            "no ICRC for beats of {W} bits = {K} bytes: 8, 16, 32 or 64 bytes are expected"
+        );
+        Self {
+            clock: ClkRst::default(),
+            s: FrameIn::default(),
+            m_axis: AxisOut::default(),
+            frame: Signal::default(),
+            frame_bytes: Signal::default(),
+            frame_ack: Signal::default(),
+            used: Reg::default(),
+            room: Reg::default(),
+            entered: Reg::default(),
+            data: Dff::default(),
+            beat: Dff::default(),
+            mask: IcrcMask::default(),
+            valid_1: Reg::default(),
+            beat_1: Dff::default(),
+            crc: Crc::new(0),
+            beat_line: Delay::default(),
+            undo: CrcUndo::default(),
+            beat_late: Delay::default(),
+            valid_line: Delay::default(),
+            data_line: Delay::default(),
+            write: IcrcWrite::default(),
+            written: Reg::default(),
+            queue: Fifo::default(),
+            keeps: Fifo::default(),
+            frame_q: Reg::default(),
+            frame_bytes_q: Dff::default(),
+            frame_ack_q: Reg::default(),
+            enter: Signal::default(),
+            leave: Signal::default(),
+            filled: Signal::default(),
+            ends: Signal::default(),
+        }
+    }
+}
+
+impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
+    describe!(
+        "icrc_insert",
+        format!("w{W}"),
+        "Computes and writes the ICRC of frames, a beat a cycle.";
+        MOST, Self::BYTES, Self::LAST_LANE
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(
+            self, clock, mask, crc, beat_line, undo, beat_late, valid_line, data_line
+        );
+        clock!(self, clock, write, queue, keeps);
+        dff_setup!(
+            self, clock, used, room, entered, data, beat, valid_1, beat_1, written
+        );
+        dff_setup!(self, clock, frame_q, frame_bytes_q, frame_ack_q);
+
+        // Room.
+        self.enter.next = self.s.valid.val() & self.room.q.val();
+        self.leave.next = self.queue.m.valid.val() & self.m_axis.tready.val();
+        if self.enter.val() & !self.leave.val() {
+            self.used.d.next = self.used.q.val() + 1;
+        } else if !self.enter.val() & self.leave.val() {
+            self.used.d.next = self.used.q.val() - 1;
+        }
+        self.room.d.next = self.used.q.val() < MOST;
+        self.s.ready.next = self.room.q.val();
+
+        // Cycle 0: mask.
+        self.entered.d.next = self.enter.val();
+        self.data.d.next = self.s.data.val();
+        self.beat.d.next = self.s.beat.val();
+        self.mask.data.next = self.data.q.val();
+        self.mask.index.next = self.beat.q.val().index;
+        self.mask.ipv6.next = self.beat.q.val().ipv6;
+        self.mask.vlan.next = self.beat.q.val().vlan;
+        self.mask.whole.next = self.beat.q.val().whole;
+        self.mask.partial.next = self.beat.q.val().partial;
+        self.mask.tail.next = self.beat.q.val().tail;
+        self.valid_1.d.next = self.entered.q.val();
+        self.beat_1.d.next = self.beat.q.val();
+        self.data_line.d.next = self.data.q.val();
+
+        // Cycle 1: CRC. A beat that holds the end of the ICRC alone leaves the register to it.
+        self.crc.valid.next =
+            self.valid_1.q.val() & (self.beat_1.q.val().whole | self.beat_1.q.val().partial);
+        self.crc.first.next = self.beat_1.q.val().index == 0;
+        self.crc.data.next = self.mask.masked.val();
+        self.beat_line.d.next = self.beat_1.q.val();
+        self.valid_line.d.next = self.valid_1.q.val();
+
+        // Cycle 3: take back the zeros.
+        self.undo.register.next = self.crc.register.val();
+        self.filled.next = bits::<7>(Self::BYTES) - bit_cast::<7, 6>(self.beat_line.q.val().tail);
+        self.undo.words.next = self.filled.val().get_bits::<4>(2);
+        self.beat_late.d.next = self.beat_line.q.val();
+
+        // Cycle 5: write.
+        self.write.data.next = self.data_line.q.val();
+        self.write.crc.next = self.undo.crc.val();
+        self.write.partial.next = self.beat_late.q.val().partial;
+        self.write.behind.next = !(self.beat_late.q.val().whole | self.beat_late.q.val().partial);
+        self.write.tail.next = self.beat_late.q.val().tail;
+        self.write.last.next = self.beat_late.q.val().last;
+        self.write.bytes.next = self.beat_late.q.val().bytes;
+        self.written.d.next = self.valid_line.q.val();
+        self.ends.next = self.valid_line.q.val() & self.beat_late.q.val().last;
+        self.frame_q.d.next = self.ends.val();
+        self.frame_bytes_q.d.next = self.beat_late.q.val().length;
+        self.frame_ack_q.d.next = self.ends.val() & self.beat_late.q.val().ack;
+        self.frame.next = self.frame_q.q.val();
+        self.frame_bytes.next = self.frame_bytes_q.q.val();
+        self.frame_ack.next = self.frame_ack_q.q.val();
+
+        // Cycle 6: the two queues take and give in the same cycles.
+        self.queue.s.payload.next = self.write.sealed.val();
+        self.queue.s.valid.next = self.written.q.val();
+        self.keeps.s.payload.next = self.write.keep.val();
+        self.keeps.s.valid.next = self.written.q.val();
+        self.queue.m.ready.next = self.m_axis.tready.val();
+        self.keeps.m.ready.next = self.m_axis.tready.val();
+        self.m_axis.tdata.next = self.queue.m.payload.val();
+        self.m_axis.tkeep.next = self.keeps.m.payload.val();
+        // The last beat is never full: a frame is 2 modulo 4 bytes long.
+        self.m_axis.tlast.next = !self.keeps.m.payload.val().get_bit(Self::LAST_LANE);
+        self.m_axis.tuser.next = false;
+        self.m_axis.tvalid.next = self.queue.m.valid.val();
+    }
+}
+
+/// Writes the ICRC into a beat; one cycle, three LUT levels.
+#[derive(Clone, Debug, Default, LogicBlock)]
+struct IcrcWrite<const W: usize, const K: usize> {
+    pub clock: ClkRst,
+    pub data: Signal<In, Bits<W>>,
+    pub crc: Signal<In, Bits<32>>,
+    /// The ICRC begins at lane `tail`, which is 2 modulo 4.
+    pub partial: Signal<In, Bit>,
+    pub tail: Signal<In, Bits<6>>,
+    /// Its last two bytes are at lanes 0 and 1.
+    pub behind: Signal<In, Bit>,
+    pub last: Signal<In, Bit>,
+    pub bytes: Signal<In, Bits<6>>,
+    pub sealed: Signal<Out, Bits<W>>,
+    pub keep: Signal<Out, Bits<K>>,
+}
+
+impl<const W: usize, const K: usize> Logic for IcrcWrite<W, K> {
+    describe!(
+        "icrc_write",
+        format!("w{W}"),
+        "Writes the ICRC, least significant byte first, and says which bytes are the frame's."
+    );
+
+    fn update(&mut self) {
+        if !self.clock.clk.pos_edge() {
+            return;
+        }
+        let tail = self.tail.val().index();
+        let lanes = match (self.partial.val(), self.behind.val()) {
+            (true, _) => tail..(tail + 4).min(K),
+            (_, true) => 0..2,
+            _ => 0..0,
+        };
+        let mut sealed = self.data.val();
+        for lane in lanes {
+            let byte = self.crc.val().get_bits::<8>(8 * ((lane + 2) % 4));
+            sealed.set_bits::<8>(8 * lane, byte | sealed.get_bits::<8>(8 * lane));
+        }
+        self.sealed.next = sealed;
+        let mut keep: Bits<K> = Default::default();
+        for lane in 0..K {
+            let inside = !self.last.val() || lane < self.bytes.val().index();
+            keep = keep.replace_bit(lane, inside);
+        }
+        self.keep.next = keep;
+    }
+
+    fn connect(&mut self) {
+        self.sealed.connect();
+        self.keep.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (k, w) = (K - 1, W - 1);
+        Verilog::Custom(format!(
+            "wire [{k}:0] lanes = ({{{K}{{partial}}}} & ({K}'hf << tail)) | ({{{K}{{behind}}}} & {K}'h3);\n\
+             // Lane 2 modulo 4 holds byte 0 of the ICRC.\n\
+             wire [{w}:0] everywhere = {{{words}{{crc[15:0], crc[31:16]}}}};\n\
+             integer lane;\n\
+             always @(posedge clk) begin\n    \
+             for (lane = 0; lane < {K}; lane = lane + 1)\n        \
+             sealed[8*lane +: 8] <= data[8*lane +: 8] | ({{8{{lanes[lane]}}}} & everywhere[8*lane +: 8]);\n    \
+             keep <= {{{K}{{!last}}}} | ~({{{K}{{1'b1}}}} << bytes);\n\
+             end\n",
+            words = K / 4,
+        ))
+    }
+}

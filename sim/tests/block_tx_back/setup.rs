@@ -1,0 +1,324 @@
+//! The bench: descriptors, tokens and payload of both lanes, the wire, and the counters.
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use ferroce_hdl::ib::tx_back::TxBack;
+use ferroce_proto::wire::Opcode;
+use ferroce_sim::bench::{Agent, AxisSink, Bench, Frame, StreamSource};
+use ferroce_sim::random::Pauses;
+use ferroce_sim::verilator::{Dut, Output};
+
+use super::packets::{PORT_MAC, Packet, local_gid, path};
+
+/// Queue pairs: all kinds of paths, twice.
+const QUEUE_PAIRS: u16 = 8;
+
+/// Counts what the card reports, and idle cycles on the wire.
+pub(crate) struct Watch {
+    lost: [Output; 2],
+    lost_qpn: [Output; 2],
+    frames: Output,
+    bytes: Output,
+    roce: Output,
+    acks: Output,
+    valid: Output,
+    last: Output,
+    pub(crate) lost_of: [Vec<u16>; 2],
+    /// Frames, bytes, RoCEv2 packets, acknowledgements.
+    pub(crate) counts: [u64; 4],
+    /// Between the first beat of a frame and its last.
+    inside: bool,
+    /// Cycles inside frames in which no beat was offered.
+    pub(crate) gaps: u64,
+    /// Cycles of the first and the latest beat, and beats.
+    pub(crate) first: Option<u64>,
+    pub(crate) latest: u64,
+    pub(crate) beats: u64,
+}
+
+impl Watch {
+    fn new(dut: &Dut) -> Self {
+        let output = |name: &str| dut.output(name).expect("a port of the block");
+        Self {
+            lost: [output("lost_0"), output("lost_1")],
+            lost_qpn: [output("lost_qpn_0"), output("lost_qpn_1")],
+            frames: output("tx_frames"),
+            bytes: output("tx_bytes"),
+            roce: output("tx_roce_packets"),
+            acks: output("tx_acks"),
+            valid: output("m_axis_tx_tvalid"),
+            last: output("m_axis_tx_tlast"),
+            lost_of: Default::default(),
+            counts: [0; 4],
+            inside: false,
+            gaps: 0,
+            first: None,
+            latest: 0,
+            beats: 0,
+        }
+    }
+}
+
+impl Agent for Watch {
+    fn drive(&mut self, _: &mut Dut, _: &mut Rng) {}
+
+    fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        for lane in 0..2 {
+            if dut.is_set(self.lost[lane]) {
+                self.lost_of[lane].push(dut.get(self.lost_qpn[lane]) as u16);
+            }
+        }
+        if dut.is_set(self.frames) {
+            self.counts[1] += dut.get(self.bytes);
+        }
+        self.counts[0] += dut.get(self.frames);
+        self.counts[2] += dut.get(self.roce);
+        self.counts[3] += dut.get(self.acks);
+        if dut.is_set(self.valid) {
+            self.inside = !dut.is_set(self.last);
+            self.first.get_or_insert(cycle);
+            self.latest = cycle;
+            self.beats += 1;
+        } else {
+            self.gaps += u64::from(self.inside);
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        None
+    }
+
+    fn reset(&mut self, _: &mut Dut) {
+        self.inside = false;
+    }
+}
+
+/// The bench.
+pub(crate) struct Setup<const W: usize, const K: usize> {
+    bench: Bench,
+    desc: [StreamSource; 2],
+    token: [StreamSource; 2],
+    payload: [StreamSource; 2],
+    sink: AxisSink,
+    pub(crate) watch: Watch,
+    sent: [VecDeque<Packet>; 2],
+    steady: bool,
+    /// Tokens wait.
+    hold: bool,
+    /// Frames compared.
+    done: u64,
+}
+
+impl<const W: usize, const K: usize> Setup<W, K> {
+    /// A reset block whose tables are written. `pauses` are those of descriptors and tokens, `ready` those of the MAC.
+    pub(crate) fn new(pauses: Pauses, ready: Pauses) -> Self {
+        let bench = Bench::of(TxBack::<W, K, 8>::default).unwrap();
+        let dut = bench.dut();
+        let stream = |name: &str| {
+            [0, 1].map(|lane| StreamSource::new(dut, &format!("{name}_{lane}"), pauses).unwrap())
+        };
+        let payload = [0, 1].map(|lane| {
+            let fields = ["data", "last"];
+            let name = format!("payload_{lane}");
+            StreamSource::with_ports(dut, &name, &fields, ["valid", "ready"], Pauses::NONE).unwrap()
+        });
+        let mut setup = Self {
+            desc: stream("desc"),
+            token: stream("token"),
+            payload,
+            sink: AxisSink::new(dut, "m_axis_tx", ready).unwrap(),
+            watch: Watch::new(dut),
+            sent: Default::default(),
+            steady: ready == Pauses::NONE,
+            hold: false,
+            done: 0,
+            bench,
+        };
+        setup.restart();
+        setup
+    }
+
+    /// Resets the block, forgets what was to be sent, and writes the tables.
+    pub(crate) fn restart(&mut self) {
+        let pauses = Pauses::NONE;
+        self.with(|bench, agents| bench.reset(agents));
+        let dut = self.bench.dut();
+        for lane in 0..2 {
+            let stream = |name: &str| StreamSource::new(dut, &format!("{name}_{lane}"), pauses);
+            if !self.sent[lane].is_empty() {
+                self.desc[lane] = stream("desc").unwrap();
+                self.token[lane] = stream("token").unwrap();
+                let (name, fields) = (format!("payload_{lane}"), ["data", "last"]);
+                self.payload[lane] =
+                    StreamSource::with_ports(dut, &name, &fields, ["valid", "ready"], pauses)
+                        .unwrap();
+                self.sent[lane].clear();
+            }
+        }
+        while self.sink.pop().is_some() {}
+        self.done = self.sink.count();
+        self.watch = Watch::new(dut);
+        let [av_we, qpn, av, gid_we, index, gid, mac] = [
+            "av_we",
+            "image_qpn",
+            "av_image",
+            "gid_we",
+            "gid_index",
+            "gid",
+            "mac",
+        ]
+        .map(|name| dut.input(name).unwrap());
+        let dut = self.bench.dut_mut();
+        let mut bytes = [0; 8];
+        bytes[..6].copy_from_slice(&PORT_MAC.0);
+        dut.set(mac, u64::from_le_bytes(bytes));
+        for number in 0..16 {
+            let dut = self.bench.dut_mut();
+            dut.set(gid_we, 1);
+            dut.set(index, number.into());
+            dut.write(gid, &words(&local_gid(number).0));
+            dut.set(av_we, u64::from(u16::from(number) < QUEUE_PAIRS));
+            dut.set(qpn, number.into());
+            let image = path(number.into()).emit();
+            let width = dut.model().signal("av_image").unwrap().words();
+            dut.write(av, &words(&image)[..width]);
+            self.with(|bench, agents| bench.step(agents)).unwrap();
+        }
+        let dut = self.bench.dut_mut();
+        dut.set(gid_we, 0);
+        dut.set(av_we, 0);
+    }
+
+    fn with<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
+        let Self {
+            desc: [d0, d1],
+            token: [t0, t1],
+            payload: [p0, p1],
+            sink,
+            watch,
+            ..
+        } = self;
+        if self.hold {
+            act(&mut self.bench, &mut [d0, d1, p0, p1, sink, watch])
+        } else {
+            act(&mut self.bench, &mut [d0, d1, t0, t1, p0, p1, sink, watch])
+        }
+    }
+
+    pub(crate) fn rng(&mut self) -> &mut Rng {
+        self.bench.rng()
+    }
+
+    pub(crate) fn cycle(&self) -> u64 {
+        self.bench.cycle()
+    }
+
+    pub(crate) fn queue_pairs(&self) -> std::ops::Range<u16> {
+        0..QUEUE_PAIRS
+    }
+
+    /// From now on no token comes, or they come again.
+    pub(crate) fn hold_tokens(&mut self, hold: bool) {
+        self.hold = hold;
+    }
+
+    pub(crate) fn run(&mut self, cycles: u64) {
+        self.with(|bench, agents| bench.run(agents, cycles))
+            .unwrap();
+    }
+
+    /// Queues a packet with its token and payload.
+    pub(crate) fn send(&mut self, packet: Packet) {
+        let lane = packet.lane();
+        let item = self.desc[lane]
+            .item()
+            .with("qpn", packet.qpn.into())
+            .with("opcode", packet.opcode.code().into())
+            .with("psn", packet.psn.into())
+            .with("solicited", packet.solicited.into())
+            .with("ack_req", packet.ack_req.into())
+            .with("plen", packet.plen as u64)
+            .with("va", packet.va)
+            .with("rkey", packet.rkey.into())
+            .with("dma_len", packet.dma_len.into())
+            .with("imm", packet.imm.into())
+            .with("syndrome", packet.syndrome.into())
+            .with("msn", packet.msn.into());
+        self.desc[lane].push(item);
+        if packet.plen > 0 {
+            let token = self.token[lane].item();
+            self.token[lane].push(token.with("error", packet.unreadable.into()));
+            let start = packet.header_len() % K;
+            let beats = (start + packet.plen).div_ceil(K);
+            let mut data: Vec<u8> = (0..beats * K).map(|_| self.bench.rng().u8(..)).collect();
+            data[start..start + packet.plen].copy_from_slice(&packet.payload());
+            for (number, beat) in data.chunks(K).enumerate() {
+                let mut item = self.payload[lane].item();
+                item.set_words("data", &words(beat));
+                item.set("last", u64::from(number + 1 == beats));
+                self.payload[lane].push(item);
+            }
+        }
+        self.sent[lane].push_back(packet);
+    }
+
+    /// Runs until all is sent and compares; the cycle of the last beat of each frame, with its lane.
+    pub(crate) fn finish(&mut self) -> Vec<(u64, usize)> {
+        let mut left: [VecDeque<Packet>; 2] = std::mem::take(&mut self.sent);
+        let lost = [0, 1].map(|lane| -> Vec<u16> {
+            let packets = left[lane].iter().filter(|packet| packet.unreadable);
+            packets.map(|packet| packet.qpn).collect()
+        });
+        left.iter_mut()
+            .for_each(|lane| lane.retain(|packet| !packet.unreadable));
+        let frames = (left[0].len() + left[1].len()) as u64;
+        let before = self.done;
+        self.done += frames;
+        for _ in 0..400_000 {
+            if self.sink.count() - before == frames {
+                break;
+            }
+            self.run(1);
+        }
+        self.run(200);
+        assert_eq!(self.sink.count() - before, frames, "frames");
+        let mut arrived = vec![];
+        let (mut bytes, mut acks) = (0, 0);
+        while let Some((cycle, frame)) = self.sink.pop() {
+            let wanted = [0, 1].map(|lane| left[lane].front().map(|p| Frame::new(p.frame())));
+            let lane = wanted
+                .iter()
+                .position(|wanted| wanted.as_ref() == Some(&frame));
+            let lane = lane.unwrap_or_else(|| {
+                panic!(
+                    "{frame:x?}\nis none of {wanted:x?}, of {:?}, {:?}",
+                    left[0].front(),
+                    left[1].front()
+                )
+            });
+            let packet = left[lane].pop_front().expect("it was compared");
+            bytes += frame.bytes.len() as u64;
+            acks += u64::from(packet.opcode == Opcode::RcAck);
+            arrived.push((cycle, lane));
+        }
+        assert_eq!(self.watch.lost_of, lost);
+        assert_eq!(self.watch.counts, [frames, bytes, frames, acks]);
+        if self.steady {
+            assert_eq!(self.watch.gaps, 0, "cycles without a beat inside of frames");
+        }
+        arrived
+    }
+}
+
+/// Bytes as words, least significant first.
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let word = |chunk: &[u8]| {
+        chunk
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u32::from(byte))
+    };
+    bytes.chunks(4).map(word).collect()
+}
