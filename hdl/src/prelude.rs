@@ -10,6 +10,7 @@ pub use crate::bus::dma::{
 pub use crate::bus::frame::{FrameIn, FrameOut};
 pub use crate::bus::stream::{StreamIn, StreamOut};
 pub use crate::cell::arbiter::{Arbiter, Merge};
+pub use crate::cell::byte_mux::ByteMux;
 pub use crate::cell::clock::ClkRst;
 pub use crate::cell::fifo::Fifo;
 pub use crate::cell::ram::{Ram, Style};

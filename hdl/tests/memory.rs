@@ -8,6 +8,7 @@ use ferroce_hdl::memory::dma_read::DmaRead;
 use ferroce_hdl::memory::dma_write::DmaWrite;
 use ferroce_hdl::memory::gather::Gather;
 use ferroce_hdl::memory::mr_table::MrTable;
+use ferroce_hdl::memory::scatter::Scatter;
 use ferroce_hdl::prelude::*;
 
 /// Emits a block and has the tools read it.
@@ -43,4 +44,10 @@ fn mr_table() {
 fn gather() {
     emits("gather_512", Gather::<512, 64, 9, 7>::default);
     emits("gather_64", Gather::<64, 8, 11, 7>::default);
+}
+
+#[test]
+fn scatter() {
+    emits("scatter_512", Scatter::<512, 64, 10>::default);
+    emits("scatter_64", Scatter::<64, 8, 10>::default);
 }

@@ -1,5 +1,6 @@
 //! Cells: the small blocks everything else is made of.
 pub mod arbiter;
+pub mod byte_mux;
 pub mod clock;
 pub mod crc;
 pub mod crc_undo;

@@ -21,10 +21,10 @@
 //! last memory beat to `packet.valid` 4 cycles and to the first payload beat 6.
 //!
 //! Assumes: the pieces of a packet come in order, `first` and `last` set; a packet has at most 4096 bytes.
-use crate::bus::axi;
 use crate::bus::types::{GatherCmd, PayloadToken, ReadReq};
 use crate::prelude::*;
 
+use super::align::{Align, LaneMasks};
 use super::types::{PacketEnd, Piece};
 
 /// Payload collector.
@@ -43,14 +43,17 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     /// The payload.
     pub payload: PayloadOut<W>,
     requests: Skid<ReadReq>,
+    align: Align<K>,
     pieces: Fifo<Piece, P>,
     /// Lane behind the last byte of the command before.
     lane: Dff<Bits<6>>,
     /// Payload beats not taken.
     free: Reg<Bits<16>>,
+    claimed: Reg<Bits<16>>,
     /// Packets commanded and not announced.
     open: Reg<Bits<16>>,
     rotate: Rotate<W, K>,
+    masks: LaneMasks<K>,
     /// The next memory beat is the first of its piece.
     fresh: Reg<Bit>,
     arrived: Reg<Bit>,
@@ -72,13 +75,8 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     shown: Reg<Bit>,
     shown_last: Dff<Bit>,
     shown_odd: Dff<Bit>,
-    first_lane: Signal<Local, Bits<6>>,
-    source: Signal<Local, Bits<6>>,
-    reach: Signal<Local, Bits<14>>,
-    room: Signal<Local, Bits<7>>,
-    head: Signal<Local, Bits<7>>,
-    rotation: Signal<Local, Bits<6>>,
-    tail: Signal<Local, Bits<7>>,
+    start_lane: Signal<Local, Bits<6>>,
+    fresh_beat: Signal<Local, Bit>,
     piece: Signal<Local, Piece>,
     can_take: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
@@ -94,13 +92,11 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     fetch: Signal<Local, Bit>,
     last_fetch: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
-    log_beat: Constant<Bits<3>>,
     beat: Constant<Bits<7>>,
     lanes: Constant<Bits<6>>,
-    /// Payload beats that a piece can need.
-    most: Constant<Bits<16>>,
+    /// Payload beats that two pieces can need.
+    enough: Constant<Bits<16>>,
     packets: Constant<Bits<16>>,
-    ones: Constant<Bits<K>>,
 }
 
 impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
@@ -110,9 +106,9 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
         let beats = 2u64 << A;
         let most = 4096 / K as u64 + 1;
         assert!(
-            A < 14 && beats >= 2 * most,
+            A < 14 && beats >= 3 * most,
             "payload store of {beats} beats: {} to 2^14 can be built",
-            2 * most
+            3 * most
         );
         assert!(
             (3..15).contains(&P),
@@ -126,11 +122,14 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             packet: StreamOut::default(),
             payload: PayloadOut::default(),
             requests: Skid::default(),
-            pieces: Fifo::default(),
+            align: Align::default(),
+            pieces: Fifo::new(Style::Distributed),
             lane: Dff::default(),
             free: Reg::new(beats.to_bits()),
+            claimed: Reg::default(),
             open: Reg::default(),
             rotate: Rotate::default(),
+            masks: LaneMasks::default(),
             fresh: Reg::new(true),
             arrived: Reg::default(),
             closing: Dff::default(),
@@ -139,7 +138,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             failed: Reg::default(),
             write: Reg::default(),
             ram: Default::default(),
-            ends: Fifo::default(),
+            ends: Fifo::new(Style::Distributed),
             tokens: Skid::default(),
             reading: Reg::default(),
             read: Reg::default(),
@@ -150,13 +149,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             shown: Reg::default(),
             shown_last: Dff::default(),
             shown_odd: Dff::default(),
-            first_lane: Signal::default(),
-            source: Signal::default(),
-            reach: Signal::default(),
-            room: Signal::default(),
-            head: Signal::default(),
-            rotation: Signal::default(),
-            tail: Signal::default(),
+            start_lane: Signal::default(),
+            fresh_beat: Signal::default(),
             piece: Signal::default(),
             can_take: Signal::default(),
             take: Signal::default(),
@@ -172,12 +166,10 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             fetch: Signal::default(),
             last_fetch: Signal::default(),
             load: Signal::default(),
-            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
             beat: Constant::new((K as u64).to_bits()),
             lanes: Constant::new((K as u64 - 1).to_bits()),
-            most: Constant::new(most.to_bits()),
+            enough: Constant::new((2 * most).to_bits()),
             packets: Constant::new((1u64 << P).to_bits()),
-            ones: Constant::new(!Bits::default()),
         }
     }
 }
@@ -193,7 +185,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
     fn update(&mut self) {
         clock!(self, clock, requests, pieces, rotate, ends, tokens);
         dff_setup!(
-            self, clock, lane, free, open, fresh, arrived, closing, start, behind, failed, write
+            self, clock, lane, free, claimed, open, fresh, arrived, closing, start, behind, failed,
+            write
         );
         dff_setup!(self, clock, reading, read, stop);
         dff_setup!(
@@ -208,38 +201,29 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         );
 
         // Command: where its bytes go, and the payload beats it newly touches.
-        self.source.next = bit_cast::<6, 64>(self.command.payload.val().addr) & self.lanes.val();
-        self.first_lane.next = self.lane.q.val();
+        self.align.source.next =
+            bit_cast::<6, 64>(self.command.payload.val().addr) & self.lanes.val();
+        self.start_lane.next = self.lane.q.val();
+        self.fresh_beat.next = self.lane.q.val() == 0;
         if self.command.payload.val().first {
-            self.first_lane.next = self.command.payload.val().lane;
+            self.start_lane.next = self.command.payload.val().lane;
+            self.fresh_beat.next = true;
         }
-        self.reach.next = bit_cast::<14, 6>(self.first_lane.val())
-            + bit_cast::<14, 13>(self.command.payload.val().len);
-        self.needed.next = bit_cast::<16, 14>((self.reach.val() - 1) >> self.log_beat.val());
-        if self.command.payload.val().first | (self.lane.q.val() == 0) {
-            self.needed.next =
-                bit_cast::<16, 14>((self.reach.val() - 1) >> self.log_beat.val()) + 1;
-        }
-        self.room.next = self.beat.val() - bit_cast::<7, 6>(self.source.val());
-        self.head.next = self.room.val();
-        if self.command.payload.val().len < bit_cast::<13, 7>(self.room.val()) {
-            self.head.next = bit_cast::<7, 13>(self.command.payload.val().len);
-        }
-        self.rotation.next = (self.first_lane.val() - self.source.val()) & self.lanes.val();
-        self.tail.next = bit_cast::<7, 13>(self.command.payload.val().len)
-            + bit_cast::<7, 6>(self.source.val())
-            - 1;
-        self.piece.next.rotation = self.rotation.val();
-        self.piece.next.start = self.first_lane.val();
-        self.piece.next.first_end = bit_cast::<7, 6>(self.first_lane.val()) + self.head.val();
-        self.piece.next.last_end = bit_cast::<7, 6>(self.rotation.val())
-            + bit_cast::<7, 6>(bit_cast::<6, 7>(self.tail.val()) & self.lanes.val())
-            + 1;
+        self.align.target.next = self.start_lane.val();
+        self.align.len.next = self.command.payload.val().len;
+        self.piece.next.rotation = self.align.fit.val().rotation;
+        self.piece.next.start = self.align.fit.val().start;
+        self.piece.next.first_end = self.align.fit.val().first_end;
+        self.piece.next.last_end = self.align.fit.val().last_end;
         self.piece.next.last = self.command.payload.val().last;
+        self.needed.next = bit_cast::<16, 10>(self.align.target_more.val());
+        if self.fresh_beat.val() {
+            self.needed.next = bit_cast::<16, 10>(self.align.target_more.val()) + 1;
+        }
 
         self.can_take.next = self.requests.s.ready.val()
             & self.pieces.s.ready.val()
-            & (self.free.q.val() >= self.most.val())
+            & (self.free.q.val() >= self.enough.val())
             & (self.open.q.val() < self.packets.val());
         self.take.next = self.can_take.val() & self.command.valid.val();
         self.command.ready.next = self.can_take.val();
@@ -249,8 +233,10 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         StreamOut::<ReadReq>::link(&mut self.request, &mut self.requests.m);
         self.pieces.s.valid.next = self.take.val();
         self.pieces.s.payload.next = self.piece.val();
+        self.claimed.d.next = bits::<16>(0);
         if self.take.val() {
-            self.lane.d.next = bit_cast::<6, 14>(self.reach.val()) & self.lanes.val();
+            self.lane.d.next = self.align.target_next.val();
+            self.claimed.d.next = self.needed.val();
         }
 
         // Memory beat: rotated and put away one cycle later.
@@ -273,17 +259,16 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.fresh.d.next = self.beats.last.val();
         }
 
-        // `low`: bytes of beat `write`; `high`: of the one behind it.
+        // Its bytes: `low` in beat `write`, `high` in the one behind it.
+        self.masks.start.next = self.start.q.val();
+        self.masks.behind.next = self.behind.q.val();
         self.full.next = self.behind.q.val() >= self.beat.val();
         self.over.next = self.behind.q.val() > self.beat.val();
         self.low.next = bits::<K>(0);
         self.high.next = bits::<K>(0);
         if self.arrived.q.val() {
-            self.low.next =
-                (self.ones.val() << self.start.q.val()) & !(self.ones.val() << self.behind.q.val());
-            if self.full.val() {
-                self.high.next = !(self.ones.val() << (self.behind.q.val() - self.beat.val()));
-            }
+            self.low.next = self.masks.low.val();
+            self.high.next = self.masks.high.val();
         }
         for i in 0..2 {
             ClkRst::link(&mut self.clock, &mut self.ram[i].clock);
@@ -361,13 +346,10 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.payload.data.next = self.ram[1].rdata.val();
         }
 
-        // Space.
-        if self.take.val() & self.fetch.val() {
-            self.free.d.next = self.free.q.val() - self.needed.val() + 1;
-        } else if self.take.val() {
-            self.free.d.next = self.free.q.val() - self.needed.val();
-        } else if self.fetch.val() {
-            self.free.d.next = self.free.q.val() + 1;
+        // Space: claimed beats count one cycle late, which `enough` allows for.
+        self.free.d.next = self.free.q.val() - self.claimed.q.val();
+        if self.fetch.val() {
+            self.free.d.next = self.free.q.val() - self.claimed.q.val() + 1;
         }
         if self.take.val() & self.command.payload.val().last & !self.load.val() {
             self.open.d.next = self.open.q.val() + 1;

@@ -63,16 +63,29 @@ pub struct MrVerdict {
     pub below: Bit,
 }
 
+/// How the beats of a run of bytes move, see `align`.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct Fit {
+    /// Lanes by which its bytes move up.
+    pub rotation: Bits<6>,
+    /// Target lane of its first byte.
+    pub start: Bits<6>,
+    /// Target lane behind the last byte of its first source beat, counted on past the end of the target beat.
+    pub first_end: Bits<7>,
+    /// The same for its last source beat, if that is not the first.
+    pub last_end: Bits<7>,
+}
+
 /// A piece of a packet's payload whose beats are on their way to `gather`.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
 pub struct Piece {
-    /// Lanes by which its bytes move up.
+    /// See [`Fit`].
     pub rotation: Bits<6>,
-    /// Lane of its first byte in the payload.
+    /// See [`Fit`].
     pub start: Bits<6>,
-    /// Lane behind the last byte of its first beat, counted on past the beat's end.
+    /// See [`Fit`].
     pub first_end: Bits<7>,
-    /// The same for its last beat, if that is not the first.
+    /// See [`Fit`].
     pub last_end: Bits<7>,
     /// Last piece of its packet.
     pub last: Bit,

@@ -5,3 +5,4 @@ mod dma_write;
 mod gather;
 mod mr_table;
 mod reader;
+mod scatter;

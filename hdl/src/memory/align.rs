@@ -1,0 +1,148 @@
+//! Where bytes go when a run of them moves from one lane to another, beat by beat.
+//!
+//! A run of `len` bytes begins at lane `source` of its first source beat and is to begin at lane `target`. Every source
+//! beat is rotated by the same amount; its bytes then touch at most two neighbouring target beats: the lanes from
+//! `start` up in the first, and what is left from lane 0 up in the second. [`Align`] has the numbers of a run,
+//! [`LaneMasks`] the lanes of one source beat. Both are combinational.
+use crate::bus::axi;
+use crate::prelude::*;
+
+use super::types::Fit;
+
+/// Numbers of a run of bytes, for beats of `K` bytes.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Align<const K: usize> {
+    /// Lane of the first byte in its source beat.
+    pub source: Signal<In, Bits<6>>,
+    /// Lane of the first byte in its target beat.
+    pub target: Signal<In, Bits<6>>,
+    /// Bytes, 1 to 4096.
+    pub len: Signal<In, Bits<13>>,
+    /// How its beats move.
+    pub fit: Signal<Out, Fit>,
+    /// Source beats less one.
+    pub source_more: Signal<Out, Bits<10>>,
+    /// Target beats less one.
+    pub target_more: Signal<Out, Bits<10>>,
+    /// Lane behind the last byte, 0 for a new beat, in the source.
+    pub source_next: Signal<Out, Bits<6>>,
+    /// The same in the target.
+    pub target_next: Signal<Out, Bits<6>>,
+    rotation: Signal<Local, Bits<6>>,
+    room: Signal<Local, Bits<7>>,
+    head: Signal<Local, Bits<7>>,
+    source_last: Signal<Local, Bits<14>>,
+    target_last: Signal<Local, Bits<14>>,
+    last_lane: Signal<Local, Bits<6>>,
+    log_beat: Constant<Bits<3>>,
+    beat: Constant<Bits<7>>,
+    lanes: Constant<Bits<6>>,
+}
+
+impl<const K: usize> Default for Align<K> {
+    fn default() -> Self {
+        assert!(
+            K.is_power_of_two() && K <= 64,
+            "beats of {K} bytes: 1, 2, 4 ... 64"
+        );
+        Self {
+            source: Signal::default(),
+            target: Signal::default(),
+            len: Signal::default(),
+            fit: Signal::default(),
+            source_more: Signal::default(),
+            target_more: Signal::default(),
+            source_next: Signal::default(),
+            target_next: Signal::default(),
+            rotation: Signal::default(),
+            room: Signal::default(),
+            head: Signal::default(),
+            source_last: Signal::default(),
+            target_last: Signal::default(),
+            last_lane: Signal::default(),
+            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
+            beat: Constant::new((K as u64).to_bits()),
+            lanes: Constant::new((K as u64 - 1).to_bits()),
+        }
+    }
+}
+
+impl<const K: usize> Logic for Align<K> {
+    describe!(
+        "align",
+        format!("{K}"),
+        "Numbers of a run of bytes that moves to another lane."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.rotation.next = (self.target.val() - self.source.val()) & self.lanes.val();
+        self.room.next = self.beat.val() - bit_cast::<7, 6>(self.source.val());
+        self.head.next = self.room.val();
+        if self.len.val() < bit_cast::<13, 7>(self.room.val()) {
+            self.head.next = bit_cast::<7, 13>(self.len.val());
+        }
+        self.source_last.next =
+            bit_cast::<14, 6>(self.source.val()) + bit_cast::<14, 13>(self.len.val()) - 1;
+        self.target_last.next =
+            bit_cast::<14, 6>(self.target.val()) + bit_cast::<14, 13>(self.len.val()) - 1;
+        self.last_lane.next = bit_cast::<6, 14>(self.source_last.val()) & self.lanes.val();
+        self.source_more.next = bit_cast::<10, 14>(self.source_last.val() >> self.log_beat.val());
+        self.target_more.next = bit_cast::<10, 14>(self.target_last.val() >> self.log_beat.val());
+        self.source_next.next =
+            (self.source.val() + bit_cast::<6, 13>(self.len.val())) & self.lanes.val();
+        self.target_next.next =
+            (self.target.val() + bit_cast::<6, 13>(self.len.val())) & self.lanes.val();
+        self.fit.next.rotation = self.rotation.val();
+        self.fit.next.start = self.target.val();
+        self.fit.next.first_end = bit_cast::<7, 6>(self.target.val()) + self.head.val();
+        self.fit.next.last_end =
+            bit_cast::<7, 6>(self.rotation.val()) + bit_cast::<7, 6>(self.last_lane.val()) + 1;
+    }
+}
+
+/// Lanes of one rotated source beat, for beats of `K` bytes.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct LaneMasks<const K: usize> {
+    /// First lane.
+    pub start: Signal<In, Bits<6>>,
+    /// Lane behind the last, counted on past the end of the beat.
+    pub behind: Signal<In, Bits<7>>,
+    /// Lanes in the target beat of `start`.
+    pub low: Signal<Out, Bits<K>>,
+    /// Lanes in the target beat behind it.
+    pub high: Signal<Out, Bits<K>>,
+    ones: Constant<Bits<K>>,
+    beat: Constant<Bits<7>>,
+}
+
+impl<const K: usize> Default for LaneMasks<K> {
+    fn default() -> Self {
+        Self {
+            start: Signal::default(),
+            behind: Signal::default(),
+            low: Signal::default(),
+            high: Signal::default(),
+            ones: Constant::new(!Bits::default()),
+            beat: Constant::new((K as u64).to_bits()),
+        }
+    }
+}
+
+impl<const K: usize> Logic for LaneMasks<K> {
+    describe!(
+        "lane_masks",
+        format!("{K}"),
+        "Lanes of a rotated beat in two target beats."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.low.next =
+            (self.ones.val() << self.start.val()) & !(self.ones.val() << self.behind.val());
+        self.high.next = bits::<K>(0);
+        if self.behind.val() > self.beat.val() {
+            self.high.next = !(self.ones.val() << (self.behind.val() - self.beat.val()));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The verdict on placements: memory regions, receive buffers, poisoned queue pairs.
+//!
+//! Every piece is looked up in the memory region table; what is wrong with any piece of a placement is wrong with the
+//! placement, and nothing of it is written. A placement of a poisoned queue pair is void (see
+//! [`Place`](crate::bus::types::Place)). Poison stands in a table of its own, read and changed in the cycle of the
+//! verdict.
+//!
+//! Throughput: a piece a cycle. Latency: the verdict comes [`MR_LATENCY`] cycles after the last piece. `pieces` leave
+//! before their verdict. `plan` and `verdict` do not wait for ready: there is room for every placement under way.
+//! Nothing is taken before the table is swept after reset.
+use super::types::{Pending, Poison, Run, Target, Verdict, cause};
+use crate::bus::dma::MR_LATENCY;
+use crate::prelude::*;
+
+const FLUSH: u64 = cause::FLUSH;
+const LENGTH: u64 = cause::LENGTH;
+const PROTECTION: u64 = cause::PROTECTION;
+const OPERATION: u64 = cause::OPERATION;
+
+/// Verdicts for 2^Q queue pairs.
+#[derive(LogicBlock)]
+pub struct Judge<const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Pieces.
+    pub s: StreamIn<Target>,
+    /// Memory region checks.
+    pub mr: MrCheckOut,
+    /// Pieces on their way to the data mover.
+    pub runs: StreamOut<Run>,
+    /// For the data mover: the packet is to be written.
+    pub plan: StreamOut<Bit>,
+    /// For the report.
+    pub verdict: StreamOut<Verdict>,
+    poison: Rmw<Poison, Q>,
+    pending: [Dff<Pending>; MR_LATENCY],
+    under_way: Reg<Bits<MR_LATENCY>>,
+    denied: Reg<Bit>,
+    short: Reg<Bit>,
+    broken: Reg<Bit>,
+    accept: Signal<Local, Bit>,
+    enters: Signal<Local, Pending>,
+    reading: Signal<Local, Pending>,
+    /// The piece whose answer is there.
+    judged: Signal<Local, Pending>,
+    is_denied: Signal<Local, Bit>,
+    is_short: Signal<Local, Bit>,
+    is_broken: Signal<Local, Bit>,
+    ruled: Signal<Local, Bit>,
+    found: Signal<Local, Poison>,
+    left: Signal<Local, Poison>,
+    ruling: Signal<Local, Verdict>,
+}
+
+impl<const Q: usize> Default for Judge<Q> {
+    fn default() -> Self {
+        assert!(
+            MR_LATENCY == 4,
+            "the poison table is read two cycles before the answer of the region table"
+        );
+        Self {
+            clock: ClkRst::default(),
+            s: StreamIn::default(),
+            mr: MrCheckOut::default(),
+            runs: StreamOut::default(),
+            plan: StreamOut::default(),
+            verdict: StreamOut::default(),
+            poison: Rmw::default(),
+            pending: Default::default(),
+            under_way: Reg::default(),
+            denied: Reg::default(),
+            short: Reg::default(),
+            broken: Reg::default(),
+            accept: Signal::default(),
+            enters: Signal::default(),
+            reading: Signal::default(),
+            judged: Signal::default(),
+            is_denied: Signal::default(),
+            is_short: Signal::default(),
+            is_broken: Signal::default(),
+            ruled: Signal::default(),
+            found: Signal::default(),
+            left: Signal::default(),
+            ruling: Signal::default(),
+        }
+    }
+}
+
+impl<const Q: usize> Logic for Judge<Q> {
+    describe!("scatter_judge", format!("{}", 1usize << Q), "Decides which placements are written.";
+        FLUSH, LENGTH, PROTECTION, OPERATION);
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, poison);
+        dff_setup!(self, clock, under_way, denied, short, broken);
+        for i in 0..4 {
+            ClkRst::link(&mut self.clock, &mut self.pending[i].clock);
+        }
+
+        // A piece enters.
+        self.s.ready.next = self.runs.ready.val() & self.poison.ready.val();
+        self.accept.next = self.s.valid.val() & self.runs.ready.val() & self.poison.ready.val();
+        self.runs.valid.next = self.accept.val();
+        self.runs.payload.next.addr = self.s.payload.val().addr;
+        self.runs.payload.next.len = self.s.payload.val().len;
+        self.runs.payload.next.last = self.s.payload.val().last;
+        self.runs.payload.next.lane = self.s.payload.val().lane;
+        self.runs.payload.next.beats = self.s.payload.val().beats;
+        self.mr.valid.next = self.accept.val();
+        self.mr.request.next.key = self.s.payload.val().key;
+        self.mr.request.next.pd = self.s.payload.val().pd;
+        self.mr.request.next.addr = self.s.payload.val().addr;
+        self.mr.request.next.len = bit_cast::<32, 13>(self.s.payload.val().len);
+        self.mr.request.next.right = bits::<3>(1);
+        if self.s.payload.val().kind == 1 {
+            self.mr.request.next.right = bits::<3>(2);
+        }
+        self.enters.next.last = self.s.payload.val().last;
+        self.enters.next.short = self.s.payload.val().short;
+        self.enters.next.broken = self.s.payload.val().broken;
+        self.enters.next.qpn = self.s.payload.val().qpn;
+        self.enters.next.kind = self.s.payload.val().kind;
+        self.enters.next.complete = self.s.payload.val().complete;
+        self.enters.next.reset = self.s.payload.val().reset;
+        self.under_way.d.next = (self.under_way.q.val() << 1).replace_bit(0, self.accept.val());
+        self.pending[0].d.next = self.enters.val();
+        for i in 1..4 {
+            self.pending[i].d.next = self.pending[i - 1].q.val();
+        }
+
+        // Two cycles before the answer.
+        self.reading.next = self.pending[1].q.val();
+        self.poison.valid.next = self.under_way.q.val().get_bit(1) & self.reading.val().last;
+        self.poison.addr.next = self.reading.val().qpn.get_bits::<Q>(0);
+
+        // The answer, and with the last piece the verdict.
+        self.judged.next = self.pending[3].q.val();
+        self.is_denied.next = self.denied.q.val() | !self.mr.ok.val();
+        self.is_short.next = self.short.q.val() | self.judged.val().short;
+        self.is_broken.next = self.broken.q.val() | self.judged.val().broken;
+        self.ruled.next = self.mr.done.val() & self.judged.val().last;
+        if self.mr.done.val() {
+            self.denied.d.next = self.is_denied.val() & !self.judged.val().last;
+            self.short.d.next = self.is_short.val() & !self.judged.val().last;
+            self.broken.d.next = self.is_broken.val() & !self.judged.val().last;
+        }
+        self.found.next = self.poison.current.val();
+        self.left.next = self.found.val();
+        self.ruling.next.good = false;
+        self.ruling.next.nak = bits::<2>(0);
+        self.ruling.next.complete = self.judged.val().complete;
+        self.ruling.next.cause = FLUSH.into();
+        if self.judged.val().reset {
+            self.left.next.poisoned = false;
+            self.left.next.cause = FLUSH.into();
+            self.ruling.next.complete = false;
+        } else if self.found.val().poisoned {
+            self.ruling.next.cause = self.found.val().cause;
+            if self.judged.val().complete {
+                self.left.next.cause = FLUSH.into();
+            }
+        } else if self.is_broken.val() | self.is_short.val() | self.is_denied.val() {
+            // The NAK codes of IBA vol. 1, 9.7.5.2.8: 1 invalid request, 2 remote access, 3 remote operational.
+            if self.judged.val().kind == 1 {
+                self.ruling.next.nak = bits::<2>(2);
+            } else if self.is_broken.val() {
+                self.ruling.next.nak = bits::<2>(3);
+                self.ruling.next.cause = OPERATION.into();
+            } else if self.is_short.val() {
+                self.ruling.next.nak = bits::<2>(1);
+                self.ruling.next.cause = LENGTH.into();
+            } else {
+                self.ruling.next.nak = bits::<2>(3);
+                self.ruling.next.cause = PROTECTION.into();
+            }
+            self.left.next.poisoned = true;
+            self.left.next.cause = FLUSH.into();
+            if !self.judged.val().complete {
+                self.left.next.cause = self.ruling.val().cause;
+            }
+        } else {
+            self.ruling.next.good = true;
+            self.ruling.next.complete = false;
+        }
+        self.poison.write.next = self.ruled.val();
+        self.poison.result.next = self.left.val();
+        self.plan.valid.next = self.ruled.val();
+        self.plan.payload.next = self.ruling.val().good;
+        self.verdict.valid.next = self.ruled.val();
+        self.verdict.payload.next = self.ruling.val();
+    }
+}

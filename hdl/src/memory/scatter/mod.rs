@@ -1,0 +1,113 @@
+//! Places the payload of received packets in host memory, and tells what is due then (docs/architecture.md 3.2).
+//!
+//! ```text
+//!  place, slots ─► walk ─┬─ pieces ─► judge (MR check, poison) ─┬─ runs, plan ─► mover ─► command, beats (dma_write)
+//!                        │                                      └─ verdict ─┐      │
+//!                        └─ tail ───────────────────────────────────────────┴► report ─► ack, cq, error
+//!  payload ────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A packet is written whole or not at all: all its pieces pass the memory region check (local write for a receive WQE,
+//! remote write for an rkey) before the first beat moves. What fails:
+//!
+//! | failure | NAK | CQE status, if a receive WQE fails |
+//! |---|---|---|
+//! | receive WQE unreadable, or its list does not end in its slots | 0x63 | LOC_QP_OP_ERR |
+//! | scatter list too long, or too short for the packet | 0x61 | LOC_LEN_ERR |
+//! | region check of a scatter entry | 0x63 | LOC_PROT_ERR |
+//! | region check of an rkey | 0x62 | none |
+//!
+//! A failure poisons the queue pair; [`Place`] says what that means. The acknowledgement and the completion of a
+//! placement leave after its last beat was handed to `dma_write`; `fence` counts the payload bursts up to there.
+//!
+//! Throughput: a beat a cycle within a piece; a placement of one piece takes the larger one of its source and target
+//! beats, one without data a cycle. Latency from `place.valid` on: `command.valid` 11 cycles, `beats.valid` 12 (the
+//! payload being there), ACK 14 or after the last beat. 32 placements are under way; receive WQEs have at most 31
+//! entries in their slots.
+//!
+//! Assumes: `payload` has the beats of every placement in order; every placement of kind 2 has its slots; the
+//! memory region table is swept. Ready after reset when its own table is (2^Q cycles).
+pub mod judge;
+pub mod mover;
+pub mod report;
+pub mod types;
+pub mod walk;
+
+use crate::bus::types::{AckToken, CqToken, Place, PlaceError, RqSlot, WriteCmd};
+use crate::prelude::*;
+
+use judge::Judge;
+use mover::Mover;
+use report::Report;
+use types::{Run, Tail, Target, Verdict};
+use walk::Walk;
+
+/// Placement of received payload, 2^Q queue pairs.
+#[derive(LogicBlock, Default)]
+pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Placements (responder).
+    pub place: StreamIn<Place>,
+    /// Receive WQEs of the placements of kind 2 (`rq_fetch`).
+    pub slots: StreamIn<RqSlot>,
+    /// Payload (packet buffer).
+    pub payload: PayloadIn<W>,
+    /// Memory region check.
+    pub mr: MrCheckOut,
+    /// Write bursts, client 0 of `dma_write`.
+    pub command: StreamOut<WriteCmd>,
+    /// Their beats.
+    pub beats: WriteBeatOut<W, K>,
+    /// Acknowledgements and NAKs.
+    pub ack: StreamOut<AckToken>,
+    /// Completions of receive WQEs.
+    pub cq: StreamOut<CqToken>,
+    /// Failed placements (responder).
+    pub error: StreamOut<PlaceError>,
+    walk: Walk,
+    judge: Judge<Q>,
+    mover: Mover<W, K>,
+    report: Report,
+    tails: Fifo<Tail, 5>,
+    runs: Fifo<Run, 5>,
+    plans: Fifo<Bit, 5>,
+    verdicts: Fifo<Verdict, 5>,
+    /// As deep as `tails`: the mover never waits for the report, so a burst once begun always ends.
+    dones: Fifo<Bits<16>, 5>,
+}
+
+impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> {
+    describe!(
+        "scatter",
+        format!("{W}_{}", 1usize << Q),
+        "Places received payload in host memory."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(
+            self, clock, walk, judge, mover, report, tails, runs, plans, verdicts, dones
+        );
+        StreamIn::<Place>::link(&mut self.place, &mut self.walk.place);
+        StreamIn::<RqSlot>::link(&mut self.slots, &mut self.walk.slots);
+        StreamOut::<Target>::join(&mut self.walk.m, &mut self.judge.s);
+        StreamOut::<Tail>::join(&mut self.walk.tail, &mut self.tails.s);
+        MrCheckOut::link(&mut self.mr, &mut self.judge.mr);
+        StreamOut::<Run>::join(&mut self.judge.runs, &mut self.runs.s);
+        StreamOut::<Bit>::join(&mut self.judge.plan, &mut self.plans.s);
+        StreamOut::<Verdict>::join(&mut self.judge.verdict, &mut self.verdicts.s);
+        StreamOut::<Run>::join(&mut self.runs.m, &mut self.mover.runs);
+        StreamOut::<Bit>::join(&mut self.plans.m, &mut self.mover.plan);
+        PayloadIn::<W>::link(&mut self.payload, &mut self.mover.payload);
+        StreamOut::<WriteCmd>::link(&mut self.command, &mut self.mover.command);
+        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.mover.beats);
+        StreamOut::<Bits<16>>::join(&mut self.mover.done, &mut self.dones.s);
+        StreamOut::<Bits<16>>::join(&mut self.dones.m, &mut self.report.done);
+        StreamOut::<Tail>::join(&mut self.tails.m, &mut self.report.tail);
+        StreamOut::<Verdict>::join(&mut self.verdicts.m, &mut self.report.verdict);
+        StreamOut::<AckToken>::link(&mut self.ack, &mut self.report.ack);
+        StreamOut::<CqToken>::link(&mut self.cq, &mut self.report.cq);
+        StreamOut::<PlaceError>::link(&mut self.error, &mut self.report.error);
+    }
+}

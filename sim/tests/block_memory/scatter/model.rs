@@ -1,0 +1,218 @@
+//! What `scatter` is to do, in plain Rust, a placement at a time.
+
+use std::collections::HashMap;
+
+use ferroce_hdl::bus::axi::burst_bytes;
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SLOT_BYTES, Sge};
+
+/// A receive WQE as it stands in host memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wqe {
+    pub(super) list: Vec<Sge>,
+    /// Entries that the head tells; may differ from those there are.
+    pub(super) num_sge: u8,
+    pub(super) slots: usize,
+    /// Slot that cannot be read.
+    pub(super) unreadable: Option<usize>,
+}
+
+impl Wqe {
+    /// A WQE of as few slots as the hardware allows (1, 2, 4 or 8).
+    pub(super) fn new(list: Vec<Sge>) -> Self {
+        let slots = 1 + list.len().saturating_sub(RECV_SGES_FIRST).div_ceil(4);
+        Self {
+            num_sge: list.len() as u8,
+            list,
+            slots: slots.next_power_of_two(),
+            unreadable: None,
+        }
+    }
+
+    /// Its bytes; what is behind the list is noise.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let length = self.list.iter().map(|sge| sge.length).fold(0, u32::wrapping_add);
+        let head = RecvWqe { num_sge: self.num_sge, length, ..RecvWqe::default() };
+        let mut bytes = head.emit().to_vec();
+        bytes.extend(self.list.iter().flat_map(Sge::emit));
+        bytes.resize(self.slots * SLOT_BYTES, 0xb7);
+        bytes
+    }
+
+    /// Entries that stand in the slots, with what is wrong with each: (too many, unusable).
+    fn entries(&self) -> Vec<(Sge, bool, bool)> {
+        let bytes = self.bytes();
+        let there = self.slots * SLOT_BYTES / SGE_BYTES - 1;
+        let count = usize::from(self.num_sge).clamp(1, there);
+        let entry = |i: usize| {
+            let at = SGE_BYTES * (i + 1);
+            let mut sge = Sge::parse(bytes[at..at + SGE_BYTES].try_into().unwrap());
+            if self.num_sge == 0 {
+                sge.length = 0;
+            }
+            let long = i == 0 && usize::from(self.num_sge) > MAX_SGE;
+            let cut = i + 1 == there && usize::from(self.num_sge) > there;
+            (sge, long, cut || self.unreadable == Some(at / SLOT_BYTES))
+        };
+        (0..count).map(entry).collect()
+    }
+}
+
+/// A placement and its payload.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Placement {
+    pub(super) qpn: u16,
+    pub(super) kind: u8,
+    pub(super) addr: u64,
+    pub(super) key: u32,
+    pub(super) pd: u32,
+    pub(super) offset: u32,
+    pub(super) data: Vec<u8>,
+    pub(super) lane: usize,
+    pub(super) reset: bool,
+    pub(super) incarnation: u8,
+    pub(super) end: bool,
+    pub(super) ack: bool,
+    pub(super) psn: u32,
+    pub(super) msn: u32,
+    pub(super) syndrome: u8,
+    pub(super) complete: bool,
+    pub(super) status: u8,
+    pub(super) wqe: Wqe,
+}
+
+/// What is seen of a placement outside.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Outcome {
+    /// PSN, MSN, syndrome.
+    pub(super) ack: Option<(u32, u32, u8)>,
+    /// Status of the CQE and its fence.
+    pub(super) cqe: Option<(u8, u16)>,
+    /// Syndrome and status.
+    pub(super) error: Option<(u8, u8)>,
+}
+
+/// The rule of the memory region table, for accesses that do not wrap.
+pub(super) fn allowed(regions: &[MrCtx], key: u32, pd: u32, addr: u64, len: u64, remote: bool) -> bool {
+    let inside = |mr: &&MrCtx| addr >= mr.base && addr + (len - 1) <= mr.last;
+    let mr = regions.iter().find(|mr| mr.key == key && mr.pd == pd);
+    len == 0
+        || mr
+            .filter(inside)
+            .is_some_and(|mr| if remote { mr.remote_write } else { mr.local_write })
+}
+
+/// Memory regions with their contents, and the poisoned queue pairs.
+pub(super) struct Model {
+    pub(super) regions: Vec<MrCtx>,
+    pub(super) contents: Vec<Vec<u8>>,
+    /// Status that the next CQE is to tell.
+    poison: HashMap<u16, Option<u8>>,
+    pub(super) bursts: u64,
+    pub(super) beats: u64,
+    lanes: usize,
+}
+
+impl Model {
+    pub(super) fn new(regions: Vec<MrCtx>, lanes: usize) -> Self {
+        let contents = regions.iter().map(|mr| vec![0xee; (mr.last - mr.base) as usize + 1]);
+        Self {
+            contents: contents.collect(),
+            regions,
+            poison: HashMap::new(),
+            bursts: 0,
+            beats: 0,
+            lanes,
+        }
+    }
+
+    /// The pieces of a placement, or why it fails: NAK code and status.
+    fn pieces(&self, p: &Placement) -> Result<Vec<(u64, usize)>, (u8, u8)> {
+        let len = p.data.len();
+        if p.kind != 2 {
+            let good = p.kind == 0 || allowed(&self.regions, p.key, p.pd, p.addr, len as u64, true);
+            let pieces = vec![(p.addr, if p.kind == 0 { 0 } else { len })];
+            return if good { Ok(pieces) } else { Err((2, status::GENERAL_ERR)) };
+        }
+        let (mut skip, mut left) = (u64::from(p.offset), len);
+        let (mut pieces, mut denied, mut short, mut broken) = (vec![], false, false, false);
+        for (sge, long, unusable) in p.wqe.entries() {
+            let start = skip.min(sge.length.into());
+            let n = left.min(sge.length as usize - start as usize);
+            let addr = sge.addr.wrapping_add(start);
+            denied |= !allowed(&self.regions, sge.lkey, p.pd, addr, n as u64, false);
+            short |= long;
+            broken |= unusable;
+            pieces.push((addr, n));
+            skip -= start;
+            left -= n;
+            if left == 0 && u64::from(sge.length) >= start {
+                break;
+            }
+        }
+        short |= left > 0;
+        if broken {
+            Err((3, status::LOC_QP_OP_ERR))
+        } else if short {
+            Err((1, status::LOC_LEN_ERR))
+        } else if denied {
+            Err((3, status::LOC_PROT_ERR))
+        } else {
+            Ok(pieces)
+        }
+    }
+
+    fn write(&mut self, addr: u64, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        let window = burst_bytes(self.lanes) as u64;
+        let touched = |unit: u64| (addr + data.len() as u64 - 1) / unit - addr / unit + 1;
+        self.bursts += touched(window);
+        self.beats += touched(self.lanes as u64);
+        let at = self.regions.iter().position(|mr| (mr.base..=mr.last).contains(&addr));
+        let region = at.expect("the check passed");
+        let offset = (addr - self.regions[region].base) as usize;
+        self.contents[region][offset..offset + data.len()].copy_from_slice(data);
+    }
+
+    /// Does one placement.
+    pub(super) fn place(&mut self, p: &Placement) -> Outcome {
+        let mut outcome = Outcome::default();
+        if p.reset {
+            self.poison.remove(&p.qpn);
+            return outcome;
+        }
+        let due = |status: u8, bursts: u64| p.complete.then_some((status, bursts as u16));
+        if let Some(cause) = self.poison.get_mut(&p.qpn) {
+            let told = cause.unwrap_or(status::WR_FLUSH_ERR);
+            if p.complete {
+                *cause = None;
+            }
+            outcome.cqe = due(told, self.bursts);
+            return outcome;
+        }
+        match self.pieces(p) {
+            Ok(pieces) => {
+                let mut data = &p.data[..];
+                for (addr, len) in pieces {
+                    self.write(addr, &data[..len]);
+                    data = &data[len..];
+                }
+                outcome.ack = p.ack.then_some((p.psn, p.msn, p.syndrome));
+                outcome.cqe = due(p.status, self.bursts);
+            }
+            Err((code, found)) => {
+                let msn = p.msn.wrapping_sub(p.end.into()) & 0xff_ffff;
+                outcome.ack = Some((p.psn, msn, 0x60 | code));
+                outcome.error = Some((0x60 | code, found));
+                let told = if p.kind == 2 { found } else { status::WR_FLUSH_ERR };
+                outcome.cqe = due(told, self.bursts);
+                let later = (p.kind == 2 && !p.complete).then_some(found);
+                self.poison.insert(p.qpn, later);
+            }
+        }
+        outcome
+    }
+}
