@@ -1,10 +1,11 @@
 //! Queue pairs and completion queues in different threads.
 
+use std::collections::BTreeMap;
 use std::thread;
 
 use ferroce_driver::{Qp, SendOp, SendWr, Wc};
 
-use crate::fake::ALL;
+use crate::fake::{ALL, Fake};
 use crate::setup::{open, peer};
 
 #[test]
@@ -36,49 +37,47 @@ fn queue_pairs_of_different_threads_do_not_meet() {
 
 #[test]
 fn one_thread_polls_what_others_post() {
-    const POSTED: u32 = 2000;
+    const POSTED: u64 = 2000;
     let (fake, context) = open(ALL);
     let pd = context.alloc_pd();
     let mut cq = context.create_cq(64).unwrap();
-    let qps: Vec<_> = (0..3)
-        .map(|_| Qp::builder(&pd).cq(&cq).max_send_wr(8).build().unwrap())
-        .collect();
+    let build = |_| Qp::builder(&pd).cq(&cq).max_send_wr(8).build().unwrap();
+    let qps: Vec<_> = (0..3).map(build).collect();
+    let mut seen: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     thread::scope(|scope| {
-        for mut qp in qps {
+        let post = |mut qp: Qp<Fake>| {
             let fake = fake.clone();
+            // The queue pair is handed back: with it would go the completions that are not polled yet.
             scope.spawn(move || {
                 qp.connect(&peer()).unwrap();
                 for i in 0..POSTED {
                     while qp.send_slots_free() == 0 {
                         thread::yield_now();
                     }
-                    let wr_id = u64::from(qp.qpn()) << 32 | u64::from(i);
-                    qp.post_send(&[SendWr::new(SendOp::Send, &[]).wr_id(wr_id).signaled()])
-                        .unwrap();
-                    assert!(
-                        fake.complete_send(qp.qpn(), i, 0),
-                        "64 entries hold what 3 queue pairs post"
-                    );
+                    let wr = SendWr::new(SendOp::Send, &[]).wr_id(i).signaled();
+                    qp.post_send(&[wr]).unwrap();
+                    let written = fake.complete_send(qp.qpn(), i as u32, 0);
+                    assert!(written, "64 entries hold what 3 queue pairs post");
                 }
-                // Until the poller has seen everything: dropped with the queue pair it would be.
-                while qp.send_slots_free() < 8 {
-                    thread::yield_now();
-                }
-            });
-        }
-        let mut next = std::collections::BTreeMap::new();
+                qp
+            })
+        };
+        let posters: Vec<_> = qps.into_iter().map(post).collect();
         let mut wcs = [Wc::default(); 16];
-        while next.values().sum::<u64>() < 3 * u64::from(POSTED) {
-            for wc in cq
-                .poll(&mut wcs)
-                .checked_sub(1)
-                .map_or(&[][..], |last| &wcs[..=last])
-            {
-                let next = next.entry(wc.qp_num).or_insert(0);
-                assert_eq!(wc.wr_id, u64::from(wc.qp_num) << 32 | *next);
-                *next += 1;
+        loop {
+            let last = posters.iter().all(|poster| poster.is_finished());
+            let taken = cq.poll(&mut wcs);
+            for wc in &wcs[..taken] {
+                seen.entry(wc.qp_num).or_default().push(wc.wr_id);
+            }
+            if last && taken == 0 {
+                break;
             }
         }
     });
     assert_eq!(cq.unknown_cqes(), 0);
+    assert_eq!(seen.len(), 3);
+    for wr_ids in seen.values() {
+        assert_eq!(*wr_ids, Vec::from_iter(0..POSTED));
+    }
 }

@@ -1,5 +1,7 @@
 //! The rings in host memory.
 
+use std::sync::atomic::{Ordering, fence};
+
 use ferroce_driver::Sge;
 use ferroce_proto::abi::cq::{Cqe, opcode};
 use ferroce_proto::abi::wqe::{RecvWqe, SLOT_BYTES, SendWqe};
@@ -124,10 +126,16 @@ impl State {
         }
         let owner = producer >> ctx.log_size & 1 == 0;
         let place = u64::from(producer & ((1 << ctx.log_size) - 1));
-        self.write(
-            ctx.base + place * Cqe::BYTES as u64,
-            &Cqe { owner, ..cqe }.emit(),
-        );
+        let bytes = Cqe { owner, ..cqe }.emit();
+        let at = ctx.base + place * Cqe::BYTES as u64;
+        let (front, owner_word) = bytes.split_at(Cqe::BYTES - 8);
+        self.write(at, front);
+        // As on the bus: whoever sees the owner bit sees the rest.
+        fence(Ordering::Release);
+        let last = u64::from_le_bytes(owner_word.try_into().unwrap()).to_le();
+        let last_at = self.reach(at + front.len() as u64, 8).cast::<u64>();
+        // SAFETY: the word is mapped and aligned, and nobody holds a reference to it.
+        unsafe { last_at.write_volatile(last) };
         self.cqs.get_mut(&cqn).unwrap().1 = producer.wrapping_add(1);
         true
     }
