@@ -17,7 +17,7 @@ layout! { $
 }
 
 layout! { $
-    /// Completion queue entry.
+    /// Completion queue entry. Its last 8 bytes become visible to the host no earlier than the rest.
     pub struct Cqe (with_cqe) [32] {
         /// Local queue pair number.
         qpn: u32 [24],
