@@ -86,7 +86,7 @@ impl Wiring {
     pub fn bytes(&mut self, start: usize, field: Field, name: &str, first: usize) {
         let (low, width) = self.source(name);
         assert!(
-            field.bit % 8 == 0 && 8 * first + field.width <= width,
+            field.bit.is_multiple_of(8) && 8 * first + field.width <= width,
             "bytes of `{name}`"
         );
         self.runs.push(Run {
