@@ -1,6 +1,5 @@
 //! An opened card.
 
-use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use ferroce_proto::abi::cmd::{GidEntry, PortConfig, opcode};
@@ -296,7 +295,7 @@ impl<B: Backend> Context<B> {
     /// The backend: to pass time in a wait loop of one's own, or to reach what the driver has no verb for.
     #[must_use]
     pub fn backend(&self) -> &B {
-        &self.card.host.deref().backend
+        &self.card.host.backend
     }
 }
 

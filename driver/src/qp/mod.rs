@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::{self, opcode};
 use ferroce_proto::abi::doorbell;
+use ferroce_proto::wire::Mtu;
 
 pub use attr::{
     DEFAULT_PKEY, InitAttr, ModifyError, Path, QpAttr, QpEndpoint, QpState, QpType, RtrAttr,
@@ -26,7 +27,6 @@ use crate::host::lock;
 use crate::pd::PdNumber;
 use crate::queue::Queues;
 use crate::{Backend, Features, Pd};
-use ferroce_proto::wire::Mtu;
 
 /// A ring of 2^`log` entries of the outstanding pool.
 struct Outstanding {
