@@ -9,9 +9,12 @@ pub mod link;
 pub mod memory;
 pub mod model;
 pub mod nic;
+pub mod pcap;
+pub mod pcapng;
 pub mod random;
 pub mod rate;
 pub mod rtl;
+pub mod scoreboard;
 pub mod testhost;
 #[allow(unsafe_code)]
 pub mod verilator;

@@ -237,6 +237,11 @@ impl Nic for Model {
         self.env.interrupts.pop_front()
     }
 
+    fn failures(&self) -> Vec<String> {
+        let faults = self.env.dma.memory().faults();
+        faults.iter().map(ToString::to_string).collect()
+    }
+
     fn reset(&mut self) {
         *self = Self::new(self.params, self.env.dma.memory());
     }
