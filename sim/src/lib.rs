@@ -4,6 +4,8 @@
 pub mod axi;
 pub mod bench;
 pub mod bits;
+#[allow(unsafe_code)]
+pub mod card;
 pub mod link;
 #[allow(unsafe_code)]
 pub mod memory;

@@ -1,0 +1,113 @@
+//! The simulated card under the driver.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ferroce_driver::{Backend, BackendError};
+
+use crate::memory::ProcessMemory;
+use crate::nic::NS_PER_CYCLE;
+use crate::world::{NodeId, World};
+
+/// Bytes of a page of the simulated IOMMU.
+pub const PAGE: usize = 4096;
+
+/// Cycles after which a register read counts as not answered.
+pub const READ_TIMEOUT: u64 = 10_000;
+
+/// A card of a [`World`] as the driver's [`Backend`].
+///
+/// Time advances only while the host waits: in register reads and in [`relax`](Backend::relax), for all
+/// cards of the world. What the host computes takes no time.
+pub struct SimCard {
+    world: Rc<RefCell<World>>,
+    node: NodeId,
+    memory: Rc<ProcessMemory>,
+    /// Length of each mapped range by its address.
+    mapped: RefCell<BTreeMap<usize, usize>>,
+    relax_cycles: Cell<u64>,
+}
+
+impl SimCard {
+    /// The card `node` of `world`, whose DMA reaches `memory`.
+    #[must_use]
+    pub fn new(world: Rc<RefCell<World>>, node: NodeId, memory: Rc<ProcessMemory>) -> Self {
+        Self {
+            world,
+            node,
+            memory,
+            mapped: RefCell::new(BTreeMap::new()),
+            relax_cycles: Cell::new(16),
+        }
+    }
+
+    /// The world it lives in.
+    #[must_use]
+    pub fn world(&self) -> &Rc<RefCell<World>> {
+        &self.world
+    }
+
+    /// Sets the cycles that one [`relax`](Backend::relax) takes: the granularity in which the host
+    /// polls, 16 unless set.
+    ///
+    /// # Panics
+    /// If `cycles` is 0: time would stand still.
+    pub fn set_relax_cycles(&self, cycles: u64) {
+        assert!(cycles > 0, "a wait of 0 cycles never ends");
+        self.relax_cycles.set(cycles);
+    }
+}
+
+impl Backend for SimCard {
+    fn read32(&self, offset: u64) -> u32 {
+        let answer = self
+            .world
+            .borrow_mut()
+            .read32(self.node, offset, READ_TIMEOUT);
+        answer.unwrap_or(u32::MAX)
+    }
+
+    fn write32(&self, offset: u64, value: u32) {
+        self.world.borrow_mut().write32(self.node, offset, value);
+    }
+
+    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        let start = addr.addr();
+        if !start.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) {
+            return Err(BackendError::Unaligned {
+                addr: start,
+                len,
+                page: PAGE,
+            });
+        }
+        // SAFETY: the caller promises what `ProcessMemory::map` asks for: the memory stays until
+        // `unmap`, and no reference is held to what the card may write.
+        unsafe { self.memory.map(addr, len) }
+            .map_err(|_| BackendError::Overlap { addr: start, len })?;
+        self.mapped.borrow_mut().insert(start, len);
+        Ok(())
+    }
+
+    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        let start = addr.addr();
+        let mut mapped = self.mapped.borrow_mut();
+        if mapped.get(&start) != Some(&len) || !self.memory.unmap(start as u64) {
+            return Err(BackendError::NotMapped { addr: start, len });
+        }
+        mapped.remove(&start);
+        Ok(())
+    }
+
+    fn relax(&self) {
+        self.world.borrow_mut().run(self.relax_cycles.get());
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.world.borrow().now() * NS_PER_CYCLE
+    }
+
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+}
