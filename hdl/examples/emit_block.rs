@@ -27,6 +27,8 @@ fn main() {
             "segmenter" => go(requester::segmenter::Segmenter::default()),
             "wqe_check" => go(requester::wqe_check::WqeCheck::<8>::default()),
             "retire" => go(requester::retire::Retire::<8, 14>::default()),
+            "cq_write" => go(ferroce_hdl::queue::cq_write::CqWrite::<512, 64, 8>::default()),
+            "cq_write_64" => go(ferroce_hdl::queue::cq_write::CqWrite::<64, 8, 8>::default()),
             "timer" => go(requester::timer::Timer::<8>::default()),
             _ => go(requester::top::Requester::<512, 8, 14>::default()),
         }

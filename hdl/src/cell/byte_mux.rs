@@ -50,7 +50,10 @@ impl<const W: usize, const K: usize> Logic for ByteMux<W, K> {
     }
 
     fn hdl(&self) -> Verilog {
-        let bytes: Vec<_> = (0..K).rev().map(|i| format!("{{8{{lanes[{i}]}}}}")).collect();
+        let bytes: Vec<_> = (0..K)
+            .rev()
+            .map(|i| format!("{{8{{lanes[{i}]}}}}"))
+            .collect();
         Verilog::Custom(format!(
             "wire [{high}:0] mask = {{{mask}}};\nassign mixed = (one & mask) | (zero & ~mask);\n",
             high = W - 1,

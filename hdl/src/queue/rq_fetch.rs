@@ -72,7 +72,11 @@ impl<const W: usize> Default for RqFetch<W> {
 }
 
 impl<const W: usize> Logic for RqFetch<W> {
-    describe!("rq_fetch", format!("w{W}"), "Reads receive WQEs from host memory, in order.");
+    describe!(
+        "rq_fetch",
+        format!("w{W}"),
+        "Reads receive WQEs from host memory, in order."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
@@ -100,7 +104,8 @@ impl<const W: usize> Logic for RqFetch<W> {
         self.slot_next.next = (bit_cast::<512, W>(self.beats.data.val()) << self.lift.val())
             | (self.slot.q.val() >> self.beat_bits.val());
         self.failed_next.next = self.failed.q.val() | self.beats.error.val();
-        self.full_slot.next = self.beats.valid.val() & (self.phase.q.val() == self.last_phase.val());
+        self.full_slot.next =
+            self.beats.valid.val() & (self.phase.q.val() == self.last_phase.val());
         if self.beats.valid.val() {
             self.slot.d.next = self.slot_next.val();
             self.failed.d.next = self.failed_next.val() & !self.full_slot.val();

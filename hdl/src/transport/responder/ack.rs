@@ -68,7 +68,10 @@ pub struct AckQueue<const Q: usize> {
 
 impl<const Q: usize> Default for AckQueue<Q> {
     fn default() -> Self {
-        assert!((4..=14).contains(&Q), "2^{Q} queue pairs: 2^4 to 2^14 can be built");
+        assert!(
+            (4..=14).contains(&Q),
+            "2^{Q} queue pairs: 2^4 to 2^14 can be built"
+        );
         Self {
             clock: ClkRst::default(),
             s: StreamIn::default(),
@@ -113,13 +116,20 @@ impl<const Q: usize> Default for AckQueue<Q> {
 }
 
 impl<const Q: usize> Logic for AckQueue<Q> {
-    describe!("ack_queue", format!("q{Q}"), "Latest acknowledgement due of each queue pair.");
+    describe!(
+        "ack_queue",
+        format!("q{Q}"),
+        "Latest acknowledgement due of each queue pair."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, table, copy, sent, list, out);
         dff_setup!(self, clock, sweep, t1, t2, sent2, push, push_qpn);
-        dff_setup!(self, clock, d1, d1_qpn, d1_changed, d1_change, d2, d2_qpn, d2_turn, d3, d3_qpn, d3_turn);
+        dff_setup!(
+            self, clock, d1, d1_qpn, d1_changed, d1_change, d2, d2_qpn, d2_turn, d3, d3_qpn,
+            d3_turn
+        );
 
         // tokens: two cycles to the entry
         self.s.ready.next = self.table.ready.val();

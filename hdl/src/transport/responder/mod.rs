@@ -75,11 +75,17 @@ pub struct Responder<const Q: usize> {
 }
 
 impl<const Q: usize> Logic for Responder<Q> {
-    describe!("responder", format!("q{Q}"), "Decides what becomes of requests: placement, acknowledgement, completion.");
+    describe!(
+        "responder",
+        format!("q{Q}"),
+        "Decides what becomes of requests: placement, acknowledgement, completion."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, table, places, wqes, failed, flush, flush_next);
+        clock!(
+            self, clock, arbiter, table, places, wqes, failed, flush, flush_next
+        );
         dff_setup!(self, clock, room);
 
         // 48 of 64, 16 of 32
@@ -132,7 +138,8 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.rkey.next.len = self.s.payload.val().length;
         self.rkey.next.right = bits::<3>(2);
         self.check.request.next = self.rkey.val();
-        self.check.valid.next = self.s.valid.val() & self.s.payload.val().write & self.s.payload.val().first;
+        self.check.valid.next =
+            self.s.valid.val() & self.s.payload.val().write & self.s.payload.val().first;
         self.table.rkey_ok.next = self.check.ok.val() & self.check.done.val();
 
         self.table.image_we.next = self.image_we.val();

@@ -136,14 +136,37 @@ pub struct RqStateTable<const Q: usize> {
 }
 
 impl<const Q: usize> Logic for RqStateTable<Q> {
-    describe!("rq_state", format!("q{Q}"), "Dynamic state of all receive queues: one event a cycle.");
+    describe!(
+        "rq_state",
+        format!("q{Q}"),
+        "Dynamic state of all receive queues: one event a cycle."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, table, cqns);
         dff_setup!(self, clock, denied5, needs5, flush_cqn);
-        dff_setup!(self, clock, w_place_valid, w_place, w_offset, w_duplicate, w_flush, w_failed, w_failure, w_query);
-        dff_setup!(self, clock, w_state, w_qpn, w_counts, v_place_valid, v_place);
+        dff_setup!(
+            self,
+            clock,
+            w_place_valid,
+            w_place,
+            w_offset,
+            w_duplicate,
+            w_flush,
+            w_failed,
+            w_failure,
+            w_query
+        );
+        dff_setup!(
+            self,
+            clock,
+            w_state,
+            w_qpn,
+            w_counts,
+            v_place_valid,
+            v_place
+        );
         dff_setup!(self, clock, w_log_slots, v_read_valid, v_log_slots);
 
         // stages 1 to 5
@@ -173,7 +196,8 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.cqns.re.next = true;
         self.cqns.raddr.next = self.e[2].q.val().qpn.get_bits::<Q>(0);
         self.flush_cqn.d.next = self.cqns.rdata.val();
-        self.denied5.d.next = self.q[3].q.val().write & self.q[3].q.val().first & !self.rkey_ok.val();
+        self.denied5.d.next =
+            self.q[3].q.val().write & self.q[3].q.val().first & !self.rkey_ok.val();
         self.needs5.d.next = (self.q[3].q.val().send & self.q[3].q.val().first)
             | (self.q[3].q.val().write & self.q[3].q.val().last & self.q[3].q.val().with_imm);
 
@@ -209,7 +233,8 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.starved.next = self.needs5.q.val() & !self.posted.val();
 
         self.invalid.next = self.live.val() & self.expected.val() & self.refused.val();
-        self.denied.next = self.live.val() & self.expected.val() & !self.refused.val() & self.denied5.q.val();
+        self.denied.next =
+            self.live.val() & self.expected.val() & !self.refused.val() & self.denied5.q.val();
         self.rnr.next = self.live.val()
             & self.expected.val()
             & !self.refused.val()
@@ -269,7 +294,8 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 self.wake.next = self.c.val().state == 6;
             }
             RqEventKind::PlaceError => {
-                self.fail.next = self.usable.val() & (self.x.val().incarnation == self.c.val().incarnation);
+                self.fail.next =
+                    self.usable.val() & (self.x.val().incarnation == self.c.val().incarnation);
                 self.report.next = self.fail.val();
             }
             RqEventKind::SqFailed => {
@@ -325,7 +351,8 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             self.own.next = self.c.val().index - 1;
         }
         self.mask.next = (bits::<16>(1) << self.p.val().rq_log) - 1;
-        self.slot.next = bit_cast::<32, 16>(self.own.val() & self.mask.val()) << self.p.val().rq_stride;
+        self.slot.next =
+            bit_cast::<32, 16>(self.own.val() & self.mask.val()) << self.p.val().rq_stride;
         self.w_place_valid.d.next = self.table.x_valid.val()
             & (self.packet.val()
                 | (self.x.val().kind == RqEventKind::Command)
@@ -359,7 +386,8 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         if self.packet.val() {
             self.w_place.d.next.beats = self.p.val().beats;
         }
-        self.w_place.d.next.reset = (self.x.val().kind == RqEventKind::Command) & self.x.val().reset;
+        self.w_place.d.next.reset =
+            (self.x.val().kind == RqEventKind::Command) & self.x.val().reset;
         self.w_place.d.next.incarnation = self.c.val().incarnation;
         self.w_place.d.next.end = self.accepted.val() & self.p.val().last;
         self.w_place.d.next.ack = (self.accepted.val() & self.p.val().ack_req)
@@ -386,10 +414,9 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         if self.rnr.val() {
             self.w_place.d.next.syndrome = bit_cast::<8, 5>(self.p.val().min_rnr_timer) | 0x20;
         }
-        self.w_place.d.next.complete = (self.accepted.val()
-            & self.p.val().last
-            & (self.p.val().send | self.p.val().with_imm))
-            | ((self.x.val().kind == RqEventKind::Flush) & self.flushing.val());
+        self.w_place.d.next.complete =
+            (self.accepted.val() & self.p.val().last & (self.p.val().send | self.p.val().with_imm))
+                | ((self.x.val().kind == RqEventKind::Flush) & self.flushing.val());
         self.w_place.d.next.cqn = self.p.val().cqn;
         self.w_place.d.next.cqe_opcode = bits::<8>(0x80);
         self.w_place.d.next.status = bits::<8>(0);
@@ -431,26 +458,31 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 self.w_failure.d.next.event = bits::<8>(2);
             }
         }
-        self.w_query.d.next = self.table.x_valid.val() & (self.x.val().kind == RqEventKind::Command);
+        self.w_query.d.next =
+            self.table.x_valid.val() & (self.x.val().kind == RqEventKind::Command);
         self.w_state.d.next.rq_state = bit_cast::<4, 3>(self.c.val().state);
         self.w_state.d.next.rq_psn = self.c.val().psn;
         self.w_state.d.next.msn = self.c.val().msn;
         self.w_state.d.next.rq_index = self.c.val().index;
 
-        self.misplaced.next =
-            self.table.x_valid.val() & (self.x.val().kind == RqEventKind::PlaceError) & self.report.val();
+        self.misplaced.next = self.table.x_valid.val()
+            & (self.x.val().kind == RqEventKind::PlaceError)
+            & self.report.val();
         self.silent_drop.next = self.packet.val() & (self.p.val().reason != 5);
         self.unknown.next = (self.p.val().reason == 1) | !self.c.val().known;
         self.w_counts.d.next.rx_unknown_qp = self.silent_drop.val() & self.unknown.val();
-        self.w_counts.d.next.rx_qp_state = self.silent_drop.val() & !self.unknown.val() & !self.usable.val();
+        self.w_counts.d.next.rx_qp_state =
+            self.silent_drop.val() & !self.unknown.val() & !self.usable.val();
         self.w_counts.d.next.rx_wrong_transport =
             self.packet.val() & self.usable.val() & (self.p.val().reason == 2);
         self.w_counts.d.next.rx_pkey_violations =
             self.packet.val() & self.usable.val() & (self.p.val().reason == 3);
         self.w_counts.d.next.rx_wrong_address =
             self.packet.val() & self.usable.val() & (self.p.val().reason == 4);
-        self.w_counts.d.next.rx_write_requests = self.accepted.val() & self.p.val().write & self.p.val().first;
-        self.w_counts.d.next.rx_send_requests = self.accepted.val() & self.p.val().send & self.p.val().first;
+        self.w_counts.d.next.rx_write_requests =
+            self.accepted.val() & self.p.val().write & self.p.val().first;
+        self.w_counts.d.next.rx_send_requests =
+            self.accepted.val() & self.p.val().send & self.p.val().first;
         self.w_counts.d.next.out_of_sequence = self.gap.val();
         self.w_counts.d.next.duplicate_request = self.duplicate.val();
         self.w_counts.d.next.rnr_nak_sent = self.rnr.val();
@@ -458,11 +490,13 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             self.invalid.val() | (self.misplaced.val() & (self.x.val().syndrome == 0x61));
         self.w_counts.d.next.access_errors =
             self.denied.val() | (self.misplaced.val() & (self.x.val().syndrome == 0x62));
-        self.w_counts.d.next.operational_errors = self.misplaced.val() & (self.x.val().syndrome == 0x63);
+        self.w_counts.d.next.operational_errors =
+            self.misplaced.val() & (self.x.val().syndrome == 0x63);
 
         // stage V
         self.v_place.d.next = self.w_place.q.val();
-        self.v_place.d.next.addr = self.w_place.q.val().addr + bit_cast::<64, 32>(self.w_offset.q.val());
+        self.v_place.d.next.addr =
+            self.w_place.q.val().addr + bit_cast::<64, 32>(self.w_offset.q.val());
         if self.w_duplicate.q.val() {
             self.v_place.d.next.psn = self.w_place.q.val().psn - 1;
         }
@@ -474,7 +508,8 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 | self.w_place.q.val().complete
                 | self.w_place.q.val().reset);
 
-        self.v_read_valid.d.next = self.w_place_valid.q.val() & self.w_place.q.val().kind.get_bit(1);
+        self.v_read_valid.d.next =
+            self.w_place_valid.q.val() & self.w_place.q.val().kind.get_bit(1);
         self.v_log_slots.d.next = self.w_log_slots.q.val();
 
         self.place_valid.next = self.v_place_valid.q.val();

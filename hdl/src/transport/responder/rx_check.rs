@@ -8,8 +8,8 @@
 //!
 //! Rate: a packet a cycle. Latency: 4 cycles to `m`, 5 to `acks`. `acks` holds 32; when it is full all packets wait.
 //! An image written in cycle n holds for packets taken from cycle n + 1 on.
-use ferroce_proto::wire::opcode::{Class, Operation, Suffix};
 use ferroce_proto::wire::Opcode;
+use ferroce_proto::wire::opcode::{Class, Operation, Suffix};
 
 use super::event::*;
 use crate::bus::types::image::RqCtx;
@@ -91,7 +91,9 @@ pub struct RxCheck<const Q: usize> {
 
 /// Bit n: the RC opcode n is what `is` says.
 fn opcodes(is: impl Fn(Opcode) -> bool) -> Constant<Bits<32>> {
-    let set = Opcode::ALL.iter().filter(|o| o.class() == Class::Rc && is(**o));
+    let set = Opcode::ALL
+        .iter()
+        .filter(|o| o.class() == Class::Rc && is(**o));
     Constant::new(set.fold(0u64, |set, o| set | 1 << o.code()).to_bits())
 }
 
@@ -101,7 +103,10 @@ fn places_payload(o: Opcode) -> bool {
 
 impl<const Q: usize> Default for RxCheck<Q> {
     fn default() -> Self {
-        assert!((4..=14).contains(&Q), "2^{Q} queue pairs: 2^4 to 2^14 can be built");
+        assert!(
+            (4..=14).contains(&Q),
+            "2^{Q} queue pairs: 2^4 to 2^14 can be built"
+        );
         Self {
             clock: ClkRst::default(),
             s: StreamIn::default(),
@@ -158,12 +163,30 @@ impl<const Q: usize> Default for RxCheck<Q> {
 }
 
 impl<const Q: usize> Logic for RxCheck<Q> {
-    describe!("rx_check", format!("q{Q}"), "Checks received packets against the static image of their queue pair.");
+    describe!(
+        "rx_check",
+        format!("q{Q}"),
+        "Checks received packets against the static image of their queue pair."
+    );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, images, skid, ack_fifo);
-        dff_setup!(self, clock, v1, m1, v2, m2, k2, q2, exists, supported, response, acknowledge, off_range);
+        dff_setup!(
+            self,
+            clock,
+            v1,
+            m1,
+            v2,
+            m2,
+            k2,
+            q2,
+            exists,
+            supported,
+            response,
+            acknowledge,
+            off_range
+        );
         dff_setup!(self, clock, same_length, length_less);
         dff_setup!(self, clock, v3, ack3, q3, ack_event);
 
@@ -196,8 +219,10 @@ impl<const Q: usize> Logic for RxCheck<Q> {
 
         // stage 2: the first check that fails is the reason
         // RC is 0 in both; nothing else is served
-        self.same_transport.next = (self.m2.q.val().opcode.get_bits::<3>(5) == 0) & (self.k2.q.val().qp_type == 0);
-        self.same_pkey.next = (self.m2.q.val().pkey.get_bits::<15>(0) == self.k2.q.val().pkey.get_bits::<15>(0))
+        self.same_transport.next =
+            (self.m2.q.val().opcode.get_bits::<3>(5) == 0) & (self.k2.q.val().qp_type == 0);
+        self.same_pkey.next = (self.m2.q.val().pkey.get_bits::<15>(0)
+            == self.k2.q.val().pkey.get_bits::<15>(0))
             & (self.m2.q.val().pkey.get_bit(15) | self.k2.q.val().pkey.get_bit(15));
         self.same_address.next = (self.m2.q.val().src_gid == self.k2.q.val().remote_gid)
             & (self.m2.q.val().gid_index == self.k2.q.val().sgid_index);
@@ -236,12 +261,14 @@ impl<const Q: usize> Logic for RxCheck<Q> {
             self.v2.d.next = self.v1.q.val();
             self.m2.d.next = self.m1.q.val();
             self.k2.d.next = self.images.rdata.val();
-            self.exists.d.next = !(self.m1.q.val().qpn & self.high.val()).any() & self.m1.q.val().qpn.any();
+            self.exists.d.next =
+                !(self.m1.q.val().qpn & self.high.val()).any() & self.m1.q.val().qpn.any();
             self.supported.d.next = self.supports.val().get_bit(self.code.val().index());
             self.response.d.next = self.responses.val().get_bit(self.code.val().index());
             self.acknowledge.d.next = self.acknowledges.val().get_bit(self.code.val().index());
             self.off_range.d.next = self.difference.val().get_bit(32)
-                | (self.m1.q.val().dma_len.get_bit(31) & self.m1.q.val().dma_len.get_bits::<31>(0).any());
+                | (self.m1.q.val().dma_len.get_bit(31)
+                    & self.m1.q.val().dma_len.get_bits::<31>(0).any());
             self.q2.d.next.qpn = self.m1.q.val().qpn.get_bits::<16>(0);
             self.q2.d.next.send = self.sends.val().get_bit(self.code.val().index());
             self.q2.d.next.write = self.writes.val().get_bit(self.code.val().index());
@@ -277,7 +304,8 @@ impl<const Q: usize> Logic for RxCheck<Q> {
                 | (self.q2.q.val().write & self.q2.q.val().first & self.sum_wrong.val());
             self.q3.d.next.more = self.behind.val().get_bits::<23>(0);
             if self.q2.q.val().first {
-                self.q3.d.next.tail = self.length_less.q.val().get_bits::<12>(0) & (self.bytes.val() - 1).get_bits::<12>(0);
+                self.q3.d.next.tail = self.length_less.q.val().get_bits::<12>(0)
+                    & (self.bytes.val() - 1).get_bits::<12>(0);
             }
             self.q3.d.next.rq_base = self.k2.q.val().rq_base;
             self.q3.d.next.rq_log = self.k2.q.val().rq_log;
@@ -292,8 +320,9 @@ impl<const Q: usize> Logic for RxCheck<Q> {
         }
 
         // stage 3
-        self.skid.s.valid.next =
-            self.v3.q.val() & self.ack_fifo.s.ready.val() & !(self.ack3.q.val() & !self.q3.q.val().beats.any());
+        self.skid.s.valid.next = self.v3.q.val()
+            & self.ack_fifo.s.ready.val()
+            & !(self.ack3.q.val() & !self.q3.q.val().beats.any());
         self.skid.s.payload.next = self.q3.q.val();
         self.ack_fifo.s.valid.next = self.ack3.q.val() & self.skid.s.ready.val();
         self.ack_fifo.s.payload.next = self.ack_event.q.val();

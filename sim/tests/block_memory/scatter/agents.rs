@@ -44,7 +44,11 @@ impl Regions {
 
 impl Agent for Regions {
     fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
-        let due = self.answers.front().filter(|answer| answer.0 <= self.now).copied();
+        let due = self
+            .answers
+            .front()
+            .filter(|answer| answer.0 <= self.now)
+            .copied();
         if due.is_some() {
             self.answers.pop_front();
         }
@@ -122,19 +126,30 @@ impl Writer {
     }
 
     fn beat(&mut self, data: &[u8], strb: u64, last: bool) -> Result<(), String> {
-        let (at, left) = self.bursts.front_mut().ok_or("a beat before its command was granted")?;
+        let (at, left) = self
+            .bursts
+            .front_mut()
+            .ok_or("a beat before its command was granted")?;
         let lane = *at % self.lanes;
         let bytes = u64::from(strb.count_ones());
-        let run = if bytes == 64 { u64::MAX } else { ((1 << bytes) - 1) << lane };
+        let run = if bytes == 64 {
+            u64::MAX
+        } else {
+            ((1 << bytes) - 1) << lane
+        };
         if bytes == 0 || strb != run {
             return Err(format!("strobes {strb:#x} for bytes from {at:#x} on"));
         }
         let data = &data[lane as usize..][..bytes as usize];
-        self.memory.write(*at, data).map_err(|fault| fault.to_string())?;
+        self.memory
+            .write(*at, data)
+            .map_err(|fault| fault.to_string())?;
         *at += bytes;
         *left -= 1;
         if last != (*left == 0) || (*left > 0 && *at % self.lanes != 0) {
-            return Err(format!("last is {last} with {left} beats to come, at {at:#x}"));
+            return Err(format!(
+                "last is {last} with {left} beats to come, at {at:#x}"
+            ));
         }
         if last {
             self.bursts.pop_front();

@@ -59,7 +59,13 @@ impl Setup {
         for (mr, contents) in model.regions.iter().zip(&model.contents) {
             memory.map(mr.base, contents.clone()).unwrap();
         }
-        let payload = StreamSource::with_ports(dut, "payload", &["data", "last"], ["valid", "ready"], pauses);
+        let payload = StreamSource::with_ports(
+            dut,
+            "payload",
+            &["data", "last"],
+            ["valid", "ready"],
+            pauses,
+        );
         let mut setup = Self {
             regions: Regions::new(dut, regions()),
             writer: Writer::new(dut, memory.clone(), K, pauses),
@@ -83,15 +89,32 @@ impl Setup {
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
-        let Self { regions, writer, place, slots, payload, ack, cq, error, .. } = self;
-        act(&mut self.bench, &mut [regions, writer, place, slots, payload, ack, cq, error])
+        let Self {
+            regions,
+            writer,
+            place,
+            slots,
+            payload,
+            ack,
+            cq,
+            error,
+            ..
+        } = self;
+        act(
+            &mut self.bench,
+            &mut [regions, writer, place, slots, payload, ack, cq, error],
+        )
     }
 
     /// Queues a placement with its payload and its WQE; what is to come of it, if anything is to be expected.
     fn push(&mut self, p: &Placement) -> Outcome {
         let lanes = self.lanes;
         let rng = self.bench.rng();
-        let beats = if p.data.is_empty() { 0 } else { (p.lane + p.data.len()).div_ceil(lanes) };
+        let beats = if p.data.is_empty() {
+            0
+        } else {
+            (p.lane + p.data.len()).div_ceil(lanes)
+        };
         let mut frame: Vec<u8> = (0..beats * lanes).map(|_| rng.u8(..)).collect();
         if beats > 0 {
             frame[p.lane..p.lane + p.data.len()].copy_from_slice(&p.data);
@@ -133,12 +156,21 @@ impl Setup {
             ("with_inv", "with_inv", u64::from(rng.bool())),
             ("solicited", "solicited", u64::from(rng.bool())),
         ];
-        let place = fields.iter().fold(self.place.item(), |item, &(field, value)| item.with(field, value));
-        let place = through.iter().fold(place, |item, &(field, _, value)| item.with(field, value));
+        let place = fields
+            .iter()
+            .fold(self.place.item(), |item, &(field, value)| {
+                item.with(field, value)
+            });
+        let place = through
+            .iter()
+            .fold(place, |item, &(field, _, value)| item.with(field, value));
         self.place.push(place);
         if p.kind == 2 {
             for (n, slot) in p.wqe.bytes().chunks(64).enumerate() {
-                let item = self.slots.item().with("last", u64::from(n + 1 == p.wqe.slots));
+                let item = self
+                    .slots
+                    .item()
+                    .with("last", u64::from(n + 1 == p.wqe.slots));
                 let mut item = item.with("error", u64::from(p.wqe.unreadable == Some(n)));
                 item.set_words("slot", &words(slot));
                 self.slots.push(item);
@@ -148,18 +180,35 @@ impl Setup {
         let qpn = u64::from(p.qpn);
         if let Some((psn, msn, syndrome)) = outcome.ack {
             let item = self.ack.item().with("qpn", qpn).with("psn", psn.into());
-            self.ack.expect(item.with("msn", msn.into()).with("syndrome", syndrome.into()));
+            self.ack.expect(
+                item.with("msn", msn.into())
+                    .with("syndrome", syndrome.into()),
+            );
         }
         if let Some((status, fence)) = outcome.cqe {
-            let item = self.cq.item().with("qpn", qpn).with("status", status.into());
-            let item = item.with("fence", fence.into()).with("recv", 1).with("vendor_err", 0);
-            let item = through.iter().fold(item, |item, &(_, field, value)| item.with(field, value));
+            let item = self
+                .cq
+                .item()
+                .with("qpn", qpn)
+                .with("status", status.into());
+            let item = item
+                .with("fence", fence.into())
+                .with("recv", 1)
+                .with("vendor_err", 0);
+            let item = through
+                .iter()
+                .fold(item, |item, &(_, field, value)| item.with(field, value));
             self.cq.expect(item);
         }
         if let Some((syndrome, status)) = outcome.error {
-            let item = self.error.item().with("qpn", qpn).with("syndrome", syndrome.into());
+            let item = self
+                .error
+                .item()
+                .with("qpn", qpn)
+                .with("syndrome", syndrome.into());
             let item = item.with("status", status.into());
-            self.error.expect(item.with("incarnation", p.incarnation.into()));
+            self.error
+                .expect(item.with("incarnation", p.incarnation.into()));
         }
         outcome
     }
@@ -174,7 +223,11 @@ impl Setup {
         assert_eq!(self.writer.ended, self.model.bursts, "bursts");
         assert_eq!(self.writer.beats.len() as u64, self.model.beats, "beats");
         for (mr, contents) in self.model.regions.iter().zip(&self.model.contents) {
-            assert!(dump(&self.memory, mr.base, contents.len()) == *contents, "region {:#x}", mr.base);
+            assert!(
+                dump(&self.memory, mr.base, contents.len()) == *contents,
+                "region {:#x}",
+                mr.base
+            );
         }
     }
 
@@ -230,7 +283,12 @@ impl Setup {
         // Mostly a region that permits it.
         let region = |rng: &mut fastrand::Rng, remote: bool| loop {
             let mr = regions[rng.usize(..regions.len())];
-            let right = mr.pd == pd && if remote { mr.remote_write } else { mr.local_write };
+            let right = mr.pd == pd
+                && if remote {
+                    mr.remote_write
+                } else {
+                    mr.local_write
+                };
             if right || rng.u8(..100) == 0 {
                 return mr;
             }
@@ -241,7 +299,11 @@ impl Setup {
                 let mr = region(rng, false);
                 let length = [0, rng.u32(..64), rng.u32(..600), rng.u32(..5000)][rng.usize(..4)];
                 let addr = mr.base + rng.u64(..REGION - 10 - u64::from(length));
-                Sge { addr, length, lkey: mr.key }
+                Sge {
+                    addr,
+                    length,
+                    lkey: mr.key,
+                }
             });
             p.wqe = Wqe::new(list.collect());
             let total: u32 = p.wqe.list.iter().map(|sge| sge.length).sum();
@@ -275,11 +337,20 @@ fn random<const W: usize, const K: usize>(pauses: Pauses, placements: usize) {
     for _ in 0..placements {
         let p = setup.random();
         let outcome = setup.push(&p);
-        let found = [outcome.ack.is_some(), outcome.cqe.is_some(), outcome.error.is_some()];
-        seen.iter_mut().zip(found).for_each(|(count, found)| *count += usize::from(found));
+        let found = [
+            outcome.ack.is_some(),
+            outcome.cqe.is_some(),
+            outcome.error.is_some(),
+        ];
+        seen.iter_mut()
+            .zip(found)
+            .for_each(|(count, found)| *count += usize::from(found));
     }
     setup.finish(1_000_000);
-    assert!(seen.iter().all(|&n| n * 60 > placements), "{seen:?} of {placements}: the stimulus is lopsided");
+    assert!(
+        seen.iter().all(|&n| n * 60 > placements),
+        "{seen:?} of {placements}: the stimulus is lopsided"
+    );
 }
 
 #[test]
@@ -308,7 +379,10 @@ fn a_beat_a_cycle() {
         let target = setup.model.beats / 12;
         let took = beats[beats.len() - 1] - beats[0] + 1;
         // No cycle is lost within a packet or between two.
-        assert!(took <= 12 * source.max(target), "lane {lane}, offset {offset}: {took} cycles");
+        assert!(
+            took <= 12 * source.max(target),
+            "lane {lane}, offset {offset}: {took} cycles"
+        );
     }
 }
 
@@ -323,7 +397,10 @@ fn small_packets() {
         setup.finish(1_000);
         let beats = &setup.writer.beats;
         let took = beats[beats.len() - 1] - beats[0] + 1;
-        assert!(took <= 200 * most, "lane {lane}, offset {offset}: {took} cycles");
+        assert!(
+            took <= 200 * most,
+            "lane {lane}, offset {offset}: {took} cycles"
+        );
     }
 }
 
@@ -343,15 +420,30 @@ fn latency() {
         }
     }
     setup.finish(1);
-    let seen = (setup.writer.commands[0] - start, setup.writer.beats[0] - start, acked.unwrap());
+    let seen = (
+        setup.writer.commands[0] - start,
+        setup.writer.beats[0] - start,
+        acked.unwrap(),
+    );
     assert_eq!(seen, (11, 12, 14));
 }
 
 /// A placement of kind 2 with one scatter entry in region 0.
 fn receive(setup: &mut Setup, length: u32, len: usize, complete: bool) -> Placement {
     let p = setup.write_at(0, len, 3);
-    let sge = Sge { addr: p.addr, length, lkey: p.key };
-    Placement { kind: 2, wqe: Wqe::new(vec![sge]), complete, end: complete, msn: 7, ..p }
+    let sge = Sge {
+        addr: p.addr,
+        length,
+        lkey: p.key,
+    };
+    Placement {
+        kind: 2,
+        wqe: Wqe::new(vec![sge]),
+        complete,
+        end: complete,
+        msn: 7,
+        ..p
+    }
 }
 
 #[test]
@@ -361,14 +453,32 @@ fn a_failure_poisons_until_a_reset() {
     // Too long for its buffer, in the middle of a message: the NAK now, its CQE with the next completion.
     let p = receive(&mut setup, 100, 101, false);
     let failed = setup.push(&p);
-    assert_eq!((failed.ack, failed.cqe, failed.error), (Some((p.psn, 7, 0x61)), None, nak(1)));
+    assert_eq!(
+        (failed.ack, failed.cqe, failed.error),
+        (Some((p.psn, 7, 0x61)), None, nak(1))
+    );
     let good = receive(&mut setup, 100, 100, true);
-    let void = |status| Outcome { cqe: Some((status, 0)), ..Outcome::default() };
+    let void = |status| Outcome {
+        cqe: Some((status, 0)),
+        ..Outcome::default()
+    };
     assert_eq!(setup.push(&good), void(status::LOC_LEN_ERR));
     assert_eq!(setup.push(&good), void(status::WR_FLUSH_ERR));
     // Another queue pair is not concerned, and a reset ends it.
-    assert_eq!(setup.push(&Placement { qpn: 2, ..good.clone() }).ack, Some((good.psn, 7, 0)));
-    setup.push(&Placement { qpn: 1, reset: true, ..Placement::default() });
+    assert_eq!(
+        setup
+            .push(&Placement {
+                qpn: 2,
+                ..good.clone()
+            })
+            .ack,
+        Some((good.psn, 7, 0))
+    );
+    setup.push(&Placement {
+        qpn: 1,
+        reset: true,
+        ..Placement::default()
+    });
     assert_eq!(setup.push(&good).cqe, Some((0, 2)));
     // An MR failure with the completion in the same placement; the MSN does not count the message.
     let mut denied = receive(&mut setup, 100, 100, true);
@@ -376,13 +486,32 @@ fn a_failure_poisons_until_a_reset() {
     let outcome = setup.push(&denied);
     assert_eq!(outcome.ack, Some((denied.psn, 6, 0x63)));
     assert_eq!(outcome.cqe, Some((status::LOC_PROT_ERR, 2)));
-    assert_eq!(setup.push(&good), Outcome { cqe: Some((status::WR_FLUSH_ERR, 2)), ..Outcome::default() });
-    setup.push(&Placement { qpn: 1, reset: true, ..Placement::default() });
+    assert_eq!(
+        setup.push(&good),
+        Outcome {
+            cqe: Some((status::WR_FLUSH_ERR, 2)),
+            ..Outcome::default()
+        }
+    );
+    setup.push(&Placement {
+        qpn: 1,
+        reset: true,
+        ..Placement::default()
+    });
     // A WRITE beyond its region: no CQE of its own.
     let beyond = setup.write_at(REGION - 10, 11, 0);
     let outcome = setup.push(&beyond);
-    assert_eq!((outcome.cqe, outcome.error), (None, Some((0x62, status::GENERAL_ERR))));
-    assert_eq!(setup.push(&good), Outcome { cqe: Some((status::WR_FLUSH_ERR, 2)), ..Outcome::default() });
+    assert_eq!(
+        (outcome.cqe, outcome.error),
+        (None, Some((0x62, status::GENERAL_ERR)))
+    );
+    assert_eq!(
+        setup.push(&good),
+        Outcome {
+            cqe: Some((status::WR_FLUSH_ERR, 2)),
+            ..Outcome::default()
+        }
+    );
     setup.finish(500);
 }
 
@@ -396,11 +525,24 @@ fn a_burst_ends_even_if_nobody_takes_the_completions() {
     }
     // `ack`, `cq` and `error` are not ready for a long time.
     {
-        let Setup { bench, regions, writer, place, slots, payload, ack, cq, error, .. } = &mut setup;
+        let Setup {
+            bench,
+            regions,
+            writer,
+            place,
+            slots,
+            payload,
+            ack,
+            cq,
+            error,
+            ..
+        } = &mut setup;
         for sink in [ack, cq, error] {
             sink.reset(bench.dut_mut());
         }
-        bench.run(&mut [regions, writer, place, slots, payload], 2_000).unwrap();
+        bench
+            .run(&mut [regions, writer, place, slots, payload], 2_000)
+            .unwrap();
         assert_eq!(writer.pending(), None, "a burst holds the W channel");
         assert!(writer.ended >= 30, "{} bursts", writer.ended);
     }
@@ -429,6 +571,10 @@ fn acknowledgements_follow_the_last_beat() {
     setup.finish(1);
     assert_eq!(acks.len(), ends.len());
     for (ack, end) in acks.iter().zip(ends) {
-        assert!(*ack > setup.writer.beats[end], "an ACK in cycle {ack}, its last beat in {}", setup.writer.beats[end]);
+        assert!(
+            *ack > setup.writer.beats[end],
+            "an ACK in cycle {ack}, its last beat in {}",
+            setup.writer.beats[end]
+        );
     }
 }

@@ -32,8 +32,16 @@ impl Wqe {
 
     /// Its bytes; what is behind the list is noise.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let length = self.list.iter().map(|sge| sge.length).fold(0, u32::wrapping_add);
-        let head = RecvWqe { num_sge: self.num_sge, length, ..RecvWqe::default() };
+        let length = self
+            .list
+            .iter()
+            .map(|sge| sge.length)
+            .fold(0, u32::wrapping_add);
+        let head = RecvWqe {
+            num_sge: self.num_sge,
+            length,
+            ..RecvWqe::default()
+        };
         let mut bytes = head.emit().to_vec();
         bytes.extend(self.list.iter().flat_map(Sge::emit));
         bytes.resize(self.slots * SLOT_BYTES, 0xb7);
@@ -94,13 +102,24 @@ pub(super) struct Outcome {
 }
 
 /// The rule of the memory region table, for accesses that do not wrap.
-pub(super) fn allowed(regions: &[MrCtx], key: u32, pd: u32, addr: u64, len: u64, remote: bool) -> bool {
+pub(super) fn allowed(
+    regions: &[MrCtx],
+    key: u32,
+    pd: u32,
+    addr: u64,
+    len: u64,
+    remote: bool,
+) -> bool {
     let inside = |mr: &&MrCtx| addr >= mr.base && addr + (len - 1) <= mr.last;
     let mr = regions.iter().find(|mr| mr.key == key && mr.pd == pd);
     len == 0
-        || mr
-            .filter(inside)
-            .is_some_and(|mr| if remote { mr.remote_write } else { mr.local_write })
+        || mr.filter(inside).is_some_and(|mr| {
+            if remote {
+                mr.remote_write
+            } else {
+                mr.local_write
+            }
+        })
 }
 
 /// Memory regions with their contents, and the poisoned queue pairs.
@@ -116,7 +135,9 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn new(regions: Vec<MrCtx>, lanes: usize) -> Self {
-        let contents = regions.iter().map(|mr| vec![0xee; (mr.last - mr.base) as usize + 1]);
+        let contents = regions
+            .iter()
+            .map(|mr| vec![0xee; (mr.last - mr.base) as usize + 1]);
         Self {
             contents: contents.collect(),
             regions,
@@ -133,7 +154,11 @@ impl Model {
         if p.kind != 2 {
             let good = p.kind == 0 || allowed(&self.regions, p.key, p.pd, p.addr, len as u64, true);
             let pieces = vec![(p.addr, if p.kind == 0 { 0 } else { len })];
-            return if good { Ok(pieces) } else { Err((2, status::GENERAL_ERR)) };
+            return if good {
+                Ok(pieces)
+            } else {
+                Err((2, status::GENERAL_ERR))
+            };
         }
         let (mut skip, mut left) = (u64::from(p.offset), len);
         let (mut pieces, mut denied, mut short, mut broken) = (vec![], false, false, false);
@@ -171,7 +196,10 @@ impl Model {
         let touched = |unit: u64| (addr + data.len() as u64 - 1) / unit - addr / unit + 1;
         self.bursts += touched(window);
         self.beats += touched(self.lanes as u64);
-        let at = self.regions.iter().position(|mr| (mr.base..=mr.last).contains(&addr));
+        let at = self
+            .regions
+            .iter()
+            .position(|mr| (mr.base..=mr.last).contains(&addr));
         let region = at.expect("the check passed");
         let offset = (addr - self.regions[region].base) as usize;
         self.contents[region][offset..offset + data.len()].copy_from_slice(data);
@@ -207,7 +235,11 @@ impl Model {
                 let msn = p.msn.wrapping_sub(p.end.into()) & 0xff_ffff;
                 outcome.ack = Some((p.psn, msn, 0x60 | code));
                 outcome.error = Some((0x60 | code, found));
-                let told = if p.kind == 2 { found } else { status::WR_FLUSH_ERR };
+                let told = if p.kind == 2 {
+                    found
+                } else {
+                    status::WR_FLUSH_ERR
+                };
                 outcome.cqe = due(told, self.bursts);
                 let later = (p.kind == 2 && !p.complete).then_some(found);
                 self.poison.insert(p.qpn, later);
