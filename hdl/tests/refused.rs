@@ -224,6 +224,16 @@ fn link_in_a_branch() {
 }
 
 #[test]
+fn loop_variable() {
+    refused!({ i: Signal<In, Bits<4>>, y: Signal<Out, Bit> }
+        { #[hdl_gen] fn update(&mut self) {
+            self.y.next = false;
+            for i in 0..4 { if self.i.val().get_bit(i) { self.y.next = true; } }
+        } }
+        "top: `for i in 0..4`: the loop variable has the name of the signal or constant `i`: rename the variable");
+}
+
+#[test]
 fn keyword() {
     refused!({ a: Signal<In, Bit>, priority: Signal<Out, Bit> } { #[hdl_gen] fn update(&mut self) { self.priority.next = self.a.val(); } }
         "top: `priority` cannot be a Verilog name (a keyword): rename the field or block");

@@ -1,5 +1,5 @@
 //! What rust-hdl's macro drops from a kernel without a word, and the syntax tree therefore does not show: `..=`, match
-//! guards, the place of `.index()`. Found in the source text of every kernel of this crate (but those that a
+//! guards, `cfg`, the place of `.index()`. Found in the source text of every kernel of this crate (but those that a
 //! `macro_rules!` of the crate writes, whose text is no kernel yet).
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ const INCLUSIVE: &str = "`..=` loses its last turn in Verilog: write `..`";
 const GUARD: &str = "the guard of a match arm is dropped in Verilog: put an `if` into the arm";
 const INDEX: &str =
     "`.index()` outside an offset or a `match`: the sum may or may not wrap; compare `Bits`";
+const CFG: &str = "`cfg` inside a kernel holds for Rust only: put it on the block";
 const CALL: &str = "a function whose name begins like a cast is taken for one: rename it";
 
 /// Walks a file; inside kernels it looks for the constructs above.
@@ -41,9 +42,15 @@ impl<'a> Visit<'a> for Kernels {
     fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
         self.inside = item.attrs.iter().any(|a| a.path().is_ident("hdl_gen"));
         if self.inside {
-            visit::visit_impl_item_fn(self, item);
+            self.visit_block(&item.block);
         }
         self.inside = false;
+    }
+
+    fn visit_attribute(&mut self, attribute: &'a syn::Attribute) {
+        if attribute.path().is_ident("cfg") {
+            self.found(attribute.pound_token.span, CFG);
+        }
     }
 
     fn visit_expr_range(&mut self, range: &'a syn::ExprRange) {
@@ -194,6 +201,7 @@ fn every_construct_is_found() {
         of("self.y.next = bit_cast::<9, 8>(self.x.val()) + bits::<9>(1);"),
         [""; 0]
     );
+    assert_eq!(of("#[cfg(test)] { self.y.next = true; }"), [CFG]);
     // Outside kernels everything goes.
     assert_eq!(findings("impl X { fn f(&self) { for i in 0..=7 {} } }"), []);
 }

@@ -1,6 +1,7 @@
 //! The result of an emission.
 use std::collections::BTreeMap;
-use std::panic;
+use std::path::Path;
+use std::{fs, io, panic};
 
 use rust_hdl_core::prelude::{AtomKind, Block, TypeDescriptor, TypeKind};
 
@@ -72,6 +73,16 @@ impl Design {
             .map(|m| m.text.as_str())
             .collect::<Vec<_>>()
             .join("\n")
+    }
+
+    /// Writes every module to a file of its own in `folder`, `<name>.v`.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        self.modules
+            .iter()
+            .try_for_each(|m| fs::write(folder.join(format!("{}.v", m.name)), &m.text))
     }
 
     /// A fingerprint of [`Design::source`] that is the same on every machine (FNV-1a, 128 bits, hexadecimal).

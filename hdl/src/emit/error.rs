@@ -56,6 +56,9 @@ pub enum Reason {
          `Constant` field"
     )]
     UnknownName(String),
+    /// A loop variable hides a signal.
+    #[error("the loop variable has the name of the signal or constant `{0}`: rename the variable")]
+    LoopVariable(String),
     /// The value of a child's input is the one of the step before in Rust.
     #[error(
         "reads back `{0}`, an input of a child: assign a `Signal<Local, _>` and use that in both places"

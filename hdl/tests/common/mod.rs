@@ -18,10 +18,7 @@ pub(crate) fn folder(test: &str) -> PathBuf {
 /// Writes one file per module and has Verilator and Yosys read them.
 pub(crate) fn accepted(test: &str, design: &Design) {
     let folder = folder(test);
-    for module in &design.modules {
-        std::fs::write(folder.join(format!("{}.v", module.name)), &module.text)
-            .expect("writes a module");
-    }
+    design.write(&folder).expect("writes below target/tmp");
     let top = format!("{}.v", design.top);
     // A port or a bit that nobody reads is no mistake of the emission.
     let lint = [

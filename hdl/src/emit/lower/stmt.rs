@@ -52,6 +52,8 @@ impl Lower<'_> {
             }
             S::If(conditional) => self.conditional(conditional, top),
             S::Match(m) => self.choice(m, top),
+            // `self.i` and the loop variable `i` are one name in the tree.
+            S::Loop(l) if self.scope.has(&l.index) => Err(Reason::LoopVariable(l.index.clone())),
             S::Loop(l) => {
                 let mut out = vec![];
                 for i in l.from.as_usize()..l.to.as_usize() {
