@@ -273,3 +273,32 @@ fn a_large_stack() {
     }
     assert_eq!(emit::with_stack(|| deep(1000)), 500_500);
 }
+
+/// A slice at a run-time place that may reach beyond the end.
+#[derive(LogicBlock, Default)]
+struct Beyond {
+    a: Signal<In, Bits<37>>,
+    i: Signal<In, Bits<5>>,
+    y: Signal<Out, Bits<8>>,
+    z: Signal<Out, Bits<5>>,
+}
+
+impl Logic for Beyond {
+    describe!("beyond", "Slices at run-time places.");
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.y.next = self.a.val().get_bits::<8>(self.i.val().index());
+        self.z.next = self.a.val().get_bits::<5>(self.i.val().index());
+    }
+}
+
+/// Verilog reads X beyond the end, which Verilator does not show; Rust reads zeros.
+#[test]
+fn slices_beyond_the_end_are_shifted() {
+    let source = emit::verilog(&Beyond::default()).expect("emits").source();
+    assert!(
+        source.contains("assign t0 = a >> i;\n    assign y = t0[7:0];"),
+        "{source}"
+    );
+    assert!(source.contains("assign z = a[{1'b0, i} +: 5];"), "{source}");
+}
