@@ -1,4 +1,6 @@
 //! Delay line: a value some cycles later.
+use std::fmt::Write;
+
 use crate::prelude::*;
 
 /// Hands `d` to `q` `N` cycles later. There is no reset, so that the line becomes LUT shift registers: it carries
@@ -42,18 +44,17 @@ impl<T: Synth, const N: usize> Logic for Delay<T, N> {
     }
 
     fn hdl(&self) -> Verilog {
-        let (width, bits) = (T::BITS, T::BITS * N);
-        let next = if N == 1 {
-            "d".to_string()
-        } else {
-            format!("{{line[{}:0], d}}", bits - width - 1)
-        };
-        Verilog::Custom(format!(
-            "reg [{}:0] line;\nalways @(posedge clk) line <= {next};\nassign q = line[{}:{}];\n",
-            bits - 1,
-            bits - 1,
-            bits - width,
-        ))
+        let stages: Vec<String> = (1..=N).map(|n| format!("stage_{n}")).collect();
+        let mut text = format!(
+            "reg [{}:0] {};\nalways @(posedge clk) begin\n    stage_1 <= d;\n",
+            T::BITS - 1,
+            stages.join(", ")
+        );
+        for pair in stages.windows(2) {
+            let _ = writeln!(text, "    {} <= {};", pair[1], pair[0]);
+        }
+        let _ = writeln!(text, "end\nassign q = stage_{N};");
+        Verilog::Custom(text)
     }
 }
 

@@ -87,7 +87,7 @@ pub struct RxParse<const W: usize, const K: usize> {
     gids: GidTable,
     checksum: Ipv4Checksum,
     // What the verdict needs, in step.
-    fields_8: Delay<RxFields, 5>,
+    packet_8: Delay<RxMeta, 5>,
     class_8: Delay<Class, 4>,
     place_8: Delay<PayloadPlace, 1>,
     checksum_8: Delay<Bit, 1>,
@@ -136,7 +136,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
             extent,
             gids,
             checksum,
-            fields_8,
+            packet_8,
             class_8,
             place_8,
             checksum_8,
@@ -188,6 +188,26 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.gids.gid.next = self.select.fields.val().dst_gid;
         self.gids.ipv6.next = self.link_3.q.val().ipv6;
         self.checksum.header.next = self.select.fields.val().ipv4_header;
+        self.packet_8.d.next.opcode = self.select.fields.val().opcode;
+        self.packet_8.d.next.solicited = self.select.fields.val().solicited;
+        self.packet_8.d.next.ack_req = self.select.fields.val().ack_req;
+        self.packet_8.d.next.becn = self.select.fields.val().becn;
+        self.packet_8.d.next.ce = self.select.fields.val().ecn == ECN_CE;
+        self.packet_8.d.next.ipv6 = self.link_3.q.val().ipv6;
+        self.packet_8.d.next.pkey = self.select.fields.val().pkey;
+        self.packet_8.d.next.qpn = self.select.fields.val().dest_qp;
+        self.packet_8.d.next.psn = self.select.fields.val().psn;
+        self.packet_8.d.next.src_gid = self.select.fields.val().src_gid;
+        self.packet_8.d.next.ext = self.select.fields.val().ext;
+        self.packet_8.d.next.rkey = self.select.fields.val().rkey;
+        self.packet_8.d.next.dma_len = self.select.fields.val().dma_len;
+        self.packet_8.d.next.operands = self.select.fields.val().operands;
+        // Not known yet.
+        self.packet_8.d.next.gid_index = bits::<8>(0);
+        self.packet_8.d.next.imm = bits::<32>(0);
+        self.packet_8.d.next.plen = bits::<13>(0);
+        self.packet_8.d.next.lane = bits::<6>(0);
+        self.packet_8.d.next.beats = bits::<10>(0);
         // Cycle 4: to the ICRC check.
         self.icrc_beat.next.valid = self.class.q.val().valid;
         self.icrc_beat.next.index = self.class.q.val().index;
@@ -196,7 +216,6 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.icrc_beat.next.icrc_end = self.extent.icrc_end.val();
         self.icrc_data.next = self.link.data.val();
         // Cycle 8: verdict.
-        self.fields_8.d.next = self.select.fields.val();
         self.class_8.d.next = self.class.q.val();
         self.place_8.d.next = self.extent.place.val();
         self.checksum_8.d.next = self.checksum.good.val();
@@ -220,21 +239,8 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.beat_q.d.next.wrong_address =
             (self.whole.val() & !self.for_us.val()) | (self.formed.val() & !self.found_8.q.val());
         self.beat_q.d.next.not_roce = self.for_us.val() & !self.roce.val();
-        self.packet_q.d.next.opcode = self.fields_8.q.val().opcode;
-        self.packet_q.d.next.solicited = self.fields_8.q.val().solicited;
-        self.packet_q.d.next.ack_req = self.fields_8.q.val().ack_req;
-        self.packet_q.d.next.becn = self.fields_8.q.val().becn;
-        self.packet_q.d.next.ce = self.fields_8.q.val().ecn == ECN_CE;
-        self.packet_q.d.next.ipv6 = self.class_8.q.val().ipv6;
-        self.packet_q.d.next.pkey = self.fields_8.q.val().pkey;
-        self.packet_q.d.next.qpn = self.fields_8.q.val().dest_qp;
-        self.packet_q.d.next.psn = self.fields_8.q.val().psn;
-        self.packet_q.d.next.src_gid = self.fields_8.q.val().src_gid;
+        self.packet_q.d.next = self.packet_8.q.val();
         self.packet_q.d.next.gid_index = self.gid_index_8.q.val();
-        self.packet_q.d.next.ext = self.fields_8.q.val().ext;
-        self.packet_q.d.next.rkey = self.fields_8.q.val().rkey;
-        self.packet_q.d.next.dma_len = self.fields_8.q.val().dma_len;
-        self.packet_q.d.next.operands = self.fields_8.q.val().operands;
         self.packet_q.d.next.imm = self.place_8.q.val().imm;
         self.packet_q.d.next.plen = self.place_8.q.val().plen;
         self.packet_q.d.next.lane = self.place_8.q.val().lane;
