@@ -13,7 +13,8 @@ use crate::world::{NodeId, World};
 /// Bytes of a page of the simulated IOMMU.
 pub const PAGE: usize = 4096;
 
-/// Cycles after which a register read counts as not answered.
+/// Cycles after which a register read counts as not answered. The card then reads as all ones until
+/// the answer comes after all.
 pub const READ_TIMEOUT: u64 = 10_000;
 
 /// A card of a [`World`] as the driver's [`Backend`].
@@ -27,6 +28,8 @@ pub struct SimCard {
     /// Length of each mapped range by its address.
     mapped: RefCell<BTreeMap<usize, usize>>,
     relax_cycles: Cell<u64>,
+    /// A read was given up and its answer has not come yet.
+    silent: Cell<bool>,
 }
 
 impl SimCard {
@@ -39,6 +42,7 @@ impl SimCard {
             memory,
             mapped: RefCell::new(BTreeMap::new()),
             relax_cycles: Cell::new(16),
+            silent: Cell::new(false),
         }
     }
 
@@ -61,10 +65,15 @@ impl SimCard {
 
 impl Backend for SimCard {
     fn read32(&self, offset: u64) -> u32 {
-        let answer = self
-            .world
-            .borrow_mut()
-            .read32(self.node, offset, READ_TIMEOUT);
+        let mut world = self.world.borrow_mut();
+        if self.silent.get() {
+            if world.nic(self.node).take_read32().is_none() {
+                return u32::MAX;
+            }
+            self.silent.set(false);
+        }
+        let answer = world.read32(self.node, offset, READ_TIMEOUT);
+        self.silent.set(answer.is_err());
         answer.unwrap_or(u32::MAX)
     }
 

@@ -14,10 +14,6 @@ use crate::nic::{NS_PER_CYCLE, Nic};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(usize);
 
-/// A link of a [`World`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(usize);
-
 /// Which way a frame passes a port, as the card sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
@@ -115,7 +111,7 @@ impl World {
     ///
     /// # Panics
     /// If one of them has a link already; a card has one port.
-    pub fn connect(&mut self, a: NodeId, b: NodeId, there: Config, back: Config) -> LinkId {
+    pub fn connect(&mut self, a: NodeId, b: NodeId, there: Config, back: Config) {
         let first = self.wires.len();
         for (node, wires) in [(a, (first, first + 1)), (b, (first + 1, first))] {
             let node = &mut self.nodes[node.0];
@@ -123,7 +119,6 @@ impl World {
             node.wires = Some(wires);
         }
         self.wires.extend([Wire::new(there), Wire::new(back)]);
-        LinkId(first / 2)
     }
 
     /// Shows every frame from now on to `observer`, after those added before it.
@@ -147,9 +142,16 @@ impl World {
         &mut *self.nodes[node.0].nic
     }
 
-    /// The wire of `link` from its first end (`from_first`) or back.
-    pub fn wire(&mut self, link: LinkId, from_first: bool) -> &mut Wire {
-        &mut self.wires[2 * link.0 + usize::from(!from_first)]
+    /// The wire on which a card sends.
+    ///
+    /// # Panics
+    /// If the card has no link.
+    pub fn wire(&mut self, from: NodeId) -> &mut Wire {
+        let node = &self.nodes[from.0];
+        let (wire, _) = node
+            .wires
+            .unwrap_or_else(|| panic!("`{}` has no link; connect it first", node.name));
+        &mut self.wires[wire]
     }
 
     /// Cycles since the start.

@@ -8,10 +8,11 @@ use std::rc::Rc;
 use ferroce_driver::{
     Access, Backend, BackendError, Context, Gid, Mac, Qp, RecvWr, Remote, SendOp, SendWr, Wc,
 };
-use ferroce_sim::card::{PAGE, SimCard};
+use ferroce_sim::card::{PAGE, READ_TIMEOUT, SimCard};
 use ferroce_sim::link::{Config, Impairment};
 use ferroce_sim::memory::{HostMemory, ProcessMemory};
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
+use ferroce_sim::nic::Nic;
 use ferroce_sim::pcap;
 use ferroce_sim::pcapng::Recorder;
 use ferroce_sim::rtl::{Engine, Options, VerilatedPins, verilated};
@@ -116,6 +117,41 @@ fn the_card_reaches_what_is_mapped_and_only_that() {
     assert_eq!(card.world().borrow().failures().len(), 2);
 }
 
+/// A card that answers nothing.
+struct Mute;
+
+impl Nic for Mute {
+    fn write32(&mut self, _: u64, _: u32) {}
+    fn start_read32(&mut self, _: u64) {}
+    fn take_read32(&mut self) -> Option<u32> {
+        None
+    }
+    fn step(&mut self) {}
+    fn now(&self) -> u64 {
+        0
+    }
+    fn receive(&mut self, _: &[u8]) {}
+    fn transmit(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+    fn interrupt(&mut self) -> Option<u16> {
+        None
+    }
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_card_that_does_not_answer_reads_as_all_ones() {
+    let mut world = World::new();
+    let node = world.add("mute", Mute);
+    let world = Rc::new(RefCell::new(world));
+    let card = SimCard::new(world.clone(), node, Rc::new(ProcessMemory::new()));
+    assert_eq!(card.read32(0), u32::MAX);
+    assert_eq!(world.borrow().now(), READ_TIMEOUT);
+    assert_eq!(card.read32(4), u32::MAX);
+    assert_eq!(world.borrow().now(), READ_TIMEOUT, "it is not asked again");
+}
+
 #[test]
 fn mappings_are_checked() {
     let pages = Pages::new(4);
@@ -168,12 +204,12 @@ fn host(world: &Rc<RefCell<World>>, last: u8) -> Result<Context<SimCard>, Box<dy
     if last == 2 {
         let nodes: Vec<_> = world.borrow().nodes().collect();
         let wire = Config::ethernet_100g();
-        let link = world
+        world
             .borrow_mut()
             .connect(nodes[0], nodes[1], wire.clone(), wire);
         world
             .borrow_mut()
-            .wire(link, true)
+            .wire(nodes[0])
             .script(3, Impairment::Drop);
     }
     let context = Context::open(SimCard::new(world.clone(), node, memory))?;

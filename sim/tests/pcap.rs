@@ -228,8 +228,10 @@ fn damage_is_named() {
     let mut file = good.clone();
     file[second + 8] = 0x80 | 100;
     refuse(&file, "resolution of 2^-100 s");
-    let mut file = Bytes::default();
-    file.bytes = good[..28].to_vec();
+    let mut file = Bytes {
+        bytes: good[..28].to_vec(),
+        big: false,
+    };
     file.block(6, |b| (0..5).for_each(|_| b.u32(0)));
     refuse(&file.bytes, "a packet of interface 0; the section has 0");
 }
