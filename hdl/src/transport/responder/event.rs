@@ -179,6 +179,48 @@ payload! {
         rkey: Bits<32>,
     }
 
+    /// What was decided on a packet or a flush, with the state before it; at most one of the six fates of a packet.
+    RqDecision {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// A packet; else a flush or a command.
+        packet: Bit,
+        /// It is executed.
+        accepted: Bit,
+        /// It was executed before.
+        duplicate: Bit,
+        /// NAK PSN sequence error.
+        gap: Bit,
+        /// RNR NAK.
+        rnr: Bit,
+        /// NAK invalid request.
+        invalid: Bit,
+        /// NAK remote access error.
+        denied: Bit,
+        /// The receive WQE `index` is flushed.
+        flush: Bit,
+        /// The queue pair starts afresh.
+        reset: Bit,
+        /// Incarnation.
+        incarnation: Bits<2>,
+        /// Receive WQE: that of the message, or the next.
+        index: Bits<16>,
+        /// Its place in the ring.
+        slot: Bits<16>,
+        /// PSN expected.
+        psn: Bits<24>,
+        /// Messages completed.
+        msn: Bits<24>,
+        /// Bytes of the message so far.
+        done: Bits<32>,
+        /// Address of the WRITE under way.
+        va: Bits<64>,
+        /// rkey of the WRITE under way.
+        rkey: Bits<32>,
+        /// Completion queue of the flush.
+        cqn: Bits<16>,
+    }
+
     /// A queue pair went into error because of a request; the requester is to follow.
     RqFailure {
         /// Queue pair.

@@ -1,10 +1,10 @@
 //! The responder: everything the receive side of a queue pair does.
 //!
 //! ```text
-//!  RxMeta ─► rx_check ─► RqRequest ─┐                      ┌─► placements ─► scatter
-//!                 └► ACKs           ├─► admit ─► rq_state ─┼─► WQE reads  ─► rq_fetch
-//!  events, placement errors ────────┤                      ├─► failures
-//!                       flush list ─┘◄─────────────────────┘
+//!  RxMeta ─► rx_check ─► RqRequest ─┐                                ┌─► placements ─► scatter
+//!                 └► ACKs           ├─► admit ─► rq_state ─► builder ─┴─► WQE reads  ─► rq_fetch
+//!  events, placement errors ────────┤               ├───────────────────► failures, answers
+//!                       flush list ─┘◄──────────────┘
 //! ```
 //!
 //! All dynamic state stands in one table behind one pipeline ([`rq_state`]) that takes one event a cycle ([`event`]).
@@ -13,6 +13,7 @@
 
 pub mod ack;
 pub mod event;
+pub mod place;
 pub mod rq_state;
 pub mod rx_check;
 
@@ -20,6 +21,7 @@ use crate::bus::types::image::{QpState, RqCtx};
 use crate::bus::types::{MrReq, Place, PlaceError, RqRead};
 use crate::prelude::*;
 use event::*;
+use place::PlaceBuilder;
 use rq_state::RqStateTable;
 
 /// The responder of 2^Q queue pairs.
@@ -61,6 +63,7 @@ pub struct Responder<const Q: usize> {
 
     arbiter: Arbiter<4>,
     table: RqStateTable<Q>,
+    builder: PlaceBuilder,
     places: Fifo<Place, 6>,
     wqes: Fifo<RqRead, 6>,
     failed: Fifo<RqFailure, 5>,
@@ -84,7 +87,7 @@ impl<const Q: usize> Logic for Responder<Q> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, arbiter, table, places, wqes, failed, flush, flush_next
+            self, clock, arbiter, table, builder, places, wqes, failed, flush, flush_next
         );
         dff_setup!(self, clock, room);
 
@@ -146,10 +149,13 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.table.image_qpn.next = self.image_qpn.val();
         self.table.image_cqn.next = self.image.val().cqn;
 
-        self.places.s.valid.next = self.table.place_valid.val();
-        self.places.s.payload.next = self.table.place.val();
-        self.wqes.s.valid.next = self.table.read_valid.val();
-        self.wqes.s.payload.next = self.table.read.val();
+        self.builder.valid.next = self.table.decision_valid.val();
+        self.builder.decision.next = self.table.decision.val();
+        self.builder.request.next = self.table.decided.val();
+        self.places.s.valid.next = self.builder.place_valid.val();
+        self.places.s.payload.next = self.builder.place.val();
+        self.wqes.s.valid.next = self.builder.read_valid.val();
+        self.wqes.s.payload.next = self.builder.read.val();
         self.failed.s.valid.next = self.table.failed_valid.val();
         self.failed.s.payload.next = self.table.failed.val();
         self.flush.s.valid.next = self.table.flush_valid.val();

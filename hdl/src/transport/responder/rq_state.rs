@@ -1,12 +1,12 @@
 //! The dynamic state of all receive queues and the rules that change it.
 //!
-//! One [`RqEvent`] a cycle enters, with the packet beside it if it is one; 7 cycles later its results leave, registered:
-//! at most one placement, one entry for the flush list, one failure, one answer to a command. Consumers have room by
+//! One [`RqEvent`] a cycle enters, with the packet beside it if it is one; 6 cycles later its results leave, registered:
+//! at most one decision, one entry for the flush list, one failure, one answer to a command. Consumers have room by
 //! construction: the parent admits an event only when they do, and a queue pair stands in the flush list at most once.
 //!
 //! ```text
-//!  cycle  n       n+1 n+2   n+3          n+4              n+5 (X)          n+6          n+7
-//!  event ─► delay ─────────► state read ─► rkey verdict ─► decision ─────► place ─────► address, out
+//!  cycle n      n+1, n+2     n+3          n+4            n+5 (X)      n+6
+//!  event ─► delay ─────────► state read ─► rkey verdict ─► decision ─► out
 //! ```
 //!
 //! The memory region check of a WRITE's first packet is asked for in cycle n by the parent, so its verdict arrives one
@@ -19,7 +19,6 @@
 use super::event::*;
 use crate::bus::dma::MR_LATENCY;
 use crate::bus::types::image::QpState;
-use crate::bus::types::{Place, RqRead};
 use crate::prelude::*;
 
 const _: () = assert!(MR_LATENCY == 4, "the delay before stage X is made for it");
@@ -43,14 +42,12 @@ pub struct RqStateTable<const Q: usize> {
     pub image_qpn: Signal<In, Bits<Q>>,
     /// Completion queue.
     pub image_cqn: Signal<In, Bits<16>>,
-    /// A placement.
-    pub place_valid: Signal<Out, Bit>,
-    /// The placement.
-    pub place: Signal<Out, Place>,
-    /// The placement needs a receive WQE.
-    pub read_valid: Signal<Out, Bit>,
-    /// Which.
-    pub read: Signal<Out, RqRead>,
+    /// A decision on a packet, a flush or a command.
+    pub decision_valid: Signal<Out, Bit>,
+    /// The decision.
+    pub decision: Signal<Out, RqDecision>,
+    /// The packet it is on, if it is on one.
+    pub decided: Signal<Out, RqRequest>,
     /// The queue pair has receive WQEs to flush.
     pub flush_valid: Signal<Out, Bit>,
     /// Which.
@@ -77,6 +74,7 @@ pub struct RqStateTable<const Q: usize> {
     // prepared for stage X
     denied5: Dff<Bit>,
     needs5: Dff<Bit>,
+    ring5: Dff<Bits<16>>,
     flush_cqn: Dff<Bits<16>>,
 
     // stage X
@@ -100,23 +98,17 @@ pub struct RqStateTable<const Q: usize> {
     accepted: Signal<Local, Bit>,
     duplicate: Signal<Local, Bit>,
     gap: Signal<Local, Bit>,
-    offset: Signal<Local, Bits<32>>,
-    total: Signal<Local, Bits<32>>,
     fail: Signal<Local, Bit>,
     report: Signal<Local, Bit>,
     wake: Signal<Local, Bit>,
     posted: Signal<Local, Bit>,
     flushing: Signal<Local, Bit>,
     own: Signal<Local, Bits<16>>,
-    slot: Signal<Local, Bits<32>>,
-    mask: Signal<Local, Bits<16>>,
 
     // stage W
-    w_place_valid: Reg<Bit>,
-    w_place: Dff<Place>,
-    w_offset: Dff<Bits<32>>,
-    w_duplicate: Dff<Bit>,
-    w_log_slots: Dff<Bits<2>>,
+    w_decision_valid: Reg<Bit>,
+    w_decision: Dff<RqDecision>,
+    w_request: Dff<RqRequest>,
     w_flush: Reg<Bit>,
     w_failed: Reg<Bit>,
     w_failure: Dff<RqFailure>,
@@ -127,12 +119,6 @@ pub struct RqStateTable<const Q: usize> {
     misplaced: Signal<Local, Bit>,
     silent_drop: Signal<Local, Bit>,
     unknown: Signal<Local, Bit>,
-
-    // stage V: sums
-    v_place_valid: Reg<Bit>,
-    v_place: Dff<Place>,
-    v_read_valid: Reg<Bit>,
-    v_log_slots: Dff<Bits<2>>,
 }
 
 impl<const Q: usize> Logic for RqStateTable<Q> {
@@ -145,29 +131,19 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, table, cqns);
-        dff_setup!(self, clock, denied5, needs5, flush_cqn);
+        dff_setup!(self, clock, denied5, needs5, ring5, flush_cqn);
         dff_setup!(
             self,
             clock,
-            w_place_valid,
-            w_place,
-            w_offset,
-            w_duplicate,
+            w_decision_valid,
+            w_decision,
+            w_request,
             w_flush,
             w_failed,
             w_failure,
             w_query
         );
-        dff_setup!(
-            self,
-            clock,
-            w_state,
-            w_qpn,
-            w_counts,
-            v_place_valid,
-            v_place
-        );
-        dff_setup!(self, clock, w_log_slots, v_read_valid, v_log_slots);
+        dff_setup!(self, clock, w_state, w_qpn, w_counts);
 
         // stages 1 to 5
         for i in 0..3 {
@@ -200,6 +176,8 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             self.q[3].q.val().write & self.q[3].q.val().first & !self.rkey_ok.val();
         self.needs5.d.next = (self.q[3].q.val().send & self.q[3].q.val().first)
             | (self.q[3].q.val().write & self.q[3].q.val().last & self.q[3].q.val().with_imm);
+
+        self.ring5.d.next = (bits::<16>(1) << self.q[3].q.val().rq_log) - 1;
 
         // stage X
         self.x.next = self.e[4].q.val();
@@ -248,11 +226,6 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.duplicate.next = self.live.val() & self.ahead.val().get_bit(23);
         self.gap.next = self.live.val() & !self.expected.val() & !self.ahead.val().get_bit(23);
 
-        self.offset.next = self.c.val().done;
-        if self.p.val().first {
-            self.offset.next = bits::<32>(0);
-        }
-        self.total.next = self.offset.val() + bit_cast::<32, 13>(self.p.val().plen);
         self.flushing.next = (self.c.val().state == 6) & self.c.val().known & self.posted.val();
 
         // what becomes of the state
@@ -263,10 +236,11 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                     self.n.next.silent = false;
                     self.n.next.open = !self.p.val().last;
                     self.n.next.write = self.p.val().write;
-                    self.n.next.done = self.total.val();
+                    self.n.next.done = self.c.val().done + bit_cast::<32, 13>(self.p.val().plen);
                     self.n.next.more = self.c.val().more - 1;
                     self.n.next.ends = self.c.val().more == 2;
                     if self.p.val().first {
+                        self.n.next.done = bit_cast::<32, 13>(self.p.val().plen);
                         self.n.next.more = self.p.val().more;
                         self.n.next.ends = self.p.val().more == 1;
                         self.n.next.tail = self.p.val().tail;
@@ -345,98 +319,37 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.table.write.next = self.write.val();
         self.table.result.next = self.n.val();
 
-        // stage W: the placement, its address still in two parts
-        self.own.next = self.c.val().index;
-        if self.p.val().send & !self.p.val().first & self.packet.val() {
-            self.own.next = self.c.val().index - 1;
-        }
-        self.mask.next = (bits::<16>(1) << self.p.val().rq_log) - 1;
-        self.slot.next =
-            bit_cast::<32, 16>(self.own.val() & self.mask.val()) << self.p.val().rq_stride;
-        self.w_place_valid.d.next = self.table.x_valid.val()
+        // stage W
+        self.w_decision_valid.d.next = self.table.x_valid.val()
             & (self.packet.val()
                 | (self.x.val().kind == RqEventKind::Command)
                 | (self.x.val().kind == RqEventKind::Flush));
-        self.w_duplicate.d.next = self.duplicate.val();
-        self.w_offset.d.next = self.offset.val();
-        self.w_place.d.next.addr = self.c.val().va;
-        self.w_place.d.next.key = self.c.val().rkey;
-        if self.p.val().first {
-            self.w_place.d.next.addr = self.p.val().va;
-            self.w_place.d.next.key = self.p.val().rkey;
-        }
-        if self.p.val().send {
-            self.w_place.d.next.addr = self.p.val().rq_base;
-            self.w_offset.d.next = self.slot.val() << 6;
-        }
-        self.w_place.d.next.qpn = self.x.val().qpn;
-        self.w_place.d.next.kind = bits::<2>(0);
-        if self.accepted.val() & self.p.val().send {
-            self.w_place.d.next.kind = bits::<2>(2);
-        }
-        if self.accepted.val() & self.p.val().write & self.p.val().plen.any() {
-            self.w_place.d.next.kind = bits::<2>(1);
-        }
-        self.w_log_slots.d.next = self.p.val().rq_stride;
-        self.w_place.d.next.pd = self.p.val().pd;
-        self.w_place.d.next.offset = self.offset.val();
-        self.w_place.d.next.plen = self.p.val().plen;
-        self.w_place.d.next.lane = self.p.val().lane;
-        self.w_place.d.next.beats = bits::<10>(0);
-        if self.packet.val() {
-            self.w_place.d.next.beats = self.p.val().beats;
-        }
-        self.w_place.d.next.reset =
+        self.w_decision.d.next.qpn = self.x.val().qpn;
+        self.w_decision.d.next.packet = self.packet.val();
+        self.w_decision.d.next.accepted = self.accepted.val();
+        self.w_decision.d.next.duplicate = self.duplicate.val();
+        self.w_decision.d.next.gap = self.gap.val() & !self.c.val().silent;
+        self.w_decision.d.next.rnr = self.rnr.val();
+        self.w_decision.d.next.invalid = self.invalid.val();
+        self.w_decision.d.next.denied = self.denied.val();
+        self.w_decision.d.next.flush =
+            (self.x.val().kind == RqEventKind::Flush) & self.flushing.val();
+        self.w_decision.d.next.reset =
             (self.x.val().kind == RqEventKind::Command) & self.x.val().reset;
-        self.w_place.d.next.incarnation = self.c.val().incarnation;
-        self.w_place.d.next.end = self.accepted.val() & self.p.val().last;
-        self.w_place.d.next.ack = (self.accepted.val() & self.p.val().ack_req)
-            | (self.duplicate.val() & (self.p.val().send | self.p.val().write))
-            | (self.gap.val() & !self.c.val().silent)
-            | self.rnr.val()
-            | self.invalid.val()
-            | self.denied.val();
-        self.w_place.d.next.psn = self.c.val().psn;
-        self.w_place.d.next.msn = self.c.val().msn;
-        if self.accepted.val() & self.p.val().last {
-            self.w_place.d.next.msn = self.c.val().msn + 1;
+        self.w_decision.d.next.incarnation = self.c.val().incarnation;
+        self.own.next = self.c.val().index;
+        if self.packet.val() & self.p.val().send & !self.p.val().first {
+            self.own.next = self.c.val().index - 1;
         }
-        self.w_place.d.next.syndrome = bits::<8>(0x1f);
-        if self.gap.val() {
-            self.w_place.d.next.syndrome = bits::<8>(0x60);
-        }
-        if self.invalid.val() {
-            self.w_place.d.next.syndrome = bits::<8>(0x61);
-        }
-        if self.denied.val() {
-            self.w_place.d.next.syndrome = bits::<8>(0x62);
-        }
-        if self.rnr.val() {
-            self.w_place.d.next.syndrome = bit_cast::<8, 5>(self.p.val().min_rnr_timer) | 0x20;
-        }
-        self.w_place.d.next.complete =
-            (self.accepted.val() & self.p.val().last & (self.p.val().send | self.p.val().with_imm))
-                | ((self.x.val().kind == RqEventKind::Flush) & self.flushing.val());
-        self.w_place.d.next.cqn = self.p.val().cqn;
-        self.w_place.d.next.cqe_opcode = bits::<8>(0x80);
-        self.w_place.d.next.status = bits::<8>(0);
-        self.w_place.d.next.wqe_index = self.own.val();
-        self.w_place.d.next.byte_len = self.total.val();
-        self.w_place.d.next.imm = self.p.val().imm;
-        self.w_place.d.next.with_imm = self.p.val().with_imm;
-        self.w_place.d.next.with_inv = false;
-        self.w_place.d.next.solicited = self.p.val().solicited;
-        if self.p.val().write & self.packet.val() {
-            self.w_place.d.next.cqe_opcode = bits::<8>(0x81);
-        }
-        if !self.packet.val() {
-            self.w_place.d.next.cqn = self.flush_cqn.q.val();
-            self.w_place.d.next.status = bits::<8>(5);
-            self.w_place.d.next.byte_len = bits::<32>(0);
-            self.w_place.d.next.imm = bits::<32>(0);
-            self.w_place.d.next.with_imm = false;
-            self.w_place.d.next.solicited = false;
-        }
+        self.w_decision.d.next.index = self.own.val();
+        self.w_decision.d.next.slot = self.own.val() & self.ring5.q.val();
+        self.w_decision.d.next.psn = self.c.val().psn;
+        self.w_decision.d.next.msn = self.c.val().msn;
+        self.w_decision.d.next.done = self.c.val().done;
+        self.w_decision.d.next.va = self.c.val().va;
+        self.w_decision.d.next.rkey = self.c.val().rkey;
+        self.w_decision.d.next.cqn = self.flush_cqn.q.val();
+        self.w_request.d.next = self.p.val();
 
         self.w_qpn.d.next = self.x.val().qpn;
         self.w_flush.d.next = self.table.x_valid.val()
@@ -493,30 +406,9 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.w_counts.d.next.operational_errors =
             self.misplaced.val() & (self.x.val().syndrome == 0x63);
 
-        // stage V
-        self.v_place.d.next = self.w_place.q.val();
-        self.v_place.d.next.addr =
-            self.w_place.q.val().addr + bit_cast::<64, 32>(self.w_offset.q.val());
-        if self.w_duplicate.q.val() {
-            self.v_place.d.next.psn = self.w_place.q.val().psn - 1;
-        }
-        // a placement without effect is none
-        self.v_place_valid.d.next = self.w_place_valid.q.val()
-            & (self.w_place.q.val().beats.any()
-                | self.w_place.q.val().kind.any()
-                | self.w_place.q.val().ack
-                | self.w_place.q.val().complete
-                | self.w_place.q.val().reset);
-
-        self.v_read_valid.d.next =
-            self.w_place_valid.q.val() & self.w_place.q.val().kind.get_bit(1);
-        self.v_log_slots.d.next = self.w_log_slots.q.val();
-
-        self.place_valid.next = self.v_place_valid.q.val();
-        self.place.next = self.v_place.q.val();
-        self.read_valid.next = self.v_read_valid.q.val();
-        self.read.next.addr = self.v_place.q.val().addr;
-        self.read.next.log_slots = self.v_log_slots.q.val();
+        self.decision_valid.next = self.w_decision_valid.q.val();
+        self.decision.next = self.w_decision.q.val();
+        self.decided.next = self.w_request.q.val();
         self.flush_valid.next = self.w_flush.q.val();
         self.flush_qpn.next = self.w_qpn.q.val();
         self.failed_valid.next = self.w_failed.q.val();

@@ -1,0 +1,163 @@
+//! From a decision to what follows from it: the placement, its acknowledgement and completion, the receive WQE to read.
+//!
+//! Rate: a decision a cycle. Latency: a cycle. A decision from which nothing follows gives no placement.
+use super::event::*;
+use crate::bus::types::{Place, RqRead};
+use crate::prelude::*;
+
+/// Makes placements of decisions.
+#[derive(LogicBlock, Default)]
+pub struct PlaceBuilder {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A decision is there.
+    pub valid: Signal<In, Bit>,
+    /// The decision.
+    pub decision: Signal<In, RqDecision>,
+    /// The packet it is on, if it is on one.
+    pub request: Signal<In, RqRequest>,
+    /// A placement is there.
+    pub place_valid: Signal<Out, Bit>,
+    /// The placement.
+    pub place: Signal<Out, Place>,
+    /// It needs a receive WQE.
+    pub read_valid: Signal<Out, Bit>,
+    /// Which.
+    pub read: Signal<Out, RqRead>,
+
+    out_valid: Reg<Bit>,
+    out: Dff<Place>,
+    out_read: Reg<Bit>,
+    log_slots: Dff<Bits<2>>,
+    d: Signal<Local, RqDecision>,
+    p: Signal<Local, RqRequest>,
+    offset: Signal<Local, Bits<32>>,
+    wqe: Signal<Local, Bits<32>>,
+    base: Signal<Local, Bits<64>>,
+    distance: Signal<Local, Bits<32>>,
+    ends: Signal<Local, Bit>,
+    acks: Signal<Local, Bit>,
+    completes: Signal<Local, Bit>,
+}
+
+impl Logic for PlaceBuilder {
+    describe!(
+        "place_builder",
+        "Makes placements of the responder's decisions."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, out_valid, out, out_read, log_slots);
+        self.d.next = self.decision.val();
+        self.p.next = self.request.val();
+
+        // a WRITE goes to its address, a SEND by the receive WQE in its slot of the ring
+        self.offset.next = self.d.val().done;
+        self.base.next = self.d.val().va;
+        self.out.d.next.key = self.d.val().rkey;
+        if self.p.val().first {
+            self.offset.next = bits::<32>(0);
+            self.base.next = self.p.val().va;
+            self.out.d.next.key = self.p.val().rkey;
+        }
+        self.wqe.next = bit_cast::<32, 16>(self.d.val().slot) << self.p.val().rq_stride;
+        self.distance.next = self.offset.val();
+        if self.p.val().send {
+            self.base.next = self.p.val().rq_base;
+            self.distance.next = self.wqe.val() << 6;
+        }
+        self.out.d.next.addr = self.base.val() + bit_cast::<64, 32>(self.distance.val());
+        self.out.d.next.qpn = self.d.val().qpn;
+        self.out.d.next.kind = bits::<2>(0);
+        if self.d.val().accepted & self.p.val().send {
+            self.out.d.next.kind = bits::<2>(2);
+        }
+        if self.d.val().accepted & self.p.val().write & self.p.val().plen.any() {
+            self.out.d.next.kind = bits::<2>(1);
+        }
+        self.out.d.next.pd = self.p.val().pd;
+        self.out.d.next.offset = self.offset.val();
+        self.out.d.next.plen = self.p.val().plen;
+        self.out.d.next.lane = self.p.val().lane;
+        self.out.d.next.beats = bits::<10>(0);
+        if self.d.val().packet {
+            self.out.d.next.beats = self.p.val().beats;
+        }
+        self.out.d.next.reset = self.d.val().reset;
+        self.out.d.next.incarnation = self.d.val().incarnation;
+
+        // acknowledgement
+        self.ends.next = self.d.val().accepted & self.p.val().last;
+        self.acks.next = (self.d.val().accepted & self.p.val().ack_req)
+            | (self.d.val().duplicate & (self.p.val().send | self.p.val().write))
+            | self.d.val().gap
+            | self.d.val().rnr
+            | self.d.val().invalid
+            | self.d.val().denied;
+        self.out.d.next.end = self.ends.val();
+        self.out.d.next.ack = self.acks.val();
+        self.out.d.next.psn = self.d.val().psn;
+        if self.d.val().duplicate {
+            self.out.d.next.psn = self.d.val().psn - 1;
+        }
+        self.out.d.next.msn = self.d.val().msn;
+        if self.ends.val() {
+            self.out.d.next.msn = self.d.val().msn + 1;
+        }
+        self.out.d.next.syndrome = bits::<8>(0x1f);
+        if self.d.val().gap {
+            self.out.d.next.syndrome = bits::<8>(0x60);
+        }
+        if self.d.val().invalid {
+            self.out.d.next.syndrome = bits::<8>(0x61);
+        }
+        if self.d.val().denied {
+            self.out.d.next.syndrome = bits::<8>(0x62);
+        }
+        if self.d.val().rnr {
+            self.out.d.next.syndrome = bit_cast::<8, 5>(self.p.val().min_rnr_timer) | 0x20;
+        }
+
+        // completion
+        self.completes.next =
+            (self.ends.val() & (self.p.val().send | self.p.val().with_imm)) | self.d.val().flush;
+        self.out.d.next.complete = self.completes.val();
+        self.out.d.next.cqn = self.p.val().cqn;
+        self.out.d.next.cqe_opcode = bits::<8>(0x80);
+        self.out.d.next.status = bits::<8>(0);
+        self.out.d.next.wqe_index = self.d.val().index;
+        self.out.d.next.byte_len = self.offset.val() + bit_cast::<32, 13>(self.p.val().plen);
+        self.out.d.next.imm = self.p.val().imm;
+        self.out.d.next.with_imm = self.p.val().with_imm;
+        self.out.d.next.with_inv = false;
+        self.out.d.next.solicited = self.p.val().solicited;
+        if self.d.val().packet {
+            if self.p.val().write {
+                self.out.d.next.cqe_opcode = bits::<8>(0x81);
+            }
+        } else {
+            self.out.d.next.cqn = self.d.val().cqn;
+            self.out.d.next.status = bits::<8>(5);
+            self.out.d.next.byte_len = bits::<32>(0);
+            self.out.d.next.imm = bits::<32>(0);
+            self.out.d.next.with_imm = false;
+            self.out.d.next.solicited = false;
+        }
+
+        self.out_valid.d.next = self.valid.val()
+            & ((self.d.val().packet & self.p.val().beats.any())
+                | (self.d.val().accepted & self.p.val().send)
+                | self.acks.val()
+                | self.completes.val()
+                | self.d.val().reset);
+        self.out_read.d.next = self.valid.val() & self.d.val().accepted & self.p.val().send;
+        self.log_slots.d.next = self.p.val().rq_stride;
+
+        self.place_valid.next = self.out_valid.q.val();
+        self.place.next = self.out.q.val();
+        self.read_valid.next = self.out_read.q.val();
+        self.read.next.addr = self.out.q.val().addr;
+        self.read.next.log_slots = self.log_slots.q.val();
+    }
+}
