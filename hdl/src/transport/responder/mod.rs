@@ -99,23 +99,20 @@ impl<const Q: usize> Logic for Responder<Q> {
                 | (self.wqes.level.val().get_bit(5) & self.wqes.level.val().get_bit(4)))
             & !self.failed.level.val().get_bits::<2>(4).any();
 
-        self.requests.next = bits::<4>(0);
-        if self.room.q.val() {
-            self.requests.next = bits::<4>(0)
-                .replace_bit(0, self.s.valid.val())
-                .replace_bit(1, self.events.valid.val())
-                .replace_bit(2, self.errors.valid.val())
-                .replace_bit(3, self.flush_next.m.valid.val());
-        }
+        self.requests.next = bits::<4>(0)
+            .replace_bit(0, self.s.valid.val())
+            .replace_bit(1, self.events.valid.val())
+            .replace_bit(2, self.errors.valid.val())
+            .replace_bit(3, self.flush_next.m.valid.val());
         self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = true;
+        self.arbiter.take.next = self.room.q.val();
         self.grant.next = self.arbiter.grant.val();
-        self.s.ready.next = self.grant.val().get_bit(0);
-        self.events.ready.next = self.grant.val().get_bit(1);
-        self.errors.ready.next = self.grant.val().get_bit(2);
-        self.flush_next.m.ready.next = self.grant.val().get_bit(3);
+        self.s.ready.next = self.room.q.val() & self.grant.val().get_bit(0);
+        self.events.ready.next = self.room.q.val() & self.grant.val().get_bit(1);
+        self.errors.ready.next = self.room.q.val() & self.grant.val().get_bit(2);
+        self.flush_next.m.ready.next = self.room.q.val() & self.grant.val().get_bit(3);
 
-        self.table.valid.next = self.grant.val().any();
+        self.table.valid.next = self.room.q.val() & self.requests.val().any();
         self.table.request.next = self.s.payload.val();
         self.table.entry.next = self.events.payload.val();
         if self.grant.val().get_bit(0) {

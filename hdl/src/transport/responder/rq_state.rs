@@ -101,6 +101,7 @@ pub struct RqStateTable<const Q: usize> {
     fail: Signal<Local, Bit>,
     report: Signal<Local, Bit>,
     wake: Signal<Local, Bit>,
+    restart: Signal<Local, Bit>,
     posted: Signal<Local, Bit>,
     flushing: Signal<Local, Bit>,
     own: Signal<Local, Bits<16>>,
@@ -188,6 +189,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.fail.next = false;
         self.report.next = false;
         self.wake.next = false;
+        self.restart.next = (self.x.val().kind == RqEventKind::Command) & self.x.val().reset;
         // RTR, RTS, SQD, SQE
         self.usable.next = self.c.val().state.get_bit(1) ^ self.c.val().state.get_bit(2);
 
@@ -285,7 +287,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                     }
                 }
                 // the producer index is the host's and stays
-                if self.x.val().reset {
+                if self.restart.val() {
                     self.n.next.incarnation = self.c.val().incarnation + 1;
                     self.n.next.silent = false;
                     self.n.next.open = false;
@@ -308,7 +310,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             self.n.next.state = bits::<3>(6);
             self.n.next.open = false;
             // the receive WQE of the message under way is flushed with the others
-            if self.c.val().open & !self.c.val().write & !self.x.val().reset {
+            if self.c.val().open & !self.c.val().write & !self.restart.val() {
                 self.n.next.index = self.c.val().index - 1;
             }
             self.wake.next = true;
@@ -334,8 +336,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.w_decision.d.next.denied = self.denied.val();
         self.w_decision.d.next.flush =
             (self.x.val().kind == RqEventKind::Flush) & self.flushing.val();
-        self.w_decision.d.next.reset =
-            (self.x.val().kind == RqEventKind::Command) & self.x.val().reset;
+        self.w_decision.d.next.reset = self.restart.val();
         self.w_decision.d.next.incarnation = self.c.val().incarnation;
         self.own.next = self.c.val().index;
         if self.packet.val() & self.p.val().send & !self.p.val().first {

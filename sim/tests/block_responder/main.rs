@@ -1,0 +1,8 @@
+//! The blocks of the responder as Verilog, against the rules in plain Rust.
+mod ack;
+mod drive;
+mod reference;
+mod responder;
+mod rig;
+mod rq_fetch;
+mod rx_check;

@@ -1,0 +1,220 @@
+//! Receive WQE fetch against reads that answer late.
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use ferroce_hdl::queue::rq_fetch::RqFetch;
+use ferroce_sim::bench::{Agent, Bench, StreamSink, StreamSource};
+use ferroce_sim::random::{Chance, Pauses};
+use ferroce_sim::verilator::{Dut, Input, Output};
+
+use super::drive::uneven;
+
+/// Word `index` of memory, 32 bits.
+fn word(index: u64) -> u32 {
+    (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+/// `dma_read` as its client sees it: requests answered in order, each a fixed time after it came.
+struct Reader {
+    addr: Output,
+    len: Output,
+    valid: Output,
+    ready: Input,
+    ready_now: bool,
+    data: Input,
+    last: Input,
+    error: Input,
+    beat_valid: Input,
+    lanes: u64,
+    delay: u64,
+    pause: Chance,
+    failure: Chance,
+    /// Cycle from which a beat may come, address, last of its request.
+    beats: VecDeque<(u64, u64, bool)>,
+    /// Slots asked for and whether a beat of them failed, in order.
+    failed: VecDeque<(u64, bool)>,
+    cycle: u64,
+    most_waiting: usize,
+}
+
+impl Reader {
+    fn new(dut: &Dut, delay: u64, pause: f64) -> Self {
+        let output = |name: &str| dut.output(name).expect("a port");
+        let input = |name: &str| dut.input(name).expect("a port");
+        Self {
+            addr: output("read_payload.addr"),
+            len: output("read_payload.len"),
+            valid: output("read_valid"),
+            ready: input("read_ready"),
+            ready_now: false,
+            lanes: input("beats_data").width() as u64 / 8,
+            data: input("beats_data"),
+            last: input("beats_last"),
+            error: input("beats_error"),
+            beat_valid: input("beats_valid"),
+            delay,
+            pause: Chance::new(pause),
+            failure: Chance::new(0.05),
+            beats: VecDeque::new(),
+            failed: VecDeque::new(),
+            cycle: 0,
+            most_waiting: 0,
+        }
+    }
+}
+
+impl Agent for Reader {
+    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
+        self.ready_now = !self.pause.hit(rng);
+        dut.set(self.ready, self.ready_now.into());
+        let due = self.beats.front().is_some_and(|beat| beat.0 <= self.cycle);
+        let beat = due && !self.pause.hit(rng);
+        dut.set(self.beat_valid, beat.into());
+        if !beat {
+            dut.set(self.last, rng.bool().into());
+            dut.set(self.error, rng.bool().into());
+            return;
+        }
+        let (_, addr, last) = self.beats.pop_front().expect("it is due");
+        let error = self.failure.hit(rng);
+        let words: Vec<u32> = (0..self.lanes / 4).map(|i| word(addr / 4 + i)).collect();
+        dut.write(self.data, &words);
+        dut.set(self.last, last.into());
+        dut.set(self.error, error.into());
+        match self.failed.back_mut() {
+            Some(slot) if slot.0 == addr / 64 && addr % 64 != 0 => slot.1 |= error,
+            _ => self.failed.push_back((addr / 64, error)),
+        }
+    }
+
+    fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        self.cycle = cycle + 1;
+        if dut.is_set(self.valid) && self.ready_now {
+            let (addr, len) = (dut.get(self.addr), dut.get(self.len));
+            let beats = len / self.lanes;
+            self.beats.extend(
+                (0..beats).map(|i| (cycle + self.delay, addr + i * self.lanes, i + 1 == beats)),
+            );
+            self.most_waiting = self.most_waiting.max(self.beats.len());
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        (!self.beats.is_empty()).then(|| format!("{} beats are due", self.beats.len()))
+    }
+
+    fn reset(&mut self, dut: &mut Dut) {
+        dut.set(self.ready, 0);
+        dut.set(self.beat_valid, 0);
+    }
+}
+
+struct Run {
+    bench: Bench,
+    reads: StreamSource,
+    slots: StreamSink,
+    reader: Reader,
+    expected: VecDeque<(u64, bool)>,
+}
+
+impl Run {
+    fn new<const W: usize>(idle: Pauses, back: Pauses, delay: u64, pause: f64) -> Self {
+        let bench = Bench::of(RqFetch::<W>::default).expect("the block builds");
+        let mut run = Self {
+            reads: StreamSource::new(bench.dut(), "s", idle).expect("a stream in"),
+            slots: StreamSink::new(bench.dut(), "m", back).expect("a stream out"),
+            reader: Reader::new(bench.dut(), delay, pause),
+            expected: VecDeque::new(),
+            bench,
+        };
+        let mut agents: [&mut dyn Agent; 3] = [&mut run.reads, &mut run.slots, &mut run.reader];
+        run.bench.reset(&mut agents);
+        run
+    }
+
+    fn push(&mut self, addr: u64, log_slots: u64) {
+        let item = self.reads.item();
+        self.reads
+            .push(item.with("addr", addr).with("log_slots", log_slots));
+        let slots = 1 << log_slots;
+        self.expected
+            .extend((0..slots).map(|i| (addr / 64 + i, i + 1 == slots)));
+    }
+
+    fn step(&mut self) {
+        let mut agents: [&mut dyn Agent; 3] = [&mut self.reads, &mut self.slots, &mut self.reader];
+        let result = self.bench.step(&mut agents);
+        result.unwrap_or_else(|failure| panic!("{failure}"));
+        while let Some((_, item)) = self.slots.pop() {
+            let (slot, last) = self.expected.pop_front().expect("it was asked for");
+            let (read, failed) = self.reader.failed.pop_front().expect("it was read");
+            assert_eq!(slot, read, "slots come in order");
+            assert_eq!(item.get("last"), u64::from(last));
+            assert_eq!(item.get("error"), u64::from(failed));
+            if !failed {
+                let words: Vec<u32> = (0..16).map(|i| word(slot * 16 + i)).collect();
+                assert_eq!(item.words("slot"), words, "slot at {:#x}", slot * 64);
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        for _ in 0..600_000 {
+            if self.expected.is_empty() {
+                break;
+            }
+            self.step();
+        }
+        assert!(
+            self.expected.is_empty(),
+            "{} slots missing",
+            self.expected.len()
+        );
+    }
+}
+
+fn random<const W: usize>(idle: Pauses, back: Pauses, delay: u64, pause: f64) {
+    let mut run = Run::new::<W>(idle, back, delay, pause);
+    let mut rng = run.bench.rng().clone();
+    for _ in 0..1000 {
+        run.push(rng.u64(..1 << 58) << 6, rng.u64(..4));
+    }
+    run.finish();
+}
+
+#[test]
+fn random_wqes() {
+    random::<512>(Pauses::NONE, Pauses::NONE, 20, 0.0);
+    random::<512>(uneven(), uneven(), 50, 0.2);
+    random::<64>(Pauses::NONE, Pauses::NONE, 20, 0.0);
+    random::<64>(uneven(), uneven(), 50, 0.2);
+    random::<512>(Pauses::NONE, Pauses::new(0.8, 60), 5, 0.0);
+}
+
+/// 64 slots hide a latency of 64 cycles at a slot a cycle.
+#[test]
+fn sixty_four_slots_are_in_flight() {
+    let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 58, 0.0);
+    for i in 0..1000 {
+        run.push(i * 64, 0);
+    }
+    let start = run.bench.cycle();
+    run.finish();
+    let cycles = run.bench.cycle() - start;
+    assert!(cycles < 1075, "a slot a cycle, not {cycles} for 1000");
+    assert!(run.reader.most_waiting >= 56);
+}
+
+#[test]
+fn slots_that_are_not_taken_hold_up_reads() {
+    let mut run = Run::new::<512>(Pauses::NONE, Pauses::new(1.0, 1), 1, 0.0);
+    for i in 0..30 {
+        run.push(i * 512, 3);
+    }
+    (0..300).for_each(|_| run.step());
+    assert_eq!(run.reads.sent(), 8, "8 WQEs of 8 slots");
+    run.slots = StreamSink::new(run.bench.dut(), "m", Pauses::NONE).expect("as before");
+    run.finish();
+}
