@@ -4,7 +4,7 @@ use fastrand::Rng;
 use ferroce_proto::abi::qpc::{RqCtx, state};
 use ferroce_proto::wire::psn::MASK;
 use ferroce_proto::wire::{Class, Opcode, Operation, Position, Suffix};
-use ferroce_sim::bench::Item;
+use ferroce_sim::bench::{Item, StreamSink};
 use ferroce_sim::random::Pauses;
 
 use super::drive::uneven;
@@ -397,6 +397,24 @@ fn everything_waits_for_a_slow_placement() {
     for psn in 0..300 {
         rig.push(packet(Opcode::RcSendOnly, psn, 64), reason::GOOD);
     }
+    rig.finish();
+}
+
+#[test]
+fn failed_placements_do_not_wait_for_placements() {
+    let mut rig = directed(0, 100);
+    rig.places =
+        StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
+    for psn in 0..100 {
+        rig.push(packet(Opcode::RcSendOnly, psn, 64), reason::GOOD);
+    }
+    (0..200).for_each(|_| rig.step());
+    assert!(rig.waiting().0 > 20, "no room for more");
+    rig.fail_place(QPN, rig.qps[QPN as usize].incarnation, 0x62, 4);
+    rig.step();
+    rig.step();
+    assert_eq!(rig.waiting().1, 0, "scatter goes on");
+    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::NONE).expect("a stream out");
     rig.finish();
 }
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! All dynamic state stands in one table behind one pipeline ([`rq_state`]) that takes one event a cycle ([`event`]).
-//! [`Responder`] admits the events, round robin over their sources, while its output queues have room for all that is
-//! under way.
+//! [`Responder`] admits the events, failed placements first, then round robin over their sources, while its output
+//! queues have room for all that is under way.
 
 pub mod ack;
 pub mod event;
@@ -26,8 +26,8 @@ use rq_state::RqStateTable;
 
 /// The responder of 2^Q queue pairs.
 ///
-/// Rate: an event a cycle. Latency: 9 cycles from a request to its placement. When an output queue is nearly full all
-/// events wait; a failure that is not taken holds up nothing until there are 16.
+/// Rate: an event a cycle. Latency: 9 cycles from a request to its placement. When an output queue is nearly full
+/// events wait, but failed placements only for the queue of failures, which holds 16: `scatter` may stop for them.
 #[derive(LogicBlock, Default)]
 pub struct Responder<const Q: usize> {
     /// Clock and reset.
@@ -61,7 +61,7 @@ pub struct Responder<const Q: usize> {
     /// Ready after reset.
     pub ready: Signal<Out, Bit>,
 
-    arbiter: Arbiter<4>,
+    arbiter: Arbiter<3>,
     table: RqStateTable<Q>,
     builder: PlaceBuilder,
     places: Fifo<Place, 6>,
@@ -70,10 +70,14 @@ pub struct Responder<const Q: usize> {
     flush: Fifo<Bits<16>, Q>,
     /// Keeps the grant away from the FIFO's counters.
     flush_next: Skid<Bits<16>>,
-    /// The output queues have room for 16 events more.
+    /// All output queues have room for 16 events more.
     room: Reg<Bit>,
-    requests: Signal<Local, Bits<4>>,
-    grant: Signal<Local, Bits<4>>,
+    /// That of the failures has.
+    failure_room: Reg<Bit>,
+    requests: Signal<Local, Bits<3>>,
+    grant: Signal<Local, Bits<3>>,
+    take_error: Signal<Local, Bit>,
+    take: Signal<Local, Bit>,
     rkey: Signal<Local, MrReq>,
 }
 
@@ -89,9 +93,11 @@ impl<const Q: usize> Logic for Responder<Q> {
         clock!(
             self, clock, arbiter, table, builder, places, wqes, failed, flush, flush_next
         );
-        dff_setup!(self, clock, room);
+        dff_setup!(self, clock, room, failure_room);
 
         // 48 of 64, 16 of 32
+        self.failure_room.d.next =
+            self.table.ready.val() & !self.failed.level.val().get_bits::<2>(4).any();
         self.room.d.next = self.table.ready.val()
             & !(self.places.level.val().get_bit(6)
                 | (self.places.level.val().get_bit(5) & self.places.level.val().get_bit(4)))
@@ -99,20 +105,23 @@ impl<const Q: usize> Logic for Responder<Q> {
                 | (self.wqes.level.val().get_bit(5) & self.wqes.level.val().get_bit(4)))
             & !self.failed.level.val().get_bits::<2>(4).any();
 
-        self.requests.next = bits::<4>(0)
+        // a failed placement leads to none, and must not wait for those that scatter holds behind it
+        self.take_error.next = self.errors.valid.val() & self.failure_room.q.val();
+        self.take.next = self.room.q.val() & !self.take_error.val();
+        self.requests.next = bits::<3>(0)
             .replace_bit(0, self.s.valid.val())
             .replace_bit(1, self.events.valid.val())
-            .replace_bit(2, self.errors.valid.val())
-            .replace_bit(3, self.flush_next.m.valid.val());
+            .replace_bit(2, self.flush_next.m.valid.val());
         self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = self.room.q.val();
+        self.arbiter.take.next = self.take.val();
         self.grant.next = self.arbiter.grant.val();
-        self.s.ready.next = self.room.q.val() & self.grant.val().get_bit(0);
-        self.events.ready.next = self.room.q.val() & self.grant.val().get_bit(1);
-        self.errors.ready.next = self.room.q.val() & self.grant.val().get_bit(2);
-        self.flush_next.m.ready.next = self.room.q.val() & self.grant.val().get_bit(3);
+        self.errors.ready.next = self.failure_room.q.val();
+        self.s.ready.next = self.take.val() & self.grant.val().get_bit(0);
+        self.events.ready.next = self.take.val() & self.grant.val().get_bit(1);
+        self.flush_next.m.ready.next = self.take.val() & self.grant.val().get_bit(2);
 
-        self.table.valid.next = self.room.q.val() & self.requests.val().any();
+        self.table.valid.next =
+            self.take_error.val() | (self.take.val() & self.requests.val().any());
         self.table.request.next = self.s.payload.val();
         self.table.entry.next = self.events.payload.val();
         if self.grant.val().get_bit(0) {
@@ -120,15 +129,15 @@ impl<const Q: usize> Logic for Responder<Q> {
             self.table.entry.next.qpn = self.s.payload.val().qpn;
         }
         if self.grant.val().get_bit(2) {
+            self.table.entry.next.kind = RqEventKind::Flush;
+            self.table.entry.next.qpn = self.flush_next.m.payload.val();
+        }
+        if self.take_error.val() {
             self.table.entry.next.kind = RqEventKind::PlaceError;
             self.table.entry.next.qpn = self.errors.payload.val().qpn;
             self.table.entry.next.incarnation = self.errors.payload.val().incarnation;
             self.table.entry.next.syndrome = self.errors.payload.val().syndrome;
             self.table.entry.next.status = self.errors.payload.val().status;
-        }
-        if self.grant.val().get_bit(3) {
-            self.table.entry.next.kind = RqEventKind::Flush;
-            self.table.entry.next.qpn = self.flush_next.m.payload.val();
         }
 
         // asked for while the packet waits too: the answer that counts is the one behind its admission
