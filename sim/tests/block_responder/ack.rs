@@ -161,7 +161,7 @@ fn token(rng: &mut Rng, psn: &mut u32) -> (u32, u8) {
 fn random(idle: Pauses, back: Pauses, qps: u32) -> Rig {
     let mut rig = Rig::new(idle, back);
     let mut rng = rig.bench.rng().clone();
-    let mut psns = vec![MASK - 20; 1 << Q];
+    let mut psns = [MASK - 20; 1 << Q];
     for _ in 0..20_000 {
         let qpn = rng.u32(..qps);
         let (psn, syndrome) = token(&mut rng, &mut psns[qpn as usize]);

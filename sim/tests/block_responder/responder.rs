@@ -403,8 +403,7 @@ fn everything_waits_for_a_slow_placement() {
 #[test]
 fn failed_placements_do_not_wait_for_placements() {
     let mut rig = directed(0, 100);
-    rig.places =
-        StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
+    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
     for psn in 0..100 {
         rig.push(packet(Opcode::RcSendOnly, psn, 64), reason::GOOD);
     }

@@ -21,6 +21,22 @@ pub enum RqEventKind {
     Flush,
 }
 
+/// Why a packet is not taken as a request (field `reason` of [`RqRequest`]).
+pub mod reason {
+    /// It is good.
+    pub const GOOD: u64 = 0;
+    /// There is no such queue pair.
+    pub const NO_QP: u64 = 1;
+    /// The queue pair is of another transport.
+    pub const TRANSPORT: u64 = 2;
+    /// P_Key.
+    pub const PKEY: u64 = 3;
+    /// Source or destination address.
+    pub const ADDRESS: u64 = 4;
+    /// Nothing is wrong, but it is no request.
+    pub const NO_REQUEST: u64 = 5;
+}
+
 macro_rules! payload {
     ($( $(#[$m:meta])* $name:ident { $( $(#[$fm:meta])* $f:ident : $t:ty ),* $(,)? } )*) => {$(
         $(#[$m])*
@@ -62,8 +78,7 @@ payload! {
     RqRequest {
         /// Queue pair.
         qpn: Bits<16>,
-        /// Why the packet is to be discarded: 0 it is good, 1 no such queue pair, 2 transport, 3 P_Key, 4 address,
-        /// 5 nothing is wrong but it is no request.
+        /// Why the packet is to be discarded, see [`reason`].
         reason: Bits<3>,
         /// A SEND of any form.
         send: Bit,
@@ -179,17 +194,24 @@ payload! {
         rkey: Bits<32>,
     }
 
-    /// What was decided on a packet or a flush, with the state before it; at most one of the six fates of a packet.
+    /// What was decided on an event that is no doorbell, with the state before it. At most one of the six fates of a
+    /// packet is set.
     RqDecision {
         /// Queue pair.
         qpn: Bits<16>,
-        /// A packet; else a flush or a command.
+        /// Of a packet.
         packet: Bit,
-        /// It is executed.
+        /// The queue pair exists.
+        known: Bit,
+        /// It receives.
+        usable: Bit,
+        /// A gap was answered already.
+        silent: Bit,
+        /// The packet is executed.
         accepted: Bit,
         /// It was executed before.
         duplicate: Bit,
-        /// NAK PSN sequence error.
+        /// PSNs before it are missing.
         gap: Bit,
         /// RNR NAK.
         rnr: Bit,
@@ -197,6 +219,12 @@ payload! {
         invalid: Bit,
         /// NAK remote access error.
         denied: Bit,
+        /// A placement failed and ends the queue pair.
+        misplaced: Bit,
+        /// Syndrome of its NAK.
+        syndrome: Bits<8>,
+        /// CQE status of its receive WQE.
+        status: Bits<8>,
         /// The receive WQE `index` is flushed.
         flush: Bit,
         /// The queue pair starts afresh.

@@ -1,10 +1,10 @@
 //! The responder: everything the receive side of a queue pair does.
 //!
 //! ```text
-//!  RxMeta ─► rx_check ─► RqRequest ─┐                                ┌─► placements ─► scatter
-//!                 └► ACKs           ├─► admit ─► rq_state ─► builder ─┴─► WQE reads  ─► rq_fetch
-//!  events, placement errors ────────┤               ├───────────────────► failures, answers
-//!                       flush list ─┘◄──────────────┘
+//!  RxMeta ─► rx_check ─► RqRequest ─┐                          ┌─► place ─► placements (scatter), WQE reads (rq_fetch)
+//!                 └► ACKs           ├─► admitted ─► rq_state ──┴─► report ─► failures, counters
+//!  events, failed placements ───────┤                  │
+//!                       flush list ─┘◄─────────────────┘
 //! ```
 //!
 //! All dynamic state stands in one table behind one pipeline ([`rq_state`]) that takes one event a cycle ([`event`]).
@@ -14,6 +14,7 @@
 pub mod ack;
 pub mod event;
 pub mod place;
+pub mod report;
 pub mod rq_state;
 pub mod rx_check;
 
@@ -22,7 +23,11 @@ use crate::bus::types::{MrReq, Place, PlaceError, RqRead};
 use crate::prelude::*;
 use event::*;
 use place::PlaceBuilder;
+use report::Reporter;
 use rq_state::RqStateTable;
+
+/// Right of a [`MrReq`].
+const REMOTE_WRITE: u64 = 2;
 
 /// The responder of 2^Q queue pairs.
 ///
@@ -64,6 +69,7 @@ pub struct Responder<const Q: usize> {
     arbiter: Arbiter<3>,
     table: RqStateTable<Q>,
     builder: PlaceBuilder,
+    reporter: Reporter,
     places: Fifo<Place, 6>,
     wqes: Fifo<RqRead, 6>,
     failed: Fifo<RqFailure, 5>,
@@ -85,13 +91,14 @@ impl<const Q: usize> Logic for Responder<Q> {
     describe!(
         "responder",
         format!("q{Q}"),
-        "Decides what becomes of requests: placement, acknowledgement, completion."
+        "Decides what becomes of requests: placement, acknowledgement, completion.";
+        REMOTE_WRITE
     );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, arbiter, table, builder, places, wqes, failed, flush, flush_next
+            self, clock, arbiter, table, builder, reporter, places, wqes, failed, flush, flush_next
         );
         dff_setup!(self, clock, room, failure_room);
 
@@ -145,7 +152,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.rkey.next.pd = self.s.payload.val().pd;
         self.rkey.next.addr = self.s.payload.val().va;
         self.rkey.next.len = self.s.payload.val().length;
-        self.rkey.next.right = bits::<3>(2);
+        self.rkey.next.right = REMOTE_WRITE.into();
         self.check.request.next = self.rkey.val();
         self.check.valid.next =
             self.s.valid.val() & self.s.payload.val().write & self.s.payload.val().first;
@@ -162,8 +169,11 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.places.s.payload.next = self.builder.place.val();
         self.wqes.s.valid.next = self.builder.read_valid.val();
         self.wqes.s.payload.next = self.builder.read.val();
-        self.failed.s.valid.next = self.table.failed_valid.val();
-        self.failed.s.payload.next = self.table.failed.val();
+        self.reporter.valid.next = self.table.decision_valid.val();
+        self.reporter.decision.next = self.table.decision.val();
+        self.reporter.request.next = self.table.decided.val();
+        self.failed.s.valid.next = self.reporter.failed_valid.val();
+        self.failed.s.payload.next = self.reporter.failed.val();
         self.flush.s.valid.next = self.table.flush_valid.val();
         self.flush.s.payload.next = self.table.flush_qpn.val();
         StreamOut::<Bits<16>>::join(&mut self.flush.m, &mut self.flush_next.s);
@@ -172,7 +182,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         StreamOut::<RqFailure>::link(&mut self.failures, &mut self.failed.m);
         self.query_valid.next = self.table.query_valid.val();
         self.query.next = self.table.query.val();
-        self.counts.next = self.table.counts.val();
+        self.counts.next = self.reporter.counts.val();
         self.ready.next = self.table.ready.val();
     }
 }

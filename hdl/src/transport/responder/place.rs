@@ -1,9 +1,22 @@
 //! From a decision to what follows from it: the placement, its acknowledgement and completion, the receive WQE to read.
 //!
 //! Rate: a decision a cycle. Latency: a cycle. A decision from which nothing follows gives no placement.
+use ferroce_proto::abi::cq::{opcode, status};
+use ferroce_proto::wire::{NakCode, Syndrome};
+
 use super::event::*;
 use crate::bus::types::{Place, RqRead};
 use crate::prelude::*;
+
+const ACK: u64 = Syndrome::ACK.bits() as u64;
+const RNR: u64 = Syndrome::RnrNak { timer: 0 }.bits() as u64;
+const NAK_SEQUENCE: u64 = Syndrome::Nak(NakCode::PsnSequence).bits() as u64;
+const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
+const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
+const RECV: u64 = opcode::RECV as u64;
+const RECV_WRITE_IMM: u64 = opcode::RECV_WRITE_IMM as u64;
+const SUCCESS: u64 = status::SUCCESS as u64;
+const WR_FLUSH_ERR: u64 = status::WR_FLUSH_ERR as u64;
 
 /// Makes placements of decisions.
 #[derive(LogicBlock, Default)]
@@ -43,7 +56,9 @@ pub struct PlaceBuilder {
 impl Logic for PlaceBuilder {
     describe!(
         "place_builder",
-        "Makes placements of the responder's decisions."
+        "Makes placements of the responder's decisions.";
+        ACK, RNR, NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, RECV, RECV_WRITE_IMM, SUCCESS, WR_FLUSH_ERR
+
     );
 
     #[hdl_gen]
@@ -91,7 +106,7 @@ impl Logic for PlaceBuilder {
         self.ends.next = self.d.val().accepted & self.p.val().last;
         self.acks.next = (self.d.val().accepted & self.p.val().ack_req)
             | (self.d.val().duplicate & (self.p.val().send | self.p.val().write))
-            | self.d.val().gap
+            | (self.d.val().gap & !self.d.val().silent)
             | self.d.val().rnr
             | self.d.val().invalid
             | self.d.val().denied;
@@ -105,18 +120,18 @@ impl Logic for PlaceBuilder {
         if self.ends.val() {
             self.out.d.next.msn = self.d.val().msn + 1;
         }
-        self.out.d.next.syndrome = bits::<8>(0x1f);
+        self.out.d.next.syndrome = ACK.into();
         if self.d.val().gap {
-            self.out.d.next.syndrome = bits::<8>(0x60);
+            self.out.d.next.syndrome = NAK_SEQUENCE.into();
         }
         if self.d.val().invalid {
-            self.out.d.next.syndrome = bits::<8>(0x61);
+            self.out.d.next.syndrome = NAK_INVALID.into();
         }
         if self.d.val().denied {
-            self.out.d.next.syndrome = bits::<8>(0x62);
+            self.out.d.next.syndrome = NAK_ACCESS.into();
         }
         if self.d.val().rnr {
-            self.out.d.next.syndrome = bit_cast::<8, 5>(self.p.val().min_rnr_timer) | 0x20;
+            self.out.d.next.syndrome = bit_cast::<8, 5>(self.p.val().min_rnr_timer) | RNR;
         }
 
         // completion
@@ -124,8 +139,8 @@ impl Logic for PlaceBuilder {
             (self.ends.val() & (self.p.val().send | self.p.val().with_imm)) | self.d.val().flush;
         self.out.d.next.complete = self.completes.val();
         self.out.d.next.cqn = self.p.val().cqn;
-        self.out.d.next.cqe_opcode = bits::<8>(0x80);
-        self.out.d.next.status = bits::<8>(0);
+        self.out.d.next.cqe_opcode = RECV.into();
+        self.out.d.next.status = SUCCESS.into();
         self.out.d.next.wqe_index = self.d.val().index;
         self.out.d.next.byte_len = self.offset.val() + bit_cast::<32, 13>(self.p.val().plen);
         self.out.d.next.imm = self.p.val().imm;
@@ -134,11 +149,11 @@ impl Logic for PlaceBuilder {
         self.out.d.next.solicited = self.p.val().solicited;
         if self.d.val().packet {
             if self.p.val().write {
-                self.out.d.next.cqe_opcode = bits::<8>(0x81);
+                self.out.d.next.cqe_opcode = RECV_WRITE_IMM.into();
             }
         } else {
             self.out.d.next.cqn = self.d.val().cqn;
-            self.out.d.next.status = bits::<8>(5);
+            self.out.d.next.status = WR_FLUSH_ERR.into();
             self.out.d.next.byte_len = bits::<32>(0);
             self.out.d.next.imm = bits::<32>(0);
             self.out.d.next.with_imm = false;

@@ -11,10 +11,14 @@
 use ferroce_proto::wire::Opcode;
 use ferroce_proto::wire::opcode::{Class, Operation, Suffix};
 
+use super::event::reason::*;
 use super::event::*;
 use crate::bus::types::image::RqCtx;
 use crate::bus::types::{AckEvent, RxMeta};
 use crate::prelude::*;
+
+const CNP: u64 = Opcode::Cnp.code() as u64;
+const RC: u64 = Class::Rc as u64;
 
 /// Receive checks for 2^Q queue pairs.
 #[derive(LogicBlock)]
@@ -78,7 +82,6 @@ pub struct RxCheck<const Q: usize> {
     ack_event: Dff<AckEvent>,
 
     high: Constant<Bits<24>>,
-    cnp: Constant<Bits<8>>,
     sends: Constant<Bits<32>>,
     writes: Constant<Bits<32>>,
     starts: Constant<Bits<32>>,
@@ -149,7 +152,6 @@ impl<const Q: usize> Default for RxCheck<Q> {
             q3: Dff::default(),
             ack_event: Dff::default(),
             high: Constant::new((0xff_ffffu64 >> Q << Q).to_bits()),
-            cnp: Constant::new(u64::from(Opcode::Cnp.code()).to_bits()),
             sends: opcodes(|o| o.operation() == Operation::Send),
             writes: opcodes(|o| o.operation() == Operation::Write),
             starts: opcodes(Opcode::is_start),
@@ -166,7 +168,8 @@ impl<const Q: usize> Logic for RxCheck<Q> {
     describe!(
         "rx_check",
         format!("q{Q}"),
-        "Checks received packets against the static image of their queue pair."
+        "Checks received packets against the static image of their queue pair.";
+        GOOD, NO_QP, TRANSPORT, PKEY, ADDRESS, NO_REQUEST, CNP, RC
     );
 
     #[hdl_gen]
@@ -218,27 +221,27 @@ impl<const Q: usize> Logic for RxCheck<Q> {
         self.payload_less.next = self.m1.q.val().plen - 1;
 
         // stage 2: the first check that fails is the reason
-        // RC is 0 in both; nothing else is served
+        // nothing else is served
         self.same_transport.next =
-            (self.m2.q.val().opcode.get_bits::<3>(5) == 0) & (self.k2.q.val().qp_type == 0);
+            (self.m2.q.val().opcode.get_bits::<3>(5) == RC) & (self.k2.q.val().qp_type == RC);
         self.same_pkey.next = (self.m2.q.val().pkey.get_bits::<15>(0)
             == self.k2.q.val().pkey.get_bits::<15>(0))
             & (self.m2.q.val().pkey.get_bit(15) | self.k2.q.val().pkey.get_bit(15));
         self.same_address.next = (self.m2.q.val().src_gid == self.k2.q.val().remote_gid)
             & (self.m2.q.val().gid_index == self.k2.q.val().sgid_index);
-        self.reason.next = bits::<3>(0);
-        if self.m2.q.val().opcode == self.cnp.val() {
-            self.reason.next = bits::<3>(5);
+        self.reason.next = GOOD.into();
+        if self.m2.q.val().opcode == CNP {
+            self.reason.next = NO_REQUEST.into();
         } else if !self.exists.q.val() {
-            self.reason.next = bits::<3>(1);
+            self.reason.next = NO_QP.into();
         } else if !self.same_transport.val() {
-            self.reason.next = bits::<3>(2);
+            self.reason.next = TRANSPORT.into();
         } else if !self.same_pkey.val() {
-            self.reason.next = bits::<3>(3);
+            self.reason.next = PKEY.into();
         } else if !self.same_address.val() {
-            self.reason.next = bits::<3>(4);
+            self.reason.next = ADDRESS.into();
         } else if self.response.q.val() {
-            self.reason.next = bits::<3>(5);
+            self.reason.next = NO_REQUEST.into();
         }
         // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
         self.bytes.next = bits::<13>(128) << self.k2.q.val().mtu;
