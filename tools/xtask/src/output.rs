@@ -1,0 +1,106 @@
+//! Files that a task writes: whole or not at all.
+
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::NamedTempFile;
+
+use crate::Usage;
+
+/// A file that appears under its name when it is complete.
+///
+/// Until then it is a temporary neighbour, which is removed when this is dropped.
+#[derive(Debug)]
+pub struct Output {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Output {
+    /// Starts a file; what stands at `path` stays until [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// [`Usage`] if no file can be written there.
+    pub fn create(path: &Path) -> Result<Self> {
+        let refuse = |why: &dyn std::fmt::Display| {
+            let path = path.display();
+            Usage(format!(
+                "cannot write {path}: {why}; name a file in a directory that exists and is writable"
+            ))
+        };
+        if path.is_dir() {
+            return Err(refuse(&"it is a directory").into());
+        }
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let file = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(directory)
+            .map_err(|e| refuse(&e))?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The file as it is written.
+    pub fn file(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// Where it stands while it is written, for who opens it by name.
+    #[must_use]
+    pub fn temporary(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Gives the file its name, in one step; a file that stood there is replaced.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn finish(self) -> Result<()> {
+        self.file
+            .persist(&self.path)
+            .with_context(|| format!("cannot write {}", self.path.display()))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_appears_when_it_is_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        fs::write(&path, "before").unwrap();
+        let mut output = Output::create(&path).unwrap();
+        output.file().write_all(b"after").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        output.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "after");
+
+        drop(Output::create(&path).unwrap());
+        assert_eq!(
+            fs::read_dir(&dir).unwrap().count(),
+            1,
+            "the temporary is removed"
+        );
+    }
+
+    #[test]
+    fn a_place_where_nothing_can_be_written_is_a_mistake() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [dir.path().to_owned(), dir.path().join("missing/out")] {
+            assert!(Output::create(&path).unwrap_err().is::<Usage>(), "{path:?}");
+        }
+    }
+}
