@@ -7,7 +7,9 @@
 
 pub mod bus;
 pub mod cell;
+pub mod control;
 pub mod emit;
+pub mod engine;
 pub mod eth;
 pub mod ib;
 pub mod memory;

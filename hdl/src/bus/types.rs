@@ -312,6 +312,14 @@ payload! {
         slot: Bits<512>,
     }
 
+    /// What stirs in a section of the engine, for `control/drain`.
+    Activity {
+        /// Something is in the section, or waits in front of it.
+        busy: Bit,
+        /// Something left the section in this cycle; things leave in the order in which they came.
+        moved: Bit,
+    }
+
     /// Memory region check (`scatter`, requester, responder to `mr_table`).
     MrReq {
         /// lkey or rkey.

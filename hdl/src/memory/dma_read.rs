@@ -37,6 +37,10 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     pub beats: [ReadBeatOut<W>; CLIENTS],
     /// AXI4 master, read channels.
     pub m_axi: AxiReadOut<W>,
+    /// No request is taken while it is 1.
+    pub halt: Signal<In, Bit>,
+    /// Every burst that was issued is answered.
+    pub idle: Signal<Out, Bit>,
     /// A read failed in this cycle (RRESP SLVERR or DECERR).
     pub error: Signal<Out, Bit>,
     arbiter: Arbiter<CLIENTS>,
@@ -49,6 +53,9 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     valid: Reg<Bits<CLIENTS>>,
     last: Dff<Bit>,
     failed: Reg<Bit>,
+    /// Bursts under way.
+    open: Reg<Bits<16>>,
+    closed: Signal<Local, Bit>,
     asking: Signal<Local, Bits<CLIENTS>>,
     picked: Signal<Local, ReadReq>,
     range: Signal<Local, Range>,
@@ -76,6 +83,8 @@ impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A
             request: Default::default(),
             beats: Default::default(),
             m_axi: AxiReadOut::default(),
+            halt: Signal::default(),
+            idle: Signal::default(),
             error: Signal::default(),
             arbiter: Arbiter::default(),
             split: Split::default(),
@@ -86,6 +95,8 @@ impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A
             valid: Reg::default(),
             last: Dff::default(),
             failed: Reg::default(),
+            open: Reg::default(),
+            closed: Signal::default(),
             asking: Signal::default(),
             picked: Signal::default(),
             range: Signal::default(),
@@ -110,7 +121,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, arbiter, split, address);
-        dff_setup!(self, clock, room, data, valid, last, failed);
+        dff_setup!(self, clock, room, data, valid, last, failed, open);
 
         // Requests: one a cycle into the splitter.
         self.asking.next = bits::<CLIENTS>(0);
@@ -119,7 +130,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         for i in 0..CLIENTS {
             self.asking.next = self.asking.val().replace_bit(
                 i,
-                self.request[i].valid.val() & self.room.q.val().get_bit(i),
+                self.request[i].valid.val() & self.room.q.val().get_bit(i) & !self.halt.val(),
             );
         }
         self.arbiter.request.next = self.asking.val();
@@ -183,6 +194,13 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
                 .replace_bit(i, self.ends[i].level.val() < self.limit.val());
         }
         self.room.d.next = self.free.val();
+        self.closed.next = self.m_axi.rvalid.val() & self.m_axi.rlast.val();
+        if self.issue.val() & !self.closed.val() {
+            self.open.d.next = self.open.q.val() + 1;
+        } else if self.closed.val() & !self.issue.val() {
+            self.open.d.next = self.open.q.val() - 1;
+        }
+        self.idle.next = self.open.q.val() == 0;
         self.error.next = self.failed.q.val();
     }
 }

@@ -38,6 +38,10 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     pub issued: [Signal<Out, Bits<16>>; CLIENTS],
     /// Bursts of each client that have their response.
     pub done: [Signal<Out, Bits<16>>; CLIENTS],
+    /// No command is taken while it is 1.
+    pub halt: Signal<In, Bit>,
+    /// Every burst that was taken has its response.
+    pub idle: Signal<Out, Bit>,
     /// A write failed in this cycle (BRESP SLVERR or DECERR).
     pub error: Signal<Out, Bit>,
     arbiter: Arbiter<CLIENTS>,
@@ -50,6 +54,9 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     issued_count: [Reg<Bits<16>>; CLIENTS],
     done_count: [Reg<Bits<16>>; CLIENTS],
     failed: Reg<Bit>,
+    /// Bursts under way.
+    open: Reg<Bits<16>>,
+    opened: Signal<Local, Bit>,
     asking: Signal<Local, Bits<CLIENTS>>,
     take: Signal<Local, Bit>,
     picked: Signal<Local, WriteCmd>,
@@ -77,6 +84,8 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             m_axi: AxiWriteOut::default(),
             issued: Default::default(),
             done: Default::default(),
+            halt: Signal::default(),
+            idle: Signal::default(),
             error: Signal::default(),
             arbiter: Arbiter::default(),
             address: Skid::default(),
@@ -87,6 +96,8 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             issued_count: Default::default(),
             done_count: Default::default(),
             failed: Reg::default(),
+            open: Reg::default(),
+            opened: Signal::default(),
             asking: Signal::default(),
             take: Signal::default(),
             picked: Signal::default(),
@@ -108,7 +119,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, arbiter, address, owner, data, strb, last);
-        dff_setup!(self, clock, failed);
+        dff_setup!(self, clock, failed, open);
         for i in 0..CLIENTS {
             ClkRst::link(&mut self.clock, &mut self.issued_count[i].clock);
             ClkRst::link(&mut self.clock, &mut self.done_count[i].clock);
@@ -122,7 +133,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
             self.asking.next = self
                 .asking
                 .val()
-                .replace_bit(i, self.command[i].valid.val());
+                .replace_bit(i, self.command[i].valid.val() & !self.halt.val());
         }
         self.take.next = self.address.s.ready.val() & self.owner.s.ready.val();
         self.arbiter.request.next = self.asking.val();
@@ -198,6 +209,13 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
             }
             self.done[i].next = self.done_count[i].q.val();
         }
+        self.opened.next = self.take.val() & self.asking.val().any();
+        if self.opened.val() & !self.m_axi.bvalid.val() {
+            self.open.d.next = self.open.q.val() + 1;
+        } else if self.m_axi.bvalid.val() & !self.opened.val() {
+            self.open.d.next = self.open.q.val() - 1;
+        }
+        self.idle.next = self.open.q.val() == 0;
         self.error.next = self.failed.q.val();
     }
 }

@@ -21,7 +21,7 @@
 //! last memory beat to `packet.valid` 4 cycles and to the first payload beat 6.
 //!
 //! Assumes: the pieces of a packet come in order, `first` and `last` set; a packet has at most 4096 bytes.
-use crate::bus::types::{GatherCmd, PayloadToken, ReadReq};
+use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq};
 use crate::prelude::*;
 
 use super::align::{Align, LaneMasks};
@@ -42,6 +42,8 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     pub packet: StreamOut<PayloadToken>,
     /// The payload.
     pub payload: PayloadOut<W>,
+    /// Pieces that are not answered.
+    pub activity: Signal<Out, Activity>,
     requests: Skid<ReadReq>,
     align: Align<K>,
     pieces: Fifo<Piece, P>,
@@ -120,6 +122,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             request: StreamOut::default(),
             beats: ReadBeatIn::default(),
             packet: StreamOut::default(),
+            activity: Signal::default(),
             payload: PayloadOut::default(),
             requests: Skid::default(),
             align: Align::default(),
@@ -345,6 +348,9 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         if self.shown_odd.q.val() {
             self.payload.data.next = self.ram[1].rdata.val();
         }
+
+        self.activity.next.busy = self.command.valid.val() | self.pieces.m.valid.val();
+        self.activity.next.moved = self.beats.valid.val() & self.beats.last.val();
 
         // Space: claimed beats count one cycle late, which `enough` allows for.
         self.free.d.next = self.free.q.val() - self.claimed.q.val();

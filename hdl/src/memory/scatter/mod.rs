@@ -33,7 +33,7 @@ pub mod report;
 pub mod types;
 pub mod walk;
 
-use crate::bus::types::{AckToken, CqToken, Place, PlaceError, RqSlot, WriteCmd};
+use crate::bus::types::{AckToken, Activity, CqToken, Place, PlaceError, RqSlot, WriteCmd};
 use crate::prelude::*;
 
 use judge::Judge;
@@ -65,6 +65,8 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     pub cq: StreamOut<CqToken>,
     /// Failed placements (responder).
     pub error: StreamOut<PlaceError>,
+    /// Placements that are not done.
+    pub activity: Signal<Out, Activity>,
     walk: Walk,
     judge: Judge<Q>,
     mover: Mover<W, K>,
@@ -109,5 +111,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         StreamOut::<AckToken>::link(&mut self.ack, &mut self.report.ack);
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.report.cq);
         StreamOut::<PlaceError>::link(&mut self.error, &mut self.report.error);
+        self.activity.next.busy = self.place.valid.val() | self.tails.m.valid.val();
+        self.activity.next.moved = self.tails.m.valid.val() & self.report.tail.ready.val();
     }
 }

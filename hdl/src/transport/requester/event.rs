@@ -24,6 +24,8 @@ pub enum SqEventKind {
     Retired,
     /// A command sets the state, or asks for it.
     Command,
+    /// The queue pair failed elsewhere; with a `status`, its oldest message fails with it, else all is flushed.
+    Failed,
 }
 
 payload! {
@@ -45,7 +47,7 @@ payload! {
         count: Bits<16>,
         /// Ack: AETH syndrome.
         syndrome: Bits<8>,
-        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0.
+        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Failed: see there.
         status: Bits<8>,
         /// Start: epoch of the fetch.
         epoch: Bits<4>,

@@ -10,7 +10,7 @@
 //!                grant ─► FIFO ┴► P1 byte offset ─► P2 which entry ─► P3 address ─► E packets
 //! ```
 use super::event::{CheckedWqe, SqEvent, SqEventKind, StartGrant};
-use crate::bus::types::{CqToken, GatherCmd, TxDesc};
+use crate::bus::types::{Activity, CqToken, GatherCmd, TxDesc};
 use crate::prelude::*;
 
 /// The segmenter; the same for every width of the data path.
@@ -32,6 +32,8 @@ pub struct Segmenter {
     pub gather: StreamOut<GatherCmd>,
     /// Completions of flushed WQEs.
     pub cq: StreamOut<CqToken>,
+    /// WQEs that are not sent as far as they were granted.
+    pub activity: Signal<Out, Activity>,
 
     ask: Skid<SqEvent>,
     started: Fifo<CheckedWqe, 3>,
@@ -192,6 +194,14 @@ impl Logic for Segmenter {
         self.flush.s.payload.next.wqe_index = self.w.val().index;
         self.flush.s.payload.next.status = bits::<8>(5);
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.flush.m);
+
+        self.activity.next.busy = self.s.valid.val()
+            | self.started.m.valid.val()
+            | self.valid_1.q.val()
+            | self.valid_2.q.val()
+            | self.valid_3.q.val()
+            | self.busy.q.val();
+        self.activity.next.moved = self.accept.val();
 
         // P1: byte offset of the part
         if self.go_1.val() {

@@ -510,7 +510,6 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                     self.n.next.rnr_wait = false;
                     self.n.next.rewind = false;
                     self.n.next.broken = false;
-                    self.n.next.producer = bits::<16>(0);
                     self.n.next.exec_index = bits::<16>(0);
                     self.n.next.exec_offset = bits::<24>(0);
                     self.n.next.next_psn = self.e.val().psn;
@@ -523,6 +522,14 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                     self.n.next.retry = self.k.val().retry_cnt;
                     self.n.next.rnr_retry = self.k.val().rnr_retry;
                     self.stop_timer.next = true;
+                }
+            }
+            SqEventKind::Failed => {
+                // neither in RESET nor failed before
+                if (self.c.val().state != 0) & (self.c.val().state != 6) {
+                    self.fail.next = true;
+                    self.n.next.error_status = self.e.val().status;
+                    self.n.next.error_syndrome = bits::<8>(0);
                 }
             }
             _ => {

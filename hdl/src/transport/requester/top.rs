@@ -7,7 +7,7 @@ use super::timer::Timer;
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{AckEvent, CqToken, FetchedWqe, GatherCmd, ReadReq, TxDesc};
+use crate::bus::types::{AckEvent, Activity, CqToken, FetchedWqe, GatherCmd, ReadReq, TxDesc};
 use crate::prelude::*;
 use crate::queue::scheduler::Scheduler;
 use crate::queue::wqe_fetch::WqeFetch;
@@ -22,6 +22,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub doorbell: StreamIn<SqEvent>,
     /// Command events.
     pub command: StreamIn<SqEvent>,
+    /// Failures elsewhere.
+    pub failure: StreamIn<SqEvent>,
     /// Response headers.
     pub ack: StreamIn<AckEvent>,
     /// A command writes the requester image of `image_qpn`.
@@ -56,10 +58,12 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err.
     pub counts: Signal<Out, Bits<8>>,
+    /// Send WQEs on their way to packets.
+    pub activity: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    events: Merge<SqEvent, 7>,
+    events: Merge<SqEvent, 8>,
     state: SqStateTable<Q>,
     scheduler: Scheduler<Q, 7>,
     fetch: WqeFetch<W, 7>,
@@ -81,6 +85,7 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             clock: ClkRst::default(),
             doorbell: StreamIn::default(),
             command: StreamIn::default(),
+            failure: StreamIn::default(),
             ack: StreamIn::default(),
             sq_we: Signal::default(),
             av_we: Signal::default(),
@@ -98,6 +103,7 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             failed_valid: Signal::default(),
             failed_qpn: Signal::default(),
             counts: Signal::default(),
+            activity: Signal::default(),
             ready: Signal::default(),
             events: Merge::default(),
             state: SqStateTable::default(),
@@ -150,6 +156,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         StreamOut::<SqEvent>::join(&mut self.segmenter.start, &mut self.events.s[4]);
         StreamOut::<SqEvent>::join(&mut self.scheduler.m, &mut self.events.s[5]);
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.events.s[6]);
+        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.events.s[7]);
         StreamOut::<SqEvent>::join(&mut self.events.m, &mut self.state.s);
 
         // tables
@@ -197,6 +204,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.failed_valid.next = self.state.failed_valid.val();
         self.failed_qpn.next = self.state.failed_qpn.val();
         self.counts.next = self.state.counts.val();
+        self.activity.next = self.segmenter.activity.val();
         self.ready.next = self.state.ready.val();
     }
 }

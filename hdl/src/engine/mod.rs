@@ -1,0 +1,4 @@
+//! The engine.
+pub mod failures;
+pub mod receive;
+pub mod transmit;

@@ -1,0 +1,164 @@
+//! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
+use crate::bus::types::image::{AvCtx, QpState, SqCtx};
+use crate::bus::types::{AckEvent, Activity, CqToken, GatherCmd, PayloadToken, ReadReq, TxDesc};
+use crate::ib::tx_back::TxBack;
+use crate::memory::gather::Gather;
+use crate::prelude::*;
+use crate::transport::requester::event::SqEvent;
+use crate::transport::requester::top::Requester;
+
+/// log2 of the pieces of payload under way.
+const PIECES: usize = 7;
+
+/// Transmit side with a store of 2 * 2^G payload beats.
+#[derive(LogicBlock, Default)]
+pub struct TransmitSide<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const O: usize,
+    const G: usize,
+> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Doorbells.
+    pub doorbell: StreamIn<SqEvent>,
+    /// Commands.
+    pub command: StreamIn<SqEvent>,
+    /// Failures elsewhere.
+    pub failure: StreamIn<SqEvent>,
+    /// Responses from the wire.
+    pub ack: StreamIn<AckEvent>,
+    /// Responses to the wire.
+    pub response: StreamIn<TxDesc>,
+    /// A command writes the requester image of `image_qpn`.
+    pub sq_we: Signal<In, Bit>,
+    /// A command writes the address vector of `image_qpn`.
+    pub av_we: Signal<In, Bit>,
+    /// Queue pair of the images.
+    pub image_qpn: Signal<In, Bits<Q>>,
+    /// Requester image.
+    pub sq_image: Signal<In, SqCtx>,
+    /// Address vector.
+    pub av_image: Signal<In, AvCtx>,
+    /// A command writes entry `gid_index` of the GID table.
+    pub gid_we: Signal<In, Bit>,
+    /// Entry of the GID table.
+    pub gid_index: Signal<In, Bits<8>>,
+    /// GID, first byte in the lowest bits.
+    pub gid: Signal<In, Bits<128>>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// Reads of send WQEs.
+    pub wqe_read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub wqe_beat: ReadBeatIn<W>,
+    /// Reads of payload.
+    pub payload_read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub payload_beat: ReadBeatIn<W>,
+    /// Memory region checks.
+    pub mr: MrCheckOut,
+    /// Completions.
+    pub cq: StreamOut<CqToken>,
+    /// Frames.
+    pub m_axis_tx: AxisOut<W, K>,
+    /// Answer to a command.
+    pub query_valid: Signal<Out, Bit>,
+    /// Requester's part of the state, before the command.
+    pub query: Signal<Out, QpState>,
+    /// A send queue went into error.
+    pub failed_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub failed_qpn: Signal<Out, Bits<16>>,
+    /// A packet was not sent because its payload could not be read.
+    pub lost: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub lost_qpn: Signal<Out, Bits<16>>,
+    /// Counter pulses of the requester, see [`Requester::counts`].
+    pub counts: Signal<Out, Bits<8>>,
+    /// A frame was sent.
+    pub tx_frames: Signal<Out, Bit>,
+    /// With `tx_frames`: its bytes.
+    pub tx_bytes: Signal<Out, Bits<13>>,
+    /// It is a RoCEv2 packet.
+    pub tx_roce_packets: Signal<Out, Bit>,
+    /// It is an acknowledgement.
+    pub tx_acks: Signal<Out, Bit>,
+    /// Send WQEs on their way to packets.
+    pub wqes: Signal<Out, Activity>,
+    /// Payload being read.
+    pub pieces: Signal<Out, Activity>,
+    /// Tables are swept after reset.
+    pub ready: Signal<Out, Bit>,
+
+    requester: Requester<W, Q, O>,
+    gather: Gather<W, K, G, PIECES>,
+    back: TxBack<W, K, Q>,
+}
+
+impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: usize> Logic
+    for TransmitSide<W, K, Q, O, G>
+{
+    describe!(
+        "transmit_side",
+        format!("w{W}_q{Q}_o{O}_g{G}"),
+        "From doorbells and acknowledgements to frames."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, requester, gather, back);
+
+        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.requester.doorbell);
+        StreamIn::<SqEvent>::link(&mut self.command, &mut self.requester.command);
+        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.requester.failure);
+        StreamIn::<AckEvent>::link(&mut self.ack, &mut self.requester.ack);
+        self.requester.sq_we.next = self.sq_we.val();
+        self.requester.av_we.next = self.av_we.val();
+        self.requester.image_qpn.next = self.image_qpn.val();
+        self.requester.sq_image.next = self.sq_image.val();
+        self.requester.av_image.next = self.av_image.val();
+        StreamOut::<ReadReq>::link(&mut self.wqe_read, &mut self.requester.read);
+        ReadBeatIn::<W>::link(&mut self.wqe_beat, &mut self.requester.beat);
+        MrCheckOut::link(&mut self.mr, &mut self.requester.mr);
+        StreamOut::<CqToken>::link(&mut self.cq, &mut self.requester.cq);
+        self.query_valid.next = self.requester.query_valid.val();
+        self.query.next = self.requester.query.val();
+        self.failed_valid.next = self.requester.failed_valid.val();
+        self.failed_qpn.next = self.requester.failed_qpn.val();
+        self.counts.next = self.requester.counts.val();
+        self.wqes.next = self.requester.activity.val();
+        self.ready.next = self.requester.ready.val();
+
+        StreamOut::<GatherCmd>::join(&mut self.requester.gather, &mut self.gather.command);
+        StreamOut::<ReadReq>::link(&mut self.payload_read, &mut self.gather.request);
+        ReadBeatIn::<W>::link(&mut self.payload_beat, &mut self.gather.beats);
+        self.pieces.next = self.gather.activity.val();
+
+        // lane 0 requests; lane 1 responses, which have no payload before READ
+        StreamOut::<TxDesc>::join(&mut self.requester.desc, &mut self.back.desc[0]);
+        StreamOut::<PayloadToken>::join(&mut self.gather.packet, &mut self.back.token[0]);
+        PayloadOut::<W>::join(&mut self.gather.payload, &mut self.back.payload[0]);
+        StreamIn::<TxDesc>::link(&mut self.response, &mut self.back.desc[1]);
+        self.back.token[1].valid.next = false;
+        self.back.token[1].payload.next.error = false;
+        self.back.payload[1].valid.next = false;
+        self.back.payload[1].last.next = false;
+        self.back.payload[1].data.next = bits::<W>(0);
+        self.back.av_we.next = self.av_we.val();
+        self.back.image_qpn.next = bit_cast::<16, Q>(self.image_qpn.val());
+        self.back.av_image.next = self.av_image.val();
+        self.back.gid_we.next = self.gid_we.val();
+        self.back.gid_index.next = self.gid_index.val();
+        self.back.gid.next = self.gid.val();
+        self.back.mac.next = self.mac.val();
+        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.back.m_axis_tx);
+        self.lost.next = self.back.lost[0].val();
+        self.lost_qpn.next = self.back.lost_qpn[0].val();
+        self.tx_frames.next = self.back.tx_frames.val();
+        self.tx_bytes.next = self.back.tx_bytes.val();
+        self.tx_roce_packets.next = self.back.tx_roce_packets.val();
+        self.tx_acks.next = self.back.tx_acks.val();
+    }
+}
