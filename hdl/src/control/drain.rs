@@ -8,20 +8,21 @@
 //!
 //! | section | is |
 //! |---|---|
-//! | 0 | send WQEs checked, not yet packets |
-//! | 1 | payload being read |
-//! | 2 | placements decided |
-//! | 3 | placements being checked and moved |
-//! | 4 | payload being written |
-//! | 5 | completions |
-//! | 6 | CQEs being written |
+//! | 0 | send WQEs being read |
+//! | 1 | send WQEs checked, not yet packets |
+//! | 2 | payload being read |
+//! | 3 | placements decided |
+//! | 4 | placements being checked and moved |
+//! | 5 | payload being written |
+//! | 6 | completions |
+//! | 7 | CQEs being written |
 //!
 //! Latency: at least 100 cycles. One drain at a time: `start` is heard when none is under way.
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
 /// The sections watched by their activity.
-pub const WATCHED: usize = 5;
+pub const WATCHED: usize = 6;
 
 /// The drain.
 #[derive(LogicBlock, Default)]
@@ -32,7 +33,7 @@ pub struct Drain {
     pub start: Signal<In, Bit>,
     /// Everything that was under way at `start` is done; one cycle.
     pub done: Signal<Out, Bit>,
-    /// Sections 0 to 3 and 5.
+    /// Sections 0 to 4 and 6.
     pub activity: [Signal<In, Activity>; WATCHED],
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
@@ -75,16 +76,18 @@ impl Logic for Drain {
             self.seen.d.next = self.activity[2].val();
         } else if self.section.q.val() == 3 {
             self.seen.d.next = self.activity[3].val();
-        } else if self.section.q.val() == 5 {
+        } else if self.section.q.val() == 4 {
             self.seen.d.next = self.activity[4].val();
+        } else if self.section.q.val() == 6 {
+            self.seen.d.next = self.activity[5].val();
         }
         self.issued.d.next = self.payload_issued.val();
         self.written.d.next = self.payload_done.val();
-        if self.section.q.val() == 6 {
+        if self.section.q.val() == 7 {
             self.issued.d.next = self.cqe_issued.val();
             self.written.d.next = self.cqe_done.val();
         }
-        self.counts_writes.next = (self.section.q.val() == 4) | (self.section.q.val() == 6);
+        self.counts_writes.next = (self.section.q.val() == 5) | (self.section.q.val() == 7);
 
         self.quiet.d.next = self.quiet.q.val() + 1;
         if self.seen.q.val().busy & !self.counts_writes.val() {
@@ -113,7 +116,7 @@ impl Logic for Drain {
         } else if self.through.val() {
             self.section.d.next = self.section.q.val() + 1;
             self.settle.d.next = bits::<2>(0);
-            if self.section.q.val() == 6 {
+            if self.section.q.val() == 7 {
                 self.running.d.next = false;
                 self.finished.d.next = true;
             }

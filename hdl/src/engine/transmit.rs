@@ -77,6 +77,8 @@ pub struct TransmitSide<
     pub lost_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses of the requester, see [`Requester::counts`].
     pub counts: Signal<Out, Bits<8>>,
+    /// A packet leaves that was sent before.
+    pub retransmission: Signal<Out, Bit>,
     /// A frame was sent.
     pub tx_frames: Signal<Out, Bit>,
     /// With `tx_frames`: its bytes.
@@ -85,6 +87,8 @@ pub struct TransmitSide<
     pub tx_roce_packets: Signal<Out, Bit>,
     /// It is an acknowledgement.
     pub tx_acks: Signal<Out, Bit>,
+    /// Send WQEs being read.
+    pub fetches: Signal<Out, Activity>,
     /// Send WQEs on their way to packets.
     pub wqes: Signal<Out, Activity>,
     /// Payload being read.
@@ -128,7 +132,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.failed_valid.next = self.requester.failed_valid.val();
         self.failed_qpn.next = self.requester.failed_qpn.val();
         self.counts.next = self.requester.counts.val();
-        self.wqes.next = self.requester.activity.val();
+        self.retransmission.next = self.requester.retransmission.val();
+        self.fetches.next = self.requester.fetches.val();
+        self.wqes.next = self.requester.wqes.val();
         self.ready.next = self.requester.ready.val();
 
         StreamOut::<GatherCmd>::join(&mut self.requester.gather, &mut self.gather.command);

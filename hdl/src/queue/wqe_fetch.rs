@@ -5,7 +5,7 @@
 //! slots that are free again: those a grant did not use, and each slot taken out of the buffer.
 //! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64.
 use crate::bus::dma::ReadBeatIn;
-use crate::bus::types::{FetchedWqe, ReadReq};
+use crate::bus::types::{Activity, FetchedWqe, ReadReq};
 use crate::prelude::*;
 use crate::transport::requester::event::FetchGrant;
 
@@ -26,6 +26,8 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     pub m: StreamOut<FetchedWqe>,
     /// Slots that became free.
     pub credit: Signal<Out, Bits<5>>,
+    /// Slots asked for and not taken.
+    pub activity: Signal<Out, Activity>,
     requests: Fifo<FetchGrant, B>,
     pending: Fifo<FetchGrant, B>,
     buffer: Fifo<FetchedWqe, B>,
@@ -58,6 +60,7 @@ impl<const W: usize, const B: usize> Default for WqeFetch<W, B> {
             beat: ReadBeatIn::default(),
             m: StreamOut::default(),
             credit: Signal::default(),
+            activity: Signal::default(),
             requests: Fifo::default(),
             pending: Fifo::default(),
             buffer: Fifo::new(Style::Block),
@@ -139,6 +142,9 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         if self.m.ready.val() & self.buffer.m.valid.val() {
             self.taken.next = bits::<5>(1);
         }
+        self.activity.next.busy =
+            self.requests.m.valid.val() | self.pending.m.valid.val() | self.buffer.m.valid.val();
+        self.activity.next.moved = self.m.ready.val() & self.buffer.m.valid.val();
         self.returned.d.next = self.unused.val() + self.taken.val();
         self.credit.next = self.returned.q.val();
     }

@@ -149,6 +149,8 @@ payload! {
         offset: Bits<24>,
         /// Packets granted.
         count: Bits<8>,
+        /// Of these, packets that were sent before: the first ones.
+        again: Bits<8>,
         /// The last packet granted ends the message.
         final_part: Bit,
     }

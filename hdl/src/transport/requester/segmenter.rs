@@ -32,6 +32,8 @@ pub struct Segmenter {
     pub gather: StreamOut<GatherCmd>,
     /// Completions of flushed WQEs.
     pub cq: StreamOut<CqToken>,
+    /// A packet leaves that was sent before.
+    pub retransmission: Signal<Out, Bit>,
     /// WQEs that are not sent as far as they were granted.
     pub activity: Signal<Out, Activity>,
 
@@ -81,6 +83,8 @@ pub struct Segmenter {
     wqe: Dff<CheckedWqe>,
     final_part: Dff<Bit>,
     count: Dff<Bits<8>>,
+    again: Dff<Bits<8>>,
+    retransmits: Reg<Bit>,
     psn: Dff<Bits<24>>,
     first: Dff<Bit>,
     left: Dff<Bits<32>>,
@@ -130,8 +134,22 @@ impl Logic for Segmenter {
             plen_3
         );
         dff_setup!(
-            self, clock, busy, wqe, final_part, count, psn, first, left, plen, want, at_start,
-            addr, entry_left
+            self,
+            clock,
+            busy,
+            wqe,
+            final_part,
+            count,
+            again,
+            retransmits,
+            psn,
+            first,
+            left,
+            plen,
+            want,
+            at_start,
+            addr,
+            entry_left
         );
         dff_setup!(self, clock, second);
 
@@ -277,6 +295,9 @@ impl Logic for Segmenter {
             self.first.d.next = false;
             self.psn.d.next = self.psn.q.val() + 1;
             self.count.d.next = self.count.q.val() - 1;
+            if self.again.q.val().any() {
+                self.again.d.next = self.again.q.val() - 1;
+            }
             self.left.d.next = self.rest.val();
             self.plen.d.next = self.mtu.val().get_bits::<13>(0);
             self.want.d.next = self.mtu.val().get_bits::<13>(0);
@@ -294,6 +315,7 @@ impl Logic for Segmenter {
             self.wqe.d.next = self.wqe_3.q.val();
             self.final_part.d.next = self.grant_3.q.val().final_part;
             self.count.d.next = self.grant_3.q.val().count;
+            self.again.d.next = self.grant_3.q.val().again;
             self.psn.d.next = self.grant_3.q.val().psn;
             self.first.d.next = !self.grant_3.q.val().offset.any();
             self.left.d.next = self.left_3.q.val();
@@ -303,6 +325,9 @@ impl Logic for Segmenter {
             self.entry_left.d.next = self.entry_left_3.q.val();
             self.second.d.next = self.second_3.q.val();
         }
+
+        self.retransmits.d.next = self.packet_end.val() & self.again.q.val().any();
+        self.retransmission.next = self.retransmits.q.val();
 
         // opcode: SEND 0 FIRST 1 MIDDLE 2 LAST 3 LAST_IMM 4 ONLY 5 ONLY_IMM; WRITE the same from 6
         self.is_write.next = self.wqe.q.val().opcode.get_bits::<3>(0) >= 3;

@@ -303,6 +303,10 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.w_grant.d.next.psn = self.c.val().next_psn;
         self.w_grant.d.next.offset = self.c.val().exec_offset;
         self.w_grant.d.next.count = self.t.val().part.get_bits::<8>(0);
+        self.w_grant.d.next.again = self.c.val().resend.get_bits::<8>(0);
+        if self.c.val().resend >= self.t.val().part {
+            self.w_grant.d.next.again = self.t.val().part.get_bits::<8>(0);
+        }
         self.w_grant.d.next.final_part = self.t.val().ends;
         self.w_entry.d.next = false;
 

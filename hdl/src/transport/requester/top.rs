@@ -58,8 +58,12 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err.
     pub counts: Signal<Out, Bits<8>>,
+    /// A packet leaves that was sent before.
+    pub retransmission: Signal<Out, Bit>,
+    /// Send WQEs being read.
+    pub fetches: Signal<Out, Activity>,
     /// Send WQEs on their way to packets.
-    pub activity: Signal<Out, Activity>,
+    pub wqes: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -103,7 +107,9 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             failed_valid: Signal::default(),
             failed_qpn: Signal::default(),
             counts: Signal::default(),
-            activity: Signal::default(),
+            retransmission: Signal::default(),
+            fetches: Signal::default(),
+            wqes: Signal::default(),
             ready: Signal::default(),
             events: Merge::default(),
             state: SqStateTable::default(),
@@ -204,7 +210,9 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.failed_valid.next = self.state.failed_valid.val();
         self.failed_qpn.next = self.state.failed_qpn.val();
         self.counts.next = self.state.counts.val();
-        self.activity.next = self.segmenter.activity.val();
+        self.retransmission.next = self.segmenter.retransmission.val();
+        self.fetches.next = self.fetch.activity.val();
+        self.wqes.next = self.segmenter.activity.val();
         self.ready.next = self.state.ready.val();
     }
 }

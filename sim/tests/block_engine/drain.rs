@@ -1,0 +1,183 @@
+//! Drain: work goes from section to section as in the engine; when `done` comes, all that was there at `start` is through.
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use ferroce_hdl::control::drain::Drain;
+use ferroce_sim::bench::{self, Bench};
+
+use super::Block;
+
+/// Sections in the order in which work passes them.
+#[derive(Clone, Copy)]
+enum Section {
+    /// Number of its `activity` port.
+    Watched(usize),
+    /// Prefix of its counts.
+    Writes(&'static str),
+}
+
+const SECTIONS: [Section; 8] = [
+    Section::Watched(0),
+    Section::Watched(1),
+    Section::Watched(2),
+    Section::Watched(3),
+    Section::Watched(4),
+    Section::Writes("payload"),
+    Section::Watched(5),
+    Section::Writes("cqe"),
+];
+
+/// A drain over an empty engine.
+fn block() -> Block {
+    let mut block = Block::new(Bench::of(Drain::default).unwrap());
+    block.set("start", 0);
+    for section in SECTIONS {
+        match section {
+            Section::Watched(port) => block.set(&format!("activity_{port}"), 0),
+            Section::Writes(name) => {
+                block.set(&format!("{name}_issued"), 0);
+                block.set(&format!("{name}_done"), 0);
+            }
+        }
+    }
+    block
+}
+
+/// Things in each section; a thing is the cycle in which it entered the first one.
+struct Pipeline {
+    queues: [VecDeque<u64>; 8],
+    issued: [u16; 8],
+    done: [u16; 8],
+    load: f64,
+    /// A section holds at most this many.
+    depth: usize,
+    rng: Rng,
+}
+
+impl Pipeline {
+    fn new(load: f64, depth: usize, seed: u64) -> Self {
+        Self {
+            queues: Default::default(),
+            // counts near their end, so that they wrap
+            issued: [0xfff0; 8],
+            done: [0xfff0; 8],
+            load,
+            depth,
+            rng: Rng::with_seed(seed),
+        }
+    }
+
+    /// Oldest thing under way.
+    fn oldest(&self) -> Option<u64> {
+        self.queues.iter().flatten().min().copied()
+    }
+
+    fn step(&mut self, block: &mut Block, now: u64) {
+        let mut moved = [false; 8];
+        for i in (0..8).rev() {
+            let room = i == 7 || self.queues[i + 1].len() < self.depth;
+            if room
+                && self.rng.f64() < 0.6
+                && let Some(thing) = self.queues[i].pop_front()
+            {
+                moved[i] = true;
+                self.done[i] = self.done[i].wrapping_add(1);
+                if i < 7 {
+                    self.queues[i + 1].push_back(thing);
+                    self.issued[i + 1] = self.issued[i + 1].wrapping_add(1);
+                }
+            }
+        }
+        if self.queues[0].len() < self.depth && self.rng.f64() < self.load {
+            self.queues[0].push_back(now);
+            self.issued[0] = self.issued[0].wrapping_add(1);
+        }
+        for (i, section) in SECTIONS.into_iter().enumerate() {
+            match section {
+                Section::Watched(port) => {
+                    let busy = u64::from(!self.queues[i].is_empty());
+                    block.set(&format!("activity_{port}"), busy | u64::from(moved[i]) << 1);
+                }
+                Section::Writes(name) => {
+                    block.set(&format!("{name}_issued"), self.issued[i].into());
+                    block.set(&format!("{name}_done"), self.done[i].into());
+                }
+            }
+        }
+    }
+}
+
+/// Cycles from `start` to `done` over a pipeline that is loaded like this; checks what must be through.
+fn drain(load: f64, depth: usize, seed: u64) -> u64 {
+    let mut block = block();
+    let mut pipeline = Pipeline::new(load, depth, seed);
+    let mut now = 0;
+    for _ in 0..500 {
+        pipeline.step(&mut block, now);
+        block.step();
+        now += 1;
+    }
+    let start = now;
+    block.set("start", 1);
+    for cycle in 0..20_000 {
+        pipeline.step(&mut block, now);
+        if block.get("done") == 1 {
+            // a thing of this cycle's beginning may have entered beside `start`
+            let oldest = pipeline.oldest().unwrap_or(u64::MAX);
+            assert!(
+                oldest >= start,
+                "seed {seed}: of cycle {oldest}, started in {start}"
+            );
+            return cycle;
+        }
+        block.step();
+        block.set("start", 0);
+        now += 1;
+    }
+    panic!("seed {seed}: no end after 20000 cycles at load {load}");
+}
+
+#[test]
+fn an_idle_engine_is_through_in_two_hundred_cycles() {
+    let cycles = drain(0.0, 1, bench::seed());
+    assert!((100..200).contains(&cycles), "{cycles} cycles");
+}
+
+#[test]
+fn everything_before_the_start_is_through_whatever_follows() {
+    let seed = bench::seed();
+    for round in 0..6 {
+        for load in [0.02, 0.3, 1.0] {
+            drain(load, 40, seed + round);
+        }
+    }
+}
+
+#[test]
+fn a_stalled_section_holds_the_drain() {
+    for (port, payload_open) in [(0, false), (4, false), (5, false), (0, true)] {
+        let mut block = block();
+        let busy = format!("activity_{port}");
+        if payload_open {
+            block.set("payload_issued", 1);
+        } else {
+            block.set(&busy, 1);
+        }
+        block.set("start", 1);
+        block.step();
+        block.set("start", 0);
+        for _ in 0..2000 {
+            assert_eq!(block.get("done"), 0, "{busy}");
+            block.step();
+        }
+        block.set(&busy, 0);
+        block.set("payload_done", u64::from(payload_open));
+        let mut waited = 0;
+        while block.get("done") == 0 {
+            block.step();
+            waited += 1;
+            assert!(waited < 300, "{busy}");
+        }
+    }
+}
