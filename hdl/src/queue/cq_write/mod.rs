@@ -1,0 +1,359 @@
+//! CQ write: completions into the rings of the host (docs/architecture.md 3.7).
+//!
+//! ```text
+//!  recv ─► fence ─┐                            ┌─► sender ─► write, beats (dma_write)
+//!  send ──────────┴► tokens ─┐                 │
+//!  command ──────────────────┼─► state, image ─┼─► lost
+//!  beat ─► consumer record ──┘                 └─► read (dma_read)
+//! ```
+//!
+//! An operation enters every second cycle: what a consumer record said, a command, or a token. Two cycles later it meets
+//! the state of its queue ([`Rmw`]), and a token becomes a CQE, or is lost because its queue is not open or has
+//! overflowed. Tokens of one input keep their order.
+//!
+//! The consumer record is read again when a ring is half full or more, one read at a time. A token that meets a full ring
+//! waits, with all behind it, for a read begun after it; only if the ring is full then too is it an overflow: the token is
+//! lost, and so is every further one until a command opens the queue afresh. A read that fails tells nothing. The
+//! answer to a read begun before its queue was opened or closed is ignored.
+//!
+//! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `send.valid` to `write.valid`: 8 cycles; from `recv` 10
+//! when its fence is passed. Assumes: `lost` is taken whatever the inputs do.
+pub mod fence;
+pub mod record;
+pub mod sender;
+pub mod types;
+
+use crate::bus::types::image::{CqCtx, Cqe};
+use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
+use crate::prelude::*;
+
+use fence::CqFence;
+use record::CqRecord;
+use sender::CqSender;
+pub use types::*;
+
+/// What an operation is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum CqOp {
+    /// A token is to be completed.
+    Token,
+    /// A command sets the state.
+    Command,
+    /// A consumer record was read.
+    Update,
+}
+
+/// Writer of 2^C completion queues.
+#[derive(LogicBlock, Default)]
+pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Commands; the queue number is in range.
+    pub command: StreamIn<CqCommand>,
+    /// Completions of receives, with fence.
+    pub recv: StreamIn<CqToken>,
+    /// Completions of sends.
+    pub send: StreamIn<CqToken>,
+    /// Payload bursts that have their response, modulo 2^16.
+    pub done: Signal<In, Bits<16>>,
+    /// CQE bursts.
+    pub write: StreamOut<WriteCmd>,
+    /// Their beats.
+    pub beats: WriteBeatOut<W, K>,
+    /// Reads of consumer records.
+    pub read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub beat: ReadBeatIn<W>,
+    /// Completions that were lost: their queue pairs go into error.
+    pub lost: StreamOut<CqLost>,
+    /// A queue overflowed, in this cycle.
+    pub overflow: Signal<Out, Bit>,
+    /// Tokens, commands, CQEs and reads that are not done.
+    pub activity: Signal<Out, Activity>,
+    /// The table is swept after reset.
+    pub ready: Signal<Out, Bit>,
+
+    fence: CqFence,
+    tokens: Merge<CqToken, 2>,
+    table: Rmw<CqState, C>,
+    images: Ram<CqCtx, C>,
+    entries: Fifo<CqEntry, 4>,
+    losses: Fifo<CqLost, 4>,
+    sender: CqSender<W, K>,
+    record: CqRecord<W>,
+    no_state: Zero<CqState>,
+    no_cqe: Zero<Cqe>,
+
+    // entry
+    op: Reg<CqOp>,
+    /// Token: it met a full ring before.
+    again: Reg<Bit>,
+    /// Command: opens its queue.
+    opens: Dff<Bit>,
+    /// The outputs have room for all that is under way.
+    room: Reg<Bit>,
+    free: Signal<Local, Bit>,
+    enters: Signal<Local, Bit>,
+    address: Signal<Local, Bits<C>>,
+
+    // stage 1
+    entered: Reg<Bit>,
+    token: Dff<CqToken>,
+    takes: Signal<Local, Bit>,
+
+    // stage X: the state is there
+    live: Reg<Bit>,
+    image: Dff<CqCtx>,
+    mask: Dff<Bits<24>>,
+    c: Signal<Local, CqState>,
+    n: Signal<Local, CqState>,
+    level: Signal<Local, Bits<24>>,
+    full: Signal<Local, Bit>,
+    half: Signal<Local, Bit>,
+    completing: Signal<Local, Bit>,
+    usable: Signal<Local, Bit>,
+    accepts: Signal<Local, Bit>,
+    overflows: Signal<Local, Bit>,
+    waits: Signal<Local, Bit>,
+    asks: Signal<Local, Bit>,
+
+    // the token at a full ring, and the one read of a consumer record
+    held: Reg<Bit>,
+    /// The read that `token` waited for was begun after it.
+    looked: Reg<Bit>,
+    read_cqn: Dff<Bits<C>>,
+    /// The read was begun for a token that waits.
+    read_last: Reg<Bit>,
+    /// Its queue was opened or closed since.
+    stale: Reg<Bit>,
+    update_ok: Dff<Bit>,
+    update: Dff<Bits<24>>,
+
+    // stage W: the place in the ring
+    w_valid: Reg<Bit>,
+    w_token: Dff<CqToken>,
+    w_base: Dff<Bits<64>>,
+    w_place: Dff<Bits<24>>,
+    w_owner: Dff<Bit>,
+    cqe: Signal<Local, Cqe>,
+    // stage V: the entry
+    v_valid: Reg<Bit>,
+    v_entry: Dff<CqEntry>,
+    w_lost: Reg<Bit>,
+    w_loss: Dff<CqLost>,
+    w_overflow: Reg<Bit>,
+}
+
+impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> {
+    describe!(
+        "cq_write",
+        format!("w{W}_c{C}"),
+        "Writes completions into the rings of the host."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(
+            self, clock, fence, tokens, table, images, entries, losses, sender, record
+        );
+        dff_setup!(self, clock, op, again, opens, room, entered, token);
+        dff_setup!(self, clock, live, image, mask, held, looked);
+        dff_setup!(self, clock, read_cqn, read_last, stale, update_ok, update);
+        dff_setup!(self, clock, w_valid, w_token, w_base, w_place, w_owner);
+        dff_setup!(self, clock, v_valid, v_entry, w_lost, w_loss, w_overflow);
+
+        StreamIn::<CqToken>::link(&mut self.recv, &mut self.fence.s);
+        self.fence.done.next = self.done.val();
+        StreamOut::<CqToken>::join(&mut self.fence.m, &mut self.tokens.s[0]);
+        StreamIn::<CqToken>::link(&mut self.send, &mut self.tokens.s[1]);
+
+        // entry: an operation in every second cycle, answers and commands first
+        self.room.d.next = !self.entries.level.val().get_bits::<2>(3).any()
+            & !self.losses.level.val().get_bits::<2>(3).any();
+        self.free.next = self.table.ready.val() & !self.entered.q.val();
+        self.enters.next = false;
+        self.command.ready.next = false;
+        self.images.we.next = false;
+        self.record.take.next = false;
+        self.address.next = self.read_cqn.q.val();
+        if self.free.val() {
+            if self.record.answered.val() {
+                self.enters.next = true;
+                self.op.d.next = CqOp::Update;
+                self.record.take.next = true;
+                self.update_ok.d.next = self.record.ok.val();
+                self.update.d.next = self.record.taken.val();
+                self.looked.d.next = self.read_last.q.val();
+            } else if self.command.valid.val() {
+                self.enters.next = true;
+                self.op.d.next = CqOp::Command;
+                self.address.next = self.command.payload.val().cqn.get_bits::<C>(0);
+                self.opens.d.next = self.command.payload.val().open;
+                self.command.ready.next = true;
+                self.images.we.next = true;
+            } else if self.held.q.val() {
+                self.address.next = self.token.q.val().cqn.get_bits::<C>(0);
+                if !self.record.reading.val() {
+                    self.enters.next = true;
+                    self.op.d.next = CqOp::Token;
+                    self.again.d.next = true;
+                    self.held.d.next = false;
+                }
+            } else if self.tokens.m.valid.val() & self.room.q.val() {
+                self.enters.next = true;
+                self.op.d.next = CqOp::Token;
+                self.again.d.next = false;
+                self.address.next = self.tokens.m.payload.val().cqn.get_bits::<C>(0);
+            }
+        }
+        self.entered.d.next = self.enters.val();
+        self.table.valid.next = self.enters.val();
+        self.table.addr.next = self.address.val();
+        self.images.waddr.next = self.address.val();
+        self.images.wdata.next = self.command.payload.val().image;
+        self.images.re.next = true;
+        self.images.raddr.next = self.address.val();
+
+        // stage 1: a new token is taken, unless the one before it was found to wait
+        self.takes.next = self.entered.q.val()
+            & (self.op.q.val() == CqOp::Token)
+            & !self.again.q.val()
+            & !self.held.q.val();
+        self.tokens.m.ready.next = self.takes.val();
+        if self.takes.val() {
+            self.token.d.next = self.tokens.m.payload.val();
+        }
+        self.live.d.next = self.entered.q.val()
+            & (self.takes.val() | self.again.q.val() | !(self.op.q.val() == CqOp::Token));
+        self.image.d.next = self.images.rdata.val();
+        self.mask.d.next = (bits::<24>(1) << self.images.rdata.val().log_size) - 1;
+
+        // stage X
+        self.c.next = self.table.current.val();
+        self.n.next = self.table.current.val();
+        self.level.next = self.c.val().written - self.c.val().taken;
+        self.full.next = (self.level.val() & !self.mask.q.val()).any();
+        self.half.next = (self.level.val() & !(self.mask.q.val() >> 1)).any();
+        self.completing.next = self.live.q.val() & (self.op.q.val() == CqOp::Token);
+        self.usable.next = self.c.val().open & !self.c.val().dead;
+        self.accepts.next = self.usable.val() & !self.full.val();
+        self.overflows.next = self.usable.val() & self.full.val() & self.looked.q.val();
+        self.waits.next = self.usable.val() & self.full.val() & !self.looked.q.val();
+        self.asks.next = self.completing.val()
+            & self.usable.val()
+            & self.half.val()
+            & !self.record.reading.val();
+        if self.overflows.val() {
+            self.asks.next = false;
+        }
+        match self.op.q.val() {
+            CqOp::Token => {
+                if self.accepts.val() {
+                    self.n.next.written = self.c.val().written + 1;
+                }
+                if self.overflows.val() {
+                    self.n.next.dead = true;
+                }
+            }
+            CqOp::Command => {
+                self.n.next = self.no_state.val();
+                self.n.next.open = self.opens.q.val();
+            }
+            CqOp::Update => {
+                if self.update_ok.q.val() & !self.stale.q.val() {
+                    self.n.next.taken = self.update.q.val();
+                }
+            }
+            _ => {}
+        }
+        self.table.write.next = self.live.q.val();
+        self.table.result.next = self.n.val();
+        if self.completing.val() {
+            self.held.d.next = self.waits.val();
+            self.looked.d.next = false;
+        }
+        if self.live.q.val() & (self.op.q.val() == CqOp::Update) {
+            self.stale.d.next = false;
+        }
+        if self.live.q.val()
+            & (self.op.q.val() == CqOp::Command)
+            & self.record.reading.val()
+            & (self.table.x_addr.val() == self.read_cqn.q.val())
+        {
+            self.stale.d.next = true;
+        }
+        self.record.ask.next = self.asks.val();
+        self.record.addr.next = self.image.q.val().consumer;
+        if self.asks.val() {
+            self.read_cqn.d.next = self.table.x_addr.val();
+            self.read_last.d.next = self.full.val();
+        }
+        StreamOut::<ReadReq>::link(&mut self.read, &mut self.record.read);
+        ReadBeatIn::<W>::link(&mut self.beat, &mut self.record.beat);
+
+        // stage W
+        self.w_valid.d.next = self.completing.val() & self.accepts.val();
+        self.w_token.d.next = self.token.q.val();
+        self.w_base.d.next = self.image.q.val().base;
+        self.w_place.d.next = self.c.val().written & self.mask.q.val();
+        self.w_owner.d.next = !self
+            .c
+            .val()
+            .written
+            .get_bit(self.image.q.val().log_size.index());
+        self.w_lost.d.next = self.completing.val() & !self.accepts.val() & !self.waits.val();
+        self.w_loss.d.next.qpn = self.token.q.val().qpn;
+        self.w_loss.d.next.cqn = self.token.q.val().cqn;
+        self.w_overflow.d.next = self.completing.val() & self.overflows.val();
+        self.losses.s.valid.next = self.w_lost.q.val();
+        self.losses.s.payload.next = self.w_loss.q.val();
+        StreamOut::<CqLost>::link(&mut self.lost, &mut self.losses.m);
+        self.overflow.next = self.w_overflow.q.val();
+
+        // stage V
+        self.cqe.next = self.no_cqe.val();
+        self.cqe.next.qpn = bit_cast::<24, 16>(self.w_token.q.val().qpn);
+        self.cqe.next.opcode = self.w_token.q.val().opcode;
+        self.cqe.next.wqe_index = self.w_token.q.val().wqe_index;
+        self.cqe.next.byte_len = self.w_token.q.val().byte_len;
+        self.cqe.next.imm = self.w_token.q.val().imm;
+        self.cqe.next.status = self.w_token.q.val().status;
+        self.cqe.next.vendor_err = self.w_token.q.val().vendor_err;
+        self.cqe.next.with_imm = self.w_token.q.val().with_imm;
+        self.cqe.next.with_inv = self.w_token.q.val().with_inv;
+        self.cqe.next.solicited = self.w_token.q.val().solicited;
+        self.cqe.next.recv = self.w_token.q.val().recv;
+        self.cqe.next.owner = self.w_owner.q.val();
+        self.v_valid.d.next = self.w_valid.q.val();
+        self.v_entry.d.next.addr =
+            self.w_base.q.val() + (bit_cast::<64, 24>(self.w_place.q.val()) << 5);
+        self.v_entry.d.next.cqe = self.cqe.val().into();
+        self.entries.s.valid.next = self.v_valid.q.val();
+        self.entries.s.payload.next = self.v_entry.q.val();
+        StreamOut::<CqEntry>::join(&mut self.entries.m, &mut self.sender.s);
+        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.sender.write);
+        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.sender.beats);
+
+        self.activity.next.busy = self.command.valid.val()
+            | self.recv.valid.val()
+            | self.send.valid.val()
+            | self.fence.busy.val()
+            | self.tokens.m.valid.val()
+            | self.entered.q.val()
+            | self.live.q.val()
+            | self.held.q.val()
+            | self.record.reading.val()
+            | self.w_valid.q.val()
+            | self.v_valid.q.val()
+            | self.entries.level.val().any()
+            | self.w_lost.q.val()
+            | self.losses.level.val().any()
+            | self.sender.write.valid.val()
+            | self.sender.beats.valid.val();
+        // while the record of a queue no longer there is being read nothing counts as done
+        self.activity.next.moved = ((self.sender.write.valid.val() & self.write.ready.val())
+            | self.w_lost.q.val())
+            & !self.stale.q.val();
+        self.ready.next = self.table.ready.val();
+    }
+}

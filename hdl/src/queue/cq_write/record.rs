@@ -1,0 +1,106 @@
+//! Reader of consumer records: one read at a time.
+//!
+//! `ask` begins a read; `reading` is 1 from the next cycle until the answer is taken. The answer comes with `answered`,
+//! one cycle after its beat, and stays until `take`.
+use crate::bus::types::ReadReq;
+use crate::prelude::*;
+
+/// Bytes of a consumer record.
+const RECORD: u64 = 4;
+
+/// Reader on a data path of W bits.
+#[derive(LogicBlock)]
+pub struct CqRecord<const W: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Begin; not while `reading`.
+    pub ask: Signal<In, Bit>,
+    /// Host address of the record, a multiple of 4.
+    pub addr: Signal<In, Bits<64>>,
+    /// Reads for `dma_read`.
+    pub read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub beat: ReadBeatIn<W>,
+    /// A read is under way, or its answer waits.
+    pub reading: Signal<Out, Bit>,
+    /// The answer is there.
+    pub answered: Signal<Out, Bit>,
+    /// The read succeeded.
+    pub ok: Signal<Out, Bit>,
+    /// Entries taken by the host, modulo 2^24.
+    pub taken: Signal<Out, Bits<24>>,
+    /// The answer is taken.
+    pub take: Signal<In, Bit>,
+
+    skid: Skid<ReadReq>,
+    busy: Reg<Bit>,
+    there: Reg<Bit>,
+    good: Dff<Bit>,
+    value: Dff<Bits<24>>,
+    /// Place of the record in its beat, in words of 4 bytes.
+    word: Dff<Bits<4>>,
+    last_word: Constant<Bits<4>>,
+}
+
+impl<const W: usize> Default for CqRecord<W> {
+    fn default() -> Self {
+        assert!(
+            (64..=512).contains(&W) && W.is_power_of_two(),
+            "data path of {W} bits: 64, 128, 256 or 512"
+        );
+        Self {
+            clock: ClkRst::default(),
+            ask: Signal::default(),
+            addr: Signal::default(),
+            read: StreamOut::default(),
+            beat: ReadBeatIn::default(),
+            reading: Signal::default(),
+            answered: Signal::default(),
+            ok: Signal::default(),
+            taken: Signal::default(),
+            take: Signal::default(),
+            skid: Skid::default(),
+            busy: Reg::default(),
+            there: Reg::default(),
+            good: Dff::default(),
+            value: Dff::default(),
+            word: Dff::default(),
+            last_word: Constant::new((W as u64 / 32 - 1).to_bits()),
+        }
+    }
+}
+
+impl<const W: usize> Logic for CqRecord<W> {
+    describe!("cq_record", format!("w{W}"), "Reads consumer records."; RECORD);
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, skid);
+        dff_setup!(self, clock, busy, there, good, value, word);
+        self.skid.s.valid.next = self.ask.val();
+        self.skid.s.payload.next.addr = self.addr.val();
+        self.skid.s.payload.next.len = RECORD.into();
+        StreamOut::<ReadReq>::link(&mut self.read, &mut self.skid.m);
+        if self.ask.val() {
+            self.busy.d.next = true;
+            self.word.d.next = self.addr.val().get_bits::<4>(2) & self.last_word.val();
+        }
+        if self.beat.valid.val() {
+            self.there.d.next = true;
+            self.good.d.next = !self.beat.error.val();
+            self.value.d.next = self
+                .beat
+                .data
+                .val()
+                .get_bits::<24>(self.word.q.val().index() * 32);
+        }
+        if self.take.val() {
+            self.busy.d.next = false;
+            self.there.d.next = false;
+        }
+        self.reading.next = self.busy.q.val();
+        self.answered.next = self.there.q.val();
+        self.ok.next = self.good.q.val();
+        self.taken.next = self.value.q.val();
+    }
+}

@@ -1,0 +1,465 @@
+//! The writer with everything at its ports; every completion is checked as it arrives.
+
+use std::collections::VecDeque;
+
+use ferroce_hdl::queue::cq_write::CqWrite;
+use ferroce_proto::abi::cq::{CqCtx, Cqe};
+use ferroce_sim::bench::{Bench, Item, StreamSink, StreamSource};
+use ferroce_sim::random::Pauses;
+use ferroce_sim::verilator::{Input, Output};
+
+use super::record::{Look, Recorder, Records};
+
+/// Log2 of the completion queues of the blocks under test.
+pub(crate) const C: usize = 4;
+/// Inputs of tokens.
+pub(crate) const RECV: usize = 0;
+pub(crate) const SEND: usize = 1;
+/// Bit of a queue pair number that tells the input; the other bits count the tokens of the input.
+const FROM_SEND: u16 = 1 << 15;
+
+/// A token that was pushed and has neither become a CQE nor been lost.
+#[derive(Clone, Debug)]
+struct Token {
+    qpn: u16,
+    cqn: u16,
+    /// Payload bursts that have to be done.
+    fence: u64,
+    /// Its CQE but for the phase.
+    cqe: Cqe,
+    /// Cycle in which it was taken.
+    taken: Option<u64>,
+}
+
+/// A completion queue as the host sees it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ring {
+    pub(crate) ctx: CqCtx,
+    open: bool,
+    pub(crate) written: u32,
+    pub(crate) consumed: u32,
+    /// Tokens on their way.
+    pub(crate) pending: u32,
+    /// Number of the last CQE and the first loss of each input.
+    last_cqe: [Option<u16>; 2],
+    first_lost: [Option<u16>; 2],
+    last_look: Option<Look>,
+    /// What the last read that succeeded said.
+    known: u32,
+}
+
+impl Ring {
+    pub(crate) fn size(&self) -> u32 {
+        1 << self.ctx.log_size
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.open && self.first_lost.iter().any(Option::is_some)
+    }
+}
+
+/// A block of 2^C queues and its surroundings.
+pub(crate) struct Rig {
+    pub(crate) bench: Bench,
+    pub(crate) rings: Vec<Ring>,
+    pub(crate) records: Records,
+    pub(crate) recorder: Recorder,
+    pub(crate) sources: [StreamSource; 2],
+    commands: StreamSource,
+    pub(crate) write: StreamSink,
+    pub(crate) beats: StreamSink,
+    pub(crate) lost: StreamSink,
+    done_port: Input,
+    overflow: Output,
+    busy: Output,
+    lanes: usize,
+    /// Payload bursts issued and done.
+    pub(crate) issued: u64,
+    pub(crate) done: u64,
+    tokens: [VecDeque<Token>; 2],
+    pushed: [u16; 2],
+    /// Address and cycle of bursts whose beats are to come, and the bytes so far.
+    bursts: VecDeque<(u64, u64)>,
+    bytes: Vec<(u64, u8)>,
+    ended: VecDeque<Vec<(u64, u8)>>,
+    /// CQEs in the order of their arrival: queue, qpn, cycle of the burst.
+    pub(crate) seen: Vec<(u16, u16, u64)>,
+    pub(crate) losses: u64,
+    pub(crate) overflows: u64,
+    expected_overflows: u64,
+}
+
+fn sink(bench: &Bench, name: &str, back: Pauses) -> StreamSink {
+    if name == "beats" {
+        let payload = ["data", "strb", "last"];
+        StreamSink::with_ports(bench.dut(), name, &payload, ["valid", "ready"], back)
+    } else {
+        StreamSink::new(bench.dut(), name, back)
+    }
+    .expect("a stream out")
+}
+
+impl Rig {
+    /// After reset and sweep; every queue is closed. `idle` are the pauses of the sources, `back` those of the sinks.
+    pub(crate) fn new<const W: usize, const K: usize>(idle: Pauses, back: Pauses) -> Self {
+        let bench = Bench::of(CqWrite::<W, K, C>::default).expect("the block builds");
+        let dut = bench.dut();
+        let source = |name| StreamSource::new(dut, name, idle).expect("a stream in");
+        let records = Records::default();
+        let mut rig = Self {
+            rings: vec![Ring::default(); 1 << C],
+            recorder: Recorder::new(dut, records.clone()),
+            records,
+            sources: [source("recv"), source("send")],
+            commands: source("command"),
+            write: sink(&bench, "write", back),
+            beats: sink(&bench, "beats", back),
+            lost: sink(&bench, "lost", back),
+            done_port: dut.input("done").expect("a port"),
+            overflow: dut.output("overflow").expect("a port"),
+            busy: dut.output("activity.busy").expect("a port"),
+            lanes: K,
+            // the counts wrap around early
+            issued: 0xfff0,
+            done: 0xfff0,
+            tokens: Default::default(),
+            pushed: [0; 2],
+            bursts: VecDeque::new(),
+            bytes: Vec::new(),
+            ended: VecDeque::new(),
+            seen: Vec::new(),
+            losses: 0,
+            overflows: 0,
+            expected_overflows: 0,
+            bench,
+        };
+        let [recv, send] = &mut rig.sources;
+        rig.bench.reset(&mut [
+            recv,
+            send,
+            &mut rig.commands,
+            &mut rig.write,
+            &mut rig.beats,
+            &mut rig.lost,
+            &mut rig.recorder,
+        ]);
+        (0..40).for_each(|_| rig.step());
+        rig
+    }
+
+    /// Replaces the sinks of CQEs by such that pause as `back` says.
+    pub(crate) fn slow(&mut self, back: Pauses) {
+        self.write = sink(&self.bench, "write", back);
+        self.beats = sink(&self.bench, "beats", back);
+    }
+
+    /// Opens a queue of 2^`log_size` entries, and forgets what was there.
+    pub(crate) fn open(&mut self, cqn: u16, log_size: u8) {
+        let base = 0x7f00_0000_0000 + (u64::from(cqn) << 32);
+        let rng = self.bench.rng();
+        let ctx = CqCtx {
+            base: base + 64 * rng.u64(..1 << 20),
+            consumer: base + (1 << 31) + 4 * rng.u64(..1 << 20),
+            log_size,
+            eqn: rng.u8(..),
+        };
+        self.command(cqn, Some(ctx));
+    }
+
+    /// Closes a queue.
+    pub(crate) fn close(&mut self, cqn: u16) {
+        self.command(cqn, None);
+    }
+
+    /// A command, and steps until it is taken. No token of the queue is on its way.
+    fn command(&mut self, cqn: u16, image: Option<CqCtx>) {
+        let ring = &mut self.rings[usize::from(cqn)];
+        assert_eq!(ring.pending, 0, "the queue is drained first");
+        if ring.is_dead() {
+            let full = ring.written.wrapping_sub(ring.known) & 0xff_ffff;
+            assert_eq!(
+                full,
+                ring.size(),
+                "an overflow of queue {cqn} that was not full"
+            );
+        }
+        let ctx = image.unwrap_or_default();
+        *ring = Ring {
+            ctx,
+            open: image.is_some(),
+            ..Ring::default()
+        };
+        self.records.borrow_mut().insert(ctx.consumer, 0);
+        let item = self.commands.item();
+        self.commands.push(
+            item.with("cqn", cqn.into())
+                .with("open", image.is_some().into())
+                .with("image.base", ctx.base)
+                .with("image.consumer", ctx.consumer)
+                .with("image.log_size", ctx.log_size.into())
+                .with("image.eqn", ctx.eqn.into()),
+        );
+        let before = self.commands.sent();
+        while self.commands.sent() == before {
+            self.step();
+        }
+    }
+
+    /// Queues a token whose fence is `issued`.
+    pub(crate) fn push(&mut self, input: usize, cqn: u16) -> u16 {
+        let from = if input == SEND { FROM_SEND } else { 0 };
+        let qpn = self.pushed[input] | from;
+        self.pushed[input] += 1;
+        assert!(self.pushed[input] < FROM_SEND, "numbers are unique");
+        let rng = self.bench.rng();
+        let cqe = Cqe {
+            qpn: qpn.into(),
+            opcode: rng.u8(..),
+            wqe_index: rng.u16(..),
+            byte_len: rng.u32(..),
+            imm: rng.u32(..),
+            status: rng.u8(..),
+            vendor_err: rng.u8(..),
+            with_imm: rng.bool(),
+            with_inv: rng.bool(),
+            solicited: rng.bool(),
+            recv: input == RECV,
+            ..Cqe::default()
+        };
+        // sends have nothing to wait for, whatever their fence
+        let (fence, port) = if input == RECV {
+            (self.issued, self.issued as u16)
+        } else {
+            (0, rng.u16(..))
+        };
+        let source = &mut self.sources[input];
+        source.push(
+            source
+                .item()
+                .with("cqn", cqn.into())
+                .with("fence", port.into())
+                .with("qpn", qpn.into())
+                .with("opcode", cqe.opcode.into())
+                .with("wqe_index", cqe.wqe_index.into())
+                .with("byte_len", cqe.byte_len.into())
+                .with("imm", cqe.imm.into())
+                .with("status", cqe.status.into())
+                .with("vendor_err", cqe.vendor_err.into())
+                .with("with_imm", cqe.with_imm.into())
+                .with("with_inv", cqe.with_inv.into())
+                .with("solicited", cqe.solicited.into())
+                .with("recv", cqe.recv.into()),
+        );
+        self.tokens[input].push_back(Token {
+            qpn,
+            cqn,
+            fence,
+            cqe,
+            taken: None,
+        });
+        self.rings[usize::from(cqn)].pending += 1;
+        qpn
+    }
+
+    /// The host takes `n` entries and says so.
+    pub(crate) fn consume(&mut self, cqn: u16, n: u32) {
+        let ring = &mut self.rings[usize::from(cqn)];
+        assert!(
+            ring.written - ring.consumed >= n,
+            "the host takes what is there"
+        );
+        ring.consumed += n;
+        let record = self
+            .records
+            .borrow_mut()
+            .insert(ring.ctx.consumer, ring.consumed);
+        assert!(record.is_some());
+    }
+
+    /// Tokens on their way.
+    pub(crate) fn pending(&self) -> usize {
+        self.tokens.iter().map(VecDeque::len).sum()
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.bench.dut().is_set(self.busy)
+    }
+
+    #[track_caller]
+    pub(crate) fn step(&mut self) {
+        self.bench.dut_mut().set(self.done_port, self.done & 0xffff);
+        let before = [self.sources[RECV].sent(), self.sources[SEND].sent()];
+        let cycle = self.bench.cycle();
+        let [recv, send] = &mut self.sources;
+        let result = self.bench.step(&mut [
+            recv,
+            send,
+            &mut self.commands,
+            &mut self.write,
+            &mut self.beats,
+            &mut self.lost,
+            &mut self.recorder,
+        ]);
+        result.unwrap_or_else(|failure| panic!("{failure}"));
+        for (input, before) in before.into_iter().enumerate() {
+            if self.sources[input].sent() > before {
+                let tokens = &mut self.tokens[input];
+                let next = tokens.iter_mut().find(|token| token.taken.is_none());
+                next.expect("it was pushed").taken = Some(cycle);
+            }
+        }
+        while let Some(look) = self.recorder.looks.pop_front() {
+            let ring = self.rings.iter_mut().find(|r| r.ctx.consumer == look.addr);
+            // a queue that was closed or opened elsewhere since
+            let Some(ring) = ring else { continue };
+            ring.last_look = Some(look);
+            ring.known = look.value.unwrap_or(ring.known);
+        }
+        self.overflows += self.bench.dut().get(self.overflow);
+        if let Err(problem) = self.compare() {
+            panic!("{}", self.bench.failure(problem));
+        }
+        if self.pending() > 0 && !self.is_busy() {
+            let waits = self.tokens.iter().flatten().any(|t| t.taken.is_some());
+            assert!(!waits, "a token is inside, and the block says it is idle");
+        }
+    }
+
+    fn compare(&mut self) -> Result<(), String> {
+        while let Some((cycle, item)) = self.write.pop() {
+            let beats = item.get("beats");
+            if beats != (32 / self.lanes as u64).max(1) {
+                return Err(format!("a burst of {beats} beats"));
+            }
+            self.bursts.push_back((item.get("addr"), cycle));
+            self.fenced(&item)?;
+        }
+        while let Some((_, item)) = self.beats.pop() {
+            let strb = item.get("strb");
+            let at = self.bytes.len() as u64;
+            let words = item.words("data");
+            for lane in (0..self.lanes).filter(|lane| strb >> lane & 1 == 1) {
+                let byte = words[lane / 4].to_le_bytes()[lane % 4];
+                self.bytes.push((
+                    at / self.lanes as u64 * self.lanes as u64 + lane as u64,
+                    byte,
+                ));
+            }
+            if item.get("last") == 1 {
+                self.ended.push_back(std::mem::take(&mut self.bytes));
+            }
+        }
+        while !self.bursts.is_empty() && !self.ended.is_empty() {
+            let (addr, cycle) = self.bursts.pop_front().expect("looked at");
+            let bytes = self.ended.pop_front().expect("looked at");
+            self.landed(addr, cycle, &bytes)?;
+        }
+        while let Some((_, item)) = self.lost.pop() {
+            self.was_lost(item.get("qpn") as u16, item.get("cqn") as u16)?;
+        }
+        Ok(())
+    }
+
+    /// No burst leaves before the payload of the oldest receive completion that can be its own.
+    fn fenced(&self, item: &Item) -> Result<(), String> {
+        let is_due = |token: &Token| token.fence <= self.done;
+        let due = self.tokens[RECV].iter().filter(|t| is_due(t)).count();
+        if due == 0 && self.tokens[SEND].is_empty() {
+            return Err(format!("nothing is due, and yet {item:?}"));
+        }
+        Ok(())
+    }
+
+    fn landed(&mut self, addr: u64, cycle: u64, bytes: &[(u64, u8)]) -> Result<(), String> {
+        let first = addr % self.lanes as u64;
+        let places = bytes.iter().map(|(place, _)| *place);
+        if !places.eq(first..first + 32) {
+            return Err(format!("bytes of the burst at {addr:#x}: {bytes:?}"));
+        }
+        let bytes: Vec<u8> = bytes.iter().map(|(_, byte)| *byte).collect();
+        let cqe = Cqe::parse(bytes.first_chunk().expect("32 bytes"));
+        let input = usize::from(cqe.qpn as u16 & FROM_SEND != 0);
+        let place = self.tokens[input]
+            .iter()
+            .position(|t| u32::from(t.qpn) == cqe.qpn);
+        let token = place.and_then(|place| self.tokens[input].remove(place));
+        let Some(token) = token else {
+            return Err(format!("a CQE of no token, or its second: {cqe:?}"));
+        };
+        if token.fence > self.done {
+            return Err(format!("{token:?} before its payload, {} done", self.done));
+        }
+        let ring = &mut self.rings[usize::from(token.cqn)];
+        let slot = ring.written & (ring.size() - 1);
+        let expected = Cqe {
+            owner: ring.written >> ring.ctx.log_size & 1 == 0,
+            ..token.cqe
+        };
+        let at = ring.ctx.base + u64::from(slot) * Cqe::BYTES as u64;
+        if (at, expected) != (addr, cqe) {
+            return Err(format!(
+                "{cqe:?} at {addr:#x}, expected {expected:?} at {at:#x}"
+            ));
+        }
+        ring.written += 1;
+        ring.pending -= 1;
+        if ring.written - ring.consumed > ring.size() {
+            return Err(format!("queue {} wrote over an entry", token.cqn));
+        }
+        let is_ordered = ring.last_cqe[input].is_none_or(|last| last < token.qpn)
+            && ring.first_lost[input].is_none_or(|lost| lost > token.qpn);
+        if !ring.open || !is_ordered {
+            return Err(format!(
+                "{token:?} out of order, or not in an open queue: {ring:?}"
+            ));
+        }
+        ring.last_cqe[input] = Some(token.qpn);
+        self.seen.push((token.cqn, token.qpn, cycle));
+        Ok(())
+    }
+
+    fn was_lost(&mut self, qpn: u16, cqn: u16) -> Result<(), String> {
+        let input = usize::from(qpn & FROM_SEND != 0);
+        let place = self.tokens[input]
+            .iter()
+            .position(|t| (t.qpn, t.cqn) == (qpn, cqn));
+        let token = place.and_then(|place| self.tokens[input].remove(place));
+        let Some(token) = token else {
+            return Err(format!(
+                "no token of {qpn:#x} for queue {cqn}, or lost twice"
+            ));
+        };
+        self.losses += 1;
+        let ring = &mut self.rings[usize::from(cqn)];
+        ring.pending -= 1;
+        if ring.open && ring.first_lost == [None; 2] {
+            self.expected_overflows += 1;
+            // that it was full shows when all CQEs are there
+            let asked = ring.last_look.map(|look| look.asked);
+            if asked.is_none_or(|asked| Some(asked) <= token.taken) {
+                return Err(format!("{token:?} lost without a look after it: {ring:?}"));
+            }
+        }
+        if ring.last_cqe[input].is_some_and(|last| last > qpn) {
+            return Err(format!("{token:?} lost, a later one written"));
+        }
+        ring.first_lost[input].get_or_insert(qpn);
+        Ok(())
+    }
+
+    /// Runs until every token has become a CQE or is lost; the host lets entries lie.
+    #[track_caller]
+    pub(crate) fn settle(&mut self) {
+        self.done = self.issued;
+        for _ in 0..20_000 {
+            if self.pending() == 0 && !self.is_busy() {
+                break;
+            }
+            self.step();
+        }
+        assert_eq!(self.pending(), 0, "tokens are stuck");
+        assert!(!self.is_busy(), "nothing is left, and the block is busy");
+        (0..40).for_each(|_| self.step());
+        assert_eq!(self.overflows, self.expected_overflows, "counter");
+    }
+}
