@@ -5,6 +5,7 @@ use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
+use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Mtu, Psn};
 
 use super::completion::Cq;
@@ -135,9 +136,10 @@ impl Model {
     /// Checks all of the command before any of it takes effect.
     fn modify_qp(&mut self, head: &CmdHead, sq: SqCtx, av: AvCtx, rq: RqCtx) -> Result<(), u8> {
         let qp = &mut self.qps[head.index as usize];
-        require(!head.qp_sq || check_sq(&self.params, &sq))?;
+        let features = self.env.features;
+        require(!head.qp_sq || check_sq(&self.params, features, &sq))?;
         require(!head.qp_av || u32::from(av.sgid_index) < 1 << self.params.log_gid)?;
-        require(!head.qp_rq || check_rq(&self.params, &rq))?;
+        require(!head.qp_rq || check_rq(&self.params, features, &rq))?;
         require(!head.qp_sq_state || head.sq_state <= state::ERR)?;
         require(!head.qp_rq_state || head.rq_state <= state::ERR)?;
         let has_sq = head.qp_sq || qp.sq.configured;
@@ -188,13 +190,17 @@ fn is_open(state: u8) -> bool {
     matches!(state, state::RTR | state::RTS | state::SQD | state::SQE)
 }
 
-fn is_transport(code: u8) -> bool {
-    matches!(code, qp_type::RC | qp_type::UC)
+fn is_transport(code: u8, features: u32) -> bool {
+    match code {
+        qp_type::RC => features & feature::RC != 0,
+        qp_type::UC => features & feature::UC != 0,
+        _ => false,
+    }
 }
 
-fn check_sq(params: &Params, ctx: &SqCtx) -> bool {
+fn check_sq(params: &Params, features: u32, ctx: &SqCtx) -> bool {
     let entries = 1u32 << ctx.ot_log;
-    is_transport(ctx.qp_type)
+    is_transport(ctx.qp_type, features)
         && Mtu::from_code(ctx.mtu).is_some()
         && ctx.max_rd_atomic <= MAX_RD_ATOMIC
         && u32::from(ctx.cqn) < 1 << params.log_cq
@@ -203,8 +209,8 @@ fn check_sq(params: &Params, ctx: &SqCtx) -> bool {
         && ctx.ot_base + entries <= 1 << params.log_outstanding
 }
 
-fn check_rq(params: &Params, ctx: &RqCtx) -> bool {
-    is_transport(ctx.qp_type)
+fn check_rq(params: &Params, features: u32, ctx: &RqCtx) -> bool {
+    is_transport(ctx.qp_type, features)
         && Mtu::from_code(ctx.mtu).is_some()
         && ctx.max_dest_rd_atomic <= MAX_RD_ATOMIC
         && u32::from(ctx.cqn) < 1 << params.log_cq

@@ -89,7 +89,7 @@ impl Model {
             regs::VERSION => regs::ABI_VERSION,
             regs::PARAMS => u32::from_le_bytes(self.params.emit()),
             regs::PARAMS2 => u32::from_le_bytes(PARAMS2.emit()),
-            regs::FEATURES => FEATURES,
+            regs::FEATURES => self.env.features,
             regs::CONTROL => csr.enabled.into(),
             regs::STATUS if self.env.dma.failed => READY | status::DMA_ERROR,
             regs::STATUS => READY,

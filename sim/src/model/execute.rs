@@ -10,14 +10,14 @@ use super::qp::QueuePair;
 use super::reply::ReadReply;
 use super::responder::{Inbound, Refusal};
 use super::rx::Received;
-use super::wqe::{ATOMIC_BYTES, RecvRequest, fetch_recv};
+use super::wqe::{ATOMIC_BYTES, RecvRequest, fetch_recv, serves};
 use super::{Env, stats};
 
 impl QueuePair {
     /// Executes a request and answers how many PSNs it takes. A refused request changes nothing but
     /// the receive WQE it was refused for.
     pub(super) fn execute(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
-        self.check_sequence(packet)?;
+        self.check_sequence(env, packet)?;
         match packet.bth.opcode.operation() {
             Operation::Send => {
                 self.check_size(packet)?;
@@ -33,7 +33,7 @@ impl QueuePair {
     }
 
     /// Opcode against the message under way and against what the queue pair permits.
-    fn check_sequence(&self, packet: &Received) -> Result<(), Refusal> {
+    fn check_sequence(&self, env: &Env, packet: &Received) -> Result<(), Refusal> {
         let operation = packet.bth.opcode.operation();
         let permitted = match operation {
             Operation::Send => true,
@@ -45,7 +45,7 @@ impl QueuePair {
             None => packet.bth.opcode.is_start(),
             Some(message) => !packet.bth.opcode.is_start() && message.operation == operation,
         };
-        if permitted && in_order {
+        if permitted && serves(env, operation) && in_order {
             Ok(())
         } else {
             Err(Refusal::Invalid(None))
@@ -77,7 +77,7 @@ impl QueuePair {
 
     fn send(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
         if packet.bth.opcode.is_start() {
-            let recv = Some(self.take_recv(env)?);
+            let recv = Some(self.fetch_recv(env)?);
             self.rq.inbound = Some(Inbound {
                 operation: Operation::Send,
                 reth: None,
@@ -89,7 +89,7 @@ impl QueuePair {
         let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
         let recv = message.recv.as_ref().expect("a SEND has a receive WQE");
         let len = packet.payload.len() as u32;
-        if message.received + len > recv.length {
+        if u64::from(message.received + len) > recv.length {
             return Err(Refusal::Invalid(Some(status::LOC_LEN_ERR)));
         }
         let pd = self.rq.ctx.pd;
@@ -134,7 +134,7 @@ impl QueuePair {
         env.regions
             .check(rkey, self.rq.ctx.pd, addr, len, Right::RemoteWrite)?;
         let recv = match packet.ext.imm {
-            Some(_) => Some(self.take_recv(env)?),
+            Some(_) => Some(self.unread_recv()?),
             None => None,
         };
         if is_start {
@@ -200,16 +200,34 @@ impl QueuePair {
         Ok(1)
     }
 
-    /// The next receive WQE. One that is no good is kept as the message's, to be completed in error.
-    fn take_recv(&mut self, env: &mut Env) -> Result<RecvRequest, Refusal> {
-        if let Some(recv) = self.rq.unused.take() {
-            return Ok(recv);
-        }
+    /// Ordinal of the next receive WQE, which is taken.
+    fn take_recv(&mut self) -> Result<u16, Refusal> {
         if self.rq.posted() == 0 {
             return Err(Refusal::NotReady);
         }
         let index = self.rq.consumer;
         self.rq.consumer = index.wrapping_add(1);
+        Ok(index)
+    }
+
+    /// The next receive WQE for immediate data alone: its list is not looked at.
+    fn unread_recv(&mut self) -> Result<RecvRequest, Refusal> {
+        if let Some(recv) = self.rq.unused.take() {
+            return Ok(recv);
+        }
+        Ok(RecvRequest {
+            index: self.take_recv()?,
+            list: Vec::new(),
+            length: 0,
+        })
+    }
+
+    /// The next receive WQE, read. One that is no good is kept as the message's, to be completed in error.
+    fn fetch_recv(&mut self, env: &mut Env) -> Result<RecvRequest, Refusal> {
+        if let Some(recv) = self.rq.unused.take() {
+            return Ok(recv);
+        }
+        let index = self.take_recv()?;
         fetch_recv(&mut env.dma, &self.rq.ctx, index).map_err(|status| {
             let recv = Some(RecvRequest {
                 index,

@@ -49,8 +49,8 @@ use crate::nic::Nic;
 /// Cycles of 1.024 us, the unit of interrupt moderation.
 const CYCLES_PER_TICK: u64 = 256;
 
-/// What the model does, register FEATURES.
-const FEATURES: u32 = feature::RC
+/// All that the model can do, register FEATURES.
+pub const FEATURES: u32 = feature::RC
     | feature::READ
     | feature::ATOMIC
     | feature::UC
@@ -82,6 +82,14 @@ struct Env {
     interrupts: VecDeque<u16>,
     gids: Vec<GidEntry>,
     config: PortConfig,
+    /// What the card does, register FEATURES.
+    features: u32,
+}
+
+impl Env {
+    fn has(&self, feature: u32) -> bool {
+        self.features & feature != 0
+    }
 }
 
 /// The golden model of the card.
@@ -109,9 +117,23 @@ pub struct Model {
 }
 
 impl Model {
-    /// A card after reset, with `memory` as its host's.
+    /// A card after reset that does all that the model can, with `memory` as its host's.
     #[must_use]
     pub fn new(params: Params, memory: Rc<dyn HostMemory>) -> Self {
+        Self::with_features(params, FEATURES, memory)
+    }
+
+    /// A card after reset with some of the features of `abi::regs::feature`. Transports, operations and long WQEs that
+    /// are not among them are refused; what they leave out of IP, VLAN and events is not.
+    ///
+    /// # Panics
+    /// If one of them is beyond the model.
+    #[must_use]
+    pub fn with_features(params: Params, features: u32, memory: Rc<dyn HostMemory>) -> Self {
+        assert!(
+            features & !FEATURES == 0,
+            "features {features:#x}; at most {FEATURES:#x} are modelled"
+        );
         let qps = 1u32 << params.log_qp;
         Self {
             params,
@@ -129,6 +151,7 @@ impl Model {
                 interrupts: VecDeque::new(),
                 gids: vec![GidEntry::default(); 1 << params.log_gid],
                 config: PortConfig::default(),
+                features,
             },
             csr: csr::Csr::default(),
             bus: Vec::new(),
@@ -148,7 +171,7 @@ impl Model {
     fn reset_engine(&mut self) {
         let now = self.env.now;
         let is_read_open = self.is_read_open;
-        *self = Self::new(self.params, self.env.dma.memory());
+        *self = Self::with_features(self.params, self.env.features, self.env.dma.memory());
         self.env.now = now;
         self.is_read_open = is_read_open;
     }
@@ -243,7 +266,7 @@ impl Nic for Model {
     }
 
     fn reset(&mut self) {
-        *self = Self::new(self.params, self.env.dma.memory());
+        *self = Self::with_features(self.params, self.env.features, self.env.dma.memory());
     }
 
     fn idle_until(&self) -> Option<u64> {

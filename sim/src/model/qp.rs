@@ -126,8 +126,7 @@ impl QueuePair {
             );
         }
         while self.sq.posted() > 0 {
-            let (head, slots) =
-                wqe::slots(&mut env.dma, &self.sq.ctx, self.sq.exec, self.sq.posted());
+            let (head, slots) = wqe::slots(env, &self.sq.ctx, self.sq.exec, self.sq.posted());
             let opcode = wqe::cqe_opcode(head.opcode);
             let _ = self.complete_send(
                 env,

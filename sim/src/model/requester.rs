@@ -7,11 +7,13 @@ use std::collections::VecDeque;
 use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::eq::{Eqe, event};
 use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
+use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::{Mtu, Operation, Psn, psn};
 
+use super::access::Right;
 use super::qp::QueuePair;
 use super::tx::Outgoing;
-use super::wqe::{self, BadWqe, SendRequest};
+use super::wqe::{self, BadWqe, Payload, SendRequest};
 use super::{Env, stats};
 
 /// Packets after which an acknowledgement is asked for within a message, at the latest.
@@ -128,6 +130,23 @@ impl Sq {
     }
 }
 
+/// Checks the gather list of a message before its first packet. (What a READ or atomic brings is checked when it is there.)
+fn permitted(env: &Env, pd: u32, request: SendRequest) -> Result<SendRequest, BadWqe> {
+    let denied = |sge: &Sge| {
+        let check = env
+            .regions
+            .check(sge.lkey, pd, sge.addr, sge.length, Right::LocalRead);
+        check.is_err()
+    };
+    match &request.payload {
+        Payload::List(list) if !request.is_answered() && list.iter().any(denied) => Err(BadWqe {
+            status: status::LOC_PROT_ERR,
+            opcode: wqe::cqe_opcode(request.head.opcode),
+        }),
+        _ => Ok(request),
+    }
+}
+
 impl QueuePair {
     /// There may be a request packet to send.
     pub(super) fn wants_request(&self) -> bool {
@@ -184,7 +203,8 @@ impl QueuePair {
     fn start(&mut self, env: &mut Env) -> bool {
         let sq = &mut self.sq;
         let index = sq.exec;
-        let (slots, request) = wqe::fetch_send(&mut env.dma, &sq.ctx, index, sq.posted());
+        let (slots, request) = wqe::fetch_send(env, &sq.ctx, index, sq.posted());
+        let request = request.and_then(|request| permitted(env, sq.ctx.pd, request));
         let request = match request {
             Ok(request) => request,
             Err(error) => {

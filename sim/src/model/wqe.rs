@@ -2,12 +2,14 @@
 
 use ferroce_proto::abi::cq::{opcode as cqe_opcode, status};
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx, qp_type};
+use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe::{
     AtomicOperands, INLINE_FIRST, MAX_MSG, MAX_SGE, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST,
     SGE_BYTES, SLOT_BYTES, SendWqe, Sge, opcode,
 };
 use ferroce_proto::wire::{Mtu, Operation, Suffix, psn};
 
+use super::Env;
 use super::access::Dma;
 
 /// Most slots of a send WQE.
@@ -54,7 +56,7 @@ pub(super) struct RecvRequest {
     /// Scatter list.
     pub(super) list: Vec<Sge>,
     /// Bytes of the list.
-    pub(super) length: u32,
+    pub(super) length: u64,
 }
 
 /// CQE opcode of the operation of a send WQE.
@@ -78,21 +80,26 @@ impl SendRequest {
     }
 }
 
-/// Slots of the send WQE at producer index `index`, as the host says, within what it posted.
-pub(super) fn slots(dma: &mut Dma, ctx: &SqCtx, index: u16, posted: u16) -> (SendWqe, u16) {
-    let head = SendWqe::parse(&dma.read_array(slot_address(ctx, index)));
-    (head, u16::from(head.slots).clamp(1, MAX_SLOTS.min(posted)))
+/// The send WQE at producer index `index`, and its slots as the host says, within what it posted and the card takes.
+pub(super) fn slots(env: &mut Env, ctx: &SqCtx, index: u16, posted: u16) -> (SendWqe, u16) {
+    let head = SendWqe::parse(&env.dma.read_array(slot_address(ctx, index)));
+    let most = if env.has(feature::LONG_WQE) {
+        MAX_SLOTS
+    } else {
+        1
+    };
+    (head, u16::from(head.slots).clamp(1, most.min(posted)))
 }
 
 /// Reads and validates the send WQE at producer index `index`; `posted` slots are there, at least 1.
 /// Also answers the slots it takes.
 pub(super) fn fetch_send(
-    dma: &mut Dma,
+    env: &mut Env,
     ctx: &SqCtx,
     index: u16,
     posted: u16,
 ) -> (u16, Result<SendRequest, BadWqe>) {
-    let (head, slots) = slots(dma, ctx, index, posted);
+    let (head, slots) = slots(env, ctx, index, posted);
     let bad = |status| BadWqe {
         status,
         opcode: cqe_opcode(head.opcode),
@@ -102,9 +109,10 @@ pub(super) fn fetch_send(
     }
     let mut bytes = Vec::new();
     for i in 0..slots {
-        bytes.extend(dma.read_array::<SLOT_BYTES>(slot_address(ctx, index.wrapping_add(i))));
+        let slot = slot_address(ctx, index.wrapping_add(i));
+        bytes.extend(env.dma.read_array::<SLOT_BYTES>(slot));
     }
-    (slots, validate(ctx, head, &bytes).map_err(bad))
+    (slots, validate(env, ctx, head, &bytes).map_err(bad))
 }
 
 fn slot_address(ctx: &SqCtx, index: u16) -> u64 {
@@ -112,7 +120,7 @@ fn slot_address(ctx: &SqCtx, index: u16) -> u64 {
     ctx.sq_base.wrapping_add(slot * SLOT_BYTES as u64)
 }
 
-fn validate(ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8> {
+fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8> {
     let (operation, suffix) = match head.opcode {
         opcode::SEND => (Operation::Send, Suffix::None),
         opcode::SEND_IMM => (Operation::Send, Suffix::Imm),
@@ -126,6 +134,9 @@ fn validate(ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8>
     };
     let atomic = matches!(operation, Operation::CmpSwap | Operation::FetchAdd);
     let answered = atomic || operation == Operation::ReadRequest;
+    if !serves(env, operation) {
+        return Err(status::LOC_QP_OP_ERR);
+    }
     if ctx.qp_type != qp_type::RC && (answered || suffix == Suffix::Inv)
         || answered && (ctx.max_rd_atomic == 0 || head.inline_data)
     {
@@ -142,7 +153,7 @@ fn validate(ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8>
     let payload = if head.inline_data {
         let data = body
             .get(..head.length as usize)
-            .ok_or(status::LOC_LEN_ERR)?;
+            .ok_or(status::LOC_QP_OP_ERR)?;
         Payload::Inline(data.to_vec())
     } else {
         let room = if atomic {
@@ -150,7 +161,7 @@ fn validate(ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8>
         } else {
             SEND_SGES_FIRST + (body.len() - INLINE_FIRST) / SGE_BYTES
         };
-        Payload::List(list(body, head.num_sge, room, head.length)?)
+        Payload::List(gather_list(body, head.num_sge, room, head.length)?)
     };
     if atomic && head.length != ATOMIC_BYTES {
         return Err(status::LOC_LEN_ERR);
@@ -168,28 +179,42 @@ fn validate(ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8>
     })
 }
 
-/// A gather or scatter list of `count` entries, checked against the `room` of its WQE and the length
-/// the WQE declares.
-fn list(bytes: &[u8], count: u8, room: usize, length: u32) -> Result<Vec<Sge>, u8> {
-    let count = usize::from(count);
-    if count > MAX_SGE {
-        return Err(status::LOC_LEN_ERR);
+/// The card serves requests of this kind, as requester and as responder.
+pub(super) fn serves(env: &Env, operation: Operation) -> bool {
+    match operation {
+        Operation::ReadRequest => env.has(feature::READ),
+        Operation::CmpSwap | Operation::FetchAdd => env.has(feature::ATOMIC),
+        _ => true,
     }
-    if count > room {
+}
+
+/// A gather or scatter list of `count` entries, of which the WQE has room for `room`.
+fn list(bytes: &[u8], count: u8, room: usize) -> Result<Vec<Sge>, u8> {
+    let count = usize::from(count);
+    if count > room.min(MAX_SGE) {
         return Err(status::LOC_QP_OP_ERR);
     }
     let entries = bytes.chunks_exact(SGE_BYTES).take(count);
-    let list: Vec<_> = entries
-        .map(|b| Sge::parse(b.first_chunk().expect("an entry has 16 bytes")))
-        .collect();
-    let sum: u64 = list.iter().map(|sge| u64::from(sge.length)).sum();
-    if sum != u64::from(length) {
-        return Err(status::LOC_LEN_ERR);
-    }
-    Ok(list)
+    let parse = |bytes: &[u8]| Sge::parse(bytes.first_chunk().expect("an entry has 16 bytes"));
+    Ok(entries.map(parse).collect())
 }
 
-/// Reads and validates the receive WQE of ordinal `index`.
+/// Bytes of a gather or scatter list.
+fn bytes_of(list: &[Sge]) -> u64 {
+    list.iter().map(|sge| u64::from(sge.length)).sum()
+}
+
+/// A gather list, which adds up to the `length` that the WQE declares.
+fn gather_list(bytes: &[u8], count: u8, room: usize, length: u32) -> Result<Vec<Sge>, u8> {
+    let list = list(bytes, count, room)?;
+    if bytes_of(&list) == u64::from(length) {
+        Ok(list)
+    } else {
+        Err(status::LOC_QP_OP_ERR)
+    }
+}
+
+/// Reads and validates the receive WQE of ordinal `index`. What counts is the list, not the length beside it.
 ///
 /// # Errors
 /// The CQE status.
@@ -203,10 +228,10 @@ pub(super) fn fetch_recv(dma: &mut Dma, ctx: &RqCtx, index: u16) -> Result<RecvR
     );
     let head = RecvWqe::parse(bytes.first_chunk().expect("a slot has 64 bytes"));
     let room = RECV_SGES_FIRST + (bytes_per_wqe - SLOT_BYTES) / SGE_BYTES;
-    let list = list(&bytes[RecvWqe::BYTES..], head.num_sge, room, head.length)?;
+    let list = list(&bytes[RecvWqe::BYTES..], head.num_sge, room)?;
     Ok(RecvRequest {
         index,
+        length: bytes_of(&list),
         list,
-        length: head.length,
     })
 }

@@ -16,9 +16,9 @@ fn a_receive_wqe_that_makes_no_sense() {
         ..RecvWqe::default()
     };
     for (head, expected) in [
-        (sges(17), status::LOC_LEN_ERR),
         (sges(4), status::LOC_QP_OP_ERR),
-        (sges(0), status::LOC_LEN_ERR),
+        (sges(17), status::LOC_QP_OP_ERR),
+        (sges(255), status::LOC_QP_OP_ERR),
     ] {
         let (mut pair, qa, qb) = connected(QpOptions::default());
         let target = pair.b.create_mr(&[0; 8], Rights::ALL);
@@ -50,15 +50,15 @@ fn send_wqes_that_make_no_sense() {
         ("no slots", op, |h| h.slots = 0),
         ("six slots", op, |h| h.slots = 6),
         ("more slots than posted", op, |h| h.slots = 3),
-        ("17 entries", len, |h| h.num_sge = 17),
-        ("255 entries", len, |h| h.num_sge = 255),
+        ("17 entries", op, |h| h.num_sge = 17),
+        ("255 entries", op, |h| h.num_sge = 255),
         ("more entries than its slots hold", op, |h| h.num_sge = 3),
-        ("length below the sum", len, |h| h.length = 63),
-        ("length above the sum", len, |h| h.length = 65),
-        ("beyond 2^31", len, |h| h.length = MAX_MSG + 1),
+        ("length below the sum", op, |h| h.length = 63),
+        ("length above the sum", op, |h| h.length = 65),
+        ("length beyond 2^31", len, |h| h.length = MAX_MSG + 1),
     ];
     let other_cases: [Case; 4] = [
-        ("inline data beyond its slots", len, |h| {
+        ("inline data beyond its slots", op, |h| {
             h.inline_data = true;
             h.length = 33;
         }),
@@ -108,4 +108,45 @@ fn read_without_resources_for_it() {
         &Work::read(&[local.all()], &remote, 0),
         status::LOC_QP_OP_ERR,
     );
+}
+
+#[test]
+fn a_receive_wqe_counts_by_its_list() {
+    let (mut pair, qa, qb) = connected(QpOptions::default());
+    let target = pair.b.create_mr(&[0; 16], Rights::ALL);
+    for length in [0, 7, 9, u32::MAX] {
+        let head = RecvWqe {
+            num_sge: 1,
+            length,
+            ..RecvWqe::default()
+        };
+        pair.b.post_recv_wqe(qb, head, &[target.sge(4, 8)]);
+        let index = pair.a.post_send(qa, &Work::send(&[]).inline(&[7; 8]));
+        assert_success(&pair.wait(Side::A, 0), index);
+        assert_success(&pair.wait(Side::B, 0), index);
+    }
+    assert_eq!(
+        pair.b.contents(&target)[..13],
+        [0, 0, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7, 0]
+    );
+}
+
+/// A WRITE with immediate takes a receive WQE and nothing of what it says.
+#[test]
+fn immediate_data_of_a_write_ignores_the_scatter_list() {
+    let (mut pair, qa, qb) = connected(QpOptions::default());
+    let target = pair.b.create_mr(&[0; 8], Rights::ALL);
+    let head = RecvWqe {
+        num_sge: 255,
+        length: 1,
+        ..RecvWqe::default()
+    };
+    pair.b.post_recv_wqe(qb, head, &[]);
+    let work = Work::write(&[], &target, 0).inline(&[5; 8]).imm(3);
+    let index = pair.a.post_send(qa, &work);
+    assert_success(&pair.wait(Side::A, 0), index);
+    let cqe = pair.wait(Side::B, 0);
+    assert_success(&cqe, 0);
+    assert_eq!((cqe.imm, cqe.byte_len), (3, 8));
+    assert_eq!(pair.b.contents(&target), [5; 8]);
 }

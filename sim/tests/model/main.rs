@@ -6,6 +6,7 @@ mod commands;
 mod completion;
 mod data;
 mod errors;
+mod features;
 mod fuzz;
 mod hostile;
 mod loss;
