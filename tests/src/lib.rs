@@ -1,1 +1,4 @@
 //! Tests that span crates.
+#![forbid(unsafe_code)]
+
+pub mod differential;

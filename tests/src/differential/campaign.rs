@@ -1,0 +1,88 @@
+//! Many seeds, on all processors.
+
+use std::env;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::generate::Class;
+use super::{Pairing, Setup};
+
+/// Variable with the only seed to run.
+const SEED: &str = "FERROCE_SEED";
+
+/// Variable with the number of scenarios instead of the usual.
+const SCENARIOS: &str = "FERROCE_SCENARIOS";
+
+/// Comparisons spent on making a scenario that fails smaller.
+const SHRINKING: u32 = 200;
+
+/// Runs `scenarios` seeds of a class, from 1 on, each in one pairing in turn, on as many threads as there are processors.
+/// `$FERROCE_SEED` picks one seed, in all pairings; `$FERROCE_SCENARIOS` sets the number.
+///
+/// # Panics
+/// If implementations differ, with the lowest seed found, what is left of its scenario, and the differences.
+pub fn run(name: &str, class: Class, scenarios: u64, setup: fn() -> Setup) {
+    if let Some(seed) = number(SEED) {
+        let setup = setup();
+        for pairing in Pairing::ALL {
+            check(name, &setup, seed, class, pairing).unwrap_or_else(|report| panic!("{report}"));
+        }
+        return;
+    }
+    let scenarios = number(SCENARIOS).unwrap_or(scenarios);
+    let next = AtomicU64::new(1);
+    let worker = || -> Result<(), String> {
+        let setup = setup();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed > scenarios {
+                return Ok(());
+            }
+            let pairing = Pairing::ALL[seed as usize % Pairing::ALL.len()];
+            if let Err(report) = check(name, &setup, seed, class, pairing) {
+                // The other threads finish what they have begun.
+                next.store(scenarios + 1, Ordering::Relaxed);
+                return Err(report);
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let results: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        workers
+            .into_iter()
+            .map(|worker| {
+                worker
+                    .join()
+                    .expect("a worker catches what a run panics with")
+            })
+            .collect()
+    });
+    let reports: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+    assert!(reports.is_empty(), "{}", reports.join("\n"));
+}
+
+fn check(
+    name: &str,
+    setup: &Setup,
+    seed: u64,
+    class: Class,
+    pairing: Pairing,
+) -> Result<(), String> {
+    setup.check(seed, class, pairing, SHRINKING).map_err(|mismatch| {
+        let (reference, subject) = (setup.reference.name, setup.subject.name);
+        let first = mismatch.differences.first().map_or("(nothing: the run is not repeatable)", String::as_str);
+        format!(
+            "{name}: {subject} ({pairing:?}) differs from {reference}; repeat with {SEED}={seed}\n\
+             {first}\n({} differences in all)\n{}",
+            mismatch.differences.len(),
+            mismatch.scenario
+        )
+    })
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`; a decimal number is expected")))
+}

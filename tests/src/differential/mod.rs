@@ -1,0 +1,171 @@
+//! Random differential test: the same scenario on two pairs of cards, which must come to the same.
+//!
+//! A seed makes a [`Scenario`](scenario::Scenario): up to eight connections with queues, memory regions and messages of
+//! every shape, sound and faulty, hostile frames and commands, and a wire. [`check`] executes it on two cards of the
+//! reference and on a pair that holds the card under test at one side or both, and compares what they came to:
+//!
+//! * all registered memory and the bytes around it;
+//! * the completions of every queue in order, whole entries but for the phase;
+//! * the packet at every PSN, headers and payload; ACKs by what they acknowledge in the end; NAKs;
+//! * the dynamic state of the queue pairs, the counters, the answers of commands.
+//!
+//! By itself every run must keep the rules: no DMA fault, no broken port rule, every ICRC right, no gap in the
+//! PSNs, the same packet whenever a PSN is sent again, the right MSN in every response, completions in order,
+//! counters of frames that agree with the wire.
+//!
+//! Timing differs between implementations, so what it decides is left out, here and nowhere else:
+//!
+//! | what | why | how |
+//! |---|---|---|
+//! | number of ACKs | responders may coalesce | the last one and every MSN are compared |
+//! | retransmissions, RNR NAKs | a receive buffer that is late, loss | by PSN instead of by order ([`Agreement::Contents`]) |
+//! | packets behind one that fails | the NAK is on its way | PSNs that both sent ([`Agreement::UntilFailure`]) |
+//! | order of completions of different queues | they run concurrently | each queue by itself |
+//! | AckReq within a message | up to the requester | taken out |
+//! | messages against a failing queue pair from its own side | a race that verbs leave open | not generated, see [`generate`] |
+//! | NAK or silence from a queue pair that failed, on a wire with loss | the NAK may be lost | not generated |
+//!
+//! [`Agreement::Contents`]: scenario::Agreement::Contents
+//! [`Agreement::UntilFailure`]: scenario::Agreement::UntilFailure
+
+mod bench;
+pub mod campaign;
+pub mod generate;
+mod hostile;
+pub mod outcome;
+mod quiet;
+pub mod run;
+pub mod scenario;
+pub mod shrink;
+pub mod tap;
+mod wqe;
+
+use std::rc::Rc;
+
+use ferroce_proto::abi::regs::Params;
+use ferroce_sim::memory::HostMemory;
+use ferroce_sim::nic::Nic;
+
+use generate::Class;
+use outcome::Outcome;
+use run::run;
+use scenario::Scenario;
+
+/// Builds a card after reset on a host's memory; the number seeds what is random about it.
+pub type Factory = dyn Fn(Rc<dyn HostMemory>, u64) -> Box<dyn Nic>;
+
+/// An implementation of the card.
+pub struct Card {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// Makes one.
+    pub build: Box<Factory>,
+}
+
+impl Card {
+    /// An implementation under a name.
+    pub fn new(
+        name: &'static str,
+        build: impl Fn(Rc<dyn HostMemory>, u64) -> Box<dyn Nic> + 'static,
+    ) -> Self {
+        Self {
+            name,
+            build: Box::new(build),
+        }
+    }
+}
+
+/// What is compared with what.
+pub struct Setup {
+    /// Table sizes of both implementations.
+    pub params: Params,
+    /// Features (see `abi::regs::feature`) of both implementations.
+    pub features: u32,
+    /// The implementation to compare with.
+    pub reference: Card,
+    /// The implementation under test.
+    pub subject: Card,
+}
+
+/// Where the implementation under test is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// At both sides.
+    Both,
+    /// At side A, the reference at side B.
+    SideA,
+    /// At side B, the reference at side A.
+    SideB,
+}
+
+impl Pairing {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Both, Self::SideA, Self::SideB];
+}
+
+/// A scenario on which two implementations differ.
+#[derive(Debug)]
+pub struct Mismatch {
+    /// The scenario, as small as it could be made.
+    pub scenario: Scenario,
+    /// What differs, the gravest first.
+    pub differences: Vec<String>,
+}
+
+impl Setup {
+    /// What differs when `scenario` runs in a pairing; empty if nothing does.
+    #[must_use]
+    pub fn compare(&self, scenario: &Scenario, pairing: Pairing) -> Vec<String> {
+        self.compare_with(&self.expected(scenario), scenario, pairing)
+    }
+
+    /// What a scenario comes to.
+    fn expected(&self, scenario: &Scenario) -> Outcome {
+        run(scenario, &self.params, [&self.reference, &self.reference])
+    }
+
+    fn compare_with(
+        &self,
+        expected: &Outcome,
+        scenario: &Scenario,
+        pairing: Pairing,
+    ) -> Vec<String> {
+        let (r, s) = (&self.reference, &self.subject);
+        let cards = match pairing {
+            Pairing::Both => [s, s],
+            Pairing::SideA => [s, r],
+            Pairing::SideB => [r, s],
+        };
+        let actual = run(scenario, &self.params, cards);
+        expected.differences(&actual, scenario)
+    }
+
+    /// Executes the scenario of a seed in a pairing; shrinks it if the implementations differ, with at most `budget` more
+    /// comparisons.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if they do.
+    pub fn check(
+        &self,
+        seed: u64,
+        class: Class,
+        pairing: Pairing,
+        budget: u32,
+    ) -> Result<(), Box<Mismatch>> {
+        let scenario = generate::scenario(seed, class, self.features);
+        if self.compare(&scenario, pairing).is_empty() {
+            return Ok(());
+        }
+        // A scenario without the step that fails may wait for ever: that is no smaller form of it.
+        let scenario = shrink::shrink(&scenario, budget, |smaller| {
+            let expected = self.expected(smaller);
+            expected.failures.is_empty()
+                && !self.compare_with(&expected, smaller, pairing).is_empty()
+        });
+        let differences = self.compare(&scenario, pairing);
+        Err(Box::new(Mismatch {
+            scenario,
+            differences,
+        }))
+    }
+}

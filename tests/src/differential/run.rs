@@ -1,0 +1,411 @@
+//! Executes a scenario on two cards.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::regs::{Params, STATS};
+use ferroce_proto::abi::wqe::SLOT_BYTES;
+use ferroce_proto::abi::wqe::{RecvWqe, SendWqe, Sge};
+use ferroce_sim::testhost::Side;
+
+use super::bench::{Bench, SIDES, other};
+use super::outcome::{Completion, Outcome};
+use super::quiet::caught;
+use super::scenario::{Message, Scenario, Step, region};
+use super::{Card, hostile, wqe};
+
+/// Cycles between two looks of the hosts at their completion queues.
+const POLL: u64 = 16;
+
+/// Cycles without a frame or a completion after which everything is at rest: longer than a card takes for anything
+/// that it does without timers, and than a wire holds a frame back.
+const QUIET: u64 = 2000;
+
+/// Cycles without a frame or a completion after which a card hangs; longer than the timers of a scenario.
+const HANG: u64 = 40_000;
+
+/// Cycles of one [`Step::Rest`] at most.
+const LONGEST: u64 = 4_000_000;
+
+/// A queue pair as its host sees it.
+#[derive(Default)]
+struct Port {
+    /// Send WQEs to post.
+    sends: VecDeque<[u8; SLOT_BYTES]>,
+    sq_posted: u16,
+    /// Behind the last WQE that completed.
+    sq_done: u16,
+    /// Receive WQEs to post.
+    recvs: VecDeque<Buffer>,
+    rq_posted: u16,
+    rq_done: u16,
+}
+
+/// A receive WQE to be posted.
+struct Buffer {
+    head: RecvWqe,
+    list: Vec<Sge>,
+    late: u64,
+}
+
+/// A scenario under way.
+struct Run<'a> {
+    scenario: &'a Scenario,
+    bench: Bench,
+    ports: Vec<[Port; 2]>,
+    noise: Vec<(u64, Side, Vec<u8>)>,
+    /// Something was posted since the last rest.
+    restless: bool,
+    outcome: Outcome,
+}
+
+/// Executes a scenario. What goes wrong is in [`Outcome::failures`].
+#[must_use]
+pub fn run(scenario: &Scenario, params: &Params, cards: [&Card; 2]) -> Outcome {
+    let result = caught(|| {
+        let bench = Bench::new(scenario, cards);
+        let mut run = Run {
+            scenario,
+            ports: scenario
+                .connections
+                .iter()
+                .map(|_| Default::default())
+                .collect(),
+            bench,
+            noise: Vec::new(),
+            restless: false,
+            outcome: Outcome::default(),
+        };
+        for (connection, c) in scenario.connections.iter().enumerate() {
+            run.bench.tap.borrow_mut().cut(connection, c.psn);
+        }
+        if let Err(what) = run.execute(params) {
+            run.outcome.failures.push(what);
+        }
+        run.conclude();
+        run.outcome
+    });
+    result.unwrap_or_else(|what| Outcome {
+        failures: vec![what],
+        ..Outcome::default()
+    })
+}
+
+impl Run<'_> {
+    fn execute(&mut self, params: &Params) -> Result<(), String> {
+        for step in &self.scenario.steps {
+            if step.needs_rest() && self.restless {
+                self.rest()?;
+            }
+            match step {
+                Step::Message(message) => self.message(message),
+                Step::Spare {
+                    connection,
+                    side,
+                    scatter,
+                } => {
+                    let (head, list) = wqe::recv(&self.bench, *connection, *side, scatter, None);
+                    let late = 0;
+                    self.port(*connection, *side)
+                        .recvs
+                        .push_back(Buffer { head, list, late });
+                }
+                Step::Noise { side, at, noise } => {
+                    let frame = hostile::noise(&self.bench, *side, noise);
+                    self.noise.push(((*at).into(), *side, frame));
+                    self.restless = true;
+                }
+                Step::Forgery {
+                    connection,
+                    side,
+                    forgery,
+                } => {
+                    let at = (*connection, *side);
+                    let qpn = self.bench.links[at.0].qpn[*side as usize];
+                    let state = self.bench.hosts[*side as usize].query(qpn);
+                    let c = &self.scenario.connections[at.0];
+                    let psns = (state.rq_psn, state.una_psn);
+                    let frame = hostile::forgery(&self.bench, at, c, *forgery, psns);
+                    let node = self.bench.nodes[*side as usize];
+                    self.bench.world.inject(node, &frame);
+                    self.settle()?;
+                }
+                Step::Command { side, command } => {
+                    let host = &mut self.bench.hosts[*side as usize];
+                    let status = hostile::command(host, params, *command);
+                    self.outcome.commands.push((*command, status));
+                }
+                Step::Reconnect { connection, psn } => {
+                    let c = &self.scenario.connections[*connection];
+                    self.ports[*connection] = Default::default();
+                    self.bench.tap.borrow_mut().cut(*connection, *psn);
+                    self.bench.connect(*connection, c, *psn);
+                }
+                Step::Rest => {}
+            }
+        }
+        self.rest()
+    }
+
+    fn port(&mut self, connection: usize, side: Side) -> &mut Port {
+        &mut self.ports[connection][side as usize]
+    }
+
+    fn message(&mut self, message: &Message) {
+        let (connection, from) = (message.connection, message.from);
+        let slot = wqe::send(&self.bench, message);
+        self.port(connection, from).sends.push_back(slot);
+        if let Some(recv) = &message.recv {
+            let to = other(from);
+            let (head, list) = wqe::recv(&self.bench, connection, to, &recv.scatter, message.fault);
+            let late = recv.late.into();
+            self.port(connection, to)
+                .recvs
+                .push_back(Buffer { head, list, late });
+        }
+        self.restless = true;
+    }
+
+    /// Posts everything and waits until it is done.
+    fn rest(&mut self) -> Result<(), String> {
+        let start = self.bench.world.now();
+        // Buffers that are not late are there before anything is sent.
+        self.post_recvs(0);
+        for side in SIDES {
+            self.bench.barrier(side);
+        }
+        self.noise.sort_by_key(|(at, ..)| *at);
+        let (mut seen, mut since) = (0, start);
+        loop {
+            let now = self.bench.world.now();
+            let moved = self.poll() + self.bench.tap.borrow().frames();
+            if moved != seen {
+                (seen, since) = (moved, now);
+            }
+            self.inject(now - start);
+            self.post_recvs(now - start);
+            self.post_sends();
+            if self.noise.is_empty() && self.is_done() {
+                break;
+            }
+            if now - since > HANG || now - start > LONGEST {
+                return Err(self.hang());
+            }
+            self.bench.world.run(POLL);
+        }
+        self.restless = false;
+        loop {
+            let posted = self.post_recvs(u64::MAX);
+            self.settle()?;
+            if !posted {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until nothing moves any more.
+    fn settle(&mut self) -> Result<(), String> {
+        let start = self.bench.world.now();
+        let (mut seen, mut since) = (u64::MAX, start);
+        loop {
+            let now = self.bench.world.now();
+            let moved = self.poll() + self.bench.tap.borrow().frames();
+            if moved != seen {
+                (seen, since) = (moved, now);
+            }
+            if now - since >= QUIET {
+                return Ok(());
+            }
+            if now - start > LONGEST {
+                return Err("the wire does not come to rest".into());
+            }
+            self.bench.world.run(POLL);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let mut ports = self.ports.iter().flatten();
+        ports.all(|port| port.sends.is_empty() && port.sq_done == port.sq_posted)
+    }
+
+    fn hang(&self) -> String {
+        let mut what = String::from("a card hangs: ");
+        for (connection, ports) in self.ports.iter().enumerate() {
+            for (side, port) in SIDES.iter().zip(ports) {
+                if port.sq_done != port.sq_posted || !port.sends.is_empty() {
+                    what += &format!(
+                        "#{connection} {side:?} has completed send WQEs up to {} of {} posted, {} to post; ",
+                        port.sq_done,
+                        port.sq_posted,
+                        port.sends.len()
+                    );
+                }
+            }
+        }
+        what
+    }
+
+    /// Posts the receive WQEs that are due and have room. Whether there were any.
+    fn post_recvs(&mut self, elapsed: u64) -> bool {
+        let mut any = false;
+        for (connection, ports) in self.ports.iter_mut().enumerate() {
+            let c = &self.scenario.connections[connection];
+            for side in SIDES {
+                let port = &mut ports[side as usize];
+                let qpn = self.bench.links[connection].qpn[side as usize];
+                let host = &mut self.bench.hosts[side as usize];
+                while port.rq_posted.wrapping_sub(port.rq_done) < 1 << c.rq_log[side as usize]
+                    && port
+                        .recvs
+                        .front()
+                        .is_some_and(|buffer| buffer.late <= elapsed)
+                    && let Some(buffer) = port.recvs.pop_front()
+                {
+                    host.post_recv_wqe(qpn, buffer.head, &buffer.list);
+                    port.rq_posted = port.rq_posted.wrapping_add(1);
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// Posts the send WQEs that have room. The last of all, and at least one in every ring full, asks for a CQE.
+    fn post_sends(&mut self) {
+        for (connection, ports) in self.ports.iter_mut().enumerate() {
+            let c = &self.scenario.connections[connection];
+            for side in SIDES {
+                let port = &mut ports[side as usize];
+                let qpn = self.bench.links[connection].qpn[side as usize];
+                let size = 1 << c.sq_log[side as usize];
+                while port.sq_posted.wrapping_sub(port.sq_done) < size
+                    && let Some(mut slot) = port.sends.pop_front()
+                {
+                    if port.sends.is_empty() || port.sq_posted % size == size - 1 {
+                        let (head, _) = slot.split_first_chunk_mut().expect("a slot has 64 bytes");
+                        let wqe = SendWqe::parse(head);
+                        *head = SendWqe {
+                            signaled: true,
+                            ..wqe
+                        }
+                        .emit();
+                    }
+                    self.bench.hosts[side as usize].post_slots(qpn, &[slot]);
+                    port.sq_posted = port.sq_posted.wrapping_add(1);
+                }
+            }
+        }
+    }
+
+    fn inject(&mut self, elapsed: u64) {
+        while self.noise.first().is_some_and(|(at, ..)| *at <= elapsed) {
+            let (_, side, frame) = self.noise.remove(0);
+            self.bench
+                .world
+                .inject(self.bench.nodes[side as usize], &frame);
+        }
+    }
+
+    /// Takes all completions there are; how many there were so far.
+    fn poll(&mut self) -> u64 {
+        for side in SIDES {
+            for cqn in 0..u16::from(self.scenario.cqs) {
+                while let Some(cqe) = self.bench.hosts[side as usize].poll(cqn) {
+                    self.complete(side, cqn, cqe);
+                }
+            }
+        }
+        self.outcome
+            .completions
+            .values()
+            .map(|queue| queue.len() as u64)
+            .sum()
+    }
+
+    fn complete(&mut self, side: Side, cqn: u16, cqe: Cqe) {
+        let links = &self.bench.links;
+        let Some(connection) = links
+            .iter()
+            .position(|link| link.qpn[side as usize] == cqe.qpn)
+        else {
+            let what = format!("{side:?}: completion of a queue pair that is not there: {cqe:?}");
+            return self.outcome.failures.push(what);
+        };
+        let port = &mut self.ports[connection][side as usize];
+        let (done, posted) = if cqe.recv {
+            (&mut port.rq_done, port.rq_posted)
+        } else {
+            (&mut port.sq_done, port.sq_posted)
+        };
+        let outstanding = posted.wrapping_sub(*done);
+        let ahead = cqe.wqe_index.wrapping_sub(*done);
+        if ahead >= outstanding || (cqe.recv && ahead != 0) {
+            self.outcome.failures.push(format!(
+                "#{connection} {side:?}: {cqe:?} completes WQE {}; {outstanding} from {done} are outstanding",
+                cqe.wqe_index
+            ));
+        } else {
+            *done = cqe.wqe_index.wrapping_add(1);
+        }
+        let queue = (connection, side as usize, cqe.recv);
+        let completion = Completion::new(cqn, &cqe);
+        self.outcome
+            .completions
+            .entry(queue)
+            .or_default()
+            .push(completion);
+    }
+
+    /// Notes what the run left behind.
+    fn conclude(&mut self) {
+        let bench = &mut self.bench;
+        let names: [&str; region::COUNT] =
+            ["source", "other source", "target", "read-only", "foreign"];
+        for (connection, link) in bench.links.iter().enumerate() {
+            for side in SIDES {
+                for (name, place) in names.iter().zip(&link.regions[side as usize]) {
+                    let name = format!("#{connection} {side:?} {name}");
+                    let contents = bench.contents(side, place);
+                    self.outcome.memory.insert(name, contents);
+                }
+            }
+        }
+        let (flows, broken) = bench.tap.borrow().flows(&bench.links);
+        self.outcome.flows = flows;
+        self.outcome.failures.extend(broken);
+        self.outcome.failures.extend(bench.world.failures());
+        self.outcome
+            .failures
+            .extend(bench.scoreboard.borrow().failures());
+        if !self.outcome.failures.is_empty() {
+            // A card that hangs or fails is not asked for more.
+            return;
+        }
+        for side in SIDES {
+            let host = &mut bench.hosts[side as usize];
+            for (connection, link) in bench.links.iter().enumerate() {
+                let state = host.query(link.qpn[side as usize]);
+                self.outcome
+                    .states
+                    .insert((connection, side as usize), state);
+            }
+            let counters: BTreeMap<_, _> =
+                STATS.iter().map(|name| (*name, host.stat(name))).collect();
+            let [received, transmitted] = bench.tap.borrow().passed[side as usize];
+            for (name, expected) in [
+                ("rx_frames", received.frames),
+                ("rx_bytes", received.bytes),
+                ("tx_frames", transmitted.frames),
+                ("tx_bytes", transmitted.bytes),
+            ] {
+                if counters[name] != expected {
+                    self.outcome.failures.push(format!(
+                        "{side:?} counts {} as {name}; {expected} passed the port",
+                        counters[name]
+                    ));
+                }
+            }
+            self.outcome.counters[side as usize] = counters;
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! What a run does, as data: connections, messages, hostile frames, and when everything comes to rest.
+//!
+//! Receive buffers are consumed in order, so a message and the buffer it takes are one step: a scenario
+//! that loses steps (see [`shrink`](super::shrink)) keeps its meaning.
+
+use std::fmt;
+
+use ferroce_proto::wire::{Mtu, Opcode};
+use ferroce_sim::testhost::Side;
+
+/// Registered buffers of a connection at each host.
+pub mod region {
+    /// Gathered from.
+    pub const SOURCE: usize = 0;
+    /// Gathered from, too.
+    pub const OTHER_SOURCE: usize = 1;
+    /// Received into and written to by the peer.
+    pub const TARGET: usize = 2;
+    /// May be written by nobody.
+    pub const READ_ONLY: usize = 3;
+    /// Of another protection domain.
+    pub const FOREIGN: usize = 4;
+    /// How many there are.
+    pub const COUNT: usize = 5;
+}
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it was made from; also seeds wires and contents of memory.
+    pub seed: u64,
+    /// The wire, both ways.
+    pub wire: Hardship,
+    /// Completion queues of each host.
+    pub cqs: u8,
+    /// Connections, each between a queue pair of either host.
+    pub connections: Vec<Connection>,
+    /// What happens, in order. Messages run concurrently up to the next [`Step::Rest`].
+    pub steps: Vec<Step>,
+}
+
+/// What a wire does to frames; chances in 1/1000.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hardship {
+    /// Cycles on the way.
+    pub latency: u64,
+    /// A frame is lost.
+    pub loss: u16,
+    /// A frame arrives twice.
+    pub duplication: u16,
+    /// A frame arrives late.
+    pub reordering: u16,
+    /// A bit of a frame is flipped.
+    pub corruption: u16,
+}
+
+/// Two queue pairs that talk to each other; arrays by side.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Path MTU.
+    pub mtu: Mtu,
+    /// First PSN sent.
+    pub psn: [u32; 2],
+    /// Log2 of the slots of the send queue.
+    pub sq_log: [u8; 2],
+    /// Log2 of the entries of the receive queue.
+    pub rq_log: [u8; 2],
+    /// Log2 of the slots of a receive WQE.
+    pub rq_stride: u8,
+    /// Log2 of the messages outstanding.
+    pub ot_log: [u8; 2],
+    /// ACK timeout code.
+    pub timeout: u8,
+    /// Retries.
+    pub retry_cnt: u8,
+    /// RNR retries.
+    pub rnr_retry: u8,
+    /// RNR NAK timer code.
+    pub rnr_timer: u8,
+    /// Completion queue of the send queue.
+    pub send_cq: [u8; 2],
+    /// Completion queue of the receive queue.
+    pub recv_cq: [u8; 2],
+    /// Bytes of each region.
+    pub region_len: u32,
+    /// Place of regions within a page, in bytes.
+    pub misaligned: u16,
+    /// 802.1Q tag.
+    pub vlan: Option<u16>,
+    /// The peer of side A is there.
+    pub reachable: bool,
+    /// Responders take WRITEs.
+    pub remote_write: bool,
+}
+
+/// Part of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Which, see [`region`].
+    pub region: usize,
+    /// First byte in it.
+    pub offset: u32,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// What a message does at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// SEND.
+    Send,
+    /// RDMA WRITE to this byte of the target.
+    Write(u32),
+}
+
+/// A send work request and the receive work request it takes.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Connection.
+    pub connection: usize,
+    /// Sender.
+    pub from: Side,
+    /// What it does.
+    pub operation: Operation,
+    /// Immediate data.
+    pub imm: Option<u32>,
+    /// Bytes that stand in the WQE; else `gather` counts.
+    pub inline: Option<u8>,
+    /// Where the payload is.
+    pub gather: Vec<Piece>,
+    /// A CQE is asked for on success.
+    pub signaled: bool,
+    /// A solicited event is asked for.
+    pub solicited: bool,
+    /// Posted with it.
+    pub recv: Option<Recv>,
+    /// What is wrong with it.
+    pub fault: Option<Fault>,
+}
+
+/// A receive work request.
+#[derive(Clone, Debug)]
+pub struct Recv {
+    /// Where the payload goes.
+    pub scatter: Vec<Piece>,
+    /// Posted this many cycles after the message; 0: before it.
+    pub late: u16,
+}
+
+/// What is wrong with a message. In the comments: the completion status of the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The operation does not exist (LOC_QP_OP_ERR).
+    Opcode(u8),
+    /// The WQE says this many slots (LOC_QP_OP_ERR).
+    Slots(u8),
+    /// The WQE says this many gather entries (LOC_QP_OP_ERR).
+    Entries(u8),
+    /// The WQE's length is off by this (LOC_QP_OP_ERR).
+    Length(i8),
+    /// More inline data than the slot holds (LOC_QP_OP_ERR).
+    Inline(u8),
+    /// A message beyond 2^31 bytes (LOC_LEN_ERR).
+    TooLong,
+    /// The last gather entry is not permitted (LOC_PROT_ERR).
+    Gather(Denial),
+    /// The remote buffer is not permitted (REM_ACCESS_ERR).
+    Remote(Denial),
+    /// The receive buffer is a byte too short (REM_INV_REQ_ERR).
+    ShortBuffer,
+    /// The last scatter entry is not permitted (REM_OP_ERR).
+    Scatter(Denial),
+    /// The receive WQE says this many entries (REM_OP_ERR).
+    RecvEntries(u8),
+    /// There is no receive buffer (RNR_RETRY_EXC_ERR).
+    NoReceive,
+}
+
+/// Why memory is not permitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// The key's variant is another.
+    Key,
+    /// The region is of another protection domain.
+    Domain,
+    /// A byte before the region.
+    Before,
+    /// A byte behind the region.
+    Behind,
+    /// The addresses wrap round 2^64.
+    Wraps,
+    /// The region is read-only.
+    Rights,
+}
+
+/// A step of a scenario.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A message is posted.
+    Message(Message),
+    /// A receive work request is posted that nothing takes but a flush.
+    Spare {
+        /// Connection.
+        connection: usize,
+        /// Where.
+        side: Side,
+        /// Where payload would go.
+        scatter: Vec<Piece>,
+    },
+    /// A frame arrives amid the traffic which no queue pair may take notice of.
+    Noise {
+        /// Where.
+        side: Side,
+        /// Cycles after the traffic began.
+        at: u16,
+        /// Which.
+        noise: Noise,
+    },
+    /// A frame arrives, at rest, that a queue pair must judge.
+    Forgery {
+        /// Connection.
+        connection: usize,
+        /// Where.
+        side: Side,
+        /// Which.
+        forgery: Forgery,
+    },
+    /// A command is given, at rest, that the card must refuse.
+    Command {
+        /// Where.
+        side: Side,
+        /// Which.
+        command: Command,
+    },
+    /// Both queue pairs go through RESET and begin afresh, at rest.
+    Reconnect {
+        /// Connection.
+        connection: usize,
+        /// First PSNs.
+        psn: [u32; 2],
+    },
+    /// Everything comes to rest.
+    Rest,
+}
+
+/// A frame to be dropped silently.
+#[derive(Clone, Debug)]
+pub enum Noise {
+    /// Anything.
+    Bytes(Vec<u8>),
+    /// A good packet for the connection, spoilt.
+    Spoilt {
+        /// Connection.
+        connection: usize,
+        /// Of this opcode.
+        opcode: Opcode,
+        /// Bytes of payload.
+        len: u16,
+        /// How.
+        spoil: Spoil,
+    },
+}
+
+/// How a packet is spoilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoil {
+    /// A bit of the ICRC is flipped.
+    Icrc(u8),
+    /// Only this share, in 1/256, is left.
+    Truncated(u8),
+    /// A queue pair that is not there.
+    UnknownQp(u32),
+    /// Another partition.
+    Pkey,
+    /// Another sender.
+    Source,
+    /// Another receiver.
+    Destination,
+    /// Another station.
+    Mac,
+    /// Another transport.
+    Transport(Opcode),
+    /// A congestion notification.
+    Cnp,
+    /// Another UDP port.
+    Port,
+}
+
+/// A packet with the addresses of the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// A request this far beyond the one expected: answered with a NAK.
+    Ahead(u16),
+    /// A request this far before the one expected: acknowledged again.
+    Behind(u16),
+    /// An acknowledgement of what was not sent, with this syndrome.
+    GhostAck(u8),
+    /// An acknowledgement this far before the oldest that is due, with this syndrome.
+    OldAck(u16, u8),
+    /// The next request, of an opcode that does not begin a message. Ends the connection.
+    OutOfOrder(Opcode),
+    /// The next request, longer than the path MTU. Ends the connection.
+    Oversized,
+    /// The next request, a FIRST shorter than the path MTU. Ends the connection.
+    Undersized,
+    /// The next request, a WRITE whose RETH says this many bytes more than there are. Ends the connection.
+    WrongLength(u8),
+    /// The next request, a WRITE without permission. Ends the connection.
+    BadKey,
+    /// The next request, of an opcode beyond the engine's features. Ends the connection.
+    Unsupported(Opcode),
+}
+
+impl Forgery {
+    /// The receiver's queue pair goes into error.
+    #[must_use]
+    pub const fn is_fatal(self) -> bool {
+        !matches!(
+            self,
+            Self::Ahead(_) | Self::Behind(_) | Self::GhostAck(_) | Self::OldAck(..)
+        )
+    }
+}
+
+/// A command to be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// No such operation.
+    Opcode(u8),
+    /// No such queue pair, to be modified.
+    ModifyIndex,
+    /// No such queue pair, to be asked.
+    QueryIndex,
+    /// No such completion queue.
+    CqIndex,
+    /// No such memory region.
+    MrIndex,
+    /// No such GID.
+    GidIndex,
+    /// Completion queue of this log2 size.
+    CqSize(u8),
+    /// Completion queue at this byte of a line.
+    CqAlignment(u8),
+    /// Consumer record at this byte of a word.
+    CqRecord(u8),
+    /// A key of another place of the table.
+    MrKey,
+    /// A region that ends before it starts.
+    MrBounds,
+    /// A state that does not exist.
+    State(u8),
+    /// A queue pair without context, to be opened.
+    NoContext,
+    /// A path MTU that does not exist.
+    Mtu(u8),
+    /// A send queue at this byte of a line.
+    SqAlignment(u8),
+    /// An outstanding ring that does not fit into the pool.
+    Pool,
+}
+
+/// How far the packets of one direction of a connection agree between runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// Each request once and in order; NAKs and the last ACK too.
+    Exact,
+    /// The same packet at each PSN; retransmissions are free.
+    Contents,
+    /// The same packet at each PSN that both sent: what went out behind the packet that failed is a matter of timing.
+    UntilFailure,
+}
+
+impl Scenario {
+    /// The wire harms nothing.
+    #[must_use]
+    pub fn is_lossless(&self) -> bool {
+        let w = &self.wire;
+        w.loss == 0 && w.duplication == 0 && w.reordering == 0 && w.corruption == 0
+    }
+
+    /// How far the packets from `from` agree; follows from the steps.
+    #[must_use]
+    pub fn agreement(&self, connection: usize, from: Side) -> Agreement {
+        let c = &self.connections[connection];
+        let room = 1usize << c.rq_log[1 - from as usize];
+        let mut agreement = if self.is_lossless() {
+            Agreement::Exact
+        } else {
+            Agreement::Contents
+        };
+        if !c.reachable {
+            return Agreement::UntilFailure;
+        }
+        let mut posted = 0;
+        for step in &self.steps {
+            match step {
+                Step::Message(m) if m.connection == connection && m.from == from => {
+                    if m.fault.is_some() || !c.remote_write {
+                        return Agreement::UntilFailure;
+                    }
+                    if let Some(recv) = &m.recv {
+                        posted += 1;
+                        if recv.late > 0 || posted > room {
+                            agreement = Agreement::Contents;
+                        }
+                    }
+                }
+                step if step.needs_rest() => posted = 0,
+                _ => {}
+            }
+        }
+        agreement
+    }
+
+    /// Messages of both sides may be lost, delayed or failing, so that PSN-error NAKs and RNR NAKs are a matter of timing.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        (0..self.connections.len()).all(|connection| {
+            [Side::A, Side::B]
+                .iter()
+                .all(|side| self.agreement(connection, *side) == Agreement::Exact)
+        })
+    }
+}
+
+impl Step {
+    /// Everything before it has come to rest.
+    #[must_use]
+    pub const fn needs_rest(&self) -> bool {
+        !matches!(
+            self,
+            Self::Message(_) | Self::Spare { .. } | Self::Noise { .. }
+        )
+    }
+}
+
+impl Message {
+    /// Bytes of payload.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        match self.inline {
+            Some(len) => len.into(),
+            None => self.gather.iter().map(|piece| piece.len).sum(),
+        }
+    }
+
+    /// It has no payload.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// It takes a receive work request.
+    #[must_use]
+    pub fn consumes(&self) -> bool {
+        self.operation == Operation::Send || self.imm.is_some()
+    }
+}
+
+impl fmt::Display for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&str; region::COUNT] = ["source", "other", "target", "read-only", "foreign"];
+        write!(f, "{}+{}:{}", NAMES[self.region], self.offset, self.len)
+    }
+}
+
+struct List<'a>(&'a [Piece]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, piece) in self.0.iter().enumerate() {
+            write!(f, "{}{piece}", if i == 0 { "" } else { ", " })?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{} {:?}: ", self.connection, self.from)?;
+        match self.operation {
+            Operation::Send => f.write_str("SEND")?,
+            Operation::Write(offset) => write!(f, "WRITE to target+{offset}")?,
+        }
+        if let Some(imm) = self.imm {
+            write!(f, " imm {imm:#x}")?;
+        }
+        match self.inline {
+            Some(len) => write!(f, ", {len} bytes inline")?,
+            None => write!(f, ", {} bytes {}", self.len(), List(&self.gather))?,
+        }
+        if !self.signaled {
+            f.write_str(", unsignaled")?;
+        }
+        if self.solicited {
+            f.write_str(", solicited")?;
+        }
+        if let Some(recv) = &self.recv {
+            write!(f, "; into {}", List(&recv.scatter))?;
+            if recv.late > 0 {
+                write!(f, " posted {} cycles late", recv.late)?;
+            }
+        }
+        if let Some(fault) = &self.fault {
+            write!(f, "; fault {fault:?}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(message) => message.fmt(f),
+            Self::Spare {
+                connection,
+                side,
+                scatter,
+            } => write!(f, "#{connection} {side:?}: spare buffer {}", List(scatter)),
+            Self::Noise { side, at, noise } => {
+                write!(f, "{side:?} receives after {at} cycles: {noise:02x?}")
+            }
+            Self::Forgery {
+                connection,
+                side,
+                forgery,
+            } => write!(f, "#{connection} {side:?} receives: {forgery:?}"),
+            Self::Command { side, command } => write!(f, "{side:?} is told: {command:?}"),
+            Self::Reconnect { connection, psn } => {
+                write!(f, "#{connection} begins afresh, PSNs {psn:#x?}")
+            }
+            Self::Rest => f.write_str("rest"),
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?}, {} completion queues", self.wire, self.cqs)?;
+        for (i, c) in self.connections.iter().enumerate() {
+            let agreement = [Side::A, Side::B].map(|side| self.agreement(i, side));
+            writeln!(f, "#{i}: {c:?}; {agreement:?}")?;
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{i:3}. {step}")?;
+        }
+        Ok(())
+    }
+}

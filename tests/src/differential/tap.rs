@@ -1,0 +1,220 @@
+//! The packets of a run, by connection and direction, and the rules that each run keeps by itself.
+
+use std::collections::BTreeMap;
+
+use ferroce_proto::wire::{Headers, NakCode, Packet, Psn, Syndrome, psn};
+use ferroce_sim::testhost::Side;
+use ferroce_sim::world::{Direction, Event, Observer};
+
+use super::bench::{Link, SIDES, other};
+
+/// Sees all frames.
+#[derive(Default)]
+pub(super) struct Tap {
+    /// What the cards sent, in order.
+    sent: Vec<Sent>,
+    /// What passed each card, received and transmitted.
+    pub(super) passed: [[Passed; 2]; 2],
+}
+
+/// Frames at a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    pub(super) frames: u64,
+    pub(super) bytes: u64,
+}
+
+enum Sent {
+    Packet(Side, Box<Headers>, Vec<u8>),
+    /// A connection begins afresh with these PSNs.
+    Cut(usize, [u32; 2]),
+}
+
+impl Tap {
+    /// A connection begins afresh.
+    pub(super) fn cut(&mut self, connection: usize, psn: [u32; 2]) {
+        self.sent.push(Sent::Cut(connection, psn));
+    }
+
+    /// Frames that passed in all.
+    pub(super) fn frames(&self) -> u64 {
+        self.passed.iter().flatten().map(|p| p.frames).sum()
+    }
+
+    /// What was sent, and how it breaks the rules.
+    pub(super) fn flows(&self, links: &[Link]) -> (Flows, Vec<String>) {
+        let mut sorter = Sorter {
+            links,
+            incarnations: vec![0; links.len()],
+            flows: Flows::new(),
+            broken: Vec::new(),
+        };
+        for sent in &self.sent {
+            match sent {
+                Sent::Cut(connection, psn) => sorter.cut(*connection, *psn),
+                Sent::Packet(from, headers, payload) => sorter.packet(*from, headers, payload),
+            }
+        }
+        sorter.check_responses();
+        (sorter.flows, sorter.broken)
+    }
+}
+
+impl Observer for Tap {
+    fn frame(&mut self, event: &Event<'_>) {
+        let side = if event.name == "A" { Side::A } else { Side::B };
+        let transmitted = event.direction == Direction::Transmit;
+        let passed = &mut self.passed[side as usize][usize::from(transmitted)];
+        passed.frames += 1;
+        passed.bytes += event.frame.len() as u64;
+        // What is no packet is the scoreboard's to complain about.
+        if transmitted && let Ok(Packet { headers, payload }) = Packet::parse(event.frame) {
+            let payload = event.frame[payload].to_vec();
+            self.sent.push(Sent::Packet(side, Box::new(headers), payload));
+        }
+    }
+}
+
+/// A packet at a PSN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Headers, without the acknowledgement request: that depends on where transmission resumed.
+    pub headers: Headers,
+    /// Payload.
+    pub payload: Vec<u8>,
+}
+
+/// What one side of a connection sent between two resets.
+#[derive(Clone, Debug, Default)]
+pub struct Flow {
+    /// First PSN.
+    pub first: u32,
+    /// Requests by PSN, counted from the first.
+    pub requests: BTreeMap<u32, Request>,
+    /// Their order, retransmissions too.
+    pub order: Vec<u32>,
+    /// ACKs and NAKs to the other side, in order.
+    pub responses: Vec<Headers>,
+}
+
+/// The flows of a run by connection, number of the incarnation, and sender.
+pub type Flows = BTreeMap<(usize, u32, usize), Flow>;
+
+fn syndrome(headers: &Headers) -> Option<Syndrome> {
+    headers.ext.aeth.map(|aeth| aeth.syndrome)
+}
+
+fn is_ack(headers: &Headers) -> bool {
+    matches!(syndrome(headers), Some(Syndrome::Ack { .. }))
+}
+
+impl Flow {
+    /// The last ACK that is no NAK. How many there are depends on timing, but all are cumulative.
+    #[must_use]
+    pub fn last_ack(&self) -> Option<&Headers> {
+        self.responses.iter().rev().find(|headers| is_ack(headers))
+    }
+
+    /// The NAKs.
+    #[must_use]
+    pub fn naks(&self) -> Vec<&Headers> {
+        let naks = self.responses.iter().filter(|headers| !is_ack(headers));
+        naks.collect()
+    }
+
+    /// The NAKs that end a connection.
+    #[must_use]
+    pub fn fatal_naks(&self) -> Vec<&Headers> {
+        let is_fatal = |headers: &&Headers| matches!(syndrome(headers), Some(Syndrome::Nak(code)) if code != NakCode::PsnSequence);
+        self.responses.iter().filter(is_fatal).collect()
+    }
+
+    /// Messages that end before the PSN `until`, as MSN counts them.
+    fn messages(&self, until: Psn) -> u32 {
+        let until = until.since(Psn::new(self.first));
+        let ends = self
+            .requests
+            .iter()
+            .filter(|(psn, request)| (**psn as i32) < until && request.headers.bth.opcode.is_end());
+        ends.count() as u32 & psn::MASK
+    }
+}
+
+struct Sorter<'a> {
+    links: &'a [Link],
+    incarnations: Vec<u32>,
+    flows: Flows,
+    broken: Vec<String>,
+}
+
+impl Sorter<'_> {
+    fn cut(&mut self, connection: usize, psn: [u32; 2]) {
+        self.incarnations[connection] += 1;
+        for side in SIDES {
+            let flow = Flow {
+                first: psn[side as usize],
+                ..Flow::default()
+            };
+            let key = (connection, self.incarnations[connection], side as usize);
+            self.flows.insert(key, flow);
+        }
+    }
+
+    fn packet(&mut self, from: Side, headers: &Headers, payload: &[u8]) {
+        let (to, qpn) = (other(from) as usize, headers.bth.dest_qp);
+        let Some(connection) = self.links.iter().position(|link| link.qpn[to] == qpn) else {
+            let what = format!("{from:?} sent to queue pair {qpn:#x}, which is nobody's");
+            return self.broken.push(what);
+        };
+        let key = (connection, self.incarnations[connection], from as usize);
+        let flow = self.flows.entry(key).or_default();
+        if headers.bth.opcode.is_response() {
+            return flow.responses.push(*headers);
+        }
+        let psn = headers.bth.psn.value().wrapping_sub(flow.first) & psn::MASK;
+        let mut request = Request {
+            headers: *headers,
+            payload: payload.to_vec(),
+        };
+        request.headers.bth.ack_req = false;
+        flow.order.push(psn);
+        if let Some(before) = flow.requests.get(&psn) {
+            if *before != request {
+                let what = format!(
+                    "#{connection} {from:?} sent two packets at {:?}:\n  {before:?}\n  {request:?}",
+                    headers.bth.psn
+                );
+                self.broken.push(what);
+            }
+        } else {
+            if psn != flow.requests.len() as u32 {
+                let what = format!("#{connection} {from:?} skips to {:?}", headers.bth.psn);
+                self.broken.push(what);
+            }
+            flow.requests.insert(psn, request);
+        }
+    }
+
+    /// The MSN of every response: messages before its PSN, and with an ACK the one that ends there (IB1 9.7.7.1).
+    fn check_responses(&mut self) {
+        for ((connection, incarnation, from), flow) in &self.flows {
+            let Some(requests) = self.flows.get(&(*connection, *incarnation, 1 - from)) else {
+                continue;
+            };
+            for headers in &flow.responses {
+                let Some(aeth) = headers.ext.aeth else {
+                    continue;
+                };
+                let psn = headers.bth.psn;
+                let until = if is_ack(headers) { psn.next() } else { psn };
+                let expected = requests.messages(until);
+                if aeth.msn != expected {
+                    self.broken.push(format!(
+                        "#{connection} {:?} answers {:?} at {psn:?} with MSN {}; {expected} is right",
+                        SIDES[*from], aeth.syndrome, aeth.msn
+                    ));
+                }
+            }
+        }
+    }
+}
