@@ -17,6 +17,9 @@ pub const PAGE: usize = 4096;
 /// the answer comes after all.
 pub const READ_TIMEOUT: u64 = 10_000;
 
+/// Nanoseconds that a wait takes on a card that was unplugged: a bounded wait ends soon.
+const UNPLUGGED_WAIT_NS: u64 = 1_000_000;
+
 /// A card of a [`World`] as the driver's [`Backend`].
 ///
 /// Time advances only while the host waits: in register reads and in [`relax`](Backend::relax), for all
@@ -30,6 +33,8 @@ pub struct SimCard {
     relax_cycles: Cell<u64>,
     /// A read was given up and its answer has not come yet.
     silent: Cell<bool>,
+    /// Time in ns since the card was unplugged, if it was.
+    unplugged: Cell<Option<u64>>,
 }
 
 impl SimCard {
@@ -43,6 +48,7 @@ impl SimCard {
             mapped: RefCell::new(BTreeMap::new()),
             relax_cycles: Cell::new(16),
             silent: Cell::new(false),
+            unplugged: Cell::new(None),
         }
     }
 
@@ -61,10 +67,20 @@ impl SimCard {
         assert!(cycles > 0, "a wait of 0 cycles never ends");
         self.relax_cycles.set(cycles);
     }
+
+    /// Removes the card from under the driver, as a surprise removal does: reads answer all ones,
+    /// writes go nowhere, and the world stands still from here, with all its cards as they are. Waits
+    /// of the driver run out at once, so that what it holds can be dropped however stuck the card is.
+    pub fn unplug(&self) {
+        self.unplugged.set(Some(self.unplugged.get().unwrap_or(0)));
+    }
 }
 
 impl Backend for SimCard {
     fn read32(&self, offset: u64) -> u32 {
+        if self.unplugged.get().is_some() {
+            return u32::MAX;
+        }
         let mut world = self.world.borrow_mut();
         if self.silent.get() {
             if world.nic(self.node).take_read32().is_none() {
@@ -78,6 +94,9 @@ impl Backend for SimCard {
     }
 
     fn write32(&self, offset: u64, value: u32) {
+        if self.unplugged.get().is_some() {
+            return;
+        }
         self.world.borrow_mut().write32(self.node, offset, value);
     }
 
@@ -109,11 +128,14 @@ impl Backend for SimCard {
     }
 
     fn relax(&self) {
-        self.world.borrow_mut().run(self.relax_cycles.get());
+        match self.unplugged.get() {
+            Some(ns) => self.unplugged.set(Some(ns + UNPLUGGED_WAIT_NS)),
+            None => self.world.borrow_mut().run(self.relax_cycles.get()),
+        }
     }
 
     fn now_ns(&self) -> u64 {
-        self.world.borrow().now() * NS_PER_CYCLE
+        self.world.borrow().now() * NS_PER_CYCLE + self.unplugged.get().unwrap_or(0)
     }
 
     fn page_size(&self) -> usize {

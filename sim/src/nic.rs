@@ -83,3 +83,53 @@ pub trait Nic {
         }
     }
 }
+
+impl<T: Nic + ?Sized> Nic for Box<T> {
+    fn write32(&mut self, offset: u64, value: u32) {
+        (**self).write32(offset, value);
+    }
+
+    fn start_read32(&mut self, offset: u64) {
+        (**self).start_read32(offset);
+    }
+
+    fn take_read32(&mut self) -> Option<u32> {
+        (**self).take_read32()
+    }
+
+    fn step(&mut self) {
+        (**self).step();
+    }
+
+    fn now(&self) -> u64 {
+        (**self).now()
+    }
+
+    fn receive(&mut self, frame: &[u8]) {
+        (**self).receive(frame);
+    }
+
+    fn transmit(&mut self) -> Option<Vec<u8>> {
+        (**self).transmit()
+    }
+
+    fn interrupt(&mut self) -> Option<u16> {
+        (**self).interrupt()
+    }
+
+    fn failures(&self) -> Vec<String> {
+        (**self).failures()
+    }
+
+    fn reset(&mut self) {
+        (**self).reset();
+    }
+
+    fn idle_until(&self) -> Option<u64> {
+        (**self).idle_until()
+    }
+
+    fn run_until(&mut self, cycle: u64) {
+        (**self).run_until(cycle);
+    }
+}

@@ -4,6 +4,8 @@
 //! [`Usage`]: then nothing was written.
 #![forbid(unsafe_code)]
 
+mod cli;
+pub mod demo;
 pub mod output;
 pub mod report;
 mod test;
@@ -12,24 +14,15 @@ mod usage;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 pub use usage::Usage;
-
-/// Tasks of the Ferroce project.
-#[derive(Parser)]
-#[command(name = "cargo xtask", version, arg_required_else_help = true)]
-enum Task {
-    /// Run all tests.
-    Test(test::Args),
-}
 
 /// Runs the task that the command line names.
 #[must_use]
 pub fn main() -> ExitCode {
-    let result = match Task::parse() {
-        Task::Test(args) => test::run(&args),
-    };
+    let result = cli::parse().and_then(|task| match task {
+        cli::Task::Demo(args) => demo::run(&args),
+        cli::Task::Test(args) => test::run(&args),
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -9,6 +9,7 @@
 //! }
 //! ```
 
+use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -50,6 +51,17 @@ impl Figure {
             name: name.into(),
             value: value.into(),
             unit: unit.into(),
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    /// A line of the table that a task prints.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, unit) = (self.name.replace('_', " "), &self.unit);
+        match self.value {
+            Value::Count(count) => write!(f, "{name:<24} {count:>12}    {unit}"),
+            Value::Measure(measure) => write!(f, "{name:<24} {measure:>15.2} {unit}"),
         }
     }
 }
@@ -107,6 +119,8 @@ impl Report {
 
 /// The option of a task that reports.
 #[derive(Clone, Debug, Default, clap::Args)]
+// clap names groups by the type, and the task's options are `Args` too.
+#[group(skip)]
 pub struct Args {
     /// Write a report in JSON, also when the task fails.
     #[arg(long, value_name = "FILE.json")]

@@ -1,0 +1,75 @@
+//! The command line.
+
+use anyhow::Result;
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::{Usage, demo, test};
+
+/// Tasks of the Ferroce project.
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    version,
+    arg_required_else_help = true
+)]
+pub(crate) enum Task {
+    /// Send a file from host to host, through two engines and a wire between them.
+    Demo(demo::Args),
+    /// Run all tests.
+    Test(test::Args),
+}
+
+/// The task that the command line names. What asks for help is answered and does not return.
+///
+/// # Errors
+/// [`Usage`]: a mistake, in one line.
+pub(crate) fn parse() -> Result<Task> {
+    Task::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => Usage(one_line(&error)).into(),
+    })
+}
+
+/// What clap says in several lines, without how to call the task at large.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim);
+    let said: Vec<_> = lines
+        .take_while(|line| !line.starts_with("Usage:"))
+        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+        .map(|line| line.trim_start_matches("error: "))
+        .collect();
+    format!("{}; --help tells more", said.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Task::command().debug_assert();
+    }
+
+    #[test]
+    fn mistakes_are_said_in_one_line() {
+        for (words, part) in [
+            (&["demo", "--mtu", "300"][..], "256, 512"),
+            (&["demo", "--width", "128"], "512 or 64"),
+            (&["demo", "--loss", "150%"], "0% to 100%"),
+            (&["demo", "--qps", "0"], "--qps"),
+            (&["demo", "--speed"], "--speed"),
+            (&["dem"], "demo"),
+            (&["demo", "--pcap"], "--pcap"),
+        ] {
+            let words = ["xtask"].iter().chain(words);
+            let line = one_line(&Task::try_parse_from(words).err().unwrap());
+            assert!(line.contains(part) && !line.contains('\n'), "{line}");
+        }
+    }
+}

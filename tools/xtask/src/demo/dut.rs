@@ -1,0 +1,75 @@
+//! The cards at both ends.
+
+use std::fmt;
+use std::path::Path;
+use std::rc::Rc;
+
+use anyhow::Result;
+use ferroce_sim::memory::HostMemory;
+use ferroce_sim::model::{DEFAULT_PARAMS, Model};
+use ferroce_sim::nic::Nic;
+
+use crate::Usage;
+
+/// What is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dut {
+    /// The golden model.
+    Model,
+    /// The emitted Verilog.
+    Rtl {
+        /// Data path in bits, 512 or 64.
+        width: u32,
+    },
+}
+
+impl fmt::Display for Dut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model => f.write_str("golden models"),
+            Self::Rtl { width } => write!(f, "RTL engines of {width} bits"),
+        }
+    }
+}
+
+/// Surroundings of one card.
+pub(super) struct Setup<'a> {
+    /// What its DMA reaches.
+    pub(super) memory: Rc<dyn HostMemory>,
+    /// Seed of the timing of host memory.
+    pub(super) seed: u64,
+    /// Where its waveform goes.
+    pub(super) wave: Option<&'a Path>,
+}
+
+/// Checks that what was asked for can be had.
+///
+/// # Errors
+/// [`Usage`]: a waveform of something that has none.
+pub(super) fn check(dut: Dut, wave: bool) -> Result<()> {
+    if wave && dut == Dut::Model {
+        let text =
+            "--wave shows the RTL engine, and --model runs without one; leave one of them out";
+        return Err(Usage(text.into()).into());
+    }
+    Ok(())
+}
+
+/// Builds a card.
+///
+/// Host memory of an RTL engine answers reads after 1 us (230 to 270 cycles) and writes after half of
+/// it, in any order that AXI permits; that of the model answers at once.
+pub(super) fn nic(dut: Dut, setup: Setup<'_>) -> Result<Box<dyn Nic>> {
+    match dut {
+        Dut::Model => Ok(Box::new(Model::new(DEFAULT_PARAMS, setup.memory))),
+        // TODO(lead): sim::rtl::build(width, ..) with Options::host(setup.seed); if setup.wave, a
+        // build with tracing and engine.pins().dut().trace(wave).
+        Dut::Rtl { width } => {
+            let _ = (setup.seed, setup.wave);
+            Err(Usage(format!(
+                "the RTL engine of {width} bits is not assembled yet; give --model"
+            ))
+            .into())
+        }
+    }
+}

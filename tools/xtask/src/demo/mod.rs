@@ -1,0 +1,200 @@
+//! `cargo xtask demo`: a file from host to host by RDMA WRITE, through two engines and a wire.
+//!
+//! On both hosts the driver's verbs run over a simulated card. The sender measures the latency of
+//! small messages, writes the file into memory that the receiver registered, shared among the queue
+//! pairs, and when all WRITEs completed announces length and SHA-256 by SEND. The receiver compares
+//! with its own memory. Meanwhile every rule of the ports and every frame is checked.
+//!
+//! Figures count cycles of the core clock, 4 ns each.
+
+mod dut;
+mod figures;
+mod options;
+mod pair;
+mod ping;
+mod transfer;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+use sha2::{Digest, Sha256};
+
+use crate::output::Output;
+use crate::report::{self, Figure, Report};
+use crate::{Usage, tools};
+
+pub use dut::Dut;
+pub use options::{Options, Share};
+
+use pair::Pair;
+
+/// What is sent unless a file is named.
+const DEFAULT_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/counting.txt");
+/// Differences that are told.
+const TOLD: usize = 10;
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub struct Args {
+    /// File to send; unless given 4 MiB of text that come with the project.
+    #[arg(long)]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+    /// Capture all frames at both ports, with simulated time, for Wireshark.
+    #[arg(long, value_name = "FILE.pcapng")]
+    pcap: Option<PathBuf>,
+    /// Write the waveform of the sender's engine.
+    #[arg(long, value_name = "FILE.fst")]
+    wave: Option<PathBuf>,
+    #[command(flatten)]
+    report: report::Args,
+}
+
+/// A run to be done.
+pub struct Job<'a> {
+    /// How.
+    pub options: &'a Options,
+    /// What to send.
+    pub file: &'a [u8],
+    /// Where frames are captured.
+    pub pcap: Option<File>,
+    /// Where the waveform of the sender's engine goes.
+    pub wave: Option<&'a Path>,
+    /// Ends the run when set.
+    pub interrupt: &'a AtomicBool,
+    /// Is told of the bytes that arrived.
+    pub progress: &'a ProgressBar,
+}
+
+/// What a run showed.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What was wrong, in words; the file arrived intact and all rules were kept if there is nothing.
+    pub failures: Vec<String>,
+    /// What was measured, as far as the run got.
+    pub figures: Vec<Figure>,
+}
+
+/// Does a run.
+///
+/// # Errors
+/// [`Usage`]: it cannot be done with these options. Whatever goes wrong later is in the [`Outcome`].
+pub fn demo(job: &Job<'_>) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    match Pair::open(job) {
+        Ok(mut pair) => {
+            let result = script(&mut pair, job, &mut outcome.figures);
+            outcome.figures.extend(figures::traffic(&pair));
+            outcome.failures = pair.close(result);
+        }
+        Err(error) if error.is::<Usage>() => return Err(error),
+        Err(error) => outcome.failures.push(format!("{error:#}")),
+    }
+    Ok(outcome)
+}
+
+fn script(pair: &mut Pair<'_>, job: &Job<'_>, figures: &mut Vec<Figure>) -> Result<()> {
+    figures.extend(figures::latency(&ping::ping(pair)?));
+    let mtu = job.options.mtu.bytes();
+    let cycles = transfer::transfer(pair, job.file, mtu, job.progress)?;
+    figures.extend(figures::goodput(job.file.len() as u64, cycles));
+    Ok(())
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// [`Usage`]: a mistake of the caller; else what was wrong with the run.
+pub fn run(args: &Args) -> Result<()> {
+    let options = &args.options;
+    let path = args.file.as_deref().unwrap_or(Path::new(DEFAULT_FILE));
+    let file = read(path)?;
+    dut::check(options.dut(), args.wave.is_some())?;
+    let report = args.report.open()?;
+    let mut pcap = args.pcap.as_deref().map(Output::create).transpose()?;
+    let wave = args.wave.as_deref().map(Output::create).transpose()?;
+    if let Dut::Rtl { .. } = options.dut() {
+        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    }
+    let digest = transfer::hex(&Sha256::digest(&file));
+    println!("{options}");
+    println!("{}: {} bytes, SHA-256 {digest}", path.display(), file.len());
+
+    let progress = progress_bar(file.len() as u64);
+    let capture = pcap
+        .as_mut()
+        .map(|pcap| pcap.file().try_clone())
+        .transpose();
+    let outcome = demo(&Job {
+        options,
+        file: &file,
+        pcap: capture.context("cannot write the capture")?,
+        wave: wave.as_ref().map(Output::temporary),
+        interrupt: interrupt()?,
+        progress: &progress,
+    })?;
+    progress.finish_and_clear();
+
+    for output in pcap.into_iter().chain(wave) {
+        output.finish()?;
+    }
+    let ok = outcome.failures.is_empty();
+    let said = Report::new(ok, options.seed, outcome.figures);
+    report.write(&said)?;
+    for figure in &said.figures {
+        println!("{figure}");
+    }
+    if !ok {
+        return Err(told(&outcome.failures));
+    }
+    println!("the file is intact: SHA-256 {digest} on the other side");
+    Ok(())
+}
+
+/// The file to send.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let refuse = |why: &dyn std::fmt::Display| {
+        let path = path.display();
+        Usage(format!(
+            "cannot send {path}: {why}; name a file with --file"
+        ))
+    };
+    let meta = fs::metadata(path).map_err(|e| refuse(&e))?;
+    if !meta.is_file() {
+        return Err(refuse(&"it is not a regular file").into());
+    }
+    Ok(fs::read(path).map_err(|e| refuse(&e))?)
+}
+
+/// Failures as an error of a line each.
+fn told(failures: &[String]) -> anyhow::Error {
+    let mut text = failures[..failures.len().min(TOLD)].join("\nerror: ");
+    if failures.len() > TOLD {
+        text += &format!("\nerror: and {} more", failures.len() - TOLD);
+    }
+    anyhow!(text)
+}
+
+fn progress_bar(bytes: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "{bar:40} {bytes}/{total_bytes} of the file, {elapsed} gone, {eta} left",
+    )
+    .expect("the template is valid");
+    ProgressBar::new(bytes).with_style(style)
+}
+
+/// The flag that Ctrl-C sets: the run ends in order, with its report. A second Ctrl-C ends it at once.
+fn interrupt() -> Result<&'static AtomicBool> {
+    static INTERRUPT: AtomicBool = AtomicBool::new(false);
+    ctrlc::set_handler(|| {
+        if INTERRUPT.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .context("cannot watch for Ctrl-C")?;
+    Ok(&INTERRUPT)
+}
