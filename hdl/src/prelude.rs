@@ -1,7 +1,7 @@
 //! What a file with a block in it imports: `use crate::prelude::*;`.
 pub use rust_hdl_core::prelude::*;
 
-pub use crate::bus::axi::{AxiOut, AxiReadOut, AxiWriteOut};
+pub use crate::bus::axi::{AxiLiteIn, AxiOut, AxiReadOut, AxiWriteOut};
 pub use crate::bus::axis::{AxisIn, AxisOut};
 pub use crate::bus::dma::{
     MrCheckIn, MrCheckOut, PayloadIn, PayloadOut, ReadBeatIn, ReadBeatOut, WriteBeatIn,

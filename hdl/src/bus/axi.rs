@@ -1,4 +1,4 @@
-//! AXI4, master's end: the host memory side of the engine.
+//! AXI4, master's end: the host memory side of the engine; AXI4-Lite, slave's end: its registers.
 //!
 //! Data of W bits, K = W / 8 strobes, 64-bit addresses, 3-bit IDs. Bursts are of type INCR and full width, hold at most
 //! 256 beats and stay within 4 KiB ([`burst_bytes`]). A field named `m_axi` gives the port names `m_axi_awid` and so on.
@@ -153,6 +153,47 @@ pub struct AxiOut<const W: usize, const K: usize> {
     pub rvalid: Signal<In, Bit>,
     /// See [`AxiReadOut`].
     pub rready: Signal<Out, Bit>,
+}
+
+/// AXI4-Lite, the slave's end: the registers of BAR0. 32-bit data, 22-bit addresses.
+///
+/// A field named `s_axil` gives the port names `s_axil_awaddr` and so on.
+#[derive(Clone, Debug, Default, LogicInterface)]
+pub struct AxiLiteIn {
+    /// Byte address of a write.
+    pub awaddr: Signal<In, Bits<22>>,
+    /// The address is valid.
+    pub awvalid: Signal<In, Bit>,
+    /// The slave takes the address.
+    pub awready: Signal<Out, Bit>,
+    /// Word to write.
+    pub wdata: Signal<In, Bits<32>>,
+    /// Bytes to write.
+    pub wstrb: Signal<In, Bits<4>>,
+    /// The word is valid.
+    pub wvalid: Signal<In, Bit>,
+    /// The slave takes the word.
+    pub wready: Signal<Out, Bit>,
+    /// 0 OKAY, 2 SLVERR.
+    pub bresp: Signal<Out, Bits<2>>,
+    /// A write is done.
+    pub bvalid: Signal<Out, Bit>,
+    /// The master takes the response.
+    pub bready: Signal<In, Bit>,
+    /// Byte address of a read.
+    pub araddr: Signal<In, Bits<22>>,
+    /// The address is valid.
+    pub arvalid: Signal<In, Bit>,
+    /// The slave takes the address.
+    pub arready: Signal<Out, Bit>,
+    /// Word read.
+    pub rdata: Signal<Out, Bits<32>>,
+    /// 0 OKAY.
+    pub rresp: Signal<Out, Bits<2>>,
+    /// The word is valid.
+    pub rvalid: Signal<Out, Bit>,
+    /// The master takes the word.
+    pub rready: Signal<In, Bit>,
 }
 
 #[cfg(test)]

@@ -1,3 +1,12 @@
 //! Control: registers, commands, statistics, and what ends things in order.
+pub mod axil;
+pub mod command;
+pub mod command_check;
+pub mod command_events;
+pub mod command_ring;
+pub mod csr;
 pub mod drain;
 pub mod restart;
+pub mod stat_sums;
+pub mod stats;
+pub mod unpack;

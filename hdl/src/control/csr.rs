@@ -1,0 +1,443 @@
+//! Registers and doorbells: BAR0 as an AXI4-Lite slave.
+//!
+//! The registers are those of `ferroce_proto::abi::regs`, the doorbells those of `ferroce_proto::abi::doorbell`. Besides:
+//!
+//! * Address bits 1:0 are not looked at. Reads of what does not exist give 0, writes to it and to read-only registers do
+//!   nothing; all with OKAY.
+//! * A write of less than 4 bytes does nothing and is answered with SLVERR.
+//! * CMD_LOG_SIZE is not written while enabled; values above 8 are taken as 8.
+//! * A doorbell is answered when its event stands in the output register, so that a consumer that waits holds up the
+//!   bus and loses nothing. Doorbells that come while not enabled and of queue pairs that the build does not have do
+//!   nothing; nor do those of completion queues and shared receive queues, of which the build has no events and none.
+//! * Writing CONTROL.reset clears all registers and asks for a reset of the engine: `reset` is 1 until `reset_done`. This
+//!   block is in the reset domain of the pin, not of the engine. Meanwhile STATUS.ready and counters read 0.
+//!
+//! Writes and reads do not wait for each other ([`AxilSlave`]). A write every second cycle; its effect is there one
+//! cycle after address and word are, its response with it. A read takes 2 cycles, of a counter up to 70.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::regs::{self, Register, control};
+
+use super::axil::AxilSlave;
+use crate::bus::payload::payload;
+use crate::prelude::*;
+use crate::transport::requester::event::{SqEvent, SqEventKind};
+use crate::transport::responder::event::{RqEvent, RqEventKind};
+
+/// Places of the registers in units of 4 bytes.
+mod word {
+    use super::regs;
+
+    macro_rules! words {
+        ($($name:ident),*) => { $( pub(super) const $name: usize = regs::$name as usize / 4; )* };
+    }
+    words!(
+        MAGIC,
+        VERSION,
+        BUILD,
+        PARAMS,
+        PARAMS2,
+        FEATURES,
+        CONTROL,
+        STATUS,
+        CMD_BASE_LO,
+        CMD_BASE_HI,
+        CPL_BASE_LO,
+        CPL_BASE_HI,
+        CMD_LOG_SIZE,
+        CMD_PI,
+        CMD_CI,
+        SCRATCH
+    );
+}
+use word::*;
+
+/// Log2 of the bytes that hold the registers, and that hold the counters.
+const PAGE: u32 = 6;
+const STATS_PAGE: u32 = 9;
+/// The counters' page, the doorbells' region.
+const STATS_AT: u64 = (regs::STATS_BASE >> STATS_PAGE) as u64;
+const QP_AT: u64 = doorbell::QP_BASE >> 20;
+const STATS: u64 = regs::STATS.len() as u64;
+const MAGIC_VALUE: u64 = regs::MAGIC_VALUE as u64;
+const VERSION_VALUE: u64 = regs::ABI_VERSION as u64;
+const ENABLE: usize = control::ENABLE.ilog2() as usize;
+const RESET: usize = control::RESET.ilog2() as usize;
+/// Largest log2 of the entries of the command rings.
+const MAX_LOG: u64 = 8;
+
+/// The address decoder is made for these places.
+const _: () = {
+    let mut i = 0;
+    while i < regs::REGISTERS.len() {
+        let Register { offset, .. } = regs::REGISTERS[i];
+        assert!(
+            offset == 4 * i as u32 && offset < 1 << PAGE,
+            "a register a word"
+        );
+        i += 1;
+    }
+    assert!(regs::REGISTERS.len() == SCRATCH + 1, "all are in `word`");
+    assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);
+    assert!(doorbell::QP_BASE == 1 << 20 && doorbell::CQ_BASE == 2 << 20 && doorbell::STRIDE == 8);
+};
+
+payload! {
+    /// The registers.
+    CsrState {
+        /// CONTROL.enable.
+        enable: Bit,
+        /// CONTROL.reset.
+        reset: Bit,
+        /// STATUS: a DMA access failed.
+        dma_error: Bit,
+        /// CMD_BASE, low half.
+        cmd_base_lo: Bits<32>,
+        /// CMD_BASE, high half.
+        cmd_base_hi: Bits<32>,
+        /// CPL_BASE, low half.
+        cpl_base_lo: Bits<32>,
+        /// CPL_BASE, high half.
+        cpl_base_hi: Bits<32>,
+        /// CMD_LOG_SIZE.
+        cmd_log_size: Bits<4>,
+        /// CMD_PI.
+        cmd_pi: Bits<32>,
+        /// SCRATCH.
+        scratch: Bits<32>,
+        /// High half of the counter whose low half was read last.
+        stat_high: Bits<32>,
+    }
+}
+
+/// Registers and doorbells of a build of 2^Q queue pairs.
+#[derive(LogicBlock)]
+pub struct Csr<const Q: usize> {
+    /// Clock and reset of the pins.
+    pub clock: ClkRst,
+    /// BAR0.
+    pub s_axil: AxiLiteIn,
+    /// Value of PARAMS.
+    pub params: Signal<In, Bits<32>>,
+    /// Value of PARAMS2.
+    pub params2: Signal<In, Bits<32>>,
+    /// Value of FEATURES.
+    pub features: Signal<In, Bits<32>>,
+    /// Value of BUILD.
+    pub build: Signal<In, Bits<32>>,
+    /// The link is up.
+    pub link_up: Signal<In, Bit>,
+    /// All tables of the engine are swept.
+    pub ready: Signal<In, Bit>,
+    /// A DMA access failed in this cycle.
+    pub dma_error: Signal<In, Bit>,
+    /// Frames are accepted, doorbells heard, commands carried out.
+    pub enable: Signal<Out, Bit>,
+    /// The engine is to be reset.
+    pub reset: Signal<Out, Bit>,
+    /// It was.
+    pub reset_done: Signal<In, Bit>,
+    /// Address of the command ring.
+    pub cmd_base: Signal<Out, Bits<64>>,
+    /// Address of the ring of command completions.
+    pub cpl_base: Signal<Out, Bits<64>>,
+    /// Log2 of the entries of both, 0 to 8.
+    pub cmd_log_size: Signal<Out, Bits<4>>,
+    /// Command producer index.
+    pub cmd_pi: Signal<Out, Bits<16>>,
+    /// Commands completed.
+    pub cmd_ci: Signal<In, Bits<16>>,
+    /// Send queue doorbells.
+    pub sq_doorbell: StreamOut<SqEvent>,
+    /// Receive queue doorbells.
+    pub rq_doorbell: StreamOut<RqEvent>,
+    /// Counter to read.
+    pub stat_index: Signal<Out, Bits<6>>,
+    /// It is to be read; 1 until `stat_valid`, or until a reset of the engine.
+    pub stat_read: Signal<Out, Bit>,
+    /// Its value.
+    pub stat_value: Signal<In, Bits<64>>,
+    /// `stat_value` is there.
+    pub stat_valid: Signal<In, Bit>,
+
+    state: Reg<CsrState>,
+    bus: AxilSlave,
+    counting: Reg<Bit>,
+    // doorbells
+    sq_rung: Reg<Bit>,
+    rq_rung: Reg<Bit>,
+    qpn: Dff<Bits<16>>,
+    index: Dff<Bits<16>>,
+
+    at: Signal<Local, Bits<22>>,
+    data: Signal<Local, Bits<32>>,
+    act: Signal<Local, Bit>,
+    heard: Signal<Local, Bit>,
+    log: Signal<Local, Bits<4>>,
+    from: Signal<Local, Bits<22>>,
+    status: Signal<Local, Bits<32>>,
+    looked_up: Signal<Local, Bits<32>>,
+    counter: Signal<Local, Bit>,
+    no_state: Zero<CsrState>,
+    no_sq_event: Zero<SqEvent>,
+    no_rq_event: Zero<RqEvent>,
+    /// Bits of a doorbell's number that a queue pair of the build does not have.
+    beyond: Constant<Bits<17>>,
+}
+
+impl<const Q: usize> Default for Csr<Q> {
+    fn default() -> Self {
+        assert!(
+            (4..=14).contains(&Q),
+            "2^{Q} queue pairs: 2^4 to 2^14 can be built"
+        );
+        Self {
+            clock: Default::default(),
+            s_axil: Default::default(),
+            params: Default::default(),
+            params2: Default::default(),
+            features: Default::default(),
+            build: Default::default(),
+            link_up: Default::default(),
+            ready: Default::default(),
+            dma_error: Default::default(),
+            enable: Default::default(),
+            reset: Default::default(),
+            reset_done: Default::default(),
+            cmd_base: Default::default(),
+            cpl_base: Default::default(),
+            cmd_log_size: Default::default(),
+            cmd_pi: Default::default(),
+            cmd_ci: Default::default(),
+            sq_doorbell: Default::default(),
+            rq_doorbell: Default::default(),
+            stat_index: Default::default(),
+            stat_read: Default::default(),
+            stat_value: Default::default(),
+            stat_valid: Default::default(),
+            state: Default::default(),
+            bus: Default::default(),
+            counting: Default::default(),
+            sq_rung: Default::default(),
+            rq_rung: Default::default(),
+            qpn: Default::default(),
+            index: Default::default(),
+            at: Default::default(),
+            data: Default::default(),
+            act: Default::default(),
+            heard: Default::default(),
+            log: Default::default(),
+            from: Default::default(),
+            status: Default::default(),
+            looked_up: Default::default(),
+            counter: Default::default(),
+            no_state: Default::default(),
+            no_sq_event: Default::default(),
+            no_rq_event: Default::default(),
+            beyond: Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()),
+        }
+    }
+}
+
+impl<const Q: usize> Logic for Csr<Q> {
+    describe!(
+        "csr",
+        format!("q{Q}"),
+        "Registers and doorbells.";
+        MAGIC, VERSION, BUILD, PARAMS, PARAMS2, FEATURES, CONTROL, STATUS, CMD_BASE_LO, CMD_BASE_HI,
+        CPL_BASE_LO, CPL_BASE_HI, CMD_LOG_SIZE, CMD_PI, CMD_CI, SCRATCH, STATS_AT, QP_AT, STATS, MAGIC_VALUE,
+        VERSION_VALUE, ENABLE, RESET, MAX_LOG
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, bus);
+        dff_setup!(self, clock, state, counting, sq_rung, rq_rung, qpn, index);
+        AxiLiteIn::link(&mut self.s_axil, &mut self.bus.s_axil);
+
+        // what the engine says
+        if self.dma_error.val() {
+            self.state.d.next.dma_error = true;
+        }
+        if self.state.q.val().reset {
+            self.state.d.next.dma_error = false;
+            self.state.d.next.reset = !self.reset_done.val();
+        }
+        if self.sq_doorbell.ready.val() {
+            self.sq_rung.d.next = false;
+        }
+        if self.rq_doorbell.ready.val() {
+            self.rq_rung.d.next = false;
+        }
+
+        // a write: a doorbell waits until the one before it was taken
+        self.at.next = self.bus.waddr.val();
+        self.data.next = self.bus.wdata.val();
+        self.act.next = self.bus.write.val()
+            & !(self.at.val().get_bits::<2>(20).any()
+                & (self.sq_rung.q.val() | self.rq_rung.q.val()));
+        self.bus.wrote.next = self.act.val();
+
+        // doorbells
+        self.heard.next = self.act.val()
+            & self.bus.whole.val()
+            & (self.at.val().get_bits::<2>(20) == QP_AT)
+            & !(self.at.val().get_bits::<17>(3) & self.beyond.val()).any()
+            & self.state.q.val().enable
+            & !self.state.q.val().reset;
+        if self.heard.val() {
+            self.sq_rung.d.next = !self.at.val().get_bit(2);
+            self.rq_rung.d.next = self.at.val().get_bit(2);
+            self.qpn.d.next = self.at.val().get_bits::<16>(3);
+            self.index.d.next = self.data.val().get_bits::<16>(0);
+        }
+
+        // registers
+        self.log.next = self.data.val().get_bits::<4>(0);
+        if self.data.val() > MAX_LOG {
+            self.log.next = bits::<4>(MAX_LOG);
+        }
+        if self.act.val() & self.bus.whole.val() & !self.at.val().get_bits::<16>(6).any() {
+            match self.at.val().get_bits::<4>(2).index() {
+                CONTROL => {
+                    self.state.d.next.enable = self.data.val().get_bit(ENABLE);
+                    if self.data.val().get_bit(RESET) {
+                        self.state.d.next = self.no_state.val();
+                        self.state.d.next.reset = true;
+                        self.sq_rung.d.next = false;
+                        self.rq_rung.d.next = false;
+                    }
+                }
+                CMD_BASE_LO => {
+                    self.state.d.next.cmd_base_lo = self.data.val();
+                }
+                CMD_BASE_HI => {
+                    self.state.d.next.cmd_base_hi = self.data.val();
+                }
+                CPL_BASE_LO => {
+                    self.state.d.next.cpl_base_lo = self.data.val();
+                }
+                CPL_BASE_HI => {
+                    self.state.d.next.cpl_base_hi = self.data.val();
+                }
+                CMD_LOG_SIZE => {
+                    if !self.state.q.val().enable {
+                        self.state.d.next.cmd_log_size = self.log.val();
+                    }
+                }
+                CMD_PI => {
+                    self.state.d.next.cmd_pi = self.data.val();
+                }
+                SCRATCH => {
+                    self.state.d.next.scratch = self.data.val();
+                }
+                _ => {}
+            }
+        }
+
+        // a read
+        self.from.next = self.bus.raddr.val();
+        self.status.next = bits::<32>(0)
+            .replace_bit(0, self.link_up.val())
+            .replace_bit(1, self.ready.val() & !self.state.q.val().reset)
+            .replace_bit(2, self.state.q.val().dma_error);
+        self.looked_up.next = bits::<32>(0);
+        match self.from.val().get_bits::<4>(2).index() {
+            MAGIC => {
+                self.looked_up.next = bits::<32>(MAGIC_VALUE);
+            }
+            VERSION => {
+                self.looked_up.next = bits::<32>(VERSION_VALUE);
+            }
+            BUILD => {
+                self.looked_up.next = self.build.val();
+            }
+            PARAMS => {
+                self.looked_up.next = self.params.val();
+            }
+            PARAMS2 => {
+                self.looked_up.next = self.params2.val();
+            }
+            FEATURES => {
+                self.looked_up.next = self.features.val();
+            }
+            CONTROL => {
+                self.looked_up.next = bits::<32>(0)
+                    .replace_bit(ENABLE, self.state.q.val().enable)
+                    .replace_bit(RESET, self.state.q.val().reset);
+            }
+            STATUS => {
+                self.looked_up.next = self.status.val();
+            }
+            CMD_BASE_LO => {
+                self.looked_up.next = self.state.q.val().cmd_base_lo;
+            }
+            CMD_BASE_HI => {
+                self.looked_up.next = self.state.q.val().cmd_base_hi;
+            }
+            CPL_BASE_LO => {
+                self.looked_up.next = self.state.q.val().cpl_base_lo;
+            }
+            CPL_BASE_HI => {
+                self.looked_up.next = self.state.q.val().cpl_base_hi;
+            }
+            CMD_LOG_SIZE => {
+                self.looked_up.next = bit_cast::<32, 4>(self.state.q.val().cmd_log_size);
+            }
+            CMD_PI => {
+                self.looked_up.next = self.state.q.val().cmd_pi;
+            }
+            CMD_CI => {
+                self.looked_up.next = bit_cast::<32, 16>(self.cmd_ci.val());
+            }
+            SCRATCH => {
+                self.looked_up.next = self.state.q.val().scratch;
+            }
+            _ => {}
+        }
+        self.counter.next = (self.from.val().get_bits::<13>(9) == STATS_AT)
+            & (self.from.val().get_bits::<6>(3) < STATS);
+        self.bus.found.next = false;
+        self.bus.rdata.next = bits::<32>(0);
+        if self.counting.q.val() {
+            // the counters do not answer in a reset of the engine
+            self.bus.found.next = self.stat_valid.val() | self.state.q.val().reset;
+            self.counting.d.next = !self.stat_valid.val() & !self.state.q.val().reset;
+            if self.stat_valid.val() {
+                self.bus.rdata.next = self.stat_value.val().get_bits::<32>(0);
+                self.state.d.next.stat_high = self.stat_value.val().get_bits::<32>(32);
+            }
+        } else if self.bus.read.val() {
+            self.bus.found.next = true;
+            if !self.from.val().get_bits::<16>(6).any() {
+                self.bus.rdata.next = self.looked_up.val();
+            } else if self.counter.val() & self.from.val().get_bit(2) {
+                self.bus.rdata.next = self.state.q.val().stat_high;
+            } else if self.counter.val() {
+                self.bus.found.next = false;
+                self.counting.d.next = true;
+            }
+        }
+
+        self.enable.next = self.state.q.val().enable & !self.state.q.val().reset;
+        self.reset.next = self.state.q.val().reset;
+        self.cmd_base.next = (bit_cast::<64, 32>(self.state.q.val().cmd_base_hi) << 32)
+            | bit_cast::<64, 32>(self.state.q.val().cmd_base_lo);
+        self.cpl_base.next = (bit_cast::<64, 32>(self.state.q.val().cpl_base_hi) << 32)
+            | bit_cast::<64, 32>(self.state.q.val().cpl_base_lo);
+        self.cmd_log_size.next = self.state.q.val().cmd_log_size;
+        self.cmd_pi.next = self.state.q.val().cmd_pi.get_bits::<16>(0);
+        self.sq_doorbell.valid.next = self.sq_rung.q.val();
+        self.sq_doorbell.payload.next = self.no_sq_event.val();
+        self.sq_doorbell.payload.next.kind = SqEventKind::Doorbell;
+        self.sq_doorbell.payload.next.qpn = self.qpn.q.val();
+        self.sq_doorbell.payload.next.index = self.index.q.val();
+        self.rq_doorbell.valid.next = self.rq_rung.q.val();
+        self.rq_doorbell.payload.next = self.no_rq_event.val();
+        self.rq_doorbell.payload.next.kind = RqEventKind::Doorbell;
+        self.rq_doorbell.payload.next.qpn = self.qpn.q.val();
+        self.rq_doorbell.payload.next.index = self.index.q.val();
+        self.stat_index.next = self.from.val().get_bits::<6>(3);
+        self.stat_read.next = self.counting.q.val();
+    }
+}
