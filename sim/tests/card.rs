@@ -196,6 +196,20 @@ fn time_passes_only_in_waits() {
     assert!(card.now_ns() > 464);
 }
 
+#[test]
+fn an_unplugged_card_ends_every_wait_of_the_driver() -> Result<(), Box<dyn Error>> {
+    let world = Rc::new(RefCell::new(World::new()));
+    let context = host(&world, 1)?;
+    let region = context.alloc_pd().alloc_mr(PAGE, Access::LOCAL_WRITE)?;
+    let stopped = world.borrow().now();
+    context.backend().unplug();
+    assert!(context.status().absent);
+    assert!(context.set_mac(Mac([2, 0, 0, 0, 0, 9])).is_err());
+    drop((region, context));
+    assert_eq!(world.borrow().now(), stopped, "the world stands still");
+    Ok(())
+}
+
 /// The driver on a card that is the golden model.
 fn host(world: &Rc<RefCell<World>>, last: u8) -> Result<Context<SimCard>, Box<dyn Error>> {
     let memory = Rc::new(ProcessMemory::new());

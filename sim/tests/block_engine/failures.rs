@@ -39,11 +39,7 @@ fn a_failed_request_flushes_and_a_lost_packet_fails_its_message() {
     let kind = SqEventKind::Failed as u64;
     for qpn in 0..20 {
         responder.push(responder.item().with("qpn", qpn));
-        sq.expect(
-            sq.item()
-                .with("kind", kind)
-                .with("qpn", qpn),
-        );
+        sq.expect(sq.item().with("kind", kind).with("qpn", qpn));
     }
     bench.reset(&mut [&mut responder, &mut sq]);
     bench.finish(&mut [&mut responder, &mut sq], 1000).unwrap();

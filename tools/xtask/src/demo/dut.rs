@@ -9,6 +9,7 @@ use ferroce_sim::memory::HostMemory;
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
 use ferroce_sim::nic::Nic;
 
+use super::Options;
 use crate::Usage;
 
 /// What is tested.
@@ -23,11 +24,20 @@ pub enum Dut {
     },
 }
 
+impl Dut {
+    /// Queue pairs of the build; numbers 0 and 1 are reserved (IBA 3.9.2).
+    fn max_qps(self) -> u32 {
+        (1 << DEFAULT_PARAMS.log_qp) - 2
+    }
+}
+
 impl fmt::Display for Dut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Model => f.write_str("golden models"),
-            Self::Rtl { width } => write!(f, "RTL engines of {width} bits"),
+            Self::Model => f.write_str("golden models, whose host memory answers at once"),
+            Self::Rtl { width } => {
+                write!(f, "RTL engines of {width} bits, host memory after 1 us")
+            }
         }
     }
 }
@@ -42,15 +52,21 @@ pub(super) struct Setup<'a> {
     pub(super) wave: Option<&'a Path>,
 }
 
-/// Checks that what was asked for can be had.
+/// Checks that what was asked for can be had, before anything is built or written.
 ///
 /// # Errors
-/// [`Usage`]: a waveform of something that has none.
-pub(super) fn check(dut: Dut, wave: bool) -> Result<()> {
+/// [`Usage`]: more queue pairs than the build has, or a waveform of something that has none.
+pub(super) fn check(options: &Options, wave: bool) -> Result<()> {
+    let dut = options.dut();
     if wave && dut == Dut::Model {
         let text =
             "--wave shows the RTL engine, and --model runs without one; leave one of them out";
         return Err(Usage(text.into()).into());
+    }
+    let (qps, limit) = (options.qps, dut.max_qps());
+    if qps > limit {
+        let text = format!("--qps {qps} is more than this build has; give 1 to {limit}");
+        return Err(Usage(text).into());
     }
     Ok(())
 }

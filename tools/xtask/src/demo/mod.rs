@@ -84,6 +84,7 @@ pub struct Outcome {
 /// # Errors
 /// [`Usage`]: it cannot be done with these options. Whatever goes wrong later is in the [`Outcome`].
 pub fn demo(job: &Job<'_>) -> Result<Outcome> {
+    dut::check(job.options, job.wave.is_some())?;
     let mut outcome = Outcome::default();
     match Pair::open(job) {
         Ok(mut pair) => {
@@ -113,7 +114,7 @@ pub fn run(args: &Args) -> Result<()> {
     let options = &args.options;
     let path = args.file.as_deref().unwrap_or(Path::new(DEFAULT_FILE));
     let file = read(path)?;
-    dut::check(options.dut(), args.wave.is_some())?;
+    dut::check(options, args.wave.is_some())?;
     let report = args.report.open()?;
     let mut pcap = args.pcap.as_deref().map(Output::create).transpose()?;
     let wave = args.wave.as_deref().map(Output::create).transpose()?;

@@ -143,7 +143,7 @@ impl fmt::Display for Options {
         let plural = if qps == 1 { "" } else { "s" };
         write!(
             f,
-            "two hosts with {}, {}, MTU {mtu}, {qps} queue pair{plural}, seed {seed}",
+            "two hosts with {}; {}, MTU {mtu}, {qps} queue pair{plural}, seed {seed}",
             self.dut(),
             self.wire_text()
         )?;

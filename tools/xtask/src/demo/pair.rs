@@ -20,7 +20,6 @@ use ferroce_sim::world::{NodeId, World};
 
 use super::dut::{self, Setup};
 use super::{Job, Options};
-use crate::Usage;
 
 /// Send requests that a queue pair holds.
 const SEND_WRS: u32 = 64;
@@ -53,13 +52,6 @@ pub(super) struct Host {
 impl Host {
     fn open(name: &'static str, card: SimCard, number: u8, options: &Options) -> Result<Self> {
         let context = Context::open(card)?;
-        // Queue pairs 0 and 1 are reserved.
-        let limit = context.query_device().max_qp - 2;
-        if options.qps > limit {
-            let qps = options.qps;
-            let text = format!("--qps {qps} is more than this build has; give 1 to {limit}");
-            return Err(Usage(text).into());
-        }
         context.set_mac(Mac([2, 0, 0, 0, 0, number]))?;
         context.set_gid(0, Gid::from(Ipv4Addr::new(10, 0, 0, number)))?;
         let pd = context.alloc_pd();
