@@ -33,6 +33,7 @@ pub mod campaign;
 pub mod generate;
 mod hostile;
 pub mod outcome;
+mod port;
 mod quiet;
 pub mod run;
 pub mod scenario;

@@ -1,17 +1,16 @@
 //! Executes a scenario on two cards.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::regs::{Params, STATS};
-use ferroce_proto::abi::wqe::SLOT_BYTES;
-use ferroce_proto::abi::wqe::{RecvWqe, SendWqe, Sge};
-use ferroce_sim::testhost::Side;
+use ferroce_sim::testhost::{Host, Side};
 
 use super::bench::{Bench, SIDES, other};
 use super::outcome::{Completion, Outcome};
+use super::port::{Buffer, Port};
 use super::quiet::caught;
-use super::scenario::{Message, Scenario, Step, region};
+use super::scenario::{Connection, Message, Scenario, Step, region};
 use super::{Card, hostile, wqe};
 
 /// Cycles between two looks of the hosts at their completion queues.
@@ -26,27 +25,6 @@ const HANG: u64 = 40_000;
 
 /// Cycles of one [`Step::Rest`] at most.
 const LONGEST: u64 = 4_000_000;
-
-/// A queue pair as its host sees it.
-#[derive(Default)]
-struct Port {
-    /// Send WQEs to post.
-    sends: VecDeque<[u8; SLOT_BYTES]>,
-    sq_posted: u16,
-    /// Behind the last WQE that completed.
-    sq_done: u16,
-    /// Receive WQEs to post.
-    recvs: VecDeque<Buffer>,
-    rq_posted: u16,
-    rq_done: u16,
-}
-
-/// A receive WQE to be posted.
-struct Buffer {
-    head: RecvWqe,
-    list: Vec<Sge>,
-    late: u64,
-}
 
 /// A scenario under way.
 struct Run<'a> {
@@ -107,8 +85,7 @@ impl Run<'_> {
                     let (head, list) = wqe::recv(&self.bench, *connection, *side, scatter, None);
                     let late = 0;
                     self.port(*connection, *side)
-                        .recvs
-                        .push_back(Buffer { head, list, late });
+                        .recv(Buffer { head, list, late });
                 }
                 Step::Noise { side, at, noise } => {
                     let frame = hostile::noise(&self.bench, *side, noise);
@@ -154,14 +131,12 @@ impl Run<'_> {
     fn message(&mut self, message: &Message) {
         let (connection, from) = (message.connection, message.from);
         let slot = wqe::send(&self.bench, message);
-        self.port(connection, from).sends.push_back(slot);
+        self.port(connection, from).send(slot);
         if let Some(recv) = &message.recv {
             let to = other(from);
             let (head, list) = wqe::recv(&self.bench, connection, to, &recv.scatter, message.fault);
             let late = recv.late.into();
-            self.port(connection, to)
-                .recvs
-                .push_back(Buffer { head, list, late });
+            self.port(connection, to).recv(Buffer { head, list, late });
         }
         self.restless = true;
     }
@@ -224,21 +199,15 @@ impl Run<'_> {
     }
 
     fn is_done(&self) -> bool {
-        let mut ports = self.ports.iter().flatten();
-        ports.all(|port| port.sends.is_empty() && port.sq_done == port.sq_posted)
+        self.ports.iter().flatten().all(Port::is_done)
     }
 
     fn hang(&self) -> String {
-        let mut what = String::from("a card hangs: ");
+        let mut what = String::from("a card hangs");
         for (connection, ports) in self.ports.iter().enumerate() {
             for (side, port) in SIDES.iter().zip(ports) {
-                if port.sq_done != port.sq_posted || !port.sends.is_empty() {
-                    what += &format!(
-                        "#{connection} {side:?} has completed send WQEs up to {} of {} posted, {} to post; ",
-                        port.sq_done,
-                        port.sq_posted,
-                        port.sends.len()
-                    );
+                if !port.is_done() {
+                    what += &format!("; #{connection} {side:?}: {}", port.state());
                 }
             }
         }
@@ -248,51 +217,23 @@ impl Run<'_> {
     /// Posts the receive WQEs that are due and have room. Whether there were any.
     fn post_recvs(&mut self, elapsed: u64) -> bool {
         let mut any = false;
-        for (connection, ports) in self.ports.iter_mut().enumerate() {
-            let c = &self.scenario.connections[connection];
-            for side in SIDES {
-                let port = &mut ports[side as usize];
-                let qpn = self.bench.links[connection].qpn[side as usize];
-                let host = &mut self.bench.hosts[side as usize];
-                while port.rq_posted.wrapping_sub(port.rq_done) < 1 << c.rq_log[side as usize]
-                    && port
-                        .recvs
-                        .front()
-                        .is_some_and(|buffer| buffer.late <= elapsed)
-                    && let Some(buffer) = port.recvs.pop_front()
-                {
-                    host.post_recv_wqe(qpn, buffer.head, &buffer.list);
-                    port.rq_posted = port.rq_posted.wrapping_add(1);
-                    any = true;
-                }
-            }
-        }
+        self.for_each_port(|port, host, qpn, c, side| {
+            any |= port.post_recvs(host, qpn, c.rq_log[side], elapsed);
+        });
         any
     }
 
-    /// Posts the send WQEs that have room. The last of all, and at least one in every ring full, asks for a CQE.
+    /// Posts the send WQEs that have room.
     fn post_sends(&mut self) {
+        self.for_each_port(|port, host, qpn, c, side| port.post_sends(host, qpn, c.sq_log[side]));
+    }
+
+    fn for_each_port(&mut self, mut f: impl FnMut(&mut Port, &mut Host, u32, &Connection, usize)) {
         for (connection, ports) in self.ports.iter_mut().enumerate() {
             let c = &self.scenario.connections[connection];
-            for side in SIDES {
-                let port = &mut ports[side as usize];
-                let qpn = self.bench.links[connection].qpn[side as usize];
-                let size = 1 << c.sq_log[side as usize];
-                while port.sq_posted.wrapping_sub(port.sq_done) < size
-                    && let Some(mut slot) = port.sends.pop_front()
-                {
-                    if port.sends.is_empty() || port.sq_posted % size == size - 1 {
-                        let (head, _) = slot.split_first_chunk_mut().expect("a slot has 64 bytes");
-                        let wqe = SendWqe::parse(head);
-                        *head = SendWqe {
-                            signaled: true,
-                            ..wqe
-                        }
-                        .emit();
-                    }
-                    self.bench.hosts[side as usize].post_slots(qpn, &[slot]);
-                    port.sq_posted = port.sq_posted.wrapping_add(1);
-                }
+            for (side, port) in ports.iter_mut().enumerate() {
+                let qpn = self.bench.links[connection].qpn[side];
+                f(port, &mut self.bench.hosts[side], qpn, c, side);
             }
         }
     }
@@ -331,21 +272,9 @@ impl Run<'_> {
             let what = format!("{side:?}: completion of a queue pair that is not there: {cqe:?}");
             return self.outcome.failures.push(what);
         };
-        let port = &mut self.ports[connection][side as usize];
-        let (done, posted) = if cqe.recv {
-            (&mut port.rq_done, port.rq_posted)
-        } else {
-            (&mut port.sq_done, port.sq_posted)
-        };
-        let outstanding = posted.wrapping_sub(*done);
-        let ahead = cqe.wqe_index.wrapping_sub(*done);
-        if ahead >= outstanding || (cqe.recv && ahead != 0) {
-            self.outcome.failures.push(format!(
-                "#{connection} {side:?}: {cqe:?} completes WQE {}; {outstanding} from {done} are outstanding",
-                cqe.wqe_index
-            ));
-        } else {
-            *done = cqe.wqe_index.wrapping_add(1);
+        if let Err(what) = self.ports[connection][side as usize].complete(&cqe) {
+            let what = format!("#{connection} {side:?}: {what}");
+            self.outcome.failures.push(what);
         }
         let queue = (connection, side as usize, cqe.recv);
         let completion = Completion::new(cqn, &cqe);

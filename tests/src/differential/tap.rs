@@ -70,7 +70,8 @@ impl Observer for Tap {
         // What is no packet is the scoreboard's to complain about.
         if transmitted && let Ok(Packet { headers, payload }) = Packet::parse(event.frame) {
             let payload = event.frame[payload].to_vec();
-            self.sent.push(Sent::Packet(side, Box::new(headers), payload));
+            self.sent
+                .push(Sent::Packet(side, Box::new(headers), payload));
         }
     }
 }

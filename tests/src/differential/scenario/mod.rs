@@ -1,12 +1,15 @@
 //! What a run does, as data: connections, messages, hostile frames, and when everything comes to rest.
 //!
 //! Receive buffers are consumed in order, so a message and the buffer it takes are one step: a scenario
-//! that loses steps (see [`shrink`](super::shrink)) keeps its meaning.
+//! that loses steps (see [`shrink`](mod@super::shrink)) keeps its meaning.
 
-use std::fmt;
+mod display;
+mod hostile;
 
-use ferroce_proto::wire::{Mtu, Opcode};
+use ferroce_proto::wire::Mtu;
 use ferroce_sim::testhost::Side;
+
+pub use hostile::{Command, Denial, Fault, Forgery, Noise, Spoil};
 
 /// Registered buffers of a connection at each host.
 pub mod region {
@@ -147,52 +150,6 @@ pub struct Recv {
     pub late: u16,
 }
 
-/// What is wrong with a message. In the comments: the completion status of the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The operation does not exist (LOC_QP_OP_ERR).
-    Opcode(u8),
-    /// The WQE says this many slots (LOC_QP_OP_ERR).
-    Slots(u8),
-    /// The WQE says this many gather entries (LOC_QP_OP_ERR).
-    Entries(u8),
-    /// The WQE's length is off by this (LOC_QP_OP_ERR).
-    Length(i8),
-    /// More inline data than the slot holds (LOC_QP_OP_ERR).
-    Inline(u8),
-    /// A message beyond 2^31 bytes (LOC_LEN_ERR).
-    TooLong,
-    /// The last gather entry is not permitted (LOC_PROT_ERR).
-    Gather(Denial),
-    /// The remote buffer is not permitted (REM_ACCESS_ERR).
-    Remote(Denial),
-    /// The receive buffer is a byte too short (REM_INV_REQ_ERR).
-    ShortBuffer,
-    /// The last scatter entry is not permitted (REM_OP_ERR).
-    Scatter(Denial),
-    /// The receive WQE says this many entries (REM_OP_ERR).
-    RecvEntries(u8),
-    /// There is no receive buffer (RNR_RETRY_EXC_ERR).
-    NoReceive,
-}
-
-/// Why memory is not permitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denial {
-    /// The key's variant is another.
-    Key,
-    /// The region is of another protection domain.
-    Domain,
-    /// A byte before the region.
-    Before,
-    /// A byte behind the region.
-    Behind,
-    /// The addresses wrap round 2^64.
-    Wraps,
-    /// The region is read-only.
-    Rights,
-}
-
 /// A step of a scenario.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -241,122 +198,6 @@ pub enum Step {
     },
     /// Everything comes to rest.
     Rest,
-}
-
-/// A frame to be dropped silently.
-#[derive(Clone, Debug)]
-pub enum Noise {
-    /// Anything.
-    Bytes(Vec<u8>),
-    /// A good packet for the connection, spoilt.
-    Spoilt {
-        /// Connection.
-        connection: usize,
-        /// Of this opcode.
-        opcode: Opcode,
-        /// Bytes of payload.
-        len: u16,
-        /// How.
-        spoil: Spoil,
-    },
-}
-
-/// How a packet is spoilt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spoil {
-    /// A bit of the ICRC is flipped.
-    Icrc(u8),
-    /// Only this share, in 1/256, is left.
-    Truncated(u8),
-    /// A queue pair that is not there.
-    UnknownQp(u32),
-    /// Another partition.
-    Pkey,
-    /// Another sender.
-    Source,
-    /// Another receiver.
-    Destination,
-    /// Another station.
-    Mac,
-    /// Another transport.
-    Transport(Opcode),
-    /// A congestion notification.
-    Cnp,
-    /// Another UDP port.
-    Port,
-}
-
-/// A packet with the addresses of the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forgery {
-    /// A request this far beyond the one expected: answered with a NAK.
-    Ahead(u16),
-    /// A request this far before the one expected: acknowledged again.
-    Behind(u16),
-    /// An acknowledgement of what was not sent, with this syndrome.
-    GhostAck(u8),
-    /// An acknowledgement this far before the oldest that is due, with this syndrome.
-    OldAck(u16, u8),
-    /// The next request, of an opcode that does not begin a message. Ends the connection.
-    OutOfOrder(Opcode),
-    /// The next request, longer than the path MTU. Ends the connection.
-    Oversized,
-    /// The next request, a FIRST shorter than the path MTU. Ends the connection.
-    Undersized,
-    /// The next request, a WRITE whose RETH says this many bytes more than there are. Ends the connection.
-    WrongLength(u8),
-    /// The next request, a WRITE without permission. Ends the connection.
-    BadKey,
-    /// The next request, of an opcode beyond the engine's features. Ends the connection.
-    Unsupported(Opcode),
-}
-
-impl Forgery {
-    /// The receiver's queue pair goes into error.
-    #[must_use]
-    pub const fn is_fatal(self) -> bool {
-        !matches!(
-            self,
-            Self::Ahead(_) | Self::Behind(_) | Self::GhostAck(_) | Self::OldAck(..)
-        )
-    }
-}
-
-/// A command to be refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// No such operation.
-    Opcode(u8),
-    /// No such queue pair, to be modified.
-    ModifyIndex,
-    /// No such queue pair, to be asked.
-    QueryIndex,
-    /// No such completion queue.
-    CqIndex,
-    /// No such memory region.
-    MrIndex,
-    /// No such GID.
-    GidIndex,
-    /// Completion queue of this log2 size.
-    CqSize(u8),
-    /// Completion queue at this byte of a line.
-    CqAlignment(u8),
-    /// Consumer record at this byte of a word.
-    CqRecord(u8),
-    /// A key of another place of the table.
-    MrKey,
-    /// A region that ends before it starts.
-    MrBounds,
-    /// A state that does not exist.
-    State(u8),
-    /// A queue pair without context, to be opened.
-    NoContext,
-    /// A path MTU that does not exist.
-    Mtu(u8),
-    /// A send queue at this byte of a line.
-    SqAlignment(u8),
-    /// An outstanding ring that does not fit into the pool.
-    Pool,
 }
 
 /// How far the packets of one direction of a connection agree between runs.
@@ -454,97 +295,5 @@ impl Message {
     #[must_use]
     pub fn consumes(&self) -> bool {
         self.operation == Operation::Send || self.imm.is_some()
-    }
-}
-
-impl fmt::Display for Piece {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; region::COUNT] = ["source", "other", "target", "read-only", "foreign"];
-        write!(f, "{}+{}:{}", NAMES[self.region], self.offset, self.len)
-    }
-}
-
-struct List<'a>(&'a [Piece]);
-
-impl fmt::Display for List<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        for (i, piece) in self.0.iter().enumerate() {
-            write!(f, "{}{piece}", if i == 0 { "" } else { ", " })?;
-        }
-        f.write_str("]")
-    }
-}
-
-impl fmt::Display for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{} {:?}: ", self.connection, self.from)?;
-        match self.operation {
-            Operation::Send => f.write_str("SEND")?,
-            Operation::Write(offset) => write!(f, "WRITE to target+{offset}")?,
-        }
-        if let Some(imm) = self.imm {
-            write!(f, " imm {imm:#x}")?;
-        }
-        match self.inline {
-            Some(len) => write!(f, ", {len} bytes inline")?,
-            None => write!(f, ", {} bytes {}", self.len(), List(&self.gather))?,
-        }
-        if !self.signaled {
-            f.write_str(", unsignaled")?;
-        }
-        if self.solicited {
-            f.write_str(", solicited")?;
-        }
-        if let Some(recv) = &self.recv {
-            write!(f, "; into {}", List(&recv.scatter))?;
-            if recv.late > 0 {
-                write!(f, " posted {} cycles late", recv.late)?;
-            }
-        }
-        if let Some(fault) = &self.fault {
-            write!(f, "; fault {fault:?}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Message(message) => message.fmt(f),
-            Self::Spare {
-                connection,
-                side,
-                scatter,
-            } => write!(f, "#{connection} {side:?}: spare buffer {}", List(scatter)),
-            Self::Noise { side, at, noise } => {
-                write!(f, "{side:?} receives after {at} cycles: {noise:02x?}")
-            }
-            Self::Forgery {
-                connection,
-                side,
-                forgery,
-            } => write!(f, "#{connection} {side:?} receives: {forgery:?}"),
-            Self::Command { side, command } => write!(f, "{side:?} is told: {command:?}"),
-            Self::Reconnect { connection, psn } => {
-                write!(f, "#{connection} begins afresh, PSNs {psn:#x?}")
-            }
-            Self::Rest => f.write_str("rest"),
-        }
-    }
-}
-
-impl fmt::Display for Scenario {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:?}, {} completion queues", self.wire, self.cqs)?;
-        for (i, c) in self.connections.iter().enumerate() {
-            let agreement = [Side::A, Side::B].map(|side| self.agreement(i, side));
-            writeln!(f, "#{i}: {c:?}; {agreement:?}")?;
-        }
-        for (i, step) in self.steps.iter().enumerate() {
-            writeln!(f, "{i:3}. {step}")?;
-        }
-        Ok(())
     }
 }

@@ -1,0 +1,122 @@
+//! A queue pair as its host sees it: what is to be posted, what is outstanding.
+
+use std::collections::VecDeque;
+
+use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::wqe::{RecvWqe, SLOT_BYTES, SendWqe, Sge};
+use ferroce_sim::testhost::Host;
+
+/// A queue pair.
+#[derive(Default)]
+pub(super) struct Port {
+    sends: VecDeque<[u8; SLOT_BYTES]>,
+    recvs: VecDeque<Buffer>,
+    sq: Ring,
+    rq: Ring,
+}
+
+/// A receive WQE to be posted.
+pub(super) struct Buffer {
+    /// Its head.
+    pub(super) head: RecvWqe,
+    /// Its scatter list.
+    pub(super) list: Vec<Sge>,
+    /// Cycles after the messages.
+    pub(super) late: u64,
+}
+
+/// Indices of a ring, modulo 2^16.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ring {
+    posted: u16,
+    /// Behind the last WQE known to have completed.
+    done: u16,
+}
+
+impl Ring {
+    fn outstanding(self) -> u16 {
+        self.posted.wrapping_sub(self.done)
+    }
+}
+
+impl Port {
+    /// Has a send WQE posted when there is room.
+    pub(super) fn send(&mut self, slot: [u8; SLOT_BYTES]) {
+        self.sends.push_back(slot);
+    }
+
+    /// Has a receive WQE posted when it is due and there is room.
+    pub(super) fn recv(&mut self, buffer: Buffer) {
+        self.recvs.push_back(buffer);
+    }
+
+    /// All send WQEs have completed.
+    pub(super) fn is_done(&self) -> bool {
+        self.sends.is_empty() && self.sq.outstanding() == 0
+    }
+
+    /// Where the send queue stands, in words.
+    pub(super) fn state(&self) -> String {
+        let Ring { posted, done } = self.sq;
+        let left = self.sends.len();
+        format!("send WQEs done up to {done} of {posted} posted, {left} to post")
+    }
+
+    /// Posts the receive WQEs that are due, as far as a ring of 2^`log_size` has room. Whether there were any.
+    pub(super) fn post_recvs(
+        &mut self,
+        host: &mut Host,
+        qpn: u32,
+        log_size: u8,
+        elapsed: u64,
+    ) -> bool {
+        let before = self.rq.posted;
+        while self.rq.outstanding() < 1 << log_size
+            && self
+                .recvs
+                .front()
+                .is_some_and(|buffer| buffer.late <= elapsed)
+            && let Some(buffer) = self.recvs.pop_front()
+        {
+            host.post_recv_wqe(qpn, buffer.head, &buffer.list);
+            self.rq.posted = self.rq.posted.wrapping_add(1);
+        }
+        self.rq.posted != before
+    }
+
+    /// Posts the send WQEs for which a ring of 2^`log_size` has room. The last of all, and at least one in every ring
+    /// full, asks for a CQE.
+    pub(super) fn post_sends(&mut self, host: &mut Host, qpn: u32, log_size: u8) {
+        let size = 1 << log_size;
+        while self.sq.outstanding() < size
+            && let Some(mut slot) = self.sends.pop_front()
+        {
+            if self.sends.is_empty() || self.sq.posted % size == size - 1 {
+                let (head, _) = slot.split_first_chunk_mut().expect("a slot has 64 bytes");
+                let wqe = SendWqe::parse(head);
+                *head = SendWqe {
+                    signaled: true,
+                    ..wqe
+                }
+                .emit();
+            }
+            host.post_slots(qpn, &[slot]);
+            self.sq.posted = self.sq.posted.wrapping_add(1);
+        }
+    }
+
+    /// Takes note of a completion.
+    ///
+    /// # Errors
+    /// In words, if it is not of a WQE that is outstanding, or out of order: only send WQEs that ask for no CQE may be
+    /// left out.
+    pub(super) fn complete(&mut self, cqe: &Cqe) -> Result<(), String> {
+        let ring = if cqe.recv { &mut self.rq } else { &mut self.sq };
+        let ahead = cqe.wqe_index.wrapping_sub(ring.done);
+        if ahead >= ring.outstanding() || (cqe.recv && ahead != 0) {
+            return Err(format!("{cqe:?} completes what is not due: {ring:?}"));
+        }
+        ring.done = cqe.wqe_index.wrapping_add(1);
+        Ok(())
+    }
+}
