@@ -71,6 +71,11 @@ impl Model {
         third: &[u8; 64],
     ) -> Answer {
         let index = head.index as usize;
+        if matches!(head.opcode, opcode::CREATE_EQ | opcode::DESTROY_EQ)
+            && !self.env.has(feature::EVENTS)
+        {
+            return Err(status::BAD_OPCODE);
+        }
         match head.opcode {
             opcode::NOP => {}
             opcode::MODIFY_QP => {

@@ -123,8 +123,8 @@ impl Model {
         Self::with_features(params, FEATURES, memory)
     }
 
-    /// A card after reset with some of the features of `abi::regs::feature`. Transports, operations and long WQEs that
-    /// are not among them are refused; what they leave out of IP, VLAN and events is not.
+    /// A card after reset with some of the features of `abi::regs::feature`. Transports, operations, long WQEs and event
+    /// queues that are not among them are refused; IPv6 and VLAN are there in any case.
     ///
     /// # Panics
     /// If one of them is beyond the model.

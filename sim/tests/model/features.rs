@@ -2,6 +2,7 @@
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode as cmd_opcode, status as cmd_status};
 use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
@@ -66,6 +67,24 @@ fn long_wqes_count_as_one_slot() {
     let index = pair.a.post_send(qa, &long);
     assert_status(&pair.wait(Side::A, 0), index, status::LOC_QP_OP_ERR);
     assert_status(&pair.wait(Side::A, 0), index + 1, status::WR_FLUSH_ERR);
+}
+
+#[test]
+fn event_queues_that_are_not_there_are_refused() {
+    let mut pair = pair();
+    for opcode in [cmd_opcode::CREATE_EQ, cmd_opcode::DESTROY_EQ] {
+        let head = CmdHead {
+            opcode,
+            ..CmdHead::default()
+        };
+        let image = EqCtx {
+            log_size: 4,
+            ..EqCtx::default()
+        };
+        let status = pair.a.command(head, &[image.emit()]).status;
+        assert_eq!(status, cmd_status::BAD_OPCODE);
+        assert_eq!(pair.b.command(head, &[image.emit()]).status, cmd_status::OK);
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ const SHRINKING: u32 = 200;
 ///
 /// # Panics
 /// If implementations differ, with the lowest seed found, what is left of its scenario, and the differences.
-pub fn run(name: &str, class: Class, scenarios: u64, setup: fn() -> Setup) {
+pub fn run(name: &str, class: Class, scenarios: u64, setup: impl Fn() -> Setup + Sync) {
     if let Some(seed) = number(SEED) {
         let setup = setup();
         for pairing in Pairing::ALL {

@@ -1,5 +1,6 @@
 //! Hostile frames and commands.
 
+use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Mtu, Opcode};
 
@@ -88,9 +89,21 @@ impl Writer {
         });
     }
 
+    /// A command that the card does not have.
+    fn bad_command(&mut self) -> u8 {
+        if self.features & feature::EVENTS == 0 && self.rng.bool() {
+            return if self.rng.bool() {
+                opcode::CREATE_EQ
+            } else {
+                opcode::DESTROY_EQ
+            };
+        }
+        self.rng.u8(10..)
+    }
+
     pub(super) fn command(&mut self) {
         let command = match self.rng.u8(..16) {
-            0 => Command::Opcode(self.rng.u8(10..)),
+            0 => Command::Opcode(self.bad_command()),
             1 => Command::ModifyIndex,
             2 => Command::QueryIndex,
             3 => Command::CqIndex,
