@@ -19,6 +19,7 @@ pub(crate) const RING: u64 = 64;
 /// Values of `SqEventKind`.
 const DOORBELL: u64 = 1;
 const COMMAND: u64 = 8;
+const FAILED: u64 = 9;
 
 /// Bytes of path MTU `code`.
 pub(crate) fn mtu_bytes(code: u8) -> u32 {
@@ -165,6 +166,7 @@ struct Qp {
     expected: usize,
     nak_sent: bool,
     done: Vec<(u64, u64)>,
+    details: Vec<(u64, u64)>,
 }
 
 /// The bench.
@@ -173,6 +175,7 @@ pub(crate) struct Rig {
     pub(crate) peer: Peer,
     doorbell: StreamSource,
     command: StreamSource,
+    failure: StreamSource,
     ack: StreamSource,
     desc: StreamSink,
     gather: StreamSink,
@@ -184,6 +187,7 @@ pub(crate) struct Rig {
     pieces: VecDeque<Item>,
     descs: VecDeque<Item>,
     answers: VecDeque<(u64, u64, u32, u8)>,
+    failed: Vec<u64>,
 }
 
 impl Rig {
@@ -195,6 +199,7 @@ impl Rig {
         let mut rig = Self {
             doorbell: source("doorbell"),
             command: source("command"),
+            failure: source("failure"),
             ack: source("ack"),
             desc: sink("desc", pauses),
             gather: sink("gather", pauses),
@@ -211,6 +216,7 @@ impl Rig {
             pieces: VecDeque::new(),
             descs: VecDeque::new(),
             answers: VecDeque::new(),
+            failed: Vec::new(),
             peer: Peer::default(),
             bench: {
                 bench.dut_mut().settle();
@@ -221,9 +227,10 @@ impl Rig {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);
         }
-        let mut agents: [&mut dyn Agent; 9] = [
+        let mut agents: [&mut dyn Agent; 10] = [
             &mut rig.doorbell,
             &mut rig.command,
+            &mut rig.failure,
             &mut rig.ack,
             &mut rig.desc,
             &mut rig.gather,
@@ -267,7 +274,7 @@ impl Rig {
             let dut = self.bench.dut_mut();
             let image = dut.input(port).unwrap();
             let mut words = words(&bytes, image.width().div_ceil(32));
-            if image.width() % 32 != 0 {
+            if !image.width().is_multiple_of(32) {
                 *words.last_mut().unwrap() &= (1 << (image.width() % 32)) - 1;
             }
             dut.write(image, &words);
@@ -277,16 +284,7 @@ impl Rig {
             let dut = self.bench.dut_mut();
             dut.set(dut.input(we).unwrap(), 0);
         }
-        self.command.push(
-            self.command
-                .item()
-                .with("kind", COMMAND)
-                .with("qpn", qpn)
-                .with("psn", psn.into())
-                .with("set", 1)
-                .with("reset", 1)
-                .with("state", 3),
-        );
+        self.modify(qpn, 3, Some(psn));
         self.qps[qpn as usize] = Qp {
             mtu: ctx.mtu,
             first_psn: psn,
@@ -295,16 +293,33 @@ impl Rig {
         self.run(20);
     }
 
-    /// Writes a WQE that cannot run into the ring.
-    pub(crate) fn post_bad(&mut self, qpn: u64, wqe: SendWqe, sges: [Sge; 2]) {
-        let packets = self.qps[qpn as usize].packets.len();
-        self.post(qpn, wqe, sges);
-        self.qps[qpn as usize].packets.truncate(packets);
-        self.qps[qpn as usize].starts.truncate(packets);
+    /// Sets the state of the send queue, `reset` to start afresh with this PSN.
+    pub(crate) fn modify(&mut self, qpn: u64, state: u8, reset: Option<u32>) {
+        self.command.push(
+            self.command
+                .item()
+                .with("kind", COMMAND)
+                .with("qpn", qpn)
+                .with("psn", reset.unwrap_or(0).into())
+                .with("set", 1)
+                .with("reset", reset.is_some().into())
+                .with("state", state.into()),
+        );
     }
 
-    /// Writes a WQE into the ring and notes the packets it should become.
-    pub(crate) fn post(&mut self, qpn: u64, wqe: SendWqe, sges: [Sge; 2]) {
+    /// The queue pair failed elsewhere; its oldest message with `status`, if that is not 0.
+    pub(crate) fn fail(&mut self, qpn: u64, status: u8) {
+        self.failure.push(
+            self.failure
+                .item()
+                .with("kind", FAILED)
+                .with("qpn", qpn)
+                .with("status", status.into()),
+        );
+    }
+
+    /// Writes a WQE that becomes no packet into the ring; answers its address.
+    pub(crate) fn post_bad(&mut self, qpn: u64, wqe: SendWqe, sges: [Sge; 2]) -> u64 {
         let qp = &mut self.qps[qpn as usize];
         let mut slot = [0; 64];
         slot[..32].copy_from_slice(&wqe.emit());
@@ -313,6 +328,13 @@ impl Rig {
         let addr = 0x1000_0000 + (qpn << 16) + u64::from(qp.producer % 256) * 64;
         self.memory.words.insert(addr, slot);
         qp.producer = qp.producer.wrapping_add(1);
+        addr
+    }
+
+    /// Writes a WQE into the ring and notes the packets it should become.
+    pub(crate) fn post(&mut self, qpn: u64, wqe: SendWqe, sges: [Sge; 2]) {
+        let addr = self.post_bad(qpn, wqe, sges);
+        let qp = &mut self.qps[qpn as usize];
         let mtu = mtu_bytes(qp.mtu);
         let (write, imm) = (wqe.opcode >= 3, wqe.opcode == 1 || wqe.opcode == 4);
         let count = wqe.length.div_ceil(mtu).max(1);
@@ -372,10 +394,21 @@ impl Rig {
         &self.qps[qpn as usize].done
     }
 
+    /// CQE opcode and vendor error of the completions.
+    pub(crate) fn details(&self, qpn: u64) -> &[(u64, u64)] {
+        &self.qps[qpn as usize].details
+    }
+
+    /// Queue pairs reported as failed so far.
+    pub(crate) fn failed(&self) -> &[u64] {
+        &self.failed
+    }
+
     pub(crate) fn step(&mut self) {
-        let mut agents: [&mut dyn Agent; 9] = [
+        let mut agents: [&mut dyn Agent; 10] = [
             &mut self.doorbell,
             &mut self.command,
+            &mut self.failure,
             &mut self.ack,
             &mut self.desc,
             &mut self.gather,
@@ -387,6 +420,10 @@ impl Rig {
         if let Err(failure) = self.bench.step(&mut agents) {
             panic!("{failure}");
         }
+        let dut = self.bench.dut();
+        if dut.is_set(dut.output("failed_valid").unwrap()) {
+            self.failed.push(dut.get(dut.output("failed_qpn").unwrap()));
+        }
         while let Some((_, item)) = self.read.pop() {
             self.memory.read(item.get("addr"), item.get("len"));
         }
@@ -394,6 +431,8 @@ impl Rig {
             let qp = &mut self.qps[item.get("qpn") as usize];
             assert_eq!(item.get("cqn"), 5);
             qp.done.push((item.get("wqe_index"), item.get("status")));
+            qp.details
+                .push((item.get("opcode"), item.get("vendor_err")));
         }
         while let Some((_, item)) = self.gather.pop() {
             self.pieces.push_back(item);

@@ -400,7 +400,7 @@ impl Rq {
 
     /// The send queue failed.
     pub(crate) fn sq_failed(&mut self) {
-        if self.receives() {
+        if !matches!(self.state, state::RESET | state::ERR) {
             self.fail();
         }
     }

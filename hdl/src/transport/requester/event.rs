@@ -227,6 +227,8 @@ payload! {
         status: Bits<8>,
         /// Operation (`abi::wqe::opcode`).
         opcode: Bits<3>,
+        /// Opcode of its CQE.
+        cqe_opcode: Bits<3>,
         /// A CQE is due on success.
         signaled: Bit,
         /// Solicited event.

@@ -176,9 +176,7 @@ impl Logic for Segmenter {
         self.ask.s.payload.next.status = self.s.payload.val().status;
         self.ask.s.payload.next.epoch = self.s.payload.val().epoch;
         self.ask.s.payload.next.slots = self.s.payload.val().slots;
-        if self.s.payload.val().opcode >= 3 {
-            self.ask.s.payload.next.cqe_opcode = bits::<3>(1);
-        }
+        self.ask.s.payload.next.cqe_opcode = self.s.payload.val().cqe_opcode;
         self.ask.s.payload.next.signaled = self.s.payload.val().signaled;
         self.started.s.valid.next = self.s.valid.val() & self.ask.s.ready.val();
         self.started.s.payload.next = self.s.payload.val();
@@ -206,9 +204,7 @@ impl Logic for Segmenter {
         self.flush.s.payload.next = self.no_completion.val();
         self.flush.s.payload.next.cqn = self.w.val().cqn;
         self.flush.s.payload.next.qpn = self.w.val().qpn;
-        if self.w.val().opcode >= 3 {
-            self.flush.s.payload.next.opcode = bits::<8>(1);
-        }
+        self.flush.s.payload.next.opcode = bit_cast::<8, 3>(self.w.val().cqe_opcode);
         self.flush.s.payload.next.wqe_index = self.w.val().index;
         self.flush.s.payload.next.status = bits::<8>(5);
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.flush.m);

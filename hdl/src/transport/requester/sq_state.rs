@@ -9,9 +9,23 @@
 //! the rules; what is not part of the state's feedback (addresses, outstanding entry) is finished behind it.
 //!
 //! Rules and their sources: docs/architecture.md 3.3; IBA vol. 1, 9.7.5 to 9.7.8 (requester).
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::wire::{NakCode, Syndrome};
+
 use super::event::*;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
+
+const RNR_RETRY_EXC_ERR: u64 = status::RNR_RETRY_EXC_ERR as u64;
+const RETRY_EXC_ERR: u64 = status::RETRY_EXC_ERR as u64;
+const REM_INV_REQ_ERR: u64 = status::REM_INV_REQ_ERR as u64;
+const REM_ACCESS_ERR: u64 = status::REM_ACCESS_ERR as u64;
+const REM_OP_ERR: u64 = status::REM_OP_ERR as u64;
+const BAD_RESP_ERR: u64 = status::BAD_RESP_ERR as u64;
+const NAK_SEQUENCE: u64 = Syndrome::Nak(NakCode::PsnSequence).bits() as u64;
+const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
+const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
+const NAK_OPERATIONAL: u64 = Syndrome::Nak(NakCode::RemoteOperational).bits() as u64;
 
 /// State of 2^Q send queues.
 #[derive(LogicBlock, Default)]
@@ -102,7 +116,7 @@ pub struct SqStateTable<const Q: usize> {
     push_list: Signal<Local, Bit>,
     stop: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
-    verdict: Signal<Local, Bits<2>>,
+    verdict: Signal<Local, Bits<3>>,
     acked: Signal<Local, Bit>,
     start_timer: Signal<Local, Bit>,
     rnr_timer: Signal<Local, Bit>,
@@ -147,7 +161,9 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
     describe!(
         "sq_state",
         format!("q{Q}"),
-        "Dynamic state of all send queues: one event a cycle."
+        "Dynamic state of all send queues: one event a cycle.";
+        RNR_RETRY_EXC_ERR, RETRY_EXC_ERR, REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, BAD_RESP_ERR,
+        NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, NAK_OPERATIONAL
     );
 
     #[hdl_gen]
@@ -264,7 +280,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.distance.next = self.ex.val().psn - self.cx.val().una_psn;
         self.t3.d.next.in_window = self.distance.val() < self.cx.val().inflight;
         self.t3.d.next.progress = self.distance.val();
-        if self.ex.val().syndrome.get_bits::<2>(5) == 0 {
+        if self.ex.val().syndrome.get_bits::<3>(5) == 0 {
             self.t3.d.next.progress = self.distance.val() + 1;
         }
         self.t3.d.next.ahead = self.cx.val().inflight - self.cx.val().resend;
@@ -295,8 +311,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.rnr_timer.next = false;
         self.stop_timer.next = false;
         self.count.next = bits::<8>(0);
-        // 0 acknowledge, 1 RNR, 3 NAK
-        self.verdict.next = self.e.val().syndrome.get_bits::<2>(5);
+        // 0 acknowledge, 1 RNR, 3 NAK, else reserved
+        self.verdict.next = self.e.val().syndrome.get_bits::<3>(5);
         self.acked.next = self.verdict.val() == 0;
 
         self.w_grant.d.next.action = bits::<2>(0);
@@ -397,34 +413,39 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                             self.start_timer.next = true;
                         }
                     }
+                    self.n.next.error_syndrome = self.e.val().syndrome;
                     if self.acked.val() {
                         self.count.next = bits::<8>(8);
                         self.n.next.rnr_wait = self.c.val().rnr_wait & (self.t.val().progress == 0);
                     } else if self.verdict.val() == 1 {
                         self.count.next = bits::<8>(2);
-                        if self.c.val().rnr_retry == 0 {
-                            self.fail.next = true;
-                            self.n.next.error_status = bits::<8>(13);
-                            self.count.next = bits::<8>(0x82);
-                        } else {
-                            if self.c.val().rnr_retry != 7 {
-                                self.n.next.rnr_retry = self.c.val().rnr_retry - 1;
+                        // a second one for the same packet does not make the wait longer
+                        if !self.c.val().rnr_wait | (self.t.val().progress != 0) {
+                            if self.c.val().rnr_retry == 0 {
+                                self.fail.next = true;
+                                self.n.next.error_status = RNR_RETRY_EXC_ERR.into();
+                                self.count.next = bits::<8>(0x82);
+                            } else {
+                                if self.c.val().rnr_retry != 7 {
+                                    self.n.next.rnr_retry = self.c.val().rnr_retry - 1;
+                                }
+                                self.n.next.rnr_wait = true;
+                                self.n.next.rewind = true;
+                                self.stop.next = true;
+                                self.push_list.next = true;
+                                self.start_timer.next = true;
+                                self.rnr_timer.next = true;
+                                self.stop_timer.next = false;
                             }
-                            self.n.next.rnr_wait = true;
-                            self.n.next.rewind = true;
-                            self.stop.next = true;
-                            self.push_list.next = true;
-                            self.start_timer.next = true;
-                            self.rnr_timer.next = true;
-                            self.stop_timer.next = false;
                         }
-                    } else if self.e.val().syndrome.get_bits::<5>(0) == 0 {
+                    } else if self.e.val().syndrome == NAK_SEQUENCE {
                         self.count.next = bits::<8>(1);
                         // the NAK that some responders send after an RNR NAK must not cut the wait short
                         if !self.c.val().rnr_wait & !self.c.val().rewind {
                             if self.c.val().retry == 0 {
                                 self.fail.next = true;
-                                self.n.next.error_status = bits::<8>(12);
+                                self.n.next.error_status = RETRY_EXC_ERR.into();
+                                self.n.next.error_syndrome = bits::<8>(0);
                                 self.count.next = bits::<8>(0x41);
                             } else {
                                 self.n.next.retry = self.c.val().retry - 1;
@@ -437,11 +458,17 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                     } else {
                         self.count.next = bits::<8>(4);
                         self.fail.next = true;
-                        // NAK codes 1, 2, 3 are completion status 9, 10, 11
-                        self.n.next.error_status =
-                            bit_cast::<8, 2>(self.e.val().syndrome.get_bits::<2>(0)) + 8;
+                        self.n.next.error_status = BAD_RESP_ERR.into();
+                        if self.e.val().syndrome == NAK_INVALID {
+                            self.n.next.error_status = REM_INV_REQ_ERR.into();
+                        }
+                        if self.e.val().syndrome == NAK_ACCESS {
+                            self.n.next.error_status = REM_ACCESS_ERR.into();
+                        }
+                        if self.e.val().syndrome == NAK_OPERATIONAL {
+                            self.n.next.error_status = REM_OP_ERR.into();
+                        }
                     }
-                    self.n.next.error_syndrome = self.e.val().syndrome;
                 } else {
                     self.count.next = bits::<8>(16);
                 }
@@ -456,7 +483,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         self.count.next = bits::<8>(32);
                         if self.c.val().retry == 0 {
                             self.fail.next = true;
-                            self.n.next.error_status = bits::<8>(12);
+                            self.n.next.error_status = RETRY_EXC_ERR.into();
                             self.n.next.error_syndrome = bits::<8>(0);
                             self.count.next = bits::<8>(0x60);
                         } else {

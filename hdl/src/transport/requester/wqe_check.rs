@@ -1,19 +1,36 @@
 //! WQE check: decides, before the first packet, whether a send WQE may run, and lays out its payload.
 //!
-//! Takes a fetched slot every second cycle, in order. A WQE is refused with a completion status when its read failed or
-//! it makes no sense (operation unknown, more slots or entries than the build has, a gather list that does not add up:
-//! LOC_QP_OP_ERR), when it is over 2^31 bytes (LOC_LEN_ERR), or when an entry lies outside its memory region
-//! (LOC_PROT_ERR). Inline data is a piece of the ring itself, so it needs no memory region.
+//! Takes a fetched slot every second cycle, in order. A WQE is refused with a completion status, the first that applies:
+//!
+//! | status | the WQE |
+//! |---|---|
+//! | LOC_QP_OP_ERR | could not be read, asks for an operation that is not built, or says that it has not one slot |
+//! | LOC_LEN_ERR | has more than 2^31 bytes |
+//! | LOC_QP_OP_ERR | has more entries or inline bytes than a slot, or a gather list that does not add up |
+//! | LOC_PROT_ERR | has an entry outside of its memory region |
+//!
+//! Whatever it says, it takes one slot. Inline data is a piece of the ring itself, so it needs no memory region.
 //!
 //! ```text
 //!  slot ─► read image (2 cycles) ─► entry 0, entry 1 ─► memory region check ─► verdict FIFO ─┐
 //!                                └► fields, packets ─────────────────────────► WQE FIFO ─────┴► out
 //! ```
+use ferroce_proto::abi::cq::{opcode, status};
+
 use super::event::CheckedWqe;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::bus::types::{FetchedWqe, MrReq};
 use crate::prelude::*;
+
+const LOC_LEN_ERR: u64 = status::LOC_LEN_ERR as u64;
+const LOC_QP_OP_ERR: u64 = status::LOC_QP_OP_ERR as u64;
+const LOC_PROT_ERR: u64 = status::LOC_PROT_ERR as u64;
+const CQE_SEND: u64 = opcode::SEND as u64;
+const CQE_WRITE: u64 = opcode::WRITE as u64;
+const CQE_READ: u64 = opcode::READ as u64;
+const CQE_CMP_SWAP: u64 = opcode::CMP_SWAP as u64;
+const CQE_FETCH_ADD: u64 = opcode::FETCH_ADD as u64;
 
 /// Check of the WQEs of 2^Q queue pairs.
 #[derive(LogicBlock, Default)]
@@ -64,8 +81,8 @@ pub struct WqeCheck<const Q: usize> {
     wqe_3: Dff<CheckedWqe>,
     pd_3: Dff<Bits<24>>,
     inline_3: Dff<Bit>,
-    read_failed_3: Dff<Bit>,
-    opcode_bad_3: Dff<Bit>,
+    /// Refused whatever its length.
+    senseless_3: Dff<Bit>,
     shape_bad_3: Dff<Bit>,
     sum_3: Dff<Bits<33>>,
     rounded_3: Dff<Bits<34>>,
@@ -95,7 +112,8 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
     describe!(
         "wqe_check",
         format!("q{Q}"),
-        "Checks send WQEs and their gather entries."
+        "Checks send WQEs and their gather entries.";
+        LOC_LEN_ERR, LOC_QP_OP_ERR, LOC_PROT_ERR, CQE_SEND, CQE_WRITE, CQE_READ, CQE_CMP_SWAP, CQE_FETCH_ADD
     );
 
     #[hdl_gen]
@@ -109,8 +127,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             self,
             clock,
             inline_3,
-            read_failed_3,
-            opcode_bad_3,
+            senseless_3,
             shape_bad_3,
             sum_3,
             rounded_3,
@@ -167,12 +184,29 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         self.wqe_3.d.next.qpn = self.wqe_2.q.val().qpn;
         self.wqe_3.d.next.epoch = self.wqe_2.q.val().epoch;
         self.wqe_3.d.next.index = self.wqe_2.q.val().index;
-        self.wqe_3.d.next.slots = self.slot.val().get_bits::<3>(24);
-        if !self.slot.val().get_bits::<8>(24).any() {
-            self.wqe_3.d.next.slots = bits::<3>(1);
-        }
+        self.wqe_3.d.next.slots = bits::<3>(1);
         self.wqe_3.d.next.status = bits::<8>(0);
         self.wqe_3.d.next.opcode = self.slot.val().get_bits::<3>(0);
+        match self.slot.val().get_bits::<8>(0).index() {
+            3 => {
+                self.wqe_3.d.next.cqe_opcode = CQE_WRITE.into();
+            }
+            4 => {
+                self.wqe_3.d.next.cqe_opcode = CQE_WRITE.into();
+            }
+            5 => {
+                self.wqe_3.d.next.cqe_opcode = CQE_READ.into();
+            }
+            6 => {
+                self.wqe_3.d.next.cqe_opcode = CQE_CMP_SWAP.into();
+            }
+            7 => {
+                self.wqe_3.d.next.cqe_opcode = CQE_FETCH_ADD.into();
+            }
+            _ => {
+                self.wqe_3.d.next.cqe_opcode = CQE_SEND.into();
+            }
+        }
         self.wqe_3.d.next.signaled = self.slot.val().get_bit(8);
         self.wqe_3.d.next.solicited = self.slot.val().get_bit(9);
         self.wqe_3.d.next.mtu = self.image_2.q.val().mtu;
@@ -215,15 +249,16 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         self.inline_3.d.next = self.is_inline.val();
         self.inline_addr_3.d.next = self.image_2.q.val().sq_base
             + ((bit_cast::<64, 16>(self.wqe_2.q.val().index & self.ring_mask.val()) << 6) | 32);
-        self.read_failed_3.d.next = self.wqe_2.q.val().error;
-        self.opcode_bad_3.d.next = !((self.slot.val().get_bits::<8>(0) == 0)
-            | (self.slot.val().get_bits::<8>(0) == 1)
-            | (self.slot.val().get_bits::<8>(0) == 3)
-            | (self.slot.val().get_bits::<8>(0) == 4));
-        self.shape_bad_3.d.next = (self.slot.val().get_bits::<8>(24) != 1)
-            | (!self.is_inline.val()
-                & self.entries.val().get_bits::<7>(1).any()
-                & (self.entries.val() != 2))
+        // SEND, WRITE, both also with immediate
+        self.senseless_3.d.next = self.wqe_2.q.val().error
+            | (self.slot.val().get_bits::<8>(24) != 1)
+            | !((self.slot.val().get_bits::<8>(0) == 0)
+                | (self.slot.val().get_bits::<8>(0) == 1)
+                | (self.slot.val().get_bits::<8>(0) == 3)
+                | (self.slot.val().get_bits::<8>(0) == 4));
+        self.shape_bad_3.d.next = (!self.is_inline.val()
+            & self.entries.val().get_bits::<7>(1).any()
+            & (self.entries.val() != 2))
             | (self.is_inline.val() & (self.length.val() > 32));
         // MTU code c is 128 << c bytes
         self.mtu_mask.next = (bits::<34>(128) << self.image_2.q.val().mtu) - 1;
@@ -241,14 +276,16 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if self.inline_3.q.val() {
             self.wqe_4.d.next.addr_0 = self.inline_addr_3.q.val();
         }
-        if self.read_failed_3.q.val()
-            | self.opcode_bad_3.q.val()
-            | self.shape_bad_3.q.val()
+        if self.shape_bad_3.q.val()
             | (self.sum_3.q.val() != bit_cast::<33, 32>(self.wqe_3.q.val().length))
         {
-            self.wqe_4.d.next.status = bits::<8>(2);
-        } else if self.wqe_3.q.val().length > 0x8000_0000_u64 {
-            self.wqe_4.d.next.status = bits::<8>(1);
+            self.wqe_4.d.next.status = LOC_QP_OP_ERR.into();
+        }
+        if self.wqe_3.q.val().length > 0x8000_0000_u64 {
+            self.wqe_4.d.next.status = LOC_LEN_ERR.into();
+        }
+        if self.senseless_3.q.val() {
+            self.wqe_4.d.next.status = LOC_QP_OP_ERR.into();
         }
         self.inline_4.d.next = self.inline_3.q.val();
         self.pd_3.d.next = self.image_2.q.val().pd;
@@ -295,7 +332,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if (self.waiting.m.payload.val().status == 0)
             & !(self.first_ok.q.val() & self.verdicts.m.payload.val().get_bit(0))
         {
-            self.m.payload.next.status = bits::<8>(4);
+            self.m.payload.next.status = LOC_PROT_ERR.into();
         }
         if (self.waiting.m.payload.val().status != 0)
             | !(self.first_ok.q.val() & self.verdicts.m.payload.val().get_bit(0))

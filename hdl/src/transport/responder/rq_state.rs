@@ -249,7 +249,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 self.fail.next = self.misplaced.val();
             }
             RqEventKind::SqFailed => {
-                self.fail.next = self.usable.val();
+                self.fail.next = (self.c.val().state != RESET) & (self.c.val().state != ERR);
             }
             RqEventKind::Command => {
                 self.n.next.known = self.c.val().known | self.x.val().image;
