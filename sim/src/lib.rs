@@ -15,6 +15,7 @@ pub mod pcap;
 pub mod pcapng;
 pub mod random;
 pub mod rate;
+pub mod replay;
 pub mod rtl;
 pub mod scoreboard;
 pub mod testhost;

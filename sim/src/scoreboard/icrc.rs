@@ -71,6 +71,12 @@ impl Roce {
         })
     }
 
+    /// First byte of the BTH.
+    #[must_use]
+    pub fn bth(&self) -> usize {
+        self.bth
+    }
+
     /// Destination queue pair of the BTH.
     #[must_use]
     pub fn dest_qp(&self, frame: &[u8]) -> u32 {
@@ -90,6 +96,12 @@ impl Roce {
     pub fn carried(&self, frame: &[u8]) -> u32 {
         let at = self.icrc;
         u32::from_le_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]])
+    }
+
+    /// Gives the frame the ICRC it should carry.
+    pub fn seal(&self, frame: &mut [u8]) {
+        let icrc = self.expected(frame).to_le_bytes();
+        frame[self.icrc..self.icrc + 4].copy_from_slice(&icrc);
     }
 
     /// Bits of byte `at` that may change on the way and count as ones.

@@ -103,7 +103,16 @@ impl Host {
         mac: Mac,
         ip: IpAddr,
     ) -> Self {
-        let memory = Rc::new(Ranges::new());
+        Self::with_memory(build, Rc::new(Ranges::new()), mac, ip)
+    }
+
+    /// As [`new`](Self::new), with memory of which the caller has mapped some.
+    pub fn with_memory(
+        build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
+        memory: Rc<Ranges>,
+        mac: Mac,
+        ip: IpAddr,
+    ) -> Self {
         let mut host = Self {
             nic: build(Rc::<Ranges>::clone(&memory)),
             memory,
@@ -180,12 +189,14 @@ impl Host {
 
     /// New memory of `len` bytes, all zero, 4096-byte aligned, with nothing next to it.
     pub fn alloc(&mut self, len: usize) -> u64 {
-        let addr = self.next_addr;
-        self.next_addr += (len as u64).next_multiple_of(0x1000) + 0x1_0000;
-        self.memory
-            .map(addr, vec![0; len.max(1)])
-            .expect("ranges are apart");
-        addr
+        loop {
+            let addr = self.next_addr;
+            self.next_addr += (len as u64).next_multiple_of(0x1000) + 0x1_0000;
+            // What the caller has mapped may be in the way.
+            if self.memory.map(addr, vec![0; len.max(1)]).is_ok() {
+                return addr;
+            }
+        }
     }
 
     /// Writes host memory.

@@ -140,7 +140,11 @@ impl Host {
 
     /// A queue pair in RESET, with its rings. Numbers start at 2.
     pub fn create_qp(&mut self, options: QpOptions) -> u32 {
-        let qpn = 2 + self.qps.len() as u32;
+        self.create_qp_as(2 + self.qps.len() as u32, options)
+    }
+
+    /// A queue pair of a number of the caller's choice, in RESET, with its rings.
+    pub fn create_qp_as(&mut self, qpn: u32, options: QpOptions) -> u32 {
         let sq_base = self.alloc(SLOT_BYTES << options.sq_log);
         let rq_base = self.alloc(SLOT_BYTES << options.rq_stride << options.rq_log);
         let qp = Qp {

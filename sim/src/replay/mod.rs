@@ -1,0 +1,150 @@
+//! Replay: the device under test takes one side of a captured connection.
+//!
+//! The capture is real traffic. The device is set up as the recorded end was, with its addresses, queue
+//! pair number, PSNs, keys and memory addresses; it is fed what the other end sent, and what it answers
+//! is compared with what was recorded, field by field. Nothing here knows whether the device is the
+//! golden model or the engine.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `input` | packets of a capture, and why one is refused |
+//! | `flow` | the connection that it shows |
+//! | `script`, `regions` | what a responder must be given and must do |
+//! | `rig` | the device under test |
+//! | `responder` | the run |
+//! | `malformed` | packets that must be counted and dropped, between those of the capture |
+//! | `fields`, `compare` | fields, answers, and the differences that are permitted |
+//!
+//! What cannot be seen on the wire is chosen so that the device must decide exactly as the recorded one
+//! did: receive buffers are as long as their messages, a region ends one byte before an access that was
+//! refused, and a receive WQE is posted just before the request that was granted one.
+
+mod compare;
+mod fields;
+mod flow;
+mod input;
+mod malformed;
+mod regions;
+mod responder;
+mod rig;
+mod script;
+
+use std::fmt;
+use std::rc::Rc;
+
+use crate::memory::HostMemory;
+use crate::nic::Nic;
+use crate::pcap::Capture;
+
+pub use compare::{Comparison, Match};
+pub use fields::{FieldDifference, PERMITTED_BEHAVIOUR, PERMITTED_FIELDS, Permitted};
+pub use flow::End;
+pub use input::Refusal;
+pub use rig::Passed;
+
+/// What memory holds that nothing was written to.
+const FILL: u8 = 0xc3;
+
+/// How a capture is replayed.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Queue pair of the recorded responder; needed if the capture has several connections.
+    pub qpn: Option<u32>,
+    /// Seed of malformed packets to feed, one before each request.
+    pub malformed: Option<u64>,
+}
+
+/// Something in which the device under test differs from the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Number of the packet in the capture.
+    pub packet: Option<usize>,
+    /// What differs.
+    pub what: String,
+    /// As it should be.
+    pub expected: String,
+    /// As it is.
+    pub found: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(number) = self.packet {
+            write!(f, "packet {number}: ")?;
+        }
+        let (what, expected, found) = (&self.what, &self.expected, &self.found);
+        write!(f, "{what}: expected {expected}, found {found}")
+    }
+}
+
+/// What was counted in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Request packets fed.
+    pub requests: u64,
+    /// Malformed packets fed between them.
+    pub malformed: u64,
+    /// Answers recorded.
+    pub recorded: u64,
+    /// Answers of the device.
+    pub sent: u64,
+    /// Answers that are the same.
+    pub same: u64,
+    /// Recorded ACKs that the device coalesced.
+    pub coalesced: u64,
+    /// ACKs of the device that the recorded one coalesced.
+    pub added: u64,
+    /// Receive completions.
+    pub completions: u64,
+    /// Payload bytes compared in memory.
+    pub bytes: u64,
+    /// Cycles simulated.
+    pub cycles: u64,
+}
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The end that requests.
+    pub requester: End,
+    /// The end that answers.
+    pub responder: End,
+    /// Queue pair that stood for that of the device in the capture.
+    pub local_qpn: u32,
+    /// Path MTU in bytes.
+    pub mtu: usize,
+    /// The answers, compared.
+    pub comparisons: Vec<Comparison>,
+    /// What differs and must not; empty if the run passed.
+    pub differences: Vec<Difference>,
+    /// Counts.
+    pub counts: Counts,
+    /// Everything that passed the port of the device.
+    pub passed: Vec<Passed>,
+}
+
+impl Outcome {
+    /// The device did as the recorded one.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Replays a capture with the device that `build` makes as the responder.
+///
+/// # Errors
+/// [`Refusal`] if the capture cannot be replayed; a device that behaves differently is no error.
+///
+/// # Panics
+/// If the device does not answer its host at all.
+pub fn responder(
+    capture: &Capture,
+    options: &Options,
+    build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
+) -> Result<Outcome, Refusal> {
+    let (frames, announcements) = input::read(capture)?;
+    let packets = capture.packets.len();
+    let connection = flow::Connection::find(&frames, &announcements, packets, options.qpn)?;
+    responder::run(&connection, options, build)
+}

@@ -1,0 +1,356 @@
+//! The device under test as the responder.
+
+use std::rc::Rc;
+
+use fastrand::Rng;
+use ferroce_proto::abi::cq::{Cqe, status};
+use ferroce_proto::abi::wqe::Sge;
+use ferroce_proto::wire::{Packet, Psn};
+
+use super::compare::{self, Comparison, Match, Rules, Sent};
+use super::flow::{Connection, Sender};
+use super::input::{Frame, Refusal};
+use super::rig::{Rig, Setup, log2};
+use super::script::{Completion, Receive, Script};
+use super::{Counts, Difference, FILL, Options, Outcome, malformed};
+use crate::memory::HostMemory;
+use crate::nic::Nic;
+use crate::scoreboard::icrc::Roce;
+use crate::testhost::QpOptions;
+
+/// Log2 of the entries of the longest receive queue.
+const MAX_RQ_LOG: u8 = 15;
+
+/// Distance of receive buffers in bytes beyond their length, filled and compared as they are.
+const GUARD: usize = 64;
+
+/// Replays a connection.
+pub(super) fn run(
+    connection: &Connection<'_>,
+    options: &Options,
+    build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
+) -> Result<Outcome, Refusal> {
+    let script = Script::derive(connection)?;
+    let mut run = Run::new(connection, &script, options, build)?;
+    run.play();
+    run.check_answers();
+    run.check_completions();
+    run.check_memory();
+    run.check_malformed();
+    for what in run.rig.host.nic.failures() {
+        run.differ(None, "rules of the ports", "kept", what);
+    }
+    run.counts.cycles = run.rig.host.nic.now();
+    Ok(Outcome {
+        requester: connection.requester,
+        responder: connection.responder,
+        local_qpn: run.rig.qpn,
+        mtu: script.mtu.bytes(),
+        comparisons: run.comparisons,
+        differences: run.differences,
+        counts: run.counts,
+        passed: run.rig.passed,
+    })
+}
+
+/// A run under way.
+struct Run<'a> {
+    connection: &'a Connection<'a>,
+    script: &'a Script,
+    rig: Rig,
+    /// Address of each receive buffer.
+    buffers: Vec<u64>,
+    /// First address and lkey of all of them.
+    arena: (u64, u32),
+    posted: usize,
+    rng: Option<Rng>,
+    sent: Vec<Sent>,
+    completions: Vec<Cqe>,
+    comparisons: Vec<Comparison>,
+    differences: Vec<Difference>,
+    counts: Counts,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        connection: &'a Connection<'a>,
+        script: &'a Script,
+        options: &Options,
+        build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
+    ) -> Result<Self, Refusal> {
+        let rq_log = log2(script.receives.len() + 1);
+        if rq_log > MAX_RQ_LOG {
+            let what = format!("receive queue of {} entries", script.receives.len());
+            return Err(Refusal::Lacking(what));
+        }
+        let like = connection.answers_recorded().next();
+        let setup = Setup {
+            local: connection.responder,
+            remote: connection.requester,
+            like: like.expect("a connection has answers"),
+            options: QpOptions {
+                mtu: script.mtu,
+                rq_log,
+                min_rnr_timer: script.rnr_timer,
+                vlan: connection.steps[0].1.packet.headers.eth.vlan,
+                ..QpOptions::default()
+            },
+            remote_psn: script.start,
+            memory: script.memory.clone(),
+            regions: &script.regions,
+            completions: script.receives.len(),
+        };
+        let mut rig = Rig::new(build, &setup)?;
+        let mut offset = 0;
+        let offsets = script.receives.iter().map(|receive| {
+            let at = offset;
+            offset += receive.len + GUARD;
+            at as u64
+        });
+        let offsets: Vec<u64> = offsets.collect();
+        let arena = rig.buffer(&vec![FILL; offset])?;
+        Ok(Self {
+            connection,
+            script,
+            rig,
+            buffers: offsets.iter().map(|offset| arena.0 + offset).collect(),
+            arena,
+            posted: 0,
+            rng: options.malformed.map(Rng::with_seed),
+            sent: Vec::new(),
+            completions: Vec::new(),
+            comparisons: Vec::new(),
+            differences: Vec::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    fn differ(
+        &mut self,
+        packet: Option<usize>,
+        what: impl Into<String>,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        self.differences.push(Difference {
+            packet,
+            what: what.into(),
+            expected: expected.into(),
+            found: found.into(),
+        });
+    }
+
+    /// Feeds the requests as they came: those between two recorded answers without a pause.
+    fn play(&mut self) {
+        let steps = &self.connection.steps;
+        let mut index = 0;
+        while index < steps.len() {
+            let rest = &steps[index..];
+            let requests = rest.iter().take_while(|step| step.0 == Sender::Requester);
+            let burst = requests.count();
+            if burst > 0 {
+                self.burst(&rest[..burst], index);
+            }
+            index += burst.max(1);
+        }
+    }
+
+    fn burst(&mut self, burst: &[(Sender, &Frame)], first: usize) {
+        let last = first + burst.len() - 1;
+        let after = self.script.after[last].expect("a request");
+        self.post(after.receives);
+        for (_, frame) in burst {
+            if let Some(rng) = &mut self.rng {
+                self.rig.feed_as_is(&malformed::copy(&frame.bytes, rng));
+                self.counts.malformed += 1;
+            }
+            self.rig.feed(&frame.bytes);
+            self.counts.requests += 1;
+        }
+        for bytes in self.rig.settle() {
+            self.take(bytes);
+        }
+        let done = self
+            .sent
+            .last()
+            .map(|sent| compare::acknowledged(&sent.packet));
+        let too_little = after
+            .due
+            .is_some_and(|due| done.is_none_or(|done| done.since(due) < 0));
+        if too_little || done.is_some_and(|done| done.since(after.executed) > 0) {
+            let text = |psn: Option<Psn>| psn.map_or("nothing".to_owned(), |psn| psn.to_string());
+            let number = burst[burst.len() - 1].1.number;
+            self.differ(
+                Some(number),
+                "PSN acknowledged when the device is quiet behind this packet",
+                text(after.due),
+                text(done),
+            );
+        }
+        self.completions.extend(self.rig.completions());
+    }
+
+    /// Posts receive WQEs until there were `count`.
+    fn post(&mut self, count: usize) {
+        if self.posted == count {
+            return;
+        }
+        for index in self.posted..count {
+            let entry = Sge {
+                addr: self.buffers[index],
+                length: self.script.receives[index].len as u32,
+                lkey: self.arena.1,
+            };
+            let list = if entry.length == 0 { &[][..] } else { &[entry] };
+            self.rig.host.post_recv(self.rig.qpn, list);
+        }
+        self.posted = count;
+        self.rig.flush();
+    }
+
+    /// Checks a frame of the device by two implementations of the ICRC.
+    fn take(&mut self, bytes: Vec<u8>) {
+        self.counts.sent += 1;
+        let sealed = Roce::locate(&bytes).map(|roce| (roce.expected(&bytes), roce.carried(&bytes)));
+        match (Packet::parse(&bytes), sealed) {
+            (Ok(packet), Some((expected, carried))) if expected == carried => {
+                self.sent.push(Sent { bytes, packet });
+            }
+            (_, Some((expected, carried))) if expected != carried => {
+                let text = |icrc: u32| format!("{icrc:#010x}");
+                self.differ(None, "ICRC of a packet sent", text(expected), text(carried));
+            }
+            (Err(error), _) => self.differ(
+                None,
+                "packet sent",
+                "a RoCEv2 packet",
+                format!("{error}: {bytes:02x?}"),
+            ),
+            (Ok(_), _) => self.differ(
+                None,
+                "packet sent",
+                "a RoCEv2 packet",
+                format!("{bytes:02x?}"),
+            ),
+        }
+    }
+
+    fn check_answers(&mut self) {
+        let recorded: Vec<_> = self.connection.answers_recorded().collect();
+        let msn = |psn| self.script.msn(psn);
+        let rules = Rules {
+            msn: &msn,
+            too_long: self.script.too_long,
+        };
+        self.comparisons = compare::answers(&recorded, &self.sent, &rules);
+        self.counts.recorded = recorded.len() as u64;
+        for comparison in self.comparisons.clone() {
+            let Comparison { number, text, .. } = &comparison;
+            match comparison.verdict {
+                Match::Same => self.counts.same += 1,
+                Match::Coalesced => self.counts.coalesced += 1,
+                Match::Added => self.counts.added += 1,
+                Match::Omitted => {}
+                Match::Missing => self.differ(*number, text, "sent", "nothing"),
+                Match::Unexpected => self.differ(*number, "answer", "nothing", text),
+                Match::Different => {
+                    for d in comparison.differences.iter().filter(|d| !d.is_permitted()) {
+                        self.differ(*number, d.field, &d.expected, &d.found);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_completions(&mut self) {
+        let flushed = |receive: &&Receive| receive.completion.status != status::WR_FLUSH_ERR;
+        let expected: Vec<_> = self.script.receives.iter().filter(flushed).collect();
+        self.counts.completions = self.completions.len() as u64;
+        let found: Vec<_> = std::mem::take(&mut self.completions);
+        for index in 0..expected.len().max(found.len()) {
+            let due = expected.get(index).map(|receive| receive.completion);
+            let came = found.get(index).map(said);
+            if due != came {
+                let text = |c: Option<Completion>| {
+                    c.map_or("nothing".to_owned(), |completion| format!("{completion:?}"))
+                };
+                let what = format!("receive completion {index}");
+                self.differ(None, what, text(due), text(came));
+            }
+        }
+        for (index, cqe) in found.iter().enumerate() {
+            let is_own = (cqe.qpn, cqe.wqe_index) == (self.rig.qpn, index as u16);
+            if !is_own || !cqe.recv {
+                let expected = format!("WQE {index} of queue pair {:#x}", self.rig.qpn);
+                let actual = format!("WQE {} of queue pair {:#x}", cqe.wqe_index, cqe.qpn);
+                let what = format!("owner of receive completion {index}");
+                self.differ(None, what, expected, actual);
+            }
+        }
+    }
+
+    /// Every byte that the device could reach: what was sent is there, the rest is as it was.
+    fn check_memory(&mut self) {
+        let mut ranges = Vec::new();
+        for &(addr, len) in &self.script.pieces {
+            let mut expected = vec![0; len];
+            self.script
+                .expected
+                .read(addr, &mut expected)
+                .expect("mapped by the script");
+            ranges.push((format!("region at {addr:#x}"), addr, expected));
+        }
+        for (index, receive) in self.script.receives.iter().enumerate() {
+            let mut expected = receive.data.clone();
+            let open = receive.completion.status != status::SUCCESS;
+            // What a message that failed left behind is not defined; its neighbours are.
+            let (skip, at) = (if open { receive.len } else { 0 }, self.buffers[index]);
+            expected.resize(receive.len + GUARD, FILL);
+            ranges.push((
+                format!("receive buffer {index}"),
+                at + skip as u64,
+                expected[skip..].to_vec(),
+            ));
+            self.counts.bytes += if open { 0 } else { receive.len as u64 };
+        }
+        self.counts.bytes += self.script.written as u64;
+        for (name, addr, expected) in ranges {
+            let found = self.rig.host.read(addr, expected.len());
+            let differs = |(_, (a, b)): &(usize, (&u8, &u8))| a != b;
+            let mut places = expected.iter().zip(&found).enumerate().filter(differs);
+            if let Some((at, _)) = places.next() {
+                let count = 1 + places.count();
+                let sample =
+                    |bytes: &[u8]| format!("{:02x?}", &bytes[at..bytes.len().min(at + 16)]);
+                let what = format!("{count} bytes of {name}, the first at {at:#x}");
+                self.differ(None, what, sample(&expected), sample(&found));
+            }
+        }
+    }
+
+    fn check_malformed(&mut self) {
+        let counted: u64 = malformed::COUNTERS
+            .iter()
+            .map(|name| self.rig.host.stat(name))
+            .sum();
+        if counted != self.counts.malformed {
+            self.differ(
+                None,
+                "packets counted as dropped",
+                self.counts.malformed.to_string(),
+                counted.to_string(),
+            );
+        }
+    }
+}
+
+/// What a completion says.
+fn said(cqe: &Cqe) -> Completion {
+    Completion {
+        status: cqe.status,
+        opcode: cqe.opcode,
+        byte_len: cqe.byte_len,
+        imm: cqe.with_imm.then_some(cqe.imm),
+        solicited: cqe.solicited,
+    }
+}

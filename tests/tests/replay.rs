@@ -1,0 +1,239 @@
+//! Captures of soft-RoCE against the device under test: `cargo xtask replay` over all of them.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use ferroce_proto::wire::{Headers, NakCode, Packet, Syndrome};
+use ferroce_sim::memory::HostMemory;
+use ferroce_sim::model::{DEFAULT_PARAMS, Model};
+use ferroce_sim::nic::Nic;
+use ferroce_sim::pcap::{self, Capture};
+use ferroce_sim::replay::{self, Match, Options, Outcome, Refusal};
+
+fn model(memory: Rc<dyn HostMemory>) -> Box<dyn Nic> {
+    Box::new(Model::new(DEFAULT_PARAMS, memory))
+}
+
+fn captures() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("captures");
+    let files = dir
+        .read_dir()
+        .expect("tests/captures is part of the sources");
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "pcap"));
+    paths.sort();
+    paths
+}
+
+fn capture(name: &str) -> Capture {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("captures")
+        .join(name);
+    pcap::read(path.with_extension("pcap")).unwrap()
+}
+
+fn run(capture: &Capture) -> Result<Outcome, Refusal> {
+    replay::responder(capture, &Options::default(), model)
+}
+
+fn assert_same(name: &str, outcome: &Outcome) {
+    let lines: Vec<_> = outcome
+        .differences
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(lines.is_empty(), "{name}:\n{}", lines.join("\n"));
+}
+
+/// Changes the last packet of a capture that `pick` finds, and gives it a right ICRC.
+fn change(
+    capture: &mut Capture,
+    pick: impl Fn(&Packet) -> bool,
+    change: impl FnOnce(&mut Headers),
+) -> usize {
+    let places = capture.packets.iter().enumerate();
+    let found = places.filter_map(|(at, p)| Some((at, Packet::parse(&p.data).ok()?)));
+    let (at, packet) = found.filter(|(_, p)| pick(p)).last().expect("a packet");
+    let old = &mut capture.packets[at].data;
+    let payload = old[packet.payload.clone()].to_vec();
+    let mut headers = packet.headers;
+    change(&mut headers);
+    let mut bytes = vec![0; headers.frame_len(payload.len())];
+    headers.build(&payload, &mut bytes).unwrap();
+    *old = bytes;
+    at + 1
+}
+
+#[test]
+fn every_capture_is_answered_as_soft_roce_did() {
+    let paths = captures();
+    assert_eq!(paths.len(), 16);
+    for path in paths {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let outcome = run(&pcap::read(&path).unwrap()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let counts = outcome.counts;
+        println!("{name}: same, {counts:?}");
+        assert_same(&name, &outcome);
+        assert!(counts.same > 0 && counts.recorded == counts.same + counts.coalesced);
+        assert_eq!(counts.sent, counts.same + counts.added);
+    }
+}
+
+#[test]
+fn malformed_packets_in_between_change_nothing() {
+    for path in captures() {
+        let capture = pcap::read(&path).unwrap();
+        for seed in 1..=8 {
+            let options = Options {
+                malformed: Some(seed),
+                ..Options::default()
+            };
+            let outcome = replay::responder(&capture, &options, model).unwrap();
+            assert_eq!(outcome.counts.malformed, outcome.counts.requests);
+            assert_same(&format!("{}, seed {seed}", path.display()), &outcome);
+        }
+    }
+}
+
+#[test]
+fn the_refusal_of_a_long_send_is_the_one_permitted_nak() {
+    let outcome = run(&capture("nak_recv_too_small")).unwrap();
+    let [answer] = outcome.comparisons.as_slice() else {
+        panic!("{:?}", outcome.comparisons);
+    };
+    assert_eq!(answer.verdict, Match::Same);
+    let nak = answer
+        .differences
+        .iter()
+        .find(|d| d.field == "AETH NAK code");
+    let nak = nak.expect("the codes differ");
+    assert_eq!(nak.expected, format!("{:?}", NakCode::RemoteOperational));
+    assert_eq!(nak.found, format!("{:?}", NakCode::InvalidRequest));
+}
+
+/// What the comparison must notice: a recorded answer that is not the right one.
+#[test]
+fn a_different_answer_is_found() {
+    fn is_answer(packet: &Packet) -> bool {
+        packet.headers.bth.opcode.is_response()
+    }
+    type Change = fn(&mut Headers);
+    let changes: [(&str, Change); 7] = [
+        ("AETH MSN", |h| h.ext.aeth.as_mut().unwrap().msn += 1),
+        ("AETH syndrome", |h| {
+            h.ext.aeth.as_mut().unwrap().syndrome = Syndrome::RnrNak { timer: 3 };
+        }),
+        ("BTH AckReq", |h| h.bth.ack_req = true),
+        ("BTH SE", |h| h.bth.solicited = true),
+        ("BTH P_Key", |h| h.bth.pkey = 0x7fff),
+        ("destination MAC", |h| h.eth.dst.0[5] ^= 1),
+        ("BTH FECN", |h| h.bth.fecn = true),
+    ];
+    for (field, make) in changes {
+        let mut recorded = capture("rc_write_imm");
+        let number = change(&mut recorded, is_answer, make);
+        let outcome = run(&recorded).unwrap();
+        let found = |d: &replay::Difference| d.packet == Some(number);
+        assert!(
+            outcome.differences.iter().any(found),
+            "{field}: {:?}",
+            outcome.differences
+        );
+    }
+}
+
+#[test]
+fn a_missing_answer_and_one_too_many_are_found() {
+    let mut recorded = capture("rc_send_multi_3000");
+    let is_answer =
+        |p: &pcap::Packet| Packet::parse(&p.data).is_ok_and(|p| p.headers.bth.opcode.is_response());
+    let last = recorded.packets.iter().rposition(is_answer).unwrap();
+    recorded.packets.remove(last);
+    let outcome = run(&recorded).unwrap();
+    assert_eq!(outcome.differences.len(), 1, "{:?}", outcome.differences);
+    assert_eq!(
+        outcome.comparisons.last().unwrap().verdict,
+        Match::Unexpected
+    );
+
+    let mut recorded = capture("rc_send_multi_3000");
+    let number = change(
+        &mut recorded,
+        |p| p.headers.bth.opcode.is_response(),
+        |h| h.bth.psn = h.bth.psn.next(),
+    );
+    let outcome = run(&recorded).unwrap();
+    assert!(outcome.differences.iter().any(|d| d.packet == Some(number)));
+}
+
+#[test]
+fn a_coalesced_answer_is_no_difference() {
+    let mut recorded = capture("rc_send_imm");
+    let is_answer =
+        |p: &pcap::Packet| Packet::parse(&p.data).is_ok_and(|p| p.headers.bth.opcode.is_response());
+    let first = recorded.packets.iter().position(is_answer).unwrap();
+    recorded.packets.remove(first);
+    let outcome = run(&recorded).unwrap();
+    assert_same("first ACK coalesced by the recorded side", &outcome);
+    assert_eq!(
+        outcome.counts.added + outcome.counts.same,
+        outcome.counts.sent
+    );
+}
+
+#[test]
+fn numbers_beyond_the_build_are_mapped() {
+    let mut recorded = capture("rc_write_multi_5001");
+    for at in 0..recorded.packets.len() {
+        let bytes = &recorded.packets[at].data;
+        let Ok(Packet {
+            mut headers,
+            payload,
+        }) = Packet::parse(bytes)
+        else {
+            continue;
+        };
+        let payload = bytes[payload].to_vec();
+        headers.bth.dest_qp += 0xab_0000;
+        let mut bytes = vec![0; headers.frame_len(payload.len())];
+        headers.build(&payload, &mut bytes).unwrap();
+        recorded.packets[at].data = bytes;
+    }
+    let outcome = run(&recorded).unwrap();
+    assert_same("large queue pair numbers", &outcome);
+    assert_eq!(outcome.responder.qpn, 0xab_001b);
+    assert_eq!(outcome.local_qpn, 0x1b);
+}
+
+#[test]
+fn damaged_captures_are_refused_in_words() {
+    let good = capture("rc_send_multi_3000");
+    let is_roce = |p: &pcap::Packet| Packet::parse(&p.data).is_ok();
+    let at = good.packets.iter().position(is_roce).unwrap();
+    let refuse = |damage: fn(&mut pcap::Packet)| {
+        let mut capture = good.clone();
+        damage(&mut capture.packets[at]);
+        run(&capture).unwrap_err().to_string()
+    };
+    let refusal = refuse(|p| p.data[100] ^= 1);
+    assert!(refusal.contains("is damaged: its ICRC is"), "{refusal}");
+    let refusal = refuse(|p| p.data.truncate(96));
+    assert!(refusal.contains("96 of its 1082 bytes"), "{refusal}");
+    assert!(
+        refusal.starts_with(&format!("packet {} ", at + 1)),
+        "{refusal}"
+    );
+
+    let mut headless = good.clone();
+    headless.packets.truncate(at);
+    let refusal = run(&headless).unwrap_err().to_string();
+    assert!(
+        refusal.contains("no request of a reliable connection"),
+        "{refusal}"
+    );
+
+    let mut late = good.clone();
+    late.packets.drain(..=at);
+    let refusal = run(&late).unwrap_err().to_string();
+    assert!(refusal.contains("starts within a message"), "{refusal}");
+}
