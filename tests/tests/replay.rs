@@ -1,5 +1,6 @@
 //! Captures of soft-RoCE against the device under test: `cargo xtask replay` over all of them.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -8,10 +9,10 @@ use ferroce_sim::memory::HostMemory;
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
 use ferroce_sim::nic::Nic;
 use ferroce_sim::pcap::{self, Capture};
-use ferroce_sim::replay::{self, Match, Options, Outcome, Refusal};
+use ferroce_sim::replay::{self, Match, Options, Outcome};
 
-fn model(memory: Rc<dyn HostMemory>) -> Box<dyn Nic> {
-    Box::new(Model::new(DEFAULT_PARAMS, memory))
+fn model(memory: Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, Infallible> {
+    Ok(Box::new(Model::new(DEFAULT_PARAMS, memory)))
 }
 
 fn captures() -> Vec<PathBuf> {
@@ -32,7 +33,7 @@ fn capture(name: &str) -> Capture {
     pcap::read(path.with_extension("pcap")).unwrap()
 }
 
-fn run(capture: &Capture) -> Result<Outcome, Refusal> {
+fn run(capture: &Capture) -> Result<Outcome, replay::Error<Infallible>> {
     replay::responder(capture, &Options::default(), model)
 }
 

@@ -131,18 +131,31 @@ impl Outcome {
     }
 }
 
-/// Replays a capture with the device that `build` makes as the responder.
+/// Why there is no outcome. `E` is the error of what builds the device.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error<E> {
+    /// The capture cannot be replayed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The device cannot be built.
+    #[error("the device under test cannot be built")]
+    Device(#[source] E),
+}
+
+/// Replays a capture with the device that `build` makes as the responder. Its DMA must reach the memory
+/// that `build` is given, and nothing else.
 ///
 /// # Errors
-/// [`Refusal`] if the capture cannot be replayed; a device that behaves differently is no error.
+/// [`Error`]; a device that behaves differently is none.
 ///
 /// # Panics
 /// If the device does not answer its host at all.
-pub fn responder(
+pub fn responder<E>(
     capture: &Capture,
     options: &Options,
-    build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
-) -> Result<Outcome, Refusal> {
+    build: impl FnOnce(Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, E>,
+) -> Result<Outcome, Error<E>> {
     let (frames, announcements) = input::read(capture)?;
     let packets = capture.packets.len();
     let connection = flow::Connection::find(&frames, &announcements, packets, options.qpn)?;

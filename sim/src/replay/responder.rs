@@ -12,7 +12,7 @@ use super::flow::{Connection, Sender};
 use super::input::{Frame, Refusal};
 use super::rig::{Rig, Setup, log2};
 use super::script::{Completion, Receive, Script};
-use super::{Counts, Difference, FILL, Options, Outcome, malformed};
+use super::{Counts, Difference, Error, FILL, Options, Outcome, malformed};
 use crate::memory::HostMemory;
 use crate::nic::Nic;
 use crate::scoreboard::icrc::Roce;
@@ -25,13 +25,14 @@ const MAX_RQ_LOG: u8 = 15;
 const GUARD: usize = 64;
 
 /// Replays a connection.
-pub(super) fn run(
+pub(super) fn run<E>(
     connection: &Connection<'_>,
     options: &Options,
-    build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
-) -> Result<Outcome, Refusal> {
+    build: impl FnOnce(Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, E>,
+) -> Result<Outcome, Error<E>> {
     let script = Script::derive(connection)?;
-    let mut run = Run::new(connection, &script, options, build)?;
+    let nic = build(script.memory.clone()).map_err(Error::Device)?;
+    let mut run = Run::new(connection, &script, options, nic)?;
     run.play();
     run.check_answers();
     run.check_completions();
@@ -76,7 +77,7 @@ impl<'a> Run<'a> {
         connection: &'a Connection<'a>,
         script: &'a Script,
         options: &Options,
-        build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
+        nic: Box<dyn Nic>,
     ) -> Result<Self, Refusal> {
         let rq_log = log2(script.receives.len() + 1);
         if rq_log > MAX_RQ_LOG {
@@ -100,7 +101,7 @@ impl<'a> Run<'a> {
             regions: &script.regions,
             completions: script.receives.len(),
         };
-        let mut rig = Rig::new(build, &setup)?;
+        let mut rig = Rig::new(nic, &setup)?;
         let mut offset = 0;
         let offsets = script.receives.iter().map(|receive| {
             let at = offset;

@@ -12,7 +12,7 @@ use ferroce_proto::wire::{Headers, Ip, Psn};
 use super::flow::End;
 use super::input::{Frame, Refusal};
 use super::regions::Target;
-use crate::memory::{HostMemory, Ranges};
+use crate::memory::Ranges;
 use crate::nic::{NS_PER_CYCLE, Nic};
 use crate::scoreboard::icrc::Roce;
 use crate::testhost::{Host, PD, Peer, QpOptions};
@@ -63,13 +63,11 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    pub(super) fn new(
-        build: impl FnOnce(Rc<dyn HostMemory>) -> Box<dyn Nic>,
-        setup: &Setup<'_>,
-    ) -> Result<Self, Refusal> {
+    /// Sets up `nic`, whose DMA reaches the memory of `setup`.
+    pub(super) fn new(nic: Box<dyn Nic>, setup: &Setup<'_>) -> Result<Self, Refusal> {
         let (local, remote) = (setup.local, setup.remote);
         let memory = setup.memory.clone();
-        let mut host = Host::with_memory(build, memory, local.mac, local.gid.ip());
+        let mut host = Host::with_memory(|_| nic, memory, local.mac, local.gid.ip());
         let params = Params::parse(&host.read32(regs::PARAMS).to_le_bytes());
         let features = host.read32(regs::FEATURES);
         let like = &setup.like.packet.headers;
@@ -78,10 +76,8 @@ impl Rig {
             (feature::IPV6, !local.gid.is_ipv4(), "IPv6"),
             (feature::VLAN, like.eth.vlan.is_some(), "VLAN tags"),
         ];
-        for (_, _, name) in needs
-            .iter()
-            .filter(|(bit, needed, _)| *needed && features & bit == 0)
-        {
+        let lacking = |(bit, needed, _): &&(u32, bool, &str)| *needed && features & bit == 0;
+        if let Some((_, _, name)) = needs.iter().find(lacking) {
             return Err(Refusal::Lacking((*name).to_owned()));
         }
         // Numbers 0 and 1 are not those of ordinary queue pairs.
