@@ -2,7 +2,9 @@
 
 use ferroce_proto::abi::qpc::{RqCtx, state};
 use ferroce_proto::wire::bth::pkey_matches;
-use ferroce_proto::wire::{BthRepr, Error, Extensions, Headers, Operation, Packet};
+use ferroce_proto::wire::{
+    BthRepr, Error, Extensions, Headers, Ip, Operation, Packet, eth, ip, ipv4, ipv6, udp,
+};
 
 use super::qp::QueuePair;
 use super::stats::Stat;
@@ -26,12 +28,43 @@ impl Model {
         }
     }
 
-    /// Hands a frame to its queue pair, or gives the counter of the reason to drop it.
-    fn deliver(&mut self, frame: &[u8]) -> Result<(), Stat> {
-        let Packet { headers, payload } = Packet::parse(frame).map_err(|error| reason(&error))?;
-        if !self.env.config.promiscuous && headers.eth.dst != mac(self.env.config.mac) {
+    /// The packet in a frame, or the first reason to drop it as a card that parses frames while they come finds it: too
+    /// short to tell, not for this port, not RoCEv2, malformed, to an address that is not in the GID table, ICRC.
+    fn screen(&self, frame: &[u8]) -> Result<Packet, Stat> {
+        let (link, ethertype) = eth::Repr::parse(frame).map_err(|_| stats::RX_MALFORMED)?;
+        let datagram = &frame[link.header_len()..];
+        let ip_len = if ethertype == eth::ETHERTYPE_IPV6 {
+            ipv6::LEN
+        } else {
+            ipv4::LEN
+        };
+        if datagram.len() < ip_len + udp::LEN {
+            return Err(stats::RX_MALFORMED);
+        }
+        let config = &self.env.config;
+        let is_group = link.dst.0[0] & 1 == 1;
+        if !config.promiscuous && !is_group && link.dst != mac(config.mac) {
+            return Err(stats::RX_WRONG_ADDRESS);
+        }
+        if !is_roce(ethertype, datagram) {
             return Err(stats::RX_NOT_ROCE);
         }
+        let packet = Packet::parse(frame);
+        if !matches!(packet, Ok(_) | Err(Error::Icrc { .. })) {
+            return Err(stats::RX_MALFORMED);
+        }
+        let (ip, _) = Ip::parse(ethertype, datagram).map_err(|_| stats::RX_MALFORMED)?;
+        let is_v6 = matches!(ip, Ip::V6(_));
+        let mut known = self.env.gids.iter().filter(|entry| entry.valid);
+        if !known.any(|entry| entry.ipv6 == is_v6 && gid(entry.gid) == ip.dst_gid()) {
+            return Err(stats::RX_WRONG_ADDRESS);
+        }
+        packet.map_err(|_| stats::RX_ICRC_ERRORS)
+    }
+
+    /// Hands a frame to its queue pair, or gives the counter of the reason to drop it.
+    fn deliver(&mut self, frame: &[u8]) -> Result<(), Stat> {
+        let Packet { headers, payload } = self.screen(frame)?;
         self.env.stats.count(stats::RX_ROCE_PACKETS);
         let Headers { bth, ext, .. } = headers;
         if bth.opcode.operation() == Operation::Cnp {
@@ -61,45 +94,53 @@ impl Model {
     }
 }
 
-/// Why a frame that does not parse is dropped.
-fn reason(error: &Error) -> Stat {
-    match error {
-        Error::EtherType(_) | Error::Protocol(_) | Error::Port(_) => stats::RX_NOT_ROCE,
-        Error::Icrc { .. } => stats::RX_ICRC_ERRORS,
-        _ => stats::RX_MALFORMED,
-    }
+/// UDP to port 4791 in an IPv4 datagram without options that is no fragment, or right behind an IPv6 header.
+fn is_roce(ethertype: u16, datagram: &[u8]) -> bool {
+    let (protocol, udp) = match ethertype {
+        eth::ETHERTYPE_IPV4 => {
+            let is_whole = datagram[6] & 0x3f == 0 && datagram[7] == 0;
+            if datagram[0] != 0x45 || !is_whole {
+                return false;
+            }
+            (datagram[9], &datagram[ipv4::LEN..])
+        }
+        eth::ETHERTYPE_IPV6 if datagram[0] >> 4 == 6 => (datagram[6], &datagram[ipv6::LEN..]),
+        _ => return false,
+    };
+    protocol == ip::PROTOCOL_UDP && udp[2..4] == udp::ROCE_PORT.to_be_bytes()
 }
 
-/// State, transport, partition and addresses (IB1 9.6.1, A17.9).
+/// State, transport, partition and addresses (IB1 9.6.1, A17.9). Responses pass whatever the state of the responder.
 fn check(qp: &QueuePair, env: &Env, headers: &Headers) -> Result<(), Stat> {
-    let Headers { ip, bth, .. } = headers;
-    let RqCtx {
-        qp_type,
-        pkey,
-        remote_gid,
-        sgid_index,
-        ..
-    } = qp.rq.ctx;
-    let open = if bth.opcode.is_request() {
-        matches!(
-            qp.rq.state,
-            state::RTR | state::RTS | state::SQD | state::SQE
-        )
-    } else {
-        matches!(qp.sq.state, state::RTS | state::SQD)
-    };
-    if !open {
+    let is_request = headers.bth.opcode.is_request();
+    let receives = matches!(
+        qp.rq.state,
+        state::RTR | state::RTS | state::SQD | state::SQE
+    );
+    let fault = fault(&qp.rq.ctx, env, headers);
+    if !receives && (is_request || fault.is_some()) {
         return Err(stats::RX_QP_STATE);
     }
-    if bth.opcode.class() as u8 != qp_type {
-        return Err(stats::RX_WRONG_TRANSPORT);
+    if let Some(fault) = fault {
+        return Err(fault);
     }
-    if !pkey_matches(bth.pkey, pkey) {
-        return Err(stats::RX_PKEY_VIOLATIONS);
-    }
-    let local = env.gids[usize::from(sgid_index)];
-    if !local.valid || ip.dst_gid() != gid(local.gid) || ip.src_gid() != gid(remote_gid) {
-        return Err(stats::RX_WRONG_ADDRESS);
+    // A send queue that does not run waits for nothing.
+    if !is_request && !matches!(qp.sq.state, state::RTS | state::SQD) {
+        return Err(stats::RX_GHOST_ACKS);
     }
     Ok(())
+}
+
+/// The first of transport, partition and addresses that is wrong.
+fn fault(ctx: &RqCtx, env: &Env, headers: &Headers) -> Option<Stat> {
+    let Headers { ip, bth, .. } = headers;
+    if bth.opcode.class() as u8 != ctx.qp_type {
+        return Some(stats::RX_WRONG_TRANSPORT);
+    }
+    if !pkey_matches(bth.pkey, ctx.pkey) {
+        return Some(stats::RX_PKEY_VIOLATIONS);
+    }
+    let local = env.gids[usize::from(ctx.sgid_index)];
+    let is_ours = local.valid && ip.dst_gid() == gid(local.gid);
+    (!is_ours || ip.src_gid() != gid(ctx.remote_gid)).then_some(stats::RX_WRONG_ADDRESS)
 }

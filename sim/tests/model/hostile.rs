@@ -102,8 +102,10 @@ pub(crate) fn build(headers: &Headers, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn silent_drops_are_counted() {
     type Spoil = fn(&mut Headers);
-    let cases: [(&str, Spoil); 11] = [
-        ("rx_not_roce", |h| h.eth.dst = Mac([0x52, 0x54, 0, 0, 0, 9])),
+    let cases: [(&str, Spoil); 12] = [
+        ("rx_wrong_address", |h| {
+            h.eth.dst = Mac([0x52, 0x54, 0, 0, 0, 9])
+        }),
         ("rx_unknown_qp", |h| h.bth.dest_qp = 0),
         ("rx_unknown_qp", |h| h.bth.dest_qp = 77),
         ("rx_unknown_qp", |h| h.bth.dest_qp = 0x10002),
@@ -116,6 +118,15 @@ fn silent_drops_are_counted() {
         }),
         ("rx_wrong_address", |h| {
             change_ip(h, |_| {}, |ip| ip[3] ^= 4)
+        }),
+        // its partition key is looked at first
+        ("rx_pkey_violations", |h| {
+            h.bth.opcode = Opcode::RcAck;
+            h.bth.pkey = 0;
+            h.ext.aeth = Some(AethRepr {
+                syndrome: Syndrome::ACK,
+                msn: 1,
+            });
         }),
         ("rx_ghost_acks", |h| {
             h.bth.opcode = Opcode::RcAck;
@@ -178,12 +189,13 @@ fn frames_that_do_not_parse_are_counted() {
     for i in 14..frame.len() {
         let mut bad = frame.clone();
         bad[i] ^= 0x40;
-        let counter = match Packet::parse(&bad) {
-            // TOS, TTL, the resv8a byte and the UDP checksum are not covered by the ICRC.
-            Ok(_) => continue,
-            Err(Error::Icrc { .. }) => "rx_icrc_errors",
-            Err(Error::EtherType(_) | Error::Protocol(_) | Error::Port(_)) => "rx_not_roce",
-            Err(_) => "rx_malformed",
+        let counter = match (i, Packet::parse(&bad)) {
+            // version, fragment, protocol, port
+            (14 | 21 | 23 | 36 | 37, _) => "rx_not_roce",
+            // TTL, the resv8a byte and the UDP checksum are not covered by the ICRC.
+            (_, Ok(_)) => continue,
+            (_, Err(Error::Icrc { .. })) => "rx_icrc_errors",
+            (_, Err(_)) => "rx_malformed",
         };
         let before = forger.pair.b.stat(counter);
         assert!(forger.receive(&bad).is_empty());
@@ -193,6 +205,62 @@ fn frames_that_do_not_parse_are_counted() {
         assert!(forger.receive(&frame[..len]).is_empty());
     }
     forger.assert_untouched("after all that");
+}
+
+/// The first reason of a frame with several, in the order of the engine's receive parser.
+#[test]
+fn frames_are_screened_from_the_outside_in() {
+    let frame = build(&Forger::new().headers, &pattern(64, 1));
+    let last = frame.len() - 1;
+    let spoil = |changes: &[(usize, u8)]| {
+        let mut frame = frame.clone();
+        changes.iter().for_each(|&(at, byte)| frame[at] = byte);
+        frame
+    };
+    let foreign = (5, frame[5] ^ 1);
+    let icrc = (last, !frame[last]);
+    let opcode = (42, 0x1f);
+    let address = (33, 77);
+    let cases: [(&str, Vec<u8>); 14] = [
+        ("rx_malformed", frame[..41].to_vec()),
+        ("rx_malformed", spoil(&[foreign])[..30].to_vec()),
+        ("rx_wrong_address", spoil(&[foreign])),
+        ("rx_wrong_address", spoil(&[foreign, (23, 6)])),
+        ("rx_not_roce", spoil(&[(13, 6)])),
+        ("rx_not_roce", spoil(&[(14, 0x46)])),
+        ("rx_not_roce", spoil(&[(20, 0x20)])),
+        ("rx_not_roce", spoil(&[(21, 1), opcode])),
+        ("rx_not_roce", spoil(&[(23, 6), icrc])),
+        ("rx_malformed", spoil(&[opcode])),
+        ("rx_malformed", spoil(&[address])),
+        ("rx_icrc_errors", spoil(&[icrc])),
+        ("rx_malformed", frame[..last].to_vec()),
+        ("rx_malformed", spoil(&[icrc, opcode])),
+    ];
+    for (counter, frame) in cases {
+        let mut forger = Forger::new();
+        assert!(forger.receive(&frame).is_empty());
+        assert_eq!(forger.pair.b.stat(counter), 1, "{counter}: {frame:02x?}");
+        forger.assert_untouched(counter);
+    }
+}
+
+/// A frame to a group address is taken; one to an address that is not in the GID table is not looked at further.
+#[test]
+fn group_and_unknown_addresses() {
+    let mut forger = Forger::new();
+    let mut headers = forger.headers;
+    change_ip(&mut headers, |_| {}, |ip| ip[3] ^= 4);
+    headers.bth.dest_qp = 77;
+    let mut frame = build(&headers, &[]);
+    *frame.last_mut().unwrap() ^= 1;
+    assert!(forger.receive(&frame).is_empty());
+    assert_eq!(forger.pair.b.stat("rx_wrong_address"), 1);
+    assert_eq!(forger.pair.b.stat("rx_roce_packets"), 1, "the SEND before");
+    let mut headers = forger.headers;
+    headers.eth.dst = Mac([0x33, 0x33, 0, 0, 0, 1]);
+    forger.pair.b.post_recv(forger.qb, &[]);
+    assert_eq!(forger.send(&headers, &[]).len(), 1, "it is executed");
 }
 
 #[test]
