@@ -2,7 +2,7 @@
 //!
 //! Two enables make the read side a pipeline that can wait: `re` reads the word at `raddr` into the RAM's latch, `oe`
 //! moves the latch to `rdata`; both may be 1 in one cycle. A word written in cycle n can be read from cycle n + 1 on.
-//! Contents are zero after configuration and are not touched by `rst`.
+//! Contents are undefined until written and are not touched by `rst`.
 use crate::cell::ram::Style;
 use crate::prelude::*;
 
@@ -91,12 +91,11 @@ impl<const W: usize, const K: usize, const A: usize> Logic for RamBytes<W, K, A>
     }
 
     fn hdl(&self) -> Verilog {
-        let (high, words) = (W - 1, 1usize << A);
+        let high = W - 1;
         Verilog::Custom(format!(
             "(* ram_style = \"{style}\" *) reg [{high}:0] mem [0:{last}];\n\
              reg [{high}:0] latch;\n\
              integer i;\n\
-             initial for (i = 0; i < {words}; i = i + 1) mem[i] = {W}'d0;\n\
              always @(posedge clk) begin\n    \
                  if (oe) rdata <= latch;\n    \
                  if (re) latch <= mem[raddr];\n    \
@@ -104,7 +103,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for RamBytes<W, K, A>
                      if (we[i]) mem[waddr][8*i +: 8] <= wdata[8*i +: 8];\n\
              end\n",
             style = self._style.name(),
-            last = words - 1,
+            last = (1usize << A) - 1,
         ))
     }
 }
