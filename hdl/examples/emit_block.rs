@@ -49,6 +49,8 @@ fn main() {
             >::default()),
             "receive" => go(ferroce_hdl::engine::receive::ReceiveSide::<512, 64, 8, 10>::default()),
             "receive64" => go(ferroce_hdl::engine::receive::ReceiveSide::<64, 8, 8, 13>::default()),
+            "engine" => return ferroce_hdl::engine::builds::verilog(512).unwrap(),
+            "engine64" => return ferroce_hdl::engine::builds::verilog(64).unwrap(),
             "timer" => go(requester::timer::Timer::<8>::default()),
             _ => go(requester::top::Requester::<512, 8, 14>::default()),
         }

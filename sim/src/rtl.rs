@@ -3,6 +3,7 @@
 //! [`Engine`] surrounds anything that has the engine's ports ([`Pins`]) with host memory, a register
 //! master and the two sides of a network port, and checks the rules of all of them in every cycle.
 
+pub mod build;
 pub mod verilated;
 
 use std::collections::VecDeque;

@@ -262,7 +262,7 @@ payload! {
         first: Bit,
         /// Last piece of its packet.
         last: Bit,
-        /// With `first`: lane at which the payload starts (header length modulo K).
+        /// With `first`: header length modulo 64; modulo K it is the lane at which the payload starts.
         lane: Bits<6>,
     }
 

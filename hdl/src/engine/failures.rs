@@ -1,12 +1,13 @@
 //! Failures: a queue pair that failed on one side fails on the other too.
 //!
 //! A send queue in error tells the responder. A queue pair that failed as responder, and a packet whose payload could not
-//! be read from host memory, tell the requester. A queue pair fails once until a command resets it, so the list of send
+//! be read from host memory, and a completion that was lost, tell the requester. A queue pair fails once until a command resets it, so the list of send
 //! queues, an entry a queue pair, holds them all. Of lost packets 16 can wait; one that finds no room is found again when it
 //! is sent again.
 use ferroce_proto::abi::cq::status;
 
 use crate::prelude::*;
+use crate::queue::cq_write::CqLost;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
 use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
 
@@ -27,6 +28,8 @@ pub struct Failures<const Q: usize> {
     pub lost_qpn: Signal<In, Bits<16>>,
     /// Queue pairs that went into error as responder.
     pub responder: StreamIn<RqFailure>,
+    /// Completions that were lost.
+    pub lost_cqe: StreamIn<CqLost>,
     /// To the responder.
     pub rq: StreamOut<RqEvent>,
     /// To the requester.
@@ -34,7 +37,7 @@ pub struct Failures<const Q: usize> {
 
     failed: Fifo<Bits<16>, Q>,
     unread: Fifo<Bits<16>, 4>,
-    merge: Merge<SqEvent, 2>,
+    merge: Merge<SqEvent, 3>,
     no_rq_event: Zero<RqEvent>,
     no_sq_event: Zero<SqEvent>,
 }
@@ -71,6 +74,11 @@ impl<const Q: usize> Logic for Failures<Q> {
         self.merge.s[1].payload.next.kind = SqEventKind::Failed;
         self.merge.s[1].payload.next.qpn = self.responder.payload.val().qpn;
         self.responder.ready.next = self.merge.s[1].ready.val();
+        self.merge.s[2].valid.next = self.lost_cqe.valid.val();
+        self.merge.s[2].payload.next = self.no_sq_event.val();
+        self.merge.s[2].payload.next.kind = SqEventKind::Failed;
+        self.merge.s[2].payload.next.qpn = self.lost_cqe.payload.val().qpn;
+        self.lost_cqe.ready.next = self.merge.s[2].ready.val();
         StreamOut::<SqEvent>::link(&mut self.sq, &mut self.merge.m);
     }
 }

@@ -1,4 +1,168 @@
-//! The engine.
+//! The engine: registers and reset around the core.
+//!
+//! ```text
+//!  s_axil ─► csr ─ doorbells, command ring ─► core ═► m_axi
+//!             └ reset ─► restart ─ halt, rst ─►│
+//!                            s_axis_rx ═══════►│═══► m_axis_tx
+//! ```
+
+pub mod builds;
+pub mod core;
 pub mod failures;
 pub mod receive;
 pub mod transmit;
+
+use ferroce_proto::abi::regs::{Params, Params2, feature};
+
+use self::core::Core;
+use crate::control::csr::Csr;
+use crate::control::restart::Restart;
+use crate::eth::gid_table::GID_ENTRIES;
+use crate::prelude::*;
+use crate::transport::requester::event::SqEvent;
+use crate::transport::responder::event::RqEvent;
+
+/// What this build does, register FEATURES.
+const FEATURES: u32 = feature::RC;
+/// Clock that figures and timers assume, in MHz.
+const CLOCK_MHZ: u16 = 250;
+
+/// The engine: data path of `W` bits = `K` bytes, 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues, 2^`O`
+/// outstanding messages, a store of 2 * 2^`G` payload beats to send and a packet buffer of 2^`B` beats.
+#[derive(LogicBlock)]
+pub struct Engine<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const G: usize,
+    const B: usize,
+> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames from the MAC, without preamble and FCS.
+    pub s_axis_rx: AxisIn<W, K>,
+    /// Frames to the MAC, without FCS, not padded.
+    pub m_axis_tx: AxisOut<W, K>,
+    /// Registers and doorbells: BAR0.
+    pub s_axil: AxiLiteIn,
+    /// Host memory.
+    pub m_axi: AxiOut<W, K>,
+    /// MSI-X vector to send.
+    pub irq_vector: Signal<Out, Bits<11>>,
+    /// `irq_vector` is valid.
+    pub irq_valid: Signal<Out, Bit>,
+    /// It is taken in this cycle.
+    pub irq_ready: Signal<In, Bit>,
+
+    csr: Csr<Q>,
+    restart: Restart,
+    core: Core<W, K, Q, M, C, O, G, B>,
+    params: Constant<Bits<32>>,
+    params2: Constant<Bits<32>>,
+    features: Constant<Bits<32>>,
+    build: Constant<Bits<32>>,
+}
+
+impl<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const G: usize,
+    const B: usize,
+> Default for Engine<W, K, Q, M, C, O, G, B>
+{
+    fn default() -> Self {
+        let params = Params {
+            log_qp: Q as u8,
+            log_mr: M as u8,
+            log_cq: C as u8,
+            log_outstanding: O as u8,
+            log_gid: GID_ENTRIES.ilog2() as u8,
+            log_eq: 0,
+        };
+        let params2 = Params2 {
+            data_width: W as u16,
+            core_clock_mhz: CLOCK_MHZ,
+        };
+        let word = |bytes: [u8; 4]| Constant::new(u64::from(u32::from_le_bytes(bytes)).to_bits());
+        Self {
+            clock: ClkRst::default(),
+            s_axis_rx: AxisIn::default(),
+            m_axis_tx: AxisOut::default(),
+            s_axil: AxiLiteIn::default(),
+            m_axi: AxiOut::default(),
+            irq_vector: Signal::default(),
+            irq_valid: Signal::default(),
+            irq_ready: Signal::default(),
+            csr: Csr::default(),
+            restart: Restart::default(),
+            core: Core::default(),
+            params: word(params.emit()),
+            params2: word(params2.emit()),
+            features: word(FEATURES.to_le_bytes()),
+            build: Constant::new(0u64.to_bits()),
+        }
+    }
+}
+
+impl<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const G: usize,
+    const B: usize,
+> Logic for Engine<W, K, Q, M, C, O, G, B>
+{
+    describe!(
+        "ferroce",
+        "RoCEv2 NIC engine: registers and reset around the core."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, csr, restart);
+        self.core.clock.clk.next = self.clock.clk.val();
+        self.core.clock.rst.next = self.restart.core_rst.val();
+        self.restart.request.next = self.csr.reset.val();
+        self.restart.idle.next = self.core.idle.val();
+        self.csr.reset_done.next = self.restart.done.val();
+        self.core.halt.next = self.restart.halt.val();
+
+        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.core.s_axis_rx);
+        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.core.m_axis_tx);
+        AxiLiteIn::link(&mut self.s_axil, &mut self.csr.s_axil);
+        AxiOut::<W, K>::link(&mut self.m_axi, &mut self.core.m_axi);
+        // no event queues in this build
+        self.irq_vector.next = bits::<11>(0);
+        self.irq_valid.next = false;
+
+        self.csr.params.next = self.params.val();
+        self.csr.params2.next = self.params2.val();
+        self.csr.features.next = self.features.val();
+        self.csr.build.next = self.build.val();
+        self.csr.link_up.next = true;
+        self.csr.ready.next = self.core.ready.val();
+        self.csr.dma_error.next = self.core.dma_error.val();
+        self.core.enable.next = self.csr.enable.val();
+        self.core.cmd_base.next = self.csr.cmd_base.val();
+        self.core.cpl_base.next = self.csr.cpl_base.val();
+        self.core.cmd_log_size.next = self.csr.cmd_log_size.val();
+        self.core.cmd_pi.next = self.csr.cmd_pi.val();
+        self.csr.cmd_ci.next = self.core.cmd_ci.val();
+        StreamOut::<SqEvent>::join(&mut self.csr.sq_doorbell, &mut self.core.sq_doorbell);
+        StreamOut::<RqEvent>::join(&mut self.csr.rq_doorbell, &mut self.core.rq_doorbell);
+        self.core.stat_index.next = self.csr.stat_index.val();
+        self.core.stat_read.next = self.csr.stat_read.val();
+        self.csr.stat_value.next = self.core.stat_value.val();
+        self.csr.stat_valid.next = self.core.stat_valid.val();
+    }
+}

@@ -209,7 +209,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         self.start_lane.next = self.lane.q.val();
         self.fresh_beat.next = self.lane.q.val() == 0;
         if self.command.payload.val().first {
-            self.start_lane.next = self.command.payload.val().lane;
+            self.start_lane.next = self.command.payload.val().lane & self.lanes.val();
             self.fresh_beat.next = true;
         }
         self.align.target.next = self.start_lane.val();

@@ -8,6 +8,8 @@ use anyhow::Result;
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
 use ferroce_sim::nic::Nic;
+use ferroce_sim::rtl::{self, build};
+use ferroce_sim::verilator;
 
 use super::Options;
 use crate::Usage;
@@ -78,14 +80,17 @@ pub(super) fn check(options: &Options, wave: bool) -> Result<()> {
 pub(super) fn nic(dut: Dut, setup: Setup<'_>) -> Result<Box<dyn Nic>> {
     match dut {
         Dut::Model => Ok(Box::new(Model::new(DEFAULT_PARAMS, setup.memory))),
-        // TODO(lead): sim::rtl::build(width, ..) with Options::host(setup.seed); if setup.wave, a
-        // build with tracing and engine.pins().dut().trace(wave).
         Dut::Rtl { width } => {
-            let _ = (setup.seed, setup.wave);
-            Err(Usage(format!(
-                "the RTL engine of {width} bits is not assembled yet; give --model"
-            ))
-            .into())
+            let tracing = verilator::Options {
+                trace: setup.wave.is_some(),
+                ..verilator::Options::default()
+            };
+            let model = build::model(width as usize, &tracing)?;
+            let mut engine = build::engine(&model, setup.memory, &rtl::Options::host(setup.seed))?;
+            if let Some(wave) = setup.wave {
+                engine.pins().dut().trace(wave)?;
+            }
+            Ok(Box::new(engine))
         }
     }
 }

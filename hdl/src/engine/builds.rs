@@ -1,0 +1,47 @@
+//! The builds of the engine that the tools know by name.
+use ferroce_proto::abi::regs::Params;
+
+use super::Engine;
+use crate::emit::{self, Design, EmitError};
+use crate::prelude::*;
+
+/// Widths of the data path that can be built, in bits.
+pub const WIDTHS: [usize; 2] = [512, 64];
+
+/// Tables of the standard build.
+pub const STANDARD: Params = Params {
+    log_qp: 8,
+    log_mr: 10,
+    log_cq: 8,
+    log_outstanding: 14,
+    log_gid: 4,
+    log_eq: 0,
+};
+
+/// 64 KiB of payload to send and 64 KiB of packet buffer: 4 us of line rate at 512 bit.
+type Engine512 = Engine<512, 64, 8, 10, 8, 14, 9, 10>;
+/// 16 KiB of payload to send and 64 KiB of packet buffer.
+type Engine64 = Engine<64, 8, 8, 10, 8, 14, 10, 13>;
+
+/// The Verilog of the standard build with a data path of `width` bits, one of [`WIDTHS`].
+///
+/// # Errors
+/// What the emission refuses, as one text.
+///
+/// # Panics
+/// If there is no such width.
+pub fn verilog(width: usize) -> Result<Design, String> {
+    emit::with_stack(|| match width {
+        512 => emit_engine(Engine512::default()),
+        64 => emit_engine(Engine64::default()),
+        _ => panic!("data path of {width} bits: {WIDTHS:?} can be built"),
+    })
+}
+
+fn emit_engine(mut engine: impl Block) -> Result<Design, String> {
+    engine.connect_all();
+    emit::verilog(&engine).map_err(|errors| {
+        let lines: Vec<_> = errors.iter().map(EmitError::to_string).collect();
+        lines.join("\n")
+    })
+}

@@ -1,0 +1,281 @@
+//! Core: all of the engine that CONTROL.reset resets. Wiring only.
+use crate::bus::types::{AckEvent, CqToken, ReadReq, TxDesc, WriteCmd};
+use crate::control::command::Command;
+use crate::control::drain::Drain;
+use crate::control::stats::{StatPulses, Stats};
+use crate::engine::failures::Failures;
+use crate::engine::receive::ReceiveSide;
+use crate::engine::transmit::TransmitSide;
+use crate::memory::host_port::HostPort;
+use crate::memory::mr_table::MrTable;
+use crate::prelude::*;
+use crate::queue::cq_write::{CqCommand, CqLost, CqWrite};
+use crate::transport::requester::event::SqEvent;
+use crate::transport::responder::event::{RqEvent, RqFailure};
+
+/// Checkers of memory regions: `scatter`, responder, requester.
+const CHECKERS: usize = 3;
+
+/// The core; parameters as in [`super::Engine`].
+#[derive(LogicBlock, Default)]
+pub struct Core<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const G: usize,
+    const B: usize,
+> {
+    /// Clock, and the reset of the core.
+    pub clock: ClkRst,
+    /// Frames in.
+    pub s_axis_rx: AxisIn<W, K>,
+    /// Frames out.
+    pub m_axis_tx: AxisOut<W, K>,
+    /// Host memory.
+    pub m_axi: AxiOut<W, K>,
+    /// Frames are accepted and commands run.
+    pub enable: Signal<In, Bit>,
+    /// Address of the command ring.
+    pub cmd_base: Signal<In, Bits<64>>,
+    /// Address of the ring of command completions.
+    pub cpl_base: Signal<In, Bits<64>>,
+    /// Log2 of their entries.
+    pub cmd_log_size: Signal<In, Bits<4>>,
+    /// Command producer index.
+    pub cmd_pi: Signal<In, Bits<16>>,
+    /// Commands completed.
+    pub cmd_ci: Signal<Out, Bits<16>>,
+    /// Send doorbells.
+    pub sq_doorbell: StreamIn<SqEvent>,
+    /// Receive doorbells.
+    pub rq_doorbell: StreamIn<RqEvent>,
+    /// Counter to read.
+    pub stat_index: Signal<In, Bits<6>>,
+    /// It is asked for in this cycle.
+    pub stat_read: Signal<In, Bit>,
+    /// Its value.
+    pub stat_value: Signal<Out, Bits<64>>,
+    /// The value is there.
+    pub stat_valid: Signal<Out, Bit>,
+    /// The DMA begins nothing new.
+    pub halt: Signal<In, Bit>,
+    /// No DMA is under way and no frame leaves.
+    pub idle: Signal<Out, Bit>,
+    /// A DMA access failed in this cycle.
+    pub dma_error: Signal<Out, Bit>,
+    /// All tables are swept after reset.
+    pub ready: Signal<Out, Bit>,
+
+    receive: ReceiveSide<W, K, Q, B>,
+    transmit: TransmitSide<W, K, Q, O, G>,
+    host: HostPort<W, K>,
+    regions: MrTable<M, CHECKERS>,
+    completions: CqWrite<W, K, C>,
+    command: Command<W, K, Q, M, C, O>,
+    stats: Stats,
+    drain: Drain,
+    failures: Failures<Q>,
+    rq_events: Merge<RqEvent, 3>,
+    pulses: Signal<Local, StatPulses>,
+    no_pulses: Zero<StatPulses>,
+}
+
+impl<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const G: usize,
+    const B: usize,
+> Logic for Core<W, K, Q, M, C, O, G, B>
+{
+    describe!(
+        "core",
+        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}"),
+        "All of the engine that CONTROL.reset resets."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(
+            self,
+            clock,
+            receive,
+            transmit,
+            host,
+            regions,
+            completions,
+            command,
+            stats,
+            drain,
+            failures,
+            rq_events
+        );
+
+        // network
+        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.receive.s_axis_rx);
+        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.transmit.m_axis_tx);
+        StreamOut::<AckEvent>::join(&mut self.receive.acks, &mut self.transmit.ack);
+        StreamOut::<TxDesc>::join(&mut self.receive.response, &mut self.transmit.response);
+
+        // host memory; clients as in `dma_read` and `dma_write`
+        AxiOut::<W, K>::link(&mut self.m_axi, &mut self.host.m_axi);
+        StreamOut::<ReadReq>::join(&mut self.command.read, &mut self.host.read[0]);
+        StreamOut::<ReadReq>::join(&mut self.transmit.wqe_read, &mut self.host.read[1]);
+        StreamOut::<ReadReq>::join(&mut self.transmit.payload_read, &mut self.host.read[2]);
+        self.host.read[3].valid.next = false;
+        self.host.read[3].payload.next.addr = bits::<64>(0);
+        self.host.read[3].payload.next.len = bits::<13>(0);
+        StreamOut::<ReadReq>::join(&mut self.receive.wqe_read, &mut self.host.read[4]);
+        StreamOut::<ReadReq>::join(&mut self.completions.read, &mut self.host.read[5]);
+        ReadBeatIn::<W>::join(&mut self.command.beat, &mut self.host.beat[0]);
+        ReadBeatIn::<W>::join(&mut self.transmit.wqe_beat, &mut self.host.beat[1]);
+        ReadBeatIn::<W>::join(&mut self.transmit.payload_beat, &mut self.host.beat[2]);
+        ReadBeatIn::<W>::join(&mut self.receive.wqe_beat, &mut self.host.beat[4]);
+        ReadBeatIn::<W>::join(&mut self.completions.beat, &mut self.host.beat[5]);
+        StreamOut::<WriteCmd>::join(&mut self.receive.write, &mut self.host.write[0]);
+        StreamOut::<WriteCmd>::join(&mut self.completions.write, &mut self.host.write[1]);
+        StreamOut::<WriteCmd>::join(&mut self.command.write, &mut self.host.write[2]);
+        WriteBeatOut::<W, K>::join(&mut self.receive.beats, &mut self.host.beats[0]);
+        WriteBeatOut::<W, K>::join(&mut self.completions.beats, &mut self.host.beats[1]);
+        WriteBeatOut::<W, K>::join(&mut self.command.beats, &mut self.host.beats[2]);
+        self.host.write[3].valid.next = false;
+        self.host.write[3].payload.next.addr = bits::<64>(0);
+        self.host.write[3].payload.next.beats = bits::<10>(0);
+        self.host.beats[3].valid.next = false;
+        self.host.beats[3].last.next = false;
+        self.host.beats[3].data.next = bits::<W>(0);
+        self.host.beats[3].strb.next = bits::<K>(0);
+        self.host.halt.next = self.halt.val();
+        self.idle.next = self.host.idle.val() & !self.transmit.m_axis_tx.tvalid.val();
+        self.dma_error.next = self.host.error.val();
+
+        // memory regions
+        MrCheckOut::join(&mut self.receive.mr, &mut self.regions.check[0]);
+        MrCheckOut::join(&mut self.receive.rkey, &mut self.regions.check[1]);
+        MrCheckOut::join(&mut self.transmit.mr, &mut self.regions.check[2]);
+
+        // completions
+        StreamOut::<CqToken>::join(&mut self.receive.cq, &mut self.completions.recv);
+        StreamOut::<CqToken>::join(&mut self.transmit.cq, &mut self.completions.send);
+        self.completions.done.next = self.host.done[0].val();
+
+        // commands
+        self.command.enable.next = self.enable.val();
+        self.command.cmd_base.next = self.cmd_base.val();
+        self.command.cpl_base.next = self.cpl_base.val();
+        self.command.cmd_log_size.next = self.cmd_log_size.val();
+        self.command.cmd_pi.next = self.cmd_pi.val();
+        self.cmd_ci.next = self.command.cmd_ci.val();
+        self.transmit.sq_we.next = self.command.sq_we.val();
+        self.transmit.av_we.next = self.command.av_we.val();
+        self.transmit.image_qpn.next = self.command.image_qpn.val();
+        self.transmit.sq_image.next = self.command.sq_image.val();
+        self.transmit.av_image.next = self.command.av_image.val();
+        self.receive.rq_we.next = self.command.rq_we.val();
+        self.receive.image_qpn.next = self.command.image_qpn.val();
+        self.receive.rq_image.next = self.command.rq_image.val();
+        self.regions.write.next = self.command.mr_we.val();
+        self.regions.index.next = bit_cast::<16, M>(self.command.mr_index.val());
+        self.regions.entry.next = self.command.mr_image.val();
+        StreamOut::<CqCommand>::join(&mut self.command.cq, &mut self.completions.command);
+        self.receive.gid_write.next = self.command.gid_we.val();
+        self.receive.gid.next = self.command.gid.val();
+        self.transmit.gid_we.next = self.command.gid_we.val();
+        self.transmit.gid_index.next = self.command.gid.val().index;
+        self.transmit.gid.next = self.command.gid.val().gid;
+        self.receive.enable.next = self.enable.val();
+        self.receive.mac.next = self.command.port_mac.val();
+        self.receive.promiscuous.next = self.command.promiscuous.val();
+        self.transmit.mac.next = self.command.port_mac.val();
+        StreamOut::<SqEvent>::join(&mut self.command.sq_event, &mut self.transmit.command);
+        self.command.sq_query_valid.next = self.transmit.query_valid.val();
+        self.command.sq_query.next = self.transmit.query.val();
+        self.command.rq_query_valid.next = self.receive.query_valid.val();
+        self.command.rq_query.next = self.receive.query.val();
+
+        // doorbells and failures
+        StreamIn::<SqEvent>::link(&mut self.sq_doorbell, &mut self.transmit.doorbell);
+        StreamIn::<RqEvent>::link(&mut self.rq_doorbell, &mut self.rq_events.s[0]);
+        StreamOut::<RqEvent>::join(&mut self.command.rq_event, &mut self.rq_events.s[1]);
+        StreamOut::<RqEvent>::join(&mut self.failures.rq, &mut self.rq_events.s[2]);
+        StreamOut::<RqEvent>::join(&mut self.rq_events.m, &mut self.receive.events);
+        self.failures.sq_failed.next = self.transmit.failed_valid.val();
+        self.failures.sq_failed_qpn.next = self.transmit.failed_qpn.val();
+        self.failures.lost.next = self.transmit.lost.val();
+        self.failures.lost_qpn.next = self.transmit.lost_qpn.val();
+        StreamOut::<RqFailure>::join(&mut self.receive.failures, &mut self.failures.responder);
+        StreamOut::<CqLost>::join(&mut self.completions.lost, &mut self.failures.lost_cqe);
+        StreamOut::<SqEvent>::join(&mut self.failures.sq, &mut self.transmit.failure);
+
+        // what is under way
+        self.drain.start.next = self.command.drain_start.val();
+        self.command.drain_done.next = self.drain.done.val();
+        self.drain.activity[0].next = self.transmit.fetches.val();
+        self.drain.activity[1].next = self.transmit.wqes.val();
+        self.drain.activity[2].next = self.transmit.pieces.val();
+        self.drain.activity[3].next = self.receive.decided.val();
+        self.drain.activity[4].next = self.receive.placed.val();
+        self.drain.activity[5].next = self.completions.activity.val();
+        self.drain.payload_issued.next = self.host.issued[0].val();
+        self.drain.payload_done.next = self.host.done[0].val();
+        self.drain.cqe_issued.next = self.host.issued[1].val();
+        self.drain.cqe_done.next = self.host.done[1].val();
+
+        self.pulses.next = self.no_pulses.val();
+        self.pulses.next.rx_frames = self.receive.stats.val().rx_frames;
+        self.pulses.next.rx_roce_packets = self.receive.stats.val().rx_roce_packets;
+        self.pulses.next.rx_bad_frames = self.receive.stats.val().rx_bad_frames;
+        self.pulses.next.rx_icrc_errors = self.receive.stats.val().rx_icrc_errors;
+        self.pulses.next.rx_malformed = self.receive.stats.val().rx_malformed;
+        self.pulses.next.rx_not_roce = self.receive.stats.val().rx_not_roce;
+        self.pulses.next.rx_overflow = self.receive.stats.val().rx_overflow;
+        self.pulses.next.rx_bytes = self.receive.rx_bytes.val();
+        self.pulses.next.rx_unknown_qp = self.receive.counts.val().rx_unknown_qp;
+        self.pulses.next.rx_qp_state = self.receive.counts.val().rx_qp_state;
+        self.pulses.next.rx_wrong_transport = self.receive.counts.val().rx_wrong_transport;
+        self.pulses.next.rx_pkey_violations = self.receive.counts.val().rx_pkey_violations;
+        self.pulses.next.rx_write_requests = self.receive.counts.val().rx_write_requests;
+        self.pulses.next.rx_send_requests = self.receive.counts.val().rx_send_requests;
+        self.pulses.next.out_of_sequence = self.receive.counts.val().out_of_sequence;
+        self.pulses.next.duplicate_request = self.receive.counts.val().duplicate_request;
+        self.pulses.next.rnr_nak_sent = self.receive.counts.val().rnr_nak_sent;
+        self.pulses.next.invalid_request_errors = self.receive.counts.val().invalid_request_errors;
+        self.pulses.next.access_errors = self.receive.counts.val().access_errors;
+        self.pulses.next.operational_errors = self.receive.counts.val().operational_errors;
+        self.pulses.next.rx_wrong_address =
+            self.receive.stats.val().rx_wrong_address | self.receive.counts.val().rx_wrong_address;
+        self.pulses.next.packet_seq_err = self.transmit.counts.val().get_bit(0);
+        self.pulses.next.rnr_nak_received = self.transmit.counts.val().get_bit(1);
+        self.pulses.next.remote_errors = self.transmit.counts.val().get_bit(2);
+        self.pulses.next.rx_acks = self.transmit.counts.val().get_bit(3);
+        self.pulses.next.rx_ghost_acks = self.transmit.counts.val().get_bit(4);
+        self.pulses.next.local_ack_timeout_err = self.transmit.counts.val().get_bit(5);
+        self.pulses.next.retry_exceeded_err = self.transmit.counts.val().get_bit(6);
+        self.pulses.next.rnr_nak_retry_err = self.transmit.counts.val().get_bit(7);
+        self.pulses.next.retransmissions = self.transmit.retransmission.val();
+        self.pulses.next.tx_frames = self.transmit.tx_frames.val();
+        self.pulses.next.tx_bytes = self.transmit.tx_bytes.val();
+        self.pulses.next.tx_roce_packets = self.transmit.tx_roce_packets.val();
+        self.pulses.next.tx_acks = self.transmit.tx_acks.val();
+        self.pulses.next.cq_overflows = self.completions.overflow.val();
+        self.pulses.next.commands = self.command.done.val();
+        self.pulses.next.command_errors = self.command.failed.val();
+        self.stats.pulses.next = self.pulses.val();
+        self.stats.index.next = self.stat_index.val();
+        self.stats.read.next = self.stat_read.val();
+        self.stat_value.next = self.stats.value.val();
+        self.stat_valid.next = self.stats.valid.val();
+        self.ready.next = self.receive.ready.val()
+            & self.transmit.ready.val()
+            & self.regions.ready.val()
+            & self.completions.ready.val()
+            & self.command.ready.val()
+            & self.stats.ready.val();
+    }
+}
