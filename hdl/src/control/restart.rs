@@ -103,7 +103,7 @@ impl Logic for Restart {
             }
         }
         self.halt.next = self.halted.q.val();
-        self.core_rst.next = self.resets.q.val();
+        self.core_rst.next = self.clock.rst.val() | self.resets.q.val();
         self.done.next = self.state.q.val() == RestartState::Done;
     }
 }
