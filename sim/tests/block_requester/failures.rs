@@ -5,7 +5,7 @@ use ferroce_proto::abi::qpc::{SqCtx, state};
 use ferroce_proto::abi::wqe::{MAX_MSG, SendWqe, Sge, opcode};
 use ferroce_sim::random::Pauses;
 
-use super::bench::{Peer, Rig, sge};
+use super::bench::{Peer, Q, Rig, sge};
 use super::{ctx, one, wqe};
 
 /// WQE index and status of completions.
@@ -26,37 +26,29 @@ fn rig(peer: Peer) -> Rig {
     rig
 }
 
-/// Posts `before` good WQEs of 3 packets, then `wqe`, and two good ones; the rig with the completions. A bad WQE is one
-/// that may not send anything, and nothing behind it either.
-fn failing(before: usize, wqe: (SendWqe, [Sge; 2]), is_bad: bool, peer: Peer, cycles: u64) -> Rig {
+/// A WRITE that asks for no completion.
+fn quiet(length: u32) -> SendWqe {
+    SendWqe {
+        signaled: false,
+        ..wqe(opcode::WRITE, length)
+    }
+}
+
+/// Posts `before` good WQEs of 3 packets and three of a packet, the second without completion.
+fn failing(before: usize, peer: Peer, cycles: u64) -> Rig {
     let mut rig = rig(peer);
     for _ in 0..before {
-        let quiet = SendWqe {
-            signaled: false,
-            ..super::wqe(opcode::WRITE, 3000)
-        };
-        rig.post(1, quiet, one(3000));
+        rig.post(1, quiet(3000), one(3000));
     }
-    let behind = [false, true].map(|signaled| {
-        let wqe = SendWqe {
-            signaled,
-            ..super::wqe(opcode::WRITE, 64)
-        };
-        (wqe, one(64))
-    });
-    for (wqe, sges) in [wqe].into_iter().chain(behind) {
-        if is_bad {
-            rig.post_bad(1, wqe, sges);
-        } else {
-            rig.post(1, wqe, sges);
-        }
+    for wqe in [wqe(opcode::WRITE, 64), quiet(64), wqe(opcode::WRITE, 64)] {
+        rig.post(1, wqe, one(64));
     }
     rig.ring(1);
     rig.run(cycles);
     rig
 }
 
-/// One WQE after the other: status, CQE opcode; the golden model says the same (`sim::model::wqe`).
+/// Status and CQE opcode; the golden model says the same (`sim::model::wqe`).
 #[test]
 fn wqes_that_cannot_run() {
     const NONSENSE: u8 = status::LOC_QP_OP_ERR;
@@ -134,15 +126,29 @@ fn wqes_that_cannot_run() {
         cases.push((wqe, sges, status::LOC_LEN_ERR, cqe::WRITE));
     }
 
-    for (wqe, sges, status, shown) in cases {
-        let rig = failing(1, (wqe, sges), true, Peer::default(), 900);
-        let flushed = status::WR_FLUSH_ERR;
-        let expected = completions([(1, status), (2, flushed), (3, flushed)]);
-        assert_eq!(rig.done(1), expected, "{wqe:?}");
-        let write = u64::from(cqe::WRITE);
-        let details = [(shown.into(), 0), (write, 0), (write, 0)];
-        assert_eq!(rig.details(1), details, "{wqe:?}");
-        assert_eq!(rig.failed(), [1]);
+    // a queue pair a case
+    for cases in cases.chunks(1 << Q) {
+        let mut rig = Rig::new(20, Pauses::NONE);
+        for (qpn, (wqe, sges, ..)) in (0..).zip(cases) {
+            rig.open(qpn, ctx(3), 100);
+            rig.post(qpn, quiet(3000), one(3000));
+            rig.post_bad(qpn, *wqe, *sges);
+            rig.post_bad(qpn, quiet(64), one(64));
+            rig.post_bad(qpn, good, one(64));
+            rig.ring(qpn);
+        }
+        rig.run(3000);
+        for (qpn, (wqe, _, status, shown)) in (0..).zip(cases) {
+            let flushed = status::WR_FLUSH_ERR;
+            let expected = completions([(1, *status), (2, flushed), (3, flushed)]);
+            assert_eq!(rig.done(qpn), expected, "{wqe:?}");
+            let write = u64::from(cqe::WRITE);
+            let details = [(u64::from(*shown), 0), (write, 0), (write, 0)];
+            assert_eq!(rig.details(qpn), details, "{wqe:?}");
+        }
+        let mut failed = rig.failed().to_vec();
+        failed.sort_unstable();
+        assert!(failed.into_iter().eq(0..cases.len() as u64), "each once");
     }
 }
 
@@ -189,7 +195,7 @@ fn a_nak_completes_what_came_before_fails_its_message_and_flushes_the_rest() {
             refuse: Some((106, syndrome)),
             ..Peer::default()
         };
-        let rig = failing(2, (wqe(opcode::WRITE, 64), one(64)), false, peer, 6000);
+        let rig = failing(2, peer, 6000);
         let flushed = status::WR_FLUSH_ERR;
         let expected = completions([(2, status), (3, flushed), (4, flushed)]);
         assert_eq!(rig.done(1), expected, "syndrome {syndrome:#x}");
@@ -205,7 +211,7 @@ fn retries_run_out() {
         silent: true,
         ..Peer::default()
     };
-    let rig = failing(0, (wqe(opcode::WRITE, 64), one(64)), false, peer, 20_000);
+    let rig = failing(0, peer, 20_000);
     let flushed = status::WR_FLUSH_ERR;
     let expected = [(0, status::RETRY_EXC_ERR), (1, flushed), (2, flushed)];
     assert_eq!(rig.done(1), completions(expected));
@@ -218,7 +224,7 @@ fn rnr_retries_run_out() {
         rnr: 1.0,
         ..Peer::default()
     };
-    let rig = failing(0, (wqe(opcode::WRITE, 64), one(64)), false, peer, 20_000);
+    let rig = failing(0, peer, 20_000);
     let flushed = status::WR_FLUSH_ERR;
     let expected = [(0, status::RNR_RETRY_EXC_ERR), (1, flushed), (2, flushed)];
     assert_eq!(rig.done(1), completions(expected));
@@ -322,4 +328,37 @@ fn doorbells_are_heard_in_every_state() {
     rig.finish(5000);
     let done = [0, 1, 2].map(|index| (index, status::SUCCESS));
     assert_eq!(rig.done(1), completions(done));
+}
+
+/// In SQD messages that were started come to their end, also if they have to be sent again, and no other starts.
+#[test]
+fn a_draining_queue_finishes_what_it_began() {
+    for loss in [0.0, 0.02] {
+        let mut rig = rig(Peer::default());
+        rig.open(
+            2,
+            SqCtx {
+                retry_cnt: 7,
+                ..ctx(3)
+            },
+            500,
+        );
+        rig.peer.loss = loss;
+        for _ in 0..10 {
+            rig.post(2, wqe(opcode::WRITE, 100_000), one(100_000));
+        }
+        rig.ring(2);
+        rig.run(300);
+        rig.modify(2, state::SQD, None);
+        rig.run(100_000);
+        let drained = rig.done(2).len();
+        assert!((1..10).contains(&drained), "{drained} messages completed");
+        assert!(rig.done(2).iter().all(|done| done.1 == 0));
+        rig.run(10_000);
+        assert_eq!(rig.done(2).len(), drained);
+        rig.modify(2, state::RTS, None);
+        rig.finish(400_000);
+        assert_eq!(rig.done(2).len(), 10);
+        assert!(rig.failed().is_empty());
+    }
 }

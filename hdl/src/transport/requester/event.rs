@@ -269,7 +269,7 @@ payload! {
 
     /// What stage X finds out about event and state for the rules of stage Y.
     SqTerms {
-        /// In RTS, and neither going back, nor waiting for a receiver, nor broken.
+        /// In RTS, or in SQD with a message to go on with, and neither going back, nor waiting for a receiver, nor broken.
         running: Bit,
         /// WQEs may be fetched.
         may_fetch: Bit,

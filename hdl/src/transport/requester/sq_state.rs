@@ -10,12 +10,17 @@
 //!
 //! Rules and their sources: docs/architecture.md 3.3; IBA vol. 1, 9.7.5 to 9.7.8 (requester).
 use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::*;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
 
+const RESET: u64 = state::RESET as u64;
+const RTS: u64 = state::RTS as u64;
+const SQD: u64 = state::SQD as u64;
+const ERR: u64 = state::ERR as u64;
 const RNR_RETRY_EXC_ERR: u64 = status::RNR_RETRY_EXC_ERR as u64;
 const RETRY_EXC_ERR: u64 = status::RETRY_EXC_ERR as u64;
 const REM_INV_REQ_ERR: u64 = status::REM_INV_REQ_ERR as u64;
@@ -118,6 +123,8 @@ pub struct SqStateTable<const Q: usize> {
     fail: Signal<Local, Bit>,
     verdict: Signal<Local, Bits<3>>,
     acked: Signal<Local, Bit>,
+    /// Responses are heard.
+    open: Signal<Local, Bit>,
     start_timer: Signal<Local, Bit>,
     rnr_timer: Signal<Local, Bit>,
     stop_timer: Signal<Local, Bit>,
@@ -162,7 +169,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         "sq_state",
         format!("q{Q}"),
         "Dynamic state of all send queues: one event a cycle.";
-        RNR_RETRY_EXC_ERR, RETRY_EXC_ERR, REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, BAD_RESP_ERR,
+        RESET, RTS, SQD, ERR, RNR_RETRY_EXC_ERR, RETRY_EXC_ERR, REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, BAD_RESP_ERR,
         NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, NAK_OPERATIONAL
     );
 
@@ -240,13 +247,15 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.ex.next = self.e2.q.val();
         self.kx.next = self.k2.q.val();
         self.cx.next = self.table.current.val();
-        self.is_running.next = (self.cx.val().state == 3)
+        // in SQD what was started goes on, and nothing else starts
+        self.is_running.next = ((self.cx.val().state == RTS)
+            | ((self.cx.val().state == SQD) & self.cx.val().behind.any()))
             & !self.cx.val().rewind
             & !self.cx.val().rnr_wait
             & !self.cx.val().broken;
         self.t3.d.next.running = self.is_running.val();
         self.t3.d.next.may_fetch = (self.is_running.val() & !self.cx.val().blocked)
-            | ((self.cx.val().state == 6) & (self.cx.val().used == 0));
+            | ((self.cx.val().state == ERR) & (self.cx.val().used == 0));
         // Fetch: up to the next multiple of 8 slots, so that no read wraps around the ring
         self.available.next = self.cx.val().producer - self.cx.val().fetch_index;
         self.to_boundary.next =
@@ -311,6 +320,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.rnr_timer.next = false;
         self.stop_timer.next = false;
         self.count.next = bits::<8>(0);
+        self.open.next = (self.c.val().state == RTS) | (self.c.val().state == SQD);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
         self.verdict.next = self.e.val().syndrome.get_bits::<3>(5);
         self.acked.next = self.verdict.val() == 0;
@@ -329,8 +339,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         match self.kind.val() {
             SqEventKind::Doorbell => {
                 self.n.next.producer = self.e.val().index;
-                self.push_ready.next =
-                    (self.c.val().state != 0) & (self.e.val().index != self.c.val().fetch_index);
+                self.push_ready.next = (self.c.val().state != RESET)
+                    & (self.e.val().index != self.c.val().fetch_index);
             }
             SqEventKind::Fetch => {
                 self.n.next.queued = false;
@@ -343,7 +353,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
             }
             SqEventKind::Start => {
                 if self.t.val().fits {
-                    if self.c.val().state == 6 {
+                    if self.c.val().state == ERR {
                         if self.c.val().used == 0 {
                             self.w_grant.d.next.action = bits::<2>(2);
                             self.n.next.exec_index =
@@ -393,7 +403,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                 }
             }
             SqEventKind::Ack => {
-                if self.t.val().in_window & (self.c.val().state == 3) {
+                if self.t.val().in_window & self.open.val() {
                     self.n.next.una_psn = self.c.val().una_psn + self.t.val().progress;
                     self.n.next.inflight = self.c.val().inflight - self.t.val().progress;
                     if self.t.val().progress > self.t.val().ahead {
@@ -518,10 +528,10 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                             self.push_list.next = true;
                         }
                     }
-                    if (self.e.val().status != 0) & (self.c.val().state == 3) {
+                    if (self.e.val().status != 0) & self.open.val() {
                         self.fail.next = true;
                         self.n.next.error_status = bits::<8>(0);
-                    } else if self.c.val().state == 6 {
+                    } else if self.c.val().state == ERR {
                         self.push_list.next = self.t.val().used_after.any();
                     }
                     self.push_ready.next = true;
@@ -531,8 +541,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                 if self.e.val().set {
                     self.n.next.state = self.e.val().state;
                     self.stop.next = true;
-                    self.push_ready.next = self.e.val().state != 0;
-                    self.push_list.next = self.e.val().state == 6;
+                    self.push_ready.next = self.e.val().state != RESET;
+                    self.push_list.next = self.e.val().state == ERR;
                     self.n.next.error_status = bits::<8>(0);
                 }
                 if self.e.val().reset {
@@ -557,7 +567,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
             }
             SqEventKind::Failed => {
                 // neither in RESET nor failed before
-                if (self.c.val().state != 0) & (self.c.val().state != 6) {
+                if (self.c.val().state != RESET) & (self.c.val().state != ERR) {
                     self.fail.next = true;
                     self.n.next.error_status = self.e.val().status;
                     self.n.next.error_syndrome = bits::<8>(0);
@@ -569,7 +579,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         }
 
         if self.fail.val() {
-            self.n.next.state = bits::<3>(6);
+            self.n.next.state = ERR.into();
             self.n.next.rewind = false;
             self.n.next.rnr_wait = false;
             self.stop.next = true;
@@ -619,7 +629,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.w_retire_grant.d.next.used = self.c.val().used;
         self.w_retire_grant.d.next.head_index = self.c.val().head_index;
         self.w_retire_grant.d.next.una_psn = self.c.val().una_psn;
-        self.w_retire_grant.d.next.error = self.c.val().state == 6;
+        self.w_retire_grant.d.next.error = self.c.val().state == ERR;
         self.w_retire_grant.d.next.status = self.c.val().error_status;
         self.w_retire_grant.d.next.syndrome = self.c.val().error_syndrome;
         self.w_retire_grant.d.next.incarnation = self.c.val().incarnation;
