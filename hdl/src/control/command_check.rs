@@ -124,6 +124,7 @@ pub struct CommandCheck<const Q: usize, const M: usize, const C: usize, const O:
     beyond_pool: Constant<Bits<32>>,
     beyond_eq: Constant<Bits<32>>,
     transports: Constant<Bits<4>>,
+    ones: Constant<Bits<16>>,
     /// Bit n: 2^n entries fit the pool.
     fits_pool: Constant<Bits<16>>,
 }
@@ -171,6 +172,7 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Default
             beyond_pool: beyond(O),
             beyond_eq: beyond(LOG_EQ),
             transports: Constant::new(TRANSPORTS.to_bits()),
+            ones: Constant::new(0xffff.into()),
             fits_pool: Constant::new(
                 (0..16)
                     .fold(0u64, |set, n| set | u64::from(n <= O) << n)
@@ -217,7 +219,7 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Logic
         self.found.d.next.index_ok = !(self.head.val().index & self.limit.val()).any();
 
         // queue pair: an outstanding ring that stands at a multiple of its size below the pool's end lies inside
-        self.ring_mask.next = (bits::<16>(1) << self.sq.val().ot_log) - 1;
+        self.ring_mask.next = !(self.ones.val() << self.sq.val().ot_log);
         self.sq_ok.next = self.transports.val().get_bit(self.sq.val().qp_type.index())
             & (self.sq.val().mtu >= MIN_MTU)
             & (self.sq.val().mtu <= MAX_MTU)

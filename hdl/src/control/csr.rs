@@ -15,72 +15,13 @@
 //! Writes and reads do not wait for each other ([`AxilSlave`]). A write every second cycle; its effect is there one
 //! cycle after address and word are, its response with it. A read takes 2 cycles, of a counter up to 70.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
-use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::regs::{self, Register, control};
 
 use super::axil::AxilSlave;
+use super::bar::*;
 use crate::bus::payload::payload;
 use crate::prelude::*;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
 use crate::transport::responder::event::{RqEvent, RqEventKind};
-
-/// Places of the registers in units of 4 bytes.
-mod word {
-    use super::regs;
-
-    macro_rules! words {
-        ($($name:ident),*) => { $( pub(super) const $name: usize = regs::$name as usize / 4; )* };
-    }
-    words!(
-        MAGIC,
-        VERSION,
-        BUILD,
-        PARAMS,
-        PARAMS2,
-        FEATURES,
-        CONTROL,
-        STATUS,
-        CMD_BASE_LO,
-        CMD_BASE_HI,
-        CPL_BASE_LO,
-        CPL_BASE_HI,
-        CMD_LOG_SIZE,
-        CMD_PI,
-        CMD_CI,
-        SCRATCH
-    );
-}
-use word::*;
-
-/// Log2 of the bytes that hold the registers, and that hold the counters.
-const PAGE: u32 = 6;
-const STATS_PAGE: u32 = 9;
-/// The counters' page, the doorbells' region.
-const STATS_AT: u64 = (regs::STATS_BASE >> STATS_PAGE) as u64;
-const QP_AT: u64 = doorbell::QP_BASE >> 20;
-const STATS: u64 = regs::STATS.len() as u64;
-const MAGIC_VALUE: u64 = regs::MAGIC_VALUE as u64;
-const VERSION_VALUE: u64 = regs::ABI_VERSION as u64;
-const ENABLE: usize = control::ENABLE.ilog2() as usize;
-const RESET: usize = control::RESET.ilog2() as usize;
-/// Largest log2 of the entries of the command rings.
-const MAX_LOG: u64 = 8;
-
-/// The address decoder is made for these places.
-const _: () = {
-    let mut i = 0;
-    while i < regs::REGISTERS.len() {
-        let Register { offset, .. } = regs::REGISTERS[i];
-        assert!(
-            offset == 4 * i as u32 && offset < 1 << PAGE,
-            "a register a word"
-        );
-        i += 1;
-    }
-    assert!(regs::REGISTERS.len() == SCRATCH + 1, "all are in `word`");
-    assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);
-    assert!(doorbell::QP_BASE == 1 << 20 && doorbell::CQ_BASE == 2 << 20 && doorbell::STRIDE == 8);
-};
 
 payload! {
     /// The registers.

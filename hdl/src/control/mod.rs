@@ -1,9 +1,11 @@
 //! Control: registers, commands, statistics, and what ends things in order.
 pub mod axil;
+mod bar;
 pub mod command;
 pub mod command_check;
 pub mod command_events;
 pub mod command_ring;
+pub mod command_types;
 pub mod csr;
 pub mod drain;
 pub mod restart;

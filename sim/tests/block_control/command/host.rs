@@ -1,0 +1,443 @@
+//! Everything around the command block: host memory behind `dma_read` and `dma_write`, requester, responder, completion
+//! queues, drain. What the block does to them is noted in order.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use fastrand::Rng;
+use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, QpState};
+use ferroce_proto::abi::cq::CqCtx;
+use ferroce_sim::bench::Agent;
+use ferroce_sim::memory::{HostMemory, Ranges};
+use ferroce_sim::verilator::{Dut, Input, Output};
+
+/// Values of the variants of the events' kinds.
+const SQ_COMMAND: u64 = 8;
+const RQ_COMMAND: u64 = 5;
+
+/// An event for the requester or the responder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) qpn: u64,
+    pub(crate) psn: u64,
+    pub(crate) state: u64,
+    pub(crate) set: bool,
+    pub(crate) reset: bool,
+    /// Of the responder: the image was written.
+    pub(crate) image: bool,
+}
+
+/// Something the command block did, or was told. Images are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Sq(u64, Vec<u8>),
+    Av(u64, Vec<u8>),
+    Rq(u64, Vec<u8>),
+    Mr(u64, Vec<u8>),
+    Gid(u64, Vec<u8>),
+    Cq {
+        cqn: u64,
+        open: bool,
+        image: Vec<u8>,
+    },
+    SqEvent(Event),
+    RqEvent(Event),
+    /// Both events are answered.
+    Answered,
+    DrainStart,
+    DrainDone,
+    /// A completion is in host memory, from this address on.
+    Completion(u64),
+    Done {
+        failed: bool,
+    },
+}
+
+/// Dynamic state that the stand-ins of requester and responder answer with.
+pub(crate) fn qp_state(qpn: u64) -> QpState {
+    let mix = (qpn + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    QpState {
+        sq_state: (mix & 7) as u8,
+        rq_state: (mix >> 3 & 7) as u8,
+        sq_psn: (mix >> 6 & 0xff_ffff) as u32,
+        una_psn: (mix >> 12 & 0xff_ffff) as u32,
+        rsv0: 0,
+        rq_psn: (mix >> 18 & 0xff_ffff) as u32,
+        msn: (mix >> 24 & 0xff_ffff) as u32,
+        rq_index: (mix >> 30) as u16,
+    }
+}
+
+/// A port of `width` bits with its value in bytes.
+fn bytes(dut: &Dut, output: Output, len: usize) -> Vec<u8> {
+    let width = ferroce_sim::verilator::Signal::from(output).words();
+    let mut words = vec![0; width];
+    dut.read(output, &mut words);
+    let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    bytes.resize(len, 0);
+    bytes
+}
+
+struct Ports {
+    read: [Output; 3],
+    read_ready: Input,
+    beat: [Input; 4],
+    write: [Output; 3],
+    write_ready: Input,
+    beats: [Output; 4],
+    beats_ready: Input,
+    enables: [Output; 5],
+    images: [Output; 4],
+    image_qpn: Output,
+    mr_index: Output,
+    gid: [Output; 4],
+    cq: [Output; 3],
+    cq_image: [Output; 4],
+    cq_ready: Input,
+    sq_event: [Output; 7],
+    sq_event_ready: Input,
+    rq_event: [Output; 8],
+    rq_event_ready: Input,
+    sq_query: [Input; 2],
+    rq_query: [Input; 2],
+    drain_start: Output,
+    drain_done: Input,
+    done: Output,
+    failed: Output,
+}
+
+impl Ports {
+    fn new(dut: &Dut) -> Self {
+        let input = |name: &str| dut.input(name).expect("an input");
+        let output = |name: &str| dut.output(name).expect("an output");
+        let stream = |name: &str, fields: &[&str]| -> Vec<Output> {
+            let payload = fields.iter().map(|f| format!("{name}_payload.{f}"));
+            let names = payload.chain([format!("{name}_valid")]);
+            names.map(|name| output(&name)).collect()
+        };
+        let event = ["kind", "qpn", "psn", "state", "set", "reset", "image"];
+        Self {
+            read: stream("read", &["addr", "len"]).try_into().unwrap(),
+            read_ready: input("read_ready"),
+            beat: ["data", "last", "error", "valid"].map(|f| input(&format!("beat_{f}"))),
+            write: stream("write", &["addr", "beats"]).try_into().unwrap(),
+            write_ready: input("write_ready"),
+            beats: ["data", "strb", "last", "valid"].map(|f| output(&format!("beats_{f}"))),
+            beats_ready: input("beats_ready"),
+            enables: ["sq", "av", "rq", "mr", "gid"].map(|f| output(&format!("{f}_we"))),
+            images: ["sq", "av", "rq", "mr"].map(|f| output(&format!("{f}_image"))),
+            image_qpn: output("image_qpn"),
+            mr_index: output("mr_index"),
+            gid: ["index", "gid", "valid", "ipv6"].map(|f| output(&format!("gid.{f}"))),
+            cq: stream("cq", &["cqn", "open"]).try_into().unwrap(),
+            cq_image: ["base", "consumer", "log_size", "eqn"]
+                .map(|f| output(&format!("cq_payload.image.{f}"))),
+            cq_ready: input("cq_ready"),
+            sq_event: stream("sq_event", &event[..6]).try_into().unwrap(),
+            sq_event_ready: input("sq_event_ready"),
+            rq_event: stream("rq_event", &event).try_into().unwrap(),
+            rq_event_ready: input("rq_event_ready"),
+            sq_query: [input("sq_query"), input("sq_query_valid")],
+            rq_query: [input("rq_query"), input("rq_query_valid")],
+            drain_start: output("drain_start"),
+            drain_done: input("drain_done"),
+            done: output("done"),
+            failed: output("failed"),
+        }
+    }
+}
+
+/// Everything around the command block.
+pub(crate) struct Host {
+    ports: Ports,
+    memory: Rc<Ranges>,
+    lanes: u64,
+    /// Chance that something is not ready or not yet due in a cycle, in 1/256.
+    pub(crate) hesitation: u8,
+    /// What happened.
+    pub(crate) effects: Vec<Effect>,
+    ready: [bool; 5],
+    /// Beats to come: address, last.
+    reads: VecDeque<(u64, bool)>,
+    /// The burst under way: next address and the completion's address.
+    burst: Option<(u64, u64)>,
+    /// Events not answered: of the requester, of the responder.
+    open: [Option<u64>; 2],
+    telling: [bool; 2],
+    /// Answers given to the command under way.
+    answers: u8,
+    draining: bool,
+    ending: bool,
+    /// Nothing moves.
+    pub(crate) stalled: bool,
+}
+
+impl Host {
+    pub(crate) fn new(dut: &Dut, memory: Rc<Ranges>, lanes: usize, hesitation: u8) -> Self {
+        Self {
+            ports: Ports::new(dut),
+            memory,
+            lanes: lanes as u64,
+            hesitation,
+            effects: vec![],
+            ready: [false; 5],
+            reads: VecDeque::new(),
+            burst: None,
+            open: [None; 2],
+            telling: [false; 2],
+            answers: 0,
+            draining: false,
+            ending: false,
+            stalled: false,
+        }
+    }
+
+    /// Commands answered.
+    pub(crate) fn done(&self) -> usize {
+        let done = |e: &&Effect| matches!(e, Effect::Done { .. });
+        self.effects.iter().filter(done).count()
+    }
+
+    fn images(&mut self, dut: &Dut) {
+        let p = &self.ports;
+        let qpn = dut.get(p.image_qpn);
+        let effect: [fn(u64, Vec<u8>) -> Effect; 4] =
+            [Effect::Sq, Effect::Av, Effect::Rq, Effect::Mr];
+        for (i, effect) in effect.into_iter().enumerate() {
+            if dut.is_set(p.enables[i]) {
+                let index = if i == 3 { dut.get(p.mr_index) } else { qpn };
+                self.effects
+                    .push(effect(index, bytes(dut, p.images[i], 64)));
+            }
+        }
+        if dut.is_set(p.enables[4]) {
+            let mut image = bytes(dut, p.gid[1], 64);
+            image[16] = (dut.get(p.gid[2]) | dut.get(p.gid[3]) << 1) as u8;
+            self.effects.push(Effect::Gid(dut.get(p.gid[0]), image));
+        }
+    }
+
+    fn write_beat(&mut self, dut: &Dut) -> Result<(), String> {
+        let Some((at, start)) = self.burst else {
+            return Err("a beat without burst".into());
+        };
+        let strb = dut.get(self.ports.beats[1]);
+        let data = bytes(dut, self.ports.beats[0], self.lanes as usize);
+        let base = at & !(self.lanes - 1);
+        for (i, byte) in (0..self.lanes).zip(data) {
+            let inside = (start..start + 32).contains(&(base + i));
+            if (strb >> i & 1 == 1) != inside {
+                return Err(format!("strobes {strb:#x} at {at:#x} of {start:#x}"));
+            }
+            if inside {
+                self.memory.write(base + i, &[byte]).expect("mapped");
+            }
+        }
+        let next = base + self.lanes;
+        let last = next >= start + 32;
+        if dut.is_set(self.ports.beats[2]) != last {
+            return Err(format!("last is {} at {at:#x}", !last));
+        }
+        self.burst = Some((next, start));
+        if last {
+            self.burst = None;
+            self.effects.push(Effect::Completion(start));
+        }
+        Ok(())
+    }
+
+    fn events(&mut self, dut: &Dut) -> Result<(), String> {
+        let p = &self.ports;
+        let event = |ports: &[Output]| Event {
+            qpn: dut.get(ports[1]),
+            psn: dut.get(ports[2]),
+            state: dut.get(ports[3]),
+            set: dut.is_set(ports[4]),
+            reset: dut.is_set(ports[5]),
+            image: ports.len() == 8 && dut.is_set(ports[6]),
+        };
+        let sq = dut.is_set(p.sq_event[6]) && self.ready[3];
+        let rq = dut.is_set(p.rq_event[7]) && self.ready[4];
+        let kinds = (dut.get(p.sq_event[0]), dut.get(p.rq_event[0]));
+        let (for_sq, for_rq) = (event(&p.sq_event), event(&p.rq_event));
+        if (sq && kinds.0 != SQ_COMMAND) || (rq && kinds.1 != RQ_COMMAND) {
+            return Err(format!("events of the kinds {kinds:?}"));
+        }
+        if sq {
+            self.open[0] = Some(for_sq.qpn);
+            self.effects.push(Effect::SqEvent(for_sq));
+        }
+        if rq {
+            self.open[1] = Some(for_rq.qpn);
+            self.effects.push(Effect::RqEvent(for_rq));
+        }
+        // the order of the two does not matter
+        if let [.., Effect::RqEvent(_), Effect::SqEvent(_)] = &self.effects[..] {
+            let n = self.effects.len();
+            self.effects.swap(n - 1, n - 2);
+        }
+        Ok(())
+    }
+
+    fn observe_all(&mut self, dut: &Dut) -> Result<(), String> {
+        self.images(dut);
+        for i in 0..2 {
+            if self.telling[i] {
+                self.open[i] = None;
+                self.answers += 1;
+            }
+        }
+        if self.answers == 2 {
+            self.answers = 0;
+            self.effects.push(Effect::Answered);
+        }
+        self.events(dut)?;
+        let p = &self.ports;
+        if dut.is_set(p.cq[2]) && self.ready[2] {
+            let [base, consumer, log_size, eqn] = p.cq_image.map(|field| dut.get(field));
+            let image = CqCtx {
+                base,
+                consumer,
+                log_size: log_size as u8,
+                eqn: eqn as u8,
+            };
+            let image = image.emit().to_vec();
+            let (cqn, open) = (dut.get(p.cq[0]), dut.is_set(p.cq[1]));
+            self.effects.push(Effect::Cq { cqn, open, image });
+        }
+        if self.ending {
+            self.draining = false;
+            self.effects.push(Effect::DrainDone);
+        }
+        if dut.is_set(self.ports.drain_start) {
+            if self.draining {
+                return Err("a drain begins before the last one is done".into());
+            }
+            self.draining = true;
+            self.effects.push(Effect::DrainStart);
+        }
+        let p = &self.ports;
+        if dut.is_set(p.read[2]) && self.ready[0] {
+            let (addr, len) = (dut.get(p.read[0]), dut.get(p.read[1]));
+            if addr % 64 != 0 || len != CMD_BYTES as u64 || !self.reads.is_empty() {
+                return Err(format!("a read of {len} bytes at {addr:#x}"));
+            }
+            let beats = len / self.lanes;
+            let beat = |i| (addr + i * self.lanes, i + 1 == beats);
+            self.reads.extend((0..beats).map(beat));
+        }
+        if dut.is_set(self.ports.beats[3]) && self.ready[1] {
+            self.write_beat(dut)?;
+        }
+        let p = &self.ports;
+        if dut.is_set(p.write[2]) && self.burst.is_none() && self.ready[1] {
+            let (addr, beats) = (dut.get(p.write[0]), dut.get(p.write[1]));
+            if addr % 32 != 0 || beats != (CmdCpl::BYTES as u64).div_ceil(self.lanes) {
+                return Err(format!("{beats} beats at {addr:#x}"));
+            }
+            self.burst = Some((addr, addr));
+        }
+        if dut.is_set(p.done) {
+            let failed = dut.is_set(p.failed);
+            self.effects.push(Effect::Done { failed });
+        } else if dut.is_set(p.failed) {
+            return Err("failed without done".into());
+        }
+        Ok(())
+    }
+}
+
+impl Agent for Host {
+    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
+        let (p, hesitation, stalled) = (&self.ports, self.hesitation, self.stalled);
+        let mut willing = || !stalled && rng.u8(..) >= hesitation;
+        self.ready = std::array::from_fn(|_| willing());
+        dut.set(p.read_ready, self.ready[0].into());
+        dut.set(p.beats_ready, self.ready[1].into());
+        dut.set(
+            p.write_ready,
+            (self.ready[1] && self.burst.is_none()).into(),
+        );
+        dut.set(p.cq_ready, self.ready[2].into());
+        dut.set(p.sq_event_ready, self.ready[3].into());
+        dut.set(p.rq_event_ready, self.ready[4].into());
+
+        self.telling = self.open.map(|open| open.is_some() && willing());
+        self.ending = self.draining && willing();
+        let due = if willing() {
+            self.reads.pop_front()
+        } else {
+            None
+        };
+        for (i, [query, valid]) in [p.sq_query, p.rq_query].into_iter().enumerate() {
+            // what belongs to the other block is noise
+            let own = self.open[i].map_or_else(QpState::default, qp_state);
+            let noise: [u8; 16] = std::array::from_fn(|_| rng.u8(..));
+            let noise = QpState::parse(&noise);
+            let mixed = if i == 0 {
+                QpState {
+                    sq_state: own.sq_state,
+                    sq_psn: own.sq_psn,
+                    una_psn: own.una_psn,
+                    ..noise
+                }
+            } else {
+                QpState {
+                    sq_state: noise.sq_state,
+                    sq_psn: noise.sq_psn,
+                    una_psn: noise.una_psn,
+                    rsv0: noise.rsv0,
+                    ..own
+                }
+            };
+            let words: Vec<u32> = mixed
+                .emit()
+                .chunks(4)
+                .map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes")))
+                .collect();
+            dut.write(query, &words);
+            dut.set(valid, self.telling[i].into());
+        }
+        dut.set(p.drain_done, self.ending.into());
+        let mut data = vec![0; self.lanes as usize];
+        data.fill_with(|| rng.u8(..));
+        let error = due.is_some_and(|(addr, _)| self.memory.read(addr, &mut data).is_err());
+        let words: Vec<u32> = data
+            .chunks(4)
+            .map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes")))
+            .collect();
+        dut.write(p.beat[0], &words);
+        dut.set(p.beat[1], due.map_or(rng.bool(), |(_, last)| last).into());
+        dut.set(p.beat[2], due.map_or(rng.bool(), |_| error).into());
+        dut.set(p.beat[3], due.is_some().into());
+    }
+
+    fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
+        self.observe_all(dut)
+    }
+
+    fn pending(&self) -> Option<String> {
+        None
+    }
+
+    fn reset(&mut self, dut: &mut Dut) {
+        self.reads.clear();
+        self.burst = None;
+        self.open = [None; 2];
+        self.telling = [false; 2];
+        self.answers = 0;
+        self.draining = false;
+        self.ending = false;
+        self.effects.clear();
+        let p = &self.ports;
+        for input in [
+            p.beat[3],
+            p.sq_query[1],
+            p.rq_query[1],
+            p.drain_done,
+            p.read_ready,
+        ] {
+            dut.set(input, 0);
+        }
+    }
+}

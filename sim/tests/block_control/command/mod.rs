@@ -1,0 +1,342 @@
+//! `command`: statuses and completions are those of the golden model; what reaches the tables, and in which order, is
+//! told in plain Rust.
+
+mod generate;
+mod host;
+mod ranges;
+mod ring;
+
+use std::rc::Rc;
+
+use fastrand::Rng;
+use ferroce_hdl::control::command::Command as Block;
+use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
+use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, state};
+use ferroce_proto::abi::regs::{self, Params, control, feature};
+use ferroce_sim::bench::Bench;
+use ferroce_sim::memory::{HostMemory, Ranges};
+use ferroce_sim::model::Model;
+use ferroce_sim::nic::Nic;
+
+use super::{get, set};
+use generate::Command;
+use host::{Effect, Event, Host, qp_state};
+
+/// Log2 of queue pairs, memory regions, completion queues, outstanding pool.
+pub(crate) const Q: usize = 4;
+pub(crate) const M: usize = 5;
+pub(crate) const C: usize = 3;
+pub(crate) const O: usize = 10;
+
+/// Where the rings are; the card takes the low 6 bits as 0.
+const CMD_BASE: u64 = 0x7f00_1234_5fc0;
+const CPL_BASE: u64 = 0x7f00_9999_0040;
+
+/// The command block, and the golden model with rings of its own at the same addresses.
+struct Rig {
+    bench: Bench,
+    host: Host,
+    memory: Rc<Ranges>,
+    model: Model,
+    model_memory: Rc<Ranges>,
+    log_size: u32,
+    pi: u16,
+    /// What was put into the ring and not run.
+    waiting: Vec<Command>,
+    port: PortConfig,
+}
+
+fn rings() -> Rc<Ranges> {
+    let memory = Rc::new(Ranges::new());
+    memory.map(CMD_BASE, vec![0; 256 * CMD_BYTES]).unwrap();
+    memory.map(CPL_BASE, vec![0; 256 * CmdCpl::BYTES]).unwrap();
+    memory
+}
+
+fn model(memory: &Rc<Ranges>, log_size: u32) -> Model {
+    let params = Params {
+        log_qp: Q as u8,
+        log_mr: M as u8,
+        log_cq: C as u8,
+        log_outstanding: O as u8,
+        log_gid: 4,
+        log_eq: 0,
+    };
+    let mut model = Model::with_features(params, feature::RC, memory.clone());
+    for (register, value) in [
+        (regs::CMD_BASE_LO, CMD_BASE as u32),
+        (regs::CMD_BASE_HI, (CMD_BASE >> 32) as u32),
+        (regs::CPL_BASE_LO, CPL_BASE as u32),
+        (regs::CPL_BASE_HI, (CPL_BASE >> 32) as u32),
+        (regs::CMD_LOG_SIZE, log_size),
+        (regs::CONTROL, control::ENABLE),
+    ] {
+        model.write32(register.into(), value);
+    }
+    model.step();
+    model
+}
+
+impl Rig {
+    /// A block on a bus of W bits with rings of 2^log_size entries, enabled. `hesitation` is the chance of its
+    /// surroundings to wait, in 1/256 a cycle.
+    fn new<const W: usize, const K: usize>(log_size: u32, hesitation: u8) -> Self {
+        let bench = Bench::of(Block::<W, K, Q, M, C, O>::default).expect("the block builds");
+        let (memory, model_memory) = (rings(), rings());
+        let mut rig = Self {
+            host: Host::new(bench.dut(), memory.clone(), K, hesitation),
+            model: model(&model_memory, log_size),
+            bench,
+            memory,
+            model_memory,
+            log_size,
+            pi: 0,
+            waiting: vec![],
+            port: PortConfig::default(),
+        };
+        for (name, value) in [
+            ("cmd_base", CMD_BASE | 0x15),
+            ("cpl_base", CPL_BASE | 0x2a),
+            ("cmd_log_size", log_size.into()),
+        ] {
+            set(&mut rig.bench, name, value);
+        }
+        rig.reset();
+        rig
+    }
+
+    /// Reset, sweep, enable; the model starts afresh too.
+    fn reset(&mut self) {
+        set(&mut self.bench, "cmd_pi", 0);
+        set(&mut self.bench, "enable", 0);
+        self.bench.reset(&mut [&mut self.host]);
+        self.model = model(&self.model_memory, self.log_size);
+        self.pi = 0;
+        self.waiting.clear();
+        self.port = PortConfig::default();
+        set(&mut self.bench, "enable", 1);
+        assert_eq!(get(&mut self.bench, "ready"), 0);
+        self.run((1 << Q) + 2);
+        assert_eq!(get(&mut self.bench, "ready"), 1);
+    }
+
+    fn run(&mut self, cycles: u64) {
+        let run = self.bench.run(&mut [&mut self.host], cycles);
+        run.unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    /// Runs until `commands` commands are answered.
+    fn until_done(&mut self, commands: usize) {
+        for _ in 0..5_000 {
+            if self.host.done() >= commands {
+                return;
+            }
+            self.run(1);
+        }
+        panic!("not answered; so far {:?}", self.host.effects);
+    }
+
+    /// Address of the entry and of the completion with producer index `index`.
+    fn places(&self, index: u16) -> (u64, u64) {
+        let slot = u64::from(index) % (1 << self.log_size);
+        (
+            CMD_BASE + slot * CMD_BYTES as u64,
+            CPL_BASE + slot * CmdCpl::BYTES as u64,
+        )
+    }
+
+    /// Puts a command into both rings.
+    fn put(&mut self, command: Command) {
+        let (entry, _) = self.places(self.pi.wrapping_add(self.waiting.len() as u16));
+        for memory in [&self.memory, &self.model_memory] {
+            memory.write(entry, &command.head.emit()).unwrap();
+            for (at, image) in (entry + 64..).step_by(64).zip(&command.images) {
+                memory.write(at, image).unwrap();
+            }
+        }
+        self.waiting.push(command);
+    }
+
+    /// Has block and model carry out what waits, and compares all there is to compare. The statuses.
+    fn go(&mut self) -> Vec<u8> {
+        let commands = std::mem::take(&mut self.waiting);
+        self.host.effects.clear();
+        let first = self.pi;
+        self.pi = first.wrapping_add(commands.len() as u16);
+        set(&mut self.bench, "cmd_pi", self.pi.into());
+        self.model.write32(regs::CMD_PI.into(), self.pi.into());
+        for _ in 0..=commands.len() {
+            self.model.step();
+        }
+        self.until_done(commands.len());
+        self.run(3);
+        let mut expected = vec![];
+        let mut statuses = vec![];
+        for (i, command) in commands.iter().enumerate() {
+            let (_, place) = self.places(first.wrapping_add(i as u16));
+            let mut answers = [[0; CmdCpl::BYTES]; 2];
+            for (answer, memory) in answers.iter_mut().zip([&self.memory, &self.model_memory]) {
+                memory.read(place, answer).unwrap();
+            }
+            let [found, mut wanted] = answers.map(|bytes| CmdCpl::parse(&bytes));
+            let head = &command.head;
+            match head.opcode {
+                // the model has event queues
+                opcode::CREATE_EQ | opcode::DESTROY_EQ => {
+                    (wanted.status, wanted.value) = (status::BAD_OPCODE, 0);
+                }
+                opcode::QUERY_QP if wanted.status == status::OK => {
+                    wanted.value = u128::from_le_bytes(qp_state(head.index.into()).emit());
+                }
+                _ => {}
+            }
+            assert_eq!(found, wanted, "{command:?}");
+            if found.status == status::OK {
+                expected.extend(effects(command));
+                if head.opcode == opcode::SET_PORT {
+                    self.port = PortConfig::parse(&command.images[0]);
+                }
+            }
+            expected.push(Effect::Completion(place));
+            expected.push(Effect::Done {
+                failed: found.status != status::OK,
+            });
+            statuses.push(found.status);
+        }
+        assert_eq!(self.host.effects, expected, "{commands:?}");
+        assert_eq!(get(&mut self.bench, "cmd_ci"), u64::from(self.pi));
+        assert_eq!(get(&mut self.bench, "port_mac"), self.port.mac);
+        let promiscuous = get(&mut self.bench, "promiscuous") == 1;
+        assert_eq!(promiscuous, self.port.promiscuous);
+        statuses
+    }
+
+    /// Carries out one command; its status.
+    fn execute(&mut self, command: Command) -> u8 {
+        self.put(command);
+        self.go()[0]
+    }
+}
+
+/// What a command that is answered OK does, but for its completion.
+fn effects(command: &Command) -> Vec<Effect> {
+    let Command { head, images } = command;
+    let (index, [first, ..]) = (u64::from(head.index), images);
+    match head.opcode {
+        opcode::MODIFY_QP => modify(head, images),
+        opcode::QUERY_QP => {
+            let event = Event {
+                qpn: index,
+                psn: head.sq_psn.into(),
+                state: u64::from(head.sq_state) & 7,
+                ..Event::default()
+            };
+            let other = Event {
+                psn: head.rq_psn.into(),
+                state: u64::from(head.rq_state) & 7,
+                ..event.clone()
+            };
+            vec![
+                Effect::SqEvent(event),
+                Effect::RqEvent(other),
+                Effect::Answered,
+            ]
+        }
+        opcode::CREATE_CQ | opcode::DESTROY_CQ => {
+            let open = head.opcode == opcode::CREATE_CQ;
+            let mut effects = vec![Effect::Cq {
+                cqn: index,
+                open,
+                image: CqCtx::parse(first).emit().to_vec(),
+            }];
+            if !open {
+                effects.extend([Effect::DrainStart, Effect::DrainDone]);
+            }
+            effects
+        }
+        opcode::WRITE_MR => vec![
+            Effect::Mr(index, MrCtx::parse(first).emit().to_vec()),
+            Effect::DrainStart,
+            Effect::DrainDone,
+        ],
+        opcode::SET_GID => {
+            let entry = GidEntry::parse(first);
+            vec![Effect::Gid(index, entry.emit().to_vec())]
+        }
+        _ => vec![],
+    }
+}
+
+fn modify(head: &CmdHead, [first, second, third]: &[[u8; 64]; 3]) -> Vec<Effect> {
+    let qpn = u64::from(head.index);
+    let sq_ends = head.qp_sq_state && head.sq_state == state::RESET;
+    let rq_ends = head.qp_rq_state && head.rq_state == state::RESET;
+    // the images of queues that end, or of those that do not
+    let images = |ending: bool| {
+        let sq = Effect::Sq(qpn, SqCtx::parse(first).emit().to_vec());
+        let av = Effect::Av(qpn, AvCtx::parse(second).emit().to_vec());
+        let rq = Effect::Rq(qpn, RqCtx::parse(third).emit().to_vec());
+        [
+            (head.qp_sq && sq_ends == ending, sq),
+            (head.qp_av && sq_ends == ending, av),
+            (head.qp_rq && rq_ends == ending, rq),
+        ]
+        .into_iter()
+        .filter_map(|(due, effect)| due.then_some(effect))
+    };
+    let mut effects: Vec<_> = images(false).collect();
+    effects.extend([
+        Effect::SqEvent(Event {
+            qpn,
+            psn: head.sq_psn.into(),
+            state: u64::from(head.sq_state) & 7,
+            set: head.qp_sq_state,
+            reset: head.qp_sq_state && head.sq_reset,
+            image: false,
+        }),
+        Effect::RqEvent(Event {
+            qpn,
+            psn: head.rq_psn.into(),
+            state: u64::from(head.rq_state) & 7,
+            set: head.qp_rq_state,
+            reset: head.qp_rq_state && head.rq_reset,
+            image: head.qp_rq,
+        }),
+        Effect::Answered,
+    ]);
+    if sq_ends || rq_ends {
+        effects.extend([Effect::DrainStart, Effect::DrainDone]);
+        effects.extend(images(true));
+    }
+    effects
+}
+
+/// Random commands in random batches.
+fn random<const W: usize, const K: usize>(log_size: u32, hesitation: u8, batches: usize) {
+    let mut rig = Rig::new::<W, K>(log_size, hesitation);
+    let mut rng: Rng = rig.bench.rng().fork();
+    let mut seen = [0; 5];
+    for _ in 0..batches {
+        for _ in 0..rng.usize(1..=1 << log_size) {
+            rig.put(generate::command(&mut rng));
+        }
+        for status in rig.go() {
+            seen[usize::from(status)] += 1;
+        }
+    }
+    assert!(seen.iter().all(|n| *n > 0), "statuses {seen:?}");
+}
+
+#[test]
+fn random_commands_at_512_bits() {
+    random::<512, 64>(3, 0, 250);
+    random::<512, 64>(3, 150, 250);
+}
+
+#[test]
+fn random_commands_at_64_bits() {
+    random::<64, 8>(3, 0, 250);
+    random::<64, 8>(3, 150, 250);
+}
