@@ -238,6 +238,9 @@ impl<const Q: usize> Logic for Csr<Q> {
         if self.data.val() > MAX_LOG {
             self.log.next = bits::<4>(MAX_LOG);
         }
+        if self.state.q.val().enable {
+            self.log.next = self.state.q.val().cmd_log_size;
+        }
         if self.act.val() & self.bus.whole.val() & !self.at.val().get_bits::<16>(6).any() {
             match self.at.val().get_bits::<4>(2).index() {
                 CONTROL => {
@@ -262,9 +265,7 @@ impl<const Q: usize> Logic for Csr<Q> {
                     self.state.d.next.cpl_base_hi = self.data.val();
                 }
                 CMD_LOG_SIZE => {
-                    if !self.state.q.val().enable {
-                        self.state.d.next.cmd_log_size = self.log.val();
-                    }
+                    self.state.d.next.cmd_log_size = self.log.val();
                 }
                 CMD_PI => {
                     self.state.d.next.cmd_pi = self.data.val();

@@ -107,7 +107,7 @@ fn cq(rng: &mut Rng) -> CqCtx {
 fn mr(rng: &mut Rng, index: u32) -> MrCtx {
     let noise: [u8; 64] = std::array::from_fn(|_| rng.u8(..));
     let base = rng.u64(..);
-    let own = (rng.u32(..) << (8 + M)) | (index % (1 << M) << 8) | rng.u32(..256);
+    let own = (rng.u32(..) << (8 + M)) | ((index % (1 << M)) << 8) | rng.u32(..256);
     MrCtx {
         base,
         last: match rng.u8(..12) {
