@@ -18,7 +18,7 @@ use crate::prelude::*;
 pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Frames without preamble and FCS; `tuser` in the last beat marks a bad one; `tready` is 1 after reset.
+    /// Frames without preamble and FCS; `tuser` in the last beat marks a bad one; `tready` is constant 1.
     pub s_axis_rx: AxisIn<W, K>,
     /// Frames are accepted; looked at where a frame starts.
     pub enable: Signal<In, Bit>,

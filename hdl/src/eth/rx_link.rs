@@ -52,7 +52,7 @@ struct Arrived {
 pub struct RxLink<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Frames in; `tready` is 1 after reset.
+    /// Frames in; `tready` is constant 1.
     pub s_axis: AxisIn<W, K>,
     /// Frames are accepted.
     pub enable: Signal<In, Bit>,
@@ -68,7 +68,6 @@ pub struct RxLink<const W: usize, const K: usize> {
     pub header: Signal<Out, Bits<HEADER_BITS>>,
     /// The bytes of the beat, two cycles after `link`.
     pub data: Signal<Out, Bits<W>>,
-    ready: Reg<Bit>,
     in_frame: Reg<Bit>,
     taking: Reg<Bit>,
     count: Reg<Bits<10>>,
@@ -113,7 +112,6 @@ impl<const W: usize, const K: usize> Default for RxLink<W, K> {
             link: Signal::default(),
             header: Signal::default(),
             data: Signal::default(),
-            ready: Reg::default(),
             in_frame: Reg::default(),
             taking: Reg::default(),
             count: Reg::default(),
@@ -147,12 +145,11 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
     fn update(&mut self) {
         clock!(self, clock, window, data_4);
         dff_setup!(
-            self, clock, ready, in_frame, taking, count, arrived, length, link_q, header_q
+            self, clock, in_frame, taking, count, arrived, length, link_q, header_q
         );
         // Cycle 0: frames out of beats.
-        self.ready.d.next = true;
-        self.s_axis.tready.next = self.ready.q.val();
-        self.beat.next = self.s_axis.tvalid.val() & self.ready.q.val();
+        self.s_axis.tready.next = true;
+        self.beat.next = self.s_axis.tvalid.val();
         self.enter.next = self.beat.val() & self.taking.q.val();
         if !self.in_frame.q.val() {
             self.enter.next = self.beat.val() & self.enable.val();

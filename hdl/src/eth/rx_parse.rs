@@ -57,7 +57,7 @@ struct Class {
 pub struct RxParse<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Frames in; `tready` is 1 after reset.
+    /// Frames in; `tready` is constant 1.
     pub s_axis: AxisIn<W, K>,
     /// Frames are accepted.
     pub enable: Signal<In, Bit>,
