@@ -32,6 +32,8 @@ bitflags! {
         const EVENTS = feature::EVENTS;
         /// Gather and scatter lists of 16 entries and inline data beyond the first slot.
         const LONG_WQE = feature::LONG_WQE;
+        /// RC SEND with invalidate.
+        const INVALIDATE = feature::INVALIDATE;
     }
 }
 

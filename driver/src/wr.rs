@@ -118,6 +118,7 @@ impl SendOp {
     /// What the card must be able to do for it.
     pub(crate) fn feature(&self) -> Features {
         match self {
+            Self::SendInv(_) => Features::INVALIDATE,
             Self::Read(_) => Features::READ,
             op if op.is_atomic() => Features::ATOMIC,
             _ => Features::empty(),

@@ -202,7 +202,7 @@ impl<B: Backend> Qp<B> {
             }
             Data::Inline(_) => {}
         }
-        if self.qp_type != QpType::Rc || wr.op.fetches() {
+        if self.qp_type != QpType::Rc || !wr.op.feature().is_empty() {
             self.check_op(wr)?;
         }
         Ok(encode::send_slots(wr) as u32)
@@ -218,13 +218,13 @@ impl<B: Backend> Qp<B> {
         if self.qp_type != QpType::Rc && (wr.op.fetches() || matches!(wr.op, SendOp::SendInv(_))) {
             return Err(unsupported("build a reliable connection for it"));
         }
-        if !wr.op.fetches() {
-            return Ok(());
-        }
         if !self.features.contains(wr.op.feature()) {
             return Err(unsupported(
                 "the card was built without it, see the features in query_device()",
             ));
+        }
+        if !wr.op.fetches() {
+            return Ok(());
         }
         if self.max_rd_atomic == 0 {
             return Err(unsupported(

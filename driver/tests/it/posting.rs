@@ -217,6 +217,13 @@ fn operations_the_card_or_the_connection_lacks_are_refused() {
             .contains("this queue pair (RC) has no RDMA READ: the card was built without it"),
         "{e}"
     );
+    let invalidate = SendWr::new(SendOp::SendInv(1), &one);
+    let e = qp.post_send(&[invalidate]).unwrap_err();
+    assert!(
+        e.to_string()
+            .contains("no SEND with invalidate: the card was built without it"),
+        "{e}"
+    );
     let Connected { mut qp, .. } = Connected::new(ALL, 4, |b| b.uc());
     for op in [
         SendOp::Read(REMOTE),

@@ -151,6 +151,8 @@ pub mod feature {
     pub const EVENTS: u32 = 1 << 8;
     /// Gather and scatter lists of 16 entries and inline data beyond the first slot.
     pub const LONG_WQE: u32 = 1 << 9;
+    /// RC SEND with invalidate.
+    pub const INVALIDATE: u32 = 1 << 10;
 }
 
 /// Names of the statistics, in order, as operators know them from Linux (`rdma statistic`, `ethtool -S`).

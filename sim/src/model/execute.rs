@@ -45,7 +45,8 @@ impl QueuePair {
             None => packet.bth.opcode.is_start(),
             Some(message) => !packet.bth.opcode.is_start() && message.operation == operation,
         };
-        if permitted && serves(env, operation) && in_order {
+        let is_served = serves(env, operation, packet.bth.opcode.suffix());
+        if permitted && is_served && in_order {
             Ok(())
         } else {
             Err(Refusal::Invalid(None))

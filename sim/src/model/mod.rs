@@ -57,7 +57,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::IPV6
     | feature::VLAN
     | feature::EVENTS
-    | feature::LONG_WQE;
+    | feature::LONG_WQE
+    | feature::INVALIDATE;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {

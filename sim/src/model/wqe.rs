@@ -134,7 +134,7 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
     };
     let atomic = matches!(operation, Operation::CmpSwap | Operation::FetchAdd);
     let answered = atomic || operation == Operation::ReadRequest;
-    if !serves(env, operation) {
+    if !serves(env, operation, suffix) {
         return Err(status::LOC_QP_OP_ERR);
     }
     if ctx.qp_type != qp_type::RC && (answered || suffix == Suffix::Inv)
@@ -180,8 +180,9 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
 }
 
 /// The card serves requests of this kind, as requester and as responder.
-pub(super) fn serves(env: &Env, operation: Operation) -> bool {
+pub(super) fn serves(env: &Env, operation: Operation, suffix: Suffix) -> bool {
     match operation {
+        Operation::Send if suffix == Suffix::Inv => env.has(feature::INVALIDATE),
         Operation::ReadRequest => env.has(feature::READ),
         Operation::CmpSwap | Operation::FetchAdd => env.has(feature::ATOMIC),
         _ => true,

@@ -5,6 +5,7 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::{self, feature};
+use ferroce_proto::abi::wqe::opcode;
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
 use ferroce_sim::testhost::{Pair, QpOptions, Rights, Side, Work};
 
@@ -32,7 +33,7 @@ fn operations_that_are_not_there_are_refused_at_both_ends() {
         (Side::A, status::LOC_QP_OP_ERR),
         (Side::B, status::REM_INV_REQ_ERR),
     ] {
-        for atomic in [false, true] {
+        for operation in [opcode::SEND_INV, opcode::READ, opcode::FETCH_ADD] {
             let mut pair = pair();
             let (qa, qb) = pair.connect(QpOptions::default(), QpOptions::default());
             let qpn = if from == Side::A { qa } else { qb };
@@ -41,10 +42,10 @@ fn operations_that_are_not_there_are_refused_at_both_ends() {
                 pair.b.create_mr(&[2; 8], Rights::ALL),
             );
             let (local, remote) = if from == Side::A { (a, b) } else { (b, a) };
-            let work = if atomic {
-                Work::fetch_add(local.all(), &remote, 0, 1)
-            } else {
-                Work::read(&[local.all()], &remote, 0)
+            let work = match operation {
+                opcode::SEND_INV => Work::new(opcode::SEND_INV, &[local.all()]),
+                opcode::READ => Work::read(&[local.all()], &remote, 0),
+                _ => Work::fetch_add(local.all(), &remote, 0, 1),
             };
             let index = pair.host(from).post_send(qpn, &work);
             assert_status(&pair.wait(from, 0), index, expected);
