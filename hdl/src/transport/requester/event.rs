@@ -291,6 +291,10 @@ payload! {
         in_window: Bit,
         /// Ack: PSNs newly acknowledged.
         progress: Bits<24>,
+        /// Ack: retries left, all of them again after progress.
+        retry: Bits<3>,
+        /// Ack: RNR retries left, likewise.
+        rnr_retry: Bits<3>,
         /// PSNs sent since the last resumption and not acknowledged.
         ahead: Bits<24>,
         /// Retired: messages left in the ring.

@@ -266,7 +266,10 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
             self.t3.d.next.fetched = self.available.val().get_bits::<4>(0);
         }
         // Start: how much of the message may go now
-        self.quantum.next = bits::<24>(64);
+        self.quantum.next = bits::<24>(128);
+        if self.kx.val().mtu == 3 {
+            self.quantum.next = bits::<24>(64);
+        }
         if self.kx.val().mtu == 4 {
             self.quantum.next = bits::<24>(32);
         }
@@ -291,6 +294,14 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.t3.d.next.progress = self.distance.val();
         if self.ex.val().syndrome.get_bits::<3>(5) == 0 {
             self.t3.d.next.progress = self.distance.val() + 1;
+        }
+        self.t3.d.next.retry = self.cx.val().retry;
+        self.t3.d.next.rnr_retry = self.cx.val().rnr_retry;
+        if (self.ex.val().syndrome.get_bits::<2>(5) == 0)
+            | (self.ex.val().psn != self.cx.val().una_psn)
+        {
+            self.t3.d.next.retry = self.kx.val().retry_cnt;
+            self.t3.d.next.rnr_retry = self.kx.val().rnr_retry;
         }
         self.t3.d.next.ahead = self.cx.val().inflight - self.cx.val().resend;
         // Retired, Timeout
@@ -414,8 +425,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         self.stop.next = true;
                     }
                     if self.t.val().progress != 0 {
-                        self.n.next.retry = self.k.val().retry_cnt;
-                        self.n.next.rnr_retry = self.k.val().rnr_retry;
+                        self.n.next.retry = self.t.val().retry;
+                        self.n.next.rnr_retry = self.t.val().rnr_retry;
                         self.push_list.next = true;
                         if self.t.val().progress == self.c.val().inflight {
                             self.stop_timer.next = true;
@@ -431,13 +442,13 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         self.count.next = bits::<8>(2);
                         // a second one for the same packet does not make the wait longer
                         if !self.c.val().rnr_wait | (self.t.val().progress != 0) {
-                            if self.c.val().rnr_retry == 0 {
+                            if self.t.val().rnr_retry == 0 {
                                 self.fail.next = true;
                                 self.n.next.error_status = RNR_RETRY_EXC_ERR.into();
                                 self.count.next = bits::<8>(0x82);
                             } else {
-                                if self.c.val().rnr_retry != 7 {
-                                    self.n.next.rnr_retry = self.c.val().rnr_retry - 1;
+                                if self.t.val().rnr_retry != 7 {
+                                    self.n.next.rnr_retry = self.t.val().rnr_retry - 1;
                                 }
                                 self.n.next.rnr_wait = true;
                                 self.n.next.rewind = true;
@@ -452,13 +463,13 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                         self.count.next = bits::<8>(1);
                         // the NAK that some responders send after an RNR NAK must not cut the wait short
                         if !self.c.val().rnr_wait & !self.c.val().rewind {
-                            if self.c.val().retry == 0 {
+                            if self.t.val().retry == 0 {
                                 self.fail.next = true;
                                 self.n.next.error_status = RETRY_EXC_ERR.into();
                                 self.n.next.error_syndrome = bits::<8>(0);
                                 self.count.next = bits::<8>(0x41);
                             } else {
-                                self.n.next.retry = self.c.val().retry - 1;
+                                self.n.next.retry = self.t.val().retry - 1;
                                 self.n.next.rewind = true;
                                 self.stop.next = true;
                                 self.push_list.next = true;
