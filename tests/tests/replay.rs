@@ -9,7 +9,7 @@ use ferroce_sim::memory::HostMemory;
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
 use ferroce_sim::nic::Nic;
 use ferroce_sim::pcap::{self, Capture};
-use ferroce_sim::replay::{self, Match, Options, Outcome};
+use ferroce_sim::replay::{self, Match, Options, Outcome, Role};
 
 fn model(memory: Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, Infallible> {
     Ok(Box::new(Model::new(DEFAULT_PARAMS, memory)))
@@ -34,7 +34,7 @@ fn capture(name: &str) -> Capture {
 }
 
 fn run(capture: &Capture) -> Result<Outcome, replay::Error<Infallible>> {
-    replay::responder(capture, &Options::default(), model)
+    replay::run(capture, &Options::default(), model)
 }
 
 fn assert_same(name: &str, outcome: &Outcome) {
@@ -81,6 +81,24 @@ fn every_capture_is_answered_as_soft_roce_did() {
 }
 
 #[test]
+fn every_capture_is_requested_as_soft_roce_did() {
+    for path in captures() {
+        let capture = pcap::read(&path).unwrap();
+        for malformed in [None, Some(1)] {
+            let options = Options {
+                role: Role::Requester,
+                malformed,
+                ..Options::default()
+            };
+            let outcome = replay::run(&capture, &options, model).unwrap();
+            assert_same(&path.display().to_string(), &outcome);
+            assert_eq!(outcome.counts.same, outcome.counts.recorded);
+            assert!(outcome.counts.completions > 0);
+        }
+    }
+}
+
+#[test]
 fn malformed_packets_in_between_change_nothing() {
     for path in captures() {
         let capture = pcap::read(&path).unwrap();
@@ -89,8 +107,8 @@ fn malformed_packets_in_between_change_nothing() {
                 malformed: Some(seed),
                 ..Options::default()
             };
-            let outcome = replay::responder(&capture, &options, model).unwrap();
-            assert_eq!(outcome.counts.malformed, outcome.counts.requests);
+            let outcome = replay::run(&capture, &options, model).unwrap();
+            assert_eq!(outcome.counts.malformed, outcome.counts.fed);
             assert_same(&format!("{}, seed {seed}", path.display()), &outcome);
         }
     }

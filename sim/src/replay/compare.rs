@@ -6,12 +6,45 @@ use ferroce_proto::wire::{NakCode, Operation, Packet, Psn, Syndrome};
 
 use super::fields::{self, FieldDifference, NAK_CODE};
 use super::input::Frame;
+use super::{Counts, Difference};
+use crate::scoreboard::icrc::Roce;
 
 /// A packet of the device under test.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) bytes: Vec<u8>,
     pub(super) packet: Packet,
+}
+
+impl Sent {
+    /// Checks a frame of the device by two implementations of the ICRC.
+    pub(super) fn check(bytes: Vec<u8>) -> Result<Self, Difference> {
+        let wrong = |what: &str, expected: String, found: String| Difference {
+            packet: None,
+            what: what.to_owned(),
+            expected,
+            found,
+        };
+        if let Some(roce) = Roce::locate(&bytes) {
+            let (expected, carried) = (roce.expected(&bytes), roce.carried(&bytes));
+            if expected != carried {
+                let text = |icrc: u32| format!("{icrc:#010x}");
+                return Err(wrong(
+                    "ICRC of a packet sent",
+                    text(expected),
+                    text(carried),
+                ));
+            }
+        }
+        match Packet::parse(&bytes) {
+            Ok(packet) => Ok(Self { bytes, packet }),
+            Err(error) => Err(wrong(
+                "packet sent",
+                "a RoCEv2 packet".to_owned(),
+                format!("{error}: {bytes:02x?}"),
+            )),
+        }
+    }
 }
 
 /// How a recorded packet and what the device under test sent stand to each other.
@@ -158,6 +191,52 @@ pub(super) fn answers(recorded: &[&Frame], sent: &[Sent], rules: &Rules<'_>) -> 
             }
         }
     }
+}
+
+/// Compares two sequences of requests, packet by packet.
+pub(super) fn requests(recorded: &[&Frame], sent: &[Sent]) -> Vec<Comparison> {
+    let rules = Rules {
+        msn: &|_| None,
+        too_long: None,
+    };
+    let both = recorded.len().min(sent.len());
+    let pairs = recorded.iter().zip(sent);
+    let missing = recorded[both..].iter();
+    let unexpected = sent[both..].iter();
+    pairs
+        .map(|(frame, own)| compare(frame, own, &rules))
+        .chain(missing.map(|frame| lone(Some(frame.number), &frame.packet, Match::Missing)))
+        .chain(unexpected.map(|own| lone(None, &own.packet, Match::Unexpected)))
+        .collect()
+}
+
+/// What the comparisons say of the device: counts, and differences that count.
+pub(super) fn judge(comparisons: &[Comparison], counts: &mut Counts) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for comparison in comparisons {
+        let mut differ = |what: &str, expected: &str, actual: &str| {
+            found.push(Difference {
+                packet: comparison.number,
+                what: what.to_owned(),
+                expected: expected.to_owned(),
+                found: actual.to_owned(),
+            });
+        };
+        match comparison.verdict {
+            Match::Same => counts.same += 1,
+            Match::Coalesced => counts.coalesced += 1,
+            Match::Added => counts.added += 1,
+            Match::Omitted => {}
+            Match::Missing => differ(&comparison.text, "sent", "nothing"),
+            Match::Unexpected => differ("packet sent", "nothing", &comparison.text),
+            Match::Different => {
+                for d in comparison.differences.iter().filter(|d| !d.is_permitted()) {
+                    differ(d.field, &d.expected, &d.found);
+                }
+            }
+        }
+    }
+    found
 }
 
 fn pairs(a: &Packet, b: &Packet) -> bool {

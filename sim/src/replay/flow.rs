@@ -1,6 +1,6 @@
 //! The connection that a capture shows.
 
-use ferroce_proto::wire::{Class, Gid, Mac, Psn};
+use ferroce_proto::wire::{Class, Gid, Mac, Mtu, Psn};
 
 use super::input::{Announcement, Frame, Refusal};
 
@@ -152,6 +152,14 @@ impl<'a> Connection<'a> {
     /// The answers, in the order of the capture.
     pub(super) fn answers_recorded(&self) -> impl Iterator<Item = &'a Frame> {
         self.of(Sender::Responder)
+    }
+
+    /// Path MTU: the size of packets that others follow, or the least that all fit in.
+    pub(super) fn path_mtu(&self) -> Mtu {
+        let longest = self.requests().map(|f| f.payload().len()).max();
+        let longest = longest.unwrap_or(0);
+        let fits = Mtu::ALL.into_iter().find(|mtu| mtu.bytes() >= longest);
+        fits.unwrap_or(Mtu::MAX)
     }
 
     fn of(&self, sender: Sender) -> impl Iterator<Item = &'a Frame> {

@@ -47,8 +47,8 @@ pub enum Refusal {
     },
     /// No request of a reliable connection.
     #[error(
-        "no request of a reliable connection{} among {packets} packets, {roce} of them RoCEv2; \
-         capture the interface under the RDMA device, or correct --qp",
+        "no request of a reliable connection{} among {packets} packets, {roce} of them RoCEv2; give a \
+         capture of RC traffic, taken on the interface under the RDMA device",
         qpn.map(|qpn| format!(" to queue pair {qpn:#x}")).unwrap_or_default()
     )]
     NoRequest {

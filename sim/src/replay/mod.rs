@@ -11,7 +11,7 @@
 //! | `flow` | the connection that it shows |
 //! | `script`, `regions` | what a responder must be given and must do |
 //! | `rig` | the device under test |
-//! | `responder` | the run |
+//! | `responder`, `requester` | the run in either role |
 //! | `malformed` | packets that must be counted and dropped, between those of the capture |
 //! | `fields`, `compare` | fields, answers, and the differences that are permitted |
 //!
@@ -25,6 +25,7 @@ mod flow;
 mod input;
 mod malformed;
 mod regions;
+mod requester;
 mod responder;
 mod rig;
 mod script;
@@ -45,12 +46,24 @@ pub use rig::Passed;
 /// What memory holds that nothing was written to.
 const FILL: u8 = 0xc3;
 
+/// The side that the device under test plays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// It executes the requests, and its answers are compared.
+    #[default]
+    Responder,
+    /// It posts the same messages, and its requests are compared.
+    Requester,
+}
+
 /// How a capture is replayed.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// Side of the device.
+    pub role: Role,
     /// Queue pair of the recorded responder; needed if the capture has several connections.
     pub qpn: Option<u32>,
-    /// Seed of malformed packets to feed, one before each request.
+    /// Seed of malformed packets to feed, one before each of the capture.
     pub malformed: Option<u64>,
 }
 
@@ -80,21 +93,21 @@ impl fmt::Display for Difference {
 /// What was counted in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Request packets fed.
-    pub requests: u64,
+    /// Packets of the capture fed.
+    pub fed: u64,
     /// Malformed packets fed between them.
     pub malformed: u64,
-    /// Answers recorded.
+    /// Packets recorded of the side that the device plays.
     pub recorded: u64,
-    /// Answers of the device.
+    /// Packets of the device.
     pub sent: u64,
-    /// Answers that are the same.
+    /// Packets that are the same.
     pub same: u64,
     /// Recorded ACKs that the device coalesced.
     pub coalesced: u64,
     /// ACKs of the device that the recorded one coalesced.
     pub added: u64,
-    /// Receive completions.
+    /// Completions.
     pub completions: u64,
     /// Payload bytes compared in memory.
     pub bytes: u64,
@@ -109,11 +122,13 @@ pub struct Outcome {
     pub requester: End,
     /// The end that answers.
     pub responder: End,
-    /// Queue pair that stood for that of the device in the capture.
+    /// Queue pair of the device.
     pub local_qpn: u32,
+    /// The queue pair of the capture that it stands for, if that number is beyond the build.
+    pub mapped_from: Option<u32>,
     /// Path MTU in bytes.
     pub mtu: usize,
-    /// The answers, compared.
+    /// The packets, compared.
     pub comparisons: Vec<Comparison>,
     /// What differs and must not; empty if the run passed.
     pub differences: Vec<Difference>,
@@ -143,15 +158,15 @@ pub enum Error<E> {
     Device(#[source] E),
 }
 
-/// Replays a capture with the device that `build` makes as the responder. Its DMA must reach the memory
-/// that `build` is given, and nothing else.
+/// Replays a capture with the device that `build` makes. Its DMA must reach the memory that `build` is
+/// given, and nothing else.
 ///
 /// # Errors
 /// [`Error`]; a device that behaves differently is none.
 ///
 /// # Panics
 /// If the device does not answer its host at all.
-pub fn responder<E>(
+pub fn run<E>(
     capture: &Capture,
     options: &Options,
     build: impl FnOnce(Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, E>,
@@ -159,5 +174,8 @@ pub fn responder<E>(
     let (frames, announcements) = input::read(capture)?;
     let packets = capture.packets.len();
     let connection = flow::Connection::find(&frames, &announcements, packets, options.qpn)?;
-    responder::run(&connection, options, build)
+    match options.role {
+        Role::Responder => responder::run(&connection, options, build),
+        Role::Requester => requester::run(&connection, options, build),
+    }
 }

@@ -2,20 +2,18 @@
 
 use std::rc::Rc;
 
-use fastrand::Rng;
 use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::wqe::Sge;
-use ferroce_proto::wire::{Packet, Psn};
+use ferroce_proto::wire::Psn;
 
-use super::compare::{self, Comparison, Match, Rules, Sent};
+use super::compare::{self, Comparison, Rules, Sent};
 use super::flow::{Connection, Sender};
 use super::input::{Frame, Refusal};
 use super::rig::{Rig, Setup, log2};
 use super::script::{Completion, Receive, Script};
-use super::{Counts, Difference, Error, FILL, Options, Outcome, malformed};
+use super::{Counts, Difference, Error, FILL, Options, Outcome};
 use crate::memory::HostMemory;
 use crate::nic::Nic;
-use crate::scoreboard::icrc::Roce;
 use crate::testhost::QpOptions;
 
 /// Log2 of the entries of the longest receive queue.
@@ -37,15 +35,14 @@ pub(super) fn run<E>(
     run.check_answers();
     run.check_completions();
     run.check_memory();
-    run.check_malformed();
-    for what in run.rig.host.nic.failures() {
-        run.differ(None, "rules of the ports", "kept", what);
-    }
+    run.differences.extend(run.rig.finish());
+    run.counts.malformed = run.rig.malformed();
     run.counts.cycles = run.rig.host.nic.now();
     Ok(Outcome {
         requester: connection.requester,
         responder: connection.responder,
         local_qpn: run.rig.qpn,
+        mapped_from: (run.rig.qpn != connection.responder.qpn).then_some(connection.responder.qpn),
         mtu: script.mtu.bytes(),
         comparisons: run.comparisons,
         differences: run.differences,
@@ -64,7 +61,6 @@ struct Run<'a> {
     /// First address and lkey of all of them.
     arena: (u64, u32),
     posted: usize,
-    rng: Option<Rng>,
     sent: Vec<Sent>,
     completions: Vec<Cqe>,
     comparisons: Vec<Comparison>,
@@ -99,6 +95,7 @@ impl<'a> Run<'a> {
             remote_psn: script.start,
             memory: script.memory.clone(),
             regions: &script.regions,
+            malformed: options.malformed,
             completions: script.receives.len(),
         };
         let mut rig = Rig::new(nic, &setup)?;
@@ -117,7 +114,6 @@ impl<'a> Run<'a> {
             buffers: offsets.iter().map(|offset| arena.0 + offset).collect(),
             arena,
             posted: 0,
-            rng: options.malformed.map(Rng::with_seed),
             sent: Vec::new(),
             completions: Vec::new(),
             comparisons: Vec::new(),
@@ -161,15 +157,15 @@ impl<'a> Run<'a> {
         let after = self.script.after[last].expect("a request");
         self.post(after.receives);
         for (_, frame) in burst {
-            if let Some(rng) = &mut self.rng {
-                self.rig.feed_as_is(&malformed::copy(&frame.bytes, rng));
-                self.counts.malformed += 1;
-            }
             self.rig.feed(&frame.bytes);
-            self.counts.requests += 1;
+            self.counts.fed += 1;
         }
         for bytes in self.rig.settle() {
-            self.take(bytes);
+            self.counts.sent += 1;
+            match Sent::check(bytes) {
+                Ok(sent) => self.sent.push(sent),
+                Err(difference) => self.differences.push(difference),
+            }
         }
         let done = self
             .sent
@@ -209,33 +205,6 @@ impl<'a> Run<'a> {
         self.rig.flush();
     }
 
-    /// Checks a frame of the device by two implementations of the ICRC.
-    fn take(&mut self, bytes: Vec<u8>) {
-        self.counts.sent += 1;
-        let sealed = Roce::locate(&bytes).map(|roce| (roce.expected(&bytes), roce.carried(&bytes)));
-        match (Packet::parse(&bytes), sealed) {
-            (Ok(packet), Some((expected, carried))) if expected == carried => {
-                self.sent.push(Sent { bytes, packet });
-            }
-            (_, Some((expected, carried))) if expected != carried => {
-                let text = |icrc: u32| format!("{icrc:#010x}");
-                self.differ(None, "ICRC of a packet sent", text(expected), text(carried));
-            }
-            (Err(error), _) => self.differ(
-                None,
-                "packet sent",
-                "a RoCEv2 packet",
-                format!("{error}: {bytes:02x?}"),
-            ),
-            (Ok(_), _) => self.differ(
-                None,
-                "packet sent",
-                "a RoCEv2 packet",
-                format!("{bytes:02x?}"),
-            ),
-        }
-    }
-
     fn check_answers(&mut self) {
         let recorded: Vec<_> = self.connection.answers_recorded().collect();
         let msn = |psn| self.script.msn(psn);
@@ -245,22 +214,8 @@ impl<'a> Run<'a> {
         };
         self.comparisons = compare::answers(&recorded, &self.sent, &rules);
         self.counts.recorded = recorded.len() as u64;
-        for comparison in self.comparisons.clone() {
-            let Comparison { number, text, .. } = &comparison;
-            match comparison.verdict {
-                Match::Same => self.counts.same += 1,
-                Match::Coalesced => self.counts.coalesced += 1,
-                Match::Added => self.counts.added += 1,
-                Match::Omitted => {}
-                Match::Missing => self.differ(*number, text, "sent", "nothing"),
-                Match::Unexpected => self.differ(*number, "answer", "nothing", text),
-                Match::Different => {
-                    for d in comparison.differences.iter().filter(|d| !d.is_permitted()) {
-                        self.differ(*number, d.field, &d.expected, &d.found);
-                    }
-                }
-            }
-        }
+        let found = compare::judge(&self.comparisons, &mut self.counts);
+        self.differences.extend(found);
     }
 
     fn check_completions(&mut self) {
@@ -326,21 +281,6 @@ impl<'a> Run<'a> {
                 let what = format!("{count} bytes of {name}, the first at {at:#x}");
                 self.differ(None, what, sample(&expected), sample(&found));
             }
-        }
-    }
-
-    fn check_malformed(&mut self) {
-        let counted: u64 = malformed::COUNTERS
-            .iter()
-            .map(|name| self.rig.host.stat(name))
-            .sum();
-        if counted != self.counts.malformed {
-            self.differ(
-                None,
-                "packets counted as dropped",
-                self.counts.malformed.to_string(),
-                counted.to_string(),
-            );
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use fastrand::Rng;
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::mr::MrCtx;
@@ -12,6 +13,7 @@ use ferroce_proto::wire::{Headers, Ip, Psn};
 use super::flow::End;
 use super::input::{Frame, Refusal};
 use super::regions::Target;
+use super::{Difference, malformed};
 use crate::memory::Ranges;
 use crate::nic::{NS_PER_CYCLE, Nic};
 use crate::scoreboard::icrc::Roce;
@@ -45,6 +47,8 @@ pub(super) struct Setup<'a> {
     pub(super) remote_psn: Psn,
     pub(super) memory: Rc<Ranges>,
     pub(super) regions: &'a [Target],
+    /// Seed of malformed packets to feed, one before each of the capture.
+    pub(super) malformed: Option<u64>,
     /// Entries of the completion queue, at least.
     pub(super) completions: usize,
 }
@@ -60,6 +64,8 @@ pub(super) struct Rig {
     /// Table places of memory regions in use.
     places: Vec<u32>,
     log_mr: u8,
+    rng: Option<Rng>,
+    malformed: u64,
 }
 
 impl Rig {
@@ -95,6 +101,8 @@ impl Rig {
             passed: Vec::new(),
             places: Vec::new(),
             log_mr: params.log_mr,
+            rng: setup.malformed.map(Rng::with_seed),
+            malformed: 0,
         };
         for target in setup.regions {
             rig.register(target)?;
@@ -201,6 +209,11 @@ impl Rig {
 
     /// Feeds a frame of the capture, to the queue pair that stands for the one recorded.
     pub(super) fn feed(&mut self, frame: &[u8]) {
+        if let Some(rng) = &mut self.rng {
+            let copy = malformed::copy(frame, rng);
+            self.malformed += 1;
+            self.receive(&copy);
+        }
         let mut bytes = frame.to_vec();
         if let Some(roce) = Roce::locate(frame)
             && roce.dest_qp(frame) != self.qpn
@@ -209,11 +222,10 @@ impl Rig {
             bytes[at..at + 3].copy_from_slice(&self.qpn.to_be_bytes()[1..]);
             roce.seal(&mut bytes);
         }
-        self.feed_as_is(&bytes);
+        self.receive(&bytes);
     }
 
-    /// Feeds a frame.
-    pub(super) fn feed_as_is(&mut self, frame: &[u8]) {
+    fn receive(&mut self, frame: &[u8]) {
         self.host.nic.receive(frame);
         self.note(Direction::Receive, frame.to_vec());
     }
@@ -234,6 +246,34 @@ impl Rig {
             }
         }
         sent
+    }
+
+    /// Malformed packets fed so far.
+    pub(super) fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// What is wrong beyond packets: malformed ones that were not counted, rules of the ports, memory.
+    pub(super) fn finish(&mut self) -> Vec<Difference> {
+        let mut found = Vec::new();
+        let mut differ = |what: &str, expected: String, actual: String| {
+            found.push(Difference {
+                packet: None,
+                what: what.to_owned(),
+                expected,
+                found: actual,
+            });
+        };
+        let counters = malformed::COUNTERS.iter();
+        let dropped: u64 = counters.map(|name| self.host.stat(name)).sum();
+        if dropped != self.malformed {
+            let what = "packets counted as dropped";
+            differ(what, self.malformed.to_string(), dropped.to_string());
+        }
+        for failure in self.host.nic.failures() {
+            differ("rules of the ports", "kept".to_owned(), failure);
+        }
+        found
     }
 
     /// The completions that have come.

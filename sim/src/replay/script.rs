@@ -132,7 +132,7 @@ impl Script {
             };
             writer.after.push(after);
         }
-        writer.finish(path_mtu(connection), start, rnr_timer(connection))
+        writer.finish(connection.path_mtu(), start, rnr_timer(connection))
     }
 }
 
@@ -156,13 +156,6 @@ fn outcome(request: &Frame, later: &[(Sender, &Frame)]) -> Outcome {
         }
     }
     Outcome::Executed
-}
-
-fn path_mtu(connection: &Connection<'_>) -> Mtu {
-    let longest = connection.requests().map(|f| f.payload().len()).max();
-    let longest = longest.unwrap_or(0);
-    let fits = Mtu::ALL.into_iter().find(|mtu| mtu.bytes() >= longest);
-    fits.unwrap_or(Mtu::MAX)
 }
 
 /// RNR NAK timer code of the answers; that of 0.64 ms, the default of `rdma_cm`, if they have none.

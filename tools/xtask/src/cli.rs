@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, demo, test};
+use crate::{Usage, demo, replay, test};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -17,6 +17,8 @@ use crate::{Usage, demo, test};
 pub(crate) enum Task {
     /// Send a file from host to host, through two engines and a wire between them.
     Demo(demo::Args),
+    /// Play one side of a capture of real traffic against the engine and compare what it sends.
+    Replay(replay::Args),
     /// Run all tests.
     Test(test::Args),
 }
@@ -66,6 +68,8 @@ mod tests {
             (&["demo", "--speed"], "--speed"),
             (&["dem"], "demo"),
             (&["demo", "--pcap"], "--pcap"),
+            (&["replay"], "CAPTURE"),
+            (&["replay", "a", "--dut", "asic"], "rtl, model"),
         ] {
             let words = ["xtask"].iter().chain(words);
             let line = one_line(&Task::try_parse_from(words).err().unwrap());

@@ -7,6 +7,7 @@
 mod cli;
 pub mod demo;
 pub mod output;
+pub mod replay;
 pub mod report;
 mod test;
 mod tools;
@@ -21,6 +22,7 @@ pub use usage::Usage;
 pub fn main() -> ExitCode {
     let result = cli::parse().and_then(|task| match task {
         cli::Task::Demo(args) => demo::run(&args),
+        cli::Task::Replay(args) => replay::run(&args),
         cli::Task::Test(args) => test::run(&args),
     });
     match result {

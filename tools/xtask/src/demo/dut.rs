@@ -45,13 +45,13 @@ impl fmt::Display for Dut {
 }
 
 /// Surroundings of one card.
-pub(super) struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     /// What its DMA reaches.
-    pub(super) memory: Rc<dyn HostMemory>,
+    pub(crate) memory: Rc<dyn HostMemory>,
     /// Seed of the timing of host memory.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
     /// Where its waveform goes.
-    pub(super) wave: Option<&'a Path>,
+    pub(crate) wave: Option<&'a Path>,
 }
 
 /// Checks that what was asked for can be had, before anything is built or written.
@@ -77,7 +77,7 @@ pub(super) fn check(options: &Options, wave: bool) -> Result<()> {
 ///
 /// Host memory of an RTL engine answers reads after 1 us (230 to 270 cycles) and writes after half of
 /// it, in any order that AXI permits; that of the model answers at once.
-pub(super) fn nic(dut: Dut, setup: Setup<'_>) -> Result<Box<dyn Nic>> {
+pub(crate) fn nic(dut: Dut, setup: Setup<'_>) -> Result<Box<dyn Nic>> {
     match dut {
         Dut::Model => Ok(Box::new(Model::new(DEFAULT_PARAMS, setup.memory))),
         Dut::Rtl { width } => {

@@ -7,7 +7,7 @@
 //!
 //! Figures count cycles of the core clock, 4 ns each.
 
-mod dut;
+pub(crate) mod dut;
 mod figures;
 mod options;
 mod pair;
