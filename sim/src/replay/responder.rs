@@ -285,13 +285,19 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a completion says.
+/// What a completion says: of a failed one nothing but its status counts, as verbs have it.
 fn said(cqe: &Cqe) -> Completion {
-    Completion {
-        status: cqe.status,
-        opcode: cqe.opcode,
-        byte_len: cqe.byte_len,
-        imm: cqe.with_imm.then_some(cqe.imm),
-        solicited: cqe.solicited,
+    match cqe.status {
+        status::SUCCESS => Completion {
+            status: status::SUCCESS,
+            opcode: cqe.opcode,
+            byte_len: cqe.byte_len,
+            imm: cqe.with_imm.then_some(cqe.imm),
+            solicited: cqe.solicited,
+        },
+        status => Completion {
+            status,
+            ..Completion::default()
+        },
     }
 }

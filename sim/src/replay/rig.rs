@@ -7,7 +7,7 @@ use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, SqCtx, state};
-use ferroce_proto::abi::regs::{self, Params, feature};
+use ferroce_proto::abi::regs::{self, Params, Params2, feature};
 use ferroce_proto::wire::{Headers, Ip, Psn};
 
 use super::flow::End;
@@ -20,7 +20,7 @@ use crate::scoreboard::icrc::Roce;
 use crate::testhost::{Host, PD, Peer, QpOptions};
 use crate::world::Direction;
 
-/// Cycles without a frame after which the device has said all that it has to say.
+/// Cycles after the last frame, in or out, after which the device has said all that it has to say.
 const QUIET_CYCLES: u64 = 2_000;
 
 /// A frame at the port of the device under test.
@@ -66,6 +66,10 @@ pub(super) struct Rig {
     log_mr: u8,
     rng: Option<Rng>,
     malformed: u64,
+    /// Bytes of a beat.
+    lanes: usize,
+    /// Cycles that the frames fed since the device was quiet take to enter it.
+    entering: u64,
 }
 
 impl Rig {
@@ -75,6 +79,8 @@ impl Rig {
         let memory = setup.memory.clone();
         let mut host = Host::with_memory(|_| nic, memory, local.mac, local.gid.ip());
         let params = Params::parse(&host.read32(regs::PARAMS).to_le_bytes());
+        let params2 = Params2::parse(&host.read32(regs::PARAMS2).to_le_bytes());
+        let lanes = usize::from(params2.data_width / 8).max(1);
         let features = host.read32(regs::FEATURES);
         let like = &setup.like.packet.headers;
         let needs = [
@@ -103,6 +109,8 @@ impl Rig {
             log_mr: params.log_mr,
             rng: setup.malformed.map(Rng::with_seed),
             malformed: 0,
+            lanes,
+            entering: 0,
         };
         for target in setup.regions {
             rig.register(target)?;
@@ -227,20 +235,22 @@ impl Rig {
 
     fn receive(&mut self, frame: &[u8]) {
         self.host.nic.receive(frame);
+        self.entering += frame.len().div_ceil(self.lanes) as u64 + 1;
         self.note(Direction::Receive, frame.to_vec());
     }
 
     /// Runs until the device is quiet; what it sent meanwhile.
     pub(super) fn settle(&mut self) -> Vec<Vec<u8>> {
         let mut sent = Vec::new();
-        let mut end = self.host.nic.now() + QUIET_CYCLES;
+        let mut end = self.host.nic.now() + self.entering + QUIET_CYCLES;
+        self.entering = 0;
         while self.host.nic.now() < end {
             match self.host.nic.idle_until() {
                 Some(idle) => self.host.nic.run_until(idle.min(end)),
                 None => self.host.nic.step(),
             }
             while let Some(frame) = self.host.nic.transmit() {
-                end = self.host.nic.now() + QUIET_CYCLES;
+                end = end.max(self.host.nic.now() + QUIET_CYCLES);
                 self.note(Direction::Transmit, frame.clone());
                 sent.push(frame);
             }

@@ -301,7 +301,6 @@ impl Writer {
                 receive.len = receive.data.len() + frame.payload().len() - 1;
                 receive.completion = Completion {
                     status: status::LOC_LEN_ERR,
-                    opcode: cqe_opcode::RECV,
                     ..Completion::default()
                 };
                 self.too_long = Some(frame.psn());
