@@ -1,6 +1,7 @@
 //! The standard builds of the engine, emitted and verilated.
 
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use ferroce_hdl::engine::builds;
 
@@ -23,16 +24,23 @@ pub enum BuildError {
     Verilator(#[from] verilator::Error),
 }
 
+/// Verilog and ports of the standard build with a data path of `width` bits, emitted once in a process.
+fn spec(width: usize) -> Result<&'static Spec, BuildError> {
+    static SPECS: [OnceLock<Result<Spec, String>>; builds::WIDTHS.len()] =
+        [const { OnceLock::new() }; builds::WIDTHS.len()];
+    let found = builds::WIDTHS.iter().position(|&known| known == width);
+    let slot = &SPECS[found.ok_or(BuildError::Width(width))?];
+    slot.get_or_init(|| builds::verilog(width).map(|design| Spec::from(&design)))
+        .as_ref()
+        .map_err(|text| BuildError::Emit(text.clone()))
+}
+
 /// Emits and verilates the standard build with a data path of `width` bits, or takes it from the cache.
 ///
 /// # Errors
 /// See [`BuildError`].
 pub fn model(width: usize, options: &verilator::Options) -> Result<Model, BuildError> {
-    if !builds::WIDTHS.contains(&width) {
-        return Err(BuildError::Width(width));
-    }
-    let design = builds::verilog(width).map_err(BuildError::Emit)?;
-    Ok(verilator::build(&Spec::from(&design), options)?)
+    Ok(verilator::build(spec(width)?, options)?)
 }
 
 /// A card of its own of a [`model`], in a world whose DMA reaches `memory`.

@@ -1,4 +1,5 @@
-//! The demo over the golden model: the run itself, and the command.
+//! The demo: the run itself over golden model and RTL, and the command.
 
 mod command;
+mod rtl;
 mod run;

@@ -32,7 +32,7 @@ fn run(options: &Options, file: &[u8]) -> Outcome {
     demo(&job).expect("the options are valid")
 }
 
-fn figure(outcome: &Outcome, name: &str) -> f64 {
+pub(crate) fn figure(outcome: &Outcome, name: &str) -> f64 {
     let mut found = outcome.figures.iter().filter(|figure| figure.name == name);
     let figure = found
         .next()
@@ -42,7 +42,7 @@ fn figure(outcome: &Outcome, name: &str) -> f64 {
 }
 
 /// The file arrives intact.
-fn intact(options: &Options, len: usize) -> Outcome {
+pub(crate) fn intact(options: &Options, len: usize) -> Outcome {
     let outcome = run(options, &file(len));
     assert_eq!(outcome.failures, [""; 0], "{options}, {len} bytes");
     assert_eq!(figure(&outcome, "payload_bytes"), len as f64);

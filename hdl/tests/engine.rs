@@ -1,0 +1,29 @@
+//! The whole engine in Verilog: Verilator's lint, Yosys, and the same text from run to run.
+mod common;
+
+use common::accepted;
+use ferroce_hdl::emit::Design;
+use ferroce_hdl::engine::builds::{self, WIDTHS};
+
+fn engine(width: usize) -> Design {
+    builds::verilog(width).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn the_tools_accept_every_width() {
+    for width in WIDTHS {
+        accepted(&format!("engine_{width}"), &engine(width));
+    }
+}
+
+#[test]
+fn the_text_is_the_same_from_run_to_run() {
+    for width in WIDTHS {
+        let (first, second) = (engine(width), engine(width));
+        assert_eq!(first.hash(), second.hash(), "{width} bits");
+        assert!(
+            first.source() == second.source(),
+            "{width} bits: texts differ"
+        );
+    }
+}
