@@ -40,7 +40,7 @@ pulses! {
     rx_qp_state: Bit,
     rx_wrong_transport: Bit,
     rx_pkey_violations: Bit,
-    rx_wrong_address: Bit,
+    rx_wrong_address: Bits<2>,
     rx_write_requests: Bit,
     rx_send_requests: Bit,
     rx_read_requests: Bit,

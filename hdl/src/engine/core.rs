@@ -79,6 +79,8 @@ pub struct Core<
     drain: Drain,
     failures: Failures<Q>,
     rq_events: Merge<RqEvent, 3>,
+    foreign_frame: Signal<Local, Bit>,
+    foreign_packet: Signal<Local, Bit>,
     pulses: Signal<Local, StatPulses>,
     no_pulses: Zero<StatPulses>,
 }
@@ -227,6 +229,8 @@ impl<
         self.drain.cqe_issued.next = self.host.issued[1].val();
         self.drain.cqe_done.next = self.host.done[1].val();
 
+        self.foreign_frame.next = self.receive.stats.val().rx_wrong_address;
+        self.foreign_packet.next = self.receive.counts.val().rx_wrong_address;
         self.pulses.next = self.no_pulses.val();
         self.pulses.next.rx_frames = self.receive.stats.val().rx_frames;
         self.pulses.next.rx_roce_packets = self.receive.stats.val().rx_roce_packets;
@@ -248,8 +252,10 @@ impl<
         self.pulses.next.invalid_request_errors = self.receive.counts.val().invalid_request_errors;
         self.pulses.next.access_errors = self.receive.counts.val().access_errors;
         self.pulses.next.operational_errors = self.receive.counts.val().operational_errors;
-        self.pulses.next.rx_wrong_address =
-            self.receive.stats.val().rx_wrong_address | self.receive.counts.val().rx_wrong_address;
+        // a frame at the port and a packet at the responder may meet
+        self.pulses.next.rx_wrong_address = bits::<2>(0)
+            .replace_bit(0, self.foreign_frame.val() ^ self.foreign_packet.val())
+            .replace_bit(1, self.foreign_frame.val() & self.foreign_packet.val());
         self.pulses.next.packet_seq_err = self.transmit.counts.val().get_bit(0);
         self.pulses.next.rnr_nak_received = self.transmit.counts.val().get_bit(1);
         self.pulses.next.remote_errors = self.transmit.counts.val().get_bit(2);
