@@ -266,7 +266,9 @@ impl<
         self.pulses.next.rnr_nak_retry_err = self.transmit.counts.val().get_bit(7);
         self.pulses.next.retransmissions = self.transmit.retransmission.val();
         self.pulses.next.tx_frames = self.transmit.tx_frames.val();
-        self.pulses.next.tx_bytes = self.transmit.tx_bytes.val();
+        if self.transmit.tx_frames.val() {
+            self.pulses.next.tx_bytes = self.transmit.tx_bytes.val();
+        }
         self.pulses.next.tx_roce_packets = self.transmit.tx_roce_packets.val();
         self.pulses.next.tx_acks = self.transmit.tx_acks.val();
         self.pulses.next.cq_overflows = self.completions.overflow.val();

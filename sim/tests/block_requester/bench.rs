@@ -365,7 +365,7 @@ impl Rig {
                 va: wqe.remote_addr,
                 dma_len: wqe.length,
                 imm: wqe.imm,
-                solicited: last && wqe.solicited,
+                solicited: last && wqe.solicited && (!write || imm),
                 pieces,
             });
         }

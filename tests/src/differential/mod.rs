@@ -5,7 +5,7 @@
 //! reference and on a pair that holds the card under test at one side or both, and compares what they came to:
 //!
 //! * all registered memory and the bytes around it;
-//! * the completions of every queue in order, whole entries but for the phase;
+//! * the completions of every queue in order, whole entries but for the phase, of failed ones what verbs define;
 //! * the packet at every PSN, headers and payload; ACKs by what they acknowledge in the end; NAKs;
 //! * the dynamic state of the queue pairs, the counters, the answers of commands.
 //!

@@ -1,15 +1,15 @@
 //! What a run came to, and how two runs differ.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use ferroce_proto::abi::cmd::QpState;
-use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_sim::scoreboard::Record;
 
 use super::bench::SIDES;
 use super::scenario::{Agreement, Command, Scenario};
-use super::tap::{Flow, Flows};
+use super::tap::{Flow, Flows, Request};
 
 /// Counters that no timing touches, on a wire that harms nothing.
 const STEADY: &[&str] = &[
@@ -60,20 +60,54 @@ const NEVER: &[&str] = &[
 ];
 
 /// What a CQE says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Completion {
     /// Completion queue.
     pub cqn: u16,
-    /// The entry, without its phase.
+    /// The entry without its phase; of one that failed what verbs define.
     pub cqe: Cqe,
+}
+
+impl Debug for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let c = &self.cqe;
+        write!(
+            f,
+            "CQ {}: QP {} WQE {} status {} opcode {:#x} {} bytes",
+            self.cqn, c.qpn, c.wqe_index, c.status, c.opcode, c.byte_len
+        )?;
+        let flags = [
+            (c.with_imm, "imm"),
+            (c.with_inv, "inv"),
+            (c.grh, "grh"),
+            (c.solicited, "solicited"),
+            (c.recv, "recv"),
+        ];
+        for (_, name) in flags.iter().filter(|(set, _)| *set) {
+            write!(f, " {name}")?;
+        }
+        let rest = (c.imm, c.vendor_err, c.src_qpn, c.pkey);
+        write!(f, ", imm, vendor_err, src_qpn, pkey {rest:x?}")
+    }
 }
 
 impl Completion {
     pub(super) fn new(cqn: u16, cqe: &Cqe) -> Self {
         // The phase depends on how completions of several queue pairs mix.
-        let cqe = Cqe {
-            owner: false,
-            ..*cqe
+        let owner = false;
+        let cqe = if cqe.status == status::SUCCESS {
+            Cqe { owner, ..*cqe }
+        } else {
+            // All that verbs say of a failure.
+            Cqe {
+                owner,
+                qpn: cqe.qpn,
+                wqe_index: cqe.wqe_index,
+                status: cqe.status,
+                vendor_err: cqe.vendor_err,
+                recv: cqe.recv,
+                ..Cqe::default()
+            }
         };
         Self { cqn, cqe }
     }
@@ -167,7 +201,8 @@ impl Outcome {
                 let (e, a) = (e.requests.get(&psn), a.requests.get(&psn));
                 let excused = agreement == Agreement::UntilFailure && (e.is_none() || a.is_none());
                 if e != a && !excused {
-                    found.push(differ(&format!("{name}: packet {psn}"), &e, &a));
+                    let what = Request::difference(e, a);
+                    found.push(format!("{name}: packet {psn}{what}"));
                     break;
                 }
             }

@@ -1,8 +1,9 @@
 //! The packets of a run, by connection and direction, and the rules that each run keeps by itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use ferroce_proto::wire::{Headers, NakCode, Packet, Psn, Syndrome, psn};
+use ferroce_proto::wire::{Headers, NakCode, Packet, Psn, RethRepr, Syndrome, psn};
 use ferroce_sim::testhost::Side;
 use ferroce_sim::world::{Direction, Event, Observer};
 
@@ -83,6 +84,57 @@ pub struct Request {
     pub headers: Headers,
     /// Payload.
     pub payload: Vec<u8>,
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Headers { bth, ext, .. } = &self.headers;
+        write!(f, "{:?} {:?}", bth.opcode, bth.psn)?;
+        if bth.solicited {
+            f.write_str(" solicited")?;
+        }
+        if let Some(RethRepr { va, rkey, dma_len }) = ext.reth {
+            write!(f, ", {dma_len} bytes at {va:#x} key {rkey:#x}")?;
+        }
+        if let Some(imm) = ext.imm {
+            write!(f, ", imm {imm:#x}")?;
+        }
+        write!(f, ", payload {}", self.payload.len())
+    }
+}
+
+impl Request {
+    /// In what two packets at the same PSN differ, in words; `None` stands for one that was not sent.
+    pub(super) fn difference(expected: Option<&Self>, actual: Option<&Self>) -> String {
+        let text = |request: Option<&Self>| request.map_or("nothing".into(), ToString::to_string);
+        let (e_text, a_text) = (text(expected), text(actual));
+        let (Some(e), Some(a)) = (expected, actual) else {
+            return format!("\n  expected {e_text}\n  found    {a_text}");
+        };
+        if e_text != a_text {
+            return format!("\n  expected {e_text}\n  found    {a_text}");
+        }
+        if e.headers != a.headers {
+            return format!(
+                " {e_text}:\n  expected {:?}\n  found    {:?}",
+                e.headers, a.headers
+            );
+        }
+        let at = e.payload.iter().zip(&a.payload).position(|(e, a)| e != a);
+        let at = at.unwrap_or_default();
+        let part = |request: &Self| {
+            request.payload[at..]
+                .iter()
+                .copied()
+                .take(16)
+                .collect::<Vec<_>>()
+        };
+        format!(
+            " {e_text}, from byte {at}:\n  expected {:02x?}\n  found    {:02x?}",
+            part(e),
+            part(a)
+        )
+    }
 }
 
 /// What one side of a connection sent between two resets.
@@ -182,8 +234,8 @@ impl Sorter<'_> {
         if let Some(before) = flow.requests.get(&psn) {
             if *before != request {
                 let what = format!(
-                    "#{connection} {from:?} sent two packets at {:?}:\n  {before:?}\n  {request:?}",
-                    headers.bth.psn
+                    "#{connection} {from:?} sent another packet the second time:{}",
+                    Request::difference(Some(before), Some(&request))
                 );
                 self.broken.push(what);
             }

@@ -358,7 +358,10 @@ impl Logic for Segmenter {
             }
         }
         self.descs.s.payload.next.psn = self.psn.q.val();
-        self.descs.s.payload.next.solicited = self.only_or_last.val() & self.wqe.q.val().solicited;
+        // of a WRITE only with immediate data: nothing else completes at the receiver
+        self.descs.s.payload.next.solicited = self.only_or_last.val()
+            & self.wqe.q.val().solicited
+            & (!self.is_write.val() | self.has_imm.val());
         // the last packet of every part asks, so that the window of a long message opens in time
         self.descs.s.payload.next.ack_req = self.count.q.val() == 1;
         self.descs.s.payload.next.plen = self.plen.q.val();

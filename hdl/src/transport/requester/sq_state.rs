@@ -256,10 +256,19 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.t3.d.next.running = self.is_running.val();
         self.t3.d.next.may_fetch = (self.is_running.val() & !self.cx.val().blocked)
             | ((self.cx.val().state == ERR) & (self.cx.val().used == 0));
-        // Fetch: up to the next multiple of 8 slots, so that no read wraps around the ring
+        // Fetch: up to the next multiple of 8 slots, or of the slots of a smaller ring, so that no read wraps around it
         self.available.next = self.cx.val().producer - self.cx.val().fetch_index;
         self.to_boundary.next =
             bits::<16>(8) - bit_cast::<16, 3>(self.cx.val().fetch_index.get_bits::<3>(0));
+        if self.kx.val().sq_log == 2 {
+            self.to_boundary.next =
+                bits::<16>(4) - bit_cast::<16, 2>(self.cx.val().fetch_index.get_bits::<2>(0));
+        } else if self.kx.val().sq_log == 1 {
+            self.to_boundary.next =
+                bits::<16>(2) - bit_cast::<16, 1>(self.cx.val().fetch_index.get_bits::<1>(0));
+        } else if self.kx.val().sq_log == 0 {
+            self.to_boundary.next = bits::<16>(1);
+        }
         self.t3.d.next.more = self.available.val() > self.to_boundary.val();
         self.t3.d.next.fetched = self.to_boundary.val().get_bits::<4>(0);
         if self.available.val() < self.to_boundary.val() {
@@ -529,6 +538,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                     if self.c.val().rewind {
                         if self.t.val().same_una {
                             self.n.next.rewind = false;
+                            // a WQE that cannot run is met again behind what is sent again
+                            self.n.next.broken = false;
                             self.n.next.behind = self.t.val().used_after;
                             self.n.next.exec_index = self.e.val().index;
                             self.n.next.exec_offset = self.c.val().una_psn - self.e.val().psn;
