@@ -19,8 +19,6 @@ const STEADY: &[&str] = &[
     "rx_not_roce",
     "rx_overflow",
     "rx_unknown_qp",
-    "rx_write_requests",
-    "rx_send_requests",
     "rx_read_requests",
     "rx_atomic_requests",
     "invalid_request_errors",
@@ -37,6 +35,8 @@ const STEADY: &[&str] = &[
 
 /// Counters that follow from the packets, when those of all connections agree exactly.
 const EXACT: &[&str] = &[
+    "rx_write_requests",
+    "rx_send_requests",
     "rx_qp_state",
     "rx_wrong_transport",
     "rx_pkey_violations",

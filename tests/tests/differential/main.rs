@@ -4,3 +4,4 @@ mod defects;
 mod jitter;
 mod model;
 mod reach;
+mod rtl;

@@ -1,0 +1,92 @@
+//! The engine against the golden model: 1000 scenarios over both data paths and both kinds of wire.
+//!
+//! An engine stands in a fast, a loaded or a hostile world by the seed: pauses on every port, responses of memory in any
+//! order that AXI allows. Its table sizes are those of the standard build, its state before reset is random.
+
+use ferroce_hdl::engine::builds::STANDARD;
+use ferroce_proto::abi::regs::{self, feature};
+use ferroce_sim::model::Model;
+use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::testhost::Pair;
+use ferroce_sim::verilator;
+use ferroce_tests::differential::generate::Class;
+use ferroce_tests::differential::{Card, Setup, campaign};
+
+/// The engine's features.
+const FEATURES: u32 = feature::RC;
+
+fn world(seed: u64) -> Options {
+    match seed % 3 {
+        0 => Options {
+            seed,
+            ..Options::default()
+        },
+        1 => Options::host(seed),
+        _ => Options::hostile(seed),
+    }
+}
+
+fn engine(width: usize) -> Card {
+    let engine = build::model(width, &verilator::Options::default()).expect("the engine builds");
+    Card::new("engine", move |memory, seed| {
+        let engine = build::engine(&engine, memory, &world(seed));
+        Box::new(engine.expect("there is memory for an engine"))
+    })
+}
+
+fn campaign(width: usize, class: Class, scenarios: u64) {
+    campaign::run(
+        &format!("{class:?}, {width} bits"),
+        class,
+        scenarios,
+        || Setup {
+            params: STANDARD,
+            features: FEATURES,
+            reference: Card::new("model", |memory, _| {
+                Box::new(Model::with_features(STANDARD, FEATURES, memory))
+            }),
+            subject: engine(width),
+        },
+    );
+}
+
+#[test]
+fn lossless_512() {
+    campaign(512, Class::Lossless, 400);
+}
+
+#[test]
+fn lossless_64() {
+    campaign(64, Class::Lossless, 400);
+}
+
+#[test]
+fn lossy_512() {
+    campaign(512, Class::Lossy, 100);
+}
+
+#[test]
+fn lossy_64() {
+    campaign(64, Class::Lossy, 100);
+}
+
+#[test]
+#[ignore = "takes an hour"]
+fn many() {
+    for width in ferroce_hdl::engine::builds::WIDTHS {
+        for class in [Class::Lossless, Class::Lossy] {
+            campaign(width, class, 5000);
+        }
+    }
+}
+
+/// What the scenarios are made for is what the engine says of itself.
+#[test]
+fn the_engine_is_the_one_tested() {
+    for width in ferroce_hdl::engine::builds::WIDTHS {
+        let card = engine(width);
+        let mut pair = Pair::new(|memory| (card.build)(memory, 0));
+        assert_eq!(pair.a.read32(regs::FEATURES), FEATURES);
+        assert_eq!(pair.a.read32(regs::PARAMS).to_le_bytes(), STANDARD.emit());
+    }
+}
