@@ -165,10 +165,12 @@ fn messages(connection: &Connection<'_>) -> Result<Vec<Message>, Refusal> {
             return Err(unsupported);
         }
         if open == opcode.is_start() || next.is_some_and(|next| next != psn) {
-            return Err(Refusal::OutOfPlace {
+            return Err(Refusal::Underivable {
                 number: frame.number,
-                opcode,
-                psn,
+                what: format!(
+                    "{opcode:?} PSN {psn} does not follow the packet before; the requester replays \
+                     messages that were captured whole"
+                ),
             });
         }
         if opcode.is_start() {

@@ -160,7 +160,14 @@ impl<'a> Run<'a> {
             self.rig.feed(&frame.bytes);
             self.counts.fed += 1;
         }
-        for bytes in self.rig.settle() {
+        let answers = self.rig.settle();
+        let steps = self.script.after[first..=last].iter().flatten();
+        if answers.is_empty() && steps.into_iter().any(|after| after.repeated) {
+            let number = burst[burst.len() - 1].1.number;
+            let what = "answer to a repeated request up to this packet";
+            self.differ(Some(number), what, "an ACK", "nothing");
+        }
+        for bytes in answers {
             self.counts.sent += 1;
             match Sent::check(bytes) {
                 Ok(sent) => self.sent.push(sent),

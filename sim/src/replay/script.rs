@@ -45,6 +45,8 @@ pub(super) struct After {
     pub(super) due: Option<Psn>,
     /// Nothing behind this PSN was executed.
     pub(super) executed: Psn,
+    /// It asked for an acknowledgement once more and must have an answer.
+    pub(super) repeated: bool,
 }
 
 /// What the responder must be given and must do.
@@ -122,11 +124,13 @@ impl Script {
                 Sender::Responder => None,
                 Sender::Requester => {
                     let outcome = outcome(frame, &connection.steps[index + 1..]);
+                    let repeated = writer.is_repeated(frame);
                     writer.request(frame, outcome)?;
                     Some(After {
                         receives: writer.receives.len(),
                         due: writer.due,
                         executed: writer.expected.prev(),
+                        repeated,
                     })
                 }
             };
@@ -158,7 +162,7 @@ fn outcome(request: &Frame, later: &[(Sender, &Frame)]) -> Outcome {
     Outcome::Executed
 }
 
-/// RNR NAK timer code of the answers; that of 0.64 ms, the default of `rdma_cm`, if they have none.
+/// RNR NAK timer code of the answers; that of 0.64 ms if they have none.
 fn rnr_timer(connection: &Connection<'_>) -> u8 {
     let timer = |f: &Frame| match f.packet.headers.ext.aeth?.syndrome {
         Syndrome::RnrNak { timer } => Some(timer),
@@ -207,6 +211,11 @@ impl Writer {
                 self.refuse(frame, code)
             }
         }
+    }
+
+    fn is_repeated(&self, frame: &Frame) -> bool {
+        let asks = frame.packet.headers.bth.ack_req;
+        asks && !self.failed && frame.psn().since(self.expected) < 0
     }
 
     /// Whether the packet continues the message under way, or starts one when there is none.
