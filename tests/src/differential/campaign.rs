@@ -1,6 +1,7 @@
 //! Many seeds, on all processors.
 
 use std::env;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -16,12 +17,12 @@ const SCENARIOS: &str = "FERROCE_SCENARIOS";
 /// Comparisons spent on making a scenario that fails smaller.
 const SHRINKING: u32 = 200;
 
-/// Runs `scenarios` seeds of a class, from 1 on, each in one pairing in turn, on as many threads as there are processors.
-/// `$FERROCE_SEED` picks one seed, in all pairings; `$FERROCE_SCENARIOS` sets the number.
+/// Runs the scenarios of some seeds, each in one pairing in turn, on as many threads as there are processors.
+/// `$FERROCE_SEED` picks one seed, in all pairings; `$FERROCE_SCENARIOS` sets how many seeds from the first on.
 ///
 /// # Panics
 /// If implementations differ, with the lowest seed found, what is left of its scenario, and the differences.
-pub fn run(name: &str, class: Class, scenarios: u64, setup: impl Fn() -> Setup + Sync) {
+pub fn run(name: &str, class: Class, seeds: RangeInclusive<u64>, setup: impl Fn() -> Setup + Sync) {
     if let Some(seed) = number(SEED) {
         let setup = setup();
         for pairing in Pairing::ALL {
@@ -29,19 +30,21 @@ pub fn run(name: &str, class: Class, scenarios: u64, setup: impl Fn() -> Setup +
         }
         return;
     }
-    let scenarios = number(SCENARIOS).unwrap_or(scenarios);
-    let next = AtomicU64::new(1);
+    let first = *seeds.start();
+    let last = number(SCENARIOS).map_or(*seeds.end(), |count| first + count.max(1) - 1);
+    println!("{name}: seeds {first} to {last}");
+    let next = AtomicU64::new(first);
     let worker = || -> Result<(), String> {
         let setup = setup();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed > scenarios {
+            if seed > last {
                 return Ok(());
             }
             let pairing = Pairing::ALL[seed as usize % Pairing::ALL.len()];
             if let Err(report) = check(name, &setup, seed, class, pairing) {
                 // The other threads finish what they have begun.
-                next.store(scenarios + 1, Ordering::Relaxed);
+                next.store(last + 1, Ordering::Relaxed);
                 return Err(report);
             }
         }

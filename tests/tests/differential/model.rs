@@ -41,10 +41,10 @@ fn setup() -> Setup {
 
 #[test]
 fn lossless() {
-    campaign::run("lossless", Class::Lossless, 1000, setup);
+    campaign::run("lossless", Class::Lossless, 1..=1000, setup);
 }
 
 #[test]
 fn lossy() {
-    campaign::run("lossy", Class::Lossy, 500, setup);
+    campaign::run("lossy", Class::Lossy, 1..=500, setup);
 }
