@@ -98,6 +98,8 @@ pub struct TransmitSide<
 
     requester: Requester<W, Q, O>,
     gather: Gather<W, K, G, PIECES>,
+    /// Packets whose payload is under way; as many as `gather` holds, or they would bound its reads.
+    descs: Fifo<TxDesc, PIECES>,
     back: TxBack<W, K, Q>,
 }
 
@@ -112,7 +114,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, requester, gather, back);
+        clock!(self, clock, requester, gather, descs, back);
 
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.requester.doorbell);
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.requester.command);
@@ -143,7 +145,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.pieces.next = self.gather.activity.val();
 
         // lane 0 requests; lane 1 responses, which have no payload before READ
-        StreamOut::<TxDesc>::join(&mut self.requester.desc, &mut self.back.desc[0]);
+        StreamOut::<TxDesc>::join(&mut self.requester.desc, &mut self.descs.s);
+        StreamOut::<TxDesc>::join(&mut self.descs.m, &mut self.back.desc[0]);
         StreamOut::<PayloadToken>::join(&mut self.gather.packet, &mut self.back.token[0]);
         PayloadOut::<W>::join(&mut self.gather.payload, &mut self.back.payload[0]);
         StreamIn::<TxDesc>::link(&mut self.response, &mut self.back.desc[1]);
