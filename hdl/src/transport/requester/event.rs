@@ -306,4 +306,28 @@ payload! {
         /// Timeout: the timer is the one that runs.
         timed_out: Bit,
     }
+
+    /// What the rules decide on an event, beside the new state.
+    SqVerdict {
+        /// The queue pair has something to fetch.
+        push_ready: Bit,
+        /// The queue pair has something to retire.
+        push_list: Bit,
+        /// It stands in the ready FIFO afterwards.
+        queued: Bit,
+        /// It went into error.
+        fail: Bit,
+        /// Its timer starts anew.
+        start_timer: Bit,
+        /// Its timer stops.
+        stop_timer: Bit,
+        /// The timer is that of an RNR NAK.
+        rnr_timer: Bit,
+        /// Start: `action` of the grant.
+        action: Bits<2>,
+        /// Start: the message is new in the outstanding table.
+        entry: Bit,
+        /// Counter pulses.
+        counts: Bits<8>,
+    }
 }

@@ -6,7 +6,9 @@
 pub mod event;
 pub mod retire;
 pub mod segmenter;
+pub mod sq_result;
 pub mod sq_state;
+pub mod sq_terms;
 pub mod timer;
 pub mod top;
 pub mod wqe_check;
