@@ -20,6 +20,9 @@ const POLL: u64 = 16;
 /// that it does without timers, and than a wire holds a frame back.
 const QUIET: u64 = 2000;
 
+/// The same on a wire with loss, where ACK timeouts are so short that large frames may be on their way twice.
+const QUIET_LOSSY: u64 = 6000;
+
 /// Cycles without a frame or a completion after which a card hangs; longer than the timers of a scenario.
 const HANG: u64 = 40_000;
 
@@ -180,6 +183,11 @@ impl Run<'_> {
 
     /// Waits until nothing moves any more.
     fn settle(&mut self) -> Result<(), String> {
+        let quiet = if self.scenario.is_lossless() {
+            QUIET
+        } else {
+            QUIET_LOSSY
+        };
         let start = self.bench.world.now();
         let (mut seen, mut since) = (u64::MAX, start);
         loop {
@@ -188,7 +196,7 @@ impl Run<'_> {
             if moved != seen {
                 (seen, since) = (moved, now);
             }
-            if now - since >= QUIET {
+            if now - since >= quiet {
                 return Ok(());
             }
             if now - start > LONGEST {
