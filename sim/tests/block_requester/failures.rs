@@ -362,3 +362,35 @@ fn a_draining_queue_finishes_what_it_began() {
         assert!(rig.failed().is_empty());
     }
 }
+
+/// A message that was sent in part, or is being sent again, stands in the outstanding ring: it is flushed from there, and
+/// not once more when what was never sent is flushed.
+#[test]
+fn a_message_sent_in_part_completes_once() {
+    const LONG: u32 = 500 * 256;
+    let flushed = u64::from(status::WR_FLUSH_ERR);
+    // when the failure comes: in parts, going back, gone back
+    for cycles in (20..1200).step_by(37) {
+        let mut rig = rig(Peer {
+            loss: 0.1,
+            ..Peer::default()
+        });
+        let ctx = SqCtx {
+            retry_cnt: 7,
+            ..ctx(1)
+        };
+        rig.open(2, ctx, 100);
+        for length in [LONG, 256, LONG, 700, LONG] {
+            rig.post(2, wqe(opcode::WRITE, length), one(length));
+        }
+        rig.ring(2);
+        rig.run(cycles);
+        rig.peer.silent = true;
+        rig.fail(2, 0);
+        rig.run(1500);
+        let done = rig.done(2);
+        let indices: Vec<_> = done.iter().map(|d| d.0).collect();
+        assert_eq!(indices, [0, 1, 2, 3, 4], "failed after {cycles} cycles");
+        assert_eq!(done[4].1, flushed);
+    }
+}

@@ -299,6 +299,8 @@ payload! {
         ahead: Bits<24>,
         /// Retired: messages left in the ring.
         used_after: Bits<16>,
+        /// Retired: the last messages were taken off.
+        empties: Bit,
         /// Retired: the report is of this incarnation.
         current: Bit,
         /// Retired: no acknowledgement came since.

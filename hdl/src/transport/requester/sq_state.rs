@@ -366,6 +366,15 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
                             self.v.next.push_list = true;
                         }
                     }
+                    if self.t.val().empties
+                        & ((self.c.val().state == ERR) | (self.e.val().status != 0))
+                    {
+                        // one sent in part was flushed with them: what is flushed now stands behind it
+                        self.n.next.behind = bits::<16>(0);
+                        self.n.next.exec_index = self.e.val().index;
+                        self.n.next.exec_offset = bits::<24>(0);
+                        self.stop.next = true;
+                    }
                     if (self.e.val().status != 0) & self.open.val() {
                         self.v.next.fail = true;
                         self.n.next.error_status = bits::<8>(0);

@@ -112,6 +112,8 @@ impl Logic for SqTermsOf {
         self.out.d.next.ahead = self.c.val().inflight - self.c.val().resend;
         // Retired, Timeout
         self.out.d.next.used_after = self.c.val().used - self.e.val().count;
+        self.out.d.next.empties =
+            self.c.val().used.any() & (self.c.val().used == self.e.val().count);
         self.out.d.next.same_una = self.e.val().una_psn == self.c.val().una_psn;
         self.out.d.next.current = self.e.val().generation == self.c.val().incarnation;
         self.out.d.next.timed_out =

@@ -200,7 +200,11 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.retire.entry_addr.next = self.state.entry_addr.val();
         self.retire.entry.next = self.state.entry.val();
         StreamOut::<CqToken>::join(&mut self.retire.cq, &mut self.completions.s[0]);
-        StreamOut::<CqToken>::join(&mut self.segmenter.cq, &mut self.completions.s[1]);
+        // what `retire` completes was posted before what the segmenter flushes
+        self.completions.s[1].valid.next =
+            self.segmenter.cq.valid.val() & !self.retire.cq.valid.val();
+        self.completions.s[1].payload.next = self.segmenter.cq.payload.val();
+        self.segmenter.cq.ready.next = self.completions.s[1].ready.val();
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.completions.m);
 
         self.timer.order_valid.next = self.state.timer_valid.val();
