@@ -6,7 +6,7 @@ use ferroce_proto::wire::{
 };
 use ferroce_sim::testhost::{Pair, QpOptions, Rights, Side, Work};
 
-use crate::hostile::build;
+use crate::forger::build;
 use crate::{assert_status, connected};
 
 /// Plays B to A: answers A's only SEND with a forged AETH at `psn` behind the SEND's own.

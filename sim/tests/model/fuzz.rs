@@ -4,7 +4,7 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::wire::{AethRepr, AtomicAckEthRepr, DethRepr, Opcode, Operation, Psn, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Side, Work, pattern};
 
-use crate::hostile::{Forger, build};
+use crate::forger::{Forger, build};
 
 /// Any headers with a right ICRC and any bytes behind them: no access outside of a region, no panic, and a
 /// connection beside it still works.

@@ -7,6 +7,7 @@ mod completion;
 mod data;
 mod errors;
 mod features;
+mod forger;
 mod fuzz;
 mod hostile;
 mod loss;

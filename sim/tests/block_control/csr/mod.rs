@@ -1,8 +1,7 @@
 //! `csr`: registers, doorbells, reset, and what AXI4-Lite asks of a slave.
 
+mod random;
 mod rig;
-
-use std::collections::BTreeMap;
 
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{self, Access, REGISTERS, STATS, STATS_BASE, control, status};
@@ -309,92 +308,6 @@ fn a_write_every_second_cycle() {
     let cycles = rig.bench.cycle() - start;
     assert!(cycles <= 1_010, "{cycles} cycles for 500 doorbells");
     assert_eq!(rig.rung()[0].len(), 500);
-}
-
-/// What the registers are to hold.
-#[derive(Default)]
-struct Reference {
-    words: BTreeMap<u32, u32>,
-    enabled: bool,
-    high: u32,
-    rung: [Vec<(u64, u64)>; 2],
-}
-
-impl Reference {
-    fn write(&mut self, offset: u32, value: u32) {
-        let held = match offset {
-            regs::CONTROL => {
-                self.enabled = value & control::ENABLE != 0;
-                return;
-            }
-            regs::CMD_LOG_SIZE if self.enabled => return,
-            regs::CMD_LOG_SIZE => value.min(8),
-            _ => value,
-        };
-        if let Some(register) = REGISTERS.iter().find(|r| r.offset == offset) {
-            if register.access == Access::ReadWrite {
-                self.words.insert(offset, held);
-            }
-        } else if (sq(0)..sq(1 << Q)).contains(&offset) && self.enabled {
-            let (side, qpn) = (offset / 4 % 2, (offset - sq(0)) / 8);
-            self.rung[side as usize].push((qpn.into(), u64::from(value & 0xffff)));
-        }
-    }
-
-    fn read(&self, offset: u32) -> u32 {
-        let Some(register) = REGISTERS.iter().find(|r| r.offset == offset) else {
-            return 0;
-        };
-        match offset {
-            regs::CONTROL => self.enabled.into(),
-            _ => *self
-                .words
-                .get(&offset)
-                .unwrap_or(&after_reset(offset, register.reset)),
-        }
-    }
-}
-
-#[test]
-fn random_accesses_with_pauses_everywhere() {
-    let mut rig = Rig::new(uneven(), uneven());
-    rig.counters.longest = 40;
-    let mut reference = Reference::default();
-    for _ in 0..1500 {
-        let rng = rig.bench.rng();
-        let offset = match rng.u8(..8) {
-            0..4 => 4 * rng.u32(..17),
-            4 => STATS_BASE + 4 * rng.u32(..2 * STATS.len() as u32 + 4),
-            5 => rng.u32(..regs::BAR0_BYTES as u32) & !3,
-            _ => sq(0) + 4 * rng.u32(..2 << Q) + 8 * rng.u32(..3),
-        };
-        let value = match offset {
-            // the reset has its own cases
-            regs::CONTROL => rng.u32(..) & !control::RESET,
-            regs::CMD_LOG_SIZE if rng.bool() => rng.u32(..16),
-            _ => rng.u32(..),
-        };
-        if rng.u8(..3) > 0 {
-            rig.bus.master.write(offset, value);
-            reference.write(offset, value);
-            continue;
-        }
-        let found = rig.read(offset);
-        let counters = STATS_BASE..STATS_BASE + 8 * STATS.len() as u32;
-        if !counters.contains(&offset) {
-            assert_eq!(found, reference.read(offset), "{offset:#x}");
-        } else if offset % 8 == 0 {
-            let index = (offset - STATS_BASE) / 8;
-            let value = counter(index.into(), rig.counters.reads);
-            reference.high = (value >> 32) as u32;
-            assert_eq!(found, value as u32, "counter {index}");
-        } else {
-            assert_eq!(found, reference.high, "latched");
-        }
-    }
-    rig.finish();
-    rig.run(50);
-    assert_eq!(rig.rung(), reference.rung);
 }
 
 #[test]

@@ -1,32 +1,17 @@
 //! Decisions of the responder: rules one by one, and random traffic.
 
-use fastrand::Rng;
+mod failures;
+mod random;
+
 use ferroce_proto::abi::qpc::{RqCtx, state};
+use ferroce_proto::wire::Opcode;
 use ferroce_proto::wire::psn::MASK;
-use ferroce_proto::wire::{Class, Opcode, Operation, Position, Suffix};
 use ferroce_sim::bench::{Item, StreamSink};
 use ferroce_sim::random::Pauses;
 
-use super::drive::uneven;
-use super::reference::{Command, Packet, Rq, mtu, reason};
-use super::rig::{Counts, Event, Rig, allowed};
-
-fn context(rng: &mut Rng) -> RqCtx {
-    RqCtx {
-        remote_gid: rng.u128(..),
-        rq_base: rng.u64(..) & !63,
-        mtu: rng.u8(1..=5),
-        rq_log: rng.u8(0..=6),
-        rq_stride: rng.u8(0..=3),
-        min_rnr_timer: rng.u8(0..32),
-        remote_write: rng.u8(..8) != 0,
-        pkey: 0xffff,
-        sgid_index: 3,
-        pd: rng.u32(..1 << 24),
-        cqn: rng.u16(..),
-        ..RqCtx::default()
-    }
-}
+use super::reference::{Command, Packet, reason};
+use super::rig::{Event, Rig, allowed};
+use random::next_packet;
 
 /// A queue pair of the directed tests: MTU 1024, ring of 4 receive WQEs of 2 slots at 0x1000.
 const CTX: RqCtx = RqCtx {
@@ -282,88 +267,6 @@ fn a_write_needs_its_rkey_at_its_first_packet_only() {
     rig.finish();
 }
 
-/// Packets of which the last is an invalid request.
-fn invalid_requests() -> Vec<Vec<Packet>> {
-    let send_first = || packet(Opcode::RcSendFirst, 0, 1024);
-    let write_first = |len| write(packet(Opcode::RcWriteFirst, 0, 1024), len, true);
-    let no_opcode = Packet {
-        opcode: 0x15,
-        ..packet(Opcode::RcSendOnly, 0, 8)
-    };
-    vec![
-        vec![no_opcode],
-        vec![packet(Opcode::RcReadRequest, 0, 0)],
-        vec![packet(Opcode::RcSendOnlyInv, 0, 8)],
-        vec![packet(Opcode::RcSendMiddle, 0, 1024)],
-        vec![packet(Opcode::RcSendLast, 0, 8)],
-        vec![packet(Opcode::RcSendFirst, 0, 1023)],
-        vec![packet(Opcode::RcSendOnly, 0, 1025)],
-        vec![send_first(), packet(Opcode::RcSendOnly, 1, 8)],
-        vec![send_first(), packet(Opcode::RcWriteMiddle, 1, 1024)],
-        vec![send_first(), packet(Opcode::RcSendMiddle, 1, 1020)],
-        vec![send_first(), packet(Opcode::RcSendLast, 1, 0)],
-        vec![write(packet(Opcode::RcWriteOnly, 0, 8), 9, true)],
-        vec![write_first(1024)],
-        vec![write_first((1 << 31) + 1)],
-        vec![write_first(2048), packet(Opcode::RcWriteMiddle, 1, 1024)],
-        vec![write_first(2049), packet(Opcode::RcWriteLast, 1, 1024)],
-        vec![write_first(2047), packet(Opcode::RcWriteLast, 1, 1024)],
-        vec![write_first(2048), packet(Opcode::RcSendLast, 1, 1024)],
-    ]
-}
-
-#[test]
-fn invalid_requests_end_the_queue_pair() {
-    for packets in invalid_requests() {
-        let mut rig = directed(0, 2);
-        let psn = packets.len() as u64 - 1;
-        let is_send = packets[0].opcode == Opcode::RcSendFirst.code();
-        let what = format!("{packets:?}");
-        let places = send(&mut rig, packets);
-        assert_eq!(acks(&places), [[psn, 0, 0x61]], "{what}");
-        let flushed: Vec<_> = places
-            .iter()
-            .filter(|place| place.get("status") == 5)
-            .map(|place| place.get("wqe_index"))
-            .collect();
-        assert_eq!(flushed, [0, 1], "taken by the SEND: {is_send}; {what}");
-        rig.post(QPN, Event::Doorbell(4));
-        rig.settle();
-        assert_eq!(
-            rig.seen.drain(..).len(),
-            2,
-            "posted in error, flushed at once"
-        );
-        rig.finish();
-    }
-}
-
-#[test]
-fn a_failed_placement_ends_the_queue_pair_once() {
-    let mut rig = directed(0, 3);
-    send(&mut rig, [packet(Opcode::RcSendFirst, 0, 1024)]);
-    let incarnation = rig.qps[QPN as usize].incarnation;
-    rig.fail_place(QPN, incarnation.wrapping_sub(1) & 3, 0x63, 4);
-    rig.settle();
-    assert_eq!(rig.qps[QPN as usize].state, state::RTR, "of another life");
-    rig.fail_place(QPN, incarnation, 0x63, 4);
-    rig.fail_place(QPN, incarnation, 0x61, 1);
-    rig.settle();
-    let flushed: Vec<_> = rig.seen.iter().map(|(_, p)| p.get("wqe_index")).collect();
-    assert_eq!(flushed, [0, 1, 2], "also the one of the SEND under way");
-    rig.finish();
-}
-
-#[test]
-fn a_failed_send_queue_flushes_the_receive_queue() {
-    let mut rig = directed(0, 2);
-    rig.post(QPN, Event::SqFailed);
-    rig.settle();
-    assert_eq!(rig.seen.drain(..).len(), 2);
-    assert!(send(&mut rig, [packet(Opcode::RcSendOnly, 0, 0)]).is_empty());
-    rig.finish();
-}
-
 #[test]
 fn packets_of_one_queue_pair_pass_in_every_cycle() {
     let mut rig = directed(MASK - 100, 60_000);
@@ -415,159 +318,4 @@ fn failed_placements_do_not_wait_for_placements() {
     assert_eq!(rig.waiting().1, 0, "scatter goes on");
     rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::NONE).expect("a stream out");
     rig.finish();
-}
-
-/// The next packet of a well-behaved requester.
-fn next_packet(rng: &mut Rng, qp: &Rq) -> Packet {
-    let full = mtu(&qp.ctx);
-    let (write, position, plen, dma_len) = match qp.under_way() {
-        Some((true, left)) if left > full => (true, Position::Middle, full, 0),
-        Some((true, left)) => (true, Position::Last, left, 0),
-        Some((false, _)) if rng.u8(..3) != 0 => (false, Position::Middle, full, 0),
-        Some((false, _)) => (false, Position::Last, rng.u32(1..=full), 0),
-        None => {
-            let write = rng.bool() && qp.ctx.remote_write;
-            if rng.bool() {
-                let plen = [0, 1, full, rng.u32(..full)][rng.usize(..4)];
-                (write, Position::Only, plen, plen)
-            } else {
-                let more = [1, full, rng.u32(1..5 * full)][rng.usize(..3)];
-                (write, Position::First, full, full + more)
-            }
-        }
-    };
-    let operation = if write {
-        Operation::Write
-    } else {
-        Operation::Send
-    };
-    let ends = matches!(position, Position::Last | Position::Only);
-    let suffix = if ends && rng.bool() {
-        Suffix::Imm
-    } else {
-        Suffix::None
-    };
-    let opcode = Opcode::compose(Class::Rc, operation, position, suffix).expect("an RC opcode");
-    let mut packet = Packet {
-        opcode: opcode.code(),
-        solicited: rng.bool(),
-        ack_req: rng.bool(),
-        qpn: qp.qpn,
-        psn: qp.psn,
-        ext: rng.u64(..),
-        rkey: rng.u32(..),
-        dma_len: if opcode.has_reth() {
-            dma_len
-        } else {
-            rng.u32(..)
-        },
-        imm: rng.u32(..),
-        plen,
-        lane: rng.u32(..64),
-        beats: plen.div_ceil(64),
-        ..Packet::default()
-    };
-    while opcode.has_reth() && !allowed(packet.rkey, qp.ctx.pd, packet.ext, dma_len) {
-        packet.rkey = rng.u32(..);
-    }
-    packet
-}
-
-/// Makes a packet wrong, or come at the wrong time.
-fn spoil(rng: &mut Rng, packet: &mut Packet, full: u32) {
-    match rng.u8(..14) {
-        0..=3 => packet.psn = packet.psn.wrapping_sub(rng.u32(1..200)) & MASK,
-        4 => packet.psn = rng.u32(..=MASK),
-        5..=8 => packet.psn = (packet.psn + rng.u32(1..20)) & MASK,
-        9 => packet.opcode = rng.u8(..0x20),
-        10 => packet.plen = [0, 1, full - 1, full, full + 1][rng.usize(..5)].min(4096),
-        11 => packet.dma_len = [0, full, full + 1, 1 << 31, u32::MAX][rng.usize(..5)],
-        12 => packet.dma_len = packet.dma_len.wrapping_add([1, u32::MAX][rng.usize(..2)]),
-        _ => packet.rkey = rng.u32(..),
-    }
-}
-
-/// Random traffic over a few queue pairs, with doorbells, failures, commands and errors among it.
-fn random_traffic(idle: Pauses, back: Pauses, cycles: u64, spoilt: f64) -> Counts {
-    let mut rig = Rig::new(idle, back);
-    let mut rng = rig.bench.rng().clone();
-    let qpns = [1, 2, 6];
-    for qpn in qpns {
-        let ctx = context(&mut rng);
-        rig.connect(qpn, ctx, rng.u32(MASK - 50..=MASK));
-    }
-    let mut ahead: Vec<Rq> = rig.qps.clone();
-    for _ in 0..cycles {
-        let qpn = qpns[rng.usize(..3)];
-        let qp = &rig.qps[qpn as usize];
-        if !rig.has_packets(qpn) {
-            ahead[qpn as usize] = qp.clone();
-        }
-        let dead = !matches!(qp.state, state::RTR | state::RTS | state::SQD | state::SQE);
-        let (producer, posted) = (qp.producer, qp.producer.wrapping_sub(qp.index));
-        let (incarnation, room) = (qp.incarnation, posted < 1 << qp.ctx.rq_log);
-        let (packets, others) = rig.waiting();
-        if dead && !rig.is_busy(qpn) && rng.u8(..4) == 0 {
-            let ctx = context(&mut rng);
-            rig.connect(qpn, ctx, rng.u32(..=MASK));
-        } else if others == 0 && rng.u8(..12) == 0 && room {
-            let more = rng.u16(1..4);
-            rig.post(qpn, Event::Doorbell(producer.wrapping_add(more)));
-        } else if others < 2 && rng.f64() < spoilt / 20.0 {
-            let syndrome = rng.u8(0x61..=0x63);
-            rig.fail_place(qpn, rng.u8(..4).min(incarnation), syndrome, rng.u8(..));
-        } else if others < 2 && rng.f64() < spoilt / 40.0 {
-            rig.post(qpn, Event::SqFailed);
-        } else if (packets, others) == (0, 0) && !dead && rng.u8(..50) == 0 {
-            // nothing else under way: out of error leads a reset only
-            let states = [state::RTS, state::SQD, state::SQE, state::ERR];
-            let command = Command {
-                state: Some(states[rng.usize(..4)]),
-                ..Command::default()
-            };
-            rig.post(qpn, Event::Command(command));
-            rig.settle();
-        }
-        if packets < 6 {
-            let next = &mut ahead[qpn as usize];
-            let mut packet = next_packet(&mut rng, next);
-            let mut found = reason::GOOD;
-            if rng.f64() < spoilt {
-                spoil(&mut rng, &mut packet, mtu(&next.ctx));
-                if rng.u8(..8) == 0 {
-                    found = rng.u8(..=5);
-                }
-            }
-            let ok = allowed(packet.rkey, next.ctx.pd, packet.ext, packet.dma_len);
-            next.packet(&packet, found, ok);
-            rig.push(packet, found);
-        }
-        rig.step();
-    }
-    rig.finish();
-    assert!(rig.seen.len() as u64 > cycles / 8, "traffic flowed");
-    rig.counts().clone()
-}
-
-#[test]
-fn random_traffic_at_full_rate() {
-    random_traffic(Pauses::NONE, Pauses::NONE, 30_000, 0.1);
-}
-
-#[test]
-fn random_traffic_with_pauses() {
-    random_traffic(uneven(), uneven(), 30_000, 0.1);
-}
-
-#[test]
-fn random_traffic_well_behaved() {
-    random_traffic(Pauses::NONE, uneven(), 20_000, 0.005);
-}
-
-#[test]
-fn random_traffic_hostile() {
-    let counts = random_traffic(uneven(), Pauses::NONE, 30_000, 0.6);
-    for (name, count) in counts {
-        assert!(count > 0, "{name} never counted");
-    }
 }

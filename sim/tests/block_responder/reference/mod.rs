@@ -2,86 +2,17 @@
 //!
 //! Written on packets, opcodes and byte counts; knows nothing of how the blocks decide.
 
+mod execute;
+mod packet;
+
 use std::collections::VecDeque;
 
-use ferroce_proto::abi::cq::{opcode as cqe_opcode, status};
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::{RqCtx, state};
-use ferroce_proto::abi::wqe::MAX_MSG;
-use ferroce_proto::wire::bth::pkey_matches;
 use ferroce_proto::wire::psn::Region;
-use ferroce_proto::wire::{Class, Mtu, Opcode, Operation, Position, Psn, Suffix};
+use ferroce_proto::wire::{Mtu, Opcode, Operation, Psn};
 
-/// A received packet, as `RxMeta` tells of it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Packet {
-    pub(crate) opcode: u8,
-    pub(crate) solicited: bool,
-    pub(crate) ack_req: bool,
-    pub(crate) pkey: u16,
-    pub(crate) qpn: u32,
-    pub(crate) psn: u32,
-    pub(crate) src_gid: u128,
-    pub(crate) gid_index: u8,
-    pub(crate) ext: u64,
-    pub(crate) rkey: u32,
-    pub(crate) dma_len: u32,
-    pub(crate) imm: u32,
-    pub(crate) plen: u32,
-    pub(crate) lane: u32,
-    pub(crate) beats: u32,
-}
-
-/// `reason` of `RqRequest`.
-pub(crate) mod reason {
-    pub(crate) const GOOD: u8 = 0;
-    pub(crate) const NO_QP: u8 = 1;
-    pub(crate) const TRANSPORT: u8 = 2;
-    pub(crate) const PKEY: u8 = 3;
-    pub(crate) const ADDRESS: u8 = 4;
-    pub(crate) const NO_REQUEST: u8 = 5;
-}
-
-/// What the static checks find, for a card of 2^`log_qps` queue pairs.
-pub(crate) fn check(ctx: &RqCtx, packet: &Packet, log_qps: u32) -> u8 {
-    let opcode = Opcode::from_code(packet.opcode);
-    if opcode == Some(Opcode::Cnp) {
-        reason::NO_REQUEST
-    } else if packet.qpn == 0 || packet.qpn >> log_qps != 0 {
-        reason::NO_QP
-    } else if packet.opcode >> 5 != Class::Rc as u8 || ctx.qp_type != Class::Rc as u8 {
-        reason::TRANSPORT
-    } else if !pkey_matches(packet.pkey, ctx.pkey) {
-        reason::PKEY
-    } else if packet.src_gid != ctx.remote_gid || packet.gid_index != ctx.sgid_index {
-        reason::ADDRESS
-    } else if opcode.is_some_and(Opcode::is_response) {
-        reason::NO_REQUEST
-    } else {
-        reason::GOOD
-    }
-}
-
-pub(crate) fn mtu(ctx: &RqCtx) -> u32 {
-    Mtu::from_code(ctx.mtu).expect("an MTU").bytes() as u32
-}
-
-/// The opcode when the engine executes it: SEND and WRITE, without invalidate.
-pub(crate) fn executed(packet: &Packet) -> Option<Opcode> {
-    let places = |o: &Opcode| matches!(o.operation(), Operation::Send | Operation::Write);
-    Opcode::from_code(packet.opcode)
-        .filter(places)
-        .filter(|o| o.suffix() != Suffix::Inv)
-}
-
-/// What the length of the packet alone says.
-pub(crate) fn length_fits(ctx: &RqCtx, packet: &Packet, position: Position) -> bool {
-    match position {
-        Position::First | Position::Middle => packet.plen == mtu(ctx),
-        Position::Last => packet.plen >= 1 && packet.plen <= mtu(ctx),
-        Position::Only => packet.plen <= mtu(ctx),
-    }
-}
+pub(crate) use packet::{Packet, check, executed, length_fits, mtu, reason};
 
 /// A placement: the fields that mean something, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,142 +120,6 @@ impl Rq {
             reason::ADDRESS => Some(Some("rx_wrong_address")),
             _ => None,
         }
-    }
-
-    fn expected(&mut self, p: &Packet, rkey_ok: bool, out: &mut Outcome) {
-        let opcode = match executed(p) {
-            Some(opcode) if self.is_valid(p, opcode) => opcode,
-            _ => return self.refuse(p, 0x61, event::QP_REQ_ERR, "invalid_request_errors", out),
-        };
-        let write = opcode.operation() == Operation::Write;
-        if write && opcode.is_start() && !rkey_ok {
-            return self.refuse(p, 0x62, event::QP_ACCESS_ERR, "access_errors", out);
-        }
-        let takes = if write {
-            opcode.has_imm()
-        } else {
-            opcode.is_start()
-        };
-        if takes && self.producer == self.index {
-            out.counts.push("rnr_nak_sent");
-            self.silent = true;
-            let syndrome = 0x20 | u64::from(self.ctx.min_rnr_timer);
-            out.place = self.place(p, 0, vec![], Some((self.psn, syndrome)));
-            return;
-        }
-        self.silent = false;
-        if opcode.is_start() {
-            out.counts.push(if write {
-                "rx_write_requests"
-            } else {
-                "rx_send_requests"
-            });
-        }
-        let mut message = self.message.take().unwrap_or(Message {
-            write,
-            va: p.ext,
-            rkey: p.rkey,
-            length: p.dma_len,
-            done: 0,
-        });
-        // A SEND took its receive WQE with its first packet.
-        let wqe = if write || opcode.is_start() {
-            self.index
-        } else {
-            self.index.wrapping_sub(1)
-        };
-        let expected = self.psn;
-        self.psn = Psn::new(self.psn).next().value();
-        self.index = self.index.wrapping_add(takes.into());
-        self.msn = (self.msn + u32::from(opcode.is_end())) & 0xff_ffff;
-        let mut fields = vec![("pd", u64::from(self.ctx.pd))];
-        let kind = match (write, p.plen) {
-            (true, 0) => 0,
-            (true, _) => {
-                let addr = message.va.wrapping_add(message.done.into());
-                fields.extend([("addr", addr), ("key", message.rkey.into())]);
-                1
-            }
-            (false, _) => {
-                let entry = u64::from(wqe) & ((1 << self.ctx.rq_log) - 1);
-                let addr = self
-                    .ctx
-                    .rq_base
-                    .wrapping_add(entry << (6 + self.ctx.rq_stride));
-                fields.extend([("addr", addr), ("offset", message.done.into())]);
-                out.read = Some((addr, self.ctx.rq_stride.into()));
-                2
-            }
-        };
-        message.done += p.plen;
-        if opcode.is_end() && (!write || opcode.has_imm()) {
-            let opcode_of_cqe = if write {
-                cqe_opcode::RECV_WRITE_IMM
-            } else {
-                cqe_opcode::RECV
-            };
-            fields.extend([
-                ("complete", 1),
-                ("cqn", self.ctx.cqn.into()),
-                ("cqe_opcode", opcode_of_cqe.into()),
-                ("status", 0),
-                ("wqe_index", wqe.into()),
-                ("byte_len", message.done.into()),
-                ("with_imm", opcode.has_imm().into()),
-                ("with_inv", 0),
-                ("solicited", p.solicited.into()),
-            ]);
-            if opcode.has_imm() {
-                fields.push(("imm", p.imm.into()));
-            }
-        }
-        fields.push(("end", opcode.is_end().into()));
-        if kind != 0 {
-            // for the NAK of a placement that fails
-            fields.extend([("psn", expected.into()), ("msn", self.msn.into())]);
-            fields.push(("incarnation", self.incarnation.into()));
-        }
-        out.place = self.place(p, kind, fields, p.ack_req.then_some((expected, 0x1f)));
-        if !opcode.is_end() {
-            self.message = Some(message);
-        }
-    }
-
-    /// Order of opcodes, rights and lengths.
-    fn is_valid(&self, p: &Packet, opcode: Opcode) -> bool {
-        let write = opcode.operation() == Operation::Write;
-        let in_order = match &self.message {
-            None => opcode.is_start(),
-            Some(message) => !opcode.is_start() && message.write == write,
-        };
-        let (length, done) = match &self.message {
-            Some(message) if !opcode.is_start() => (message.length, message.done),
-            _ => (p.dma_len, 0),
-        };
-        let received = u64::from(done) + u64::from(p.plen);
-        let sum_fits = match (write, opcode.is_end()) {
-            (false, _) => received <= u64::from(MAX_MSG),
-            (true, true) => received == u64::from(length),
-            (true, false) => received < u64::from(length) && length <= MAX_MSG,
-        };
-        in_order
-            && (!write || self.ctx.remote_write)
-            && length_fits(&self.ctx, p, opcode.position())
-            && sum_fits
-    }
-
-    fn refuse(
-        &mut self,
-        p: &Packet,
-        nak: u64,
-        event: u8,
-        counter: &'static str,
-        out: &mut Outcome,
-    ) {
-        out.counts.push(counter);
-        out.place = self.place(p, 0, vec![], Some((self.psn, nak)));
-        out.failure = Some((event, status::GENERAL_ERR));
-        self.fail();
     }
 
     /// A placement of `kind`; `None` if it has no effect.

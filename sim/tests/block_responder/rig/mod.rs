@@ -1,136 +1,19 @@
 //! The responder with everything at its ports, each event checked against the reference in the order it was admitted.
 
-use std::collections::{BTreeMap, VecDeque};
+mod agents;
+mod check;
 
-use fastrand::Rng;
+use std::collections::VecDeque;
+
 use ferroce_hdl::transport::responder::Responder;
 use ferroce_proto::abi::qpc::RqCtx;
-use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
+use ferroce_sim::bench::{Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
-use ferroce_sim::verilator::{Dut, Input, Output};
 
-use super::drive::{ImagePort, Q, difference, request, with};
-use super::reference::{Command, Outcome, Packet, Place, Rq};
-
-/// Cycles from a request to its answer in the memory region table.
-const MR_CYCLES: usize = 4;
-
-/// Whether the region table of the test allows a remote write; most are allowed.
-pub(crate) fn allowed(rkey: u32, pd: u32, addr: u64, len: u32) -> bool {
-    let mix = (u64::from(rkey) << 32 | u64::from(pd)) ^ addr.rotate_left(17) ^ u64::from(len);
-    len == 0 || mix.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 != 0
-}
-
-/// The check port of the memory region table.
-struct Regions {
-    request: [Output; 5],
-    valid: Output,
-    ok: Input,
-    done: Input,
-    answers: VecDeque<Option<bool>>,
-}
-
-impl Regions {
-    fn new(dut: &Dut) -> Self {
-        let output = |name: &str| dut.output(name).expect("the check port");
-        let fields = ["key", "pd", "addr", "len", "right"];
-        Self {
-            request: fields.map(|field| output(&format!("check_request.{field}"))),
-            valid: output("check_valid"),
-            ok: dut.input("check_ok").expect("the check port"),
-            done: dut.input("check_done").expect("the check port"),
-            answers: VecDeque::from([None; MR_CYCLES]),
-        }
-    }
-}
-
-impl Agent for Regions {
-    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
-        let answer = self.answers.pop_front().expect("filled every cycle");
-        dut.set(self.done, answer.is_some().into());
-        dut.set(self.ok, answer.unwrap_or(rng.bool()).into());
-    }
-
-    fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
-        let [key, pd, addr, len, right] = self.request.map(|field| dut.get(field));
-        let verdict = right == 2 && allowed(key as u32, pd as u32, addr, len as u32);
-        self.answers
-            .push_back(dut.is_set(self.valid).then_some(verdict));
-        Ok(())
-    }
-
-    fn pending(&self) -> Option<String> {
-        None
-    }
-
-    fn reset(&mut self, _: &mut Dut) {}
-}
-
-/// Counters by name.
-pub(crate) type Counts = BTreeMap<&'static str, u64>;
-
-/// Answers to commands, and counters.
-struct Watch {
-    query_valid: Output,
-    query: [Output; 4],
-    answers: VecDeque<[u64; 4]>,
-    counters: Vec<(&'static str, Output)>,
-    counts: Counts,
-}
-
-const COUNTERS: [&str; 13] = [
-    "rx_unknown_qp",
-    "rx_qp_state",
-    "rx_wrong_transport",
-    "rx_pkey_violations",
-    "rx_wrong_address",
-    "rx_write_requests",
-    "rx_send_requests",
-    "out_of_sequence",
-    "duplicate_request",
-    "rnr_nak_sent",
-    "invalid_request_errors",
-    "access_errors",
-    "operational_errors",
-];
-
-impl Watch {
-    fn new(dut: &Dut) -> Self {
-        let output = |name: String| dut.output(&name).expect("an output of the responder");
-        let fields = ["rq_state", "rq_psn", "msn", "rq_index"];
-        Self {
-            query_valid: output("query_valid".into()),
-            query: fields.map(|field| output(format!("query.{field}"))),
-            answers: VecDeque::new(),
-            counters: COUNTERS
-                .iter()
-                .map(|name| (*name, output(format!("counts.{name}"))))
-                .collect(),
-            counts: Counts::new(),
-        }
-    }
-}
-
-impl Agent for Watch {
-    fn drive(&mut self, _: &mut Dut, _: &mut Rng) {}
-
-    fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
-        if dut.is_set(self.query_valid) {
-            self.answers
-                .push_back(self.query.map(|field| dut.get(field)));
-        }
-        for (name, output) in &self.counters {
-            *self.counts.entry(name).or_default() += dut.get(*output);
-        }
-        Ok(())
-    }
-
-    fn pending(&self) -> Option<String> {
-        None
-    }
-
-    fn reset(&mut self, _: &mut Dut) {}
-}
+use super::drive::{ImagePort, Q, request, with};
+use super::reference::{Command, Packet, Place, Rq};
+use agents::{COUNTERS, Regions, Watch};
+pub(crate) use agents::{Counts, allowed};
 
 /// An event that is not a packet and not a failed placement.
 #[derive(Clone, Debug)]
@@ -277,112 +160,6 @@ impl Rig {
             self.expect(qpn, outcome);
         }
         self.compare();
-    }
-
-    fn apply_packet(&mut self, packet: &Packet, found: u8) {
-        let place = packet.qpn as usize % self.qps.len();
-        let qp = &mut self.qps[place];
-        let ok = allowed(packet.rkey, qp.ctx.pd, packet.ext, packet.dma_len);
-        let outcome = qp.packet(packet, found, ok);
-        self.expect(place as u32, outcome);
-    }
-
-    fn apply_event(&mut self, qpn: u32, event: &Event) {
-        let qp = &mut self.qps[qpn as usize];
-        let outcome = match event {
-            Event::Doorbell(producer) => {
-                qp.doorbell(*producer);
-                Outcome::default()
-            }
-            Event::SqFailed => {
-                qp.sq_failed();
-                Outcome::default()
-            }
-            Event::Command(command) => {
-                let [state, psn] = [qp.state.into(), qp.psn.into()];
-                self.expected_answers
-                    .push_back([state, psn, qp.msn.into(), qp.index.into()]);
-                qp.command(command)
-            }
-        };
-        self.expect(qpn, outcome);
-    }
-
-    fn expect(&mut self, qpn: u32, outcome: Outcome) {
-        if let Some(place) = outcome.place {
-            self.announced += 1;
-            self.expected_places.push_back(place);
-        }
-        self.expected_reads.extend(outcome.read);
-        let failure = outcome.failure;
-        self.expected_failures
-            .extend(failure.map(|(event, detail)| (qpn, event, detail)));
-        for name in outcome.counts {
-            *self.expected_counts.entry(name).or_default() += 1;
-        }
-        let behind = self.announced;
-        let flushes = self.qps[qpn as usize].flushed.drain(..);
-        self.expected_flushes[qpn as usize].extend(flushes.map(|index| Flush { index, behind }));
-    }
-
-    #[track_caller]
-    fn compare(&mut self) {
-        while let Some((cycle, item)) = self.places.pop() {
-            let problem = if item.get("complete") == 1 && item.get("status") == 5 {
-                self.flushed(&item)
-            } else {
-                self.placed += 1;
-                match self.expected_places.pop_front() {
-                    Some(Place(fields)) => difference(&item, &fields),
-                    None => Some(format!("placement not expected: {item:?}")),
-                }
-            };
-            if let Some(problem) = problem {
-                panic!("{}", self.bench.failure(problem));
-            }
-            self.seen.push((cycle, item));
-        }
-        while let Some((_, item)) = self.reads.pop() {
-            let got = (item.get("addr"), item.get("log_slots"));
-            assert_eq!(Some(got), self.expected_reads.pop_front(), "WQE read");
-        }
-        while let Some((_, item)) = self.failures.pop() {
-            let fields = ["qpn", "event", "detail"].map(|field| item.get(field));
-            let got = (fields[0] as u32, fields[1] as u8, fields[2] as u8);
-            assert_eq!(Some(got), self.expected_failures.pop_front(), "failure");
-        }
-        while let Some(answer) = self.watch.answers.pop_front() {
-            // the flush runs in the background: the index is compared when it is done
-            let expected = self.expected_answers.pop_front().expect("one a command");
-            assert_eq!(answer[..3], expected[..3], "state, PSN, MSN");
-            if answer[0] != 6 {
-                assert_eq!(answer[3], expected[3], "receive WQE index");
-            }
-        }
-    }
-
-    fn flushed(&mut self, item: &Item) -> Option<String> {
-        let qpn = item.get("qpn") as usize;
-        let Some(Flush { index, behind }) = self.expected_flushes[qpn].pop_front() else {
-            return Some(format!("flush not expected: {item:?}"));
-        };
-        if self.placed < behind {
-            return Some(format!("flush overtook a placement: {item:?}"));
-        }
-        let fields = [
-            ("kind", 0),
-            ("beats", 0),
-            ("ack", 0),
-            ("reset", 0),
-            ("cqn", self.qps[qpn].ctx.cqn.into()),
-            ("cqe_opcode", 0x80),
-            ("wqe_index", index.into()),
-            ("byte_len", 0),
-            ("with_imm", 0),
-            ("with_inv", 0),
-            ("solicited", 0),
-        ];
-        difference(item, &fields)
     }
 
     /// Queues a packet that passed the static checks with `found`.

@@ -1,0 +1,130 @@
+//! Each burst and each loss against the tokens that were pushed.
+
+use ferroce_proto::abi::cq::Cqe;
+use ferroce_sim::bench::Item;
+
+use super::{FROM_SEND, RECV, Rig, SEND, Token};
+
+impl Rig {
+    pub(super) fn compare(&mut self) -> Result<(), String> {
+        while let Some((cycle, item)) = self.write.pop() {
+            let beats = item.get("beats");
+            if beats != (32 / self.lanes as u64).max(1) {
+                return Err(format!("a burst of {beats} beats"));
+            }
+            self.bursts.push_back((item.get("addr"), cycle));
+            self.fenced(&item)?;
+        }
+        while let Some((_, item)) = self.beats.pop() {
+            let strb = item.get("strb");
+            let at = self.bytes.len() as u64;
+            let words = item.words("data");
+            for lane in (0..self.lanes).filter(|lane| strb >> lane & 1 == 1) {
+                let byte = words[lane / 4].to_le_bytes()[lane % 4];
+                self.bytes.push((
+                    at / self.lanes as u64 * self.lanes as u64 + lane as u64,
+                    byte,
+                ));
+            }
+            if item.get("last") == 1 {
+                self.ended.push_back(std::mem::take(&mut self.bytes));
+            }
+        }
+        while !self.bursts.is_empty() && !self.ended.is_empty() {
+            let (addr, cycle) = self.bursts.pop_front().expect("looked at");
+            let bytes = self.ended.pop_front().expect("looked at");
+            self.landed(addr, cycle, &bytes)?;
+        }
+        while let Some((_, item)) = self.lost.pop() {
+            self.was_lost(item.get("qpn") as u16, item.get("cqn") as u16)?;
+        }
+        Ok(())
+    }
+
+    /// No burst leaves before the payload of the oldest receive completion that can be its own.
+    fn fenced(&self, item: &Item) -> Result<(), String> {
+        let is_due = |token: &Token| token.fence <= self.done;
+        let due = self.tokens[RECV].iter().filter(|t| is_due(t)).count();
+        if due == 0 && self.tokens[SEND].is_empty() {
+            return Err(format!("nothing is due, and yet {item:?}"));
+        }
+        Ok(())
+    }
+
+    fn landed(&mut self, addr: u64, cycle: u64, bytes: &[(u64, u8)]) -> Result<(), String> {
+        let first = addr % self.lanes as u64;
+        let places = bytes.iter().map(|(place, _)| *place);
+        if !places.eq(first..first + 32) {
+            return Err(format!("bytes of the burst at {addr:#x}: {bytes:?}"));
+        }
+        let bytes: Vec<u8> = bytes.iter().map(|(_, byte)| *byte).collect();
+        let cqe = Cqe::parse(bytes.first_chunk().expect("32 bytes"));
+        let input = usize::from(cqe.qpn as u16 & FROM_SEND != 0);
+        let place = self.tokens[input]
+            .iter()
+            .position(|t| u32::from(t.qpn) == cqe.qpn);
+        let token = place.and_then(|place| self.tokens[input].remove(place));
+        let Some(token) = token else {
+            return Err(format!("a CQE of no token, or its second: {cqe:?}"));
+        };
+        if token.fence > self.done {
+            return Err(format!("{token:?} before its payload, {} done", self.done));
+        }
+        let ring = &mut self.rings[usize::from(token.cqn)];
+        let slot = ring.written & (ring.size() - 1);
+        let expected = Cqe {
+            owner: ring.written >> ring.ctx.log_size & 1 == 0,
+            ..token.cqe
+        };
+        let at = ring.ctx.base + u64::from(slot) * Cqe::BYTES as u64;
+        if (at, expected) != (addr, cqe) {
+            return Err(format!(
+                "{cqe:?} at {addr:#x}, expected {expected:?} at {at:#x}"
+            ));
+        }
+        ring.written += 1;
+        ring.pending -= 1;
+        if ring.written - ring.consumed > ring.size() {
+            return Err(format!("queue {} wrote over an entry", token.cqn));
+        }
+        let is_ordered = ring.last_cqe[input].is_none_or(|last| last < token.qpn)
+            && ring.first_lost[input].is_none_or(|lost| lost > token.qpn);
+        if !ring.open || !is_ordered {
+            return Err(format!(
+                "{token:?} out of order, or not in an open queue: {ring:?}"
+            ));
+        }
+        ring.last_cqe[input] = Some(token.qpn);
+        self.seen.push((token.cqn, token.qpn, cycle));
+        Ok(())
+    }
+
+    fn was_lost(&mut self, qpn: u16, cqn: u16) -> Result<(), String> {
+        let input = usize::from(qpn & FROM_SEND != 0);
+        let place = self.tokens[input]
+            .iter()
+            .position(|t| (t.qpn, t.cqn) == (qpn, cqn));
+        let token = place.and_then(|place| self.tokens[input].remove(place));
+        let Some(token) = token else {
+            return Err(format!(
+                "no token of {qpn:#x} for queue {cqn}, or lost twice"
+            ));
+        };
+        self.losses += 1;
+        let ring = &mut self.rings[usize::from(cqn)];
+        ring.pending -= 1;
+        if ring.open && ring.first_lost == [None; 2] {
+            self.expected_overflows += 1;
+            // that it was full shows when all CQEs are there
+            let asked = ring.last_look.map(|look| look.asked);
+            if asked.is_none_or(|asked| Some(asked) <= token.taken) {
+                return Err(format!("{token:?} lost without a look after it: {ring:?}"));
+            }
+        }
+        if ring.last_cqe[input].is_some_and(|last| last > qpn) {
+            return Err(format!("{token:?} lost, a later one written"));
+        }
+        ring.first_lost[input].get_or_insert(qpn);
+        Ok(())
+    }
+}

@@ -1,0 +1,334 @@
+//! `scatter` between its neighbours; what comes out is what the model says.
+
+use std::rc::Rc;
+
+use ferroce_hdl::memory::scatter::Scatter;
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::wqe::Sge;
+use ferroce_sim::bench::{Agent, Bench, StreamSink, StreamSource};
+use ferroce_sim::memory::Ranges;
+use ferroce_sim::random::Pauses;
+
+use super::super::common::{dump, words};
+use super::agents::{Regions, Writer};
+use super::model::{Model, Outcome, Placement, Wqe};
+
+const QUEUE_PAIRS: u16 = 16;
+pub(super) const REGION: u64 = 1 << 16;
+
+/// Six regions of 64 KiB: protection domains 1 and 2, any mixture of rights, odd addresses.
+fn regions() -> Vec<MrCtx> {
+    let region = |i: u64| MrCtx {
+        base: (0x7f00_0000_0000 + 3 * i * REGION) | (i % 3),
+        last: (0x7f00_0000_0000 + 3 * i * REGION) + REGION - 1,
+        key: (0x100 * i as u32) | 0x55,
+        pd: 1 + i as u32 % 2,
+        valid: true,
+        local_write: i < 5,
+        remote_write: i != 4,
+        ..MrCtx::default()
+    };
+    (0..6).map(region).collect()
+}
+
+/// The block, its neighbours and its model.
+pub(super) struct Setup {
+    pub(super) bench: Bench,
+    pub(super) regions: Regions,
+    pub(super) writer: Writer,
+    pub(super) place: StreamSource,
+    pub(super) slots: StreamSource,
+    pub(super) payload: StreamSource,
+    pub(super) ack: StreamSink,
+    pub(super) cq: StreamSink,
+    pub(super) error: StreamSink,
+    pub(super) model: Model,
+    memory: Rc<Ranges>,
+    lanes: usize,
+}
+
+impl Setup {
+    pub(super) fn new<const W: usize, const K: usize>(pauses: Pauses) -> Self {
+        let bench = Bench::of(Scatter::<W, K, 4>::default).unwrap();
+        let dut = bench.dut();
+        let memory = Rc::new(Ranges::new());
+        let model = Model::new(regions(), K);
+        for (mr, contents) in model.regions.iter().zip(&model.contents) {
+            memory.map(mr.base, contents.clone()).unwrap();
+        }
+        let payload = StreamSource::with_ports(
+            dut,
+            "payload",
+            &["data", "last"],
+            ["valid", "ready"],
+            pauses,
+        );
+        let mut setup = Self {
+            regions: Regions::new(dut, regions()),
+            writer: Writer::new(dut, memory.clone(), K, pauses),
+            place: StreamSource::new(dut, "place", pauses).unwrap(),
+            slots: StreamSource::new(dut, "slots", pauses).unwrap(),
+            payload: payload.unwrap(),
+            ack: StreamSink::new(dut, "ack", pauses).unwrap(),
+            cq: StreamSink::new(dut, "cq", pauses).unwrap(),
+            error: StreamSink::new(dut, "error", pauses).unwrap(),
+            model,
+            memory,
+            lanes: K,
+            bench,
+        };
+        setup.with(|bench, agents| {
+            bench.reset(agents);
+            // The poison table is swept.
+            bench.run(agents, 20).unwrap();
+        });
+        setup
+    }
+
+    pub(super) fn with<R>(
+        &mut self,
+        act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R,
+    ) -> R {
+        let Self {
+            regions,
+            writer,
+            place,
+            slots,
+            payload,
+            ack,
+            cq,
+            error,
+            ..
+        } = self;
+        act(
+            &mut self.bench,
+            &mut [regions, writer, place, slots, payload, ack, cq, error],
+        )
+    }
+
+    /// Queues a placement with its payload and its WQE; what is to come of it, if anything is to be expected.
+    pub(super) fn push(&mut self, p: &Placement) -> Outcome {
+        let lanes = self.lanes;
+        let rng = self.bench.rng();
+        let beats = if p.data.is_empty() {
+            0
+        } else {
+            (p.lane + p.data.len()).div_ceil(lanes)
+        };
+        let mut frame: Vec<u8> = (0..beats * lanes).map(|_| rng.u8(..)).collect();
+        if beats > 0 {
+            frame[p.lane..p.lane + p.data.len()].copy_from_slice(&p.data);
+        }
+        for (n, beat) in frame.chunks(lanes).enumerate() {
+            let mut item = self.payload.item().with("last", u64::from(n + 1 == beats));
+            item.set_words("data", &words(beat));
+            self.payload.push(item);
+        }
+        let fields = [
+            ("qpn", p.qpn.into()),
+            ("kind", p.kind.into()),
+            ("addr", p.addr),
+            ("key", p.key.into()),
+            ("pd", p.pd.into()),
+            ("offset", p.offset.into()),
+            ("plen", p.data.len() as u64),
+            ("lane", p.lane as u64),
+            ("beats", beats as u64),
+            ("reset", p.reset.into()),
+            ("incarnation", p.incarnation.into()),
+            ("end", p.end.into()),
+            ("ack", p.ack.into()),
+            ("psn", p.psn.into()),
+            ("msn", p.msn.into()),
+            ("syndrome", p.syndrome.into()),
+            ("complete", p.complete.into()),
+            ("status", p.status.into()),
+        ];
+        // Fields that pass through unchanged.
+        let rng = self.bench.rng();
+        let through = [
+            ("cqn", "cqn", u64::from(rng.u16(..))),
+            ("cqe_opcode", "opcode", u64::from(rng.u8(..))),
+            ("wqe_index", "wqe_index", u64::from(rng.u16(..))),
+            ("byte_len", "byte_len", u64::from(rng.u32(..))),
+            ("imm", "imm", u64::from(rng.u32(..))),
+            ("with_imm", "with_imm", u64::from(rng.bool())),
+            ("with_inv", "with_inv", u64::from(rng.bool())),
+            ("solicited", "solicited", u64::from(rng.bool())),
+        ];
+        let place = fields
+            .iter()
+            .fold(self.place.item(), |item, &(field, value)| {
+                item.with(field, value)
+            });
+        let place = through
+            .iter()
+            .fold(place, |item, &(field, _, value)| item.with(field, value));
+        self.place.push(place);
+        if p.kind == 2 {
+            for (n, slot) in p.wqe.bytes().chunks(64).enumerate() {
+                let item = self
+                    .slots
+                    .item()
+                    .with("last", u64::from(n + 1 == p.wqe.slots));
+                let mut item = item.with("error", u64::from(p.wqe.unreadable == Some(n)));
+                item.set_words("slot", &words(slot));
+                self.slots.push(item);
+            }
+        }
+        let outcome = self.model.place(p);
+        let qpn = u64::from(p.qpn);
+        if let Some((psn, msn, syndrome)) = outcome.ack {
+            let item = self.ack.item().with("qpn", qpn).with("psn", psn.into());
+            self.ack.expect(
+                item.with("msn", msn.into())
+                    .with("syndrome", syndrome.into()),
+            );
+        }
+        if let Some((status, fence)) = outcome.cqe {
+            let item = self
+                .cq
+                .item()
+                .with("qpn", qpn)
+                .with("status", status.into());
+            let item = item
+                .with("fence", fence.into())
+                .with("recv", 1)
+                .with("vendor_err", 0);
+            let item = through
+                .iter()
+                .fold(item, |item, &(_, field, value)| item.with(field, value));
+            self.cq.expect(item);
+        }
+        if let Some((syndrome, status)) = outcome.error {
+            let item = self
+                .error
+                .item()
+                .with("qpn", qpn)
+                .with("syndrome", syndrome.into());
+            let item = item.with("status", status.into());
+            self.error
+                .expect(item.with("incarnation", p.incarnation.into()));
+        }
+        outcome
+    }
+
+    /// Runs to the end and compares memory.
+    pub(super) fn finish(&mut self, limit: u64) {
+        self.with(|bench, agents| {
+            bench.finish(agents, limit).unwrap();
+            bench.run(agents, 30).unwrap();
+            bench.finish(agents, 1).unwrap();
+        });
+        assert_eq!(self.writer.ended, self.model.bursts, "bursts");
+        assert_eq!(self.writer.beats.len() as u64, self.model.beats, "beats");
+        for (mr, contents) in self.model.regions.iter().zip(&self.model.contents) {
+            assert!(
+                dump(&self.memory, mr.base, contents.len()) == *contents,
+                "region {:#x}",
+                mr.base
+            );
+        }
+    }
+
+    /// A placement of kind 1 in region 0.
+    pub(super) fn write_at(&mut self, offset: u64, len: usize, lane: usize) -> Placement {
+        let mr = self.model.regions[0];
+        Placement {
+            qpn: 1,
+            kind: 1,
+            addr: mr.base + offset,
+            key: mr.key,
+            pd: mr.pd,
+            data: (0..len).map(|_| self.bench.rng().u8(..)).collect(),
+            lane,
+            ack: true,
+            psn: self.bench.rng().u32(..1 << 24),
+            ..Placement::default()
+        }
+    }
+
+    /// A placement of any kind, most of them good.
+    pub(super) fn random(&mut self) -> Placement {
+        let lanes = self.lanes;
+        let regions = self.model.regions.clone();
+        let rng = self.bench.rng();
+        let qpn = rng.u16(..QUEUE_PAIRS);
+        let pd = 1 + u32::from(qpn) % 2;
+        let mut p = Placement {
+            qpn,
+            pd,
+            kind: [0, 1, 1, 1, 2, 2, 2, 2][rng.usize(..8)],
+            lane: rng.usize(..lanes),
+            reset: rng.u8(..16) == 0,
+            incarnation: rng.u8(..4),
+            end: rng.bool(),
+            ack: rng.bool(),
+            psn: rng.u32(..1 << 24),
+            msn: rng.u32(..1 << 24),
+            syndrome: rng.u8(..),
+            complete: rng.bool(),
+            status: [0, 0, status::WR_FLUSH_ERR][rng.usize(..3)],
+            ..Placement::default()
+        };
+        if p.reset {
+            p.kind = 0;
+            return p;
+        }
+        let mut len = match rng.u8(..5) {
+            0 => 0,
+            1 => 4096,
+            2 => rng.usize(1..=lanes),
+            _ => rng.usize(1..=4096),
+        };
+        // Mostly a region that permits it.
+        let region = |rng: &mut fastrand::Rng, remote: bool| loop {
+            let mr = regions[rng.usize(..regions.len())];
+            let right = mr.pd == pd
+                && if remote {
+                    mr.remote_write
+                } else {
+                    mr.local_write
+                };
+            if right || rng.u8(..100) == 0 {
+                return mr;
+            }
+        };
+        if p.kind == 2 {
+            let entries = [1, 1, 2, 3, 4, 8, 16][rng.usize(..7)];
+            let list = (0..entries).map(|_| {
+                let mr = region(rng, false);
+                let length = [0, rng.u32(..64), rng.u32(..600), rng.u32(..5000)][rng.usize(..4)];
+                let addr = mr.base + rng.u64(..REGION - 10 - u64::from(length));
+                Sge {
+                    addr,
+                    length,
+                    lkey: mr.key,
+                }
+            });
+            p.wqe = Wqe::new(list.collect());
+            let total: u32 = p.wqe.list.iter().map(|sge| sge.length).sum();
+            p.offset = if rng.bool() { 0 } else { rng.u32(..=total) };
+            if rng.u8(..32) > 0 {
+                len = len.min((total - p.offset) as usize);
+            }
+            match rng.u8(..128) {
+                0 => p.wqe.unreadable = Some(rng.usize(..p.wqe.slots)),
+                1 => p.wqe.num_sge = rng.u8(..),
+                2 => p.wqe.slots *= 2,
+                _ => {}
+            }
+            p.wqe.slots = p.wqe.slots.min(8);
+        } else {
+            let mr = region(rng, true);
+            p.key = mr.key ^ u32::from(rng.u8(..100) == 0);
+            p.addr = mr.base + rng.u64(..REGION - 10 - len as u64);
+            if rng.u8(..50) == 0 {
+                p.addr = mr.last - rng.u64(..4096);
+            }
+        }
+        p.data = (0..len).map(|_| rng.u8(..)).collect();
+        p
+    }
+}

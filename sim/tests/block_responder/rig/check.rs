@@ -1,0 +1,115 @@
+//! What was admitted goes through the reference; what arrives is compared with what it says.
+
+use ferroce_sim::bench::Item;
+
+use super::{Event, Flush, Rig, allowed};
+use crate::drive::difference;
+use crate::reference::{Outcome, Packet, Place};
+
+impl Rig {
+    pub(super) fn apply_packet(&mut self, packet: &Packet, found: u8) {
+        let place = packet.qpn as usize % self.qps.len();
+        let qp = &mut self.qps[place];
+        let ok = allowed(packet.rkey, qp.ctx.pd, packet.ext, packet.dma_len);
+        let outcome = qp.packet(packet, found, ok);
+        self.expect(place as u32, outcome);
+    }
+
+    pub(super) fn apply_event(&mut self, qpn: u32, event: &Event) {
+        let qp = &mut self.qps[qpn as usize];
+        let outcome = match event {
+            Event::Doorbell(producer) => {
+                qp.doorbell(*producer);
+                Outcome::default()
+            }
+            Event::SqFailed => {
+                qp.sq_failed();
+                Outcome::default()
+            }
+            Event::Command(command) => {
+                let [state, psn] = [qp.state.into(), qp.psn.into()];
+                self.expected_answers
+                    .push_back([state, psn, qp.msn.into(), qp.index.into()]);
+                qp.command(command)
+            }
+        };
+        self.expect(qpn, outcome);
+    }
+
+    pub(super) fn expect(&mut self, qpn: u32, outcome: Outcome) {
+        if let Some(place) = outcome.place {
+            self.announced += 1;
+            self.expected_places.push_back(place);
+        }
+        self.expected_reads.extend(outcome.read);
+        let failure = outcome.failure;
+        self.expected_failures
+            .extend(failure.map(|(event, detail)| (qpn, event, detail)));
+        for name in outcome.counts {
+            *self.expected_counts.entry(name).or_default() += 1;
+        }
+        let behind = self.announced;
+        let flushes = self.qps[qpn as usize].flushed.drain(..);
+        self.expected_flushes[qpn as usize].extend(flushes.map(|index| Flush { index, behind }));
+    }
+
+    #[track_caller]
+    pub(super) fn compare(&mut self) {
+        while let Some((cycle, item)) = self.places.pop() {
+            let problem = if item.get("complete") == 1 && item.get("status") == 5 {
+                self.flushed(&item)
+            } else {
+                self.placed += 1;
+                match self.expected_places.pop_front() {
+                    Some(Place(fields)) => difference(&item, &fields),
+                    None => Some(format!("placement not expected: {item:?}")),
+                }
+            };
+            if let Some(problem) = problem {
+                panic!("{}", self.bench.failure(problem));
+            }
+            self.seen.push((cycle, item));
+        }
+        while let Some((_, item)) = self.reads.pop() {
+            let got = (item.get("addr"), item.get("log_slots"));
+            assert_eq!(Some(got), self.expected_reads.pop_front(), "WQE read");
+        }
+        while let Some((_, item)) = self.failures.pop() {
+            let fields = ["qpn", "event", "detail"].map(|field| item.get(field));
+            let got = (fields[0] as u32, fields[1] as u8, fields[2] as u8);
+            assert_eq!(Some(got), self.expected_failures.pop_front(), "failure");
+        }
+        while let Some(answer) = self.watch.answers.pop_front() {
+            // the flush runs in the background: the index is compared when it is done
+            let expected = self.expected_answers.pop_front().expect("one a command");
+            assert_eq!(answer[..3], expected[..3], "state, PSN, MSN");
+            if answer[0] != 6 {
+                assert_eq!(answer[3], expected[3], "receive WQE index");
+            }
+        }
+    }
+
+    fn flushed(&mut self, item: &Item) -> Option<String> {
+        let qpn = item.get("qpn") as usize;
+        let Some(Flush { index, behind }) = self.expected_flushes[qpn].pop_front() else {
+            return Some(format!("flush not expected: {item:?}"));
+        };
+        if self.placed < behind {
+            return Some(format!("flush overtook a placement: {item:?}"));
+        }
+        let fields = [
+            ("kind", 0),
+            ("beats", 0),
+            ("ack", 0),
+            ("reset", 0),
+            ("cqn", self.qps[qpn].ctx.cqn.into()),
+            ("cqe_opcode", 0x80),
+            ("wqe_index", index.into()),
+            ("byte_len", 0),
+            ("with_imm", 0),
+            ("with_inv", 0),
+            ("solicited", 0),
+        ];
+        difference(item, &fields)
+    }
+}
