@@ -7,6 +7,7 @@ pub mod event;
 pub mod retire;
 pub mod segmenter;
 pub mod sq_result;
+pub mod sq_rules;
 pub mod sq_state;
 pub mod sq_terms;
 pub mod timer;
