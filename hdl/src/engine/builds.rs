@@ -18,10 +18,15 @@ pub const STANDARD: Params = Params {
     log_eq: 0,
 };
 
+const Q: usize = STANDARD.log_qp as usize;
+const M: usize = STANDARD.log_mr as usize;
+const C: usize = STANDARD.log_cq as usize;
+const O: usize = STANDARD.log_outstanding as usize;
+
 /// 64 KiB of payload to send and 64 KiB of packet buffer: 4 us of line rate at 512 bit.
-type Engine512 = Engine<512, 64, 8, 10, 8, 14, 9, 10>;
+type Engine512 = Engine<512, 64, Q, M, C, O, 9, 10>;
 /// 16 KiB of payload to send and 64 KiB of packet buffer.
-type Engine64 = Engine<64, 8, 8, 10, 8, 14, 10, 13>;
+type Engine64 = Engine<64, 8, Q, M, C, O, 10, 13>;
 
 /// The Verilog of the standard build with a data path of `width` bits, one of [`WIDTHS`].
 ///
