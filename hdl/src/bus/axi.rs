@@ -1,6 +1,6 @@
 //! AXI4, master's end: the host memory side of the engine; AXI4-Lite, slave's end: its registers.
 //!
-//! Data of W bits, K = W / 8 strobes, 64-bit addresses, 3-bit IDs. Bursts are of type INCR and full width, hold at most
+//! Data of W bits, K = W / 8 strobes, 64-bit addresses, 4-bit IDs. Bursts are of type INCR and full width, hold at most
 //! 256 beats and stay within 4 KiB ([`burst_bytes`]). A field named `m_axi` gives the port names `m_axi_awid` and so on.
 
 // The methods that the derive generates have no documentation.
@@ -28,7 +28,7 @@ pub const fn burst_size(k: usize) -> u32 {
 #[derive(Clone, Debug, Default, LogicInterface)]
 pub struct AxiReadOut<const W: usize> {
     /// ID of the burst: the client.
-    pub arid: Signal<Out, Bits<3>>,
+    pub arid: Signal<Out, Bits<4>>,
     /// Address of the first byte; need not be aligned.
     pub araddr: Signal<Out, Bits<64>>,
     /// Beats less one.
@@ -42,7 +42,7 @@ pub struct AxiReadOut<const W: usize> {
     /// The slave takes the address.
     pub arready: Signal<In, Bit>,
     /// ID of the beat's burst.
-    pub rid: Signal<In, Bits<3>>,
+    pub rid: Signal<In, Bits<4>>,
     /// Data, byte 0 in bits 7:0.
     pub rdata: Signal<In, Bits<W>>,
     /// Bit 1 set: the read failed.
@@ -59,7 +59,7 @@ pub struct AxiReadOut<const W: usize> {
 #[derive(Clone, Debug, Default, LogicInterface)]
 pub struct AxiWriteOut<const W: usize, const K: usize> {
     /// ID of the burst: the client.
-    pub awid: Signal<Out, Bits<3>>,
+    pub awid: Signal<Out, Bits<4>>,
     /// Address of the first byte; need not be aligned.
     pub awaddr: Signal<Out, Bits<64>>,
     /// Beats less one.
@@ -83,7 +83,7 @@ pub struct AxiWriteOut<const W: usize, const K: usize> {
     /// The slave takes the beat.
     pub wready: Signal<In, Bit>,
     /// ID of the burst that is done.
-    pub bid: Signal<In, Bits<3>>,
+    pub bid: Signal<In, Bits<4>>,
     /// Bit 1 set: the write failed.
     pub bresp: Signal<In, Bits<2>>,
     /// A burst is done.
@@ -96,7 +96,7 @@ pub struct AxiWriteOut<const W: usize, const K: usize> {
 #[derive(Clone, Debug, Default, LogicInterface)]
 pub struct AxiOut<const W: usize, const K: usize> {
     /// See [`AxiWriteOut`].
-    pub awid: Signal<Out, Bits<3>>,
+    pub awid: Signal<Out, Bits<4>>,
     /// See [`AxiWriteOut`].
     pub awaddr: Signal<Out, Bits<64>>,
     /// See [`AxiWriteOut`].
@@ -120,7 +120,7 @@ pub struct AxiOut<const W: usize, const K: usize> {
     /// See [`AxiWriteOut`].
     pub wready: Signal<In, Bit>,
     /// See [`AxiWriteOut`].
-    pub bid: Signal<In, Bits<3>>,
+    pub bid: Signal<In, Bits<4>>,
     /// See [`AxiWriteOut`].
     pub bresp: Signal<In, Bits<2>>,
     /// See [`AxiWriteOut`].
@@ -128,7 +128,7 @@ pub struct AxiOut<const W: usize, const K: usize> {
     /// See [`AxiWriteOut`].
     pub bready: Signal<Out, Bit>,
     /// See [`AxiReadOut`].
-    pub arid: Signal<Out, Bits<3>>,
+    pub arid: Signal<Out, Bits<4>>,
     /// See [`AxiReadOut`].
     pub araddr: Signal<Out, Bits<64>>,
     /// See [`AxiReadOut`].
@@ -142,7 +142,7 @@ pub struct AxiOut<const W: usize, const K: usize> {
     /// See [`AxiReadOut`].
     pub arready: Signal<In, Bit>,
     /// See [`AxiReadOut`].
-    pub rid: Signal<In, Bits<3>>,
+    pub rid: Signal<In, Bits<4>>,
     /// See [`AxiReadOut`].
     pub rdata: Signal<In, Bits<W>>,
     /// See [`AxiReadOut`].

@@ -70,7 +70,7 @@ payload! {
         gid_index: Bits<8>,
         /// Bytes 0..8 behind the BTH, big-endian: address of RETH and AtomicETH; AETH in bits 63:32; Q_Key in 63:32 and source queue pair in 23:0 of a DETH.
         ext: Bits<64>,
-        /// Bytes 8..12: rkey of RETH and AtomicETH.
+        /// Bytes 8..12: rkey of RETH and AtomicETH. (The result in an AtomicAckETH is the packet's payload: 8 bytes in host order.)
         rkey: Bits<32>,
         /// Bytes 12..16: length of a RETH.
         dma_len: Bits<32>,
@@ -84,6 +84,8 @@ payload! {
         lane: Bits<6>,
         /// Buffered beats of the packet, 0 without payload.
         beats: Bits<10>,
+        /// A UD packet: before these beats come ceil(40 / K) beats with its IP header as a GRH of 40 bytes, from lane 0 on.
+        grh: Bit,
     }
 
     /// A response header for the requester (AETH of ACK, NAK, read and atomic responses).
@@ -110,15 +112,15 @@ payload! {
     Place {
         /// Queue pair.
         qpn: Bits<16>,
-        /// 0 discard the beats, 1 write to `addr` under `key` (rkey), 2 scatter by the receive WQE at `addr`.
+        /// 0 discard the beats, 1 write to `addr` under `key` (rkey), 2 scatter by the receive WQE at `addr`, 3 by the list of the send WQE that asked for the data. The slots of 2 and 3 come from `rq_fetch`.
         kind: Bits<2>,
-        /// Host address: target (kind 1) or receive WQE (kind 2), whose slots come from `rq_fetch`.
+        /// Host address: target (kind 1) or receive WQE (kind 2).
         addr: Bits<64>,
         /// rkey (kind 1).
         key: Bits<32>,
         /// Protection domain for the check.
         pd: Bits<24>,
-        /// Byte offset of this payload in its message (kind 2).
+        /// Byte offset of this payload in its message (kinds 2 and 3).
         offset: Bits<32>,
         /// Payload bytes.
         plen: Bits<13>,
@@ -160,6 +162,22 @@ payload! {
         with_inv: Bit,
         /// Solicited event.
         solicited: Bit,
+        /// Source queue pair (UD).
+        src_qpn: Bits<24>,
+        /// P_Key of the packet (UD).
+        pkey: Bits<16>,
+        /// The buffer begins with a GRH (UD).
+        grh: Bit,
+        /// A READ or atomic request: its [`Reply`] waits in `reply` for the token of this placement.
+        reply: Bit,
+        /// A response to the own requester: an [`Answer`] is due afterwards, with `psn`, `syndrome`, `status`, and `msn` as `missing`.
+        answer: Bit,
+        /// With `answer`: see [`Answer`].
+        implied: Bit,
+        /// With `answer`: see [`Answer`].
+        data: Bit,
+        /// With `answer`: see [`Answer`].
+        closed: Bit,
     }
 
     /// An acknowledgement that is due (`scatter` to `ack`).
@@ -172,6 +190,106 @@ payload! {
         msn: Bits<24>,
         /// AETH syndrome.
         syndrome: Bits<8>,
+        /// No acknowledgement: the turn of the next [`Reply`].
+        reply: Bit,
+        /// With `reply`: it is void, its queue pair failed before.
+        void: Bit,
+        /// The queue pair starts afresh: all that waits for it is void. Nothing else happens.
+        reset: Bit,
+        /// The payload writes issued before this count (modulo 2^16) must have their B response before memory is read for the reply.
+        fence: Bits<16>,
+    }
+
+    /// A READ or atomic to execute (responder to `reply`), one for each [`Place`] with `reply`, in order.
+    Reply {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// An atomic; else a READ.
+        atomic: Bit,
+        /// Fetch and add; else compare and swap.
+        add: Bit,
+        /// It was executed before.
+        duplicate: Bit,
+        /// PSN of the request.
+        psn: Bits<24>,
+        /// MSN of the response.
+        msn: Bits<24>,
+        /// Path MTU, IB code.
+        mtu: Bits<3>,
+        /// Protection domain.
+        pd: Bits<24>,
+        /// Address.
+        va: Bits<64>,
+        /// rkey.
+        rkey: Bits<32>,
+        /// Bytes of a READ.
+        len: Bits<32>,
+        /// Swap value, or the value to add.
+        swap_add: Bits<64>,
+        /// Value to compare with.
+        compare: Bits<64>,
+    }
+
+    /// A response from the wire, its queue pair, transport and addresses checked (`rx_check` to `track`).
+    Response {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// AETH syndrome; 0 if there is none.
+        syndrome: Bits<8>,
+        /// A READ response.
+        read: Bit,
+        /// An atomic response.
+        atomic: Bit,
+        /// LAST or ONLY.
+        last: Bit,
+        /// Payload bytes, of an atomic response 8.
+        plen: Bits<13>,
+        /// Lane of the first payload byte.
+        lane: Bits<6>,
+        /// Buffered beats.
+        beats: Bits<10>,
+    }
+
+    /// A READ or atomic whose first packet is about to be sent (segmenter to `track`), once a message.
+    ReadIssue {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// First PSN.
+        psn: Bits<24>,
+        /// PSNs: of a READ those of its responses.
+        packets: Bits<24>,
+        /// An atomic; else a READ.
+        atomic: Bit,
+        /// Bytes.
+        length: Bits<32>,
+        /// First slot of its WQE.
+        index: Bits<16>,
+        /// Slots of the WQE.
+        slots: Bits<3>,
+    }
+
+    /// A response as the send queue is told of it, in the order of the packets (`scatter` to requester).
+    Answer {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// AETH syndrome.
+        syndrome: Bits<8>,
+        /// A READ or atomic response that was due next; its data is written. Else an ACK or NAK, or one of these that is not taken.
+        data: Bit,
+        /// It shows that the response `missing` of a READ or atomic was lost.
+        implied: Bit,
+        /// With `implied`: the PSN of that response. All before it is acknowledged.
+        missing: Bits<24>,
+        /// Not 0: the oldest message fails with it (a response that cannot be, a scatter list that cannot be written).
+        status: Bits<8>,
+        /// No response: after the send queue went into error nothing of it is on its way to memory any more.
+        closed: Bit,
+        /// The payload writes issued before this count (modulo 2^16) must have their B response before a READ completes.
+        fence: Bits<16>,
     }
 
     /// A placement that failed (`scatter` to `responder`): the queue pair is poisoned, see [`Place`].
@@ -222,6 +340,14 @@ payload! {
         solicited: Bit,
         /// Receive queue.
         recv: Bit,
+        /// Source queue pair (UD).
+        src_qpn: Bits<24>,
+        /// P_Key of the packet (UD).
+        pkey: Bits<16>,
+        /// The buffer begins with a GRH (UD).
+        grh: Bit,
+        /// `fence` counts; else the completion stands for no payload.
+        fenced: Bit,
     }
 
     /// A packet to send (requester, `ack` to `header_tx`).
@@ -238,18 +364,24 @@ payload! {
         ack_req: Bit,
         /// Payload bytes, 0 to 4096.
         plen: Bits<13>,
-        /// RETH address.
+        /// RETH and AtomicETH address; result in an AtomicAckETH; of UD the address handle in 31:0, the remote queue pair in 55:32.
         va: Bits<64>,
-        /// RETH rkey.
+        /// RETH and AtomicETH rkey; Q_Key of a DETH.
         rkey: Bits<32>,
         /// RETH length.
         dma_len: Bits<32>,
+        /// Swap value, or the value to add.
+        swap_add: Bits<64>,
+        /// Value to compare with.
+        compare: Bits<64>,
         /// Immediate data or rkey to invalidate.
         imm: Bits<32>,
         /// AETH syndrome.
         syndrome: Bits<8>,
         /// AETH MSN.
         msn: Bits<24>,
+        /// The requester is to be told when the packet has all of its payload: the last of a message that nobody acknowledges.
+        notify: Bit,
     }
 
     /// A piece of a packet's payload to fetch (requester to `gather`), in order; the pieces of a packet add up to its `plen`. A packet without payload has none.

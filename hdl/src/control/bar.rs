@@ -25,13 +25,14 @@ mod word {
         CMD_LOG_SIZE,
         CMD_PI,
         CMD_CI,
-        SCRATCH
+        SCRATCH,
+        PARAMS3
     );
 }
 pub(super) use word::*;
 
 /// Log2 of the bytes that hold the registers, and that hold the counters.
-const PAGE: u32 = 6;
+const PAGE: u32 = 7;
 const STATS_PAGE: u32 = 9;
 /// The counters' page, the doorbells' region.
 pub(super) const STATS_AT: u64 = (regs::STATS_BASE >> STATS_PAGE) as u64;
@@ -55,7 +56,7 @@ const _: () = {
         );
         i += 1;
     }
-    assert!(regs::REGISTERS.len() == SCRATCH + 1, "all are in `word`");
+    assert!(regs::REGISTERS.len() == PARAMS3 + 1, "all are in `word`");
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);
     assert!(doorbell::QP_BASE == 1 << 20 && doorbell::CQ_BASE == 2 << 20 && doorbell::STRIDE == 8);
 };

@@ -62,6 +62,8 @@ pub struct Csr<const Q: usize> {
     pub params: Signal<In, Bits<32>>,
     /// Value of PARAMS2.
     pub params2: Signal<In, Bits<32>>,
+    /// Value of PARAMS3.
+    pub params3: Signal<In, Bits<32>>,
     /// Value of FEATURES.
     pub features: Signal<In, Bits<32>>,
     /// Value of BUILD.
@@ -137,6 +139,7 @@ impl<const Q: usize> Default for Csr<Q> {
             s_axil: Default::default(),
             params: Default::default(),
             params2: Default::default(),
+            params3: Default::default(),
             features: Default::default(),
             build: Default::default(),
             link_up: Default::default(),
@@ -186,7 +189,7 @@ impl<const Q: usize> Logic for Csr<Q> {
         format!("q{Q}"),
         "Registers and doorbells.";
         MAGIC, VERSION, BUILD, PARAMS, PARAMS2, FEATURES, CONTROL, STATUS, CMD_BASE_LO, CMD_BASE_HI,
-        CPL_BASE_LO, CPL_BASE_HI, CMD_LOG_SIZE, CMD_PI, CMD_CI, SCRATCH, STATS_AT, QP_AT, STATS, MAGIC_VALUE,
+        CPL_BASE_LO, CPL_BASE_HI, CMD_LOG_SIZE, CMD_PI, CMD_CI, SCRATCH, PARAMS3, STATS_AT, QP_AT, STATS, MAGIC_VALUE,
         VERSION_VALUE, ENABLE, RESET, MAX_LOG
     );
 
@@ -241,8 +244,8 @@ impl<const Q: usize> Logic for Csr<Q> {
         if self.state.q.val().enable {
             self.log.next = self.state.q.val().cmd_log_size;
         }
-        if self.act.val() & self.bus.whole.val() & !self.at.val().get_bits::<16>(6).any() {
-            match self.at.val().get_bits::<4>(2).index() {
+        if self.act.val() & self.bus.whole.val() & !self.at.val().get_bits::<15>(7).any() {
+            match self.at.val().get_bits::<5>(2).index() {
                 CONTROL => {
                     self.state.d.next.enable = self.data.val().get_bit(ENABLE);
                     if self.data.val().get_bit(RESET) {
@@ -284,7 +287,7 @@ impl<const Q: usize> Logic for Csr<Q> {
             .replace_bit(1, self.ready.val() & !self.state.q.val().reset)
             .replace_bit(2, self.state.q.val().dma_error);
         self.looked_up.next = bits::<32>(0);
-        match self.from.val().get_bits::<4>(2).index() {
+        match self.from.val().get_bits::<5>(2).index() {
             MAGIC => {
                 self.looked_up.next = bits::<32>(MAGIC_VALUE);
             }
@@ -299,6 +302,9 @@ impl<const Q: usize> Logic for Csr<Q> {
             }
             PARAMS2 => {
                 self.looked_up.next = self.params2.val();
+            }
+            PARAMS3 => {
+                self.looked_up.next = self.params3.val();
             }
             FEATURES => {
                 self.looked_up.next = self.features.val();
@@ -351,7 +357,7 @@ impl<const Q: usize> Logic for Csr<Q> {
             }
         } else if self.bus.read.val() {
             self.bus.found.next = true;
-            if !self.from.val().get_bits::<16>(6).any() {
+            if !self.from.val().get_bits::<15>(7).any() {
                 self.bus.rdata.next = self.looked_up.val();
             } else if self.counter.val() & self.from.val().get_bit(2) {
                 self.bus.rdata.next = self.state.q.val().stat_high;

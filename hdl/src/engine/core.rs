@@ -83,6 +83,8 @@ pub struct Core<
     foreign_packet: Signal<Local, Bit>,
     pulses: Signal<Local, StatPulses>,
     no_pulses: Zero<StatPulses>,
+    no_read: Zero<ReadReq>,
+    no_write: Zero<WriteCmd>,
 }
 
 impl<
@@ -130,9 +132,6 @@ impl<
         StreamOut::<ReadReq>::join(&mut self.command.read, &mut self.host.read[0]);
         StreamOut::<ReadReq>::join(&mut self.transmit.wqe_read, &mut self.host.read[1]);
         StreamOut::<ReadReq>::join(&mut self.transmit.payload_read, &mut self.host.read[2]);
-        self.host.read[3].valid.next = false;
-        self.host.read[3].payload.next.addr = bits::<64>(0);
-        self.host.read[3].payload.next.len = bits::<13>(0);
         StreamOut::<ReadReq>::join(&mut self.receive.wqe_read, &mut self.host.read[4]);
         StreamOut::<ReadReq>::join(&mut self.completions.read, &mut self.host.read[5]);
         ReadBeatIn::<W>::join(&mut self.command.beat, &mut self.host.beat[0]);
@@ -146,13 +145,21 @@ impl<
         WriteBeatOut::<W, K>::join(&mut self.receive.beats, &mut self.host.beats[0]);
         WriteBeatOut::<W, K>::join(&mut self.completions.beats, &mut self.host.beats[1]);
         WriteBeatOut::<W, K>::join(&mut self.command.beats, &mut self.host.beats[2]);
-        self.host.write[3].valid.next = false;
-        self.host.write[3].payload.next.addr = bits::<64>(0);
-        self.host.write[3].payload.next.beats = bits::<10>(0);
-        self.host.beats[3].valid.next = false;
-        self.host.beats[3].last.next = false;
-        self.host.beats[3].data.next = bits::<W>(0);
-        self.host.beats[3].strb.next = bits::<K>(0);
+        // not built yet
+        self.host.read[3].valid.next = false;
+        self.host.read[3].payload.next = self.no_read.val();
+        for i in 6..9 {
+            self.host.read[i].valid.next = false;
+            self.host.read[i].payload.next = self.no_read.val();
+        }
+        for i in 3..6 {
+            self.host.write[i].valid.next = false;
+            self.host.write[i].payload.next = self.no_write.val();
+            self.host.beats[i].valid.next = false;
+            self.host.beats[i].last.next = false;
+            self.host.beats[i].data.next = bits::<W>(0);
+            self.host.beats[i].strb.next = bits::<K>(0);
+        }
         self.host.halt.next = self.halt.val();
         self.idle.next = self.host.idle.val() & !self.transmit.m_axis_tx.tvalid.val();
         self.dma_error.next = self.host.error.val();

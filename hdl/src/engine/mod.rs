@@ -12,7 +12,7 @@ pub mod failures;
 pub mod receive;
 pub mod transmit;
 
-use ferroce_proto::abi::regs::{Params, Params2, feature};
+use ferroce_proto::abi::regs::{Params, Params2, Params3, feature};
 
 use self::core::Core;
 use crate::control::csr::Csr;
@@ -62,6 +62,7 @@ pub struct Engine<
     core: Core<W, K, Q, M, C, O, G, B>,
     params: Constant<Bits<32>>,
     params2: Constant<Bits<32>>,
+    params3: Constant<Bits<32>>,
     features: Constant<Bits<32>>,
     build: Constant<Bits<32>>,
 }
@@ -90,6 +91,8 @@ impl<
             data_width: W as u16,
             core_clock_mhz: CLOCK_MHZ,
         };
+        // no address handles and no shared receive queues in this build
+        let params3 = Params3::default();
         let word = |bytes: [u8; 4]| Constant::new(u64::from(u32::from_le_bytes(bytes)).to_bits());
         Self {
             clock: ClkRst::default(),
@@ -105,6 +108,7 @@ impl<
             core: Core::default(),
             params: word(params.emit()),
             params2: word(params2.emit()),
+            params3: word(params3.emit()),
             features: word(FEATURES.to_le_bytes()),
             build: Constant::new(0u64.to_bits()),
         }
@@ -147,6 +151,7 @@ impl<
 
         self.csr.params.next = self.params.val();
         self.csr.params2.next = self.params2.val();
+        self.csr.params3.next = self.params3.val();
         self.csr.features.next = self.features.val();
         self.csr.build.next = self.build.val();
         self.csr.link_up.next = true;

@@ -208,6 +208,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.packet_8.d.next.plen = bits::<13>(0);
         self.packet_8.d.next.lane = bits::<6>(0);
         self.packet_8.d.next.beats = bits::<10>(0);
+        self.packet_8.d.next.grh = false;
         // Cycle 4: to the ICRC check.
         self.icrc_beat.next.valid = self.class.q.val().valid;
         self.icrc_beat.next.index = self.class.q.val().index;

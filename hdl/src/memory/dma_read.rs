@@ -1,12 +1,13 @@
-//! Reads of host memory for six clients (docs/architecture.md 3.5).
+//! Reads of host memory for nine clients (docs/architecture.md 3.5).
 //!
 //! ```text
-//!  request[6] ─► round robin ─► split ─► register ─► AR (ID = client)
+//!  request[9] ─► round robin ─► split ─► register ─► AR (ID = client)
 //!                                  └ last burst of the request? ─► FIFO a client ─┐
-//!  beats[6] ◄───────────────────────────── register ◄─────────────────────── R ◄─┘
+//!  beats[9] ◄───────────────────────────── register ◄─────────────────────── R ◄─┘
 //! ```
 //!
-//! Clients: 0 command, 1 send WQE, 2 request payload, 3 response payload, 4 receive WQE, 5 CQ consumer record.
+//! Clients: 0 command, 1 send WQE, 2 request payload, 3 response payload, 4 receive WQE, 5 CQ consumer record,
+//! 6 atomic, 7 exception queue, 8 EQ consumer record.
 //! A request of any address and 1 to 8191 bytes is cut into bursts ([`split`](super::split)); its answer is the aligned
 //! beats that hold a byte of the range, in order; bytes of these beats outside of the range are read too (they share
 //! their page with one inside). Requests of one client are answered in order, those of different clients in any order
@@ -24,7 +25,7 @@ use crate::bus::types::ReadReq;
 use crate::prelude::*;
 
 /// Number of clients.
-pub const CLIENTS: usize = 6;
+pub const CLIENTS: usize = 9;
 
 /// Read side of the DMA, 2^A bursts a client under way.
 #[derive(LogicBlock)]
@@ -62,7 +63,7 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     issue: Signal<Local, Bit>,
     arrived: Signal<Local, Bits<CLIENTS>>,
     free: Signal<Local, Bits<CLIENTS>>,
-    client: [Constant<Bits<3>>; CLIENTS],
+    client: [Constant<Bits<4>>; CLIENTS],
     limit: Constant<Bits<16>>,
     size: Constant<Bits<3>>,
 }
@@ -115,7 +116,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
     describe!(
         "dma_read",
         format!("{W}_{A}"),
-        "AXI4 reads for six clients."
+        "AXI4 reads for nine clients."
     );
 
     #[hdl_gen]

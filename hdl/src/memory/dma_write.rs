@@ -1,13 +1,13 @@
-//! Writes to host memory for four clients (docs/architecture.md 3.5).
+//! Writes to host memory for six clients (docs/architecture.md 3.5).
 //!
 //! ```text
-//!  command[4] ─► round robin ─┬─► register ─► AW (ID = client)
+//!  command[6] ─► round robin ─┬─► register ─► AW (ID = client)
 //!                             └─► owner of the W channel, in AW order
 //!  beats[4] ─────────────────► mux ─► register ─► W
 //!  issued[4], done[4] ◄── counters ◄── B
 //! ```
 //!
-//! Clients: 0 payload, 1 CQE, 2 command completion, 3 EQE. A command is one burst; a client offers it when nothing but
+//! Clients: 0 payload, 1 CQE, 2 command completion, 3 EQE, 4 atomic, 5 exception queue. A command is one burst; a client offers it when nothing but
 //! its turn can delay its beats: they hold the W channel from its turn on. Beats are taken up to the one marked `last`.
 //!
 //! Latency: `command.valid` to `awvalid` 1 cycle, to the first `wvalid` 2 cycles. Throughput: a burst and a beat a
@@ -21,7 +21,7 @@ use crate::bus::types::WriteCmd;
 use crate::prelude::*;
 
 /// Number of clients.
-pub const CLIENTS: usize = 4;
+pub const CLIENTS: usize = 6;
 
 /// Write side of the DMA.
 #[derive(LogicBlock)]
@@ -66,7 +66,7 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     beat_strb: Signal<Local, Bits<K>>,
     beat_last: Signal<Local, Bit>,
     beat_valid: Signal<Local, Bit>,
-    client: [Constant<Bits<3>>; CLIENTS],
+    client: [Constant<Bits<4>>; CLIENTS],
     size: Constant<Bits<3>>,
 }
 
@@ -114,7 +114,7 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
 }
 
 impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
-    describe!("dma_write", format!("{W}"), "AXI4 writes for four clients.");
+    describe!("dma_write", format!("{W}"), "AXI4 writes for six clients.");
 
     #[hdl_gen]
     fn update(&mut self) {

@@ -46,11 +46,11 @@ impl<const W: usize, const K: usize> Logic for HostPort<W, K> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, reader, writer);
-        for i in 0..6 {
+        for i in 0..9 {
             StreamIn::<ReadReq>::link(&mut self.read[i], &mut self.reader.request[i]);
             ReadBeatOut::<W>::link(&mut self.beat[i], &mut self.reader.beats[i]);
         }
-        for i in 0..4 {
+        for i in 0..6 {
             StreamIn::<WriteCmd>::link(&mut self.write[i], &mut self.writer.command[i]);
             WriteBeatIn::<W, K>::link(&mut self.beats[i], &mut self.writer.beats[i]);
             self.issued[i].next = self.writer.issued[i].val();

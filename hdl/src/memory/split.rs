@@ -22,7 +22,7 @@ pub struct Split<const K: usize> {
     addr: Dff<Bits<64>>,
     /// Bytes less one.
     rest: Dff<Bits<13>>,
-    tag: Dff<Bits<3>>,
+    tag: Dff<Bits<4>>,
     take: Signal<Local, Bit>,
     offset: Signal<Local, Bits<14>>,
     reach: Signal<Local, Bits<14>>,

@@ -13,7 +13,7 @@ pub struct Range {
     /// Bytes, 1 to 8191.
     pub len: Bits<13>,
     /// Copied to the bursts.
-    pub tag: Bits<3>,
+    pub tag: Bits<4>,
 }
 
 /// A burst.
@@ -26,7 +26,7 @@ pub struct Burst {
     /// Last burst of its range.
     pub last: Bit,
     /// Of the range.
-    pub tag: Bits<3>,
+    pub tag: Bits<4>,
 }
 
 /// An access on its way through a memory region check.

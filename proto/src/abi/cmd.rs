@@ -32,6 +32,15 @@ pub mod opcode {
     pub const SET_GID: u8 = 8;
     /// Port: image [`PortConfig`](super::PortConfig).
     pub const SET_PORT: u8 = 9;
+    /// Address handle `index`: image [`AvCtx`](crate::abi::qpc::AvCtx) (its `remote_qpn` does not count: a WQE names it).
+    /// Handles are not forgotten; what was sent before goes where the image before said.
+    pub const WRITE_AH: u8 = 10;
+    /// Shared receive queue `index`: image [`SrqCtx`](crate::abi::qpc::SrqCtx). Its indices start at 0.
+    pub const CREATE_SRQ: u8 = 11;
+    /// Shared receive queue `index` is forgotten; no queue pair that receives from it is left.
+    pub const DESTROY_SRQ: u8 = 12;
+    /// Shared receive queue `index`: the `limit` of image [`SrqCtx`](crate::abi::qpc::SrqCtx) is set; nothing else of it counts.
+    pub const ARM_SRQ: u8 = 13;
 }
 
 /// Answers (field `status` of [`CmdCpl`]).

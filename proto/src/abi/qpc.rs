@@ -143,3 +143,23 @@ layout! { $
         qkey: u32 [32],
     }
 }
+
+layout! { $
+    /// Shared receive queue. Its WQEs are those of a receive queue.
+    pub struct SrqCtx (with_srq_ctx) [64] {
+        /// Address of the ring, 64-byte aligned.
+        base: u64 [64],
+        /// Log2 of its entries, 0 to 15.
+        log_size: u8 [4],
+        /// Log2 of the slots of a receive WQE, 0 to 3.
+        stride: u8 [2],
+        /// Reserved, 0.
+        rsv0: u8 [2],
+        /// Event queue that reports the limit.
+        eqn: u8 [8],
+        /// When fewer WQEs are left, SRQ_LIMIT is reported, once; 0 = never.
+        limit: u16 [16],
+        /// Protection domain of the scatter entries.
+        pd: u32 [24],
+    }
+}

@@ -77,6 +77,8 @@ registers! {
     CMD_CI = 0x038, ReadOnly, 0;
     /// Scratch: no effect.
     SCRATCH = 0x03c, ReadWrite, 0;
+    /// Parameters: [4:0] log2 address handles, [9:5] log2 shared receive queues.
+    PARAMS3 = 0x040, ReadOnly, 0;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
@@ -108,6 +110,16 @@ layout! { $
         data_width: u16 [16],
         /// Core clock in MHz.
         core_clock_mhz: u16 [16],
+    }
+}
+
+layout! { $
+    /// Value of [`PARAMS3`].
+    pub struct Params3 (with_params3) [4] {
+        /// Log2 address handles.
+        log_ah: u8 [5],
+        /// Log2 shared receive queues.
+        log_srq: u8 [5],
     }
 }
 

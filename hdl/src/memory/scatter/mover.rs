@@ -246,7 +246,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         self.moves.s.valid.next = self.planned.val();
         self.range.next.addr = self.runs.payload.val().addr;
         self.range.next.len = self.runs.payload.val().len;
-        self.range.next.tag = bits::<3>(0);
+        self.range.next.tag = bits::<4>(0);
         self.split.s.payload.next = self.range.val();
         self.split.s.valid.next = self.planned.val() & self.write.val();
         self.split_command.next.addr = self.split.m.payload.val().addr;

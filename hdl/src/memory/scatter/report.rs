@@ -66,6 +66,10 @@ impl Logic for Report {
         self.ack_token.next.psn = self.tail.payload.val().psn;
         self.ack_token.next.msn = self.tail.payload.val().msn;
         self.ack_token.next.syndrome = self.tail.payload.val().syndrome;
+        self.ack_token.next.reply = false;
+        self.ack_token.next.void = false;
+        self.ack_token.next.reset = false;
+        self.ack_token.next.fence = self.done.payload.val();
         if self.failed.val() {
             // A message that failed does not count.
             if self.tail.payload.val().end {
@@ -108,6 +112,10 @@ impl Logic for Report {
         self.cq_token.next.with_inv = self.tail.payload.val().with_inv;
         self.cq_token.next.solicited = self.tail.payload.val().solicited;
         self.cq_token.next.recv = true;
+        self.cq_token.next.src_qpn = bits::<24>(0);
+        self.cq_token.next.pkey = bits::<16>(0);
+        self.cq_token.next.grh = false;
+        self.cq_token.next.fenced = true;
         self.cqs.s.payload.next = self.cq_token.val();
         self.cqs.s.valid.next = self.fire.val()
             & (self.verdict.payload.val().complete

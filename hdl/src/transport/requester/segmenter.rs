@@ -371,6 +371,9 @@ impl Logic for Segmenter {
         self.descs.s.payload.next.imm = self.wqe.q.val().imm;
         self.descs.s.payload.next.syndrome = bits::<8>(0);
         self.descs.s.payload.next.msn = bits::<24>(0);
+        self.descs.s.payload.next.swap_add = bits::<64>(0);
+        self.descs.s.payload.next.compare = bits::<64>(0);
+        self.descs.s.payload.next.notify = false;
         self.pieces.s.valid.next = self.step.val() & self.piece.val().any();
         self.pieces.s.payload.next.addr = self.addr.q.val();
         self.pieces.s.payload.next.len = self.piece.val();

@@ -134,6 +134,15 @@ impl Logic for PlaceBuilder {
             self.out.d.next.syndrome = bit_cast::<8, 5>(self.p.val().min_rnr_timer) | RNR;
         }
 
+        self.out.d.next.src_qpn = bits::<24>(0);
+        self.out.d.next.pkey = bits::<16>(0);
+        self.out.d.next.grh = false;
+        self.out.d.next.reply = false;
+        self.out.d.next.answer = false;
+        self.out.d.next.implied = false;
+        self.out.d.next.data = false;
+        self.out.d.next.closed = false;
+
         // completion
         self.completes.next =
             (self.ends.val() & (self.p.val().send | self.p.val().with_imm)) | self.d.val().flush;
