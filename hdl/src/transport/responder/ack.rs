@@ -210,6 +210,10 @@ impl<const Q: usize> Logic for AckQueue<Q> {
         self.out.s.payload.next.psn = self.going.val().psn;
         self.out.s.payload.next.msn = self.going.val().msn;
         self.out.s.payload.next.syndrome = self.going.val().syndrome;
+        self.out.s.payload.next.reply = false;
+        self.out.s.payload.next.void = false;
+        self.out.s.payload.next.reset = false;
+        self.out.s.payload.next.fence = bits::<16>(0);
         self.m.valid.next = self.out.m.valid.val();
         self.out.m.ready.next = self.m.ready.val();
         self.m.payload.next = self.blank.val();

@@ -47,7 +47,7 @@ fn what_does_not_exist_reads_0_and_takes_writes() {
     let mut rig = quiet();
     rig.enable();
     let nowhere = [
-        0x40,
+        regs::REGISTERS.len() as u32 * 4,
         0xffc,
         STATS_BASE + 8 * STATS.len() as u32,
         STATS_BASE + 0x1fc,

@@ -16,9 +16,10 @@ pub(super) const Q: usize = 4;
 pub(super) const SQ_DOORBELL: u64 = 1;
 const RQ_DOORBELL: u64 = 2;
 /// What the build says of itself.
-const BUILD: [(u32, &str, u32); 4] = [
+const BUILD: [(u32, &str, u32); 5] = [
     (regs::PARAMS, "params", 0x1234_5678),
     (regs::PARAMS2, "params2", 0x00fa_0200),
+    (regs::PARAMS3, "params3", 0x0000_02a7),
     (regs::FEATURES, "features", 0x0000_00c1),
     (regs::BUILD, "build", 0xdead_beef),
 ];
