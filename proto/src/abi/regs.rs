@@ -209,4 +209,5 @@ pub const STATS: &[&str] = &[
     "cq_overflows",
     "commands",
     "command_errors",
+    "rx_qkey_violations",
 ];

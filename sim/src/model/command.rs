@@ -4,7 +4,7 @@ use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, 
 use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, qp_type, state};
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Mtu, Psn};
 
@@ -71,9 +71,13 @@ impl Model {
         third: &[u8; 64],
     ) -> Answer {
         let index = head.index as usize;
-        if matches!(head.opcode, opcode::CREATE_EQ | opcode::DESTROY_EQ)
-            && !self.env.has(feature::EVENTS)
-        {
+        let needed = match head.opcode {
+            opcode::CREATE_EQ | opcode::DESTROY_EQ => feature::EVENTS,
+            opcode::WRITE_AH => feature::UD,
+            opcode::CREATE_SRQ | opcode::DESTROY_SRQ | opcode::ARM_SRQ => feature::SRQ,
+            _ => 0,
+        };
+        if !self.env.has(needed) && needed != 0 {
             return Err(status::BAD_OPCODE);
         }
         match head.opcode {
@@ -133,6 +137,25 @@ impl Model {
                 *self.env.gids.get_mut(index).ok_or(status::BAD_INDEX)? = GidEntry::parse(first);
             }
             opcode::SET_PORT => self.env.config = PortConfig::parse(first),
+            opcode::WRITE_AH => {
+                let ctx = AvCtx::parse(first);
+                let ah = self.env.ahs.get_mut(index).ok_or(status::BAD_INDEX)?;
+                require(u32::from(ctx.sgid_index) < 1 << self.params.log_gid)?;
+                *ah = ctx;
+            }
+            opcode::CREATE_SRQ | opcode::DESTROY_SRQ | opcode::ARM_SRQ => {
+                let ctx = SrqCtx::parse(first);
+                let eqs = 1 << self.params.log_eq;
+                let srq = self.env.srqs.get_mut(index).ok_or(status::BAD_INDEX)?;
+                match head.opcode {
+                    opcode::CREATE_SRQ => {
+                        require(ctx.base.is_multiple_of(RING_ALIGN) && u32::from(ctx.eqn) < eqs)?;
+                        srq.create(ctx);
+                    }
+                    opcode::DESTROY_SRQ => srq.destroy(),
+                    _ => srq.ctx.as_mut().ok_or(status::BAD_STATE)?.limit = ctx.limit,
+                }
+            }
             _ => return Err(status::BAD_OPCODE),
         }
         Ok(0)
@@ -145,6 +168,8 @@ impl Model {
         require(!head.qp_sq || check_sq(&self.params, features, &sq))?;
         require(!head.qp_av || u32::from(av.sgid_index) < 1 << self.params.log_gid)?;
         require(!head.qp_rq || check_rq(&self.params, features, &rq))?;
+        let srq = self.env.srqs.get(usize::from(rq.srqn));
+        require(!head.qp_rq || !rq.srq_valid || srq.is_some_and(|srq| srq.ctx.is_some()))?;
         require(!head.qp_sq_state || head.sq_state <= state::ERR)?;
         require(!head.qp_rq_state || head.rq_state <= state::ERR)?;
         let has_sq = head.qp_sq || qp.sq.configured;
@@ -199,6 +224,7 @@ fn is_transport(code: u8, features: u32) -> bool {
     match code {
         qp_type::RC => features & feature::RC != 0,
         qp_type::UC => features & feature::UC != 0,
+        qp_type::UD => features & feature::UD != 0,
         _ => false,
     }
 }
@@ -221,5 +247,5 @@ fn check_rq(params: &Params, features: u32, ctx: &RqCtx) -> bool {
         && u32::from(ctx.cqn) < 1 << params.log_cq
         && u32::from(ctx.sgid_index) < 1 << params.log_gid
         && ctx.rq_base.is_multiple_of(RING_ALIGN)
-        && !ctx.srq_valid
+        && (!ctx.srq_valid || features & feature::SRQ != 0)
 }

@@ -1,9 +1,9 @@
 //! Registers and doorbells of BAR0.
 
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::regs::{self, Params2, STATS_BASE, control, feature, status};
+use ferroce_proto::abi::regs::{self, Params2, Params3, STATS_BASE, control, feature, status};
 
-use super::{FEATURES, Model};
+use super::{Model, params3};
 use crate::nic::NS_PER_CYCLE;
 
 /// Register PARAMS2: the data path the model's transmit rate stands for.
@@ -89,6 +89,7 @@ impl Model {
             regs::VERSION => regs::ABI_VERSION,
             regs::PARAMS => u32::from_le_bytes(self.params.emit()),
             regs::PARAMS2 => u32::from_le_bytes(PARAMS2.emit()),
+            regs::PARAMS3 => self.params3(),
             regs::FEATURES => self.env.features,
             regs::CONTROL => csr.enabled.into(),
             regs::STATUS if self.env.dma.failed => READY | status::DMA_ERROR,
@@ -106,11 +107,22 @@ impl Model {
         }
     }
 
+    /// PARAMS3: what features that are not there count is 0.
+    fn params3(&self) -> u32 {
+        let Params3 { log_ah, log_srq } = params3(&self.params);
+        let of = |feature, log| if self.env.has(feature) { log } else { 0 };
+        let params = Params3 {
+            log_ah: of(feature::UD, log_ah),
+            log_srq: of(feature::SRQ, log_srq),
+        };
+        u32::from_le_bytes(params.emit())
+    }
+
     /// A doorbell. One of a queue that the build does not have is not heard.
     fn ring(&mut self, offset: u64, value: u32) {
         let number = |base| ((offset - base) / doorbell::STRIDE) as u32;
         match offset {
-            doorbell::SRQ_BASE.. => {}
+            doorbell::SRQ_BASE.. => self.env.ring_srq(number(doorbell::SRQ_BASE), value as u16),
             doorbell::CQ_BASE.. => self.env.arm(number(doorbell::CQ_BASE), value),
             _ => {
                 let qpn = number(doorbell::QP_BASE);
@@ -128,8 +140,3 @@ impl Model {
         }
     }
 }
-
-const _: () = assert!(
-    FEATURES & (feature::UD | feature::SRQ) == 0,
-    "no commands for these yet"
-);

@@ -10,7 +10,7 @@ use super::qp::QueuePair;
 use super::reply::ReadReply;
 use super::responder::{Inbound, Refusal};
 use super::rx::Received;
-use super::wqe::{ATOMIC_BYTES, RecvRequest, fetch_recv, serves};
+use super::wqe::{ATOMIC_BYTES, RecvRequest, RecvRing, fetch_recv, serves};
 use super::{Env, stats};
 
 impl QueuePair {
@@ -97,7 +97,7 @@ impl QueuePair {
         scatter(
             &mut env.dma,
             &env.regions,
-            pd,
+            recv.pd,
             &recv.list,
             message.received,
             packet.payload,
@@ -135,7 +135,7 @@ impl QueuePair {
         env.regions
             .check(rkey, self.rq.ctx.pd, addr, len, Right::RemoteWrite)?;
         let recv = match packet.ext.imm {
-            Some(_) => Some(self.unread_recv()?),
+            Some(_) => Some(self.unread_recv(env)?),
             None => None,
         };
         if is_start {
@@ -201,40 +201,37 @@ impl QueuePair {
         Ok(1)
     }
 
-    /// Ordinal of the next receive WQE, which is taken.
-    fn take_recv(&mut self) -> Result<u16, Refusal> {
+    /// The queue of the next receive WQE, and its ordinal there. It is taken.
+    fn take_recv(&mut self, env: &mut Env) -> Result<(RecvRing, u16), Refusal> {
+        if self.rq.ctx.srq_valid {
+            let (ctx, index) = env.take_shared(self.rq.ctx.srqn).ok_or(Refusal::NotReady)?;
+            return Ok((RecvRing::from(&ctx), index));
+        }
         if self.rq.posted() == 0 {
             return Err(Refusal::NotReady);
         }
         let index = self.rq.consumer;
         self.rq.consumer = index.wrapping_add(1);
-        Ok(index)
+        Ok((RecvRing::from(&self.rq.ctx), index))
     }
 
     /// The next receive WQE for immediate data alone: its list is not looked at.
-    fn unread_recv(&mut self) -> Result<RecvRequest, Refusal> {
+    fn unread_recv(&mut self, env: &mut Env) -> Result<RecvRequest, Refusal> {
         if let Some(recv) = self.rq.unused.take() {
             return Ok(recv);
         }
-        Ok(RecvRequest {
-            index: self.take_recv()?,
-            list: Vec::new(),
-            length: 0,
-        })
+        let (_, index) = self.take_recv(env)?;
+        Ok(RecvRequest::unread(index))
     }
 
     /// The next receive WQE, read. One that is no good is kept as the message's, to be completed in error.
-    fn fetch_recv(&mut self, env: &mut Env) -> Result<RecvRequest, Refusal> {
+    pub(super) fn fetch_recv(&mut self, env: &mut Env) -> Result<RecvRequest, Refusal> {
         if let Some(recv) = self.rq.unused.take() {
             return Ok(recv);
         }
-        let index = self.take_recv()?;
-        fetch_recv(&mut env.dma, &self.rq.ctx, index).map_err(|status| {
-            let recv = Some(RecvRequest {
-                index,
-                list: Vec::new(),
-                length: 0,
-            });
+        let (ring, index) = self.take_recv(env)?;
+        fetch_recv(&mut env.dma, &ring, index).map_err(|status| {
+            let recv = Some(RecvRequest::unread(index));
             self.rq.inbound = Some(Inbound {
                 operation: Operation::Send,
                 reth: None,

@@ -14,6 +14,8 @@
 //! | `qp` | a queue pair: errors and flush |
 //! | `wqe`, `access` | work queue entries; DMA, memory regions, gather and scatter |
 //! | `completion`, `events` | completion queues; event queues and interrupts |
+//! | `datagram` | UD: receive |
+//! | `srq` | shared receive queues |
 //! | `tx` | frames, arbitration, the pace of the port |
 //! | `stats` | statistics |
 //!
@@ -23,6 +25,7 @@ mod access;
 mod command;
 mod completion;
 mod csr;
+mod datagram;
 mod events;
 mod execute;
 mod qp;
@@ -33,6 +36,7 @@ mod response;
 mod retry;
 mod rx;
 mod segment;
+mod srq;
 mod stats;
 mod tx;
 mod wqe;
@@ -41,7 +45,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use ferroce_proto::abi::cmd::{GidEntry, PortConfig};
-use ferroce_proto::abi::regs::{Params, feature};
+use ferroce_proto::abi::qpc::AvCtx;
+use ferroce_proto::abi::regs::{Params, Params3, feature};
 
 use crate::memory::HostMemory;
 use crate::nic::Nic;
@@ -54,6 +59,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::READ
     | feature::ATOMIC
     | feature::UC
+    | feature::UD
+    | feature::SRQ
     | feature::IPV6
     | feature::VLAN
     | feature::EVENTS
@@ -70,6 +77,14 @@ pub const DEFAULT_PARAMS: Params = Params {
     log_eq: 4,
 };
 
+/// As many address handles as queue pairs, a shared receive queue for each four.
+const fn params3(params: &Params) -> Params3 {
+    Params3 {
+        log_ah: params.log_qp,
+        log_srq: params.log_qp.saturating_sub(2),
+    }
+}
+
 /// What all queue pairs share.
 struct Env {
     /// The current cycle.
@@ -82,6 +97,9 @@ struct Env {
     /// MSI-X vectors requested.
     interrupts: VecDeque<u16>,
     gids: Vec<GidEntry>,
+    /// Address handles.
+    ahs: Vec<AvCtx>,
+    srqs: Vec<srq::Srq>,
     config: PortConfig,
     /// What the card does, register FEATURES.
     features: u32,
@@ -136,6 +154,7 @@ impl Model {
             "features {features:#x}; at most {FEATURES:#x} are modelled"
         );
         let qps = 1u32 << params.log_qp;
+        let params3 = params3(&params);
         Self {
             params,
             env: Env {
@@ -151,6 +170,10 @@ impl Model {
                     .collect(),
                 interrupts: VecDeque::new(),
                 gids: vec![GidEntry::default(); 1 << params.log_gid],
+                ahs: vec![AvCtx::default(); 1 << params3.log_ah],
+                srqs: (0..1 << params3.log_srq)
+                    .map(|_| srq::Srq::default())
+                    .collect(),
                 config: PortConfig::default(),
                 features,
             },

@@ -157,7 +157,7 @@ impl QueuePair {
                 },
             );
         }
-        while self.rq.posted() > 0 {
+        while self.rq.posted() > 0 && !self.rq.ctx.srq_valid {
             let _ = self.complete_recv(
                 env,
                 Cqe {

@@ -130,16 +130,19 @@ impl Sq {
     }
 }
 
-/// Checks the gather list of a message before its first packet. (What a READ or atomic brings is checked when it is there.)
+/// Checks the list of a message before its first packet. (What a READ or atomic brings is checked once more when it is there.)
 fn permitted(env: &Env, pd: u32, request: SendRequest) -> Result<SendRequest, BadWqe> {
     let denied = |sge: &Sge| {
-        let check = env
-            .regions
-            .check(sge.lkey, pd, sge.addr, sge.length, Right::LocalRead);
+        let right = if request.is_answered() {
+            Right::LocalWrite
+        } else {
+            Right::LocalRead
+        };
+        let check = env.regions.check(sge.lkey, pd, sge.addr, sge.length, right);
         check.is_err()
     };
     match &request.payload {
-        Payload::List(list) if !request.is_answered() && list.iter().any(denied) => Err(BadWqe {
+        Payload::List(list) if list.iter().any(denied) => Err(BadWqe {
             status: status::LOC_PROT_ERR,
             opcode: wqe::cqe_opcode(request.head.opcode),
         }),

@@ -106,10 +106,14 @@ impl Rq {
 impl QueuePair {
     /// A request arrived.
     pub(super) fn request(&mut self, env: &mut Env, packet: &Received) {
-        if self.rq.ctx.qp_type == qp_type::RC {
-            self.reliable(env, packet);
-        } else {
-            self.unreliable(env, packet);
+        match self.rq.ctx.qp_type {
+            qp_type::RC => self.reliable(env, packet),
+            qp_type::UC => self.unreliable(env, packet),
+            _ => {
+                if let Err(refusal) = self.datagram(env, packet) {
+                    self.refuse_silently(env, &refusal);
+                }
+            }
         }
     }
 
@@ -170,25 +174,30 @@ impl QueuePair {
             return;
         }
         if let Err(refusal) = self.execute(env, packet) {
-            match refusal {
-                Refusal::NotReady => {}
-                Refusal::Invalid(None) | Refusal::Access => {
-                    env.stats.count(refusal.consequence().stat);
-                }
-                // An error of the responder's own: the queue pair cannot go on.
-                Refusal::Invalid(_) | Refusal::Operational(_) => {
-                    let Consequence {
-                        event,
-                        stat,
-                        status,
-                        ..
-                    } = refusal.consequence();
-                    env.stats.count(stat);
-                    return self.fail_receive(env, event, status);
-                }
-            }
-            self.drop_inbound();
+            self.refuse_silently(env, &refusal);
         }
+    }
+
+    /// What was refused is dropped, and no NAK tells of it.
+    fn refuse_silently(&mut self, env: &mut Env, refusal: &Refusal) {
+        match refusal {
+            Refusal::NotReady => {}
+            Refusal::Invalid(None) | Refusal::Access => {
+                env.stats.count(refusal.consequence().stat);
+            }
+            // An error of the responder's own: the queue pair cannot go on.
+            Refusal::Invalid(_) | Refusal::Operational(_) => {
+                let Consequence {
+                    event,
+                    stat,
+                    status,
+                    ..
+                } = refusal.consequence();
+                env.stats.count(stat);
+                return self.fail_receive(env, event, status);
+            }
+        }
+        self.drop_inbound();
     }
 
     fn drop_inbound(&mut self) {

@@ -1,7 +1,8 @@
 //! Receive: parsing, and the checks against the queue pair whose failure drops a packet silently.
 
-use ferroce_proto::abi::qpc::{RqCtx, state};
+use ferroce_proto::abi::qpc::{RqCtx, qp_type, state};
 use ferroce_proto::wire::bth::pkey_matches;
+use ferroce_proto::wire::ip::GRH_LEN;
 use ferroce_proto::wire::{
     BthRepr, Error, Extensions, Headers, Ip, Operation, Packet, eth, ip, ipv4, ipv6, udp,
 };
@@ -16,6 +17,8 @@ pub(super) struct Received<'a> {
     pub(super) bth: BthRepr,
     pub(super) ext: Extensions,
     pub(super) payload: &'a [u8],
+    /// The IP header as a UD receive buffer takes it.
+    pub(super) grh: [u8; GRH_LEN],
 }
 
 impl Model {
@@ -64,7 +67,9 @@ impl Model {
 
     /// Hands a frame to its queue pair, or gives the counter of the reason to drop it.
     fn deliver(&mut self, frame: &[u8]) -> Result<(), Stat> {
-        let Packet { headers, payload } = self.screen(frame)?;
+        let packet = self.screen(frame)?;
+        let grh = packet.grh(frame);
+        let Packet { headers, payload } = packet;
         self.env.stats.count(stats::RX_ROCE_PACKETS);
         let Headers { bth, ext, .. } = headers;
         if bth.opcode.operation() == Operation::Cnp {
@@ -83,6 +88,7 @@ impl Model {
             bth,
             ext,
             payload: &frame[payload],
+            grh,
         };
         if bth.opcode.is_request() {
             qp.request(&mut self.env, &received);
@@ -139,6 +145,11 @@ fn fault(ctx: &RqCtx, env: &Env, headers: &Headers) -> Option<Stat> {
     }
     if !pkey_matches(bth.pkey, ctx.pkey) {
         return Some(stats::RX_PKEY_VIOLATIONS);
+    }
+    // A datagram may come from anyone who knows the Q_Key (IB1 9.6.1.4), to any address of the port.
+    if ctx.qp_type == qp_type::UD {
+        let deth = headers.ext.deth.expect("a datagram has a DETH");
+        return (deth.qkey != ctx.qkey).then_some(stats::RX_QKEY_VIOLATIONS);
     }
     let local = env.gids[usize::from(ctx.sgid_index)];
     let is_ours = local.valid && ip.dst_gid() == gid(local.gid);

@@ -2,7 +2,7 @@
 
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::wire::{
-    AtomicEthRepr, Class, Extensions, Opcode, Operation, Position, Psn, RethRepr, Suffix,
+    AtomicEthRepr, Class, DethRepr, Extensions, Opcode, Operation, Position, Psn, RethRepr, Suffix,
 };
 
 use super::Env;
@@ -48,6 +48,7 @@ impl QueuePair {
             ack_req: false,
             ext: Extensions::default(),
             payload: Vec::new(),
+            address: None,
         };
         match request.operation {
             Operation::ReadRequest => {
@@ -77,13 +78,20 @@ impl QueuePair {
         let position = position(number, *packets);
         let is_end = matches!(position, Position::Last | Position::Only);
         let suffix = if is_end { request.suffix } else { Suffix::None };
-        let class = if self.sq.ctx.qp_type == qp_type::UC {
-            Class::Uc
-        } else {
-            Class::Rc
+        let class = match self.sq.ctx.qp_type {
+            qp_type::RC => Class::Rc,
+            qp_type::UC => Class::Uc,
+            _ => Class::Ud,
         };
         packet.opcode = Opcode::compose(class, request.operation, position, suffix)
             .expect("validated with the WQE");
+        if class == Class::Ud {
+            packet.ext.deth = Some(DethRepr {
+                qkey: request.address.qkey,
+                src_qp: self.qpn,
+            });
+            packet.address = Some(request.address);
+        }
         match suffix {
             Suffix::None => {}
             Suffix::Imm => packet.ext.imm = Some(head.imm),

@@ -42,6 +42,7 @@ counters! {
     RX_WRONG_TRANSPORT "rx_wrong_transport"
     RX_PKEY_VIOLATIONS "rx_pkey_violations"
     RX_WRONG_ADDRESS "rx_wrong_address"
+    RX_QKEY_VIOLATIONS "rx_qkey_violations"
     RX_WRITE_REQUESTS "rx_write_requests"
     RX_SEND_REQUESTS "rx_send_requests"
     RX_READ_REQUESTS "rx_read_requests"

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use ferroce_proto::abi::qpc::AvCtx;
+use ferroce_proto::abi::wqe::UdAddress;
 use ferroce_proto::wire::{
     BthRepr, EthRepr, Extensions, Gid, Headers, Ip, Ipv4Repr, Ipv6Repr, Mac, Opcode, Psn, UdpRepr,
 };
@@ -20,6 +21,8 @@ pub(super) struct Outgoing {
     pub(super) ack_req: bool,
     pub(super) ext: Extensions,
     pub(super) payload: Vec<u8>,
+    /// Where a datagram goes.
+    pub(super) address: Option<UdAddress>,
 }
 
 impl Outgoing {
@@ -32,6 +35,7 @@ impl Outgoing {
             ack_req: false,
             ext,
             payload: Vec::new(),
+            address: None,
         }
     }
 }
@@ -99,7 +103,12 @@ impl Model {
             }
         }
         if let Some((_, frame)) = self.port.leaving.take_if(|(last, _)| *last <= self.env.now) {
-            self.port.sent.push_back(frame);
+            // what is addressed to the port itself comes back to it
+            if frame[..6] == mac(self.env.config.mac).0 {
+                self.arrived.push_back(frame);
+            } else {
+                self.port.sent.push_back(frame);
+            }
         }
     }
 
@@ -118,7 +127,8 @@ impl Model {
             } else {
                 qp.next_request(&mut self.env)
             };
-            let frame = packet.map(|packet| self.env.frame(&qp.av, &packet));
+            let frame =
+                packet.map(|packet| self.env.frame(&self.env.path(&qp.av, &packet), &packet));
             let blocked = frame.is_none();
             self.schedule(qpn, blocked);
             if frame.is_some() {
@@ -129,6 +139,17 @@ impl Model {
 }
 
 impl Env {
+    /// The path of a packet: that of its queue pair, or of the address handle of a datagram.
+    fn path(&self, connected: &AvCtx, packet: &Outgoing) -> AvCtx {
+        match packet.address {
+            Some(UdAddress { ah, remote_qpn, .. }) => AvCtx {
+                remote_qpn,
+                ..self.ahs[ah as usize]
+            },
+            None => *connected,
+        }
+    }
+
     /// The frame of a packet on the path of an address vector.
     fn frame(&mut self, av: &AvCtx, packet: &Outgoing) -> Vec<u8> {
         if packet.opcode == Opcode::RcAck {

@@ -1,11 +1,11 @@
 //! Fetch and validation of work queue entries.
 
 use ferroce_proto::abi::cq::{opcode as cqe_opcode, status};
-use ferroce_proto::abi::qpc::{RqCtx, SqCtx, qp_type};
+use ferroce_proto::abi::qpc::{RqCtx, SqCtx, SrqCtx, qp_type};
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe::{
     AtomicOperands, INLINE_FIRST, MAX_MSG, MAX_SGE, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST,
-    SGE_BYTES, SLOT_BYTES, SendWqe, Sge, opcode,
+    SGE_BYTES, SLOT_BYTES, SendWqe, Sge, UdAddress, opcode,
 };
 use ferroce_proto::wire::{Mtu, Operation, Suffix, psn};
 
@@ -30,6 +30,8 @@ pub(super) struct SendRequest {
     pub(super) payload: Payload,
     /// Operands of an atomic.
     pub(super) operands: AtomicOperands,
+    /// Where a datagram goes.
+    pub(super) address: UdAddress,
 }
 
 /// Where the payload of a message comes from, or the data of a response goes to.
@@ -57,6 +59,50 @@ pub(super) struct RecvRequest {
     pub(super) list: Vec<Sge>,
     /// Bytes of the list.
     pub(super) length: u64,
+    /// Protection domain of the list.
+    pub(super) pd: u32,
+}
+
+impl RecvRequest {
+    /// One whose list is not looked at.
+    pub(super) fn unread(index: u16) -> Self {
+        Self {
+            index,
+            list: Vec::new(),
+            length: 0,
+            pd: 0,
+        }
+    }
+}
+
+/// Where receive WQEs are.
+pub(super) struct RecvRing {
+    base: u64,
+    log_size: u8,
+    stride: u8,
+    pd: u32,
+}
+
+impl From<&RqCtx> for RecvRing {
+    fn from(ctx: &RqCtx) -> Self {
+        Self {
+            base: ctx.rq_base,
+            log_size: ctx.rq_log,
+            stride: ctx.rq_stride,
+            pd: ctx.pd,
+        }
+    }
+}
+
+impl From<&SrqCtx> for RecvRing {
+    fn from(ctx: &SrqCtx) -> Self {
+        Self {
+            base: ctx.base,
+            log_size: ctx.log_size,
+            stride: ctx.stride,
+            pd: ctx.pd,
+        }
+    }
 }
 
 /// CQE opcode of the operation of a send WQE.
@@ -146,6 +192,15 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
         return Err(status::LOC_LEN_ERR);
     }
     let mtu = Mtu::from_code(ctx.mtu).ok_or(status::LOC_QP_OP_ERR)?;
+    let address = UdAddress::parse(bytes[8..].first_chunk().expect("a slot has 64 bytes"));
+    if ctx.qp_type == qp_type::UD {
+        if operation != Operation::Send || env.ahs.get(address.ah as usize).is_none() {
+            return Err(status::LOC_QP_OP_ERR);
+        }
+        if head.length > mtu.bytes() as u32 {
+            return Err(status::LOC_LEN_ERR);
+        }
+    }
     if operation == Operation::ReadRequest && mtu.packets(head.length) >= psn::HALF {
         return Err(status::LOC_LEN_ERR);
     }
@@ -176,6 +231,7 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
         suffix,
         payload,
         operands,
+        address,
     })
 }
 
@@ -219,12 +275,12 @@ fn gather_list(bytes: &[u8], count: u8, room: usize, length: u32) -> Result<Vec<
 ///
 /// # Errors
 /// The CQE status.
-pub(super) fn fetch_recv(dma: &mut Dma, ctx: &RqCtx, index: u16) -> Result<RecvRequest, u8> {
-    let bytes_per_wqe = SLOT_BYTES << ctx.rq_stride;
-    let entry = u64::from(index) & ((1 << ctx.rq_log) - 1);
+pub(super) fn fetch_recv(dma: &mut Dma, ring: &RecvRing, index: u16) -> Result<RecvRequest, u8> {
+    let bytes_per_wqe = SLOT_BYTES << ring.stride;
+    let entry = u64::from(index) & ((1 << ring.log_size) - 1);
     let mut bytes = vec![0; bytes_per_wqe];
     dma.read(
-        ctx.rq_base.wrapping_add(entry * bytes_per_wqe as u64),
+        ring.base.wrapping_add(entry * bytes_per_wqe as u64),
         &mut bytes,
     );
     let head = RecvWqe::parse(bytes.first_chunk().expect("a slot has 64 bytes"));
@@ -234,5 +290,6 @@ pub(super) fn fetch_recv(dma: &mut Dma, ctx: &RqCtx, index: u16) -> Result<RecvR
         index,
         length: bytes_of(&list),
         list,
+        pd: ring.pd,
     })
 }

@@ -4,6 +4,7 @@
 //! harm. Nothing here knows whether the card is the golden model or the engine. Whatever a healthy
 //! card would not do (no answer, a status a test did not ask for) panics.
 
+mod datagram;
 mod pair;
 mod queue;
 mod work;
@@ -94,6 +95,7 @@ pub struct Host {
     regions: u32,
     cqs: Vec<queue::Cq>,
     qps: BTreeMap<u32, queue::Qp>,
+    srqs: Vec<datagram::Srq>,
 }
 
 impl Host {
@@ -125,6 +127,7 @@ impl Host {
             regions: 0,
             cqs: Vec::new(),
             qps: BTreeMap::new(),
+            srqs: Vec::new(),
         };
         host.bring_up();
         host

@@ -59,6 +59,10 @@ pub struct QpOptions {
     pub psn: u32,
     /// 802.1Q tag to send.
     pub vlan: Option<u16>,
+    /// Q_Key (UD).
+    pub qkey: u32,
+    /// Shared receive queue to receive from.
+    pub srq: Option<u16>,
 }
 
 impl Default for QpOptions {
@@ -79,6 +83,8 @@ impl Default for QpOptions {
             max_rd_atomic: 4,
             psn: 0x1000,
             vlan: None,
+            qkey: 0x1234_5678,
+            srq: None,
         }
     }
 }
@@ -94,6 +100,24 @@ pub struct Peer {
     pub qpn: u32,
     /// The first PSN it sends.
     pub psn: u32,
+}
+
+impl Peer {
+    /// The address vector of the way to it, without a tag.
+    #[must_use]
+    pub fn path(&self) -> AvCtx {
+        let Mac([a, b, c, d, e, f]) = self.mac;
+        AvCtx {
+            dgid: self.gid.to_le_bits(),
+            dmac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
+            ipv6: !self.gid.is_ipv4(),
+            hop_limit: 64,
+            udp_sport: 0xc000,
+            remote_qpn: self.qpn,
+            pkey: 0xffff,
+            ..AvCtx::default()
+        }
+    }
 }
 
 impl Host {
@@ -249,18 +273,11 @@ impl Host {
             sq_base: *sq_base,
             ..SqCtx::default()
         };
-        let Mac([a, b, c, d, e, f]) = peer.mac;
         let av = AvCtx {
-            dgid: peer.gid.to_le_bits(),
-            dmac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
-            ipv6: !peer.gid.is_ipv4(),
             vlan_valid: options.vlan.is_some(),
             vlan: options.vlan.unwrap_or(0),
-            hop_limit: 64,
             udp_sport: 0xc000 | (qpn as u16 & 0x3fff),
-            remote_qpn: peer.qpn,
-            pkey: 0xffff,
-            ..AvCtx::default()
+            ..peer.path()
         };
         let rq = RqCtx {
             remote_gid: peer.gid.to_le_bits(),
@@ -277,6 +294,9 @@ impl Host {
             pkey: 0xffff,
             pd: PD,
             cqn: options.recv_cq,
+            srq_valid: options.srq.is_some(),
+            srqn: options.srq.unwrap_or(0),
+            qkey: options.qkey,
             ..RqCtx::default()
         };
         [sq.emit(), av.emit(), rq.emit()]
@@ -344,12 +364,17 @@ impl Host {
         let index = qp.rq_producer;
         qp.rq_producer = index.wrapping_add(1);
         let place = u64::from(index) & ((1 << qp.options.rq_log) - 1);
-        let mut bytes = head.emit().to_vec();
-        bytes.extend(list.iter().flat_map(Sge::emit));
         let at = qp.rq_base + place * stride as u64;
-        self.write(at, &bytes);
+        self.write(at, &recv_wqe(head, list));
         self.nic
             .write32(doorbell::rq(qpn), index.wrapping_add(1).into());
         index
     }
+}
+
+/// The bytes of a receive WQE.
+pub(super) fn recv_wqe(head: RecvWqe, list: &[Sge]) -> Vec<u8> {
+    let mut bytes = head.emit().to_vec();
+    bytes.extend(list.iter().flat_map(Sge::emit));
+    bytes
 }

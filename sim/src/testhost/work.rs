@@ -60,6 +60,15 @@ impl Work {
         Self::new(opcode::SEND, list)
     }
 
+    /// SEND of a datagram on the path of an address handle, to a queue pair of that Q_Key.
+    #[must_use]
+    pub fn datagram(list: &[Sge], ah: u32, remote_qpn: u32, qkey: u32) -> Self {
+        let mut work = Self::send(list);
+        work.head.remote_addr = u64::from(remote_qpn) << 32 | u64::from(ah);
+        work.head.rkey = qkey;
+        work
+    }
+
     /// RDMA WRITE to byte `offset` of a remote buffer.
     #[must_use]
     pub fn write(list: &[Sge], remote: &Mr, offset: u64) -> Self {

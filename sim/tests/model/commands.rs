@@ -217,7 +217,7 @@ fn modify_qp_checks_all_before_it_changes_any() {
     };
     refused(head, [images[0], bad.emit(), images[2]]);
     for bad in [
-        RqCtx { qp_type: 3, ..rq },
+        RqCtx { qp_type: 2, ..rq },
         RqCtx { mtu: 7, ..rq },
         RqCtx {
             max_dest_rd_atomic: 17,

@@ -5,6 +5,7 @@ mod bad_wqe;
 mod commands;
 mod completion;
 mod data;
+mod datagram;
 mod errors;
 mod features;
 mod forger;
@@ -13,6 +14,7 @@ mod hostile;
 mod loss;
 mod read_atomic;
 mod rnr;
+mod shared;
 mod unreliable;
 
 use ferroce_proto::abi::cq::{Cqe, status};

@@ -1,0 +1,77 @@
+//! Address handles and shared receive queues of a [`Host`].
+
+use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::qpc::{AvCtx, SrqCtx};
+use ferroce_proto::abi::wqe::{RecvWqe, SLOT_BYTES, Sge};
+
+use super::queue::recv_wqe;
+use super::{Host, PD, Peer};
+
+/// A shared receive queue.
+pub(super) struct Srq {
+    ctx: SrqCtx,
+    producer: u16,
+}
+
+impl Host {
+    /// Address handle `ah` leads to `peer`; its path may be changed by `path`.
+    pub fn write_ah(&mut self, ah: u32, peer: &Peer, path: impl FnOnce(&mut AvCtx)) {
+        let mut av = peer.path();
+        path(&mut av);
+        self.expect(opcode::WRITE_AH, ah, &av.emit());
+    }
+
+    /// A shared receive queue of 2^`log_size` WQEs of 2^`stride` slots that reports when fewer than `limit` are left.
+    pub fn create_srq(&mut self, log_size: u8, stride: u8, limit: u16) -> u16 {
+        let srqn = self.srqs.len() as u16;
+        let ctx = SrqCtx {
+            base: self.alloc(SLOT_BYTES << stride << log_size),
+            log_size,
+            stride,
+            limit,
+            pd: PD,
+            ..SrqCtx::default()
+        };
+        self.expect(opcode::CREATE_SRQ, srqn.into(), &ctx.emit());
+        self.srqs.push(Srq { ctx, producer: 0 });
+        srqn
+    }
+
+    /// Sets the limit of a shared receive queue.
+    pub fn arm_srq(&mut self, srqn: u16, limit: u16) {
+        let ctx = SrqCtx {
+            limit,
+            ..SrqCtx::default()
+        };
+        self.expect(opcode::ARM_SRQ, srqn.into(), &ctx.emit());
+    }
+
+    /// Forgets a shared receive queue.
+    pub fn destroy_srq(&mut self, srqn: u16) {
+        let head = CmdHead {
+            opcode: opcode::DESTROY_SRQ,
+            index: srqn.into(),
+            ..CmdHead::default()
+        };
+        assert_eq!(self.command(head, &[]).status, status::OK);
+    }
+
+    /// Posts a receive WQE to a shared receive queue and rings. Answers the WQE index its CQE will carry.
+    pub fn post_srq(&mut self, srqn: u16, list: &[Sge]) -> u16 {
+        let srq = &mut self.srqs[usize::from(srqn)];
+        let index = srq.producer;
+        srq.producer = index.wrapping_add(1);
+        let place = u64::from(index) & ((1 << srq.ctx.log_size) - 1);
+        let at = srq.ctx.base + place * (SLOT_BYTES << srq.ctx.stride) as u64;
+        let head = RecvWqe {
+            num_sge: list.len() as u8,
+            length: list.iter().map(|sge| sge.length).sum(),
+            ..RecvWqe::default()
+        };
+        self.write(at, &recv_wqe(head, list));
+        let doorbell = doorbell::srq(srqn.into());
+        self.nic.write32(doorbell, index.wrapping_add(1).into());
+        index
+    }
+}
