@@ -304,12 +304,16 @@ payload! {
         status: Bits<8>,
     }
 
-    /// A receive WQE to read (responder to `rq_fetch`), one for each [`Place`] of kind 2, in order.
+    /// A WQE to read (responder and `track` to `place_order` to `rq_fetch`), one for each [`Place`] of kind 2 or 3, in order.
     RqRead {
         /// Host address of its first slot.
         addr: Bits<64>,
-        /// Log2 of its slots.
-        log_slots: Bits<2>,
+        /// Its slots, 1 to 8.
+        slots: Bits<4>,
+        /// Of these, slots read at `addr`; the ring wraps behind them.
+        head: Bits<4>,
+        /// Address of the ring, where the others are read.
+        base: Bits<64>,
     }
 
     /// A completion to write (`scatter`, `retire`, flush to `cq_write`).
@@ -420,7 +424,7 @@ payload! {
         error: Bit,
     }
 
-    /// A slot of a receive WQE (`rq_fetch` to `scatter`): the slots of one WQE for every [`Place`] of kind 2, in order.
+    /// A slot of a WQE (`rq_fetch` to `scatter`): the slots of one WQE for every [`Place`] of kind 2 or 3, in order.
     RqSlot {
         /// The slot's 64 bytes.
         slot: Bits<512>,

@@ -1,13 +1,14 @@
-//! Receive WQE fetch: from [`RqRead`] to the slots of the WQEs, in order.
+//! WQE fetch of the receive side: from [`RqRead`] to the slots of the WQEs, in order.
 //!
-//! A WQE is one read of 64, 128, 256 or 512 bytes, aligned to 64; up to 64 slots are in flight or wait to be taken. A
-//! read leaves when its slots have room, so its answer is never held up.
-//! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64. Latency: one cycle to the read, from its last beat
-//! two cycles to the slot.
+//! Receive WQEs of the responder, and send WQEs whose scatter list a READ or atomic response needs. A WQE is one read of
+//! 1 to 8 slots, or two when its ring wraps; up to 64 slots are in flight or wait to be taken. A read leaves when its
+//! slots have room, so its answer is never held up.
+//! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64; a read a cycle. Latency: one cycle to the read, from its
+//! last beat two cycles to the slot.
 use crate::bus::types::{ReadReq, RqRead, RqSlot};
 use crate::prelude::*;
 
-/// Receive WQE fetch on a data path of W bits.
+/// WQE fetch on a data path of W bits.
 #[derive(LogicBlock)]
 pub struct RqFetch<const W: usize> {
     /// Clock and reset.
@@ -24,8 +25,15 @@ pub struct RqFetch<const W: usize> {
     buffer: Fifo<RqSlot, 6>,
     /// Slots of the buffer that no read has claimed.
     free: Reg<Bits<7>>,
+    /// One a read under way: it is the last of its WQE.
+    ends: Fifo<Bit, 6>,
+    /// The head of the WQE is asked for.
+    wrapped: Reg<Bit>,
+    whole: Signal<Local, Bit>,
+    part: Signal<Local, Bits<4>>,
     needed: Signal<Local, Bits<7>>,
     room: Signal<Local, Bit>,
+    go: Signal<Local, Bit>,
     claimed: Signal<Local, Bits<7>>,
     freed: Signal<Local, Bits<7>>,
     slot: Dff<Bits<512>>,
@@ -54,8 +62,13 @@ impl<const W: usize> Default for RqFetch<W> {
             skid: Skid::default(),
             buffer: Fifo::new(Style::Block),
             free: Reg::new(bits::<7>(64)),
+            ends: Fifo::default(),
+            wrapped: Reg::default(),
+            whole: Signal::default(),
+            part: Signal::default(),
             needed: Signal::default(),
             room: Signal::default(),
+            go: Signal::default(),
             claimed: Signal::default(),
             freed: Signal::default(),
             slot: Dff::default(),
@@ -80,18 +93,31 @@ impl<const W: usize> Logic for RqFetch<W> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, skid, buffer);
-        dff_setup!(self, clock, free, slot, failed, phase);
+        clock!(self, clock, skid, buffer, ends);
+        dff_setup!(self, clock, free, wrapped, slot, failed, phase);
 
-        self.needed.next = bits::<7>(1) << self.s.payload.val().log_slots;
-        self.room.next = self.free.q.val() >= self.needed.val();
-        self.s.ready.next = self.skid.s.ready.val() & self.room.val();
-        self.skid.s.valid.next = self.s.valid.val() & self.room.val();
+        self.whole.next =
+            self.wrapped.q.val() | (self.s.payload.val().slots == self.s.payload.val().head);
+        self.part.next = self.s.payload.val().head;
         self.skid.s.payload.next.addr = self.s.payload.val().addr;
-        self.skid.s.payload.next.len = bits::<13>(64) << self.s.payload.val().log_slots;
+        if self.wrapped.q.val() {
+            self.part.next = self.s.payload.val().slots - self.s.payload.val().head;
+            self.skid.s.payload.next.addr = self.s.payload.val().base;
+        }
+        self.needed.next = bit_cast::<7, 4>(self.part.val());
+        self.room.next = (self.free.q.val() >= self.needed.val()) & self.ends.s.ready.val();
+        self.go.next = self.s.valid.val() & self.skid.s.ready.val() & self.room.val();
+        self.s.ready.next = self.skid.s.ready.val() & self.room.val() & self.whole.val();
+        if self.go.val() {
+            self.wrapped.d.next = !self.whole.val();
+        }
+        self.skid.s.valid.next = self.s.valid.val() & self.room.val();
+        self.skid.s.payload.next.len = bit_cast::<13, 4>(self.part.val()) << 6;
+        self.ends.s.valid.next = self.go.val();
+        self.ends.s.payload.next = self.whole.val();
         StreamOut::<ReadReq>::link(&mut self.read, &mut self.skid.m);
         self.claimed.next = bits::<7>(0);
-        if self.s.valid.val() & self.skid.s.ready.val() & self.room.val() {
+        if self.go.val() {
             self.claimed.next = self.needed.val();
         }
         self.freed.next = bits::<7>(0);
@@ -116,7 +142,8 @@ impl<const W: usize> Logic for RqFetch<W> {
         }
         self.buffer.s.valid.next = self.full_slot.val();
         self.buffer.s.payload.next.slot = self.slot_next.val();
-        self.buffer.s.payload.next.last = self.beats.last.val();
+        self.ends.m.ready.next = self.full_slot.val() & self.beats.last.val();
+        self.buffer.s.payload.next.last = self.beats.last.val() & self.ends.m.payload.val();
         self.buffer.s.payload.next.error = self.failed_next.val();
         StreamOut::<RqSlot>::link(&mut self.m, &mut self.buffer.m);
     }

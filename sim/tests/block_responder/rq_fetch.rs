@@ -1,4 +1,4 @@
-//! Receive WQE fetch against reads that answer late.
+//! WQE fetch against reads that answer late.
 
 use std::collections::VecDeque;
 
@@ -36,6 +36,8 @@ struct Reader {
     failed: VecDeque<(u64, bool)>,
     cycle: u64,
     most_waiting: usize,
+    /// Address and bytes of every read.
+    reads: Vec<(u64, u64)>,
 }
 
 impl Reader {
@@ -60,6 +62,7 @@ impl Reader {
             failed: VecDeque::new(),
             cycle: 0,
             most_waiting: 0,
+            reads: vec![],
         }
     }
 }
@@ -92,6 +95,7 @@ impl Agent for Reader {
         self.cycle = cycle + 1;
         if dut.is_set(self.valid) && self.ready_now {
             let (addr, len) = (dut.get(self.addr), dut.get(self.len));
+            self.reads.push((addr, len));
             let beats = len / self.lanes;
             self.beats.extend(
                 (0..beats).map(|i| (cycle + self.delay, addr + i * self.lanes, i + 1 == beats)),
@@ -134,13 +138,24 @@ impl Run {
         run
     }
 
-    fn push(&mut self, addr: u64, log_slots: u64) {
-        let item = self.reads.item();
-        self.reads
-            .push(item.with("addr", addr).with("log_slots", log_slots));
-        let slots = 1 << log_slots;
+    /// A WQE in one piece.
+    fn push(&mut self, addr: u64, slots: u64) {
+        self.push_wrapped(addr, slots, slots, addr);
+    }
+
+    /// A WQE whose slots from `head` on stand at `base`.
+    fn push_wrapped(&mut self, addr: u64, slots: u64, head: u64, base: u64) {
+        let item = self.reads.item().with("addr", addr).with("slots", slots);
+        self.reads.push(item.with("head", head).with("base", base));
+        let at = |i| {
+            if i < head {
+                addr / 64 + i
+            } else {
+                base / 64 + i - head
+            }
+        };
         self.expected
-            .extend((0..slots).map(|i| (addr / 64 + i, i + 1 == slots)));
+            .extend((0..slots).map(|i| (at(i), i + 1 == slots)));
     }
 
     fn step(&mut self) {
@@ -179,7 +194,18 @@ fn random<const W: usize>(idle: Pauses, back: Pauses, delay: u64, pause: f64) {
     let mut run = Run::new::<W>(idle, back, delay, pause);
     let mut rng = run.bench.rng().clone();
     for _ in 0..1000 {
-        run.push(rng.u64(..1 << 58) << 6, rng.u64(..4));
+        let slots = rng.u64(1..=8);
+        let head = if rng.bool() {
+            slots
+        } else {
+            rng.u64(1..=slots)
+        };
+        run.push_wrapped(
+            rng.u64(..1 << 57) << 6,
+            slots,
+            head,
+            rng.u64(..1 << 57) << 6,
+        );
     }
     run.finish();
 }
@@ -198,7 +224,7 @@ fn random_wqes() {
 fn sixty_four_slots_are_in_flight() {
     let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 58, 0.0);
     for i in 0..1000 {
-        run.push(i * 64, 0);
+        run.push(i * 64, 1);
     }
     let start = run.bench.cycle();
     run.finish();
@@ -207,11 +233,31 @@ fn sixty_four_slots_are_in_flight() {
     assert!(run.reader.most_waiting >= 56);
 }
 
+/// The ring wraps behind the first slot, before the last one, and not at all.
+#[test]
+fn a_wqe_that_wraps_is_two_reads() {
+    let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 20, 0.0);
+    run.push_wrapped(0xfc0, 5, 1, 0x4000);
+    run.push_wrapped(0xf00, 5, 4, 0x4000);
+    run.push_wrapped(0x2000, 3, 3, 0x4000);
+    run.finish();
+    assert_eq!(
+        run.reader.reads,
+        [
+            (0xfc0, 64),
+            (0x4000, 256),
+            (0xf00, 256),
+            (0x4000, 64),
+            (0x2000, 192)
+        ]
+    );
+}
+
 #[test]
 fn slots_that_are_not_taken_hold_up_reads() {
     let mut run = Run::new::<512>(Pauses::NONE, Pauses::new(1.0, 1), 1, 0.0);
     for i in 0..30 {
-        run.push(i * 512, 3);
+        run.push(i * 512, 8);
     }
     (0..300).for_each(|_| run.step());
     assert_eq!(run.reads.sent(), 8, "8 WQEs of 8 slots");

@@ -41,7 +41,7 @@ pub struct PlaceBuilder {
     out_valid: Reg<Bit>,
     out: Dff<Place>,
     out_read: Reg<Bit>,
-    log_slots: Dff<Bits<2>>,
+    slots: Dff<Bits<4>>,
     d: Signal<Local, RqDecision>,
     p: Signal<Local, RqRequest>,
     offset: Signal<Local, Bits<32>>,
@@ -63,7 +63,7 @@ impl Logic for PlaceBuilder {
 
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, out_valid, out, out_read, log_slots);
+        dff_setup!(self, clock, out_valid, out, out_read, slots);
         self.d.next = self.decision.val();
         self.p.next = self.request.val();
 
@@ -176,12 +176,15 @@ impl Logic for PlaceBuilder {
                 | self.completes.val()
                 | self.d.val().reset);
         self.out_read.d.next = self.valid.val() & self.d.val().accepted & self.p.val().send;
-        self.log_slots.d.next = self.p.val().rq_stride;
+        // aligned to its size, so it never wraps
+        self.slots.d.next = bits::<4>(1) << self.p.val().rq_stride;
 
         self.place_valid.next = self.out_valid.q.val();
         self.place.next = self.out.q.val();
         self.read_valid.next = self.out_read.q.val();
         self.read.next.addr = self.out.q.val().addr;
-        self.read.next.log_slots = self.log_slots.q.val();
+        self.read.next.slots = self.slots.q.val();
+        self.read.next.head = self.slots.q.val();
+        self.read.next.base = self.out.q.val().addr;
     }
 }

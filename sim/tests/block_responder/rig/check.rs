@@ -71,8 +71,13 @@ impl Rig {
             self.seen.push((cycle, item));
         }
         while let Some((_, item)) = self.reads.pop() {
-            let got = (item.get("addr"), item.get("log_slots"));
-            assert_eq!(Some(got), self.expected_reads.pop_front(), "WQE read");
+            assert_eq!(item.get("head"), item.get("slots"), "a WQE in one piece");
+            let got = (item.get("addr"), item.get("slots"));
+            let expected = self
+                .expected_reads
+                .pop_front()
+                .map(|(addr, log)| (addr, 1 << log));
+            assert_eq!(Some(got), expected, "WQE read");
         }
         while let Some((_, item)) = self.failures.pop() {
             let fields = ["qpn", "event", "detail"].map(|field| item.get(field));
