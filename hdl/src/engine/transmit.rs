@@ -156,6 +156,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.back.payload[1].last.next = false;
         self.back.payload[1].data.next = bits::<W>(0);
         self.back.av_we.next = self.av_we.val();
+        // no command writes address handles yet
+        self.back.ah_we.next = false;
         self.back.image_qpn.next = bit_cast::<16, Q>(self.image_qpn.val());
         self.back.av_image.next = self.av_image.val();
         self.back.gid_we.next = self.gid_we.val();

@@ -10,7 +10,8 @@
 //! its lanes: a beat that holds the end of the headers and the first payload bytes is the two put together.
 //!
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
-//! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. A beat
+//! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `sent`
+//! tells of the start of a packet that is to be told of: from then on nothing can keep it from leaving. A beat
 //! a cycle, no idle cycle between frames, three cycles from `s` to `m`.
 //!
 //! Assumes: tokens, payload and headers are those of the same packets in the same order; payload beats follow each
@@ -35,6 +36,8 @@ mod types {
             fresh: Bit,
             /// It has no frame.
             lost: Bit,
+            /// The first beat.
+            front: Bit,
             /// Number of the beat.
             index: Bits<10>,
             /// The beat holds payload.
@@ -75,6 +78,12 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<Out, Bits<16>>,
+    /// A packet with `notify` has all of its payload and leaves; one cycle.
+    pub sent: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub sent_qpn: Signal<Out, Bits<16>>,
+    /// Its PSN.
+    pub sent_psn: Signal<Out, Bits<24>>,
     payloads: Skid<Bits<W>>,
     current: Dff<TxHeader>,
     turn: Reg<Turn>,
@@ -88,6 +97,8 @@ pub struct Assemble<const W: usize, const K: usize> {
     out_beat: Skid<FrameBeat>,
     lost_q: Reg<Bit>,
     lost_qpn_q: Dff<Bits<16>>,
+    sent_q: Reg<Bit>,
+    sent_psn_q: Dff<Bits<24>>,
     step: Signal<Local, Bit>,
     fire: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
@@ -122,6 +133,9 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             m: FrameOut::default(),
             lost: Signal::default(),
             lost_qpn: Signal::default(),
+            sent: Signal::default(),
+            sent_qpn: Signal::default(),
+            sent_psn: Signal::default(),
             payloads: Skid::default(),
             current: Dff::default(),
             turn: Reg::default(),
@@ -135,6 +149,8 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             out_beat: Skid::default(),
             lost_q: Reg::default(),
             lost_qpn_q: Dff::default(),
+            sent_q: Reg::default(),
+            sent_psn_q: Dff::default(),
             step: Signal::default(),
             fire: Signal::default(),
             load: Signal::default(),
@@ -162,7 +178,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         dff_setup!(
             self, clock, current, turn, merging, header, body, span, beat
         );
-        dff_setup!(self, clock, lost_q, lost_qpn_q);
+        dff_setup!(self, clock, lost_q, lost_qpn_q, sent_q, sent_psn_q);
         self.payloads.s.payload.next = self.payload.data.val();
         self.payloads.s.valid.next = self.payload.valid.val();
         self.payload.ready.next = self.payloads.s.ready.val();
@@ -182,6 +198,14 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         self.lost_qpn_q.d.next = self.current.q.val().qpn;
         self.lost.next = self.lost_q.q.val();
         self.lost_qpn.next = self.lost_qpn_q.q.val();
+        self.sent_q.d.next = self.fire.val()
+            & self.turn.q.val().front
+            & self.current.q.val().notify
+            & !self.drops.val();
+        self.sent_psn_q.d.next = self.current.q.val().psn;
+        self.sent.next = self.sent_q.q.val();
+        self.sent_qpn.next = self.lost_qpn_q.q.val();
+        self.sent_psn.next = self.sent_psn_q.q.val();
 
         // The next beat of this packet, or the first of the next one.
         self.next.next = self.turn.q.val().index + 1;
@@ -197,6 +221,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
             self.turn.d.next.valid = self.s.valid.val();
             self.turn.d.next.fresh = self.s.payload.val().payload;
             self.turn.d.next.lost = false;
+            self.turn.d.next.front = true;
             self.turn.d.next.index = bits::<10>(0);
             self.turn.d.next.need = self.s.payload.val().payload
                 & ((self.s.payload.val().header_len >> Self::LOG_K) == 0);
@@ -207,6 +232,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
             self.current.d.next.bytes = self.current.q.val().bytes >> Self::BITS;
             self.turn.d.next.fresh = false;
             self.turn.d.next.lost = self.drops.val();
+            self.turn.d.next.front = false;
             self.turn.d.next.index = self.next.val();
             self.turn.d.next.need = self.current.q.val().payload
                 & (self.next.val() >= self.first_payload.val())

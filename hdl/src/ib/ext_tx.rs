@@ -1,10 +1,10 @@
 //! Extension headers of a packet to send, by its opcode.
 //!
 //! One cycle, three LUT levels. Which headers follow the BTH and where says `ferroce_proto::wire::Opcode`; the fields
-//! come from the descriptor. What a descriptor does not hold (operands of atomics, DETH) is 0.
+//! come from the descriptor.
 use std::fmt::Write;
 
-use ferroce_proto::wire::{Ext, Opcode, aeth, atomic, bth, imm, reth};
+use ferroce_proto::wire::{Ext, Field, Opcode, aeth, atomic, bth, deth, imm, reth};
 
 use super::tx_types::EXT_BYTES;
 use super::wiring::Wiring;
@@ -24,6 +24,12 @@ pub struct ExtTx {
     pub len: Signal<Out, Bits<5>>,
 }
 
+/// The source queue pair of a DETH: the local one, whose number has 16 bits.
+const SOURCE: Field = Field {
+    bit: deth::field::SRC_QP.bit + deth::field::SRC_QP.width - 16,
+    width: 16,
+};
+
 /// Where the extension headers of an opcode come from.
 fn wiring(opcode: Opcode) -> Wiring {
     let mut wires = Wiring::from::<TxDesc>();
@@ -41,6 +47,8 @@ fn wiring(opcode: Opcode) -> Wiring {
             Ext::AtomicEth => {
                 wires.number(start, atomic::field::VA, "va");
                 wires.number(start, atomic::field::R_KEY, "rkey");
+                wires.number(start, atomic::field::SWAP_ADD, "swap_add");
+                wires.number(start, atomic::field::COMPARE, "compare");
             }
             Ext::Aeth => {
                 wires.number(start, aeth::field::SYNDROME, "syndrome");
@@ -48,7 +56,12 @@ fn wiring(opcode: Opcode) -> Wiring {
             }
             Ext::ImmDt => wires.number(start, imm::field::IMM, "imm"),
             Ext::Ieth => wires.number(start, imm::ieth::field::R_KEY, "imm"),
-            Ext::Deth | Ext::AtomicAckEth | Ext::CnpReserved => {}
+            Ext::Deth => {
+                wires.number(start, deth::field::Q_KEY, "rkey");
+                wires.number(start, SOURCE, "qpn");
+            }
+            Ext::AtomicAckEth => wires.number(start, atomic::ack::field::ORIGINAL, "va"),
+            Ext::CnpReserved => {}
         }
     }
     wires

@@ -26,6 +26,23 @@ const IPV4_OF_GID: usize = (128 - ipv4::field::SRC.width) / 8;
 /// Words of an IPv4 header without options.
 const IHL: u128 = (ipv4::LEN / 4) as u128;
 
+/// Sum of the 16-bit words of an IPv4 header but for addresses, TOS, TTL and total length.
+pub(super) fn constant_words() -> u32 {
+    let zero = ipv4::Repr {
+        src: 0.into(),
+        dst: 0.into(),
+        tos: 0,
+        ident: 0,
+        ttl: 0,
+    };
+    let mut header = ipv4::Header::new(zero.emit(0));
+    header.set_checksum(0);
+    header.set_total_len(0);
+    let bytes = header.into_inner();
+    let words = bytes.chunks(2).map(|w| u16::from_be_bytes([w[0], w[1]]));
+    words.map(u32::from).sum()
+}
+
 /// Where the headers of a layout come from.
 fn wiring(layout: Layout) -> Wiring {
     let mut wires = Wiring::from::<TxFields>();

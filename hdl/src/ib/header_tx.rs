@@ -9,12 +9,15 @@
 //! other. A descriptor enters only when there is room behind the pipeline, which therefore never stalls. A packet a
 //! cycle for both lanes together; 11 cycles from a descriptor to its headers.
 //!
+//! A UD packet goes on the path of its address handle, a table of its own, to the queue pair its descriptor names; any
+//! other on the path of its queue pair.
+//!
 //! Assumes: `opcode` is one of `ferroce_proto::wire::Opcode`, `plen` is 0 where it has no payload; the tables were
 //! written before a packet needs them; an `AvCtx` names a GID of the version it says.
-use ferroce_proto::wire::{Opcode, bth, icrc, ipv4, udp};
+use ferroce_proto::wire::{Class, Opcode, bth, icrc, ipv4, udp};
 
 use super::ext_tx::ExtTx;
-use super::header_layout::HeaderLayout;
+use super::header_layout::{HeaderLayout, constant_words};
 use super::tx_types::{TxBase, TxBody, TxHeader, TxLengths, TxPlaces, TxSizes, TxSlot, TxTag};
 use crate::bus::types::{TxDesc, image};
 use crate::cell::delay::Delay;
@@ -24,7 +27,7 @@ use crate::prelude::*;
 /// Lanes: requests, responses.
 pub const LANES: usize = 2;
 
-/// Header builder for 2^Q queue pairs.
+/// Header builder for 2^Q queue pairs and as many address handles.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct HeaderTx<const Q: usize> {
     /// Clock and reset.
@@ -33,7 +36,9 @@ pub struct HeaderTx<const Q: usize> {
     pub s: [StreamIn<TxDesc>; LANES],
     /// Writes `av_image` to the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
-    /// Queue pair.
+    /// Writes `av_image` to the address handle `image_qpn`.
+    pub ah_we: Signal<In, Bit>,
+    /// Queue pair or address handle.
     pub image_qpn: Signal<In, Bits<16>>,
     /// Address vector.
     pub av_image: Signal<In, image::AvCtx>,
@@ -60,6 +65,9 @@ pub struct HeaderTx<const Q: usize> {
     body: Dff<TxBody>,
     sizes: Dff<TxSizes>,
     av_table: Ram<image::AvCtx, Q>,
+    ah_table: Ram<image::AvCtx, Q>,
+    datagram: Dff<Bit>,
+    peer: Dff<Bits<24>>,
     av: Dff<image::AvCtx>,
     av_line: Delay<image::AvCtx, 5>,
     gid_table: Ram<Bits<128>, 4>,
@@ -71,7 +79,7 @@ pub struct HeaderTx<const Q: usize> {
     late_padded: Dff<Bits<13>>,
     places: Dff<TxPlaces>,
     places_line: Delay<TxPlaces, 4>,
-    /// IPv4 checksum: sums of the addresses and of the rest, then of all, then folded twice.
+    /// IPv4 checksum: sums of the addresses and of the rest, then of all, folded twice.
     sum_dst: Dff<Bits<20>>,
     sum_src: Dff<Bits<20>>,
     sum_rest: Dff<Bits<20>>,
@@ -97,6 +105,8 @@ pub struct HeaderTx<const Q: usize> {
 /// Descriptors that may be between `s` and `m` for one more to enter; two more may before the count shows.
 const MOST: u64 = 29;
 const RC_ACK: u64 = Opcode::RcAck as u64;
+/// Bits 7:5 of the opcodes of datagrams.
+const UD_CLASS: u64 = Class::Ud as u64;
 /// What of a UDP datagram is neither extension header nor payload nor pad.
 const UDP_BTH_ICRC: u64 = (udp::LEN + bth::LEN + icrc::LEN) as u64;
 const IPV4_HEADER: u64 = ipv4::LEN as u64;
@@ -107,36 +117,20 @@ const EXT_IPV6: u64 = Layout::ALL[2].ext() as u64;
 const EXT_IPV6_TAG: u64 = Layout::ALL[3].ext() as u64;
 const ICRC: u64 = icrc::LEN as u64;
 
-/// Sum of the 16-bit words of an IPv4 header but for addresses, TOS, TTL and total length.
-fn constant_words() -> u32 {
-    let zero = ipv4::Repr {
-        src: 0.into(),
-        dst: 0.into(),
-        tos: 0,
-        ident: 0,
-        ttl: 0,
-    };
-    let mut header = ipv4::Header::new(zero.emit(0));
-    header.set_checksum(0);
-    header.set_total_len(0);
-    let bytes = header.into_inner();
-    let words = bytes.chunks(2).map(|w| u16::from_be_bytes([w[0], w[1]]));
-    words.map(u32::from).sum()
-}
-
 impl<const Q: usize> Default for HeaderTx<Q> {
     fn default() -> Self {
         Self {
             clock: ClkRst::default(),
             s: Default::default(),
+            m: Default::default(),
             av_we: Signal::default(),
+            ah_we: Signal::default(),
             image_qpn: Signal::default(),
             av_image: Signal::default(),
             gid_we: Signal::default(),
             gid_index: Signal::default(),
             gid: Signal::default(),
             mac: Signal::default(),
-            m: Default::default(),
             arbiter: Arbiter::default(),
             used: Default::default(),
             room: Default::default(),
@@ -150,6 +144,9 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             body: Dff::default(),
             sizes: Dff::default(),
             av_table: Ram::default(),
+            ah_table: Ram::default(),
+            datagram: Dff::default(),
+            peer: Dff::default(),
             av: Dff::default(),
             av_line: Delay::default(),
             gid_table: Ram::default(),
@@ -189,7 +186,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         "header_tx",
         format!("q{Q}"),
         "Builds the headers of packets to send.";
-        MOST, RC_ACK, UDP_BTH_ICRC, IPV4_HEADER, EXT_IPV4, EXT_IPV4_TAG, EXT_IPV6, EXT_IPV6_TAG, ICRC
+        MOST, RC_ACK, UD_CLASS, UDP_BTH_ICRC, IPV4_HEADER, EXT_IPV4, EXT_IPV4_TAG, EXT_IPV6, EXT_IPV6_TAG, ICRC
     );
 
     #[hdl_gen]
@@ -197,21 +194,13 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         clock!(
             self, clock, arbiter, slot_line, tag_line, base_line, ext, ext_line
         );
-        clock!(
-            self,
-            clock,
-            av_table,
-            av_line,
-            gid_table,
-            gid_line,
-            lengths_line,
-            places_line,
-            layout
-        );
+        clock!(self, clock, av_table, ah_table, av_line, gid_table);
+        clock!(self, clock, gid_line, lengths_line, places_line, layout);
         dff_setup!(
             self, clock, request, slot, body, sizes, av, lengths, header_len
         );
         dff_setup!(self, clock, late_plen, late_padded, places, version);
+        dff_setup!(self, clock, datagram, peer);
         dff_setup!(
             self, clock, sum_dst, sum_src, sum_rest, sum_more, sum_late, sum, folded, checksum
         );
@@ -220,6 +209,9 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.av_table.we.next = self.av_we.val();
         self.av_table.waddr.next = bit_cast::<Q, 16>(self.image_qpn.val());
         self.av_table.wdata.next = self.av_image.val();
+        self.ah_table.we.next = self.ah_we.val();
+        self.ah_table.waddr.next = bit_cast::<Q, 16>(self.image_qpn.val());
+        self.ah_table.wdata.next = self.av_image.val();
         self.gid_table.we.next = self.gid_we.val();
         self.gid_table.waddr.next = bit_cast::<4, 8>(self.gid_index.val());
         self.gid_table.wdata.next = self.gid.val();
@@ -261,6 +253,10 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.ext.desc.next = self.request.q.val();
         self.av_table.re.next = true;
         self.av_table.raddr.next = bit_cast::<Q, 16>(self.request.q.val().qpn);
+        self.ah_table.re.next = true;
+        self.ah_table.raddr.next = self.request.q.val().va.get_bits::<Q>(0);
+        self.datagram.d.next = (self.request.q.val().opcode >> 5) == UD_CLASS;
+        self.peer.d.next = self.request.q.val().va.get_bits::<24>(32);
         self.padded.next = (self.request.q.val().plen + 3) & 0x1ffc;
         self.body.d.next.plen = self.request.q.val().plen;
         self.body.d.next.padded = self.padded.val();
@@ -271,11 +267,17 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.base_line.d.next.ack_req = self.request.q.val().ack_req;
         self.base_line.d.next.psn = self.request.q.val().psn;
         self.tag_line.d.next.qpn = self.request.q.val().qpn;
+        self.tag_line.d.next.psn = self.request.q.val().psn;
+        self.tag_line.d.next.notify = self.request.q.val().notify;
         self.tag_line.d.next.ack = self.request.q.val().opcode == RC_ACK;
         self.tag_line.d.next.payload = self.request.q.val().plen != 0;
 
         // Cycle 1: UDP length.
         self.av.d.next = self.av_table.rdata.val();
+        if self.datagram.q.val() {
+            self.av.d.next = self.ah_table.rdata.val();
+            self.av.d.next.remote_qpn = self.peer.q.val();
+        }
         self.ext_line.d.next = self.ext.bytes.val();
         self.sizes.d.next.plen = self.body.q.val().plen;
         self.sizes.d.next.padded = self.body.q.val().padded;
@@ -378,6 +380,8 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.header.next.vlan = self.version.q.val().get_bit(1);
         self.header.next.ack = self.tag_line.q.val().ack;
         self.header.next.qpn = self.tag_line.q.val().qpn;
+        self.header.next.psn = self.tag_line.q.val().psn;
+        self.header.next.notify = self.tag_line.q.val().notify;
         for i in 0..2 {
             ClkRst::link(&mut self.clock, &mut self.queue[i].clock);
             self.queue[i].s.payload.next = self.header.val();

@@ -32,7 +32,9 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub payload: [PayloadIn<W>; LANES],
     /// Writes `av_image` to the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
-    /// Queue pair.
+    /// Writes `av_image` to the address handle `image_qpn`.
+    pub ah_we: Signal<In, Bit>,
+    /// Queue pair or address handle.
     pub image_qpn: Signal<In, Bits<16>>,
     /// Address vector.
     pub av_image: Signal<In, image::AvCtx>,
@@ -50,6 +52,12 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub lost: [Signal<Out, Bit>; LANES],
     /// Its queue pair.
     pub lost_qpn: [Signal<Out, Bits<16>>; LANES],
+    /// A request with `notify` has all of its payload: it leaves; one cycle.
+    pub sent_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub sent_qpn: Signal<Out, Bits<16>>,
+    /// Its PSN.
+    pub sent_psn: Signal<Out, Bits<24>>,
     /// A frame was sent.
     pub tx_frames: Signal<Out, Bit>,
     /// With `tx_frames`: its bytes.
@@ -87,12 +95,16 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
         FrameOut::<W>::join(&mut self.mux.m, &mut self.icrc.s);
         AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.icrc.m_axis);
         self.headers.av_we.next = self.av_we.val();
+        self.headers.ah_we.next = self.ah_we.val();
         self.headers.image_qpn.next = self.image_qpn.val();
         self.headers.av_image.next = self.av_image.val();
         self.headers.gid_we.next = self.gid_we.val();
         self.headers.gid_index.next = self.gid_index.val();
         self.headers.gid.next = self.gid.val();
         self.headers.mac.next = self.mac.val();
+        self.sent_valid.next = self.assemble[0].sent.val();
+        self.sent_qpn.next = self.assemble[0].sent_qpn.val();
+        self.sent_psn.next = self.assemble[0].sent_psn.val();
         self.tx_frames.next = self.icrc.frame.val();
         self.tx_bytes.next = self.icrc.frame_bytes.val();
         self.tx_roce_packets.next = self.icrc.frame.val();

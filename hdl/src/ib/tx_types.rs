@@ -33,6 +33,10 @@ payload! {
         ack: Bit,
         /// Queue pair.
         qpn: Bits<16>,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// The requester is to be told when the payload is there.
+        notify: Bit,
     }
 
     /// All that stands in the headers of a packet and is not constant.
@@ -101,6 +105,10 @@ payload! {
     TxTag {
         /// Queue pair.
         qpn: Bits<16>,
+        /// BTH PSN.
+        psn: Bits<24>,
+        /// As in [`TxHeader`].
+        notify: Bit,
         /// An acknowledgement.
         ack: Bit,
         /// There is payload.

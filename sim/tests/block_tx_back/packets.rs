@@ -8,6 +8,9 @@ use ferroce_proto::wire::{
     Headers, Ip, Mac, Opcode, Psn, RethRepr, Syndrome, udp,
 };
 
+/// Queue pairs, and address handles: all kinds of paths, twice.
+pub(crate) const QUEUE_PAIRS: u16 = 8;
+
 /// Payload lengths about the MTUs.
 pub(crate) const LENGTHS: [usize; 12] = [
     511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4093, 4095, 4096,
@@ -69,6 +72,14 @@ pub(crate) fn path(qpn: u16) -> AvCtx {
     }
 }
 
+/// Path of address handle `ah`, other than that of the queue pair of this number.
+pub(crate) fn handle(ah: u16) -> AvCtx {
+    AvCtx {
+        remote_qpn: 0x55_5555,
+        ..path(0x40 + ah)
+    }
+}
+
 /// A packet to send.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
@@ -84,6 +95,13 @@ pub(crate) struct Packet {
     pub(crate) imm: u32,
     pub(crate) syndrome: u8,
     pub(crate) msn: u32,
+    pub(crate) swap_add: u64,
+    pub(crate) compare: u64,
+    /// Address handle and remote queue pair of a datagram.
+    pub(crate) ah: u16,
+    pub(crate) peer: u32,
+    /// The requester is to be told of it.
+    pub(crate) notify: bool,
     /// Its payload cannot be read: it must not be sent.
     pub(crate) unreadable: bool,
 }
@@ -106,6 +124,11 @@ impl Packet {
             imm: (x >> 27) as u32,
             syndrome: (x >> 40) as u8,
             msn: (x >> 33) as u32 & 0xff_ffff,
+            swap_add: x.rotate_left(21) ^ 0x0123_4567_89ab_cdef,
+            compare: x.rotate_left(37),
+            ah: (qpn + 3) % QUEUE_PAIRS,
+            peer: (x >> 11) as u32 & 0xff_ffff,
+            notify: x >> 26 & 1 == 1,
             unreadable: false,
         }
     }
@@ -115,8 +138,28 @@ impl Packet {
         usize::from(self.opcode.is_response())
     }
 
+    fn is_datagram(&self) -> bool {
+        self.opcode.has(Ext::Deth)
+    }
+
+    /// Field `va` of the descriptor.
+    pub(crate) fn va(&self) -> u64 {
+        if self.is_datagram() {
+            u64::from(self.peer) << 32 | u64::from(self.ah)
+        } else {
+            self.va
+        }
+    }
+
     pub(crate) fn headers(&self) -> Headers {
-        let av = path(self.qpn);
+        let av = if self.is_datagram() {
+            AvCtx {
+                remote_qpn: self.peer,
+                ..handle(self.ah)
+            }
+        } else {
+            path(self.qpn)
+        };
         let dmac = av.dmac.to_le_bytes();
         let has = |ext| self.opcode.has(ext);
         let (va, rkey) = (self.va, self.rkey);
@@ -139,7 +182,6 @@ impl Packet {
                 pkey: av.pkey,
                 ..BthRepr::new(self.opcode, av.remote_qpn, Psn::new(self.psn))
             },
-            // A descriptor has no operands of atomics and no datagram header: these are 0.
             ext: Extensions {
                 reth: has(Ext::Reth).then_some(RethRepr {
                     va,
@@ -149,16 +191,20 @@ impl Packet {
                 atomic: has(Ext::AtomicEth).then_some(AtomicEthRepr {
                     va,
                     rkey,
-                    ..Default::default()
+                    swap_add: self.swap_add,
+                    compare: self.compare,
                 }),
                 aeth: has(Ext::Aeth).then_some(AethRepr {
                     syndrome: Syndrome::from_bits(self.syndrome),
                     msn: self.msn,
                 }),
-                atomic_ack: has(Ext::AtomicAckEth).then(AtomicAckEthRepr::default),
+                atomic_ack: has(Ext::AtomicAckEth).then_some(AtomicAckEthRepr { original: va }),
                 imm: has(Ext::ImmDt).then_some(self.imm),
                 ieth: has(Ext::Ieth).then_some(self.imm),
-                deth: has(Ext::Deth).then_some(DethRepr { qkey: 0, src_qp: 0 }),
+                deth: has(Ext::Deth).then_some(DethRepr {
+                    qkey: rkey,
+                    src_qp: self.qpn.into(),
+                }),
             },
         }
     }

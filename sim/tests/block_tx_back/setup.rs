@@ -9,15 +9,15 @@ use ferroce_sim::bench::{Agent, AxisSink, Bench, Frame, StreamSource};
 use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::{Dut, Output};
 
-use super::packets::{PORT_MAC, Packet, local_gid, path};
-
-/// Queue pairs: all kinds of paths, twice.
-const QUEUE_PAIRS: u16 = 8;
+use super::packets::{PORT_MAC, Packet, QUEUE_PAIRS, handle, local_gid, path};
 
 /// Counts what the card reports, and idle cycles on the wire.
 pub(crate) struct Watch {
     lost: [Output; 2],
     lost_qpn: [Output; 2],
+    sent: Output,
+    sent_qpn: Output,
+    sent_psn: Output,
     frames: Output,
     bytes: Output,
     roce: Output,
@@ -25,6 +25,8 @@ pub(crate) struct Watch {
     valid: Output,
     last: Output,
     pub(crate) lost_of: [Vec<u16>; 2],
+    /// Requests told of: queue pair and PSN.
+    pub(crate) told: Vec<(u16, u32)>,
     /// Frames, bytes, RoCEv2 packets, acknowledgements.
     pub(crate) counts: [u64; 4],
     /// Between the first beat of a frame and its last.
@@ -43,6 +45,9 @@ impl Watch {
         Self {
             lost: [output("lost_0"), output("lost_1")],
             lost_qpn: [output("lost_qpn_0"), output("lost_qpn_1")],
+            sent: output("sent_valid"),
+            sent_qpn: output("sent_qpn"),
+            sent_psn: output("sent_psn"),
             frames: output("tx_frames"),
             bytes: output("tx_bytes"),
             roce: output("tx_roce_packets"),
@@ -50,6 +55,7 @@ impl Watch {
             valid: output("m_axis_tx_tvalid"),
             last: output("m_axis_tx_tlast"),
             lost_of: Default::default(),
+            told: vec![],
             counts: [0; 4],
             inside: false,
             gaps: 0,
@@ -68,6 +74,10 @@ impl Agent for Watch {
             if dut.is_set(self.lost[lane]) {
                 self.lost_of[lane].push(dut.get(self.lost_qpn[lane]) as u16);
             }
+        }
+        if dut.is_set(self.sent) {
+            let psn = dut.get(self.sent_psn) as u32;
+            self.told.push((dut.get(self.sent_qpn) as u16, psn));
         }
         if dut.is_set(self.frames) {
             self.counts[1] += dut.get(self.bytes);
@@ -160,8 +170,9 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         while self.sink.pop().is_some() {}
         self.done = self.sink.count();
         self.watch = Watch::new(dut);
-        let [av_we, qpn, av, gid_we, index, gid, mac] = [
+        let [av_we, ah_we, qpn, av, gid_we, index, gid, mac] = [
             "av_we",
+            "ah_we",
             "image_qpn",
             "av_image",
             "gid_we",
@@ -185,10 +196,14 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             let width = dut.model().signal("av_image").unwrap().words();
             dut.write(av, &words(&image)[..width]);
             self.with(|bench, agents| bench.step(agents)).unwrap();
+            let dut = self.bench.dut_mut();
+            dut.set(gid_we, 0);
+            dut.set(av_we, 0);
+            dut.set(ah_we, u64::from(u16::from(number) < QUEUE_PAIRS));
+            dut.write(av, &words(&handle(number.into()).emit())[..width]);
+            self.with(|bench, agents| bench.step(agents)).unwrap();
+            self.bench.dut_mut().set(ah_we, 0);
         }
-        let dut = self.bench.dut_mut();
-        dut.set(gid_we, 0);
-        dut.set(av_we, 0);
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
@@ -240,7 +255,10 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             .with("solicited", packet.solicited.into())
             .with("ack_req", packet.ack_req.into())
             .with("plen", packet.plen as u64)
-            .with("va", packet.va)
+            .with("va", packet.va())
+            .with("swap_add", packet.swap_add)
+            .with("compare", packet.compare)
+            .with("notify", packet.notify.into())
             .with("rkey", packet.rkey.into())
             .with("dma_len", packet.dma_len.into())
             .with("imm", packet.imm.into())
@@ -273,6 +291,11 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         });
         left.iter_mut()
             .for_each(|lane| lane.retain(|packet| !packet.unreadable));
+        let told: Vec<_> = left[0]
+            .iter()
+            .filter(|packet| packet.notify)
+            .map(|packet| (packet.qpn, packet.psn))
+            .collect();
         let frames = (left[0].len() + left[1].len()) as u64;
         let before = self.done;
         self.done += frames;
@@ -304,6 +327,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             arrived.push((cycle, lane));
         }
         assert_eq!(self.watch.lost_of, lost);
+        assert_eq!(self.watch.told, told);
         assert_eq!(self.watch.counts, [frames, bytes, frames, acks]);
         if self.steady {
             assert_eq!(self.watch.gaps, 0, "cycles without a beat inside of frames");
