@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bitflags::bitflags;
-use ferroce_proto::abi::regs::{self, Params, Params2, feature, status};
+use ferroce_proto::abi::regs::{self, Params, Params2, Params3, feature, status};
 use ferroce_proto::abi::wqe;
 
 use crate::Backend;
@@ -90,6 +90,10 @@ pub struct DeviceInfo {
     pub max_outstanding: u32,
     /// Entries of the GID table.
     pub max_gid: u32,
+    /// Address handles.
+    pub max_ah: u32,
+    /// Shared receive queues.
+    pub max_srq: u32,
     /// Event queues.
     pub max_eq: u32,
     /// Slots of a send queue, and entries of a receive queue.
@@ -121,7 +125,15 @@ impl DeviceInfo {
         let read = |register: u32| backend.read32(register.into());
         let params = Params::parse(&read(regs::PARAMS).to_le_bytes());
         let params2 = Params2::parse(&read(regs::PARAMS2).to_le_bytes());
+        let params3 = Params3::parse(&read(regs::PARAMS3).to_le_bytes());
         let features = Features::from_bits_retain(read(regs::FEATURES));
+        let of = |feature, log| {
+            if features.contains(feature) {
+                1u32 << log
+            } else {
+                0
+            }
+        };
         let (sges, max_inline_data) = if features.contains(Features::LONG_WQE) {
             (
                 [wqe::MAX_SGE; 2],
@@ -142,6 +154,8 @@ impl DeviceInfo {
             max_cq: 1 << params.log_cq,
             max_outstanding: 1 << params.log_outstanding,
             max_gid: 1 << params.log_gid,
+            max_ah: of(Features::UD, params3.log_ah),
+            max_srq: of(Features::SRQ, params3.log_srq),
             max_eq: 1 << params.log_eq,
             max_qp_wr: 1 << 15,
             max_cqe: 1 << 22,

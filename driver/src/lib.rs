@@ -7,6 +7,7 @@
 //! | `ibv_alloc_pd` | [`Context::alloc_pd`] |
 //! | `ibv_reg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`] |
 //! | `ibv_create_cq`, `ibv_poll_cq` | [`Context::create_cq`], [`Cq::poll`] |
+//! | `ibv_create_ah` | [`Pd::create_ah`] |
 //! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`] |
 //! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
 //!
@@ -60,6 +61,7 @@ mod device;
 mod dma;
 mod host;
 mod mr;
+mod path;
 mod pd;
 mod qp;
 mod queue;
@@ -74,10 +76,11 @@ pub use device::{AbiVersion, DeviceInfo, Features, Status};
 pub use ferroce_proto::abi::wqe::Sge;
 pub use ferroce_proto::wire::{Gid, Mac, Mtu};
 pub use mr::{Access, Mr, MrBuf, MrError};
+pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
 pub use qp::{
-    BuildError, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, Path, PostCause, PostError, Qp,
-    QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
+    BuildError, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, PostCause, PostError, Qp, QpAttr,
+    QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
 };
 pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};
 pub use wr::{Data, RecvWr, Remote, SendFlags, SendOp, SendWr};

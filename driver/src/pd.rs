@@ -6,6 +6,7 @@ use crate::Backend;
 use crate::context::Card;
 use crate::host::lock;
 use crate::mr::{Access, Mr, MrBuf, MrError};
+use crate::path::{Ah, AhError, Path};
 
 pub(crate) struct PdNumber<B: Backend> {
     pub(crate) card: Arc<Card<B>>,
@@ -67,6 +68,14 @@ impl<B: Backend> Pd<B> {
     ) -> Result<Mr<B>, MrError> {
         // SAFETY: the rule is the caller's, unchanged.
         unsafe { Mr::new(&self.inner, addr, len, access) }
+    }
+
+    /// An address handle: a way that datagrams take.
+    ///
+    /// # Errors
+    /// [`AhError`]: a path that cannot be, no handle left, or refused.
+    pub fn create_ah(&self, path: &Path) -> Result<Ah<B>, AhError> {
+        Ah::new(self, path)
     }
 
     /// Allocates and registers a zeroed buffer of `len` bytes.

@@ -3,7 +3,7 @@
 use bitflags::bitflags;
 use ferroce_proto::abi::wqe::{Sge, opcode};
 
-use crate::Features;
+use crate::{Destination, Features};
 
 bitflags! {
     /// How a send request runs (`enum ibv_send_flags`).
@@ -35,6 +35,10 @@ pub enum SendOp {
     Send,
     /// SEND with immediate data.
     SendImm(u32),
+    /// SEND of a datagram.
+    Datagram(Destination),
+    /// SEND of a datagram with immediate data.
+    DatagramImm(Destination, u32),
     /// SEND that invalidates a key of the peer.
     SendInv(u32),
     /// RDMA WRITE.
@@ -65,8 +69,8 @@ impl SendOp {
     /// Code of the operation in the WQE.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Send => opcode::SEND,
-            Self::SendImm(_) => opcode::SEND_IMM,
+            Self::Send | Self::Datagram(_) => opcode::SEND,
+            Self::SendImm(_) | Self::DatagramImm(..) => opcode::SEND_IMM,
             Self::SendInv(_) => opcode::SEND_INV,
             Self::Write(_) => opcode::WRITE,
             Self::WriteImm(..) => opcode::WRITE_IMM,
@@ -81,6 +85,11 @@ impl SendOp {
         match *self {
             Self::Send | Self::SendImm(_) | Self::SendInv(_) => Remote::default(),
             Self::Write(remote) | Self::WriteImm(remote, _) | Self::Read(remote) => remote,
+            // `UdAddress` of the WQE stands in this place
+            Self::Datagram(to) | Self::DatagramImm(to, _) => Remote {
+                addr: u64::from(to.qpn) << 32 | u64::from(to.ah),
+                rkey: to.qkey,
+            },
             Self::CmpSwap { remote, .. } | Self::FetchAdd { remote, .. } => remote,
         }
     }
@@ -88,9 +97,16 @@ impl SendOp {
     /// Immediate data, or the key to invalidate.
     pub(crate) fn imm(&self) -> u32 {
         match *self {
-            Self::SendImm(imm) | Self::SendInv(imm) | Self::WriteImm(_, imm) => imm,
+            Self::SendImm(imm)
+            | Self::SendInv(imm)
+            | Self::WriteImm(_, imm)
+            | Self::DatagramImm(_, imm) => imm,
             _ => 0,
         }
+    }
+
+    pub(crate) fn is_datagram(&self) -> bool {
+        matches!(self, Self::Datagram(_) | Self::DatagramImm(..))
     }
 
     pub(crate) fn is_atomic(&self) -> bool {
@@ -107,6 +123,8 @@ impl SendOp {
             Self::Send => "SEND",
             Self::SendImm(_) => "SEND with immediate",
             Self::SendInv(_) => "SEND with invalidate",
+            Self::Datagram(_) => "datagram",
+            Self::DatagramImm(..) => "datagram with immediate",
             Self::Write(_) => "RDMA WRITE",
             Self::WriteImm(..) => "RDMA WRITE with immediate",
             Self::Read(_) => "RDMA READ",

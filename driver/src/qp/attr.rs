@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::command::CommandError;
 use crate::mr::Access;
+use crate::path::{Path, PathError};
 
 /// P_Key of every RoCEv2 port (A17.7.1).
 pub const DEFAULT_PKEY: u16 = 0xffff;
@@ -20,6 +21,8 @@ pub enum QpType {
     Rc,
     /// Unreliable connection: no READs, no atomics, no retransmission.
     Uc,
+    /// Unreliable datagram: SENDs of up to an MTU to any queue pair, by address handle.
+    Ud,
 }
 
 impl QpType {
@@ -27,6 +30,7 @@ impl QpType {
         match self {
             Self::Rc => qp_type::RC,
             Self::Uc => qp_type::UC,
+            Self::Ud => qp_type::UD,
         }
     }
 }
@@ -36,6 +40,7 @@ impl fmt::Display for QpType {
         f.write_str(match self {
             Self::Rc => "RC",
             Self::Uc => "UC",
+            Self::Ud => "UD",
         })
     }
 }
@@ -113,44 +118,6 @@ impl fmt::Display for QpState {
     }
 }
 
-/// The way to the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
-    /// GID of the peer: its IP address.
-    pub dgid: Gid,
-    /// MAC address of the peer, or of the router to it.
-    pub dmac: Mac,
-    /// Entry of the local GID table to send from; of the same address family as `dgid`.
-    pub sgid_index: u8,
-    /// 802.1Q tag control information to send: PCP, DEI, VLAN id.
-    pub vlan: Option<u16>,
-    /// Type of service or traffic class: DSCP and ECN.
-    pub traffic_class: u8,
-    /// TTL or hop limit.
-    pub hop_limit: u8,
-    /// IPv6 flow label, 20 bits; also spreads connections over paths.
-    pub flow_label: u32,
-    /// UDP source port; `None`: from the flow label, or if that is 0 from both queue pair numbers.
-    pub udp_sport: Option<u16>,
-}
-
-impl Path {
-    /// To `dgid` by way of `dmac`, from GID 0, hop limit 64, everything else 0.
-    #[must_use]
-    pub fn new(dgid: Gid, dmac: Mac) -> Self {
-        Self {
-            dgid,
-            dmac,
-            sgid_index: 0,
-            vlan: None,
-            traffic_class: 0,
-            hop_limit: 64,
-            flow_label: 0,
-            udp_sport: None,
-        }
-    }
-}
-
 /// Attributes of INIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitAttr {
@@ -158,6 +125,8 @@ pub struct InitAttr {
     pub access: Access,
     /// P_Key.
     pub pkey: u16,
+    /// Q_Key that datagrams must bring (UD).
+    pub qkey: u32,
 }
 
 impl Default for InitAttr {
@@ -166,6 +135,7 @@ impl Default for InitAttr {
         Self {
             access: Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
             pkey: DEFAULT_PKEY,
+            qkey: 0,
         }
     }
 }
@@ -241,6 +211,8 @@ pub enum QpAttr {
     Init(InitAttr),
     /// From INIT.
     Rtr(RtrAttr),
+    /// From INIT, of a queue pair for datagrams: the MTU of its port.
+    RtrUd(Mtu),
     /// From RTR.
     Rts(RtsAttr),
     /// From any state: everything posted is flushed.
@@ -254,7 +226,7 @@ impl QpAttr {
         match self {
             Self::Reset => QpState::Reset,
             Self::Init(_) => QpState::Init,
-            Self::Rtr(_) => QpState::Rtr,
+            Self::Rtr(_) | Self::RtrUd(_) => QpState::Rtr,
             Self::Rts(_) => QpState::Rts,
             Self::Err => QpState::Err,
         }
@@ -302,47 +274,23 @@ pub enum ModifyError {
         /// Largest value.
         maximum: u32,
     },
-    /// A part of the path that the card was not built for.
+    /// Datagrams have no path, connections have one.
     #[error(
-        "the path of queue pair {qpn} needs {what}, which this build of the card does not have"
+        "queue pair {qpn} is of type {qp_type}: a connection goes to RTR with a path, one for datagrams with RtrUd"
     )]
-    Unsupported {
+    Transport {
         /// The queue pair.
         qpn: u32,
-        /// What is missing.
-        what: &'static str,
+        /// Its type.
+        qp_type: QpType,
     },
-    /// No local address to send from.
-    #[error(
-        "queue pair {qpn} is to send from GID {sgid_index}, which is empty: set it with Context::set_gid"
-    )]
-    NoGid {
+    /// The path cannot be.
+    #[error("queue pair {qpn}: {cause}")]
+    Path {
         /// The queue pair.
         qpn: u32,
-        /// Entry of the GID table.
-        sgid_index: u8,
-    },
-    /// Local and remote address do not fit.
-    #[error(
-        "queue pair {qpn} cannot send from {local} to {remote}, which are not both IPv4 or both IPv6: choose another sgid_index"
-    )]
-    Family {
-        /// The queue pair.
-        qpn: u32,
-        /// Local GID.
-        local: Gid,
-        /// Remote GID.
-        remote: Gid,
-    },
-    /// Not the address of one station.
-    #[error(
-        "queue pair {qpn} cannot send to {dmac}: give the unicast MAC address of the peer or of the router to it"
-    )]
-    Mac {
-        /// The queue pair.
-        qpn: u32,
-        /// Address asked for.
-        dmac: Mac,
+        /// What is wrong with it.
+        cause: PathError,
     },
     /// The card refused.
     #[error(transparent)]

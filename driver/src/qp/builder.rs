@@ -120,6 +120,12 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         self
     }
 
+    /// A queue pair for datagrams.
+    pub fn ud(mut self) -> Self {
+        self.qp_type = QpType::Ud;
+        self
+    }
+
     /// Where send requests complete.
     pub fn send_cq(mut self, cq: &'a Cq<B>) -> Self {
         self.send_cq = Some(cq);
@@ -260,6 +266,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         let feature = match self.qp_type {
             QpType::Rc => Features::RC,
             QpType::Uc => Features::UC,
+            QpType::Ud => Features::UD,
         };
         if !info.features.contains(feature) {
             let (qp_type, features) = (self.qp_type, info.features);

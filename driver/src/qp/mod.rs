@@ -13,8 +13,7 @@ use ferroce_proto::abi::doorbell;
 use ferroce_proto::wire::Mtu;
 
 pub use attr::{
-    DEFAULT_PKEY, InitAttr, ModifyError, Path, QpAttr, QpEndpoint, QpState, QpType, RtrAttr,
-    RtsAttr,
+    DEFAULT_PKEY, InitAttr, ModifyError, QpAttr, QpEndpoint, QpState, QpType, RtrAttr, RtsAttr,
 };
 pub use builder::{BuildError, QpBuilder};
 pub use modify::ConnectAttr;

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
-use ferroce_proto::wire::{Mac, Mtu, psn, udp};
+use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
+use ferroce_proto::wire::{Mtu, psn};
 
-use super::{
-    InitAttr, ModifyError, Path, Qp, QpAttr, QpEndpoint, QpState, QpType, RtrAttr, RtsAttr,
-};
+use super::{InitAttr, ModifyError, Qp, QpAttr, QpEndpoint, QpState, QpType, RtrAttr, RtsAttr};
+use crate::Backend;
 use crate::command::Command;
 use crate::mr::Access;
+use crate::path::{Path, PathError};
 use crate::queue::{Queues, WorkQueue};
-use crate::{Backend, Features};
 
 /// How [`Qp::connect_with`] connects; the fields are those of [`InitAttr`], [`Path`], [`RtrAttr`] and [`RtsAttr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +68,17 @@ impl<B: Backend> Qp<B> {
     /// What the peer needs to connect to this queue pair.
     ///
     /// # Errors
-    /// [`ModifyError::NoGid`]: the GID table entry that the queue pair was built with is empty.
+    /// [`PathError::NoGid`]: the GID table entry that the queue pair was built with is empty.
     pub fn endpoint(&self) -> Result<QpEndpoint, ModifyError> {
         let (qpn, sgid_index) = (self.number, self.sgid_index);
         let gid = self.pd.card.gid(sgid_index);
         Ok(QpEndpoint {
             qpn,
             psn: self.psn,
-            gid: gid.ok_or(ModifyError::NoGid { qpn, sgid_index })?,
+            gid: gid.ok_or(ModifyError::Path {
+                qpn,
+                cause: PathError::NoGid { sgid_index },
+            })?,
             mac: self.pd.card.mac(),
         })
     }
@@ -125,6 +127,20 @@ impl<B: Backend> Qp<B> {
         }))
     }
 
+    /// Makes a queue pair for datagrams ready: from RESET or INIT to RTS. Datagrams must bring `qkey`, and have at most
+    /// `mtu` bytes.
+    ///
+    /// # Errors
+    /// [`ModifyError`]; the queue pair stays in the last state it reached.
+    pub fn open_datagram(&mut self, qkey: u32, mtu: Mtu) -> Result<(), ModifyError> {
+        self.modify(&QpAttr::Init(InitAttr {
+            qkey,
+            ..InitAttr::default()
+        }))?;
+        self.modify(&QpAttr::RtrUd(mtu))?;
+        self.modify(&QpAttr::Rts(RtsAttr::new(self.psn)))
+    }
+
     /// Brings the queue pair to another state.
     ///
     /// # Errors
@@ -134,6 +150,15 @@ impl<B: Backend> Qp<B> {
         if !from.next().contains(&to) {
             let qpn = self.number;
             return Err(ModifyError::Transition { qpn, from, to });
+        }
+        let connects = match attr {
+            QpAttr::Rtr(_) => Some(true),
+            QpAttr::RtrUd(_) => Some(false),
+            _ => None,
+        };
+        if connects.is_some_and(|connects| connects == (self.qp_type == QpType::Ud)) {
+            let (qpn, qp_type) = (self.number, self.qp_type);
+            return Err(ModifyError::Transport { qpn, qp_type });
         }
         match attr {
             QpAttr::Reset => {
@@ -146,6 +171,7 @@ impl<B: Backend> Qp<B> {
             }
             QpAttr::Init(attr) => self.enter_init(attr)?,
             QpAttr::Rtr(attr) => self.enter_rtr(attr)?,
+            QpAttr::RtrUd(mtu) => self.enter_rtr_ud(*mtu)?,
             QpAttr::Rts(attr) => self.enter_rts(attr)?,
             QpAttr::Err => self.command("bring to ERR QP", self.both(QpState::Err), [None; 3])?,
         }
@@ -168,45 +194,19 @@ impl<B: Backend> Qp<B> {
 
     fn enter_rtr(&mut self, attr: &RtrAttr) -> Result<(), ModifyError> {
         let path = &attr.path;
-        self.check_path(path)?;
+        let qpn = self.number;
+        path.check(&self.pd.card)
+            .map_err(|cause| ModifyError::Path { qpn, cause })?;
         self.check_range("dest_qpn", attr.dest_qpn, psn::MASK)?;
         self.check_range("rq_psn", attr.rq_psn, psn::MASK)?;
         self.check_range("min_rnr_timer", attr.min_rnr_timer.into(), 31)?;
-        let av = AvCtx {
-            dgid: path.dgid.to_le_bits(),
-            dmac: path.dmac.to_le_bits(),
-            sgid_index: path.sgid_index,
-            ipv6: !path.dgid.is_ipv4(),
-            vlan_valid: path.vlan.is_some(),
-            vlan: path.vlan.unwrap_or(0),
-            tclass: path.traffic_class,
-            hop_limit: path.hop_limit,
-            udp_sport: path
-                .udp_sport
-                .unwrap_or_else(|| udp::source_port(path.flow_label, self.number, attr.dest_qpn)),
-            flow_label: path.flow_label,
-            remote_qpn: attr.dest_qpn,
-            pkey: self.init.pkey,
-            ..AvCtx::default()
-        };
-        let access = self.init.access;
+        let av = path.vector(self.number, attr.dest_qpn, self.init.pkey);
         let rq = RqCtx {
             remote_gid: path.dgid.to_le_bits(),
-            rq_base: self.rings.iova(self.rq_offset),
-            qp_type: self.qp_type.code(),
-            mtu: attr.path_mtu.code(),
-            rq_log: self.queues.rq.size().ilog2() as u8,
-            rq_stride: self.rq_stride,
             min_rnr_timer: attr.min_rnr_timer,
-            remote_write: access.contains(Access::REMOTE_WRITE),
-            remote_read: access.contains(Access::REMOTE_READ),
-            remote_atomic: access.contains(Access::REMOTE_ATOMIC),
             max_dest_rd_atomic: self.rd_atomic("max_dest_rd_atomic", attr.max_dest_rd_atomic)?,
-            pkey: self.init.pkey,
             sgid_index: path.sgid_index,
-            pd: self.pd.number,
-            cqn: self.recv_cq.number as u16,
-            ..RqCtx::default()
+            ..self.responder(attr.path_mtu)
         };
         // The requester stays in INIT until it has its own image.
         let head = CmdHead {
@@ -224,6 +224,40 @@ impl<B: Backend> Qp<B> {
             [None, Some(av.emit()), Some(rq.emit())],
         )?;
         self.path_mtu = Some(attr.path_mtu);
+        Ok(())
+    }
+
+    /// The responder's image as far as it does not name the peer.
+    fn responder(&self, mtu: Mtu) -> RqCtx {
+        let access = self.init.access;
+        RqCtx {
+            rq_base: self.rings.iova(self.rq_offset),
+            qp_type: self.qp_type.code(),
+            mtu: mtu.code(),
+            rq_log: self.queues.rq.size().ilog2() as u8,
+            rq_stride: self.rq_stride,
+            remote_write: access.contains(Access::REMOTE_WRITE),
+            remote_read: access.contains(Access::REMOTE_READ),
+            remote_atomic: access.contains(Access::REMOTE_ATOMIC),
+            pkey: self.init.pkey,
+            pd: self.pd.number,
+            cqn: self.recv_cq.number as u16,
+            qkey: self.init.qkey,
+            ..RqCtx::default()
+        }
+    }
+
+    fn enter_rtr_ud(&mut self, mtu: Mtu) -> Result<(), ModifyError> {
+        let head = CmdHead {
+            qp_rq: true,
+            qp_rq_state: true,
+            rq_reset: true,
+            rq_state: QpState::Rtr.code(),
+            ..CmdHead::default()
+        };
+        let image = self.responder(mtu).emit();
+        self.command("bring to RTR QP", head, [None, None, Some(image)])?;
+        self.path_mtu = Some(mtu);
         Ok(())
     }
 
@@ -308,36 +342,10 @@ impl<B: Backend> Qp<B> {
     fn rd_atomic(&self, attribute: &'static str, value: Option<u8>) -> Result<u8, ModifyError> {
         let limit = match self.qp_type {
             QpType::Rc => self.pd.card.info.max_rd_atomic,
-            QpType::Uc => 0,
+            QpType::Uc | QpType::Ud => 0,
         };
         let value = value.unwrap_or(limit);
         self.check_range(attribute, value.into(), limit.into())?;
         Ok(value)
-    }
-
-    fn check_path(&self, path: &Path) -> Result<(), ModifyError> {
-        let (qpn, sgid_index) = (self.number, path.sgid_index);
-        let needs = [
-            (!path.dgid.is_ipv4(), Features::IPV6, "IPv6"),
-            (path.vlan.is_some(), Features::VLAN, "VLAN tags"),
-        ];
-        for (needed, feature, what) in needs {
-            if needed && !self.features.contains(feature) {
-                return Err(ModifyError::Unsupported { qpn, what });
-            }
-        }
-        self.check_range("flow_label", path.flow_label, (1 << 20) - 1)?;
-        let local = self.pd.card.gid(sgid_index);
-        let local = local.ok_or(ModifyError::NoGid { qpn, sgid_index })?;
-        if local.is_ipv4() != path.dgid.is_ipv4() {
-            let remote = path.dgid;
-            return Err(ModifyError::Family { qpn, local, remote });
-        }
-        let Mac(octets) = path.dmac;
-        if octets == [0; 6] || octets[0] & 1 == 1 {
-            let dmac = path.dmac;
-            return Err(ModifyError::Mac { qpn, dmac });
-        }
-        Ok(())
     }
 }

@@ -6,6 +6,8 @@ use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe::{self, Sge};
 use thiserror::Error;
 
+use ferroce_proto::wire::Mtu;
+
 use super::{Qp, QpState, QpType, encode};
 use crate::Backend;
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
@@ -202,7 +204,7 @@ impl<B: Backend> Qp<B> {
             }
             Data::Inline(_) => {}
         }
-        if self.qp_type != QpType::Rc || !wr.op.feature().is_empty() {
+        if self.qp_type != QpType::Rc || !wr.op.feature().is_empty() || wr.op.is_datagram() {
             self.check_op(wr)?;
         }
         Ok(encode::send_slots(wr) as u32)
@@ -215,6 +217,23 @@ impl<B: Backend> Qp<B> {
             operation: wr.op.name(),
             missing,
         };
+        if wr.op.is_datagram() != (self.qp_type == QpType::Ud) {
+            return Err(unsupported(if wr.op.is_datagram() {
+                "build a queue pair for datagrams (ud) for it"
+            } else {
+                "it sends datagrams only"
+            }));
+        }
+        if self.qp_type == QpType::Ud {
+            let limit = self.path_mtu.map_or(0, Mtu::bytes) as u32;
+            let found = match wr.data {
+                Data::Sges(sges) => encode::pieces(sges).map(|sge| u64::from(sge.length)).sum(),
+                Data::Inline(bytes) => bytes.len() as u64,
+            };
+            if found > limit.into() {
+                return Err(PostCause::Length { found, limit });
+            }
+        }
         if self.qp_type != QpType::Rc && (wr.op.fetches() || matches!(wr.op, SendOp::SendInv(_))) {
             return Err(unsupported("build a reliable connection for it"));
         }

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod completions;
+mod datagram;
 mod fake;
 mod modify;
 mod no_alloc;

@@ -2,7 +2,7 @@
 
 use ferroce_driver::{Backend, BackendError};
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::regs::{self, Params2, control};
+use ferroce_proto::abi::regs::{self, Params2, Params3, control};
 
 use super::{Fake, PAGE, TURN_NS};
 
@@ -20,6 +20,13 @@ impl Backend for Fake {
                 Params2 {
                     data_width: 512,
                     core_clock_mhz: 250,
+                }
+                .emit(),
+            ),
+            regs::PARAMS3 => u32::from_le_bytes(
+                Params3 {
+                    log_ah: 2,
+                    log_srq: 1,
                 }
                 .emit(),
             ),

@@ -63,6 +63,7 @@ pub(crate) struct State {
     pub(crate) cqs: HashMap<u32, (CqCtx, u32)>,
     pub(crate) mrs: HashMap<u32, MrCtx>,
     pub(crate) gids: HashMap<u32, GidEntry>,
+    pub(crate) ahs: HashMap<u32, AvCtx>,
     pub(crate) port: PortConfig,
 }
 
@@ -100,6 +101,7 @@ impl Fake {
             cqs: HashMap::new(),
             mrs: HashMap::new(),
             gids: HashMap::new(),
+            ahs: HashMap::new(),
             port: PortConfig::default(),
         })))
     }
@@ -218,6 +220,9 @@ impl State {
             }
             opcode::SET_GID => {
                 self.gids.insert(head.index, GidEntry::parse(&images[1]));
+            }
+            opcode::WRITE_AH => {
+                self.ahs.insert(head.index, AvCtx::parse(&images[1]));
             }
             opcode::SET_PORT => self.port = PortConfig::parse(&images[1]),
             _ => {}

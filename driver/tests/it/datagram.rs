@@ -1,0 +1,143 @@
+//! Datagrams: queue pairs without a path, address handles, work requests.
+
+use ferroce_driver::{
+    AhError, Features, ModifyError, Mtu, Path, PathError, PostCause, Qp, QpAttr, QpState, QpType,
+    Remote, RtrAttr, SendOp, SendWr, Sge,
+};
+use ferroce_proto::abi::qpc::{self, qp_type};
+use ferroce_proto::abi::wqe::{UdAddress, opcode};
+
+use crate::fake::ALL;
+use crate::setup::{REMOTE_MAC, ipv4, open, path};
+
+const QKEY: u32 = 0x8111_2222;
+
+#[test]
+fn a_queue_pair_for_datagrams_has_a_qkey_and_no_path() {
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(4).unwrap());
+    let mut qp = Qp::builder(&pd).ud().cq(&cq).build().unwrap();
+    assert_eq!(
+        (qp.qp_type(), qp.qp_type().to_string()),
+        (QpType::Ud, "UD".into())
+    );
+    qp.open_datagram(QKEY, Mtu::Mtu2048).unwrap();
+    assert_eq!(qp.state(), QpState::Rts);
+    let images = fake.state().qps[&qp.qpn()];
+    assert_eq!(images.av, qpc::AvCtx::default());
+    let (sq, rq) = (images.sq, images.rq);
+    assert_eq!((sq.qp_type, rq.qp_type), (qp_type::UD, qp_type::UD));
+    assert_eq!((sq.mtu, rq.mtu, rq.qkey), (4, 4, QKEY));
+    assert_eq!((sq.max_rd_atomic, rq.max_dest_rd_atomic), (0, 0));
+}
+
+#[test]
+fn connections_have_a_path_and_datagrams_none() {
+    let (_, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(4).unwrap());
+    for (qp_type, attr) in [
+        (QpType::Ud, QpAttr::Rtr(RtrAttr::new(path(), 1, 2))),
+        (QpType::Uc, QpAttr::RtrUd(Mtu::Mtu1024)),
+    ] {
+        let builder = Qp::builder(&pd).cq(&cq);
+        let builder = match qp_type {
+            QpType::Ud => builder.ud(),
+            _ => builder.uc(),
+        };
+        let mut qp = builder.build().unwrap();
+        qp.modify(&QpAttr::Init(Default::default())).unwrap();
+        let e = qp.modify(&attr).unwrap_err();
+        let qpn = qp.qpn();
+        assert_eq!(e, ModifyError::Transport { qpn, qp_type });
+        assert_eq!(qp.state(), QpState::Init);
+    }
+}
+
+#[test]
+fn address_handles_hold_a_path_each() {
+    let (fake, context) = open(ALL);
+    assert_eq!(context.query_device().max_ah, 4);
+    let pd = context.alloc_pd();
+    let ahs: Vec<_> = (0..4u8)
+        .map(|i| {
+            let mut path = Path::new(ipv4(10 + i), REMOTE_MAC);
+            path.vlan = Some(i.into());
+            pd.create_ah(&path).unwrap()
+        })
+        .collect();
+    for (i, av) in (0..4u8).map(|i| (i, fake.state().ahs[&i.into()])) {
+        assert_eq!(av.dgid, ipv4(10 + i).to_le_bits());
+        assert_eq!((av.vlan_valid, av.vlan, av.pkey), (true, i.into(), 0xffff));
+        assert_ne!(av.udp_sport, 0);
+    }
+    let full = pd.create_ah(&path()).err();
+    assert_eq!(full, Some(AhError::Full { limit: 4 }));
+    drop(ahs);
+    assert!(pd.create_ah(&path()).is_ok());
+    let bad = Path {
+        sgid_index: 1,
+        ..path()
+    };
+    let cause = PathError::NoGid { sgid_index: 1 };
+    assert_eq!(pd.create_ah(&bad).err(), Some(AhError::Path(cause)));
+    let (_, context) = open(Features::RC);
+    let full = context.alloc_pd().create_ah(&path()).err();
+    assert_eq!(full, Some(AhError::Full { limit: 0 }));
+}
+
+#[test]
+fn requests_carry_where_they_go() {
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(4).unwrap());
+    let mut qp = Qp::builder(&pd).ud().cq(&cq).build().unwrap();
+    qp.open_datagram(QKEY, Mtu::Mtu1024).unwrap();
+    let ah = [
+        pd.create_ah(&path()).unwrap(),
+        pd.create_ah(&path()).unwrap(),
+    ];
+    let to = ah[1].to(0x12_3456, QKEY);
+    let list = |length| {
+        [Sge {
+            addr: 64,
+            length,
+            lkey: 3,
+        }]
+    };
+    qp.post_send(&[SendWr::new(SendOp::DatagramImm(to, 9), &list(1024))])
+        .unwrap();
+    let (head, _, _) = fake.send_wqe(qp.qpn(), 0);
+    assert_eq!((head.opcode, head.imm), (opcode::SEND_IMM, 9));
+    let address = UdAddress::parse(head.emit()[8..20].try_into().unwrap());
+    let expected = UdAddress {
+        ah: 1,
+        remote_qpn: 0x12_3456,
+        qkey: QKEY,
+    };
+    assert_eq!(address, expected);
+    let mut refused = |op, length| {
+        let e = qp.post_send(&[SendWr::new(op, &list(length))]);
+        e.unwrap_err().cause
+    };
+    let (found, limit) = (1025, 1024);
+    assert_eq!(
+        refused(SendOp::Datagram(to), 1025),
+        PostCause::Length { found, limit }
+    );
+    for op in [
+        SendOp::Send,
+        SendOp::Write(Remote::default()),
+        SendOp::Read(Remote::default()),
+    ] {
+        assert!(
+            matches!(refused(op, 8), PostCause::Unsupported { .. }),
+            "{op:?}"
+        );
+    }
+    let mut connected = Qp::builder(&pd).rc().cq(&cq).build().unwrap();
+    connected.connect(&crate::setup::peer()).unwrap();
+    let e = connected.post_send(&[SendWr::new(SendOp::Datagram(to), &[])]);
+    assert!(matches!(
+        e.unwrap_err().cause,
+        PostCause::Unsupported { .. }
+    ));
+}
