@@ -14,6 +14,7 @@ use crate::transport::responder::Responder;
 use crate::transport::responder::ack::AckQueue;
 use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure, RqRequest};
 use crate::transport::responder::rx_check::RxCheck;
+use ferroce_proto::wire::ip::GRH_LEN;
 
 /// log2 of the packets in the packet buffer.
 const PACKETS: usize = 9;
@@ -88,13 +89,18 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     ack: AckQueue<Q>,
 }
 
+impl<const W: usize, const K: usize, const Q: usize, const B: usize> ReceiveSide<W, K, Q, B> {
+    const GRH_BEATS: u64 = GRH_LEN.div_ceil(K) as u64;
+}
+
 impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
     for ReceiveSide<W, K, Q, B>
 {
     describe!(
         "receive_side",
         format!("w{W}_q{Q}_b{B}"),
-        "From frames to host memory, completions and acknowledgements."
+        "From frames to host memory, completions and acknowledgements.";
+        Self::GRH_BEATS
     );
 
     #[hdl_gen]
@@ -114,6 +120,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         self.check.image_we.next = self.rq_we.val();
         self.check.image_qpn.next = self.image_qpn.val();
         self.check.image.next = self.rq_image.val();
+        self.check.grh_beats.next = bits::<10>(Self::GRH_BEATS);
         StreamOut::<AckEvent>::link(&mut self.acks, &mut self.check.acks);
 
         StreamOut::<RqRequest>::join(&mut self.check.m, &mut self.responder.s);

@@ -9,11 +9,24 @@
 //! beat. An `RxMeta` can be taken two cycles after the last beat of its frame entered, a beat three cycles after. A
 //! beat and a frame a cycle in, a beat and an `RxMeta` a cycle out.
 //!
+//! What of a packet goes to the host and stands in its headers (`extra`) has a queue of its own, so that it takes no
+//! cycle of the way in. On the way out the GRH of a datagram makes ceil(40 / K) beats from lane 0 on, in front of those
+//! of its payload; the last of them is marked like the last of the payload. The original value of an atomic is the one
+//! beat of its packet.
+//!
+//! ```text
+//!  beat ─► RAM ─────────────────────┐
+//!  extra ─► queue ──────────────────┼─► register ─► beats
+//!  last beat, kept ─► shapes ─ whose turn? ┘
+//!                └──► queue ──────────────────────► meta
+//! ```
+//!
 //! Holds 2^A beats and 2^M packets.
 
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
+use super::rx_fields::GRH_BITS;
 use crate::bus::dma::PayloadOut;
 use crate::bus::types::RxMeta;
 use crate::cell::fifo::Fifo;
@@ -39,6 +52,19 @@ pub struct RxBeat {
     pub wrong_address: Bit,
     /// It is well addressed but not RoCEv2.
     pub not_roce: Bit,
+    /// With `accept`: `extra` goes to the host, as its `RxMeta` says as a GRH or as the original value of an atomic.
+    pub extra: Bit,
+}
+
+/// The beats of a packet: it has some.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+struct Shape {
+    /// From the queue of `extra`.
+    extra: Bit,
+    /// These are a GRH.
+    grh: Bit,
+    /// From the RAM, behind those.
+    payload: Bit,
 }
 
 /// Events for the statistics block: each 1 for one cycle a frame, named as in `abi::regs::STATS`.
@@ -75,6 +101,8 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     pub icrc_good: Signal<In, Bit>,
     /// In the last beat: the packet.
     pub packet: Signal<In, RxMeta>,
+    /// In the last beat of a packet that has it: its GRH, or the original value of an atomic.
+    pub extra: Signal<In, Bits<GRH_BITS>>,
     /// Good packets.
     pub meta: StreamOut<RxMeta>,
     /// Their payload.
@@ -84,6 +112,11 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     ram: Ram<Bits<W>, A>,
     end_ram: Ram<Bit, A>,
     fifo: Fifo<RxMeta, M>,
+    extras: Fifo<Bits<GRH_BITS>, M>,
+    shapes: Fifo<Shape, M>,
+    // Beats of the packet's `extra` that are out; all are.
+    step: Reg<Bits<3>>,
+    done: Reg<Bit>,
     // Pointers run freely; the low A bits address the RAM.
     write: Reg<Bits<16>>,
     committed: Reg<Bits<16>>,
@@ -100,8 +133,27 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     written: Signal<Local, Bits<16>>,
     overflow: Signal<Local, Bit>,
     keep: Signal<Local, Bit>,
+    room: Signal<Local, Bit>,
+    original: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
+    at_extra: Signal<Local, Bit>,
+    extra_end: Signal<Local, Bit>,
+    leave: Signal<Local, Bit>,
+    pull: Signal<Local, Bit>,
     fetch: Signal<Local, Bit>,
+    chunk: Signal<Local, Bits<64>>,
+    word: Signal<Local, Bits<W>>,
+}
+
+impl<const W: usize, const A: usize, const M: usize> PacketBuffer<W, A, M> {
+    /// Beats of a GRH less one.
+    const GRH_MORE: u64 = {
+        assert!(
+            W == 64 || W >= GRH_BITS,
+            "a GRH is cut into beats of 64 bits or fits in one"
+        );
+        GRH_BITS.div_ceil(W) as u64 - 1
+    };
 }
 
 impl<const W: usize, const A: usize, const M: usize> Default for PacketBuffer<W, A, M> {
@@ -116,12 +168,17 @@ impl<const W: usize, const A: usize, const M: usize> Default for PacketBuffer<W,
             data: Signal::default(),
             icrc_good: Signal::default(),
             packet: Signal::default(),
+            extra: Signal::default(),
             meta: StreamOut::default(),
             beats: PayloadOut::default(),
             stats: Signal::default(),
             ram: Ram::new(Style::Block),
             end_ram: Ram::new(Style::Block),
             fifo: Fifo::default(),
+            extras: Fifo::default(),
+            shapes: Fifo::default(),
+            step: Reg::default(),
+            done: Reg::default(),
             write: Reg::default(),
             committed: Reg::default(),
             read: Reg::default(),
@@ -137,8 +194,16 @@ impl<const W: usize, const A: usize, const M: usize> Default for PacketBuffer<W,
             written: Signal::default(),
             overflow: Signal::default(),
             keep: Signal::default(),
+            room: Signal::default(),
+            original: Signal::default(),
             take: Signal::default(),
+            at_extra: Signal::default(),
+            extra_end: Signal::default(),
+            leave: Signal::default(),
+            pull: Signal::default(),
             fetch: Signal::default(),
+            chunk: Signal::default(),
+            word: Signal::default(),
         }
     }
 }
@@ -147,15 +212,16 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
     describe!(
         "packet_buffer",
         format!("w{W}_{}_{}", 1usize << A, 1usize << M),
-        "Keeps or forgets received frames as a whole."
+        "Keeps or forgets received frames as a whole.";
+        W, Self::GRH_MORE
     );
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, ram, end_ram, fifo);
+        clock!(self, clock, ram, end_ram, fifo, extras, shapes);
         dff_setup!(
             self, clock, write, committed, read, limit, lost, held, out, out_last, out_valid,
-            stats_q
+            stats_q, step, done
         );
         // Write.
         self.full.next = self.write.q.val() == self.limit.q.val();
@@ -172,13 +238,20 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         self.end_ram.waddr.next = bit_cast::<A, 16>(self.write.q.val());
         self.end_ram.wdata.next = self.beat.val().payload_end;
         // Keep or forget.
-        self.fifo.s.valid.next =
-            self.beat.val().accept & self.icrc_good.val() & !self.overflow.val();
+        self.room.next =
+            self.fifo.s.ready.val() & self.extras.s.ready.val() & self.shapes.s.ready.val();
+        self.keep.next =
+            self.beat.val().accept & self.icrc_good.val() & !self.overflow.val() & self.room.val();
+        self.original.next = self.beat.val().extra & !self.packet.val().grh;
+        self.fifo.s.valid.next = self.keep.val();
         self.fifo.s.payload.next = self.packet.val();
-        self.keep.next = self.beat.val().accept
-            & self.icrc_good.val()
-            & !self.overflow.val()
-            & self.fifo.s.ready.val();
+        self.extras.s.valid.next = self.keep.val() & self.beat.val().extra;
+        self.extras.s.payload.next = self.extra.val();
+        self.shapes.s.valid.next =
+            self.keep.val() & (self.beat.val().extra | self.packet.val().beats.any());
+        self.shapes.s.payload.next.extra = self.beat.val().extra;
+        self.shapes.s.payload.next.grh = self.packet.val().grh;
+        self.shapes.s.payload.next.payload = self.packet.val().beats.any() & !self.original.val();
         self.write.d.next = self.written.val();
         self.lost.d.next = self.overflow.val();
         if self.beat.val().last {
@@ -192,8 +265,19 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         StreamOut::<RxMeta>::link(&mut self.meta, &mut self.fifo.m);
         // Read.
         self.take.next = self.beats.ready.val() | !self.out_valid.q.val();
+        self.at_extra.next = self.shapes.m.valid.val()
+            & self.shapes.m.payload.val().extra
+            & self.extras.m.valid.val()
+            & !self.done.q.val();
+        self.extra_end.next =
+            !self.shapes.m.payload.val().grh | (self.step.q.val() == Self::GRH_MORE);
+        self.leave.next = self.shapes.m.valid.val()
+            & self.shapes.m.payload.val().payload
+            & (!self.shapes.m.payload.val().extra | self.done.q.val())
+            & self.held.q.val();
+        self.pull.next = self.take.val() & self.leave.val();
         self.fetch.next =
-            (self.read.q.val() != self.committed.q.val()) & (self.take.val() | !self.held.q.val());
+            (self.read.q.val() != self.committed.q.val()) & (self.pull.val() | !self.held.q.val());
         self.ram.re.next = self.fetch.val();
         self.ram.raddr.next = bit_cast::<A, 16>(self.read.q.val());
         self.end_ram.re.next = self.fetch.val();
@@ -202,13 +286,51 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
             self.read.d.next = self.read.q.val() + 1;
             self.limit.d.next = self.limit.q.val() + 1;
             self.held.d.next = true;
-        } else if self.take.val() {
+        } else if self.pull.val() {
             self.held.d.next = false;
         }
+        // Whose turn it is: `extra`, then the RAM.
+        self.chunk.next = self.extras.m.payload.val().get_bits::<64>(0);
+        match self.step.q.val().index() {
+            1 => {
+                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(64);
+            }
+            2 => {
+                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(128);
+            }
+            3 => {
+                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(192);
+            }
+            4 => {
+                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(256);
+            }
+            _ => {}
+        }
+        self.word.next = bit_cast::<W, GRH_BITS>(self.extras.m.payload.val());
+        if W == 64 {
+            self.word.next = bit_cast::<W, 64>(self.chunk.val());
+        }
+        self.extras.m.ready.next = self.take.val() & self.at_extra.val() & self.extra_end.val();
+        self.shapes.m.ready.next = (self.take.val()
+            & self.at_extra.val()
+            & self.extra_end.val()
+            & !self.shapes.m.payload.val().payload)
+            | (self.pull.val() & self.end_ram.rdata.val());
         if self.take.val() {
-            self.out_valid.d.next = self.held.q.val();
+            self.out_valid.d.next = self.at_extra.val() | self.leave.val();
             self.out.d.next = self.ram.rdata.val();
             self.out_last.d.next = self.end_ram.rdata.val();
+            if self.at_extra.val() {
+                self.out.d.next = self.word.val();
+                self.out_last.d.next = self.extra_end.val();
+                self.step.d.next = self.step.q.val() + 1;
+                if self.extra_end.val() {
+                    self.step.d.next = bits::<3>(0);
+                    self.done.d.next = self.shapes.m.payload.val().payload;
+                }
+            } else if self.leave.val() & self.end_ram.rdata.val() {
+                self.done.d.next = false;
+            }
         }
         self.beats.data.next = self.out.q.val();
         self.beats.last.next = self.out_last.q.val();

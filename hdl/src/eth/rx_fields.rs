@@ -9,6 +9,7 @@
 
 use std::net::Ipv4Addr;
 
+use ferroce_proto::wire::ip::GRH_LEN;
 use ferroce_proto::wire::{Field, Gid, Opcode, atomic, bth, eth, ipv4, ipv6, reth, udp};
 
 use crate::prelude::*;
@@ -155,6 +156,20 @@ fn gid(layout: Layout, v4: Field, v6: Field) -> Place {
     }
 }
 
+/// Bits of the GRH in front of the payload of a datagram.
+pub const GRH_BITS: usize = 8 * GRH_LEN;
+
+/// The bytes of an IP header at the end of a GRH, zeros in front of it (A17.9.4).
+fn grh(layout: Layout) -> Place {
+    let header = Field {
+        bit: 0,
+        width: 8 * layout.ip_len(),
+    };
+    let mut place = vec![Wire::Constant(false); GRH_BITS - header.width];
+    place.extend(bytes(layout.ip(), header));
+    place
+}
+
 /// A set of fields with their places.
 pub trait HeaderFields: Synth {
     /// Name and place of each field, in the order of the struct.
@@ -242,8 +257,8 @@ header_fields! {
         src_gid: Bits<128> = |l| gid(l, ipv4::field::SRC, ipv6::field::SRC),
         /// Destination address.
         dst_gid: Bits<128> = |l| gid(l, ipv4::field::DST, ipv6::field::DST),
-        /// The bytes of an IPv4 header.
-        ipv4_header: Bits<160> = |l| bytes(l.ip(), Field { bit: 0, width: 8 * ipv4::LEN }),
+        /// The IP header as the 40 bytes of a GRH: an IPv4 header stands behind 20 zero bytes.
+        grh: Bits<GRH_BITS> = grh,
         /// UDP destination port.
         udp_port: Bits<16> = |l| number(l.udp(), udp::field::DST_PORT),
         /// UDP length.

@@ -103,6 +103,7 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for R
         self.buffer.data.next = self.icrc.masked.val();
         self.buffer.icrc_good.next = self.icrc.good.val();
         self.buffer.packet.next = self.parse.packet.val();
+        self.buffer.extra.next = self.parse.extra.val();
         StreamOut::<RxMeta>::link(&mut self.meta, &mut self.buffer.meta);
         PayloadOut::<W>::link(&mut self.beats, &mut self.buffer.beats);
         self.stats.next = self.buffer.stats.val();

@@ -14,6 +14,9 @@
 //!
 //! What is left is good if its ICRC is.
 //!
+//! Of two kinds of packet bytes go to the host that stand in the headers (`extra`): a datagram (UD) has its IP header
+//! handed on as a GRH, an acknowledgement of an atomic its original value as 8 bytes of payload in host order.
+//!
 //! ```text
 //! cycle 0, 1     2             3, 4 ............................ 8           9
 //! rx_link   ─►  fields    ─►  IP and UDP, opcode and extent,  ─► verdict ─► beat, packet
@@ -24,13 +27,13 @@
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
-use ferroce_proto::wire::{eth, ip, udp};
+use ferroce_proto::wire::{Class as Transport, Opcode, atomic, eth, ip, udp};
 
 use super::gid_table::{GidTable, GidWrite};
 use super::ipv4_checksum::Ipv4Checksum;
 use super::packet_buffer::RxBeat;
 use super::rx_extent::{PayloadPlace, RxExtent};
-use super::rx_fields::{Layout, RxFields};
+use super::rx_fields::{GRH_BITS, Layout, RxFields};
 use super::rx_header::FieldSelect;
 use super::rx_link::{Link, RxLink};
 use crate::bus::types::RxMeta;
@@ -79,6 +82,9 @@ pub struct RxParse<const W: usize, const K: usize> {
     pub beat: Signal<Out, RxBeat>,
     /// In the last beat: the packet.
     pub packet: Signal<Out, RxMeta>,
+    /// In the last beat of a datagram: its GRH; of an acknowledgement of an atomic: the original value in the lowest
+    /// bits.
+    pub extra: Signal<Out, Bits<GRH_BITS>>,
     link: RxLink<W, K>,
     select: FieldSelect<RxFields>,
     link_3: Reg<Link>,
@@ -88,6 +94,7 @@ pub struct RxParse<const W: usize, const K: usize> {
     checksum: Ipv4Checksum,
     // What the verdict needs, in step.
     packet_8: Delay<RxMeta, 5>,
+    grh_8: Delay<Bits<GRH_BITS>, 5>,
     class_8: Delay<Class, 4>,
     place_8: Delay<PayloadPlace, 1>,
     checksum_8: Delay<Bit, 1>,
@@ -95,17 +102,25 @@ pub struct RxParse<const W: usize, const K: usize> {
     gid_index_8: Delay<Bits<8>, 3>,
     beat_q: Reg<RxBeat>,
     packet_q: Dff<RxMeta>,
+    extra_q: Dff<Bits<GRH_BITS>>,
     udp: Signal<Local, Bit>,
     shortest: Signal<Local, Bits<14>>,
     whole: Signal<Local, Bit>,
     for_us: Signal<Local, Bit>,
     roce: Signal<Local, Bit>,
     formed: Signal<Local, Bit>,
+    datagram: Signal<Local, Bit>,
+    atomic_ack: Signal<Local, Bit>,
+    original: Signal<Local, Bits<64>>,
 }
 
 const PROTOCOL_UDP: u64 = ip::PROTOCOL_UDP as u64;
 const ROCE_PORT: u64 = udp::ROCE_PORT as u64;
 const ECN_CE: u64 = ip::ECN_CE as u64;
+const ATOMIC_ACK: u64 = Opcode::RcAtomicAck.code() as u64;
+const UD: u64 = Transport::Ud as u64;
+/// Bytes of the original value of an atomic.
+const ORIGINAL: u64 = atomic::ack::LEN as u64;
 /// Bytes up to the UDP header's end, and what a tag adds.
 const SHORTEST_IPV4: u64 = Layout::ALL[0].bth() as u64;
 const SHORTEST_IPV6: u64 = Layout::ALL[2].bth() as u64;
@@ -123,7 +138,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         "rx_parse",
         format!("w{W}"),
         "Says of every received frame what it is, and of every beat what it holds.";
-        PROTOCOL_UDP, ROCE_PORT, ECN_CE, SHORTEST_IPV4, SHORTEST_IPV6, TAG
+        PROTOCOL_UDP, ROCE_PORT, ECN_CE, ATOMIC_ACK, UD, ORIGINAL, SHORTEST_IPV4, SHORTEST_IPV6, TAG
     );
 
     #[hdl_gen]
@@ -137,13 +152,14 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
             gids,
             checksum,
             packet_8,
+            grh_8,
             class_8,
             place_8,
             checksum_8,
             found_8,
             gid_index_8
         );
-        dff_setup!(self, clock, link_3, class, beat_q, packet_q);
+        dff_setup!(self, clock, link_3, class, beat_q, packet_q, extra_q);
         // Cycles 0 and 1.
         AxisIn::<W, K>::link(&mut self.s_axis, &mut self.link.s_axis);
         self.link.enable.next = self.enable.val();
@@ -187,7 +203,8 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.gids.entry.next = self.gid.val();
         self.gids.gid.next = self.select.fields.val().dst_gid;
         self.gids.ipv6.next = self.link_3.q.val().ipv6;
-        self.checksum.header.next = self.select.fields.val().ipv4_header;
+        // An IPv4 header is the second half of its GRH.
+        self.checksum.header.next = self.select.fields.val().grh.get_bits::<160>(160);
         self.packet_8.d.next.opcode = self.select.fields.val().opcode;
         self.packet_8.d.next.solicited = self.select.fields.val().solicited;
         self.packet_8.d.next.ack_req = self.select.fields.val().ack_req;
@@ -202,6 +219,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.packet_8.d.next.rkey = self.select.fields.val().rkey;
         self.packet_8.d.next.dma_len = self.select.fields.val().dma_len;
         self.packet_8.d.next.operands = self.select.fields.val().operands;
+        self.grh_8.d.next = self.select.fields.val().grh;
         // Not known yet.
         self.packet_8.d.next.gid_index = bits::<8>(0);
         self.packet_8.d.next.imm = bits::<32>(0);
@@ -246,6 +264,23 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         self.packet_q.d.next.plen = self.place_8.q.val().plen;
         self.packet_q.d.next.lane = self.place_8.q.val().lane;
         self.packet_q.d.next.beats = self.place_8.q.val().beats;
+        self.datagram.next = self.packet_8.q.val().opcode.get_bits::<3>(5) == UD;
+        self.atomic_ack.next = self.packet_8.q.val().opcode == ATOMIC_ACK;
+        self.beat_q.d.next.extra =
+            self.class_8.q.val().last & (self.datagram.val() | self.atomic_ack.val());
+        self.packet_q.d.next.grh = self.datagram.val();
+        self.original.next = (bit_cast::<64, 32>(self.packet_8.q.val().ext.get_bits::<32>(0))
+            << 32)
+            | bit_cast::<64, 32>(self.packet_8.q.val().rkey);
+        self.extra_q.d.next = self.grh_8.q.val();
+        if self.atomic_ack.val() {
+            // The parser counts the value among the headers.
+            self.packet_q.d.next.plen = bits::<13>(ORIGINAL);
+            self.packet_q.d.next.lane = bits::<6>(0);
+            self.packet_q.d.next.beats = bits::<10>(1);
+            self.extra_q.d.next = bit_cast::<GRH_BITS, 64>(self.original.val());
+        }
+        self.extra.next = self.extra_q.q.val();
         self.beat.next = self.beat_q.q.val();
         self.packet.next = self.packet_q.q.val();
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fastrand::Rng;
 use ferroce_hdl::eth::gid_table::GID_ENTRIES;
 use ferroce_hdl::eth::rx_front::RxFront;
-use ferroce_proto::wire::{Gid, Ip, Packet};
+use ferroce_proto::wire::{Class, Gid, Ip, Packet};
 use ferroce_sim::bench::{Bench, Item, StreamSink};
 use ferroce_sim::random::{Chance, Pauses};
 use ferroce_sim::verilator::Input;
@@ -280,41 +280,74 @@ impl Front {
             }
         }
         while let Some(expected) = self.unpaid.front() {
-            let (lane, beats) = expected.extent(self.width.lanes());
-            if self.monitor.beats.len() < beats {
+            let runs = expected.runs(self.width.lanes());
+            if self.monitor.beats.len() < runs.iter().map(|run| run.beats).sum() {
                 break;
             }
-            let taken: Vec<(Vec<u8>, bool)> = self.monitor.beats.drain(..beats).collect();
-            for (i, (_, last)) in taken.iter().enumerate() {
-                assert_eq!(*last, i + 1 == beats, "`last` of beat {i} of {beats}");
+            for Run { lane, beats, bytes } in runs {
+                let taken: Vec<(Vec<u8>, bool)> = self.monitor.beats.drain(..beats).collect();
+                for (i, (_, last)) in taken.iter().enumerate() {
+                    assert_eq!(*last, i + 1 == beats, "`last` of beat {i} of {beats}");
+                }
+                let found: Vec<u8> = taken.into_iter().flat_map(|(bytes, _)| bytes).collect();
+                let found = found.get(lane..lane + bytes.len()).unwrap_or_default();
+                assert_eq!(found, bytes, "bytes for the host");
             }
-            let bytes: Vec<u8> = taken.into_iter().flat_map(|(bytes, _)| bytes).collect();
-            let payload = &expected.frame[expected.packet.payload.clone()];
-            let found = bytes.get(lane..lane + payload.len()).unwrap_or_default();
-            assert_eq!(found, payload, "payload");
             self.unpaid.pop_front();
         }
     }
 }
 
+/// Bytes for the host in beats of their own.
+struct Run {
+    /// Lane of the first.
+    lane: usize,
+    /// Beats that hold them.
+    beats: usize,
+    bytes: Vec<u8>,
+}
+
+impl Run {
+    fn new(lane: usize, bytes: &[u8], lanes: usize) -> Self {
+        Self {
+            lane,
+            beats: if bytes.is_empty() {
+                0
+            } else {
+                (lane + bytes.len()).div_ceil(lanes)
+            },
+            bytes: bytes.to_vec(),
+        }
+    }
+}
+
 impl Expected {
-    /// Lane of the first payload byte, and beats that hold payload.
-    fn extent(&self, lanes: usize) -> (usize, usize) {
-        let payload = &self.packet.payload;
-        let lane = payload.start % lanes;
-        let beats = if payload.is_empty() {
-            0
-        } else {
-            (lane + payload.len()).div_ceil(lanes)
-        };
-        (lane, beats)
+    /// The packet is a datagram.
+    fn has_grh(&self) -> bool {
+        self.packet.headers.bth.opcode.class() == Class::Ud
+    }
+
+    /// The payload: that of the packet, or the original value of an atomic.
+    fn payload(&self, lanes: usize) -> Run {
+        if let Some(ack) = self.packet.headers.ext.atomic_ack {
+            return Run::new(0, &ack.original.to_le_bytes(), lanes);
+        }
+        let place = self.packet.payload.clone();
+        Run::new(place.start % lanes, &self.frame[place], lanes)
+    }
+
+    /// All that comes out: the GRH of a datagram, the payload.
+    fn runs(&self, lanes: usize) -> Vec<Run> {
+        let grh = self.has_grh().then(|| self.packet.grh(&self.frame));
+        let grh = grh.map(|grh| Run::new(0, &grh, lanes));
+        grh.into_iter().chain([self.payload(lanes)]).collect()
     }
 
     /// Where `meta` is not that of this packet.
     fn differs(&self, meta: &Item, lanes: usize) -> Option<String> {
         let headers = &self.packet.headers;
         let bth = &headers.bth;
-        let (lane, beats) = self.extent(lanes);
+        let Run { lane, beats, bytes } = self.payload(lanes);
         let imm = headers.ext.imm.or(headers.ext.ieth).unwrap_or(0);
         let numbers = [
             ("opcode", bth.opcode.code().into()),
@@ -328,9 +361,10 @@ impl Expected {
             ("psn", u32::from(bth.psn).into()),
             ("gid_index", self.gid_index.into()),
             ("imm", imm.into()),
-            ("plen", self.packet.payload.len() as u64),
+            ("plen", bytes.len() as u64),
             ("lane", lane as u64),
             ("beats", beats as u64),
+            ("grh", self.has_grh().into()),
         ];
         for (field, expected) in numbers {
             // The lane of no payload is of no use.

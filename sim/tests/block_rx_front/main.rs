@@ -58,6 +58,59 @@ fn every_opcode_in_every_layout() {
 }
 
 #[test]
+fn the_ip_header_of_a_datagram_is_its_grh() {
+    for width in Width::ALL {
+        for pause in [0.0, 0.4] {
+            let mut front = Front::new(width, port(), 0.1, pause);
+            for layout in Layout::ALL {
+                for len in (0..=70).chain([1024, 4096]) {
+                    for opcode in [Opcode::UdSendOnly, Opcode::UdSendOnlyImm] {
+                        let frame = packet(front.rng(), opcode, layout, len);
+                        front.send_good(&padded(frame));
+                    }
+                }
+                front.drain();
+            }
+            front.finish();
+        }
+    }
+}
+
+#[test]
+fn the_original_value_of_an_atomic_is_payload() {
+    for width in Width::ALL {
+        for pause in [0.0, 0.4] {
+            let mut front = Front::new(width, port(), 0.0, pause);
+            for i in 0..400 {
+                // Among packets of all shapes, and back to back.
+                let layout = Layout::ALL[i / 2 % 4];
+                let (opcode, len) = match i % 7 {
+                    0 => (Opcode::UdSendOnly, i % 5),
+                    1 => (Opcode::RcReadResponseOnly, i),
+                    2 => (Opcode::RcAck, 0),
+                    _ => (Opcode::RcAtomicAck, 0),
+                };
+                let frame = packet(front.rng(), opcode, layout, len);
+                front.send_good(&frame);
+            }
+            front.finish();
+        }
+    }
+}
+
+#[test]
+fn datagrams_at_full_rate_come_in_whole() {
+    // More beats leave than come: the buffer takes it up.
+    let mut front = Front::new(Width::W512, port(), 0.0, 0.0);
+    for i in 0..300 {
+        let len = if i % 3 == 0 { 60 } else { 124 };
+        let frame = packet(front.rng(), Opcode::UdSendOnly, Layout::ALL[0], len);
+        front.send_good(&frame);
+    }
+    front.finish();
+}
+
+#[test]
 fn every_length() {
     let around = |mtu: usize| mtu - 5..(mtu + 2).min(4097);
     let mtus = [512, 1024, 2048, 4096].into_iter().flat_map(around);

@@ -69,6 +69,35 @@ fn a_full_meta_queue_drops_whole_packets() {
 }
 
 #[test]
+fn a_full_queue_of_datagrams_drops_whole_packets() {
+    for width in Width::ALL {
+        let mut front = Front::new(width, port(), 0.0, 0.0);
+        front.may_lose = true;
+        front.monitor.stalled = true;
+        let sent = (1 << LOG_PACKETS) + 50;
+        for i in 0..sent {
+            let (opcode, len) = match i % 3 {
+                0 => (Opcode::RcAtomicAck, 0),
+                1 => (Opcode::UdSendOnly, 0),
+                _ => (Opcode::UdSendOnly, 9),
+            };
+            let frame = packet(front.rng(), opcode, Layout::ALL[i % 4], len);
+            front.send_good(&frame);
+        }
+        front.drain();
+        front.monitor.stalled = false;
+        front.drain();
+        let kept = front.came_from.len();
+        assert!(kept >= 1 << LOG_PACKETS, "{kept} kept");
+        assert!(
+            front.came_from.iter().copied().eq(0..kept),
+            "the oldest are kept"
+        );
+        front.finish_with_overflow((sent - kept) as u64);
+    }
+}
+
+#[test]
 fn overload_at_random() {
     for width in Width::ALL {
         let mut front = Front::new(width, port(), 0.0, 0.0);

@@ -35,6 +35,8 @@ pub struct RxCheck<const Q: usize> {
     pub image: Signal<In, RqCtx>,
     /// Packets for the responder, in order.
     pub m: StreamOut<RqRequest>,
+    /// Beats of a GRH in the packet buffer, which are discarded with those of its datagram.
+    pub grh_beats: Signal<In, Bits<10>>,
     /// Acknowledgements for the requester, in order.
     pub acks: StreamOut<AckEvent>,
 
@@ -291,6 +293,9 @@ impl<const Q: usize> Logic for RxCheck<Q> {
             self.q2.d.next.plen = self.m1.q.val().plen;
             self.q2.d.next.lane = self.m1.q.val().lane;
             self.q2.d.next.beats = self.m1.q.val().beats;
+            if self.m1.q.val().grh {
+                self.q2.d.next.beats = self.m1.q.val().beats + self.grh_beats.val();
+            }
 
             self.ack3.d.next = self.v2.q.val()
                 & self.acknowledge.q.val()
