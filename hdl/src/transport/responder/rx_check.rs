@@ -119,6 +119,7 @@ impl<const Q: usize> Default for RxCheck<Q> {
             image_qpn: Signal::default(),
             image: Signal::default(),
             m: StreamOut::default(),
+            grh_beats: Signal::default(),
             acks: StreamOut::default(),
             images: Ram::default(),
             skid: Skid::default(),
