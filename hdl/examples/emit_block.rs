@@ -31,6 +31,8 @@ fn main() {
             "retire" => go(requester::retire::Retire::<8, 14>::default()),
             "cq_write" => go(ferroce_hdl::queue::cq_write::CqWrite::<512, 64, 8>::default()),
             "cq_write_64" => go(ferroce_hdl::queue::cq_write::CqWrite::<64, 8, 8>::default()),
+            "eq_write" => go(ferroce_hdl::queue::eq_write::EqWrite::<512, 64, 3>::default()),
+            "eq_write_64" => go(ferroce_hdl::queue::eq_write::EqWrite::<64, 8, 4>::default()),
             "drain" => go(ferroce_hdl::control::drain::Drain::default()),
             "restart" => go(ferroce_hdl::control::restart::Restart::default()),
             "failures" => go(ferroce_hdl::engine::failures::Failures::<8>::default()),

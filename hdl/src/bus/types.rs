@@ -40,6 +40,9 @@ pub mod image {
     ferroce_proto::with_recv_wqe!(image);
     ferroce_proto::with_sge!(image);
     ferroce_proto::with_cqe!(image);
+    ferroce_proto::with_eq_ctx!(image);
+    ferroce_proto::with_eqe!(image);
+    ferroce_proto::with_srq_ctx!(image);
     ferroce_proto::with_qp_state!(image);
 }
 
