@@ -4,10 +4,14 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use ferroce_hdl::engine::builds;
+use ferroce_proto::abi::regs::Params;
 
 use super::{Engine, Options, VerilatedPins};
 use crate::memory::HostMemory;
 use crate::verilator::{self, Model, Spec};
+
+/// Tables of the standard builds.
+pub const PARAMS: Params = builds::STANDARD;
 
 /// An engine that cannot be built.
 #[derive(Debug, thiserror::Error)]

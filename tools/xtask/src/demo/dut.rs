@@ -27,9 +27,14 @@ pub enum Dut {
 }
 
 impl Dut {
-    /// Queue pairs of the build; numbers 0 and 1 are reserved (IBA 3.9.2).
+    /// Queue pairs for the file: those of the build but numbers 0 and 1, which are reserved (IBA 3.9.2), and that of
+    /// the announcement.
     fn max_qps(self) -> u32 {
-        (1 << DEFAULT_PARAMS.log_qp) - 2
+        let params = match self {
+            Self::Model => DEFAULT_PARAMS,
+            Self::Rtl { .. } => build::PARAMS,
+        };
+        (1 << params.log_qp) - 3
     }
 }
 
@@ -57,13 +62,19 @@ pub(crate) struct Setup<'a> {
 /// Checks that what was asked for can be had, before anything is built or written.
 ///
 /// # Errors
-/// [`Usage`]: more queue pairs than the build has, or a waveform of something that has none.
+/// [`Usage`]: more queue pairs than the build has, an operation that the transport does not have, or a waveform of
+/// something that has none.
 pub(super) fn check(options: &Options, wave: bool) -> Result<()> {
     let dut = options.dut();
     if wave && dut == Dut::Model {
         let text =
             "--wave shows the RTL engine, and --model runs without one; leave one of them out";
         return Err(Usage(text.into()).into());
+    }
+    if !options.is_possible() {
+        let (transport, op) = (options.transport, options.op);
+        let text = format!("{transport} has no {op}; UC does WRITE and SEND, UD SEND, RC all");
+        return Err(Usage(text).into());
     }
     let (qps, limit) = (options.qps, dut.max_qps());
     if qps > limit {

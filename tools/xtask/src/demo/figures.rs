@@ -1,18 +1,22 @@
 //! What is told of a run.
 
-use ferroce_proto::wire::Psn;
+use ferroce_proto::wire::{Class, Psn};
 use ferroce_sim::nic::NS_PER_CYCLE;
 use ferroce_sim::scoreboard::Packet;
 
 use super::pair::Pair;
 use super::ping::Latency;
+use super::transfer::Moved;
 use crate::report::Figure;
 
 /// Of the file.
-pub(super) fn goodput(bytes: u64, cycles: u64) -> [Figure; 4] {
+pub(super) fn goodput(bytes: u64, moved: &Moved) -> [Figure; 6] {
+    let cycles = moved.cycles;
     let rate = bytes as f64 / cycles.max(1) as f64;
     [
         Figure::new("payload_bytes", bytes, "bytes"),
+        Figure::new("messages", moved.messages, "messages"),
+        Figure::new("messages_missing", moved.missing, "messages"),
         Figure::new("cycles", cycles, "cycles"),
         Figure::new("goodput_bytes_per_cycle", rate, "bytes/cycle"),
         Figure::new("goodput", rate * 8.0 / NS_PER_CYCLE as f64, "Gb/s"),
@@ -53,7 +57,9 @@ pub(super) fn traffic(pair: &Pair<'_>) -> Vec<Figure> {
 fn retransmissions(packets: &[Packet]) -> u64 {
     let mut newest: Option<Psn> = None;
     let mut again = 0;
-    for packet in packets.iter().filter(|packet| packet.opcode.is_request()) {
+    let may_repeat =
+        |packet: &&Packet| packet.opcode.is_request() && packet.opcode.class() == Class::Rc;
+    for packet in packets.iter().filter(may_repeat) {
         if newest.is_some_and(|newest| packet.psn.since(newest) <= 0) {
             again += 1;
         } else {

@@ -33,6 +33,12 @@ pub struct Options {
     /// Golden model instead of the RTL engine: its behaviour without its timing.
     #[arg(long)]
     pub model: bool,
+    /// Operation that moves the file; an atomic moves 8 bytes.
+    #[arg(long, value_enum, default_value_t)]
+    pub op: Op,
+    /// Transport of the queue pairs that move it: uc does WRITE and SEND, ud SEND.
+    #[arg(long, value_enum, default_value_t)]
+    pub transport: Transport,
     /// Path MTU in bytes: 256, 512, 1024, 2048 or 4096.
     #[arg(long, value_name = "BYTES", value_parser = mtu, default_value = "4096")]
     pub mtu: Mtu,
@@ -62,11 +68,60 @@ pub struct Options {
     pub patience: Option<u64>,
 }
 
+/// What moves the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Op {
+    /// The sender writes to the receiver's memory.
+    #[default]
+    Write,
+    /// The receiver reads from the sender's memory.
+    Read,
+    /// The sender sends, the receiver receives.
+    Send,
+    /// The sender changes the receiver's memory by compare-and-swap and fetch-and-add, turn by turn.
+    Atomic,
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Write => "WRITE",
+            Self::Read => "READ",
+            Self::Send => "SEND",
+            Self::Atomic => "atomics",
+        })
+    }
+}
+
+/// Transport of the queue pairs that move the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Transport {
+    /// Reliable connection.
+    #[default]
+    Rc,
+    /// Unreliable connection.
+    Uc,
+    /// Unreliable datagram.
+    Ud,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rc => "RC",
+            Self::Uc => "UC",
+            Self::Ud => "UD",
+        })
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             width: 512,
             model: false,
+            op: Op::default(),
+            transport: Transport::default(),
             mtu: Mtu::Mtu4096,
             qps: 1,
             rate: None,
@@ -89,6 +144,26 @@ impl Options {
         } else {
             Dut::Rtl { width: self.width }
         }
+    }
+
+    /// Every message takes a receive.
+    pub(super) fn receives(&self) -> bool {
+        self.op == Op::Send || self.op == Op::Write && self.transport != Transport::Rc
+    }
+
+    /// The transport has the operation.
+    pub(super) fn is_possible(&self) -> bool {
+        match self.transport {
+            Transport::Rc => true,
+            Transport::Uc => matches!(self.op, Op::Write | Op::Send),
+            Transport::Ud => self.op == Op::Send,
+        }
+    }
+
+    /// The wire does not carry every frame once, in order and as it is.
+    pub(super) fn is_hard(&self) -> bool {
+        let shares = [self.loss, self.reorder, self.corrupt, self.duplicate];
+        shares != [Share::default(); 4]
     }
 
     /// One direction of the wire, 0 or 1.
@@ -140,10 +215,11 @@ impl Options {
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mtu, qps, seed) = (self.mtu.bytes(), self.qps, self.seed);
+        let (op, transport) = (self.op, self.transport);
         let plural = if qps == 1 { "" } else { "s" };
         write!(
             f,
-            "two hosts with {}; {}, MTU {mtu}, {qps} queue pair{plural}, seed {seed}",
+            "two hosts with {}; {}, {transport} {op}, MTU {mtu}, {qps} queue pair{plural}, seed {seed}",
             self.dut(),
             self.wire_text()
         )?;

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 use ferroce_driver::{
-    Access, Backend, ConnectAttr, Context, Cq, Gid, Mac, MrBuf, Pd, Qp, RecvWr, Remote, Wc,
+    Access, Ah, Backend, ConnectAttr, Context, Cq, Destination, Gid, Mac, MrBuf, Path, Pd, Qp,
+    RecvWr, Remote, Wc,
 };
 use ferroce_sim::card::SimCard;
 use ferroce_sim::memory::ProcessMemory;
@@ -19,13 +20,17 @@ use ferroce_sim::scoreboard::Scoreboard;
 use ferroce_sim::world::{NodeId, World};
 
 use super::dut::{self, Setup};
+use super::options::Transport;
+use super::transfer::plan::Plan;
 use super::{Job, Options};
 
 /// Send requests that a queue pair holds.
 const SEND_WRS: u32 = 64;
+/// Q_Key of datagrams.
+const QKEY: u32 = 0x0f0e_0c0e;
 /// Messages in flight of a queue pair.
 pub(super) const WINDOW: u32 = 32;
-/// Receives posted on the first queue pair of each host.
+/// Receives posted on the control queue pair of each host.
 pub(super) const RECVS: usize = 32;
 /// Bytes of a receive buffer.
 pub(super) const RECV_BYTES: usize = 64;
@@ -40,7 +45,12 @@ const DESCRIBED: usize = 4;
 pub(super) struct Host {
     name: &'static str,
     pub(super) pd: Pd<SimCard>,
+    /// Carries small messages and the announcement.
+    pub(super) control: Qp<SimCard>,
+    /// Carry the file.
     pub(super) qps: Vec<Qp<SimCard>>,
+    /// The way to the other host and the queue pairs there, for datagrams.
+    ways: Option<(Ah<SimCard>, Vec<u32>)>,
     /// Small messages, see [`Host::recv_at`].
     pub(super) small: MrBuf<SimCard>,
     /// Slots of a send queue.
@@ -50,26 +60,40 @@ pub(super) struct Host {
 }
 
 impl Host {
-    fn open(name: &'static str, card: SimCard, number: u8, options: &Options) -> Result<Self> {
+    fn open(
+        name: &'static str,
+        card: SimCard,
+        number: u8,
+        options: &Options,
+        plan: &Plan,
+    ) -> Result<Self> {
         let context = Context::open(card)?;
         context.set_mac(Mac([2, 0, 0, 0, 0, number]))?;
         context.set_gid(0, Gid::from(Ipv4Addr::new(10, 0, 0, number)))?;
         let pd = context.alloc_pd();
-        let cq = context.create_cq(options.qps * WINDOW + RECVS as u32)?;
+        let cqes = options.qps * (WINDOW + plan.receives) + WINDOW + RECVS as u32;
+        let cq = context.create_cq(cqes)?;
         let small = pd.alloc_mr(SMALL_BYTES, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
-        let build = |_| {
-            let builder = Qp::builder(&pd).rc().cq(&cq);
-            builder
-                .max_send_wr(SEND_WRS)
-                .max_recv_wr(RECVS as u32)
-                .build()
+        let build = |transport, receives: u32| {
+            let builder = Qp::builder(&pd).cq(&cq).max_send_wr(SEND_WRS);
+            let builder = builder.max_recv_wr(receives.max(1));
+            match transport {
+                Transport::Rc => builder.rc(),
+                Transport::Uc => builder.uc(),
+                Transport::Ud => builder.ud(),
+            }
+            .build()
         };
-        let qps: Vec<_> = (0..options.qps).map(build).collect::<Result<_, _>>()?;
+        let control = build(Transport::Rc, RECVS as u32)?;
+        let file = (0..options.qps).map(|_| build(options.transport, plan.receives));
+        let qps: Vec<_> = file.collect::<Result<_, _>>()?;
         Ok(Self {
             name,
             slots: qps[0].send_slots_free(),
             pd,
+            control,
             qps,
+            ways: None,
             small,
             cq,
             context,
@@ -78,14 +102,24 @@ impl Host {
 
     fn connect(&mut self, peer: &Self, options: &Options) -> Result<()> {
         let attr = ConnectAttr {
-            access: Access::REMOTE_WRITE,
+            access: Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
             path_mtu: options.mtu,
             timeout: options.timeout(),
             min_rnr_timer: 1,
             ..ConnectAttr::default()
         };
+        let there = peer.control.endpoint()?;
+        self.control.connect_with(&there, &attr)?;
         for (qp, peer) in self.qps.iter_mut().zip(&peer.qps) {
-            qp.connect_with(&peer.endpoint()?, &attr)?;
+            if options.transport == Transport::Ud {
+                qp.open_datagram(QKEY, options.mtu)?;
+            } else {
+                qp.connect_with(&peer.endpoint()?, &attr)?;
+            }
+        }
+        if options.transport == Transport::Ud {
+            let ah = self.pd.create_ah(&Path::new(there.gid, there.mac))?;
+            self.ways = Some((ah, peer.qps.iter().map(Qp::qpn).collect()));
         }
         let sges: Vec<_> = (0..RECVS)
             .map(|i| [self.small.sge(Self::recv_at(i)..Self::recv_at(i + 1))])
@@ -94,8 +128,19 @@ impl Host {
             .zip(&sges)
             .map(|(i, sges)| RecvWr::new(i, sges))
             .collect();
-        self.qps[0].post_recv(&wrs)?;
+        self.control.post_recv(&wrs)?;
         Ok(())
+    }
+
+    /// The control queue pair and the others.
+    fn all(&self) -> impl Iterator<Item = &Qp<SimCard>> {
+        std::iter::once(&self.control).chain(&self.qps)
+    }
+
+    /// Where the datagrams of queue pair `place` go.
+    pub(super) fn destination(&self, place: usize) -> Option<Destination> {
+        let (ah, qpns) = self.ways.as_ref()?;
+        Some(ah.to(qpns[place], QKEY))
     }
 
     /// First byte of receive buffer `index` in `small`. WRITEs go to byte 0, SENDs come from
@@ -146,7 +191,7 @@ pub(super) struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// Builds the cards, opens them and connects their queue pairs.
-    pub(super) fn open(job: &Job<'a>) -> Result<Self> {
+    pub(super) fn open(job: &Job<'a>, plan: &Plan) -> Result<Self> {
         let options = job.options;
         let world = Rc::new(RefCell::new(World::new()));
         let add = |name, seed, wave| {
@@ -181,7 +226,7 @@ impl<'a> Pair<'a> {
         }
         let open = |name, node, memory, number| {
             let card = SimCard::new(world.clone(), node, memory);
-            Host::open(name, card, number, options).context(name)
+            Host::open(name, card, number, options, plan).context(name)
         };
         let mut a = open("sender", sender, sender_memory, 1)?;
         let mut b = open("receiver", receiver, receiver_memory, 2)?;
@@ -259,9 +304,8 @@ impl<'a> Pair<'a> {
             let outstanding = |qp: &Qp<SimCard>| host.slots - qp.send_slots_free();
             let mut waiting = 0;
             for (qp, other) in host
-                .qps
-                .iter()
-                .zip(&peer.qps)
+                .all()
+                .zip(peer.all())
                 .filter(|(qp, _)| outstanding(qp) > 0)
             {
                 waiting += 1;

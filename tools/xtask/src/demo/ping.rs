@@ -20,7 +20,7 @@ pub(super) struct Latency {
     pub(super) send: u64,
 }
 
-/// Measures on the first queue pair, to the cycle.
+/// Measures on the control queue pair, to the cycle.
 pub(super) fn ping(pair: &mut Pair<'_>) -> Result<Latency> {
     const {
         assert!(
@@ -50,7 +50,7 @@ fn write(pair: &mut Pair<'_>, from: usize, value: u64) -> Result<u64> {
     let bytes = value.to_le_bytes();
     let remote = pair.hosts[to].remote();
     let wr = SendWr::inline(SendOp::Write(remote), &bytes).signaled();
-    pair.hosts[from].qps[0].post_send(&[wr])?;
+    pair.hosts[from].control.post_send(&[wr])?;
     let (mut seen, mut completed) = (None, false);
     pair.until("WRITE of 8 bytes", |hosts, now| {
         let mut found = [0; BYTES];
@@ -68,7 +68,7 @@ fn send(pair: &mut Pair<'_>, from: usize, value: u64) -> Result<u64> {
     let (start, to) = (pair.now(), 1 - from);
     let bytes = value.to_le_bytes();
     let wr = SendWr::inline(SendOp::Send, &bytes).signaled();
-    pair.hosts[from].qps[0].post_send(&[wr])?;
+    pair.hosts[from].control.post_send(&[wr])?;
     let (mut seen, mut completed) = (None, false);
     pair.until("SEND of 8 bytes", |hosts, now| {
         if let Some(wc) = hosts[to].poll()? {

@@ -91,7 +91,7 @@ fn mistakes_are_told_in_a_line_and_leave_nothing() {
         ("--model --file .", "not a regular file"),
         ("--model --mtu 300", "256, 512"),
         ("--model --width 100", "512 or 64"),
-        ("--model --qps 300", "1 to 254"),
+        ("--model --qps 300", "1 to 253"),
         ("--model --qps 0", "--qps"),
         ("--model --loss 101%", "0% to 100%"),
         ("--model --wave out.fst", "--model"),

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use ferroce_driver::Mtu;
 use indicatif::ProgressBar;
-use xtask::demo::{Job, Options, Outcome, demo};
+use xtask::demo::{Job, Op, Options, Outcome, Transport, demo};
 
 fn model() -> Options {
     Options {
@@ -66,6 +66,58 @@ fn files_of_every_size_arrive() {
                 assert_eq!(figure(&outcome, "retransmissions"), 0.0);
             }
         }
+    }
+}
+
+#[test]
+fn every_operation_moves_the_file_on_a_hard_wire() {
+    let share = |text: &str| text.parse().unwrap();
+    for (op, len) in [
+        (Op::Write, 300_001),
+        (Op::Read, 300_001),
+        (Op::Send, 300_001),
+        (Op::Atomic, 4_003),
+    ] {
+        for hardship in ["0", "5%"] {
+            let options = Options {
+                op,
+                qps: 2,
+                loss: share(hardship),
+                reorder: share(hardship),
+                duplicate: share(hardship),
+                corrupt: share(hardship),
+                ..model()
+            };
+            let outcome = intact(&options, len);
+            let again = figure(&outcome, "retransmissions");
+            assert_eq!(again > 0.0, hardship != "0", "{options}: {again}");
+        }
+    }
+}
+
+#[test]
+fn unreliable_transports_lose_whole_messages() {
+    for (transport, op) in [
+        (Transport::Uc, Op::Write),
+        (Transport::Uc, Op::Send),
+        (Transport::Ud, Op::Send),
+    ] {
+        let options = Options {
+            transport,
+            op,
+            ..model()
+        };
+        assert_eq!(intact(&options, 300_001).missing.0, 0);
+        let options = Options {
+            loss: "1%".parse().unwrap(),
+            reorder: "0.5%".parse().unwrap(),
+            ..options
+        };
+        let (missing, all) = intact(&options, 2 << 20).missing;
+        assert!(
+            missing > 0 && missing < all,
+            "{options}: {missing} of {all}"
+        );
     }
 }
 
@@ -240,6 +292,6 @@ fn more_queue_pairs_than_the_build_has_are_a_mistake() {
     };
     let error = job(255).unwrap_err();
     assert!(error.is::<xtask::Usage>(), "{error:?}");
-    assert!(format!("{error:#}").contains("give 1 to 254"), "{error:#}");
-    assert_eq!(job(254).unwrap().failures, [""; 0]);
+    assert!(format!("{error:#}").contains("give 1 to 253"), "{error:#}");
+    assert_eq!(job(253).unwrap().failures, [""; 0]);
 }
