@@ -445,6 +445,10 @@ payload! {
         epoch: Bits<4>,
         /// Producer index of the slot.
         index: Bits<16>,
+        /// First slot of its grant.
+        first: Bit,
+        /// Last slot of its grant: slots of another queue pair may follow.
+        last: Bit,
         /// The read failed.
         error: Bit,
         /// The slot's 64 bytes.

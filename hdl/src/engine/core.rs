@@ -1,8 +1,9 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
-use crate::bus::types::{AckEvent, CqToken, ReadReq, TxDesc, WriteCmd};
+use crate::bus::types::{AckEvent, Answer, CqToken, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
 use crate::control::stats::{StatPulses, Stats};
+use crate::engine::answers::Answers;
 use crate::engine::failures::Failures;
 use crate::engine::receive::ReceiveSide;
 use crate::engine::transmit::TransmitSide;
@@ -78,6 +79,7 @@ pub struct Core<
     stats: Stats,
     drain: Drain,
     failures: Failures<Q>,
+    answers: Answers<Q>,
     rq_events: Merge<RqEvent, 3>,
     foreign_frame: Signal<Local, Bit>,
     foreign_packet: Signal<Local, Bit>,
@@ -118,13 +120,17 @@ impl<
             stats,
             drain,
             failures,
+            answers,
             rq_events
         );
 
         // network
         AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.receive.s_axis_rx);
         AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.transmit.m_axis_tx);
-        StreamOut::<AckEvent>::join(&mut self.receive.acks, &mut self.transmit.ack);
+        StreamOut::<AckEvent>::join(&mut self.receive.acks, &mut self.answers.acks);
+        self.answers.close_valid.next = self.transmit.close_valid.val();
+        self.answers.close_qpn.next = self.transmit.close_qpn.val();
+        StreamOut::<Answer>::join(&mut self.answers.m, &mut self.transmit.answer);
         StreamOut::<TxDesc>::join(&mut self.receive.response, &mut self.transmit.response);
 
         // host memory; clients as in `dma_read` and `dma_write`
@@ -214,7 +220,8 @@ impl<
         StreamOut::<RqEvent>::join(&mut self.command.rq_event, &mut self.rq_events.s[1]);
         StreamOut::<RqEvent>::join(&mut self.failures.rq, &mut self.rq_events.s[2]);
         StreamOut::<RqEvent>::join(&mut self.rq_events.m, &mut self.receive.events);
-        self.failures.sq_failed.next = self.transmit.failed_valid.val();
+        self.failures.sq_failed.next =
+            self.transmit.failed_valid.val() & !self.transmit.failed_alone.val();
         self.failures.sq_failed_qpn.next = self.transmit.failed_qpn.val();
         self.failures.lost.next = self.transmit.lost.val();
         self.failures.lost_qpn.next = self.transmit.lost_qpn.val();
@@ -269,6 +276,7 @@ impl<
         self.pulses.next.rx_acks = self.transmit.counts.val().get_bit(3);
         self.pulses.next.rx_ghost_acks = self.transmit.counts.val().get_bit(4);
         self.pulses.next.local_ack_timeout_err = self.transmit.counts.val().get_bit(5);
+        self.pulses.next.implied_nak_seq_err = self.transmit.counts.val().get_bit(8);
         self.pulses.next.retry_exceeded_err = self.transmit.counts.val().get_bit(6);
         self.pulses.next.rnr_nak_retry_err = self.transmit.counts.val().get_bit(7);
         self.pulses.next.retransmissions = self.transmit.retransmission.val();

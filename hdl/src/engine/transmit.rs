@@ -1,6 +1,6 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{AckEvent, Activity, CqToken, GatherCmd, PayloadToken, ReadReq, TxDesc};
+use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, PayloadToken, ReadReq, TxDesc};
 use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
@@ -28,7 +28,7 @@ pub struct TransmitSide<
     /// Failures elsewhere.
     pub failure: StreamIn<SqEvent>,
     /// Responses from the wire.
-    pub ack: StreamIn<AckEvent>,
+    pub answer: StreamIn<Answer>,
     /// Responses to the wire.
     pub response: StreamIn<TxDesc>,
     /// A command writes the requester image of `image_qpn`.
@@ -71,12 +71,24 @@ pub struct TransmitSide<
     pub failed_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub failed_qpn: Signal<Out, Bits<16>>,
+    /// Status behind it; 0 if the cause is not in the send queue.
+    pub failed_status: Signal<Out, Bits<8>>,
+    /// The responder of the queue pair goes on (state SQE).
+    pub failed_alone: Signal<Out, Bit>,
+    /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
+    pub close_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub close_qpn: Signal<Out, Bits<16>>,
+    /// In SQD nothing of the send queue is outstanding any more.
+    pub drained_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub drained_qpn: Signal<Out, Bits<16>>,
     /// A packet was not sent because its payload could not be read.
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses of the requester, see [`Requester::counts`].
-    pub counts: Signal<Out, Bits<8>>,
+    pub counts: Signal<Out, Bits<9>>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
     /// A frame was sent.
@@ -119,7 +131,11 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.requester.doorbell);
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.requester.command);
         StreamIn::<SqEvent>::link(&mut self.failure, &mut self.requester.failure);
-        StreamIn::<AckEvent>::link(&mut self.ack, &mut self.requester.ack);
+        StreamIn::<Answer>::link(&mut self.answer, &mut self.requester.answer);
+        // nothing but reliable connections is sent yet
+        self.requester.sent_valid.next = false;
+        self.requester.sent_qpn.next = bits::<16>(0);
+        self.requester.sent_psn.next = bits::<24>(0);
         self.requester.sq_we.next = self.sq_we.val();
         self.requester.av_we.next = self.av_we.val();
         self.requester.image_qpn.next = self.image_qpn.val();
@@ -133,6 +149,12 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.query.next = self.requester.query.val();
         self.failed_valid.next = self.requester.failed_valid.val();
         self.failed_qpn.next = self.requester.failed_qpn.val();
+        self.failed_status.next = self.requester.failed_status.val();
+        self.failed_alone.next = self.requester.failed_alone.val();
+        self.close_valid.next = self.requester.close_valid.val();
+        self.close_qpn.next = self.requester.close_qpn.val();
+        self.drained_valid.next = self.requester.drained_valid.val();
+        self.drained_qpn.next = self.requester.drained_qpn.val();
         self.counts.next = self.requester.counts.val();
         self.retransmission.next = self.requester.retransmission.val();
         self.fetches.next = self.requester.fetches.val();

@@ -1,7 +1,7 @@
 //! WQE fetch: from granted slot ranges to a stream of slots.
 //!
-//! A grant of 1 to 8 slots (each holds at least one slot of the buffer, so there are at most 2^B) becomes one read of 64 bytes a slot; many reads are in flight and their answers come in
-//! order. Room for the slots was reserved by the scheduler, so the answers are never held up. `credit` reports the
+//! A grant of 1 to 8 slots (each holds at least one slot of the buffer, so there are at most 2^B) becomes one read of 64
+//! bytes a slot, or two if it wraps around the ring; many reads are in flight and their answers come in order. Room for the slots was reserved by the scheduler, so the answers are never held up. `credit` reports the
 //! slots that are free again: those a grant did not use, and each slot taken out of the buffer.
 //! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64.
 use crate::bus::dma::ReadBeatIn;
@@ -29,6 +29,10 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     /// Slots asked for and not taken.
     pub activity: Signal<Out, Activity>,
     requests: Fifo<FetchGrant, B>,
+    /// The read from the start of the ring is due.
+    wrapped: Reg<Bit>,
+    wraps: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
     pending: Fifo<FetchGrant, B>,
     buffer: Fifo<FetchedWqe, B>,
     slot: Dff<Bits<512>>,
@@ -62,6 +66,9 @@ impl<const W: usize, const B: usize> Default for WqeFetch<W, B> {
             credit: Signal::default(),
             activity: Signal::default(),
             requests: Fifo::default(),
+            wrapped: Reg::default(),
+            wraps: Signal::default(),
+            ends: Signal::default(),
             pending: Fifo::default(),
             buffer: Fifo::new(Style::Block),
             slot: Dff::default(),
@@ -91,18 +98,35 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, requests, pending, buffer);
-        dff_setup!(self, clock, slot, failed, phase, done, returned);
+        dff_setup!(self, clock, slot, failed, phase, done, returned, wrapped);
 
         self.requests.s.payload.next = self.grant.val();
         self.requests.s.valid.next = self.grant_valid.val() & self.grant.val().count.any();
 
-        // a read goes out when its place in `pending` is taken at the same time
-        self.read.valid.next = self.requests.m.valid.val() & self.pending.s.ready.val();
+        // the first read goes out when the place of the grant in `pending` is taken at the same time
+        self.wraps.next = self.requests.m.payload.val().head != self.requests.m.payload.val().count;
+        self.read.valid.next =
+            self.requests.m.valid.val() & (self.pending.s.ready.val() | self.wrapped.q.val());
         self.read.payload.next.addr = self.requests.m.payload.val().addr;
-        self.read.payload.next.len = bit_cast::<13, 4>(self.requests.m.payload.val().count) << 6;
-        self.requests.m.ready.next = self.read.ready.val() & self.pending.s.ready.val();
-        self.pending.s.valid.next = self.requests.m.valid.val() & self.read.ready.val();
+        self.read.payload.next.len = bit_cast::<13, 4>(self.requests.m.payload.val().head) << 6;
+        if self.wrapped.q.val() {
+            self.read.payload.next.addr = self.requests.m.payload.val().base;
+            self.read.payload.next.len = bit_cast::<13, 4>(
+                self.requests.m.payload.val().count - self.requests.m.payload.val().head,
+            ) << 6;
+        }
+        self.requests.m.ready.next = self.read.ready.val()
+            & ((self.pending.s.ready.val() & !self.wraps.val()) | self.wrapped.q.val());
+        self.pending.s.valid.next =
+            self.requests.m.valid.val() & self.read.ready.val() & !self.wrapped.q.val();
         self.pending.s.payload.next = self.requests.m.payload.val();
+        if self.requests.m.valid.val() & self.read.ready.val() {
+            if self.wrapped.q.val() {
+                self.wrapped.d.next = false;
+            } else {
+                self.wrapped.d.next = self.wraps.val() & self.pending.s.ready.val();
+            }
+        }
 
         // beats into slots
         self.slot_next.next = (bit_cast::<512, W>(self.beat.data.val()) << self.lift.val())
@@ -122,12 +146,15 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         self.buffer.s.payload.next.epoch = self.pending.m.payload.val().epoch;
         self.buffer.s.payload.next.index =
             self.pending.m.payload.val().index + bit_cast::<16, 4>(self.done.q.val());
+        self.ends.next = self.done.q.val() + 1 == self.pending.m.payload.val().count;
+        self.buffer.s.payload.next.first = self.done.q.val() == 0;
+        self.buffer.s.payload.next.last = self.ends.val();
         self.buffer.s.payload.next.error = self.failed_next.val();
         self.buffer.s.payload.next.slot = self.slot_next.val();
         self.pending.m.ready.next = false;
         if self.full_slot.val() {
             self.done.d.next = self.done.q.val() + 1;
-            if self.done.q.val() + 1 == self.pending.m.payload.val().count {
+            if self.ends.val() {
                 self.done.d.next = bits::<4>(0);
                 self.pending.m.ready.next = true;
             }

@@ -41,7 +41,7 @@ impl Logic for CqFence {
         self.leaves.next = self.due.q.val() & self.m.ready.val();
         self.due.d.next = self.skid.m.valid.val()
             & !self.leaves.val()
-            & (self.due.q.val() | !self.age.val().get_bit(15));
+            & (self.due.q.val() | !self.skid.m.payload.val().fenced | !self.age.val().get_bit(15));
         self.skid.m.ready.next = self.leaves.val();
         self.busy.next = self.skid.m.valid.val();
         self.m.valid.next = self.due.q.val();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  recv ─► fence ─┐                            ┌─► sender ─► write, beats (dma_write)
-//!  send ──────────┴► tokens ─┐                 │
+//!  send ─► fence ─┴► tokens ─┐                 │
 //!  command ──────────────────┼─► state, image ─┼─► lost
 //!  beat ─► consumer record ──┘                 └─► read (dma_read)
 //! ```
@@ -16,8 +16,8 @@
 //! lost, and so is every further one until a command opens the queue afresh. A read that fails tells nothing. The
 //! answer to a read begun before its queue was opened or closed is ignored.
 //!
-//! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `send.valid` to `write.valid`: 8 cycles; from `recv` 10
-//! when its fence is passed. Assumes: `lost` is taken whatever the inputs do.
+//! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `valid` of a token whose fence is passed, or
+//! that has none, to `write.valid`: 10 cycles. Assumes: `lost` is taken whatever the inputs do.
 pub mod fence;
 pub mod record;
 pub mod sender;
@@ -50,7 +50,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub clock: ClkRst,
     /// Commands; the queue number is in range.
     pub command: StreamIn<CqCommand>,
-    /// Completions of receives, with fence.
+    /// Completions of receives.
     pub recv: StreamIn<CqToken>,
     /// Completions of sends.
     pub send: StreamIn<CqToken>,
@@ -73,7 +73,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    fence: CqFence,
+    recv_fence: CqFence,
+    send_fence: CqFence,
     tokens: Merge<CqToken, 2>,
     table: Rmw<CqState, C>,
     images: Ram<CqCtx, C>,
@@ -154,7 +155,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, fence, tokens, table, images, entries, losses, sender, record
+            self, clock, recv_fence, send_fence, tokens, table, images, entries, losses, sender,
+            record
         );
         dff_setup!(self, clock, op, again, opens, room, entered, token);
         dff_setup!(self, clock, live, image, mask, held, looked);
@@ -162,10 +164,12 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         dff_setup!(self, clock, w_valid, w_token, w_base, w_place, w_owner);
         dff_setup!(self, clock, v_valid, v_entry, w_lost, w_loss, w_overflow);
 
-        StreamIn::<CqToken>::link(&mut self.recv, &mut self.fence.s);
-        self.fence.done.next = self.done.val();
-        StreamOut::<CqToken>::join(&mut self.fence.m, &mut self.tokens.s[0]);
-        StreamIn::<CqToken>::link(&mut self.send, &mut self.tokens.s[1]);
+        StreamIn::<CqToken>::link(&mut self.recv, &mut self.recv_fence.s);
+        self.recv_fence.done.next = self.done.val();
+        StreamOut::<CqToken>::join(&mut self.recv_fence.m, &mut self.tokens.s[0]);
+        StreamIn::<CqToken>::link(&mut self.send, &mut self.send_fence.s);
+        self.send_fence.done.next = self.done.val();
+        StreamOut::<CqToken>::join(&mut self.send_fence.m, &mut self.tokens.s[1]);
 
         // entry: an operation in every second cycle, answers and commands first
         self.room.d.next = !self.entries.level.val().get_bits::<2>(3).any()
@@ -321,6 +325,9 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         self.cqe.next.vendor_err = self.w_token.q.val().vendor_err;
         self.cqe.next.with_imm = self.w_token.q.val().with_imm;
         self.cqe.next.with_inv = self.w_token.q.val().with_inv;
+        self.cqe.next.src_qpn = self.w_token.q.val().src_qpn;
+        self.cqe.next.pkey = self.w_token.q.val().pkey;
+        self.cqe.next.grh = self.w_token.q.val().grh;
         self.cqe.next.solicited = self.w_token.q.val().solicited;
         self.cqe.next.recv = self.w_token.q.val().recv;
         self.cqe.next.owner = self.w_owner.q.val();
@@ -337,7 +344,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         self.activity.next.busy = self.command.valid.val()
             | self.recv.valid.val()
             | self.send.valid.val()
-            | self.fence.busy.val()
+            | self.recv_fence.busy.val()
+            | self.send_fence.busy.val()
             | self.tokens.m.valid.val()
             | self.entered.q.val()
             | self.live.q.val()

@@ -14,8 +14,8 @@ pub enum SqEventKind {
     Fetch,
     /// A checked WQE is at the head of the segmenter.
     Start,
-    /// A response header arrived.
-    Ack,
+    /// A response arrived, or (`sent`) the last packet of a message that nobody acknowledges was sent.
+    Answer,
     /// The timer of generation `gen` ran out.
     Timeout,
     /// `retire` asks what to take off.
@@ -26,6 +26,8 @@ pub enum SqEventKind {
     Command,
     /// The queue pair failed elsewhere; with a `status`, its oldest message fails with it, else all is flushed.
     Failed,
+    /// The WQE at `index` is not whole in its grant: it is to be fetched again, as the first of a grant.
+    Refetch,
 }
 
 payload! {
@@ -35,21 +37,39 @@ payload! {
         kind: SqEventKind,
         /// Queue pair.
         qpn: Bits<16>,
-        /// Doorbell: producer index. Start: WQE index. Retired: slot behind the last message taken off.
+        /// Doorbell: producer index. Start, Refetch: WQE index. Retired: slot behind the last message taken off.
         index: Bits<16>,
-        /// Ack: PSN. Retired: first PSN of the new head. Command: first PSN.
+        /// Answer: PSN. Retired: first PSN of the new head. Command: first PSN.
         psn: Bits<24>,
-        /// Retired: `una_psn` that `retire` saw.
+        /// Retired: `una_psn` that `retire` saw. Answer: the PSN `missing`, see [`Answer`](crate::bus::types::Answer).
         una_psn: Bits<24>,
-        /// Start: packets of the message.
+        /// Start: PSNs of the message.
         packets: Bits<24>,
+        /// Start: bytes of a READ or atomic.
+        length: Bits<32>,
+        /// Start: a READ or atomic.
+        answered: Bit,
+        /// Start: waits until no READ or atomic is outstanding.
+        fence: Bit,
+        /// Retired: READs and atomics taken off.
+        reads: Bits<5>,
+        /// Answer: see [`Answer`](crate::bus::types::Answer).
+        data: Bit,
+        /// Answer: likewise.
+        implied: Bit,
+        /// Answer: likewise.
+        closed: Bit,
+        /// Answer: likewise.
+        writes: Bits<16>,
+        /// Answer: none came; the packet `psn`, the last of a message that nobody acknowledges, was sent.
+        sent: Bit,
         /// Retired: messages taken off.
         count: Bits<16>,
-        /// Ack: AETH syndrome.
+        /// Answer: AETH syndrome.
         syndrome: Bits<8>,
-        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Failed: see there.
+        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Answer, Failed: see there.
         status: Bits<8>,
-        /// Start: epoch of the fetch.
+        /// Start, Refetch: epoch of the fetch.
         epoch: Bits<4>,
         /// Start: slots of the WQE.
         slots: Bits<3>,
@@ -79,6 +99,22 @@ payload! {
         listed: Bit,
         /// Waits for messages to retire.
         blocked: Bit,
+        /// Of these, for a READ or atomic.
+        read_blocked: Bit,
+        /// The WQE at `refetch_index` is to be fetched again when its turn comes.
+        refetch: Bit,
+        /// See `refetch`.
+        refetch_index: Bits<16>,
+        /// READs and atomics in the outstanding ring.
+        reads: Bits<5>,
+        /// Payload writes issued when the latest data of a READ or atomic was placed, modulo 2^16.
+        writes: Bits<16>,
+        /// An implied NAK was acted upon, and nothing acknowledged since.
+        implied: Bit,
+        /// In error; responses may still be on their way to memory, so nothing is flushed yet.
+        closing: Bit,
+        /// SQ_DRAINED was reported in this SQD.
+        drained: Bit,
         /// Waits for the RNR timer.
         rnr_wait: Bit,
         /// A WQE that cannot run was met: nothing behind it is sent.
@@ -125,6 +161,14 @@ payload! {
         error_syndrome: Bits<8>,
     }
 
+    /// The last packet of a message that nobody acknowledges is sent.
+    SentPacket {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// PSN.
+        psn: Bits<24>,
+    }
+
     /// Answer to Fetch: slots to read.
     FetchGrant {
         /// Queue pair.
@@ -133,10 +177,14 @@ payload! {
         epoch: Bits<4>,
         /// First slot.
         index: Bits<16>,
-        /// Slots, 0 to 8; they do not wrap around the ring.
+        /// Slots, 0 to 8.
         count: Bits<4>,
         /// Address of the first slot.
         addr: Bits<64>,
+        /// Slots up to the end of the ring, if these are less than `count`, else `count`.
+        head: Bits<4>,
+        /// Address of the ring, where the other slots are.
+        base: Bits<64>,
     }
 
     /// Answer to Start.
@@ -153,6 +201,9 @@ payload! {
         again: Bits<8>,
         /// The last packet granted ends the message.
         final_part: Bit,
+        /// The message was not started before. (A READ or atomic is granted whole, as one packet: its PSNs from `psn` on
+        /// are those of the responses not yet here, `offset` counts the others.)
+        fresh: Bit,
     }
 
     /// Answer to Retire.
@@ -177,6 +228,10 @@ payload! {
         incarnation: Bits<2>,
         /// Completion queue.
         cqn: Bits<16>,
+        /// Payload writes that must have their response before a READ or atomic completes.
+        writes: Bits<16>,
+        /// Path MTU, IB code.
+        mtu: Bits<3>,
         /// First entry of the ring in the pool.
         ot_base: Bits<24>,
         /// Log2 of its entries.
@@ -195,8 +250,12 @@ payload! {
         cqe_opcode: Bits<3>,
         /// A CQE is due on success.
         signaled: Bit,
-        /// Status of a WQE that cannot run, as a code of 5 bits; 0 = can run.
-        status: Bits<5>,
+        /// A READ or atomic.
+        answered: Bit,
+        /// A WQE that cannot run.
+        bad: Bit,
+        /// Status of a WQE that cannot run; of a READ or atomic the bytes of its last packet.
+        rest: Bits<13>,
     }
 
     /// Order to the timer.
@@ -265,71 +324,5 @@ payload! {
         generation: Bits<2>,
         /// Tick at which it has run out.
         deadline: Bits<36>,
-    }
-
-    /// What stage X finds out about event and state for the rules of stage Y.
-    SqTerms {
-        /// In RTS, or in SQD with a message to go on with, and neither going back, nor waiting for a receiver, nor broken.
-        running: Bit,
-        /// WQEs may be fetched.
-        may_fetch: Bit,
-        /// Fetch: slots granted.
-        fetched: Bits<4>,
-        /// Fetch: more remain than one grant takes.
-        more: Bit,
-        /// Start: the WQE is the one to run.
-        fits: Bit,
-        /// Start: there is room in the outstanding ring and in the PSN window.
-        room: Bit,
-        /// Start: first part of a message not sent before.
-        fresh: Bit,
-        /// Start: packets granted.
-        part: Bits<24>,
-        /// Start: the part ends the message.
-        ends: Bit,
-        /// Ack: the PSN is in the window.
-        in_window: Bit,
-        /// Ack: PSNs newly acknowledged.
-        progress: Bits<24>,
-        /// Ack: retries left, all of them again after progress.
-        retry: Bits<3>,
-        /// Ack: RNR retries left, likewise.
-        rnr_retry: Bits<3>,
-        /// PSNs sent since the last resumption and not acknowledged.
-        ahead: Bits<24>,
-        /// Retired: messages left in the ring.
-        used_after: Bits<16>,
-        /// Retired: the last messages were taken off.
-        empties: Bit,
-        /// Retired: the report is of this incarnation.
-        current: Bit,
-        /// Retired: no acknowledgement came since.
-        same_una: Bit,
-        /// Timeout: the timer is the one that runs.
-        timed_out: Bit,
-    }
-
-    /// What the rules decide on an event, beside the new state.
-    SqVerdict {
-        /// The queue pair has something to fetch.
-        push_ready: Bit,
-        /// The queue pair has something to retire.
-        push_list: Bit,
-        /// It stands in the ready FIFO afterwards.
-        queued: Bit,
-        /// It went into error.
-        fail: Bit,
-        /// Its timer starts anew.
-        start_timer: Bit,
-        /// Its timer stops.
-        stop_timer: Bit,
-        /// The timer is that of an RNR NAK.
-        rnr_timer: Bit,
-        /// Start: `action` of the grant.
-        action: Bits<2>,
-        /// Start: the message is new in the outstanding table.
-        entry: Bit,
-        /// Counter pulses.
-        counts: Bits<8>,
     }
 }

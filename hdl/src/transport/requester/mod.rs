@@ -6,10 +6,12 @@
 pub mod event;
 pub mod retire;
 pub mod segmenter;
+pub mod sq_answer;
 pub mod sq_result;
 pub mod sq_rules;
 pub mod sq_state;
 pub mod sq_terms;
 pub mod timer;
 pub mod top;
+pub mod verdict;
 pub mod wqe_check;

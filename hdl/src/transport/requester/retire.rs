@@ -4,6 +4,7 @@
 //! event fetches the state; then the ring is walked from the oldest message, one a cycle: acknowledged messages
 //! complete with success (if a CQE was asked for), a WQE that could not run completes with its status, and in error
 //! everything completes. The Retired event reports how far the walk came and where the oldest message now starts.
+//! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed.
 use super::event::{Outstanding, RetireGrant, SqEvent, SqEventKind};
 use crate::bus::types::CqToken;
 use crate::prelude::*;
@@ -65,9 +66,12 @@ pub struct Retire<const Q: usize, const O: usize> {
     first_error: Dff<Bit>,
     local_status: Dff<Bits<8>>,
     head_psn: Dff<Bits<24>>,
+    reads: Dff<Bits<5>>,
 
     o: Signal<Local, Outstanding>,
     behind: Signal<Local, Bits<24>>,
+    /// Bytes before the last packet of a READ, at an MTU of 128.
+    whole: Signal<Local, Bits<32>>,
     acked: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
@@ -100,7 +104,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             flush,
             first_error,
             local_status,
-            head_psn
+            head_psn,
+            reads
         );
         self.list.s.valid.next = self.push.val();
         self.list.s.payload.next = self.push_qpn.val();
@@ -121,8 +126,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             if self.first_error.q.val() & self.g.q.val().status.any() {
                 self.status.next = self.g.q.val().status;
             }
-        } else if self.o.val().status.any() {
-            self.status.next = bit_cast::<8, 5>(self.o.val().status);
+        } else if self.o.val().bad {
+            self.status.next = self.o.val().rest.get_bits::<8>(0);
         }
         self.completes.next = self.takes.val() & (self.o.val().signaled | self.status.val().any());
         self.advance.next = (self.state.q.val() == RetireState::Walk)
@@ -135,6 +140,15 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.done.s.payload.next.opcode = bit_cast::<8, 3>(self.o.val().cqe_opcode);
         self.done.s.payload.next.wqe_index = self.index.q.val();
         self.done.s.payload.next.status = self.status.val();
+        self.whole.next = bit_cast::<32, 24>(self.o.val().last_psn - self.o.val().first_psn) << 7;
+        if self.o.val().answered {
+            self.done.s.payload.next.fence = self.g.q.val().writes;
+            self.done.s.payload.next.fenced = true;
+            if !self.status.val().any() {
+                self.done.s.payload.next.byte_len = (self.whole.val() << self.g.q.val().mtu)
+                    + bit_cast::<32, 13>(self.o.val().rest);
+            }
+        }
         if self.first_error.q.val() & (self.status.val() == self.g.q.val().status) {
             self.done.s.payload.next.vendor_err = self.g.q.val().syndrome;
         }
@@ -150,9 +164,12 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             if self.status.val().any() {
                 self.first_error.d.next = false;
             }
-            if !self.flush.q.val() & self.o.val().status.any() {
+            if !self.flush.q.val() & self.o.val().bad {
                 self.flush.d.next = true;
-                self.local_status.d.next = bit_cast::<8, 5>(self.o.val().status);
+                self.local_status.d.next = self.o.val().rest.get_bits::<8>(0);
+            }
+            if self.o.val().answered {
+                self.reads.d.next = self.reads.q.val() + 1;
             }
         }
         self.pool.re.next = self.advance.val() | (self.state.q.val() == RetireState::Read);
@@ -187,6 +204,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
                 self.flush.d.next = self.g.q.val().error;
                 self.first_error.d.next = self.g.q.val().error;
                 self.local_status.d.next = bits::<8>(0);
+                self.reads.d.next = bits::<5>(0);
                 self.state.d.next = RetireState::Read;
             }
             RetireState::Read => {
@@ -206,6 +224,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
                 self.out.s.payload.next.kind = SqEventKind::Retired;
                 self.out.s.payload.next.qpn = self.g.q.val().qpn;
                 self.out.s.payload.next.count = self.count.q.val();
+                self.out.s.payload.next.reads = self.reads.q.val();
                 self.out.s.payload.next.index = self.index.q.val();
                 self.out.s.payload.next.psn = self.head_psn.q.val();
                 self.out.s.payload.next.una_psn = self.g.q.val().una_psn;

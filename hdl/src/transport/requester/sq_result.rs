@@ -5,9 +5,11 @@
 use ferroce_proto::abi::qpc::state;
 
 use super::event::*;
+use super::verdict::*;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
 
+const SQE: u64 = state::SQE as u64;
 const ERR: u64 = state::ERR as u64;
 
 /// Results of events, one a cycle.
@@ -63,9 +65,21 @@ pub struct SqResults {
     pub failed_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub failed_qpn: Signal<Out, Bits<16>>,
+    /// Status behind it; 0 if the cause is not in the send queue.
+    pub failed_status: Signal<Out, Bits<8>>,
+    /// The responder of the queue pair goes on (state SQE).
+    pub failed_alone: Signal<Out, Bit>,
+    /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
+    pub close_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub close_qpn: Signal<Out, Bits<16>>,
+    /// In SQD nothing of the send queue is outstanding any more.
+    pub drained_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub drained_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses, from bit 0: packet_seq_err, rnr_nak_received, remote_errors, rx_acks (positive, in the window),
-    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err.
-    pub counts: Signal<Out, Bits<8>>,
+    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err.
+    pub counts: Signal<Out, Bits<9>>,
 
     e: Signal<Local, SqEvent>,
     k: Signal<Local, SqCtx>,
@@ -95,11 +109,18 @@ pub struct SqResults {
     w_query: Reg<Bit>,
     w_state: Dff<QpState>,
     w_failed: Reg<Bit>,
-    w_counts: Reg<Bits<8>>,
+    w_status: Dff<Bits<8>>,
+    w_alone: Dff<Bit>,
+    w_close: Reg<Bit>,
+    w_drained: Reg<Bit>,
+    w_length: Dff<Bits<32>>,
+    w_counts: Reg<Bits<9>>,
 
     // stage V: addresses
     slot_mask: Signal<Local, Bits<16>>,
     entry_mask: Signal<Local, Bits<16>>,
+    to_end: Signal<Local, Bits<16>>,
+    mtu_mask: Signal<Local, Bits<13>>,
     v_fetch: Reg<Bit>,
     v_fetch_grant: Dff<FetchGrant>,
     v_entry: Reg<Bit>,
@@ -108,7 +129,7 @@ pub struct SqResults {
 }
 
 impl Logic for SqResults {
-    describe!("sq_result", "What leaves the table of send queues."; ERR);
+    describe!("sq_result", "What leaves the table of send queues."; SQE, ERR);
 
     #[hdl_gen]
     fn update(&mut self) {
@@ -144,6 +165,11 @@ impl Logic for SqResults {
             w_query,
             w_state,
             w_failed,
+            w_status,
+            w_alone,
+            w_close,
+            w_drained,
+            w_length,
             w_counts
         );
         dff_setup!(
@@ -171,7 +197,16 @@ impl Logic for SqResults {
         if self.c.val().resend >= self.t.val().part {
             self.w_grant.d.next.again = self.t.val().part.get_bits::<8>(0);
         }
+        if self.t.val().answered {
+            // a READ is one packet, however many PSNs it takes
+            self.w_grant.d.next.count = bits::<8>(1);
+            self.w_grant.d.next.again = bits::<8>(0);
+            if self.c.val().resend.any() {
+                self.w_grant.d.next.again = bits::<8>(1);
+            }
+        }
         self.w_grant.d.next.final_part = self.t.val().ends;
+        self.w_grant.d.next.fresh = self.t.val().fresh;
         self.w_entry.d.next = self.valid.val() & self.v.val().entry;
         self.w_ready.d.next = self.valid.val()
             & ((self.v.val().push_ready & !self.c.val().queued)
@@ -194,7 +229,10 @@ impl Logic for SqResults {
         self.w_retire_grant.d.next.used = self.c.val().used;
         self.w_retire_grant.d.next.head_index = self.c.val().head_index;
         self.w_retire_grant.d.next.una_psn = self.c.val().una_psn;
-        self.w_retire_grant.d.next.error = self.c.val().state == ERR;
+        self.w_retire_grant.d.next.error =
+            ((self.c.val().state == ERR) | (self.c.val().state == SQE)) & !self.c.val().closing;
+        self.w_retire_grant.d.next.writes = self.c.val().writes;
+        self.w_retire_grant.d.next.mtu = self.k.val().mtu;
         self.w_retire_grant.d.next.status = self.c.val().error_status;
         self.w_retire_grant.d.next.syndrome = self.c.val().error_syndrome;
         self.w_retire_grant.d.next.incarnation = self.c.val().incarnation;
@@ -207,13 +245,17 @@ impl Logic for SqResults {
         self.w_outstanding.d.next.slots = self.e.val().slots;
         self.w_outstanding.d.next.cqe_opcode = self.e.val().cqe_opcode;
         self.w_outstanding.d.next.signaled = self.e.val().signaled;
-        self.w_outstanding.d.next.status = self.e.val().status.get_bits::<5>(0);
+        self.w_outstanding.d.next.answered = self.t.val().answered;
+        self.w_outstanding.d.next.bad = self.e.val().status.any();
+        self.w_outstanding.d.next.rest = bit_cast::<13, 8>(self.e.val().status);
+        self.w_length.d.next = self.e.val().length;
         self.w_image.d.next = self.k.val();
         self.w_timer.d.next =
             self.valid.val() & (self.v.val().start_timer | self.v.val().stop_timer);
         self.w_timer_set.d.next.qpn = self.e.val().qpn;
-        self.w_timer_set.d.next.on =
-            !self.v.val().stop_timer & (self.v.val().rnr_timer | self.k.val().timeout.any());
+        self.w_timer_set.d.next.on = !self.v.val().stop_timer
+            & self.t.val().reliable
+            & (self.v.val().rnr_timer | self.k.val().timeout.any());
         self.w_timer_set.d.next.generation = self.c.val().timer_generation + 1;
         self.w_timer_set.d.next.rnr = self.v.val().rnr_timer;
         self.w_timer_set.d.next.code = self.k.val().timeout;
@@ -225,7 +267,11 @@ impl Logic for SqResults {
         self.w_state.d.next.sq_psn = self.c.val().next_psn;
         self.w_state.d.next.una_psn = self.c.val().una_psn;
         self.w_failed.d.next = self.valid.val() & self.v.val().fail;
-        self.w_counts.d.next = bits::<8>(0);
+        self.w_status.d.next = self.v.val().status;
+        self.w_alone.d.next = self.v.val().alone;
+        self.w_close.d.next = self.valid.val() & self.v.val().close;
+        self.w_drained.d.next = self.valid.val() & self.v.val().drained;
+        self.w_counts.d.next = bits::<9>(0);
         if self.valid.val() {
             self.w_counts.d.next = self.v.val().counts;
         }
@@ -240,12 +286,30 @@ impl Logic for SqResults {
         self.v_fetch_grant.d.next.count = self.w_fetch_count.q.val();
         self.v_fetch_grant.d.next.addr = self.w_image.q.val().sq_base
             + (bit_cast::<64, 16>(self.w_fetch_index.q.val() & self.slot_mask.val()) << 6);
+        self.to_end.next =
+            (self.slot_mask.val() - (self.w_fetch_index.q.val() & self.slot_mask.val())) + 1;
+        self.v_fetch_grant.d.next.head = self.w_fetch_count.q.val();
+        if self.to_end.val() < bit_cast::<16, 4>(self.w_fetch_count.q.val()) {
+            self.v_fetch_grant.d.next.head = self.to_end.val().get_bits::<4>(0);
+        }
+        self.v_fetch_grant.d.next.base = self.w_image.q.val().sq_base;
         self.v_entry.d.next = self.w_entry.q.val();
         self.v_entry_addr.d.next = self.w_image.q.val().ot_base
             | bit_cast::<24, 16>(self.w_tail.q.val() & self.entry_mask.val());
         self.v_outstanding.d.next = self.w_outstanding.q.val();
         self.v_outstanding.d.next.last_psn =
             self.w_outstanding.q.val().first_psn + self.w_packets.q.val() - 1;
+        // MTU code c is 128 << c bytes; the last packet has at least one byte, unless the message has none
+        self.mtu_mask.next = (bits::<13>(128) << self.w_image.q.val().mtu) - 1;
+        if self.w_outstanding.q.val().answered {
+            self.v_outstanding.d.next.rest =
+                self.w_length.q.val().get_bits::<13>(0) & self.mtu_mask.val();
+            if self.w_length.q.val().any()
+                & ((self.w_length.q.val().get_bits::<13>(0) & self.mtu_mask.val()) == 0)
+            {
+                self.v_outstanding.d.next.rest = self.mtu_mask.val() + 1;
+            }
+        }
 
         self.ready_valid.next = self.w_ready.q.val();
         self.list_valid.next = self.w_list.q.val();
@@ -265,6 +329,12 @@ impl Logic for SqResults {
         self.query.next = self.w_state.q.val();
         self.failed_valid.next = self.w_failed.q.val();
         self.failed_qpn.next = self.w_qpn.q.val();
+        self.failed_status.next = self.w_status.q.val();
+        self.failed_alone.next = self.w_alone.q.val();
+        self.close_valid.next = self.w_close.q.val();
+        self.close_qpn.next = self.w_qpn.q.val();
+        self.drained_valid.next = self.w_drained.q.val();
+        self.drained_qpn.next = self.w_qpn.q.val();
         self.counts.next = self.w_counts.q.val();
     }
 }

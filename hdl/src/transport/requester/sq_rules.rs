@@ -3,26 +3,19 @@
 //! Sources: docs/architecture.md 3.3; IBA vol. 1, 9.7.5 to 9.7.8 (requester).
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::state;
-use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::*;
+use super::sq_answer::SqAnswer;
+use super::verdict::*;
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
 const RESET: u64 = state::RESET as u64;
 const RTS: u64 = state::RTS as u64;
 const SQD: u64 = state::SQD as u64;
+const SQE: u64 = state::SQE as u64;
 const ERR: u64 = state::ERR as u64;
-const RNR_RETRY_EXC_ERR: u64 = status::RNR_RETRY_EXC_ERR as u64;
 const RETRY_EXC_ERR: u64 = status::RETRY_EXC_ERR as u64;
-const REM_INV_REQ_ERR: u64 = status::REM_INV_REQ_ERR as u64;
-const REM_ACCESS_ERR: u64 = status::REM_ACCESS_ERR as u64;
-const REM_OP_ERR: u64 = status::REM_OP_ERR as u64;
-const BAD_RESP_ERR: u64 = status::BAD_RESP_ERR as u64;
-const NAK_SEQUENCE: u64 = Syndrome::Nak(NakCode::PsnSequence).bits() as u64;
-const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
-const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
-const NAK_OPERATIONAL: u64 = Syndrome::Nak(NakCode::RemoteOperational).bits() as u64;
 
 /// The rules, combinational.
 #[derive(LogicBlock, Default)]
@@ -42,6 +35,7 @@ pub struct SqRules {
     /// What follows from the event.
     pub verdict: Signal<Out, SqVerdict>,
 
+    answers: SqAnswer,
     e: Signal<Local, SqEvent>,
     k: Signal<Local, SqCtx>,
     c: Signal<Local, SqState>,
@@ -50,10 +44,15 @@ pub struct SqRules {
     kind: Signal<Local, SqEventKind>,
     changes: Signal<Local, Bit>,
     stop: Signal<Local, Bit>,
-    answer: Signal<Local, Bits<3>>,
-    acked: Signal<Local, Bit>,
+    /// Of a WQE that starts or is flushed execution goes on behind it.
+    moved: Signal<Local, Bit>,
+    /// To ERR or SQE, by failure or by command.
+    down: Signal<Local, Bit>,
+    /// Send again from the oldest PSN not acknowledged.
+    retries: Signal<Local, Bit>,
     /// Responses are heard.
     open: Signal<Local, Bit>,
+    in_error: Signal<Local, Bit>,
     v: Signal<Local, SqVerdict>,
     no_verdict: Zero<SqVerdict>,
 }
@@ -62,8 +61,7 @@ impl Logic for SqRules {
     describe!(
         "sq_rules",
         "What an event makes of the state of its send queue.";
-        RESET, RTS, SQD, ERR, RNR_RETRY_EXC_ERR, RETRY_EXC_ERR, REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, BAD_RESP_ERR,
-        NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, NAK_OPERATIONAL
+        RESET, RTS, SQD, SQE, ERR, RETRY_EXC_ERR
     );
 
     #[hdl_gen]
@@ -77,10 +75,14 @@ impl Logic for SqRules {
         self.v.next = self.no_verdict.val();
         self.changes.next = true;
         self.stop.next = false;
+        self.moved.next = false;
+        self.down.next = false;
+        self.retries.next = false;
         self.open.next = (self.c.val().state == RTS) | (self.c.val().state == SQD);
-        // 0 acknowledge, 1 RNR, 3 NAK, else reserved
-        self.answer.next = self.e.val().syndrome.get_bits::<3>(5);
-        self.acked.next = self.answer.val() == 0;
+        self.in_error.next = (self.c.val().state == ERR) | (self.c.val().state == SQE);
+        self.answers.sq_event.next = self.sq_event.val();
+        self.answers.state.next = self.state.val();
+        self.answers.terms.next = self.terms.val();
 
         match self.kind.val() {
             SqEventKind::Doorbell => {
@@ -99,11 +101,12 @@ impl Logic for SqRules {
             }
             SqEventKind::Start => {
                 if self.t.val().fits {
-                    if self.c.val().state == ERR {
-                        if self.c.val().used == 0 {
+                    if self.in_error.val() {
+                        if (self.c.val().used == 0) & !self.c.val().closing {
                             self.v.next.action = bits::<2>(2);
                             self.n.next.exec_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
+                            self.moved.next = true;
                         } else {
                             self.stop.next = true;
                         }
@@ -120,6 +123,9 @@ impl Logic for SqRules {
                             self.v.next.entry = true;
                             self.n.next.tail = self.c.val().tail + 1;
                             self.n.next.used = self.c.val().used + 1;
+                            if self.t.val().answered {
+                                self.n.next.reads = self.c.val().reads + 1;
+                            }
                             if !self.t.val().ends {
                                 self.n.next.behind = bits::<16>(1);
                             }
@@ -127,6 +133,7 @@ impl Logic for SqRules {
                             self.n.next.behind = self.c.val().behind - 1;
                         }
                         if self.t.val().ends {
+                            self.moved.next = true;
                             self.n.next.exec_offset = bits::<24>(0);
                             self.n.next.exec_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
@@ -145,89 +152,29 @@ impl Logic for SqRules {
                     } else {
                         self.stop.next = true;
                         self.n.next.blocked = self.t.val().running;
+                        self.n.next.read_blocked = self.t.val().running & self.t.val().read_bound;
                     }
+                }
+                if self.moved.val() & self.t.val().reaches {
+                    self.stop.next = true;
+                    self.v.next.push_ready = true;
                 }
             }
-            SqEventKind::Ack => {
-                if self.t.val().in_window & self.open.val() {
-                    self.n.next.una_psn = self.c.val().una_psn + self.t.val().progress;
-                    self.n.next.inflight = self.c.val().inflight - self.t.val().progress;
-                    if self.t.val().progress > self.t.val().ahead {
-                        // what was to be sent again has arrived after all
-                        self.n.next.next_psn = self.c.val().una_psn + self.t.val().progress;
-                        self.n.next.resend = self.c.val().inflight - self.t.val().progress;
-                        self.n.next.rewind = true;
-                        self.stop.next = true;
-                    }
-                    if self.t.val().progress != 0 {
-                        self.n.next.retry = self.t.val().retry;
-                        self.n.next.rnr_retry = self.t.val().rnr_retry;
-                        self.v.next.push_list = true;
-                        if self.t.val().progress == self.c.val().inflight {
-                            self.v.next.stop_timer = true;
-                        } else {
-                            self.v.next.start_timer = true;
-                        }
-                    }
-                    self.n.next.error_syndrome = self.e.val().syndrome;
-                    if self.acked.val() {
-                        self.v.next.counts = bits::<8>(8);
-                        self.n.next.rnr_wait = self.c.val().rnr_wait & (self.t.val().progress == 0);
-                    } else if self.answer.val() == 1 {
-                        self.v.next.counts = bits::<8>(2);
-                        // a second one for the same packet does not make the wait longer
-                        if !self.c.val().rnr_wait | (self.t.val().progress != 0) {
-                            if self.t.val().rnr_retry == 0 {
-                                self.v.next.fail = true;
-                                self.n.next.error_status = RNR_RETRY_EXC_ERR.into();
-                                self.v.next.counts = bits::<8>(0x82);
-                            } else {
-                                if self.t.val().rnr_retry != 7 {
-                                    self.n.next.rnr_retry = self.t.val().rnr_retry - 1;
-                                }
-                                self.n.next.rnr_wait = true;
-                                self.n.next.rewind = true;
-                                self.stop.next = true;
-                                self.v.next.push_list = true;
-                                self.v.next.start_timer = true;
-                                self.v.next.rnr_timer = true;
-                                self.v.next.stop_timer = false;
-                            }
-                        }
-                    } else if self.e.val().syndrome == NAK_SEQUENCE {
-                        self.v.next.counts = bits::<8>(1);
-                        // the NAK that some responders send after an RNR NAK must not cut the wait short
-                        if !self.c.val().rnr_wait & !self.c.val().rewind {
-                            if self.t.val().retry == 0 {
-                                self.v.next.fail = true;
-                                self.n.next.error_status = RETRY_EXC_ERR.into();
-                                self.n.next.error_syndrome = bits::<8>(0);
-                                self.v.next.counts = bits::<8>(0x41);
-                            } else {
-                                self.n.next.retry = self.t.val().retry - 1;
-                                self.n.next.rewind = true;
-                                self.stop.next = true;
-                                self.v.next.push_list = true;
-                                self.v.next.start_timer = true;
-                            }
-                        }
-                    } else {
-                        self.v.next.counts = bits::<8>(4);
-                        self.v.next.fail = true;
-                        self.n.next.error_status = BAD_RESP_ERR.into();
-                        if self.e.val().syndrome == NAK_INVALID {
-                            self.n.next.error_status = REM_INV_REQ_ERR.into();
-                        }
-                        if self.e.val().syndrome == NAK_ACCESS {
-                            self.n.next.error_status = REM_ACCESS_ERR.into();
-                        }
-                        if self.e.val().syndrome == NAK_OPERATIONAL {
-                            self.n.next.error_status = REM_OP_ERR.into();
-                        }
-                    }
-                } else {
-                    self.v.next.counts = bits::<8>(16);
+            SqEventKind::Refetch => {
+                if self.t.val().fits {
+                    self.stop.next = true;
+                    self.v.next.push_ready = true;
+                } else if (self.e.val().epoch == self.c.val().epoch) & !self.c.val().refetch {
+                    // not before the WQEs in front of it have started
+                    self.n.next.refetch = true;
+                    self.n.next.refetch_index = self.e.val().index;
                 }
+            }
+            SqEventKind::Answer => {
+                self.n.next = self.answers.next_state.val();
+                self.v.next = self.answers.verdict.val();
+                self.stop.next = self.answers.stop.val();
+                self.retries.next = self.answers.retries.val();
             }
             SqEventKind::Timeout => {
                 if self.t.val().timed_out {
@@ -235,34 +182,32 @@ impl Logic for SqRules {
                     if self.c.val().rnr_wait {
                         self.n.next.rnr_wait = false;
                         self.v.next.push_ready = true;
-                    } else if self.c.val().inflight != 0 {
-                        self.v.next.counts = bits::<8>(32);
-                        if self.c.val().retry == 0 {
-                            self.v.next.fail = true;
-                            self.n.next.error_status = RETRY_EXC_ERR.into();
-                            self.n.next.error_syndrome = bits::<8>(0);
-                            self.v.next.counts = bits::<8>(0x60);
-                        } else {
-                            self.n.next.retry = self.c.val().retry - 1;
-                            self.n.next.rewind = true;
-                            self.stop.next = true;
-                            self.v.next.push_list = true;
-                            self.v.next.start_timer = true;
-                        }
+                    } else if self.c.val().inflight.any() & self.open.val() {
+                        self.v.next.counts = bits::<9>(32);
+                        self.n.next.implied = false;
+                        self.retries.next = true;
                     }
                 }
             }
             SqEventKind::Retire => {
                 self.n.next.listed = false;
-                self.n.next.error_status = bits::<8>(0);
+                if !self.c.val().closing {
+                    self.n.next.error_status = bits::<8>(0);
+                }
             }
             SqEventKind::Retired => {
                 if self.t.val().current {
                     self.n.next.used = self.t.val().used_after;
+                    self.n.next.reads = self.t.val().reads_after;
                     self.n.next.head_index = self.e.val().index;
-                    self.n.next.blocked = false;
+                    if !self.c.val().read_blocked | self.e.val().reads.any() {
+                        self.n.next.blocked = false;
+                        self.n.next.read_blocked = false;
+                    }
                     if self.c.val().rewind {
                         if self.t.val().same_una {
+                            self.n.next.blocked = false;
+                            self.n.next.read_blocked = false;
                             self.n.next.rewind = false;
                             // a WQE that cannot run is met again behind what is sent again
                             self.n.next.broken = false;
@@ -276,20 +221,24 @@ impl Logic for SqRules {
                             self.v.next.push_list = true;
                         }
                     }
-                    if self.t.val().empties
-                        & ((self.c.val().state == ERR) | (self.e.val().status != 0))
-                    {
+                    if self.t.val().empties & (self.in_error.val() | self.e.val().status.any()) {
                         // one sent in part was flushed with them: what is flushed now stands behind it
                         self.n.next.behind = bits::<16>(0);
                         self.n.next.exec_index = self.e.val().index;
                         self.n.next.exec_offset = bits::<24>(0);
                         self.stop.next = true;
                     }
-                    if (self.e.val().status != 0) & self.open.val() {
+                    if self.e.val().status.any() & self.open.val() {
                         self.v.next.fail = true;
                         self.n.next.error_status = bits::<8>(0);
-                    } else if self.c.val().state == ERR {
-                        self.v.next.push_list = self.t.val().used_after.any();
+                    } else if self.in_error.val() & !self.c.val().closing {
+                        self.v.next.push_list = !self.t.val().idle;
+                    } else if (self.c.val().state == SQD)
+                        & self.t.val().idle
+                        & !self.c.val().drained
+                    {
+                        self.v.next.drained = true;
+                        self.n.next.drained = true;
                     }
                     self.v.next.push_ready = true;
                 }
@@ -299,12 +248,24 @@ impl Logic for SqRules {
                     self.n.next.state = self.e.val().state;
                     self.stop.next = true;
                     self.v.next.push_ready = self.e.val().state != RESET;
-                    self.v.next.push_list = self.e.val().state == ERR;
-                    self.n.next.error_status = bits::<8>(0);
+                    self.n.next.closing = false;
+                    self.n.next.drained = false;
+                    if self.e.val().state == ERR {
+                        self.down.next = true;
+                    } else {
+                        self.n.next.error_status = bits::<8>(0);
+                    }
+                    if (self.e.val().state == SQD) & (self.t.val().idle | self.e.val().reset) {
+                        self.v.next.drained = true;
+                        self.n.next.drained = true;
+                    }
                 }
                 if self.e.val().reset {
                     self.n.next.incarnation = self.c.val().incarnation + 1;
                     self.n.next.blocked = false;
+                    self.n.next.read_blocked = false;
+                    self.n.next.reads = bits::<5>(0);
+                    self.n.next.implied = false;
                     self.n.next.rnr_wait = false;
                     self.n.next.rewind = false;
                     self.n.next.broken = false;
@@ -323,11 +284,16 @@ impl Logic for SqRules {
                 }
             }
             SqEventKind::Failed => {
-                // neither in RESET nor failed before
-                if (self.c.val().state != RESET) & (self.c.val().state != ERR) {
+                // neither in RESET nor failed before; a send queue that failed alone fails with the queue pair
+                if (self.c.val().state != RESET)
+                    & (self.c.val().state != ERR)
+                    & ((self.c.val().state != SQE) | !self.e.val().status.any())
+                {
                     self.v.next.fail = true;
-                    self.n.next.error_status = self.e.val().status;
-                    self.n.next.error_syndrome = bits::<8>(0);
+                    if !self.in_error.val() {
+                        self.n.next.error_status = self.e.val().status;
+                        self.n.next.error_syndrome = bits::<8>(0);
+                    }
                 }
             }
             _ => {
@@ -335,18 +301,50 @@ impl Logic for SqRules {
             }
         }
 
+        if self.retries.val() {
+            if self.t.val().retry == 0 {
+                self.v.next.fail = true;
+                self.n.next.error_status = RETRY_EXC_ERR.into();
+                self.n.next.error_syndrome = bits::<8>(0);
+                self.v.next.counts = self.v.val().counts | 0x40;
+            } else {
+                self.n.next.retry = self.t.val().retry - 1;
+                self.n.next.rewind = true;
+                self.stop.next = true;
+                self.v.next.push_list = true;
+                self.v.next.start_timer = true;
+            }
+        }
         if self.v.val().fail {
             self.n.next.state = ERR.into();
+            self.v.next.status = self.n.val().error_status;
+            if self.kind.val() == SqEventKind::Retired {
+                self.v.next.status = self.e.val().status;
+            }
+            // a local error of an unreliable queue pair is that of its send queue alone
+            if !self.t.val().reliable & self.e.val().status.any() {
+                self.n.next.state = SQE.into();
+                self.v.next.alone = true;
+            }
+            self.down.next = true;
+        }
+        if self.down.val() {
+            self.v.next.close = true;
+            self.n.next.closing = true;
             self.n.next.rewind = false;
             self.n.next.rnr_wait = false;
+            self.n.next.blocked = false;
+            self.n.next.read_blocked = false;
+            self.n.next.broken = false;
             self.stop.next = true;
-            self.v.next.push_list = true;
+            self.v.next.push_list = false;
             self.v.next.stop_timer = true;
             self.v.next.start_timer = false;
         }
         if self.stop.val() {
             self.n.next.epoch = self.c.val().epoch + 1;
             self.n.next.fetch_index = self.n.val().exec_index;
+            self.n.next.refetch = false;
         }
         if self.v.val().stop_timer {
             self.n.next.timer_on = false;

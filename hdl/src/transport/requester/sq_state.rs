@@ -7,7 +7,7 @@
 //!
 //! Stage X, two cycles after the entry, sees the state after all earlier events ([`Rmw`]) and compares; stage Y applies
 //! the rules; what is not part of the state's feedback is finished behind it ([`sq_terms`](super::sq_terms),
-//! [`sq_rules`](super::sq_rules), [`sq_result`](super::sq_result)).
+//! [`sq_rules`](super::sq_rules), [`sq_answer`](super::sq_answer), [`sq_result`](super::sq_result)).
 use super::event::*;
 use super::sq_result::SqResults;
 use super::sq_rules::SqRules;
@@ -64,9 +64,21 @@ pub struct SqStateTable<const Q: usize> {
     pub failed_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub failed_qpn: Signal<Out, Bits<16>>,
+    /// Status behind it; 0 if the cause is not in the send queue.
+    pub failed_status: Signal<Out, Bits<8>>,
+    /// The responder of the queue pair goes on (state SQE).
+    pub failed_alone: Signal<Out, Bit>,
+    /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
+    pub close_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub close_qpn: Signal<Out, Bits<16>>,
+    /// In SQD nothing of the send queue is outstanding any more.
+    pub drained_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub drained_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses, from bit 0: packet_seq_err, rnr_nak_received, remote_errors, rx_acks (positive, in the window),
-    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err.
-    pub counts: Signal<Out, Bits<8>>,
+    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err.
+    pub counts: Signal<Out, Bits<9>>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -152,6 +164,12 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.query.next = self.results.query.val();
         self.failed_valid.next = self.results.failed_valid.val();
         self.failed_qpn.next = self.results.failed_qpn.val();
+        self.failed_status.next = self.results.failed_status.val();
+        self.failed_alone.next = self.results.failed_alone.val();
+        self.close_valid.next = self.results.close_valid.val();
+        self.close_qpn.next = self.results.close_qpn.val();
+        self.drained_valid.next = self.results.drained_valid.val();
+        self.drained_qpn.next = self.results.drained_qpn.val();
         self.counts.next = self.results.counts.val();
     }
 }

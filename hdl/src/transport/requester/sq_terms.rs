@@ -1,13 +1,16 @@
 //! What an event means for the state it meets: comparisons and sums, a cycle ahead of the rules.
-use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::qpc::{qp_type, state};
 
 use super::event::*;
+use super::verdict::*;
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
 const RTS: u64 = state::RTS as u64;
 const SQD: u64 = state::SQD as u64;
+const SQE: u64 = state::SQE as u64;
 const ERR: u64 = state::ERR as u64;
+const RC: u64 = qp_type::RC as u64;
 
 /// Terms of an event. Latency: a cycle; no state of its own.
 #[derive(LogicBlock, Default)]
@@ -28,7 +31,17 @@ pub struct SqTermsOf {
     k: Signal<Local, SqCtx>,
     c: Signal<Local, SqState>,
     available: Signal<Local, Bits<16>>,
-    to_boundary: Signal<Local, Bits<16>>,
+    most: Signal<Local, Bits<16>>,
+    in_error: Signal<Local, Bit>,
+    answered: Signal<Local, Bit>,
+    fresh: Signal<Local, Bit>,
+    read_bound: Signal<Local, Bit>,
+    /// PSNs outstanding with those of a whole READ.
+    all: Signal<Local, Bits<25>>,
+    crowded: Signal<Local, Bit>,
+    missing: Signal<Local, Bits<24>>,
+    is_good: Signal<Local, Bit>,
+    progresses: Signal<Local, Bit>,
     quantum: Signal<Local, Bits<24>>,
     left: Signal<Local, Bits<24>>,
     is_running: Signal<Local, Bit>,
@@ -36,7 +49,7 @@ pub struct SqTermsOf {
 }
 
 impl Logic for SqTermsOf {
-    describe!("sq_terms", "What an event means for the state of its send queue."; RTS, SQD, ERR);
+    describe!("sq_terms", "What an event means for the state of its send queue."; RTS, SQD, SQE, ERR, RC);
 
     #[hdl_gen]
     fn update(&mut self) {
@@ -51,24 +64,24 @@ impl Logic for SqTermsOf {
             & !self.c.val().rnr_wait
             & !self.c.val().broken;
         self.out.d.next.running = self.is_running.val();
-        self.out.d.next.may_fetch = (self.is_running.val() & !self.c.val().blocked)
-            | ((self.c.val().state == ERR) & (self.c.val().used == 0));
-        // Fetch: up to the next multiple of 8 slots, or of the slots of a smaller ring, so that no read wraps around it
+        self.in_error.next = (self.c.val().state == ERR) | (self.c.val().state == SQE);
+        self.out.d.next.reliable = self.k.val().qp_type == RC;
+        // Fetch: 8 slots, not more than the ring has; what stands behind a WQE to be fetched again waits for it
+        self.out.d.next.may_fetch = ((self.is_running.val() & !self.c.val().blocked)
+            | (self.in_error.val() & !self.c.val().closing & (self.c.val().used == 0)))
+            & !self.c.val().refetch;
         self.available.next = self.c.val().producer - self.c.val().fetch_index;
-        self.to_boundary.next =
-            bits::<16>(8) - bit_cast::<16, 3>(self.c.val().fetch_index.get_bits::<3>(0));
+        self.most.next = bits::<16>(8);
         if self.k.val().sq_log == 2 {
-            self.to_boundary.next =
-                bits::<16>(4) - bit_cast::<16, 2>(self.c.val().fetch_index.get_bits::<2>(0));
+            self.most.next = bits::<16>(4);
         } else if self.k.val().sq_log == 1 {
-            self.to_boundary.next =
-                bits::<16>(2) - bit_cast::<16, 1>(self.c.val().fetch_index.get_bits::<1>(0));
+            self.most.next = bits::<16>(2);
         } else if self.k.val().sq_log == 0 {
-            self.to_boundary.next = bits::<16>(1);
+            self.most.next = bits::<16>(1);
         }
-        self.out.d.next.more = self.available.val() > self.to_boundary.val();
-        self.out.d.next.fetched = self.to_boundary.val().get_bits::<4>(0);
-        if self.available.val() < self.to_boundary.val() {
+        self.out.d.next.more = self.available.val() > self.most.val();
+        self.out.d.next.fetched = self.most.val().get_bits::<4>(0);
+        if self.available.val() < self.most.val() {
             self.out.d.next.fetched = self.available.val().get_bits::<4>(0);
         }
         // Start: how much of the message may go now
@@ -83,35 +96,77 @@ impl Logic for SqTermsOf {
             self.quantum.next = bits::<24>(16);
         }
         self.left.next = self.e.val().packets - self.c.val().exec_offset;
-        self.out.d.next.ends = self.left.val() <= self.quantum.val();
+        self.answered.next = self.e.val().answered & !self.e.val().status.any();
+        self.out.d.next.answered = self.answered.val();
+        self.out.d.next.ends = self.answered.val() | (self.left.val() <= self.quantum.val());
         self.out.d.next.part = self.quantum.val();
-        if self.left.val() <= self.quantum.val() {
+        if self.answered.val() | (self.left.val() <= self.quantum.val()) {
             self.out.d.next.part = self.left.val();
         }
         self.out.d.next.fits = (self.e.val().epoch == self.c.val().epoch)
             & (self.e.val().index == self.c.val().exec_index);
-        self.out.d.next.fresh = self.c.val().behind == 0;
-        self.out.d.next.room = !((self.c.val().behind == 0)
+        self.out.d.next.reaches = self.c.val().refetch
+            & (self.e.val().index + bit_cast::<16, 3>(self.e.val().slots)
+                == self.c.val().refetch_index);
+        self.fresh.next = self.c.val().behind == 0;
+        self.out.d.next.fresh = self.fresh.val();
+        self.read_bound.next = self.fresh.val()
+            & !self.e.val().status.any()
+            & ((self.e.val().fence & self.c.val().reads.any())
+                | (self.e.val().answered & (self.c.val().reads >= self.k.val().max_rd_atomic)));
+        self.out.d.next.read_bound = self.read_bound.val();
+        // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
+        // are among them nearly 2^23; what was sent before, and what nobody acknowledges, may always go
+        self.all.next =
+            bit_cast::<25, 24>(self.c.val().inflight) + bit_cast::<25, 24>(self.e.val().packets);
+        self.crowded.next = self.k.val().qp_type == RC;
+        if self.answered.val() {
+            self.crowded.next = self.fresh.val() & self.all.val().get_bits::<2>(23).any();
+        } else if self.c.val().resend.any() {
+            self.crowded.next = false;
+        } else if self.c.val().reads.any() {
+            self.crowded.next = (self.k.val().qp_type == RC)
+                & (self.c.val().inflight.get_bit(23)
+                    | self.c.val().inflight.get_bits::<10>(13).all());
+        } else {
+            self.crowded.next =
+                (self.k.val().qp_type == RC) & self.c.val().inflight.get_bits::<11>(13).any();
+        }
+        self.out.d.next.room = !(self.fresh.val()
             & self.c.val().used.get_bit(self.k.val().ot_log.index()))
-            & !self.c.val().inflight.get_bits::<11>(13).any();
-        // Ack
+            & !self.crowded.val()
+            & !self.read_bound.val();
+        self.out.d.next.read_bound = self.read_bound.val();
+        // Answer
         self.distance.next = self.e.val().psn - self.c.val().una_psn;
-        self.out.d.next.in_window = self.distance.val() < self.c.val().inflight;
+        self.missing.next = self.e.val().una_psn - self.c.val().una_psn;
+        self.is_good.next =
+            (self.e.val().syndrome.get_bits::<3>(5) == 0) & !self.e.val().status.any();
+        self.out.d.next.in_window = (self.distance.val() < self.c.val().inflight)
+            & (!self.e.val().implied | (self.missing.val() < self.c.val().inflight));
         self.out.d.next.progress = self.distance.val();
-        if self.e.val().syndrome.get_bits::<3>(5) == 0 {
+        self.progresses.next = self.is_good.val() | (self.e.val().psn != self.c.val().una_psn);
+        if self.e.val().implied {
+            self.out.d.next.progress = self.missing.val();
+            self.progresses.next = self.e.val().una_psn != self.c.val().una_psn;
+        } else if self.is_good.val() {
             self.out.d.next.progress = self.distance.val() + 1;
         }
+        if !(self.e.val().kind == SqEventKind::Answer) {
+            self.progresses.next = false;
+        }
+        self.out.d.next.progresses = self.progresses.val();
         self.out.d.next.retry = self.c.val().retry;
         self.out.d.next.rnr_retry = self.c.val().rnr_retry;
-        if (self.e.val().syndrome.get_bits::<2>(5) == 0)
-            | (self.e.val().psn != self.c.val().una_psn)
-        {
+        if self.progresses.val() {
             self.out.d.next.retry = self.k.val().retry_cnt;
             self.out.d.next.rnr_retry = self.k.val().rnr_retry;
         }
         self.out.d.next.ahead = self.c.val().inflight - self.c.val().resend;
         // Retired, Timeout
         self.out.d.next.used_after = self.c.val().used - self.e.val().count;
+        self.out.d.next.idle = self.c.val().used == self.e.val().count;
+        self.out.d.next.reads_after = self.c.val().reads - self.e.val().reads;
         self.out.d.next.empties =
             self.c.val().used.any() & (self.c.val().used == self.e.val().count);
         self.out.d.next.same_una = self.e.val().una_psn == self.c.val().una_psn;

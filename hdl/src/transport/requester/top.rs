@@ -1,5 +1,5 @@
 //! The requester: wires its blocks together.
-use super::event::{SqEvent, SqEventKind};
+use super::event::{SentPacket, SqEvent, SqEventKind};
 use super::retire::Retire;
 use super::segmenter::Segmenter;
 use super::sq_state::SqStateTable;
@@ -7,7 +7,7 @@ use super::timer::Timer;
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{AckEvent, Activity, CqToken, FetchedWqe, GatherCmd, ReadReq, TxDesc};
+use crate::bus::types::{Activity, Answer, CqToken, FetchedWqe, GatherCmd, ReadReq, TxDesc};
 use crate::prelude::*;
 use crate::queue::scheduler::Scheduler;
 use crate::queue::wqe_fetch::WqeFetch;
@@ -24,8 +24,14 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub command: StreamIn<SqEvent>,
     /// Failures elsewhere.
     pub failure: StreamIn<SqEvent>,
-    /// Response headers.
-    pub ack: StreamIn<AckEvent>,
+    /// Responses.
+    pub answer: StreamIn<Answer>,
+    /// The last packet of a message that nobody acknowledges has all of its payload, in this cycle.
+    pub sent_valid: Signal<In, Bit>,
+    /// Its queue pair.
+    pub sent_qpn: Signal<In, Bits<16>>,
+    /// Its PSN.
+    pub sent_psn: Signal<In, Bits<24>>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
@@ -56,8 +62,20 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub failed_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub failed_qpn: Signal<Out, Bits<16>>,
-    /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err.
-    pub counts: Signal<Out, Bits<8>>,
+    /// Status behind it; 0 if the cause is not in the send queue.
+    pub failed_status: Signal<Out, Bits<8>>,
+    /// The responder of the queue pair goes on (state SQE).
+    pub failed_alone: Signal<Out, Bit>,
+    /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
+    pub close_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub close_qpn: Signal<Out, Bits<16>>,
+    /// In SQD nothing of the send queue is outstanding any more.
+    pub drained_valid: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub drained_qpn: Signal<Out, Bits<16>>,
+    /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err.
+    pub counts: Signal<Out, Bits<9>>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
     /// Send WQEs being read.
@@ -67,7 +85,9 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    events: Merge<SqEvent, 8>,
+    events: Merge<SqEvent, 10>,
+    /// More than the packets under way to the wire.
+    sent: Fifo<SentPacket, 8>,
     state: SqStateTable<Q>,
     scheduler: Scheduler<Q, 7>,
     fetch: WqeFetch<W, 7>,
@@ -90,7 +110,10 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             doorbell: StreamIn::default(),
             command: StreamIn::default(),
             failure: StreamIn::default(),
-            ack: StreamIn::default(),
+            answer: StreamIn::default(),
+            sent_valid: Signal::default(),
+            sent_qpn: Signal::default(),
+            sent_psn: Signal::default(),
             sq_we: Signal::default(),
             av_we: Signal::default(),
             image_qpn: Signal::default(),
@@ -106,12 +129,19 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             query: Signal::default(),
             failed_valid: Signal::default(),
             failed_qpn: Signal::default(),
+            failed_status: Signal::default(),
+            failed_alone: Signal::default(),
+            close_valid: Signal::default(),
+            close_qpn: Signal::default(),
+            drained_valid: Signal::default(),
+            drained_qpn: Signal::default(),
             counts: Signal::default(),
             retransmission: Signal::default(),
             fetches: Signal::default(),
             wqes: Signal::default(),
             ready: Signal::default(),
             events: Merge::default(),
+            sent: Fifo::default(),
             state: SqStateTable::default(),
             scheduler: Scheduler::default(),
             fetch: WqeFetch::default(),
@@ -138,6 +168,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
             self,
             clock,
             events,
+            sent,
             state,
             scheduler,
             fetch,
@@ -149,20 +180,39 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         );
 
         // events
+        self.sent.s.valid.next = self.sent_valid.val();
+        self.sent.s.payload.next.qpn = self.sent_qpn.val();
+        self.sent.s.payload.next.psn = self.sent_psn.val();
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.events.s[0]);
-        self.events.s[1].valid.next = self.ack.valid.val();
+        self.events.s[1].valid.next = self.answer.valid.val();
         self.events.s[1].payload.next = self.no_event.val();
-        self.events.s[1].payload.next.kind = SqEventKind::Ack;
-        self.events.s[1].payload.next.qpn = self.ack.payload.val().qpn;
-        self.events.s[1].payload.next.psn = self.ack.payload.val().psn;
-        self.events.s[1].payload.next.syndrome = self.ack.payload.val().syndrome;
-        self.ack.ready.next = self.events.s[1].ready.val();
+        self.events.s[1].payload.next.kind = SqEventKind::Answer;
+        self.events.s[1].payload.next.qpn = self.answer.payload.val().qpn;
+        self.events.s[1].payload.next.psn = self.answer.payload.val().psn;
+        self.events.s[1].payload.next.una_psn = self.answer.payload.val().missing;
+        self.events.s[1].payload.next.syndrome = self.answer.payload.val().syndrome;
+        self.events.s[1].payload.next.status = self.answer.payload.val().status;
+        self.events.s[1].payload.next.data = self.answer.payload.val().data;
+        self.events.s[1].payload.next.implied = self.answer.payload.val().implied;
+        self.events.s[1].payload.next.closed = self.answer.payload.val().closed;
+        self.events.s[1].payload.next.writes = self.answer.payload.val().fence;
+        self.answer.ready.next = self.events.s[1].ready.val();
         StreamOut::<SqEvent>::join(&mut self.retire.event, &mut self.events.s[2]);
         StreamOut::<SqEvent>::join(&mut self.timer.m, &mut self.events.s[3]);
         StreamOut::<SqEvent>::join(&mut self.segmenter.start, &mut self.events.s[4]);
         StreamOut::<SqEvent>::join(&mut self.scheduler.m, &mut self.events.s[5]);
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.events.s[6]);
         StreamIn::<SqEvent>::link(&mut self.failure, &mut self.events.s[7]);
+        self.events.s[8].valid.next = self.sent.m.valid.val();
+        self.events.s[8].payload.next = self.no_event.val();
+        self.events.s[8].payload.next.kind = SqEventKind::Answer;
+        self.events.s[8].payload.next.qpn = self.sent.m.payload.val().qpn;
+        self.events.s[8].payload.next.psn = self.sent.m.payload.val().psn;
+        self.events.s[8].payload.next.sent = true;
+        self.sent.m.ready.next = self.events.s[8].ready.val();
+        // WQEs longer than a slot are not built: none is cut by the end of a grant
+        self.events.s[9].valid.next = false;
+        self.events.s[9].payload.next = self.no_event.val();
         StreamOut::<SqEvent>::join(&mut self.events.m, &mut self.state.s);
 
         // tables
@@ -213,6 +263,12 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.query.next = self.state.query.val();
         self.failed_valid.next = self.state.failed_valid.val();
         self.failed_qpn.next = self.state.failed_qpn.val();
+        self.failed_status.next = self.state.failed_status.val();
+        self.failed_alone.next = self.state.failed_alone.val();
+        self.close_valid.next = self.state.close_valid.val();
+        self.close_qpn.next = self.state.close_qpn.val();
+        self.drained_valid.next = self.state.drained_valid.val();
+        self.drained_qpn.next = self.state.drained_qpn.val();
         self.counts.next = self.state.counts.val();
         self.retransmission.next = self.segmenter.retransmission.val();
         self.fetches.next = self.fetch.activity.val();

@@ -226,10 +226,14 @@ impl Rig {
             with_inv: rng.bool(),
             solicited: rng.bool(),
             recv: input == RECV,
+            src_qpn: rng.u32(..1 << 24),
+            pkey: rng.u16(..),
+            grh: rng.bool(),
             ..Cqe::default()
         };
-        // sends have nothing to wait for, whatever their fence
-        let (fence, port) = if input == RECV {
+        // most sends have nothing to wait for, whatever their fence
+        let fenced = input == RECV || rng.u8(0..4) == 0;
+        let (fence, port) = if fenced {
             (self.issued, self.issued as u16)
         } else {
             (0, rng.u16(..))
@@ -240,6 +244,7 @@ impl Rig {
                 .item()
                 .with("cqn", cqn.into())
                 .with("fence", port.into())
+                .with("fenced", fenced.into())
                 .with("qpn", qpn.into())
                 .with("opcode", cqe.opcode.into())
                 .with("wqe_index", cqe.wqe_index.into())
@@ -250,7 +255,10 @@ impl Rig {
                 .with("with_imm", cqe.with_imm.into())
                 .with("with_inv", cqe.with_inv.into())
                 .with("solicited", cqe.solicited.into())
-                .with("recv", cqe.recv.into()),
+                .with("recv", cqe.recv.into())
+                .with("src_qpn", cqe.src_qpn.into())
+                .with("pkey", cqe.pkey.into())
+                .with("grh", cqe.grh.into()),
         );
         self.tokens[input].push_back(Token {
             qpn,

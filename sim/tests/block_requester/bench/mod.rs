@@ -49,7 +49,7 @@ pub(crate) struct Rig {
     doorbell: StreamSource,
     command: StreamSource,
     failure: StreamSource,
-    ack: StreamSource,
+    answer: StreamSource,
     desc: StreamSink,
     gather: StreamSink,
     cq: StreamSink,
@@ -73,7 +73,7 @@ impl Rig {
             doorbell: source("doorbell"),
             command: source("command"),
             failure: source("failure"),
-            ack: source("ack"),
+            answer: source("answer"),
             desc: sink("desc", pauses),
             gather: sink("gather", pauses),
             cq: sink("cq", pauses),
@@ -91,7 +91,7 @@ impl Rig {
                 bench
             },
         };
-        for name in ["sq_we", "av_we"] {
+        for name in ["sq_we", "av_we", "sent_valid"] {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);
         }
@@ -99,7 +99,7 @@ impl Rig {
             &mut rig.doorbell,
             &mut rig.command,
             &mut rig.failure,
-            &mut rig.ack,
+            &mut rig.answer,
             &mut rig.desc,
             &mut rig.gather,
             &mut rig.cq,
@@ -144,7 +144,7 @@ impl Rig {
             &mut self.doorbell,
             &mut self.command,
             &mut self.failure,
-            &mut self.ack,
+            &mut self.answer,
             &mut self.desc,
             &mut self.gather,
             &mut self.cq,
@@ -158,6 +158,11 @@ impl Rig {
         let dut = self.bench.dut();
         if dut.is_set(dut.output("failed_valid").unwrap()) {
             self.failed.push(dut.get(dut.output("failed_qpn").unwrap()));
+        }
+        if dut.is_set(dut.output("close_valid").unwrap()) {
+            let qpn = dut.get(dut.output("close_qpn").unwrap());
+            self.answer
+                .push(self.answer.item().with("qpn", qpn).with("closed", 1));
         }
         while let Some((_, item)) = self.read.pop() {
             self.memory.read(item.get("addr"), item.get("len"));
@@ -182,12 +187,12 @@ impl Rig {
         while self.answers.front().is_some_and(|a| a.0 <= now) {
             let (_, qpn, psn, syndrome) = self.answers.pop_front().unwrap();
             let item = self
-                .ack
+                .answer
                 .item()
                 .with("qpn", qpn)
                 .with("psn", psn.into())
                 .with("syndrome", syndrome.into());
-            self.ack.push(item);
+            self.answer.push(item);
         }
     }
 

@@ -1,0 +1,94 @@
+//! What the stages behind the table of send queues tell each other of an event.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::payload::payload;
+use crate::prelude::*;
+
+payload! {
+    /// What stage X finds out about event and state for the rules of stage Y.
+    SqTerms {
+        /// In RTS, or in SQD with a message to go on with, and neither going back, nor waiting for a receiver, nor broken.
+        running: Bit,
+        /// WQEs may be fetched.
+        may_fetch: Bit,
+        /// Fetch: slots granted.
+        fetched: Bits<4>,
+        /// Fetch: more remain than one grant takes.
+        more: Bit,
+        /// Start: the WQE is the one to run.
+        fits: Bit,
+        /// Start: there is room in the outstanding ring and in the PSN window, and no READ or atomic stands in the way.
+        room: Bit,
+        /// Start: a READ or atomic stands in the way.
+        read_bound: Bit,
+        /// Start: a READ or atomic that can run.
+        answered: Bit,
+        /// Start: behind this WQE stands the one to be fetched again.
+        reaches: Bit,
+        /// Reliable: acknowledged by the peer, timed.
+        reliable: Bit,
+        /// Start: first part of a message not sent before.
+        fresh: Bit,
+        /// Start: PSNs granted.
+        part: Bits<24>,
+        /// Start: the part ends the message.
+        ends: Bit,
+        /// Answer: the PSN is in the window.
+        in_window: Bit,
+        /// Answer: PSNs newly acknowledged.
+        progress: Bits<24>,
+        /// Answer: these are not 0.
+        progresses: Bit,
+        /// Answer, Timeout: retries left, all of them again after progress.
+        retry: Bits<3>,
+        /// Answer: RNR retries left, likewise.
+        rnr_retry: Bits<3>,
+        /// PSNs sent since the last resumption and not acknowledged.
+        ahead: Bits<24>,
+        /// Retired: messages left in the ring.
+        used_after: Bits<16>,
+        /// Likewise READs and atomics.
+        reads_after: Bits<5>,
+        /// Retired, Command: the ring is empty afterwards.
+        idle: Bit,
+        /// Retired: the last messages were taken off.
+        empties: Bit,
+        /// Retired: the report is of this incarnation.
+        current: Bit,
+        /// Retired: no acknowledgement came since.
+        same_una: Bit,
+        /// Timeout: the timer is the one that runs.
+        timed_out: Bit,
+    }
+
+    /// What the rules decide on an event, beside the new state.
+    SqVerdict {
+        /// The queue pair has something to fetch.
+        push_ready: Bit,
+        /// The queue pair has something to retire.
+        push_list: Bit,
+        /// It stands in the ready FIFO afterwards.
+        queued: Bit,
+        /// It went into error.
+        fail: Bit,
+        /// It went into error, or was sent there: nothing shall be written to memory for it any more.
+        close: Bit,
+        /// Status behind that.
+        status: Bits<8>,
+        /// The responder of the queue pair goes on.
+        alone: Bit,
+        /// In SQD nothing is outstanding any more.
+        drained: Bit,
+        /// Its timer starts anew.
+        start_timer: Bit,
+        /// Its timer stops.
+        stop_timer: Bit,
+        /// The timer is that of an RNR NAK.
+        rnr_timer: Bit,
+        /// Start: `action` of the grant.
+        action: Bits<2>,
+        /// Start: the message is new in the outstanding table.
+        entry: Bit,
+        /// Counter pulses.
+        counts: Bits<9>,
+    }
+}
