@@ -14,6 +14,7 @@ fn uneven() -> Pauses {
 /// Tokens of both inputs over all queues, a host that is mostly quick, commands in between.
 fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f64, cycles: u64) {
     let mut rig = Rig::new::<W, K>(idle, back);
+    rig.fenced_sends = true;
     rig.recorder.failure = Chance::new(failure);
     let mut rng = rig.bench.rng().fork();
     let queues = 1 << C;
@@ -238,7 +239,7 @@ fn a_fence_once_passed_stays_so() {
 }
 
 #[test]
-fn payload_that_is_not_there_holds_only_receives() {
+fn payload_that_is_not_there_holds_only_what_has_a_fence() {
     let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);
     rig.open(0, 6);
     rig.issued += 1;

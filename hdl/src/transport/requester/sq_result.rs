@@ -119,7 +119,8 @@ pub struct SqResults {
     // stage V: addresses
     slot_mask: Signal<Local, Bits<16>>,
     entry_mask: Signal<Local, Bits<16>>,
-    to_end: Signal<Local, Bits<16>>,
+    /// Slots from the first one granted to the last of the ring.
+    to_last: Signal<Local, Bits<16>>,
     mtu_mask: Signal<Local, Bits<13>>,
     v_fetch: Reg<Bit>,
     v_fetch_grant: Dff<FetchGrant>,
@@ -277,8 +278,8 @@ impl Logic for SqResults {
         }
 
         // stage V
-        self.slot_mask.next = (bits::<16>(1) << self.w_image.q.val().sq_log) - 1;
-        self.entry_mask.next = (bits::<16>(1) << self.w_image.q.val().ot_log) - 1;
+        self.slot_mask.next = !(bits::<16>(0xffff) << self.w_image.q.val().sq_log);
+        self.entry_mask.next = !(bits::<16>(0xffff) << self.w_image.q.val().ot_log);
         self.v_fetch.d.next = self.w_fetch.q.val();
         self.v_fetch_grant.d.next.qpn = self.w_qpn.q.val();
         self.v_fetch_grant.d.next.epoch = self.w_epoch.q.val();
@@ -286,11 +287,12 @@ impl Logic for SqResults {
         self.v_fetch_grant.d.next.count = self.w_fetch_count.q.val();
         self.v_fetch_grant.d.next.addr = self.w_image.q.val().sq_base
             + (bit_cast::<64, 16>(self.w_fetch_index.q.val() & self.slot_mask.val()) << 6);
-        self.to_end.next =
-            (self.slot_mask.val() - (self.w_fetch_index.q.val() & self.slot_mask.val())) + 1;
+        self.to_last.next = !self.w_fetch_index.q.val() & self.slot_mask.val();
         self.v_fetch_grant.d.next.head = self.w_fetch_count.q.val();
-        if self.to_end.val() < bit_cast::<16, 4>(self.w_fetch_count.q.val()) {
-            self.v_fetch_grant.d.next.head = self.to_end.val().get_bits::<4>(0);
+        if !self.to_last.val().get_bits::<13>(3).any()
+            & (self.to_last.val().get_bits::<4>(0) < self.w_fetch_count.q.val())
+        {
+            self.v_fetch_grant.d.next.head = self.to_last.val().get_bits::<4>(0) + 1;
         }
         self.v_fetch_grant.d.next.base = self.w_image.q.val().sq_base;
         self.v_entry.d.next = self.w_entry.q.val();

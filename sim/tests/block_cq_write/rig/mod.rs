@@ -80,6 +80,8 @@ pub(crate) struct Rig {
     pub(crate) done: u64,
     tokens: [VecDeque<Token>; 2],
     pushed: [u16; 2],
+    /// Some sends have a fence too.
+    pub(crate) fenced_sends: bool,
     /// Address and cycle of bursts whose beats are to come, and the bytes so far.
     bursts: VecDeque<(u64, u64)>,
     bytes: Vec<(u64, u8)>,
@@ -126,6 +128,7 @@ impl Rig {
             done: 0xfff0,
             tokens: Default::default(),
             pushed: [0; 2],
+            fenced_sends: false,
             bursts: VecDeque::new(),
             bytes: Vec::new(),
             ended: VecDeque::new(),
@@ -232,7 +235,7 @@ impl Rig {
             ..Cqe::default()
         };
         // most sends have nothing to wait for, whatever their fence
-        let fenced = input == RECV || rng.u8(0..4) == 0;
+        let fenced = input == RECV || self.fenced_sends && rng.u8(0..4) == 0;
         let (fence, port) = if fenced {
             (self.issued, self.issued as u16)
         } else {
