@@ -132,10 +132,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.requester.command);
         StreamIn::<SqEvent>::link(&mut self.failure, &mut self.requester.failure);
         StreamIn::<Answer>::link(&mut self.answer, &mut self.requester.answer);
-        // nothing but reliable connections is sent yet
-        self.requester.sent_valid.next = false;
-        self.requester.sent_qpn.next = bits::<16>(0);
-        self.requester.sent_psn.next = bits::<24>(0);
+        self.requester.sent_valid.next = self.back.sent_valid.val();
+        self.requester.sent_qpn.next = self.back.sent_qpn.val();
+        self.requester.sent_psn.next = self.back.sent_psn.val();
         self.requester.sq_we.next = self.sq_we.val();
         self.requester.av_we.next = self.av_we.val();
         self.requester.image_qpn.next = self.image_qpn.val();
