@@ -172,6 +172,7 @@ impl<
 
         // memory regions
         MrCheckOut::join(&mut self.receive.mr, &mut self.regions.check[0]);
+        MrCheckOut::join(&mut self.receive.inv, &mut self.regions.inv);
         MrCheckOut::join(&mut self.receive.rkey, &mut self.regions.check[1]);
         MrCheckOut::join(&mut self.transmit.mr, &mut self.regions.check[2]);
 

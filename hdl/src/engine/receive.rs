@@ -1,8 +1,8 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
 use crate::bus::types::image::{QpState, RqCtx};
 use crate::bus::types::{
-    AckEvent, AckToken, Activity, CqToken, Place, PlaceError, ReadReq, RqRead, RqSlot, RxMeta,
-    TxDesc, WriteCmd,
+    AckEvent, Activity, CqToken, Place, PlaceError, ReadReq, RqRead, RqSlot, RxMeta, TxDesc,
+    WriteCmd,
 };
 use crate::eth::gid_table::GidWrite;
 use crate::eth::packet_buffer::RxStats;
@@ -48,6 +48,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub rkey: MrCheckOut,
     /// Checks of what is written.
     pub mr: MrCheckOut,
+    /// Keys to invalidate.
+    pub inv: MrCheckOut,
     /// Reads of receive WQEs.
     pub wqe_read: StreamOut<ReadReq>,
     /// Their answers.
@@ -87,6 +89,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     fetch: RqFetch<W>,
     scatter: Scatter<W, K, Q>,
     ack: AckQueue<Q>,
+    no_ack: Signal<Local, Bit>,
 }
 
 impl<const W: usize, const K: usize, const Q: usize, const B: usize> ReceiveSide<W, K, Q, B> {
@@ -145,9 +148,17 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         StreamOut::<RqSlot>::join(&mut self.fetch.m, &mut self.scatter.slots);
         PayloadOut::<W>::join(&mut self.front.beats, &mut self.scatter.payload);
         MrCheckOut::link(&mut self.mr, &mut self.scatter.mr);
+        MrCheckOut::link(&mut self.inv, &mut self.scatter.inv);
+        // `track` has no place in the engine yet, so no placement asks for an answer
+        self.scatter.answer.ready.next = true;
         StreamOut::<WriteCmd>::link(&mut self.write, &mut self.scatter.command);
         WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.scatter.beats);
-        StreamOut::<AckToken>::join(&mut self.scatter.ack, &mut self.ack.s);
+        // `ack` knows acknowledgements alone
+        self.ack.s.payload.next = self.scatter.ack.payload.val();
+        self.no_ack.next =
+            self.scatter.ack.payload.val().reset | self.scatter.ack.payload.val().reply;
+        self.ack.s.valid.next = self.scatter.ack.valid.val() & !self.no_ack.val();
+        self.scatter.ack.ready.next = self.ack.s.ready.val() | self.no_ack.val();
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.scatter.cq);
         StreamOut::<PlaceError>::join(&mut self.scatter.error, &mut self.responder.errors);
         self.placed.next = self.scatter.activity.val();

@@ -5,6 +5,10 @@
 //! up is valid, has this key bit for bit, the same protection domain and the right asked for, and the bytes lie between
 //! `base` and `last` without passing the end of the address space. Local reads need no right.
 //!
+//! A peer may invalidate a key (SEND with invalidate): port `inv` clears the entry if it is valid and its key and
+//! protection domain fit, and answers in 5 cycles; a command that writes meanwhile makes it look again. One request at a
+//! time.
+//!
 //! Latency: [`MR_LATENCY`](crate::bus::dma::MR_LATENCY) cycles. An entry written in cycle n holds for requests from
 //! cycle n + 1 on. After reset the table is swept, an entry a cycle; `ready` tells when it is done, and requests and
 //! writes before that are lost.
@@ -17,6 +21,19 @@ use crate::bus::types::image::MrCtx;
 use crate::prelude::*;
 
 use super::types::{MrAccess, MrVerdict};
+
+/// What the port `inv` is doing.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum Invalidation {
+    /// Nothing.
+    Idle,
+    /// Reads the entry.
+    Read,
+    /// Compares it.
+    Compare,
+    /// Clears it, if it is still the same.
+    Clear,
+}
 
 /// Memory region table with `N` check ports.
 #[derive(LogicBlock)]
@@ -33,7 +50,19 @@ pub struct MrTable<const M: usize, const N: usize> {
     pub ready: Signal<Out, Bit>,
     /// Check ports.
     pub check: [MrCheckIn; N],
+    /// Keys to invalidate: of the request `key` and `pd` count.
+    pub inv: MrCheckIn,
     port: [MrPort<M>; N],
+    /// The copy of `inv`.
+    copy: Ram<MrCtx, M>,
+    step: Reg<Invalidation>,
+    key: Dff<Bits<32>>,
+    pd: Dff<Bits<24>>,
+    entry_there: Dff<Bit>,
+    touched: Dff<Bit>,
+    done: Reg<Bit>,
+    ok: Dff<Bit>,
+    clear: Signal<Local, Bit>,
     sweep: Reg<Bits<M>>,
     swept: Reg<Bit>,
     we: Signal<Local, Bit>,
@@ -55,7 +84,17 @@ impl<const M: usize, const N: usize> Default for MrTable<M, N> {
             entry: Signal::default(),
             ready: Signal::default(),
             check: std::array::from_fn(|_| MrCheckIn::default()),
+            inv: MrCheckIn::default(),
             port: std::array::from_fn(|_| MrPort::default()),
+            copy: Ram::default(),
+            step: Reg::default(),
+            key: Dff::default(),
+            pd: Dff::default(),
+            entry_there: Dff::default(),
+            touched: Dff::default(),
+            done: Reg::default(),
+            ok: Dff::default(),
+            clear: Signal::default(),
             sweep: Reg::default(),
             swept: Reg::default(),
             we: Signal::default(),
@@ -75,11 +114,67 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, sweep, swept);
+        clock!(self, clock, copy);
+        dff_setup!(
+            self,
+            clock,
+            sweep,
+            swept,
+            step,
+            key,
+            pd,
+            entry_there,
+            touched,
+            done,
+            ok
+        );
         self.ready.next = self.swept.q.val();
         self.we.next = self.write.val();
         self.waddr.next = self.index.val().get_bits::<M>(0);
         self.wdata.next = self.entry.val();
+
+        self.copy.re.next = true;
+        self.copy.raddr.next = self.key.q.val().get_bits::<M>(8);
+        self.clear.next = false;
+        self.done.d.next = false;
+        self.touched.d.next = self.touched.q.val() | self.write.val();
+        match self.step.q.val() {
+            Invalidation::Idle => {
+                self.key.d.next = self.inv.request.val().key;
+                self.pd.d.next = self.inv.request.val().pd;
+                if self.inv.valid.val() {
+                    self.step.d.next = Invalidation::Read;
+                }
+            }
+            Invalidation::Read => {
+                self.touched.d.next = self.write.val();
+                self.step.d.next = Invalidation::Compare;
+            }
+            Invalidation::Compare => {
+                self.entry_there.d.next = self.copy.rdata.val().valid
+                    & (self.copy.rdata.val().key == self.key.q.val())
+                    & (self.copy.rdata.val().pd == self.pd.q.val());
+                self.step.d.next = Invalidation::Clear;
+            }
+            Invalidation::Clear => {
+                if self.touched.q.val() | self.write.val() {
+                    self.step.d.next = Invalidation::Read;
+                } else {
+                    self.clear.next = self.entry_there.q.val();
+                    self.ok.d.next = self.entry_there.q.val();
+                    self.done.d.next = true;
+                    self.step.d.next = Invalidation::Idle;
+                }
+            }
+            _ => {}
+        }
+        self.inv.done.next = self.done.q.val();
+        self.inv.ok.next = self.ok.q.val();
+        if self.clear.val() {
+            self.we.next = true;
+            self.waddr.next = self.key.q.val().get_bits::<M>(8);
+            self.wdata.next = self.none.val();
+        }
         if !self.swept.q.val() {
             self.sweep.d.next = self.sweep.q.val() + 1;
             self.swept.d.next = self.sweep.q.val().all();
@@ -87,6 +182,9 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
             self.waddr.next = self.sweep.q.val();
             self.wdata.next = self.none.val();
         }
+        self.copy.we.next = self.we.val();
+        self.copy.waddr.next = self.waddr.val();
+        self.copy.wdata.next = self.wdata.val();
         for i in 0..N {
             ClkRst::link(&mut self.clock, &mut self.port[i].clock);
             self.port[i].we.next = self.we.val();

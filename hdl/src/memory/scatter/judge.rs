@@ -5,17 +5,37 @@
 //! [`Place`](crate::bus::types::Place)). Poison stands in a table of its own, read and changed in the cycle of the
 //! verdict.
 //!
-//! Throughput: a piece a cycle. Latency: the verdict comes [`MR_LATENCY`] cycles after the last piece. `pieces` leave
-//! before their verdict. `plan` and `verdict` do not wait for ready: there is room for every placement under way.
+//! A placement that invalidates a key is judged alone: its last piece waits until those before it are judged, is looked up,
+//! and if nothing is wrong the region table is asked to invalidate the key; then the piece goes its way. A key that cannot
+//! be invalidated fails the placement as an rkey does, but its payload is written.
+//!
+//! Throughput: a piece a cycle, a placement with a key to invalidate about 20 cycles. Latency: the verdict comes
+//! [`MR_LATENCY`] cycles after the last piece. Runs leave before their verdict. `plan` and `verdict` do not wait for ready: there is room for every placement under way.
 //! Nothing is taken before the table is swept after reset.
 use super::types::{Pending, Poison, Run, Target, Verdict, cause};
 use crate::bus::dma::MR_LATENCY;
+use crate::bus::types::MrReq;
 use crate::prelude::*;
 
 const FLUSH: u64 = cause::FLUSH;
 const LENGTH: u64 = cause::LENGTH;
 const PROTECTION: u64 = cause::PROTECTION;
 const OPERATION: u64 = cause::OPERATION;
+
+/// The last piece of a placement with a key to invalidate.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum Guard {
+    /// There is none, or it waits.
+    Idle,
+    /// It is looked up.
+    Probe,
+    /// The key is to be invalidated.
+    Ask,
+    /// It is being invalidated.
+    Wait,
+    /// The piece may go.
+    Pass,
+}
 
 /// Verdicts for 2^Q queue pairs.
 #[derive(LogicBlock)]
@@ -26,6 +46,8 @@ pub struct Judge<const Q: usize> {
     pub s: StreamIn<Target>,
     /// Memory region checks.
     pub mr: MrCheckOut,
+    /// Keys to invalidate, one at a time: of the request `key` and `pd` count.
+    pub inv: MrCheckOut,
     /// Pieces on their way to the data mover.
     pub runs: StreamOut<Run>,
     /// For the data mover: the packet is to be written.
@@ -38,7 +60,15 @@ pub struct Judge<const Q: usize> {
     denied: Reg<Bit>,
     short: Reg<Bit>,
     broken: Reg<Bit>,
+    guard: Reg<Guard>,
+    refused: Reg<Bit>,
+    void: Reg<Bit>,
+    guarded: Signal<Local, Bit>,
+    probe: Signal<Local, Bit>,
+    spoiled: Signal<Local, Bit>,
+    no_request: Zero<MrReq>,
     accept: Signal<Local, Bit>,
+    go: Signal<Local, Bit>,
     enters: Signal<Local, Pending>,
     reading: Signal<Local, Pending>,
     /// The piece whose answer is there.
@@ -47,6 +77,7 @@ pub struct Judge<const Q: usize> {
     is_short: Signal<Local, Bit>,
     is_broken: Signal<Local, Bit>,
     ruled: Signal<Local, Bit>,
+    written: Signal<Local, Bit>,
     found: Signal<Local, Poison>,
     left: Signal<Local, Poison>,
     ruling: Signal<Local, Verdict>,
@@ -62,6 +93,7 @@ impl<const Q: usize> Default for Judge<Q> {
             clock: ClkRst::default(),
             s: StreamIn::default(),
             mr: MrCheckOut::default(),
+            inv: MrCheckOut::default(),
             runs: StreamOut::default(),
             plan: StreamOut::default(),
             verdict: StreamOut::default(),
@@ -71,7 +103,15 @@ impl<const Q: usize> Default for Judge<Q> {
             denied: Reg::default(),
             short: Reg::default(),
             broken: Reg::default(),
+            guard: Reg::default(),
+            refused: Reg::default(),
+            void: Reg::default(),
+            guarded: Signal::default(),
+            probe: Signal::default(),
+            spoiled: Signal::default(),
+            no_request: Zero::default(),
             accept: Signal::default(),
+            go: Signal::default(),
             enters: Signal::default(),
             reading: Signal::default(),
             judged: Signal::default(),
@@ -79,6 +119,7 @@ impl<const Q: usize> Default for Judge<Q> {
             is_short: Signal::default(),
             is_broken: Signal::default(),
             ruled: Signal::default(),
+            written: Signal::default(),
             found: Signal::default(),
             left: Signal::default(),
             ruling: Signal::default(),
@@ -93,21 +134,32 @@ impl<const Q: usize> Logic for Judge<Q> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, poison);
-        dff_setup!(self, clock, under_way, denied, short, broken);
+        dff_setup!(
+            self, clock, under_way, denied, short, broken, guard, refused, void
+        );
         for i in 0..4 {
             ClkRst::link(&mut self.clock, &mut self.pending[i].clock);
         }
 
-        // A piece enters.
-        self.s.ready.next = self.runs.ready.val() & self.poison.ready.val();
-        self.accept.next = self.s.valid.val() & self.runs.ready.val() & self.poison.ready.val();
+        // A piece enters, a guarded one when it was looked at before.
+        self.guarded.next = self.s.payload.val().inv & self.s.payload.val().last;
+        self.go.next = self.runs.ready.val()
+            & self.poison.ready.val()
+            & (!self.guarded.val() | (self.guard.q.val() == Guard::Pass));
+        self.s.ready.next = self.go.val();
+        self.accept.next = self.s.valid.val() & self.go.val();
+        self.probe.next = self.s.valid.val()
+            & self.guarded.val()
+            & self.poison.ready.val()
+            & !self.under_way.q.val().any()
+            & (self.guard.q.val() == Guard::Idle);
         self.runs.valid.next = self.accept.val();
         self.runs.payload.next.addr = self.s.payload.val().addr;
         self.runs.payload.next.len = self.s.payload.val().len;
         self.runs.payload.next.last = self.s.payload.val().last;
         self.runs.payload.next.lane = self.s.payload.val().lane;
         self.runs.payload.next.beats = self.s.payload.val().beats;
-        self.mr.valid.next = self.accept.val();
+        self.mr.valid.next = self.accept.val() | self.probe.val();
         self.mr.request.next.key = self.s.payload.val().key;
         self.mr.request.next.pd = self.s.payload.val().pd;
         self.mr.request.next.addr = self.s.payload.val().addr;
@@ -123,6 +175,10 @@ impl<const Q: usize> Logic for Judge<Q> {
         self.enters.next.kind = self.s.payload.val().kind;
         self.enters.next.complete = self.s.payload.val().complete;
         self.enters.next.reset = self.s.payload.val().reset;
+        self.enters.next.answer = self.s.payload.val().answer;
+        self.enters.next.closed = self.s.payload.val().closed;
+        self.enters.next.inv = self.guarded.val();
+        self.enters.next.refused = self.guarded.val() & self.refused.q.val();
         self.under_way.d.next = (self.under_way.q.val() << 1).replace_bit(0, self.accept.val());
         self.pending[0].d.next = self.enters.val();
         for i in 1..4 {
@@ -131,32 +187,89 @@ impl<const Q: usize> Logic for Judge<Q> {
 
         // Two cycles before the answer.
         self.reading.next = self.pending[1].q.val();
-        self.poison.valid.next = self.under_way.q.val().get_bit(1) & self.reading.val().last;
+        self.poison.valid.next =
+            self.probe.val() | (self.under_way.q.val().get_bit(1) & self.reading.val().last);
         self.poison.addr.next = self.reading.val().qpn.get_bits::<Q>(0);
+        if self.probe.val() {
+            self.poison.addr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
+        }
 
         // The answer, and with the last piece the verdict.
         self.judged.next = self.pending[3].q.val();
-        self.is_denied.next = self.denied.q.val() | !self.mr.ok.val();
+        self.is_denied.next = self.denied.q.val() | (!self.mr.ok.val() & !self.judged.val().inv);
         self.is_short.next = self.short.q.val() | self.judged.val().short;
         self.is_broken.next = self.broken.q.val() | self.judged.val().broken;
-        self.ruled.next = self.mr.done.val() & self.judged.val().last;
-        if self.mr.done.val() {
+        self.ruled.next =
+            self.mr.done.val() & self.judged.val().last & (self.guard.q.val() != Guard::Probe);
+        if self.mr.done.val() & (self.guard.q.val() != Guard::Probe) {
             self.denied.d.next = self.is_denied.val() & !self.judged.val().last;
             self.short.d.next = self.is_short.val() & !self.judged.val().last;
             self.broken.d.next = self.is_broken.val() & !self.judged.val().last;
         }
         self.found.next = self.poison.current.val();
+
+        self.inv.valid.next = false;
+        self.inv.request.next = self.no_request.val();
+        self.inv.request.next.key = self.s.payload.val().inv_key;
+        self.inv.request.next.pd = self.s.payload.val().pd;
+        self.spoiled.next = self.void.q.val()
+            | self.denied.q.val()
+            | self.short.q.val()
+            | self.broken.q.val()
+            | self.s.payload.val().short
+            | self.s.payload.val().broken;
+        match self.guard.q.val() {
+            Guard::Idle => {
+                self.refused.d.next = false;
+                if self.probe.val() {
+                    self.guard.d.next = Guard::Probe;
+                }
+            }
+            Guard::Probe => {
+                if self.poison.x_valid.val() {
+                    self.void.d.next = self.found.val().poisoned;
+                }
+                if self.mr.done.val() {
+                    self.denied.d.next = self.denied.q.val() | !self.mr.ok.val();
+                    self.guard.d.next = Guard::Ask;
+                    if self.spoiled.val() | !self.mr.ok.val() {
+                        self.guard.d.next = Guard::Pass;
+                    }
+                }
+            }
+            Guard::Ask => {
+                self.inv.valid.next = true;
+                self.guard.d.next = Guard::Wait;
+            }
+            Guard::Wait => {
+                if self.inv.done.val() {
+                    self.refused.d.next = !self.inv.ok.val();
+                    self.guard.d.next = Guard::Pass;
+                }
+            }
+            Guard::Pass => {
+                if self.accept.val() {
+                    self.guard.d.next = Guard::Idle;
+                }
+            }
+            _ => {}
+        }
+
         self.left.next = self.found.val();
         self.ruling.next.good = false;
         self.ruling.next.nak = bits::<2>(0);
         self.ruling.next.complete = self.judged.val().complete;
         self.ruling.next.cause = FLUSH.into();
+        self.ruling.next.answer = self.judged.val().answer;
+        self.written.next = false;
         if self.judged.val().reset {
             self.left.next.poisoned = false;
             self.left.next.cause = FLUSH.into();
             self.ruling.next.complete = false;
+            self.ruling.next.answer = false;
         } else if self.found.val().poisoned {
             self.ruling.next.cause = self.found.val().cause;
+            self.ruling.next.answer = self.judged.val().answer & self.judged.val().closed;
             if self.judged.val().complete {
                 self.left.next.cause = FLUSH.into();
             }
@@ -164,6 +277,12 @@ impl<const Q: usize> Logic for Judge<Q> {
             // The NAK codes of IBA vol. 1, 9.7.5.2.8: 1 invalid request, 2 remote access, 3 remote operational.
             if self.judged.val().kind == 1 {
                 self.ruling.next.nak = bits::<2>(2);
+            } else if self.judged.val().kind == 3 {
+                // The list was good when the request was sent.
+                self.ruling.next.cause = PROTECTION.into();
+                if self.is_broken.val() | self.is_short.val() {
+                    self.ruling.next.cause = OPERATION.into();
+                }
             } else if self.is_broken.val() {
                 self.ruling.next.nak = bits::<2>(3);
                 self.ruling.next.cause = OPERATION.into();
@@ -176,17 +295,23 @@ impl<const Q: usize> Logic for Judge<Q> {
             }
             self.left.next.poisoned = true;
             self.left.next.cause = FLUSH.into();
-            if !self.judged.val().complete {
+            if !self.judged.val().complete & (self.judged.val().kind != 3) {
                 self.left.next.cause = self.ruling.val().cause;
             }
+        } else if self.judged.val().refused {
+            self.ruling.next.nak = bits::<2>(2);
+            self.left.next.poisoned = true;
+            self.left.next.cause = FLUSH.into();
+            self.written.next = true;
         } else {
+            self.written.next = true;
             self.ruling.next.good = true;
             self.ruling.next.complete = false;
         }
         self.poison.write.next = self.ruled.val();
         self.poison.result.next = self.left.val();
         self.plan.valid.next = self.ruled.val();
-        self.plan.payload.next = self.ruling.val().good;
+        self.plan.payload.next = self.written.val();
         self.verdict.valid.next = self.ruled.val();
         self.verdict.payload.next = self.ruling.val();
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!  place, slots ─► walk ─┬─ pieces ─► judge (MR check, poison) ─┬─ runs, plan ─► mover ─► command, beats (dma_write)
 //!                        │                                      └─ verdict ─┐      │
-//!                        └─ tail ───────────────────────────────────────────┴► report ─► ack, cq, error
+//!                        └─ tail ───────────────────────────────────────────┴► report ─► ack, answer, cq, error
 //!  payload ────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -16,16 +16,20 @@
 //! | scatter list too long, or too short for the packet | 0x61 | LOC_LEN_ERR |
 //! | region check of a scatter entry | 0x63 | LOC_PROT_ERR |
 //! | region check of an rkey | 0x62 | none |
+//! | key to invalidate: not valid, or of another protection domain | 0x62 | WR_FLUSH_ERR |
+//! | send WQE (kind 3) unreadable, or its list is not as it was | none | the answer's: LOC_QP_OP_ERR |
+//! | region check of an entry of that list | none | the answer's: LOC_PROT_ERR |
 //!
-//! A failure poisons the queue pair; [`Place`] says what that means. The acknowledgement and the completion of a
+//! A failure poisons the queue pair; [`Place`] says what that means. Of the answers of a poisoned queue pair only those
+//! with `closed` are given; the turns of its replies are void. The acknowledgement and the completion of a
 //! placement leave after its last beat was handed to `dma_write`; `fence` counts the payload bursts up to there.
 //!
 //! Throughput: a beat a cycle within a piece; a placement of one piece takes the larger one of its source and target
 //! beats, one without data a cycle. Latency from `place.valid` on: `command.valid` 11 cycles, `beats.valid` 12 (the
 //! payload being there), ACK 14 or after the last beat. 32 placements are under way; receive WQEs have at most 31
-//! entries in their slots.
+//! entries in their slots. A completion that invalidates a key takes about 20 cycles alone.
 //!
-//! Assumes: `payload` has the beats of every placement in order; every placement of kind 2 has its slots; the
+//! Assumes: `payload` has the beats of every placement in order; every placement of kind 2 or 3 has its slots; the
 //! memory region table is swept. Ready after reset when its own table is (2^Q cycles).
 pub mod judge;
 pub mod mover;
@@ -33,7 +37,7 @@ pub mod report;
 pub mod types;
 pub mod walk;
 
-use crate::bus::types::{AckToken, Activity, CqToken, Place, PlaceError, RqSlot, WriteCmd};
+use crate::bus::types::{AckToken, Activity, Answer, CqToken, Place, PlaceError, RqSlot, WriteCmd};
 use crate::prelude::*;
 
 use judge::Judge;
@@ -47,20 +51,24 @@ use walk::Walk;
 pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Placements (responder).
+    /// Placements (`place_order`).
     pub place: StreamIn<Place>,
-    /// Receive WQEs of the placements of kind 2 (`rq_fetch`).
+    /// WQEs of the placements of kinds 2 and 3 (`rq_fetch`).
     pub slots: StreamIn<RqSlot>,
     /// Payload (packet buffer).
     pub payload: PayloadIn<W>,
     /// Memory region check.
     pub mr: MrCheckOut,
+    /// Keys to invalidate: of the request `key` and `pd` count, and the next one comes after the answer.
+    pub inv: MrCheckOut,
     /// Write bursts, client 0 of `dma_write`.
     pub command: StreamOut<WriteCmd>,
     /// Their beats.
     pub beats: WriteBeatOut<W, K>,
-    /// Acknowledgements and NAKs.
+    /// Acknowledgements and NAKs, turns of replies, resets.
     pub ack: StreamOut<AckToken>,
+    /// Responses, for the requester.
+    pub answer: StreamOut<Answer>,
     /// Completions of receive WQEs.
     pub cq: StreamOut<CqToken>,
     /// Failed placements (responder).
@@ -96,6 +104,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         StreamOut::<Target>::join(&mut self.walk.m, &mut self.judge.s);
         StreamOut::<Tail>::join(&mut self.walk.tail, &mut self.tails.s);
         MrCheckOut::link(&mut self.mr, &mut self.judge.mr);
+        MrCheckOut::link(&mut self.inv, &mut self.judge.inv);
         StreamOut::<Run>::join(&mut self.judge.runs, &mut self.runs.s);
         StreamOut::<Bit>::join(&mut self.judge.plan, &mut self.plans.s);
         StreamOut::<Verdict>::join(&mut self.judge.verdict, &mut self.verdicts.s);
@@ -109,6 +118,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         StreamOut::<Tail>::join(&mut self.tails.m, &mut self.report.tail);
         StreamOut::<Verdict>::join(&mut self.verdicts.m, &mut self.report.verdict);
         StreamOut::<AckToken>::link(&mut self.ack, &mut self.report.ack);
+        StreamOut::<Answer>::link(&mut self.answer, &mut self.report.answer);
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.report.cq);
         StreamOut::<PlaceError>::link(&mut self.error, &mut self.report.error);
         self.activity.next.busy = self.place.valid.val() | self.tails.m.valid.val();

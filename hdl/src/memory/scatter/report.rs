@@ -1,11 +1,11 @@
-//! What follows a placement: acknowledgement, completion, error.
+//! What follows a placement: acknowledgement, answer, completion, error.
 //!
-//! Joins the tail of a placement, its verdict and the end of its writes (with the fence), and tells the three who want
-//! to know. Throughput: a placement a cycle. Latency: 1 cycle. All three streams must be ready, whoever of them is told.
+//! Joins the tail of a placement, its verdict and the end of its writes (with the fence), and tells the four who want
+//! to know. Throughput: a placement a cycle. Latency: 1 cycle. All four streams must be ready, whoever of them is told.
 use ferroce_proto::abi::cq::status;
 
 use super::types::{Tail, Verdict};
-use crate::bus::types::{AckToken, CqToken, PlaceError};
+use crate::bus::types::{AckToken, Answer, CqToken, PlaceError};
 use crate::prelude::*;
 
 const LOC_LEN_ERR: u64 = status::LOC_LEN_ERR as u64;
@@ -27,19 +27,23 @@ pub struct Report {
     pub verdict: StreamIn<Verdict>,
     /// The ends of their writes: payload bursts so far, modulo 2^16.
     pub done: StreamIn<Bits<16>>,
-    /// Acknowledgements.
+    /// Acknowledgements, turns of replies, resets.
     pub ack: StreamOut<AckToken>,
+    /// What the requester is told.
+    pub answer: StreamOut<Answer>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
     /// Failures.
     pub error: StreamOut<PlaceError>,
     acks: Skid<AckToken>,
+    answers: Skid<Answer>,
     cqs: Skid<CqToken>,
     errors: Skid<PlaceError>,
     fire: Signal<Local, Bit>,
     failed: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
     ack_token: Signal<Local, AckToken>,
+    answered: Signal<Local, Answer>,
     cq_token: Signal<Local, CqToken>,
     place_error: Signal<Local, PlaceError>,
 }
@@ -50,11 +54,12 @@ impl Logic for Report {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, acks, cqs, errors);
+        clock!(self, clock, acks, answers, cqs, errors);
         self.fire.next = self.tail.valid.val()
             & self.verdict.valid.val()
             & self.done.valid.val()
             & self.acks.s.ready.val()
+            & self.answers.s.ready.val()
             & self.cqs.s.ready.val()
             & self.errors.s.ready.val();
         self.tail.ready.next = self.fire.val();
@@ -66,9 +71,9 @@ impl Logic for Report {
         self.ack_token.next.psn = self.tail.payload.val().psn;
         self.ack_token.next.msn = self.tail.payload.val().msn;
         self.ack_token.next.syndrome = self.tail.payload.val().syndrome;
-        self.ack_token.next.reply = false;
-        self.ack_token.next.void = false;
-        self.ack_token.next.reset = false;
+        self.ack_token.next.reply = self.tail.payload.val().reply;
+        self.ack_token.next.void = self.tail.payload.val().reply & !self.verdict.payload.val().good;
+        self.ack_token.next.reset = self.tail.payload.val().reset;
         self.ack_token.next.fence = self.done.payload.val();
         if self.failed.val() {
             // A message that failed does not count.
@@ -79,7 +84,10 @@ impl Logic for Report {
         }
         self.acks.s.payload.next = self.ack_token.val();
         self.acks.s.valid.next = self.fire.val()
-            & (self.failed.val() | (self.verdict.payload.val().good & self.tail.payload.val().ack));
+            & (self.failed.val()
+                | self.tail.payload.val().reply
+                | self.tail.payload.val().reset
+                | (self.verdict.payload.val().good & self.tail.payload.val().ack));
         StreamOut::<AckToken>::link(&mut self.ack, &mut self.acks.m);
 
         match self.verdict.payload.val().cause.index() {
@@ -96,6 +104,22 @@ impl Logic for Report {
                 self.status.next = WR_FLUSH_ERR.into();
             }
         }
+        self.answered.next.qpn = self.tail.payload.val().qpn;
+        self.answered.next.psn = self.tail.payload.val().psn;
+        self.answered.next.syndrome = self.tail.payload.val().syndrome;
+        self.answered.next.data = self.tail.payload.val().data & self.verdict.payload.val().good;
+        self.answered.next.implied = self.tail.payload.val().implied;
+        self.answered.next.missing = self.tail.payload.val().msn;
+        self.answered.next.status = self.status.val();
+        if self.verdict.payload.val().good | self.tail.payload.val().closed {
+            self.answered.next.status = self.tail.payload.val().status;
+        }
+        self.answered.next.closed = self.tail.payload.val().closed;
+        self.answered.next.fence = self.done.payload.val();
+        self.answers.s.payload.next = self.answered.val();
+        self.answers.s.valid.next = self.fire.val() & self.verdict.payload.val().answer;
+        StreamOut::<Answer>::link(&mut self.answer, &mut self.answers.m);
+
         self.cq_token.next.cqn = self.tail.payload.val().cqn;
         self.cq_token.next.fence = self.done.payload.val();
         self.cq_token.next.qpn = self.tail.payload.val().qpn;
@@ -112,9 +136,9 @@ impl Logic for Report {
         self.cq_token.next.with_inv = self.tail.payload.val().with_inv;
         self.cq_token.next.solicited = self.tail.payload.val().solicited;
         self.cq_token.next.recv = true;
-        self.cq_token.next.src_qpn = bits::<24>(0);
-        self.cq_token.next.pkey = bits::<16>(0);
-        self.cq_token.next.grh = false;
+        self.cq_token.next.src_qpn = self.tail.payload.val().src_qpn;
+        self.cq_token.next.pkey = self.tail.payload.val().pkey;
+        self.cq_token.next.grh = self.tail.payload.val().grh;
         self.cq_token.next.fenced = true;
         self.cqs.s.payload.next = self.cq_token.val();
         self.cqs.s.valid.next = self.fire.val()
@@ -126,7 +150,7 @@ impl Logic for Report {
         self.place_error.next.incarnation = self.tail.payload.val().incarnation;
         self.place_error.next.syndrome = self.ack_token.val().syndrome;
         self.place_error.next.status = self.status.val();
-        if self.tail.payload.val().kind == 1 {
+        if self.verdict.payload.val().nak == 2 {
             self.place_error.next.status = GENERAL_ERR.into();
         }
         self.errors.s.payload.next = self.place_error.val();

@@ -40,6 +40,14 @@ pub struct Entry {
     pub complete: Bit,
     /// See `Place`.
     pub reset: Bit,
+    /// See `Place`.
+    pub answer: Bit,
+    /// See `Place`.
+    pub closed: Bit,
+    /// A key is invalidated if all is well.
+    pub inv: Bit,
+    /// That key.
+    pub inv_key: Bits<32>,
 }
 
 /// A piece of a packet's payload and where it goes, to be checked.
@@ -71,6 +79,14 @@ pub struct Target {
     pub complete: Bit,
     /// See `Place`.
     pub reset: Bit,
+    /// See `Place`.
+    pub answer: Bit,
+    /// See `Place`.
+    pub closed: Bit,
+    /// A key is invalidated if all is well.
+    pub inv: Bit,
+    /// That key.
+    pub inv_key: Bits<32>,
 }
 
 /// What the verdict needs of a target, while its region is looked up.
@@ -90,6 +106,14 @@ pub struct Pending {
     pub complete: Bit,
     /// See `Place`.
     pub reset: Bit,
+    /// See `Place`.
+    pub answer: Bit,
+    /// See `Place`.
+    pub closed: Bit,
+    /// A key is invalidated if all is well.
+    pub inv: Bit,
+    /// That was refused.
+    pub refused: Bit,
 }
 
 /// What the verdict remembers of a queue pair.
@@ -124,6 +148,8 @@ pub struct Verdict {
     pub complete: Bit,
     /// Cause of the CQE or failure.
     pub cause: Bits<2>,
+    /// The requester is told.
+    pub answer: Bit,
 }
 
 /// A checked piece.
@@ -222,4 +248,22 @@ pub struct Tail {
     pub with_inv: Bit,
     /// See `Place`.
     pub solicited: Bit,
+    /// See `Place`.
+    pub src_qpn: Bits<24>,
+    /// See `Place`.
+    pub pkey: Bits<16>,
+    /// See `Place`.
+    pub grh: Bit,
+    /// See `Place`.
+    pub reset: Bit,
+    /// See `Place`.
+    pub reply: Bit,
+    /// See `Place`.
+    pub answer: Bit,
+    /// See `Place`.
+    pub implied: Bit,
+    /// See `Place`.
+    pub data: Bit,
+    /// See `Place`.
+    pub closed: Bit,
 }

@@ -1,7 +1,7 @@
-//! From placements and receive WQEs to pieces in host memory.
+//! From placements and WQEs to pieces in host memory.
 //!
-//! A placement of kind 1 is a list of one entry, one of kind 2 the scatter list of its receive WQE, any other an empty
-//! one. The list is walked an entry a cycle: entries before the packet's offset are skipped, of the others the packet
+//! A placement of kind 1 is a list of one entry, one of kind 2 the scatter list of its receive WQE, one of kind 3 the list
+//! of the send WQE of a READ or atomic, any other an empty one. The list is walked an entry a cycle: entries before the packet's offset are skipped, of the others the packet
 //! takes what it needs, and the pieces end with the one that holds its last byte. Entries that hold nothing of the
 //! packet leave as pieces without bytes.
 //!
@@ -10,9 +10,9 @@
 //!                                                                     tail (place without its list)
 //! ```
 //!
-//! Latency: 3 cycles. Throughput: an entry a cycle; a placement of kind 2 takes the cycles of its list, and one for
+//! Latency: 3 cycles. Throughput: an entry a cycle; a placement of kind 2 or 3 takes the cycles of its list, and one for
 //! every slot behind it. `tail.ready` is waited for.
-use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, Sge};
+use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SendWqe, Sge};
 
 use super::types::{Entry, Tail, Target};
 use crate::bus::types::{Place, RqSlot, image};
@@ -20,6 +20,7 @@ use crate::prelude::*;
 
 // The layout that the kernel spells out.
 const _: () = assert!(RecvWqe::BYTES == SGE_BYTES && SGE_BYTES == 16 && RECV_SGES_FIRST == 3);
+const _: () = assert!(SendWqe::BYTES == 2 * SGE_BYTES);
 const LONGEST: u64 = MAX_SGE as u64;
 const _: () = assert!(Sge::BYTES == SGE_BYTES);
 
@@ -30,7 +31,7 @@ pub struct Walk {
     pub clock: ClkRst,
     /// Placements.
     pub place: StreamIn<Place>,
-    /// Receive WQEs of the placements of kind 2.
+    /// WQEs of the placements of kinds 2 and 3.
     pub slots: StreamIn<RqSlot>,
     /// The placements again, without what their list needs.
     pub tail: StreamOut<Tail>,
@@ -128,13 +129,17 @@ impl Logic for Walk {
         dff_setup!(self, clock, rest, closed, target, target_valid);
         self.go.next = !self.target_valid.q.val() | self.m.ready.val();
 
-        // Entry: unit `at` of 16 bytes; unit 0 of the first slot is the head of the WQE.
+        // Entry: unit `at` of 16 bytes; units 0 of a receive WQE, 0 and 1 of a send WQE are its head.
         self.slot.next = self.slots.payload.val().slot;
         self.at.next = self.unit.q.val();
         self.count.next = self.left.q.val();
         if self.fresh.q.val() {
             self.at.next = bits::<2>(1);
             self.count.next = self.slot.val().get_bits::<8>(0);
+            if self.place.payload.val().kind == 3 {
+                self.at.next = bits::<2>(2);
+                self.count.next = self.slot.val().get_bits::<8>(16);
+            }
         }
         match self.at.val().index() {
             1 => {
@@ -150,7 +155,7 @@ impl Logic for Walk {
                 self.sge.next = self.slot.val().get_bits::<128>(0);
             }
         }
-        self.list.next = self.place.payload.val().kind == 2;
+        self.list.next = self.place.payload.val().kind.get_bit(1);
         self.ended.next =
             (self.count.val() <= 1) | ((self.at.val() == 3) & self.slots.payload.val().last);
         self.accept.next =
@@ -190,6 +195,12 @@ impl Logic for Walk {
             self.entry.d.next.beats = self.place.payload.val().beats;
             self.entry.d.next.complete = self.place.payload.val().complete;
             self.entry.d.next.reset = self.place.payload.val().reset;
+            self.entry.d.next.answer = self.place.payload.val().answer;
+            self.entry.d.next.closed = self.place.payload.val().closed;
+            self.entry.d.next.inv = self.place.payload.val().with_inv
+                & self.place.payload.val().complete
+                & (self.place.payload.val().kind == 2);
+            self.entry.d.next.inv_key = self.place.payload.val().imm;
             if self.list.val() {
                 self.entry.d.next.addr = self.sge.val().get_bits::<64>(0);
                 self.entry.d.next.len = self.sge.val().get_bits::<32>(64);
@@ -226,6 +237,15 @@ impl Logic for Walk {
         self.tail.payload.next.with_imm = self.place.payload.val().with_imm;
         self.tail.payload.next.with_inv = self.place.payload.val().with_inv;
         self.tail.payload.next.solicited = self.place.payload.val().solicited;
+        self.tail.payload.next.src_qpn = self.place.payload.val().src_qpn;
+        self.tail.payload.next.pkey = self.place.payload.val().pkey;
+        self.tail.payload.next.grh = self.place.payload.val().grh;
+        self.tail.payload.next.reset = self.place.payload.val().reset;
+        self.tail.payload.next.reply = self.place.payload.val().reply;
+        self.tail.payload.next.answer = self.place.payload.val().answer;
+        self.tail.payload.next.implied = self.place.payload.val().implied;
+        self.tail.payload.next.data = self.place.payload.val().data;
+        self.tail.payload.next.closed = self.place.payload.val().closed;
 
         // Skip: what is left of the offset passes over whole entries.
         self.to_skip.next = self.skip.q.val();
@@ -279,6 +299,10 @@ impl Logic for Walk {
             self.target.d.next.beats = self.skipped.q.val().beats;
             self.target.d.next.complete = self.skipped.q.val().complete;
             self.target.d.next.reset = self.skipped.q.val().reset;
+            self.target.d.next.answer = self.skipped.q.val().answer;
+            self.target.d.next.closed = self.skipped.q.val().closed;
+            self.target.d.next.inv = self.skipped.q.val().inv;
+            self.target.d.next.inv_key = self.skipped.q.val().inv_key;
             if self.skipped_valid.q.val() {
                 self.rest.d.next = self.needed.val() - bit_cast::<13, 32>(self.skipped.q.val().len);
                 self.closed.d.next =

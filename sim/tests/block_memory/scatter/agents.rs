@@ -13,9 +13,9 @@ use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::{Dut, Input, Output};
 
 use super::super::common::bytes;
-use super::model::allowed;
+use super::model::{allowed, invalidate};
 
-/// Answers region checks at the ports `mr`.
+/// Answers region checks at the ports `mr` and invalidates keys at the ports `inv`.
 pub(super) struct Regions {
     request: [Output; 5],
     valid: Output,
@@ -25,6 +25,12 @@ pub(super) struct Regions {
     /// Cycle and answer.
     answers: VecDeque<(u64, bool)>,
     now: u64,
+    inv_request: [Output; 2],
+    inv_valid: Output,
+    inv_ok: Input,
+    inv_done: Input,
+    /// Cycle and answer.
+    invalidation: Option<(u64, bool)>,
 }
 
 impl Regions {
@@ -38,6 +44,11 @@ impl Regions {
             table,
             answers: VecDeque::new(),
             now: 0,
+            inv_request: ["key", "pd"].map(|f| dut.output(&format!("inv_request.{f}")).unwrap()),
+            inv_valid: dut.output("inv_valid").unwrap(),
+            inv_ok: dut.input("inv_ok").unwrap(),
+            inv_done: dut.input("inv_done").unwrap(),
+            invalidation: None,
         }
     }
 }
@@ -54,6 +65,14 @@ impl Agent for Regions {
         }
         dut.set(self.done, due.is_some().into());
         dut.set(self.ok, due.map_or(rng.bool(), |(_, ok)| ok).into());
+        let due = self
+            .invalidation
+            .filter(|&(cycle, _)| cycle <= self.now && rng.bool());
+        if due.is_some() {
+            self.invalidation = None;
+        }
+        dut.set(self.inv_done, due.is_some().into());
+        dut.set(self.inv_ok, due.map_or(rng.bool(), |(_, ok)| ok).into());
     }
 
     fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
@@ -66,6 +85,14 @@ impl Agent for Regions {
             let ok = allowed(&self.table, key as u32, pd as u32, addr, len, right == 2);
             self.answers.push_back((cycle + MR_LATENCY as u64, ok));
         }
+        if dut.is_set(self.inv_valid) {
+            if self.invalidation.is_some() {
+                return Err("a key to invalidate before the answer to the last".into());
+            }
+            let [key, pd] = self.inv_request.map(|f| dut.get(f) as u32);
+            let ok = invalidate(&mut self.table, key, pd);
+            self.invalidation = Some((cycle + 5, ok));
+        }
         Ok(())
     }
 
@@ -75,7 +102,9 @@ impl Agent for Regions {
 
     fn reset(&mut self, dut: &mut Dut) {
         self.answers.clear();
+        self.invalidation = None;
         dut.set(self.done, 0);
+        dut.set(self.inv_done, 0);
     }
 }
 

@@ -10,12 +10,12 @@ use ferroce_sim::bench::Agent;
 use ferroce_sim::random::Pauses;
 
 use super::common::uneven;
-use model::{Outcome, Placement, Wqe};
-use setup::{REGION, Setup};
+use model::{Outcome, Placement, Token, Wqe};
+use setup::{REGION, Setup, victim};
 
 fn random<const W: usize, const K: usize>(pauses: Pauses, placements: usize) {
     let mut setup = Setup::new::<W, K>(pauses);
-    let mut seen = [0; 3];
+    let mut seen = [0; 4];
     for _ in 0..placements {
         let p = setup.random();
         let outcome = setup.push(&p);
@@ -23,6 +23,7 @@ fn random<const W: usize, const K: usize>(pauses: Pauses, placements: usize) {
             outcome.ack.is_some(),
             outcome.cqe.is_some(),
             outcome.error.is_some(),
+            outcome.answer.is_some(),
         ];
         seen.iter_mut()
             .zip(found)
@@ -30,7 +31,7 @@ fn random<const W: usize, const K: usize>(pauses: Pauses, placements: usize) {
     }
     setup.finish(1_000_000);
     assert!(
-        seen.iter().all(|&n| n * 60 > placements),
+        seen.iter().all(|&n| n * 200 > placements),
         "{seen:?} of {placements}: the stimulus is lopsided"
     );
 }
@@ -137,7 +138,7 @@ fn a_failure_poisons_until_a_reset() {
     let failed = setup.push(&p);
     assert_eq!(
         (failed.ack, failed.cqe, failed.error),
-        (Some((p.psn, 7, 0x61)), None, nak(1))
+        (Some(Token::Ack(p.psn, 7, 0x61)), None, nak(1))
     );
     let good = receive(&mut setup, 100, 100, true);
     let void = |status| Outcome {
@@ -154,7 +155,7 @@ fn a_failure_poisons_until_a_reset() {
                 ..good.clone()
             })
             .ack,
-        Some((good.psn, 7, 0))
+        Some(Token::Ack(good.psn, 7, 0))
     );
     setup.push(&Placement {
         qpn: 1,
@@ -166,7 +167,7 @@ fn a_failure_poisons_until_a_reset() {
     let mut denied = receive(&mut setup, 100, 100, true);
     denied.wqe.list[0].lkey ^= 1;
     let outcome = setup.push(&denied);
-    assert_eq!(outcome.ack, Some((denied.psn, 6, 0x63)));
+    assert_eq!(outcome.ack, Some(Token::Ack(denied.psn, 6, 0x63)));
     assert_eq!(outcome.cqe, Some((status::LOC_PROT_ERR, 2)));
     assert_eq!(
         setup.push(&good),
@@ -205,7 +206,7 @@ fn a_burst_ends_even_if_nobody_takes_the_completions() {
         p.complete = true;
         setup.push(&p);
     }
-    // `ack`, `cq` and `error` are not ready for a long time.
+    // `ack`, `answer`, `cq` and `error` are not ready for a long time.
     {
         let Setup {
             bench,
@@ -215,11 +216,12 @@ fn a_burst_ends_even_if_nobody_takes_the_completions() {
             slots,
             payload,
             ack,
+            answer,
             cq,
             error,
             ..
         } = &mut setup;
-        for sink in [ack, cq, error] {
+        for sink in [ack, answer, cq, error] {
             sink.reset(bench.dut_mut());
         }
         bench
@@ -259,4 +261,154 @@ fn acknowledgements_follow_the_last_beat() {
             setup.writer.beats[end]
         );
     }
+}
+
+/// A placement of kind 3 of `len` bytes at `offset`, by the entries of a send WQE in region 0.
+fn answer(setup: &mut Setup, entries: &[(u64, u32)], offset: u32, len: usize) -> Placement {
+    let p = setup.write_at(0, len, 5);
+    let list = entries.iter().map(|&(at, length)| Sge {
+        addr: p.addr + at,
+        length,
+        lkey: p.key,
+    });
+    Placement {
+        kind: 3,
+        wqe: Wqe::send(list.collect()),
+        offset,
+        ack: false,
+        answer: true,
+        good: true,
+        msn: 0x123,
+        ..p
+    }
+}
+
+#[test]
+fn a_response_goes_where_its_send_wqe_says() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    // Entries of the first slot, of the second, and of a packet in the middle; a count of 0 without data.
+    for (entries, offset, len) in [
+        (&[(7, 100)][..], 0, 100),
+        (&[(7, 30), (200, 70)], 0, 100),
+        (&[(7, 30), (200, 70), (300, 50), (400, 9)], 90, 60),
+        (&[(0, 256); 16], 256 * 14 + 3, 300),
+        (&[], 0, 0),
+    ] {
+        let p = answer(&mut setup, entries, offset, len);
+        let outcome = setup.push(&p);
+        assert!(
+            matches!(outcome.answer, Some((true, 0, _))),
+            "{entries:?}: {outcome:?}"
+        );
+    }
+    setup.finish(500);
+}
+
+#[test]
+fn a_response_that_cannot_be_written_fails_the_requester_alone() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    let good = answer(&mut setup, &[(0, 100)], 0, 100);
+    let mut denied = good.clone();
+    denied.wqe.list[0].lkey ^= 1;
+    let mut unreadable = good.clone();
+    unreadable.wqe.unreadable = Some(0);
+    let short = answer(&mut setup, &[(0, 99)], 0, 100);
+    let reset = Placement {
+        qpn: 1,
+        reset: true,
+        ..Placement::default()
+    };
+    let closed = Placement {
+        qpn: 1,
+        answer: true,
+        closed: true,
+        ..Placement::default()
+    };
+    let request = receive(&mut setup, 100, 100, true);
+    let reply = Placement {
+        qpn: 1,
+        reply: true,
+        ..Placement::default()
+    };
+    for (bad, status) in [
+        (&denied, status::LOC_PROT_ERR),
+        (&unreadable, status::LOC_QP_OP_ERR),
+        (&short, status::LOC_QP_OP_ERR),
+    ] {
+        assert_eq!(
+            setup.push(&reply).ack,
+            Some(Token::Reply(false)),
+            "the turn of a reply"
+        );
+        let outcome = setup.push(bad);
+        assert!(
+            matches!(outcome.answer, Some((false, s, _)) if s == status),
+            "{outcome:?}"
+        );
+        assert_eq!((outcome.ack, outcome.error), (None, None));
+        // Poisoned: no answer but that all is over, no acknowledgement, void replies, flushed receive WQEs.
+        assert_eq!(setup.push(&good), Outcome::default());
+        assert!(matches!(setup.push(&closed).answer, Some((false, 0, _))));
+        assert_eq!(setup.push(&reply).ack, Some(Token::Reply(true)));
+        let outcome = setup.push(&request);
+        assert!(matches!(outcome.cqe, Some((status::WR_FLUSH_ERR, _))));
+        assert_eq!((outcome.ack, outcome.error), (None, None));
+        assert_eq!(setup.push(&reset).ack, Some(Token::Reset));
+        assert!(matches!(setup.push(&good).answer, Some((true, 0, _))));
+    }
+    setup.finish(1_000);
+}
+
+#[test]
+fn a_failed_request_silences_the_answers() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    let beyond = setup.write_at(REGION - 10, 11, 0);
+    setup.push(&beyond);
+    let good = answer(&mut setup, &[(0, 100)], 0, 100);
+    assert_eq!(setup.push(&good), Outcome::default());
+    setup.finish(500);
+}
+
+#[test]
+fn a_key_is_invalidated_once_by_its_protection_domain() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    let mut send = receive(&mut setup, 100, 100, true);
+    let refused = |outcome: &Outcome| {
+        matches!(outcome.ack, Some(Token::Ack(_, 6, 0x62)))
+            && outcome.error == Some((0x62, status::GENERAL_ERR))
+            && matches!(outcome.cqe, Some((status::WR_FLUSH_ERR, _)))
+    };
+    let reset = Placement {
+        qpn: 1,
+        reset: true,
+        ..Placement::default()
+    };
+    // Domain 1 has the even victims.
+    send.inv = Some(victim(4));
+    let outcome = setup.push(&send);
+    assert!(matches!(outcome.cqe, Some((0, _))), "{outcome:?}");
+    let again = setup.push(&send);
+    assert!(refused(&again), "{again:?}");
+    // Poisoned, and a failed placement: the key stays.
+    send.inv = Some(victim(6));
+    setup.push(&send);
+    setup.push(&reset);
+    let mut short = receive(&mut setup, 99, 100, true);
+    short.inv = Some(victim(6));
+    assert!(matches!(
+        setup.push(&short).cqe,
+        Some((status::LOC_LEN_ERR, _))
+    ));
+    setup.push(&reset);
+    let outcome = setup.push(&send);
+    assert!(matches!(outcome.cqe, Some((0, _))), "{outcome:?}");
+    send.inv = Some(victim(5));
+    let foreign = setup.push(&send);
+    assert!(refused(&foreign), "{foreign:?}");
+    setup.push(&reset);
+    // A packet that does not complete its message invalidates nothing.
+    let mut first = receive(&mut setup, 100, 100, false);
+    first.inv = Some(victim(5));
+    assert_eq!(setup.push(&first).error, None);
+    setup.finish(1_000);
 }

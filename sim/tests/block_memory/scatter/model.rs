@@ -5,11 +5,15 @@ use std::collections::HashMap;
 use ferroce_hdl::bus::axi::burst_bytes;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SLOT_BYTES, Sge};
+use ferroce_proto::abi::wqe::{
+    MAX_SGE, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST, SGE_BYTES, SLOT_BYTES, SendWqe, Sge,
+};
 
-/// A receive WQE as it stands in host memory.
+/// A WQE as it stands in host memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wqe {
+    /// A send WQE; else a receive WQE.
+    pub(super) send: bool,
     pub(super) list: Vec<Sge>,
     /// Entries that the head tells; may differ from those there are.
     pub(super) num_sge: u8,
@@ -26,7 +30,27 @@ impl Wqe {
             num_sge: list.len() as u8,
             list,
             slots: slots.next_power_of_two(),
-            unreadable: None,
+            ..Self::default()
+        }
+    }
+
+    /// A send WQE of 1 to 5 slots.
+    pub(super) fn send(list: Vec<Sge>) -> Self {
+        Self {
+            send: true,
+            num_sge: list.len() as u8,
+            slots: 1 + list.len().saturating_sub(SEND_SGES_FIRST).div_ceil(4),
+            list,
+            ..Self::default()
+        }
+    }
+
+    /// Bytes of its head.
+    fn head(&self) -> usize {
+        if self.send {
+            SendWqe::BYTES
+        } else {
+            RecvWqe::BYTES
         }
     }
 
@@ -37,12 +61,23 @@ impl Wqe {
             .iter()
             .map(|sge| sge.length)
             .fold(0, u32::wrapping_add);
-        let head = RecvWqe {
-            num_sge: self.num_sge,
-            length,
-            ..RecvWqe::default()
+        let mut bytes = if self.send {
+            let head = SendWqe {
+                num_sge: self.num_sge,
+                slots: self.slots as u8,
+                length,
+                opcode: 0xb7,
+                ..SendWqe::default()
+            };
+            head.emit().to_vec()
+        } else {
+            let head = RecvWqe {
+                num_sge: self.num_sge,
+                length,
+                ..RecvWqe::default()
+            };
+            head.emit().to_vec()
         };
-        let mut bytes = head.emit().to_vec();
         bytes.extend(self.list.iter().flat_map(Sge::emit));
         bytes.resize(self.slots * SLOT_BYTES, 0xb7);
         bytes
@@ -51,10 +86,10 @@ impl Wqe {
     /// Entries that stand in the slots, with what is wrong with each: (too many, unusable).
     fn entries(&self) -> Vec<(Sge, bool, bool)> {
         let bytes = self.bytes();
-        let there = self.slots * SLOT_BYTES / SGE_BYTES - 1;
+        let there = (self.slots * SLOT_BYTES - self.head()) / SGE_BYTES;
         let count = usize::from(self.num_sge).clamp(1, there);
         let entry = |i: usize| {
-            let at = SGE_BYTES * (i + 1);
+            let at = self.head() + SGE_BYTES * i;
             let mut sge = Sge::parse(bytes[at..at + SGE_BYTES].try_into().unwrap());
             if self.num_sge == 0 {
                 sge.length = 0;
@@ -87,14 +122,32 @@ pub(super) struct Placement {
     pub(super) syndrome: u8,
     pub(super) complete: bool,
     pub(super) status: u8,
+    pub(super) reply: bool,
+    pub(super) answer: bool,
+    pub(super) implied: bool,
+    pub(super) good: bool,
+    pub(super) closed: bool,
+    /// Key to invalidate.
+    pub(super) inv: Option<u32>,
     pub(super) wqe: Wqe,
+}
+
+/// What `ack` is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Token {
+    /// PSN, MSN, syndrome.
+    Ack(u32, u32, u8),
+    /// It is void.
+    Reply(bool),
+    Reset,
 }
 
 /// What is seen of a placement outside.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
-    /// PSN, MSN, syndrome.
-    pub(super) ack: Option<(u32, u32, u8)>,
+    pub(super) ack: Option<Token>,
+    /// Data, status and fence.
+    pub(super) answer: Option<(bool, u8, u16)>,
     /// Status of the CQE and its fence.
     pub(super) cqe: Option<(u8, u16)>,
     /// Syndrome and status.
@@ -111,7 +164,9 @@ pub(super) fn allowed(
     remote: bool,
 ) -> bool {
     let inside = |mr: &&MrCtx| addr >= mr.base && addr + (len - 1) <= mr.last;
-    let mr = regions.iter().find(|mr| mr.key == key && mr.pd == pd);
+    let mr = regions
+        .iter()
+        .find(|mr| mr.key == key && mr.pd == pd && mr.valid);
     len == 0
         || mr.filter(inside).is_some_and(|mr| {
             if remote {
@@ -120,6 +175,14 @@ pub(super) fn allowed(
                 mr.local_write
             }
         })
+}
+
+/// Makes a key invalid; whether it was there.
+pub(super) fn invalidate(regions: &mut [MrCtx], key: u32, pd: u32) -> bool {
+    let mr = regions
+        .iter_mut()
+        .find(|mr| mr.key == key && mr.pd == pd && mr.valid);
+    mr.map(|mr| mr.valid = false).is_some()
 }
 
 /// Memory regions with their contents, and the poisoned queue pairs.
@@ -151,7 +214,7 @@ impl Model {
     /// The pieces of a placement, or why it fails: NAK code and status.
     fn pieces(&self, p: &Placement) -> Result<Vec<(u64, usize)>, (u8, u8)> {
         let len = p.data.len();
-        if p.kind != 2 {
+        if p.kind < 2 {
             let good = p.kind == 0 || allowed(&self.regions, p.key, p.pd, p.addr, len as u64, true);
             let pieces = vec![(p.addr, if p.kind == 0 { 0 } else { len })];
             return if good {
@@ -177,7 +240,11 @@ impl Model {
             }
         }
         short |= left > 0;
-        if broken {
+        if p.kind == 3 && (broken || short) {
+            Err((0, status::LOC_QP_OP_ERR))
+        } else if p.kind == 3 && denied {
+            Err((0, status::LOC_PROT_ERR))
+        } else if broken {
             Err((3, status::LOC_QP_OP_ERR))
         } else if short {
             Err((1, status::LOC_LEN_ERR))
@@ -210,6 +277,7 @@ impl Model {
         let mut outcome = Outcome::default();
         if p.reset {
             self.poison.remove(&p.qpn);
+            outcome.ack = Some(Token::Reset);
             return outcome;
         }
         let due = |status: u8, bursts: u64| p.complete.then_some((status, bursts as u16));
@@ -219,29 +287,43 @@ impl Model {
                 *cause = None;
             }
             outcome.cqe = due(told, self.bursts);
+            outcome.ack = p.reply.then_some(Token::Reply(true));
+            outcome.answer =
+                (p.answer && p.closed).then_some((false, p.status, self.bursts as u16));
             return outcome;
         }
-        match self.pieces(p) {
-            Ok(pieces) => {
-                let mut data = &p.data[..];
-                for (addr, len) in pieces {
-                    self.write(addr, &data[..len]);
-                    data = &data[len..];
+        let mut result = self.pieces(p);
+        if let Ok(pieces) = &result {
+            let mut data = &p.data[..];
+            for &(addr, len) in pieces {
+                self.write(addr, &data[..len]);
+                data = &data[len..];
+            }
+            let key = p.inv.filter(|_| p.complete && p.kind == 2);
+            if key.is_some_and(|key| !invalidate(&mut self.regions, key, p.pd)) {
+                result = Err((2, status::GENERAL_ERR));
+            }
+        }
+        match result {
+            Ok(_) => {
+                outcome.ack = p.ack.then_some(Token::Ack(p.psn, p.msn, p.syndrome));
+                if p.reply {
+                    outcome.ack = Some(Token::Reply(false));
                 }
-                outcome.ack = p.ack.then_some((p.psn, p.msn, p.syndrome));
                 outcome.cqe = due(p.status, self.bursts);
+                outcome.answer = p.answer.then_some((p.good, p.status, self.bursts as u16));
             }
             Err((code, found)) => {
-                let msn = p.msn.wrapping_sub(p.end.into()) & 0xff_ffff;
-                outcome.ack = Some((p.psn, msn, 0x60 | code));
-                outcome.error = Some((0x60 | code, found));
-                let told = if p.kind == 2 {
-                    found
-                } else {
-                    status::WR_FLUSH_ERR
-                };
+                if code > 0 {
+                    let msn = p.msn.wrapping_sub(p.end.into()) & 0xff_ffff;
+                    outcome.ack = Some(Token::Ack(p.psn, msn, 0x60 | code));
+                    outcome.error = Some((0x60 | code, found));
+                }
+                let own = p.kind == 2 && code != 2;
+                let told = if own { found } else { status::WR_FLUSH_ERR };
                 outcome.cqe = due(told, self.bursts);
-                let later = (p.kind == 2 && !p.complete).then_some(found);
+                outcome.answer = p.answer.then_some((false, found, self.bursts as u16));
+                let later = (own && !p.complete).then_some(found);
                 self.poison.insert(p.qpn, later);
             }
         }

@@ -12,12 +12,20 @@ use ferroce_sim::random::Pauses;
 
 use super::super::common::{dump, words};
 use super::agents::{Regions, Writer};
-use super::model::{Model, Outcome, Placement, Wqe};
+use super::model::{Model, Outcome, Placement, Token, Wqe};
 
 const QUEUE_PAIRS: u16 = 16;
 pub(super) const REGION: u64 = 1 << 16;
 
-/// Six regions of 64 KiB: protection domains 1 and 2, any mixture of rights, odd addresses.
+/// Regions that are there to be invalidated.
+const VICTIMS: u64 = 64;
+
+/// Key of a region that is there to be invalidated.
+pub(super) fn victim(i: u64) -> u32 {
+    0x8000 + 0x100 * i as u32
+}
+
+/// Six regions of 64 KiB: protection domains 1 and 2, any mixture of rights, odd addresses. Behind them the victims.
 fn regions() -> Vec<MrCtx> {
     let region = |i: u64| MrCtx {
         base: (0x7f00_0000_0000 + 3 * i * REGION) | (i % 3),
@@ -29,7 +37,15 @@ fn regions() -> Vec<MrCtx> {
         remote_write: i != 4,
         ..MrCtx::default()
     };
-    (0..6).map(region).collect()
+    let victim = |i: u64| MrCtx {
+        base: 0x7fff_0000_0000 + i,
+        last: 0x7fff_0000_0000 + i,
+        key: victim(i),
+        pd: 1 + i as u32 % 2,
+        valid: true,
+        ..MrCtx::default()
+    };
+    (0..6).map(region).chain((0..VICTIMS).map(victim)).collect()
 }
 
 /// The block, its neighbours and its model.
@@ -41,6 +57,7 @@ pub(super) struct Setup {
     pub(super) slots: StreamSource,
     pub(super) payload: StreamSource,
     pub(super) ack: StreamSink,
+    pub(super) answer: StreamSink,
     pub(super) cq: StreamSink,
     pub(super) error: StreamSink,
     pub(super) model: Model,
@@ -54,7 +71,7 @@ impl Setup {
         let dut = bench.dut();
         let memory = Rc::new(Ranges::new());
         let model = Model::new(regions(), K);
-        for (mr, contents) in model.regions.iter().zip(&model.contents) {
+        for (mr, contents) in model.regions.iter().zip(&model.contents).take(6) {
             memory.map(mr.base, contents.clone()).unwrap();
         }
         let payload = StreamSource::with_ports(
@@ -71,6 +88,7 @@ impl Setup {
             slots: StreamSource::new(dut, "slots", pauses).unwrap(),
             payload: payload.unwrap(),
             ack: StreamSink::new(dut, "ack", pauses).unwrap(),
+            answer: StreamSink::new(dut, "answer", pauses).unwrap(),
             cq: StreamSink::new(dut, "cq", pauses).unwrap(),
             error: StreamSink::new(dut, "error", pauses).unwrap(),
             model,
@@ -97,13 +115,16 @@ impl Setup {
             slots,
             payload,
             ack,
+            answer,
             cq,
             error,
             ..
         } = self;
         act(
             &mut self.bench,
-            &mut [regions, writer, place, slots, payload, ack, cq, error],
+            &mut [
+                regions, writer, place, slots, payload, ack, answer, cq, error,
+            ],
         )
     }
 
@@ -144,6 +165,11 @@ impl Setup {
             ("syndrome", p.syndrome.into()),
             ("complete", p.complete.into()),
             ("status", p.status.into()),
+            ("reply", p.reply.into()),
+            ("answer", p.answer.into()),
+            ("implied", p.implied.into()),
+            ("data", p.good.into()),
+            ("closed", p.closed.into()),
         ];
         // Fields that pass through unchanged.
         let rng = self.bench.rng();
@@ -152,9 +178,12 @@ impl Setup {
             ("cqe_opcode", "opcode", u64::from(rng.u8(..))),
             ("wqe_index", "wqe_index", u64::from(rng.u16(..))),
             ("byte_len", "byte_len", u64::from(rng.u32(..))),
-            ("imm", "imm", u64::from(rng.u32(..))),
+            ("imm", "imm", u64::from(p.inv.unwrap_or(rng.u32(..)))),
             ("with_imm", "with_imm", u64::from(rng.bool())),
-            ("with_inv", "with_inv", u64::from(rng.bool())),
+            ("with_inv", "with_inv", u64::from(p.inv.is_some())),
+            ("src_qpn", "src_qpn", u64::from(rng.u32(..1 << 24))),
+            ("pkey", "pkey", u64::from(rng.u16(..))),
+            ("grh", "grh", u64::from(rng.bool())),
             ("solicited", "solicited", u64::from(rng.bool())),
         ];
         let place = fields
@@ -166,7 +195,7 @@ impl Setup {
             .iter()
             .fold(place, |item, &(field, _, value)| item.with(field, value));
         self.place.push(place);
-        if p.kind == 2 {
+        if p.kind >= 2 {
             for (n, slot) in p.wqe.bytes().chunks(64).enumerate() {
                 let item = self
                     .slots
@@ -179,12 +208,38 @@ impl Setup {
         }
         let outcome = self.model.place(p);
         let qpn = u64::from(p.qpn);
-        if let Some((psn, msn, syndrome)) = outcome.ack {
-            let item = self.ack.item().with("qpn", qpn).with("psn", psn.into());
-            self.ack.expect(
-                item.with("msn", msn.into())
-                    .with("syndrome", syndrome.into()),
-            );
+        if let Some(token) = outcome.ack {
+            let item = self.ack.item().with("qpn", qpn);
+            let (psn, msn, syndrome) = match token {
+                Token::Ack(psn, msn, syndrome) => (psn, msn, syndrome),
+                Token::Reply(_) | Token::Reset => (p.psn, p.msn, p.syndrome),
+            };
+            let item = item
+                .with("psn", psn.into())
+                .with("msn", msn.into())
+                .with("syndrome", syndrome.into())
+                .with("reply", matches!(token, Token::Reply(_)).into())
+                .with("void", (token == Token::Reply(true)).into())
+                .with("reset", (token == Token::Reset).into());
+            self.ack
+                .expect(item.with("fence", self.model.bursts & 0xffff));
+        }
+        if let Some((data, status, fence)) = outcome.answer {
+            let fields = [
+                ("qpn", qpn),
+                ("psn", p.psn.into()),
+                ("syndrome", p.syndrome.into()),
+                ("data", data.into()),
+                ("implied", p.implied.into()),
+                ("missing", p.msn.into()),
+                ("status", status.into()),
+                ("closed", p.closed.into()),
+                ("fence", fence.into()),
+            ];
+            let item = fields
+                .iter()
+                .fold(self.answer.item(), |item, &(f, value)| item.with(f, value));
+            self.answer.expect(item);
         }
         if let Some((status, fence)) = outcome.cqe {
             let item = self
@@ -194,6 +249,7 @@ impl Setup {
                 .with("status", status.into());
             let item = item
                 .with("fence", fence.into())
+                .with("fenced", 1)
                 .with("recv", 1)
                 .with("vendor_err", 0);
             let item = through
@@ -223,7 +279,7 @@ impl Setup {
         });
         assert_eq!(self.writer.ended, self.model.bursts, "bursts");
         assert_eq!(self.writer.beats.len() as u64, self.model.beats, "beats");
-        for (mr, contents) in self.model.regions.iter().zip(&self.model.contents) {
+        for (mr, contents) in self.model.regions.iter().zip(&self.model.contents).take(6) {
             assert!(
                 dump(&self.memory, mr.base, contents.len()) == *contents,
                 "region {:#x}",
@@ -259,7 +315,7 @@ impl Setup {
         let mut p = Placement {
             qpn,
             pd,
-            kind: [0, 1, 1, 1, 2, 2, 2, 2][rng.usize(..8)],
+            kind: [0, 1, 1, 2, 2, 2, 3, 3][rng.usize(..8)],
             lane: rng.usize(..lanes),
             reset: rng.u8(..16) == 0,
             incarnation: rng.u8(..4),
@@ -274,7 +330,23 @@ impl Setup {
         };
         if p.reset {
             p.kind = 0;
+            (p.ack, p.complete) = (false, false);
             return p;
+        }
+        if p.kind == 3 || (p.kind == 0 && rng.bool()) {
+            // of the requester's
+            (p.answer, p.ack, p.complete, p.end) = (true, false, false, false);
+            (p.implied, p.good) = (rng.bool(), p.kind == 3);
+            p.closed = p.kind == 0 && rng.u8(..4) == 0;
+            p.status = [0, 0, status::BAD_RESP_ERR][rng.usize(..3)];
+            if p.kind == 3 || p.closed {
+                p.status = 0;
+            }
+        } else if p.kind == 0 && rng.bool() {
+            (p.reply, p.ack, p.complete) = (true, false, false);
+        }
+        if p.kind == 2 && rng.u8(..6) == 0 {
+            p.inv = Some(victim(rng.u64(..VICTIMS)));
         }
         let mut len = match rng.u8(..5) {
             0 => 0,
@@ -284,7 +356,7 @@ impl Setup {
         };
         // Mostly a region that permits it.
         let region = |rng: &mut fastrand::Rng, remote: bool| loop {
-            let mr = regions[rng.usize(..regions.len())];
+            let mr = regions[rng.usize(..6)];
             let right = mr.pd == pd
                 && if remote {
                     mr.remote_write
@@ -295,7 +367,7 @@ impl Setup {
                 return mr;
             }
         };
-        if p.kind == 2 {
+        if p.kind >= 2 {
             let entries = [1, 1, 2, 3, 4, 8, 16][rng.usize(..7)];
             let list = (0..entries).map(|_| {
                 let mr = region(rng, false);
@@ -307,7 +379,11 @@ impl Setup {
                     lkey: mr.key,
                 }
             });
-            p.wqe = Wqe::new(list.collect());
+            p.wqe = if p.kind == 3 {
+                Wqe::send(list.collect())
+            } else {
+                Wqe::new(list.collect())
+            };
             let total: u32 = p.wqe.list.iter().map(|sge| sge.length).sum();
             p.offset = if rng.bool() { 0 } else { rng.u32(..=total) };
             if rng.u8(..32) > 0 {
@@ -316,10 +392,9 @@ impl Setup {
             match rng.u8(..128) {
                 0 => p.wqe.unreadable = Some(rng.usize(..p.wqe.slots)),
                 1 => p.wqe.num_sge = rng.u8(..),
-                2 => p.wqe.slots *= 2,
+                2 => p.wqe.slots = (2 * p.wqe.slots).min(8),
                 _ => {}
             }
-            p.wqe.slots = p.wqe.slots.min(8);
         } else {
             let mr = region(rng, true);
             p.key = mr.key ^ u32::from(rng.u8(..100) == 0);
