@@ -101,10 +101,6 @@ payload! {
         blocked: Bit,
         /// Of these, for a READ or atomic.
         read_blocked: Bit,
-        /// The WQE at `refetch_index` is to be fetched again when its turn comes.
-        refetch: Bit,
-        /// See `refetch`.
-        refetch_index: Bits<16>,
         /// READs and atomics in the outstanding ring.
         reads: Bits<5>,
         /// Payload writes issued when the latest data of a READ or atomic was placed, modulo 2^16.

@@ -6,6 +6,7 @@
 pub mod event;
 pub mod retire;
 pub mod segmenter;
+pub mod send_queues;
 pub mod sq_answer;
 pub mod sq_result;
 pub mod sq_rules;

@@ -44,8 +44,6 @@ pub struct SqRules {
     kind: Signal<Local, SqEventKind>,
     changes: Signal<Local, Bit>,
     stop: Signal<Local, Bit>,
-    /// Of a WQE that starts or is flushed execution goes on behind it.
-    moved: Signal<Local, Bit>,
     /// To ERR or SQE, by failure or by command.
     down: Signal<Local, Bit>,
     /// Send again from the oldest PSN not acknowledged.
@@ -75,7 +73,6 @@ impl Logic for SqRules {
         self.v.next = self.no_verdict.val();
         self.changes.next = true;
         self.stop.next = false;
-        self.moved.next = false;
         self.down.next = false;
         self.retries.next = false;
         self.open.next = (self.c.val().state == RTS) | (self.c.val().state == SQD);
@@ -106,7 +103,6 @@ impl Logic for SqRules {
                             self.v.next.action = bits::<2>(2);
                             self.n.next.exec_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
-                            self.moved.next = true;
                         } else {
                             self.stop.next = true;
                         }
@@ -133,7 +129,6 @@ impl Logic for SqRules {
                             self.n.next.behind = self.c.val().behind - 1;
                         }
                         if self.t.val().ends {
-                            self.moved.next = true;
                             self.n.next.exec_offset = bits::<24>(0);
                             self.n.next.exec_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
@@ -155,19 +150,12 @@ impl Logic for SqRules {
                         self.n.next.read_blocked = self.t.val().running & self.t.val().read_bound;
                     }
                 }
-                if self.moved.val() & self.t.val().reaches {
-                    self.stop.next = true;
-                    self.v.next.push_ready = true;
-                }
             }
             SqEventKind::Refetch => {
+                // comes in the order of the Start events: all WQEs in front of it have started, or the epoch is another
                 if self.t.val().fits {
                     self.stop.next = true;
                     self.v.next.push_ready = true;
-                } else if (self.e.val().epoch == self.c.val().epoch) & !self.c.val().refetch {
-                    // not before the WQEs in front of it have started
-                    self.n.next.refetch = true;
-                    self.n.next.refetch_index = self.e.val().index;
                 }
             }
             SqEventKind::Answer => {
@@ -344,7 +332,6 @@ impl Logic for SqRules {
         if self.stop.val() {
             self.n.next.epoch = self.c.val().epoch + 1;
             self.n.next.fetch_index = self.n.val().exec_index;
-            self.n.next.refetch = false;
         }
         if self.v.val().stop_timer {
             self.n.next.timer_on = false;

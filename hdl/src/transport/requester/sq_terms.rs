@@ -66,10 +66,9 @@ impl Logic for SqTermsOf {
         self.out.d.next.running = self.is_running.val();
         self.in_error.next = (self.c.val().state == ERR) | (self.c.val().state == SQE);
         self.out.d.next.reliable = self.k.val().qp_type == RC;
-        // Fetch: 8 slots, not more than the ring has; what stands behind a WQE to be fetched again waits for it
-        self.out.d.next.may_fetch = ((self.is_running.val() & !self.c.val().blocked)
-            | (self.in_error.val() & !self.c.val().closing & (self.c.val().used == 0)))
-            & !self.c.val().refetch;
+        // Fetch: 8 slots, not more than the ring has
+        self.out.d.next.may_fetch = (self.is_running.val() & !self.c.val().blocked)
+            | (self.in_error.val() & !self.c.val().closing & (self.c.val().used == 0));
         self.available.next = self.c.val().producer - self.c.val().fetch_index;
         self.most.next = bits::<16>(8);
         if self.k.val().sq_log == 2 {
@@ -105,9 +104,6 @@ impl Logic for SqTermsOf {
         }
         self.out.d.next.fits = (self.e.val().epoch == self.c.val().epoch)
             & (self.e.val().index == self.c.val().exec_index);
-        self.out.d.next.reaches = self.c.val().refetch
-            & (self.e.val().index + bit_cast::<16, 3>(self.e.val().slots)
-                == self.c.val().refetch_index);
         self.fresh.next = self.c.val().behind == 0;
         self.out.d.next.fresh = self.fresh.val();
         self.read_bound.next = self.fresh.val()

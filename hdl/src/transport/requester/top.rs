@@ -1,17 +1,12 @@
 //! The requester: wires its blocks together.
-use super::event::{SentPacket, SqEvent, SqEventKind};
-use super::retire::Retire;
+use super::event::{CheckedWqe, SqEvent};
 use super::segmenter::Segmenter;
-use super::sq_state::SqStateTable;
-use super::timer::Timer;
+use super::send_queues::SendQueues;
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
 use crate::bus::types::{Activity, Answer, CqToken, FetchedWqe, GatherCmd, ReadReq, TxDesc};
 use crate::prelude::*;
-use crate::queue::scheduler::Scheduler;
-use crate::queue::wqe_fetch::WqeFetch;
-use crate::transport::requester::event::CheckedWqe;
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(LogicBlock)]
@@ -85,18 +80,10 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    events: Merge<SqEvent, 10>,
-    /// More than the packets under way to the wire.
-    sent: Fifo<SentPacket, 8>,
-    state: SqStateTable<Q>,
-    scheduler: Scheduler<Q, 7>,
-    fetch: WqeFetch<W, 7>,
+    queues: SendQueues<W, Q, O>,
     check: WqeCheck<Q>,
     segmenter: Segmenter,
-    retire: Retire<Q, O>,
-    timer: Timer<Q>,
     completions: Merge<CqToken, 2>,
-    no_event: Zero<SqEvent>,
 }
 
 impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q, O> {
@@ -140,17 +127,10 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             fetches: Signal::default(),
             wqes: Signal::default(),
             ready: Signal::default(),
-            events: Merge::default(),
-            sent: Fifo::default(),
-            state: SqStateTable::default(),
-            scheduler: Scheduler::default(),
-            fetch: WqeFetch::default(),
+            queues: SendQueues::default(),
             check: WqeCheck::default(),
             segmenter: Segmenter::default(),
-            retire: Retire::default(),
-            timer: Timer::default(),
             completions: Merge::default(),
-            no_event: Zero::default(),
         }
     }
 }
@@ -164,115 +144,56 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(
-            self,
-            clock,
-            events,
-            sent,
-            state,
-            scheduler,
-            fetch,
-            check,
-            segmenter,
-            retire,
-            timer,
-            completions
-        );
+        clock!(self, clock, queues, check, segmenter, completions);
 
-        // events
-        self.sent.s.valid.next = self.sent_valid.val();
-        self.sent.s.payload.next.qpn = self.sent_qpn.val();
-        self.sent.s.payload.next.psn = self.sent_psn.val();
-        StreamIn::<SqEvent>::link(&mut self.command, &mut self.events.s[0]);
-        self.events.s[1].valid.next = self.answer.valid.val();
-        self.events.s[1].payload.next = self.no_event.val();
-        self.events.s[1].payload.next.kind = SqEventKind::Answer;
-        self.events.s[1].payload.next.qpn = self.answer.payload.val().qpn;
-        self.events.s[1].payload.next.psn = self.answer.payload.val().psn;
-        self.events.s[1].payload.next.una_psn = self.answer.payload.val().missing;
-        self.events.s[1].payload.next.syndrome = self.answer.payload.val().syndrome;
-        self.events.s[1].payload.next.status = self.answer.payload.val().status;
-        self.events.s[1].payload.next.data = self.answer.payload.val().data;
-        self.events.s[1].payload.next.implied = self.answer.payload.val().implied;
-        self.events.s[1].payload.next.closed = self.answer.payload.val().closed;
-        self.events.s[1].payload.next.writes = self.answer.payload.val().fence;
-        self.answer.ready.next = self.events.s[1].ready.val();
-        StreamOut::<SqEvent>::join(&mut self.retire.event, &mut self.events.s[2]);
-        StreamOut::<SqEvent>::join(&mut self.timer.m, &mut self.events.s[3]);
-        StreamOut::<SqEvent>::join(&mut self.segmenter.start, &mut self.events.s[4]);
-        StreamOut::<SqEvent>::join(&mut self.scheduler.m, &mut self.events.s[5]);
-        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.events.s[6]);
-        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.events.s[7]);
-        self.events.s[8].valid.next = self.sent.m.valid.val();
-        self.events.s[8].payload.next = self.no_event.val();
-        self.events.s[8].payload.next.kind = SqEventKind::Answer;
-        self.events.s[8].payload.next.qpn = self.sent.m.payload.val().qpn;
-        self.events.s[8].payload.next.psn = self.sent.m.payload.val().psn;
-        self.events.s[8].payload.next.sent = true;
-        self.sent.m.ready.next = self.events.s[8].ready.val();
-        // WQEs longer than a slot are not built: none is cut by the end of a grant
-        self.events.s[9].valid.next = false;
-        self.events.s[9].payload.next = self.no_event.val();
-        StreamOut::<SqEvent>::join(&mut self.events.m, &mut self.state.s);
+        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.queues.doorbell);
+        StreamIn::<SqEvent>::link(&mut self.command, &mut self.queues.command);
+        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.queues.failure);
+        StreamIn::<Answer>::link(&mut self.answer, &mut self.queues.answer);
+        self.queues.sent_valid.next = self.sent_valid.val();
+        self.queues.sent_qpn.next = self.sent_qpn.val();
+        self.queues.sent_psn.next = self.sent_psn.val();
+        self.queues.sq_we.next = self.sq_we.val();
+        self.queues.image_qpn.next = self.image_qpn.val();
+        self.queues.sq_image.next = self.sq_image.val();
+        StreamOut::<ReadReq>::link(&mut self.read, &mut self.queues.read);
+        ReadBeatIn::<W>::link(&mut self.beat, &mut self.queues.beat);
+        self.query_valid.next = self.queues.query_valid.val();
+        self.query.next = self.queues.query.val();
+        self.failed_valid.next = self.queues.failed_valid.val();
+        self.failed_qpn.next = self.queues.failed_qpn.val();
+        self.failed_status.next = self.queues.failed_status.val();
+        self.failed_alone.next = self.queues.failed_alone.val();
+        self.close_valid.next = self.queues.close_valid.val();
+        self.close_qpn.next = self.queues.close_qpn.val();
+        self.drained_valid.next = self.queues.drained_valid.val();
+        self.drained_qpn.next = self.queues.drained_qpn.val();
+        self.counts.next = self.queues.counts.val();
+        self.fetches.next = self.queues.fetches.val();
+        self.ready.next = self.queues.ready.val();
 
-        // tables
-        self.state.image_we.next = self.sq_we.val();
-        self.state.image_qpn.next = self.image_qpn.val();
-        self.state.image.next = self.sq_image.val();
         self.check.sq_we.next = self.sq_we.val();
         self.check.av_we.next = self.av_we.val();
         self.check.image_qpn.next = self.image_qpn.val();
         self.check.sq_image.next = self.sq_image.val();
         self.check.av_image.next = self.av_image.val();
-
-        // from ready queue pair to packet
-        self.scheduler.push.next = self.state.ready_valid.val();
-        self.scheduler.push_qpn.next = self.state.list_qpn.val();
-        self.scheduler.credit.next = self.fetch.credit.val();
-        self.fetch.grant_valid.next = self.state.fetch_valid.val();
-        self.fetch.grant.next = self.state.fetch.val();
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.fetch.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.fetch.beat);
-        StreamOut::<FetchedWqe>::join(&mut self.fetch.m, &mut self.check.s);
         MrCheckOut::link(&mut self.mr, &mut self.check.mr);
+        StreamOut::<FetchedWqe>::join(&mut self.queues.slots, &mut self.check.s);
         StreamOut::<CheckedWqe>::join(&mut self.check.m, &mut self.segmenter.s);
-        self.segmenter.grant_valid.next = self.state.start_valid.val();
-        self.segmenter.grant.next = self.state.start.val();
+        StreamOut::<SqEvent>::join(&mut self.segmenter.start, &mut self.queues.start);
+        self.segmenter.grant_valid.next = self.queues.grant_valid.val();
+        self.segmenter.grant.next = self.queues.grant.val();
         StreamOut::<TxDesc>::link(&mut self.desc, &mut self.segmenter.desc);
         StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.segmenter.gather);
+        self.retransmission.next = self.segmenter.retransmission.val();
+        self.wqes.next = self.segmenter.activity.val();
 
-        // from acknowledged message to completion
-        self.retire.push.next = self.state.list_valid.val();
-        self.retire.push_qpn.next = self.state.list_qpn.val();
-        self.retire.grant_valid.next = self.state.retire_valid.val();
-        self.retire.grant.next = self.state.retire.val();
-        self.retire.entry_valid.next = self.state.entry_valid.val();
-        self.retire.entry_addr.next = self.state.entry_addr.val();
-        self.retire.entry.next = self.state.entry.val();
-        StreamOut::<CqToken>::join(&mut self.retire.cq, &mut self.completions.s[0]);
-        // what `retire` completes was posted before what the segmenter flushes
+        // what was started was posted before what the segmenter flushes
+        StreamOut::<CqToken>::join(&mut self.queues.cq, &mut self.completions.s[0]);
         self.completions.s[1].valid.next =
-            self.segmenter.cq.valid.val() & !self.retire.cq.valid.val();
+            self.segmenter.cq.valid.val() & !self.queues.cq.valid.val();
         self.completions.s[1].payload.next = self.segmenter.cq.payload.val();
         self.segmenter.cq.ready.next = self.completions.s[1].ready.val();
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.completions.m);
-
-        self.timer.order_valid.next = self.state.timer_valid.val();
-        self.timer.order.next = self.state.timer.val();
-        self.query_valid.next = self.state.query_valid.val();
-        self.query.next = self.state.query.val();
-        self.failed_valid.next = self.state.failed_valid.val();
-        self.failed_qpn.next = self.state.failed_qpn.val();
-        self.failed_status.next = self.state.failed_status.val();
-        self.failed_alone.next = self.state.failed_alone.val();
-        self.close_valid.next = self.state.close_valid.val();
-        self.close_qpn.next = self.state.close_qpn.val();
-        self.drained_valid.next = self.state.drained_valid.val();
-        self.drained_qpn.next = self.state.drained_qpn.val();
-        self.counts.next = self.state.counts.val();
-        self.retransmission.next = self.segmenter.retransmission.val();
-        self.fetches.next = self.fetch.activity.val();
-        self.wqes.next = self.segmenter.activity.val();
-        self.ready.next = self.state.ready.val();
     }
 }

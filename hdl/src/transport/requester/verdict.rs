@@ -22,8 +22,6 @@ payload! {
         read_bound: Bit,
         /// Start: a READ or atomic that can run.
         answered: Bit,
-        /// Start: behind this WQE stands the one to be fetched again.
-        reaches: Bit,
         /// Reliable: acknowledged by the peer, timed.
         reliable: Bit,
         /// Start: first part of a message not sent before.
