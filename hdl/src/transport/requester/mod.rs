@@ -14,5 +14,6 @@ pub mod sq_state;
 pub mod sq_terms;
 pub mod timer;
 pub mod top;
+pub mod track;
 pub mod verdict;
 pub mod wqe_check;
