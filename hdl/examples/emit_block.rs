@@ -55,6 +55,10 @@ fn main() {
             "receive64" => go(ferroce_hdl::engine::receive::ReceiveSide::<64, 8, 8, 13>::default()),
             "engine" => return ferroce_hdl::engine::builds::verilog(512).unwrap(),
             "engine64" => return ferroce_hdl::engine::builds::verilog(64).unwrap(),
+            "track" => go(requester::track::Track::<8>::default()),
+            "place_order" => go(ferroce_hdl::transport::place_order::PlaceOrder::default()),
+            "scatter" => go(ferroce_hdl::memory::scatter::Scatter::<512, 64, 8>::default()),
+            "mr_table" => go(ferroce_hdl::memory::mr_table::MrTable::<10, 3>::default()),
             "timer" => go(requester::timer::Timer::<8>::default()),
             _ => go(requester::top::Requester::<512, 8, 14>::default()),
         }

@@ -1,0 +1,12 @@
+//! What decides on responses and brings placements into order, as Verilog, against the rules in plain Rust.
+mod order;
+mod reference;
+mod rig;
+mod track;
+
+use ferroce_sim::random::Pauses;
+
+/// Random pauses.
+fn uneven() -> Pauses {
+    Pauses::new(0.3, 6)
+}
