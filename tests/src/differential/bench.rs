@@ -207,19 +207,26 @@ impl Bench {
         let host = &mut self.hosts[side as usize];
         let bytes = usize::from(c.misaligned) + c.region_len as usize + 2 * GUARD as usize;
         let start = host.alloc(bytes);
-        let contents: Vec<u8> = (0..bytes).map(|_| rng.u8(..)).collect();
+        // Words that atomics compare hold what they may guess.
+        let any = kind != region::ATOMIC;
+        let contents: Vec<u8> = (0..bytes)
+            .map(|_| if any { rng.u8(..) } else { 0 })
+            .collect();
         host.write(start, &contents);
         let addr = start + GUARD + u64::from(c.misaligned);
         let key = index << 8 | u32::from(rng.u8(..));
-        let may_write = matches!(kind, region::TARGET | region::FOREIGN);
+        let is = |kinds: &[usize]| kinds.contains(&kind);
+        let may_write = is(&[region::TARGET, region::FOREIGN]);
         let ctx = MrCtx {
             base: addr,
             last: addr + u64::from(c.region_len) - 1,
             key,
             pd: if kind == region::FOREIGN { PD + 1 } else { PD },
             valid: true,
-            local_write: may_write,
+            local_write: may_write || kind == region::RESULT,
             remote_write: may_write,
+            remote_read: is(&[region::SOURCE, region::FOREIGN]),
+            remote_atomic: is(&[region::ATOMIC, region::FOREIGN]),
             ..MrCtx::default()
         };
         host.expect(opcode::WRITE_MR, index, &ctx.emit());
@@ -301,6 +308,8 @@ fn chance(per_mille: u16) -> Chance {
 fn options(c: &Connection, side: Side) -> QpOptions {
     let side = side as usize;
     QpOptions {
+        qp_type: c.qp_type,
+        max_rd_atomic: c.rd_atomic,
         mtu: c.mtu,
         send_cq: c.send_cq[side].into(),
         recv_cq: c.recv_cq[side].into(),

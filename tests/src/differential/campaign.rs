@@ -2,14 +2,23 @@
 
 use std::env;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use super::case::Case;
 use super::generate::Class;
+use super::scenario::Scenario;
 use super::{Pairing, Setup};
 
 /// Variable with the only seed to run.
 const SEED: &str = "FERROCE_SEED";
+
+/// Variable with a file that an earlier failure left: the only case to run.
+const CASE: &str = "FERROCE_CASE";
+
+/// Variable with the folder for such files.
+const CASES: &str = "FERROCE_CASES";
 
 /// Variable with the number of scenarios instead of the usual.
 const SCENARIOS: &str = "FERROCE_SCENARIOS";
@@ -18,11 +27,15 @@ const SCENARIOS: &str = "FERROCE_SCENARIOS";
 const SHRINKING: u32 = 200;
 
 /// Runs the scenarios of some seeds, each in one pairing in turn, on as many threads as there are processors.
-/// `$FERROCE_SEED` picks one seed, in all pairings; `$FERROCE_SCENARIOS` sets how many seeds from the first on.
+/// `$FERROCE_SEED` picks one seed, in all pairings; `$FERROCE_SCENARIOS` sets how many seeds from the first on. What fails
+/// is saved, made smaller, as a file in `$FERROCE_CASES` (else in the target folder); `$FERROCE_CASE` picks such a file.
 ///
 /// # Panics
 /// If implementations differ, with the lowest seed found, what is left of its scenario, and the differences.
 pub fn run(name: &str, class: Class, seeds: RangeInclusive<u64>, setup: impl Fn() -> Setup + Sync) {
+    if let Some(path) = env::var_os(CASE) {
+        return replay(name, Path::new(&path), &setup());
+    }
     if let Some(seed) = number(SEED) {
         let setup = setup();
         for pairing in Pairing::ALL {
@@ -72,16 +85,74 @@ fn check(
     class: Class,
     pairing: Pairing,
 ) -> Result<(), String> {
-    setup.check(seed, class, pairing, SHRINKING).map_err(|mismatch| {
-        let (reference, subject) = (setup.reference.name, setup.subject.name);
-        let first = mismatch.differences.first().map_or("(nothing: the run is not repeatable)", String::as_str);
-        format!(
-            "{name}: {subject} ({pairing:?}) differs from {reference}; repeat with {SEED}={seed}\n\
-             {first}\n({} differences in all)\n{}",
-            mismatch.differences.len(),
-            mismatch.scenario
-        )
-    })
+    setup
+        .check(seed, class, pairing, SHRINKING)
+        .map_err(|mismatch| {
+            let case = Case {
+                campaign: name.into(),
+                seed,
+                class,
+                features: setup.features,
+                pairing,
+                left: mismatch.left,
+            };
+            let folder = env::var_os(CASES).map_or_else(folder, PathBuf::from);
+            let saved = match case.save(&folder) {
+                Ok(path) => format!("{CASE}={}", path.display()),
+                Err(e) => format!("{SEED}={seed} (no file in {}: {e})", folder.display()),
+            };
+            report(
+                setup,
+                &case,
+                &mismatch.scenario,
+                &mismatch.differences,
+                &saved,
+            )
+        })
+}
+
+/// Runs the case of a file, if it is one of this campaign.
+fn replay(name: &str, path: &Path, setup: &Setup) {
+    let case = Case::load(path).unwrap_or_else(|e| panic!("{CASE}={}: {e}", path.display()));
+    if case.campaign != name {
+        return println!("{name}: {} is of {}", path.display(), case.campaign);
+    }
+    let scenario = case.scenario();
+    let differences = setup.compare(&scenario, case.pairing);
+    let again = format!("{CASE}={}", path.display());
+    let report = report(setup, &case, &scenario, &differences, &again);
+    assert!(differences.is_empty(), "{report}");
+}
+
+fn report(
+    setup: &Setup,
+    case: &Case,
+    scenario: &Scenario,
+    differences: &[String],
+    again: &str,
+) -> String {
+    let (reference, subject) = (setup.reference.name, setup.subject.name);
+    let Case {
+        campaign,
+        pairing,
+        seed,
+        ..
+    } = case;
+    let all = if differences.is_empty() {
+        "(nothing: the run is not repeatable)".into()
+    } else {
+        differences.join("\n")
+    };
+    format!(
+        "{campaign}: {subject} ({pairing:?}) differs from {reference}, seed {seed}; repeat with {again}\n{all}\n{scenario}"
+    )
+}
+
+/// Where cases go unless told: beside the test's other products.
+fn folder() -> PathBuf {
+    let program = env::current_exe().unwrap_or_default();
+    let target = program.ancestors().nth(3).unwrap_or(Path::new("."));
+    target.join("differential-cases")
 }
 
 fn number(variable: &str) -> Option<u64> {

@@ -30,6 +30,7 @@
 
 mod bench;
 pub mod campaign;
+pub mod case;
 pub mod generate;
 mod hostile;
 pub mod outcome;
@@ -51,6 +52,8 @@ use generate::Class;
 use outcome::Outcome;
 use run::run;
 use scenario::Scenario;
+use serde::{Deserialize, Serialize};
+use shrink::Selection;
 
 /// Builds a card after reset on a host's memory; the number seeds what is random about it.
 pub type Factory = dyn Fn(Rc<dyn HostMemory>, u64) -> Box<dyn Nic>;
@@ -89,7 +92,7 @@ pub struct Setup {
 }
 
 /// Where the implementation under test is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pairing {
     /// At both sides.
     Both,
@@ -107,7 +110,9 @@ impl Pairing {
 /// A scenario on which two implementations differ.
 #[derive(Debug)]
 pub struct Mismatch {
-    /// The scenario, as small as it could be made.
+    /// What is left of the scenario, as small as it could be made.
+    pub left: Selection,
+    /// That scenario.
     pub scenario: Scenario,
     /// What differs, the gravest first.
     pub differences: Vec<String>,
@@ -158,13 +163,15 @@ impl Setup {
             return Ok(());
         }
         // A scenario without the step that fails may wait for ever: that is no smaller form of it.
-        let scenario = shrink::shrink(&scenario, budget, |smaller| {
+        let left = shrink::shrink(&scenario, budget, |smaller| {
             let expected = self.expected(smaller);
             expected.failures.is_empty()
                 && !self.compare_with(&expected, smaller, pairing).is_empty()
         });
+        let scenario = left.of(&scenario);
         let differences = self.compare(&scenario, pairing);
         Err(Box::new(Mismatch {
+            left,
             scenario,
             differences,
         }))

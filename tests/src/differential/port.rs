@@ -9,7 +9,12 @@ use ferroce_sim::testhost::Host;
 /// A queue pair.
 #[derive(Default)]
 pub(super) struct Port {
-    sends: VecDeque<[u8; SLOT_BYTES]>,
+    /// WQEs to be posted, slot by slot.
+    sends: VecDeque<Vec<[u8; SLOT_BYTES]>>,
+    /// Index and slots of WQEs posted and not known to have completed.
+    under_way: VecDeque<(u16, u16)>,
+    /// Slots posted behind the last WQE that asks for a CQE.
+    unsignaled: u16,
     recvs: VecDeque<Buffer>,
     sq: Ring,
     rq: Ring,
@@ -41,8 +46,8 @@ impl Ring {
 
 impl Port {
     /// Has a send WQE posted when there is room.
-    pub(super) fn send(&mut self, slot: [u8; SLOT_BYTES]) {
-        self.sends.push_back(slot);
+    pub(super) fn send(&mut self, slots: Vec<[u8; SLOT_BYTES]>) {
+        self.sends.push_back(slots);
     }
 
     /// Has a receive WQE posted when it is due and there is room.
@@ -88,11 +93,19 @@ impl Port {
     /// full, asks for a CQE.
     pub(super) fn post_sends(&mut self, host: &mut Host, qpn: u32, log_size: u8) {
         let size = 1 << log_size;
-        while self.sq.outstanding() < size
-            && let Some(mut slot) = self.sends.pop_front()
+        let fits = |sq: &Ring, slots: &Vec<_>| sq.outstanding() + slots.len() as u16 <= size;
+        while self
+            .sends
+            .front()
+            .is_some_and(|slots| fits(&self.sq, slots))
+            && let Some(mut slots) = self.sends.pop_front()
         {
-            if self.sends.is_empty() || self.sq.posted % size == size - 1 {
-                let (head, _) = slot.split_first_chunk_mut().expect("a slot has 64 bytes");
+            let len = slots.len() as u16;
+            let next = self.sends.front().map_or(size, |slots| slots.len() as u16);
+            self.unsignaled += len;
+            if self.unsignaled + next > size {
+                self.unsignaled = 0;
+                let head = slots[0].first_chunk_mut().expect("a slot has 64 bytes");
                 let wqe = SendWqe::parse(head);
                 *head = SendWqe {
                     signaled: true,
@@ -100,8 +113,9 @@ impl Port {
                 }
                 .emit();
             }
-            host.post_slots(qpn, &[slot]);
-            self.sq.posted = self.sq.posted.wrapping_add(1);
+            host.post_slots(qpn, &slots);
+            self.under_way.push_back((self.sq.posted, len));
+            self.sq.posted = self.sq.posted.wrapping_add(len);
         }
     }
 
@@ -116,7 +130,17 @@ impl Port {
         if ahead >= ring.outstanding() || (cqe.recv && ahead != 0) {
             return Err(format!("{cqe:?} completes what is not due: {ring:?}"));
         }
-        ring.done = cqe.wqe_index.wrapping_add(1);
+        let mut slots = 1;
+        if !cqe.recv {
+            loop {
+                match self.under_way.pop_front() {
+                    Some((index, len)) if index == cqe.wqe_index => break slots = len,
+                    Some(_) => {}
+                    None => return Err(format!("{cqe:?} completes no first slot")),
+                }
+            }
+        }
+        ring.done = cqe.wqe_index.wrapping_add(slots);
         Ok(())
     }
 }

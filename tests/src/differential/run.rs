@@ -58,7 +58,7 @@ pub fn run(scenario: &Scenario, params: &Params, cards: [&Card; 2]) -> Outcome {
             outcome: Outcome::default(),
         };
         for (connection, c) in scenario.connections.iter().enumerate() {
-            run.bench.tap.borrow_mut().cut(connection, c.psn);
+            run.bench.tap.borrow_mut().cut(connection, c.psn, c.mtu);
         }
         if let Err(what) = run.execute(params) {
             run.outcome.failures.push(what);
@@ -118,7 +118,7 @@ impl Run<'_> {
                 Step::Reconnect { connection, psn } => {
                     let c = &self.scenario.connections[*connection];
                     self.ports[*connection] = Default::default();
-                    self.bench.tap.borrow_mut().cut(*connection, *psn);
+                    self.bench.tap.borrow_mut().cut(*connection, *psn, c.mtu);
                     self.bench.connect(*connection, c, *psn);
                 }
                 Step::Rest => {}
@@ -133,8 +133,8 @@ impl Run<'_> {
 
     fn message(&mut self, message: &Message) {
         let (connection, from) = (message.connection, message.from);
-        let slot = wqe::send(&self.bench, message);
-        self.port(connection, from).send(slot);
+        let slots = wqe::send(&self.bench, message);
+        self.port(connection, from).send(slots);
         if let Some(recv) = &message.recv {
             let to = other(from);
             let (head, list) = wqe::recv(&self.bench, connection, to, &recv.scatter, message.fault);
@@ -296,8 +296,15 @@ impl Run<'_> {
     /// Notes what the run left behind.
     fn conclude(&mut self) {
         let bench = &mut self.bench;
-        let names: [&str; region::COUNT] =
-            ["source", "other source", "target", "read-only", "foreign"];
+        let names: [&str; region::COUNT] = [
+            "source",
+            "other source",
+            "target",
+            "read-only",
+            "foreign",
+            "result",
+            "atomic",
+        ];
         for (connection, link) in bench.links.iter().enumerate() {
             for side in SIDES {
                 for (name, place) in names.iter().zip(&link.regions[side as usize]) {

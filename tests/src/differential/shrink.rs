@@ -1,6 +1,47 @@
 //! Smaller scenarios that still fail: fewer steps, then only the connections they are about.
 
+use serde::{Deserialize, Serialize};
+
 use super::scenario::{Noise, Scenario, Step};
+
+/// Parts of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    /// Steps, by their number.
+    pub steps: Vec<usize>,
+    /// Connections, by their number.
+    pub connections: Vec<usize>,
+}
+
+impl Selection {
+    /// All of a scenario.
+    #[must_use]
+    pub fn all(scenario: &Scenario) -> Self {
+        Self {
+            steps: (0..scenario.steps.len()).collect(),
+            connections: (0..scenario.connections.len()).collect(),
+        }
+    }
+
+    /// What is left of a scenario. Steps about a connection that is not left are left out too.
+    #[must_use]
+    pub fn of(&self, whole: &Scenario) -> Scenario {
+        let number = |connection| self.connections.iter().position(|&c| c == connection);
+        let steps = self.steps.iter().filter_map(|&step| {
+            let mut step = whole.steps[step].clone();
+            if let Some(connection) = step.connection_mut() {
+                *connection = number(*connection)?;
+            }
+            Some(step)
+        });
+        let connections = self.connections.iter();
+        Scenario {
+            connections: connections.map(|&c| whole.connections[c].clone()).collect(),
+            steps: steps.collect(),
+            ..whole.clone()
+        }
+    }
+}
 
 /// Leaves out steps of a scenario as long as `fails` holds of what is left, asking at most `budget` times.
 #[must_use]
@@ -8,8 +49,8 @@ pub fn shrink(
     scenario: &Scenario,
     mut budget: u32,
     mut fails: impl FnMut(&Scenario) -> bool,
-) -> Scenario {
-    let mut best = scenario.clone();
+) -> Selection {
+    let mut best = Selection::all(scenario);
     let mut chunk = best.steps.len().div_ceil(2);
     while chunk > 0 {
         let mut start = 0;
@@ -18,7 +59,7 @@ pub fn shrink(
             let end = (start + chunk).min(candidate.steps.len());
             candidate.steps.drain(start..end);
             budget -= 1;
-            if fails(&candidate) {
+            if fails(&candidate.of(scenario)) {
                 best = candidate;
             } else {
                 start = end;
@@ -28,19 +69,14 @@ pub fn shrink(
     }
     for connection in (0..best.connections.len()).rev() {
         let mut candidate = best.clone();
-        let concerned = candidate.steps.iter_mut().any(|step| {
-            let number = step.connection_mut();
-            number.is_some_and(|number| *number == connection)
-        });
-        if concerned || candidate.connections.len() == 1 || budget == 0 {
+        let number = candidate.connections.remove(connection);
+        let mut steps = best.steps.iter().map(|&step| scenario.steps[step].clone());
+        let concerned = steps.any(|mut step| step.connection_mut().is_some_and(|c| *c == number));
+        if concerned || candidate.connections.is_empty() || budget == 0 {
             continue;
         }
-        candidate.connections.remove(connection);
-        for number in candidate.steps.iter_mut().filter_map(Step::connection_mut) {
-            *number -= usize::from(*number > connection);
-        }
         budget -= 1;
-        if fails(&candidate) {
+        if fails(&candidate.of(scenario)) {
             best = candidate;
         }
     }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
-use ferroce_proto::wire::{Headers, NakCode, Packet, Psn, RethRepr, Syndrome, psn};
+use ferroce_proto::wire::{
+    AtomicEthRepr, Headers, Mtu, NakCode, Opcode, Packet, Psn, RethRepr, Syndrome, psn,
+};
 use ferroce_sim::testhost::Side;
 use ferroce_sim::world::{Direction, Event, Observer};
 
@@ -28,13 +31,13 @@ pub(super) struct Passed {
 enum Sent {
     Packet(Side, Box<Headers>, Vec<u8>),
     /// A connection begins afresh with these PSNs.
-    Cut(usize, [u32; 2]),
+    Cut(usize, [u32; 2], Mtu),
 }
 
 impl Tap {
     /// A connection begins afresh.
-    pub(super) fn cut(&mut self, connection: usize, psn: [u32; 2]) {
-        self.sent.push(Sent::Cut(connection, psn));
+    pub(super) fn cut(&mut self, connection: usize, psn: [u32; 2], mtu: Mtu) {
+        self.sent.push(Sent::Cut(connection, psn, mtu));
     }
 
     /// Frames that passed in all.
@@ -52,7 +55,7 @@ impl Tap {
         };
         for sent in &self.sent {
             match sent {
-                Sent::Cut(connection, psn) => sorter.cut(*connection, *psn),
+                Sent::Cut(connection, psn, mtu) => sorter.cut(*connection, *psn, *mtu),
                 Sent::Packet(from, headers, payload) => sorter.packet(*from, headers, payload),
             }
         }
@@ -95,6 +98,9 @@ impl fmt::Display for Request {
         }
         if let Some(RethRepr { va, rkey, dma_len }) = ext.reth {
             write!(f, ", {dma_len} bytes at {va:#x} key {rkey:#x}")?;
+        }
+        if let Some(AtomicEthRepr { va, rkey, .. }) = ext.atomic {
+            write!(f, ", at {va:#x} key {rkey:#x}")?;
         }
         if let Some(imm) = ext.imm {
             write!(f, ", imm {imm:#x}")?;
@@ -148,6 +154,11 @@ pub struct Flow {
     pub order: Vec<u32>,
     /// ACKs and NAKs to the other side, in order.
     pub responses: Vec<Headers>,
+    /// READ and atomic responses to the other side, in order.
+    pub data: Vec<Request>,
+    /// The PSN, counted from the first, behind the last request.
+    next: u32,
+    mtu: Option<Mtu>,
 }
 
 /// The flows of a run by connection, number of the incarnation, and sender.
@@ -162,10 +173,52 @@ fn is_ack(headers: &Headers) -> bool {
 }
 
 impl Flow {
-    /// The last ACK that is no NAK. How many there are depends on timing, but all are cumulative.
+    /// The highest PSN that was acknowledged, of a peer that began with `first`. How many ACKs there are depends on
+    /// timing, and on whether the response to a READ or atomic says the same.
     #[must_use]
-    pub fn last_ack(&self) -> Option<&Headers> {
-        self.responses.iter().rev().find(|headers| is_ack(headers))
+    pub fn last_ack(&self, first: u32) -> Option<Psn> {
+        let acks = self.responses.iter().filter(|headers| is_ack(headers));
+        let data = self.data.iter().map(|data| &data.headers);
+        let psns = acks.chain(data).map(|headers| headers.bth.psn);
+        psns.max_by_key(|psn| psn.since(Psn::new(first)))
+    }
+
+    /// What was answered to READs and atomics: by PSN the payload, or the original value.
+    #[must_use]
+    pub fn answers(&self) -> BTreeMap<u32, (Vec<u8>, Option<u64>)> {
+        let answers = self.data.iter().map(|Request { headers, payload }| {
+            let original = headers.ext.atomic_ack.map(|ack| ack.original);
+            (headers.bth.psn.value(), (payload.clone(), original))
+        });
+        answers.collect()
+    }
+
+    /// PSNs that a request takes.
+    fn span(&self, headers: &Headers) -> u32 {
+        match (headers.bth.opcode, headers.ext.reth, self.mtu) {
+            (Opcode::RcReadRequest, Some(reth), Some(mtu)) => mtu.packets(reth.dma_len),
+            _ => 1,
+        }
+    }
+
+    /// The READ under way at `psn`, counted from the first, as its first packet asked for it, is the one that goes on
+    /// there.
+    fn is_rest(&self, psn: u32, headers: &Headers) -> bool {
+        let before = self.requests.range(..psn).next_back();
+        let Some((start, before)) = before else {
+            return false;
+        };
+        let (Some(whole), Some(rest), Some(mtu)) =
+            (before.headers.ext.reth, headers.ext.reth, self.mtu)
+        else {
+            return false;
+        };
+        let done = (psn - start) << mtu.log2();
+        headers.bth.opcode == Opcode::RcReadRequest
+            && psn < start + self.span(&before.headers)
+            && rest.rkey == whole.rkey
+            && rest.va == whole.va.wrapping_add(done.into())
+            && Some(rest.dma_len) == whole.dma_len.checked_sub(done)
     }
 
     /// The NAKs.
@@ -201,11 +254,12 @@ struct Sorter<'a> {
 }
 
 impl Sorter<'_> {
-    fn cut(&mut self, connection: usize, psn: [u32; 2]) {
+    fn cut(&mut self, connection: usize, psn: [u32; 2], mtu: Mtu) {
         self.incarnations[connection] += 1;
         for side in SIDES {
             let flow = Flow {
                 first: psn[side as usize],
+                mtu: Some(mtu),
                 ..Flow::default()
             };
             let key = (connection, self.incarnations[connection], side as usize);
@@ -221,8 +275,12 @@ impl Sorter<'_> {
         };
         let key = (connection, self.incarnations[connection], from as usize);
         let flow = self.flows.entry(key).or_default();
-        if headers.bth.opcode.is_response() {
+        if headers.bth.opcode == Opcode::RcAck {
             return flow.responses.push(*headers);
+        }
+        if headers.bth.opcode.is_response() {
+            let (headers, payload) = (*headers, payload.to_vec());
+            return flow.data.push(Request { headers, payload });
         }
         let psn = headers.bth.psn.value().wrapping_sub(flow.first) & psn::MASK;
         let mut request = Request {
@@ -239,11 +297,12 @@ impl Sorter<'_> {
                 );
                 self.broken.push(what);
             }
-        } else {
-            if psn != flow.requests.len() as u32 {
+        } else if !flow.is_rest(psn, headers) {
+            if psn != flow.next {
                 let what = format!("#{connection} {from:?} skips to {:?}", headers.bth.psn);
                 self.broken.push(what);
             }
+            flow.next = psn + flow.span(headers);
             flow.requests.insert(psn, request);
         }
     }
@@ -255,19 +314,60 @@ impl Sorter<'_> {
                 continue;
             };
             for headers in &flow.responses {
-                let Some(aeth) = headers.ext.aeth else {
-                    continue;
-                };
                 let psn = headers.bth.psn;
                 let until = if is_ack(headers) { psn.next() } else { psn };
                 let expected = requests.messages(until);
-                if aeth.msn != expected {
+                check_msn(
+                    &mut self.broken,
+                    *connection,
+                    *from,
+                    headers,
+                    expected..=expected,
+                );
+            }
+            // The answer to a duplicate may say how far the responder has got since.
+            let all = requests.requests.len() as u32;
+            let mut values = BTreeMap::new();
+            for Request { headers, payload } in &flow.data {
+                let psn = headers.bth.psn;
+                let expected = requests.messages(psn.next());
+                check_msn(
+                    &mut self.broken,
+                    *connection,
+                    *from,
+                    headers,
+                    expected..=all,
+                );
+                let value = (payload, headers.ext.atomic_ack);
+                if *values.entry(psn.value()).or_insert(value) != value {
                     self.broken.push(format!(
-                        "#{connection} {:?} answers {:?} at {psn:?} with MSN {}; {expected} is right",
-                        SIDES[*from], aeth.syndrome, aeth.msn
+                        "#{connection} {:?} answers {psn:?} with other data the second time",
+                        SIDES[*from]
                     ));
                 }
             }
         }
+    }
+}
+
+/// The MSN of a response is one of `expected`.
+fn check_msn(
+    broken: &mut Vec<String>,
+    connection: usize,
+    from: usize,
+    headers: &Headers,
+    expected: RangeInclusive<u32>,
+) {
+    let Some(aeth) = headers.ext.aeth else {
+        return;
+    };
+    if !expected.contains(&aeth.msn) {
+        let (psn, side) = (headers.bth.psn, SIDES[from]);
+        broken.push(format!(
+            "#{connection} {side:?} answers {:?} at {psn:?} with MSN {}; {} is right",
+            aeth.syndrome,
+            aeth.msn,
+            expected.start()
+        ));
     }
 }

@@ -1,44 +1,58 @@
 //! Work queue entries of messages, sound and faulty.
 
-use ferroce_proto::abi::wqe::{MAX_MSG, RecvWqe, SLOT_BYTES, SendWqe, Sge};
+use ferroce_proto::abi::wqe::{MAX_MSG, RecvWqe, SLOT_BYTES, SendWqe, Sge, opcode};
 use ferroce_sim::testhost::{Side, Work, pattern};
 
 use super::bench::{Bench, Place, other};
 use super::scenario::{Denial, Fault, Message, Operation, Piece, region};
 
-/// The slot of the send WQE of a message.
-pub(super) fn send(bench: &Bench, message: &Message) -> [u8; SLOT_BYTES] {
+/// The slots of the send WQE of a message.
+pub(super) fn send(bench: &Bench, message: &Message) -> Vec<[u8; SLOT_BYTES]> {
     let (c, from) = (message.connection, message.from);
     let mut list = sges(bench, c, from, &message.gather);
     if let (Some(Fault::Gather(denial)), Some(last)) = (message.fault, list.last_mut()) {
         deny(bench, c, from, denial, last);
     }
-    let mut work = match message.operation {
-        Operation::Send => Work::send(&list),
-        Operation::Write(offset) => {
-            let target = bench.links[c].regions[other(from) as usize][region::TARGET];
-            let mut remote = Sge {
-                addr: target.addr + u64::from(offset),
-                length: message.len(),
-                lkey: target.key,
-            };
-            if let Some(Fault::Remote(denial)) = message.fault {
-                deny(bench, c, other(from), denial, &mut remote);
-            }
-            let mut work = Work::new(ferroce_proto::abi::wqe::opcode::WRITE, &list);
-            (work.head.remote_addr, work.head.rkey) = (remote.addr, remote.lkey);
-            work
+    let there = |kind: usize| bench.links[c].regions[other(from) as usize][kind];
+    let word = |word: u32| {
+        let start = there(region::ATOMIC).addr;
+        start.next_multiple_of(8) - start + 8 * u64::from(word)
+    };
+    let (opcode, target) = match message.operation {
+        Operation::Send => (opcode::SEND, None),
+        Operation::Write(at) => (opcode::WRITE, Some((region::TARGET, at.into()))),
+        Operation::Read(at) => (opcode::READ, Some((region::SOURCE, at.into()))),
+        Operation::CmpSwap(at, ..) => (opcode::CMP_SWAP, Some((region::ATOMIC, word(at)))),
+        Operation::FetchAdd(at, _) => (opcode::FETCH_ADD, Some((region::ATOMIC, word(at)))),
+    };
+    let mut work = Work::new(opcode, &list);
+    if let Some((kind, offset)) = target {
+        let mut remote = Sge {
+            addr: there(kind).addr + offset,
+            length: message.len(),
+            lkey: there(kind).key,
+        };
+        if let Some(Fault::Remote(denial)) = message.fault {
+            deny(bench, c, other(from), denial, &mut remote);
         }
+        (work.head.remote_addr, work.head.rkey) = (remote.addr, remote.lkey);
+    }
+    (work.operands.compare, work.operands.swap_add) = match message.operation {
+        Operation::CmpSwap(_, compare, swap) => (compare, swap),
+        Operation::FetchAdd(_, add) => (0, add),
+        _ => (0, 0),
     };
     if let Some(imm) = message.imm {
         work = work.imm(imm);
     }
     if let Some(len) = message.inline {
-        work = work.inline(&pattern(len.into(), message.from as u8 ^ len));
+        work = work.inline(&pattern(len.into(), message.from as u8 ^ len as u8));
     }
     work.head.signaled = message.signaled;
     work.head.solicited = message.solicited;
-    let mut slot = work.slots()[0];
+    work.head.fence = message.fence;
+    let mut slots = work.slots();
+    let slot = &mut slots[0];
     let mut head = SendWqe::parse(slot.first_chunk().expect("a slot has 64 bytes"));
     match message.fault {
         Some(Fault::Opcode(opcode)) => head.opcode = opcode,
@@ -67,7 +81,7 @@ pub(super) fn send(bench: &Bench, message: &Message) -> [u8; SLOT_BYTES] {
         _ => {}
     }
     slot[..SendWqe::BYTES].copy_from_slice(&head.emit());
-    slot
+    slots
 }
 
 /// The head and scatter list of a receive WQE; `fault` is that of the message that takes it.

@@ -17,8 +17,14 @@ pub(crate) const PARAMS: Params = Params {
     log_eq: 0,
 };
 
-/// The engine's features.
-pub(crate) const FEATURES: u32 = feature::RC | feature::VLAN;
+/// All features that scenarios have something for.
+pub(crate) const FEATURES: u32 = feature::RC
+    | feature::READ
+    | feature::ATOMIC
+    | feature::UC
+    | feature::VLAN
+    | feature::LONG_WQE
+    | feature::INVALIDATE;
 
 /// The model with the engine's features.
 pub(crate) fn model() -> Card {

@@ -1,6 +1,7 @@
 //! Hostile frames and commands.
 
 use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Mtu, Opcode};
 
@@ -9,6 +10,7 @@ use crate::differential::scenario::{Command, Forgery, Noise, Spoil, Step};
 
 impl Writer {
     pub(super) fn noise(&mut self) {
+        let connection = self.any_connection();
         let noise = if self.rng.u8(..4) == 0 {
             let len = self.rng.usize(14..300);
             Noise::Bytes((0..len).map(|_| self.rng.u8(..)).collect())
@@ -26,13 +28,15 @@ impl Writer {
                 6 => Spoil::Mac,
                 7 => {
                     use Opcode::{UcSendOnly, UcWriteOnly, UdSendOnly};
-                    Spoil::Transport([UcSendOnly, UcWriteOnly, UdSendOnly][self.rng.usize(..3)])
+                    let is_rc = self.scenario.connections[connection].qp_type == qp_type::RC;
+                    let foreign = [UdSendOnly, UcSendOnly, UcWriteOnly];
+                    Spoil::Transport(foreign[self.rng.usize(..if is_rc { 3 } else { 1 })])
                 }
                 8 => Spoil::Cnp,
                 _ => Spoil::Port,
             };
             Noise::Spoilt {
-                connection: self.any_connection(),
+                connection,
                 opcode,
                 len: self.rng.u16(..200),
                 spoil,
@@ -48,7 +52,9 @@ impl Writer {
 
     pub(super) fn forgery(&mut self) {
         let connection = self.any_connection();
-        if self.courses[connection] != Course::Healthy {
+        if self.courses[connection] != Course::Healthy
+            || self.scenario.connections[connection].qp_type != qp_type::RC
+        {
             return;
         }
         let forgery = match self.rng.u8(..12) {

@@ -1,5 +1,6 @@
 //! Messages, sound and faulty.
 
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe;
 use ferroce_sim::testhost::Side;
@@ -12,56 +13,108 @@ impl Writer {
     pub(super) fn healthy(&mut self, connection: usize, from: Side) -> Message {
         let c = &self.scenario.connections[connection];
         let (mtu, region_len, rnr_retry) = (c.mtu.bytes() as u32, c.region_len, c.rnr_retry);
+        let is_rc = c.qp_type == qp_type::RC;
         let lens = [0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 3 * mtu];
         let len = match self.rng.usize(..2 * lens.len()) {
             choice if choice < lens.len() => lens[choice],
             _ => self.rng.u32(..region_len),
         };
-        let inline = (self.rng.u8(..4) == 0).then(|| self.rng.u8(..=wqe::INLINE_FIRST as u8));
+        let most = self.most_inline(connection, from);
+        let inline = (self.rng.u8(..4) == 0).then(|| self.rng.u16(..=most));
         let len = inline.map_or(len, u32::from);
+        let operation = self.operation(connection, len, inline.is_none());
+        let len = match operation {
+            Operation::CmpSwap(..) | Operation::FetchAdd(..) => 8,
+            _ => len,
+        };
+        let regions = if operation.is_answered() {
+            &[region::RESULT][..]
+        } else {
+            &[region::SOURCE, region::OTHER_SOURCE]
+        };
+        let most = match operation {
+            Operation::CmpSwap(..) | Operation::FetchAdd(..) => 1,
+            _ => self.most_gather(connection, from),
+        };
         let gather = if inline.is_some() {
             Vec::new()
         } else {
-            self.pieces(
-                connection,
-                &[region::SOURCE, region::OTHER_SOURCE],
-                len,
-                wqe::SEND_SGES_FIRST,
-            )
-        };
-        let operation = if self.rng.bool() {
-            Operation::Send
-        } else {
-            Operation::Write(self.rng.u32(..=region_len - len))
+            self.pieces(connection, regions, len, most)
         };
         let mut message = Message {
             connection,
             from,
             operation,
-            imm: self.rng.bool().then(|| self.rng.u32(..)),
+            imm: (!operation.is_answered() && self.rng.bool()).then(|| self.rng.u32(..)),
             inline,
             gather,
             signaled: self.rng.u8(..4) > 0,
             solicited: self.rng.bool(),
+            fence: self.rng.u8(..4) == 0,
             recv: None,
             fault: None,
         };
         if message.consumes() {
             let room = match message.operation {
                 Operation::Send => self.rng.u32(len..=region_len),
-                Operation::Write(_) => 0,
+                _ => 0,
             };
-            let late = if rnr_retry == 7 && self.rng.u8(..10) == 0 {
+            let late = if rnr_retry == 7 && is_rc && self.rng.u8(..10) == 0 {
                 self.rng.u16(1..6000)
             } else {
                 0
             };
+            let stride = self.scenario.connections[connection].rq_stride;
+            let most = (wqe::RECV_SGES_FIRST + 4 * ((1 << stride) - 1)).min(wqe::MAX_SGE);
             message.recv = Some(Recv {
-                scatter: self.pieces(connection, &[region::TARGET], room, wqe::RECV_SGES_FIRST),
+                scatter: self.pieces(connection, &[region::TARGET], room, most),
                 late,
             });
         }
         message
+    }
+
+    /// What a message of `len` bytes does, as the card and the connection permit.
+    fn operation(&mut self, connection: usize, len: u32, may_fetch: bool) -> Operation {
+        let c = &self.scenario.connections[connection];
+        let (room, is_rc) = (c.region_len, c.qp_type == qp_type::RC);
+        let has = |feature| may_fetch && is_rc && self.features & feature != 0;
+        let (reads, atomics) = (has(feature::READ), has(feature::ATOMIC));
+        match self.rng.u8(..8) {
+            0 | 1 if reads => Operation::Read(self.rng.u32(..=room - len)),
+            2 if atomics => {
+                let word = self.rng.u32(..4);
+                let value = |rng: &mut fastrand::Rng| [0, 1, 5, rng.u64(..)][rng.usize(..4)];
+                if self.rng.bool() {
+                    let (compare, swap) = (value(&mut self.rng), value(&mut self.rng));
+                    Operation::CmpSwap(word, compare, swap)
+                } else {
+                    Operation::FetchAdd(word, value(&mut self.rng))
+                }
+            }
+            3..=5 => Operation::Send,
+            _ => Operation::Write(self.rng.u32(..=room - len)),
+        }
+    }
+
+    /// Slots of the longest send WQE of a queue pair.
+    fn most_slots(&self, connection: usize, from: Side) -> usize {
+        let ring = 1 << self.scenario.connections[connection].sq_log[from as usize];
+        if self.features & feature::LONG_WQE != 0 {
+            ring.min(5)
+        } else {
+            1
+        }
+    }
+
+    fn most_gather(&self, connection: usize, from: Side) -> usize {
+        let more = 4 * (self.most_slots(connection, from) - 1);
+        (wqe::SEND_SGES_FIRST + more).min(wqe::MAX_SGE)
+    }
+
+    fn most_inline(&self, connection: usize, from: Side) -> u16 {
+        let more = wqe::SLOT_BYTES * (self.most_slots(connection, from) - 1);
+        (wqe::INLINE_FIRST + more) as u16
     }
 
     /// Parts of the regions that add up to `len` bytes, 0 to `most` of them.
@@ -106,6 +159,7 @@ impl Writer {
         if c.rnr_retry < 7 {
             (message.operation, message.recv, message.fault) =
                 (Operation::Send, None, Some(Fault::NoReceive));
+            self.shorten(message);
             return;
         }
         if message.is_empty() {
@@ -137,6 +191,12 @@ impl Writer {
                 }
             }
         };
+        if let Fault::Remote(_) = fault {
+            if !message.operation.is_answered() {
+                message.operation = Operation::Write(0);
+            }
+        }
+        self.shorten(message);
         match fault {
             Fault::Length(_) | Fault::Entries(_) | Fault::Gather(_) if message.inline.is_some() => {
                 let len = message.len();
@@ -147,9 +207,6 @@ impl Writer {
                     len,
                     wqe::SEND_SGES_FIRST,
                 );
-            }
-            Fault::Remote(_) => {
-                message.operation = Operation::Write(0);
             }
             Fault::Scatter(_) => {
                 let scatter = self.pieces(message.connection, &[region::TARGET], message.len(), 3);
@@ -172,6 +229,28 @@ impl Writer {
             message.recv = None;
         }
         message.fault = Some(fault);
+    }
+
+    /// A faulty message has one slot, and what it sends nothing else writes.
+    fn shorten(&mut self, message: &mut Message) {
+        let answered = message.operation.is_answered();
+        if let Some(len) = message.inline {
+            message.inline = Some(len.min(wqe::INLINE_FIRST as u16));
+            return;
+        }
+        let is_result = |piece: &Piece| piece.region == region::RESULT;
+        if message.gather.len() > wqe::SEND_SGES_FIRST
+            || message.gather.iter().any(is_result) != answered
+        {
+            let kind = if answered {
+                region::RESULT
+            } else {
+                region::SOURCE
+            };
+            let len = message.len();
+            let most = wqe::SEND_SGES_FIRST;
+            message.gather = self.pieces(message.connection, &[kind], len, most);
+        }
     }
 
     /// A number of slots that no WQE has. Where some have several, 0 alone: how many slots are flushed for it would

@@ -4,6 +4,9 @@
 //! * A connection on which something fails carries messages in one direction only, and nothing behind the message
 //!   that fails has a receive buffer that could be taken in its place.
 //! * No message reads what another may write; what is written twice is written by one connection, in its order.
+//! * What a READ reads nobody writes; where its data goes nothing else does, and nobody reads it.
+//! * Atomics work on words that nothing else touches, of one connection, in its order.
+//! * On UC nothing fails, no buffer is late, and the wire harms nothing.
 //! * RNR retries are unlimited where a buffer may be late, and run out only where none will come.
 //! * On a wire with loss nothing fails at the receiver: whether its NAK or the silence behind it is seen first is chance.
 //! * Timers never run out on a wire without loss, but for a peer that is not there.
@@ -12,9 +15,11 @@ mod attack;
 mod message;
 
 use fastrand::Rng;
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::Mtu;
 use ferroce_sim::testhost::Side;
+use serde::{Deserialize, Serialize};
 
 use super::scenario::{Connection, Hardship, Operation, Scenario, Step, region};
 
@@ -25,7 +30,7 @@ const BYTES: u32 = 24 * 1024;
 const RNR_TIMERS: std::ops::RangeInclusive<u8> = 1..=3;
 
 /// What the wire does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Class {
     /// It harms nothing.
     Lossless,
@@ -95,11 +100,15 @@ fn connection(rng: &mut Rng, class: Class, features: u32, cqs: u8) -> Connection
         _ => rng.u32(..1 << 24),
     };
     let pair = |rng: &mut Rng, max: u8| [rng.u8(..max), rng.u8(..max)];
+    let is_uc = class == Class::Lossless && features & feature::UC != 0 && rng.u8(..8) == 0;
     Connection {
+        qp_type: if is_uc { qp_type::UC } else { qp_type::RC },
+        rd_atomic: [1, 2, 4, 16][rng.usize(..4)],
         mtu,
         psn: [psn(rng), psn(rng)],
         sq_log: pair(rng, 6),
-        rq_log: pair(rng, 5),
+        // On UC a message that finds no buffer is lost.
+        rq_log: if is_uc { [5; 2] } else { pair(rng, 5) },
         rq_stride: if features & feature::LONG_WQE != 0 {
             rng.u8(..3)
         } else {
@@ -170,6 +179,10 @@ impl Writer {
     fn set_course(&mut self, connection: usize) {
         let side = self.side();
         let c = &mut self.scenario.connections[connection];
+        if c.qp_type != qp_type::RC {
+            self.courses[connection] = Course::Healthy;
+            return;
+        }
         self.courses[connection] = match self.rng.u8(..24) {
             0 if self.class == Class::Lossless => {
                 c.reachable = false;
@@ -233,11 +246,13 @@ impl Writer {
         self.scenario
             .steps
             .push(Step::Reconnect { connection, psn });
-        self.courses[connection] =
-            if self.rng.bool() && self.scenario.connections[connection].remote_write {
-                Course::Healthy
-            } else {
-                Course::Failing(self.side())
-            };
+        self.courses[connection] = if self.rng.bool()
+            && self.scenario.connections[connection].remote_write
+            || self.scenario.connections[connection].qp_type != qp_type::RC
+        {
+            Course::Healthy
+        } else {
+            Course::Failing(self.side())
+        };
     }
 }

@@ -8,7 +8,15 @@ use super::{Message, Operation, Piece, Scenario, Step, region};
 
 impl fmt::Display for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; region::COUNT] = ["source", "other", "target", "read-only", "foreign"];
+        const NAMES: [&str; region::COUNT] = [
+            "source",
+            "other",
+            "target",
+            "read-only",
+            "foreign",
+            "result",
+            "atomic",
+        ];
         write!(f, "{}+{}:{}", NAMES[self.region], self.offset, self.len)
     }
 }
@@ -31,6 +39,11 @@ impl fmt::Display for Message {
         match self.operation {
             Operation::Send => f.write_str("SEND")?,
             Operation::Write(offset) => write!(f, "WRITE to target+{offset}")?,
+            Operation::Read(offset) => write!(f, "READ from source+{offset}")?,
+            Operation::CmpSwap(word, compare, swap) => {
+                write!(f, "CMP_SWAP of word {word}, {compare:#x} by {swap:#x}")?;
+            }
+            Operation::FetchAdd(word, add) => write!(f, "FETCH_ADD {add:#x} to word {word}")?,
         }
         if let Some(imm) = self.imm {
             write!(f, " imm {imm:#x}")?;
@@ -44,6 +57,9 @@ impl fmt::Display for Message {
         }
         if self.solicited {
             f.write_str(", solicited")?;
+        }
+        if self.fence {
+            f.write_str(", fence")?;
         }
         if let Some(recv) = &self.recv {
             write!(f, "; into {}", List(&recv.scatter))?;

@@ -23,8 +23,12 @@ pub mod region {
     pub const READ_ONLY: usize = 3;
     /// Of another protection domain.
     pub const FOREIGN: usize = 4;
+    /// Takes what READs and atomics bring.
+    pub const RESULT: usize = 5;
+    /// The peer's atomics work on it.
+    pub const ATOMIC: usize = 6;
     /// How many there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 7;
 }
 
 /// A scenario.
@@ -60,6 +64,10 @@ pub struct Hardship {
 /// Two queue pairs that talk to each other; arrays by side.
 #[derive(Clone, Debug)]
 pub struct Connection {
+    /// Transport, see `qpc::qp_type`: RC, or UC on a wire that harms nothing.
+    pub qp_type: u8,
+    /// READs and atomics outstanding, as requester and as responder.
+    pub rd_atomic: u8,
     /// Path MTU.
     pub mtu: Mtu,
     /// First PSN sent.
@@ -114,6 +122,20 @@ pub enum Operation {
     Send,
     /// RDMA WRITE to this byte of the target.
     Write(u32),
+    /// RDMA READ from this byte of the source.
+    Read(u32),
+    /// Compare and swap of this word of the atomics' region: compare, swap.
+    CmpSwap(u32, u64, u64),
+    /// Fetch and add to this word of the atomics' region.
+    FetchAdd(u32, u64),
+}
+
+impl Operation {
+    /// READ or atomic: the peer answers with data.
+    #[must_use]
+    pub const fn is_answered(&self) -> bool {
+        matches!(self, Self::Read(_) | Self::CmpSwap(..) | Self::FetchAdd(..))
+    }
 }
 
 /// A send work request and the receive work request it takes.
@@ -128,13 +150,15 @@ pub struct Message {
     /// Immediate data.
     pub imm: Option<u32>,
     /// Bytes that stand in the WQE; else `gather` counts.
-    pub inline: Option<u8>,
-    /// Where the payload is.
+    pub inline: Option<u16>,
+    /// Where the payload is, or goes to.
     pub gather: Vec<Piece>,
     /// A CQE is asked for on success.
     pub signaled: bool,
     /// A solicited event is asked for.
     pub solicited: bool,
+    /// It waits for READs and atomics before it.
+    pub fence: bool,
     /// Posted with it.
     pub recv: Option<Recv>,
     /// What is wrong with it.
