@@ -22,6 +22,8 @@ fn main() {
             "rx_front" => go(ferroce_hdl::eth::rx_front::RxFront::<512, 64, 10, 9>::default()),
             "rx_front64" => go(ferroce_hdl::eth::rx_front::RxFront::<64, 8, 13, 9>::default()),
             "ack_queue" => go(responder::ack::AckQueue::<8>::default()),
+            "reply" => go(responder::reply::ReplyQueue::<512, 64, 8>::default()),
+            "reply64" => go(responder::reply::ReplyQueue::<64, 8, 8>::default()),
             "responder" => go(responder::Responder::<8>::default()),
             "rq_fetch" => go(ferroce_hdl::queue::rq_fetch::RqFetch::<512>::default()),
             "rq_fetch64" => go(ferroce_hdl::queue::rq_fetch::RqFetch::<64>::default()),

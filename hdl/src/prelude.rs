@@ -16,6 +16,7 @@ pub use crate::cell::fifo::Fifo;
 pub use crate::cell::ram::{Ram, Style};
 pub use crate::cell::ram_bytes::RamBytes;
 pub use crate::cell::reg::{Dff, Reg};
+pub use crate::cell::ring_ram::RingRam;
 pub use crate::cell::rmw::Rmw;
 pub use crate::cell::rotate::Rotate;
 pub use crate::cell::skid::Skid;

@@ -207,6 +207,8 @@ payload! {
     Reply {
         /// Queue pair.
         qpn: Bits<16>,
+        /// Incarnation of the queue pair, for the event `Replied`.
+        incarnation: Bits<2>,
         /// An atomic; else a READ.
         atomic: Bit,
         /// Fetch and add; else compare and swap.

@@ -9,6 +9,7 @@ pub mod fifo;
 pub mod ram;
 pub mod ram_bytes;
 pub mod reg;
+pub mod ring_ram;
 pub mod rmw;
 pub mod rotate;
 pub mod skid;

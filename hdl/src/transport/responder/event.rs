@@ -19,6 +19,8 @@ pub enum RqEventKind {
     Command,
     /// The next receive WQE of a queue pair in error is to be flushed.
     Flush,
+    /// A READ or atomic, no duplicate, is answered.
+    Replied,
 }
 
 /// Why a packet is not taken as a request (field `reason` of [`RqRequest`]).
@@ -148,7 +150,7 @@ payload! {
         reset: Bit,
         /// Command: the static image was written.
         image: Bit,
-        /// PlaceError: incarnation of the placement.
+        /// PlaceError: incarnation of the placement. Replied: that of the [`Reply`](crate::bus::types::Reply).
         incarnation: Bits<2>,
         /// PlaceError: syndrome of its NAK.
         syndrome: Bits<8>,

@@ -14,6 +14,7 @@
 pub mod ack;
 pub mod event;
 pub mod place;
+pub mod reply;
 pub mod report;
 pub mod rq_state;
 pub mod rx_check;

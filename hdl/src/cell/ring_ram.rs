@@ -1,0 +1,88 @@
+//! RAM of rings: 2^Q rings of 2^E words, one write port, one read port, one clock.
+//!
+//! As [`Ram`](crate::cell::ram::Ram), with the address in two parts, ring and slot.
+use crate::cell::ram::Style;
+use crate::prelude::*;
+
+/// RAM of 2^Q rings of 2^E words of type `T`.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct RingRam<T: Synth, const Q: usize, const E: usize> {
+    /// Clock; the reset is not used.
+    pub clock: ClkRst,
+    /// Write enable.
+    pub we: Signal<In, Bit>,
+    /// Ring to write.
+    pub wring: Signal<In, Bits<Q>>,
+    /// Slot to write.
+    pub wslot: Signal<In, Bits<E>>,
+    /// Word to write.
+    pub wdata: Signal<In, T>,
+    /// Read enable.
+    pub re: Signal<In, Bit>,
+    /// Ring to read.
+    pub rring: Signal<In, Bits<Q>>,
+    /// Slot to read.
+    pub rslot: Signal<In, Bits<E>>,
+    /// Word read.
+    pub rdata: Signal<Out, T>,
+    _mem: Vec<T>,
+}
+
+impl<T: Synth, const Q: usize, const E: usize> Default for RingRam<T, Q, E> {
+    fn default() -> Self {
+        assert!(
+            (2..=24).contains(&(Q + E)) && Q > 0 && E > 0,
+            "2^{Q} rings of 2^{E} words: 2^2 to 2^24 words can be built"
+        );
+        Self {
+            clock: ClkRst::default(),
+            we: Signal::default(),
+            wring: Signal::default(),
+            wslot: Signal::default(),
+            wdata: Signal::default(),
+            re: Signal::default(),
+            rring: Signal::default(),
+            rslot: Signal::default(),
+            rdata: Signal::default(),
+            _mem: vec![T::default(); 1 << (Q + E)],
+        }
+    }
+}
+
+impl<T: Synth, const Q: usize, const E: usize> Logic for RingRam<T, Q, E> {
+    describe!(
+        "ring_ram",
+        |_this| format!("{}x{}x{}", 1usize << Q, 1usize << E, T::BITS),
+        "Simple dual-port RAM of rings, read-first, read data held while `re` is 0."
+    );
+
+    fn update(&mut self) {
+        if self.clock.clk.pos_edge() {
+            if self.re.val() {
+                self.rdata.next =
+                    self._mem[self.rring.val().index() << E | self.rslot.val().index()];
+            }
+            if self.we.val() {
+                self._mem[self.wring.val().index() << E | self.wslot.val().index()] =
+                    self.wdata.val();
+            }
+        }
+    }
+
+    fn connect(&mut self) {
+        self.rdata.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom(format!(
+            "(* ram_style = \"{style}\" *) reg [{high}:0] mem [0:{last}];\n\
+             always @(posedge clk) begin\n    \
+                 if (re) rdata <= mem[{{rring, rslot}}];\n    \
+                 if (we) mem[{{wring, wslot}}] <= wdata;\n\
+             end\n",
+            style = Style::for_depth(Q + E).name(),
+            high = T::BITS - 1,
+            last = (1usize << (Q + E)) - 1,
+        ))
+    }
+}
