@@ -52,6 +52,8 @@ pub struct Admit<const Q: usize> {
 
     arbiter: Arbiter<5>,
     losses: Fifo<Bits<16>, 4>,
+    /// Keeps the grant away from the FIFO's counters.
+    loss: Skid<Bits<16>>,
     /// A token went last.
     token_last: Reg<Bit>,
     has_reply: Signal<Local, Bit>,
@@ -74,10 +76,11 @@ impl<const Q: usize> Logic for Admit<Q> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, losses);
+        clock!(self, clock, arbiter, losses, loss);
         dff_setup!(self, clock, token_last);
         self.losses.s.valid.next = self.lost.val();
         self.losses.s.payload.next = self.lost_qpn.val();
+        StreamOut::<Bits<16>>::join(&mut self.losses.m, &mut self.loss.s);
 
         self.has_reply.next = self.tokens.payload.val().reply;
         self.is_void.next = self.tokens.payload.val().reply & self.tokens.payload.val().void;
@@ -89,9 +92,9 @@ impl<const Q: usize> Logic for Admit<Q> {
             .replace_bit(1, self.list.valid.val() & self.turn_room.val())
             .replace_bit(2, self.served.valid.val() & self.report_room.val())
             .replace_bit(3, self.atomics.valid.val() & self.report_room.val())
-            .replace_bit(4, self.losses.m.valid.val() & self.report_room.val());
-        self.take_token.next = self.token_there.val()
-            & (!self.token_last.q.val() | !self.requests.val().any());
+            .replace_bit(4, self.loss.m.valid.val() & self.report_room.val());
+        self.take_token.next =
+            self.token_there.val() & (!self.token_last.q.val() | !self.requests.val().any());
         self.token_last.d.next = self.take_token.val();
         self.arbiter.request.next = self.requests.val();
         self.arbiter.take.next = !self.take_token.val();
@@ -105,7 +108,7 @@ impl<const Q: usize> Logic for Admit<Q> {
         self.list.ready.next = self.grant.val().get_bit(1);
         self.served.ready.next = self.grant.val().get_bit(2);
         self.atomics.ready.next = self.grant.val().get_bit(3);
-        self.losses.m.ready.next = self.grant.val().get_bit(4);
+        self.loss.m.ready.next = self.grant.val().get_bit(4);
 
         self.valid.next = (self.take_token.val() & !self.is_void.val()) | self.grant.val().any();
         self.op.next = self.blank.val();
@@ -137,7 +140,7 @@ impl<const Q: usize> Logic for Admit<Q> {
             self.op.next = self.atomics.payload.val();
         } else {
             self.op.next.kind = OpKind::Lost;
-            self.op.next.qpn = self.losses.m.payload.val();
+            self.op.next.qpn = self.loss.m.payload.val();
             self.op.next.syndrome = NAK_OPERATIONAL.into();
         }
         self.word.next.atomic = self.r.val().atomic;

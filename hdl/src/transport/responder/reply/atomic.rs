@@ -177,8 +177,12 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         clock!(
             self, clock, ops, verdicts, reads, flying, words, originals, commands, values, results
         );
-        dff_setup!(self, clock, held, looked, cand, hits, tail, head, used, arrived, original);
-        dff_setup!(self, clock, valid_1, op_1, original_1, sum_1, equal_1, issued);
+        dff_setup!(
+            self, clock, held, looked, cand, hits, tail, head, used, arrived, original
+        );
+        dff_setup!(
+            self, clock, valid_1, op_1, original_1, sum_1, equal_1, issued
+        );
         for i in 0..16 {
             ClkRst::link(&mut self.clock, &mut self.addrs[i].clock);
         }
@@ -244,8 +248,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         self.reads.s.payload.next.len = bits::<13>(8);
         StreamOut::<ReadReq>::link(&mut self.read, &mut self.reads.m);
         self.words.s.valid.next = self.issue.val() & !self.cand.q.val().duplicate;
-        self.words.s.payload.next =
-            self.cand.q.val().va.get_bits::<3>(3) & self.word_mask.val();
+        self.words.s.payload.next = self.cand.q.val().va.get_bits::<3>(3) & self.word_mask.val();
         self.flying.s.valid.next = self.issue.val();
         self.flying.s.payload.next = self.cand.q.val();
         self.words.m.ready.next = self.beat.valid.val();

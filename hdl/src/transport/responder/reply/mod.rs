@@ -29,12 +29,14 @@
 //!
 //! Assumes: at most 16 replies that are no duplicates wait of a queue pair; one `replies` for each token with `reply`, in
 //! order. Rates: a token a cycle; an acknowledgement a cycle; a response packet a cycle within a turn, a turn in 4 cycles.
-//! Latency: a token to its packet 8 cycles.
+//! Latency: an
+//! acknowledgement 7 cycles; from the end of a turn to the first packet of the next of that queue pair 26.
 
 pub mod admit;
 pub mod atomic;
 pub mod exit;
 pub mod fence;
+pub mod packets;
 pub mod part;
 pub mod results;
 pub mod state;
@@ -50,6 +52,7 @@ use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
 use fence::Fences;
+use packets::Packets;
 use part::Cutter;
 use state::ReplyTable;
 use types::*;
@@ -112,7 +115,7 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     cutter: Cutter<Q>,
     exit: Exit,
     atomic: AtomicUnit<W, K, Q>,
-    packets: Merge<ReplyPacket, 3>,
+    packets: Packets,
     ack_room: Reg<Bit>,
     turn_room: Reg<Bit>,
     report_room: Reg<Bit>,
@@ -219,9 +222,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         self.atomic.written.next = self.written.val();
 
         // packets
-        StreamOut::<ReplyPacket>::join(&mut self.acks.m, &mut self.packets.s[0]);
-        StreamOut::<ReplyPacket>::join(&mut self.exit.packet, &mut self.packets.s[1]);
-        StreamOut::<ReplyPacket>::join(&mut self.atomic.packet, &mut self.packets.s[2]);
+        StreamOut::<ReplyPacket>::join(&mut self.acks.m, &mut self.packets.acks);
+        StreamOut::<ReplyPacket>::join(&mut self.exit.packet, &mut self.packets.reads);
+        StreamOut::<ReplyPacket>::join(&mut self.atomic.packet, &mut self.packets.atomics);
         self.packets.m.ready.next = self.desc.ready.val();
         self.desc.valid.next = self.packets.m.valid.val();
         self.desc.payload.next = self.blank.val();

@@ -131,7 +131,9 @@ impl<const Q: usize> Logic for Cutter<Q> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, ring, paths);
-        dff_setup!(self, clock, room, atomics, valid_1, start_1, valid_2, start_2, word_2, path_2);
+        dff_setup!(
+            self, clock, room, atomics, valid_1, start_1, valid_2, start_2, word_2, path_2
+        );
         dff_setup!(
             self, clock, valid_3, start_3, word_3, lane_3, offset_3, valid_4, start_4, word_4,
             lane_4, psn_4, addr_4, left_4
@@ -198,8 +200,8 @@ impl<const Q: usize> Logic for Cutter<Q> {
             self.valid_3.d.next = true;
             self.start_3.d.next = self.start_2.q.val();
             self.word_3.d.next = self.word_2.q.val();
-            self.offset_3.d.next = (bit_cast::<32, 24>(self.start_2.q.val().offset) << 7)
-                << self.word_2.q.val().mtu;
+            self.offset_3.d.next =
+                (bit_cast::<32, 24>(self.start_2.q.val().offset) << 7) << self.word_2.q.val().mtu;
             // Ethernet 14, IPv4 20 or IPv6 40, UDP 8, BTH 12; a VLAN tag 4
             self.lane_3.d.next = bits::<6>(54);
             if self.path_2.q.val() == 1 {
@@ -221,8 +223,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             self.word_4.d.next = self.word_3.q.val();
             self.lane_4.d.next = self.lane_3.q.val();
             self.psn_4.d.next = self.word_3.q.val().psn + self.start_3.q.val().offset;
-            self.addr_4.d.next =
-                self.word_3.q.val().va + bit_cast::<64, 32>(self.offset_3.q.val());
+            self.addr_4.d.next = self.word_3.q.val().va + bit_cast::<64, 32>(self.offset_3.q.val());
             self.left_4.d.next = self.word_3.q.val().len - self.offset_3.q.val();
             if self.word_3.q.val().atomic {
                 self.left_4.d.next = bits::<32>(8);
@@ -333,7 +334,6 @@ impl<const Q: usize> Logic for Cutter<Q> {
             self.atomics.d.next = self.atomics.q.val() - 1;
         }
         self.busy.next = self.room.q.val().any() | self.atomics.q.val().any();
-        self.moved.next =
-            self.returned.val() | (self.passed.val() & !self.atomics.q.val().any());
+        self.moved.next = self.returned.val() | (self.passed.val() & !self.atomics.q.val().any());
     }
 }

@@ -145,8 +145,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         self.op_1.d.next = self.op_0.q.val();
         self.word_1.d.next = self.word_0.q.val();
         self.less.next = self.word_0.q.val().len - 1;
-        self.more_1.d.next =
-            bit_cast::<24, 32>((self.less.val() >> 7) >> self.word_0.q.val().mtu);
+        self.more_1.d.next = bit_cast::<24, 32>((self.less.val() >> 7) >> self.word_0.q.val().mtu);
         if self.word_0.q.val().atomic | !self.word_0.q.val().len.any() {
             self.more_1.d.next = bits::<24>(0);
         }

@@ -1,0 +1,131 @@
+//! What ends a queue pair.
+
+use ferroce_sim::random::Pauses;
+
+use super::host::Region;
+use super::rig::{BASE, Kind, PD, Request, Rig, answer};
+
+const NAK_ACCESS: u8 = 0x62;
+const NAK_OPERATIONAL: u8 = 0x63;
+
+fn short_region() -> Region {
+    Region {
+        key: 0x77,
+        pd: PD,
+        base: BASE,
+        last: BASE + 200 * 1024 - 1,
+        read: true,
+        atomic: false,
+    }
+}
+
+#[test]
+fn a_read_beyond_its_region_ends_at_the_packet() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.regions.list.push(short_region());
+    let mut read = Request::read(3, 50, 300 * 1024).with_key(0x77);
+    read.incarnation = 2;
+    rig.request(&read);
+    let mut next = Request::read(3, 350, 100);
+    next.incarnation = 2;
+    rig.request(&next);
+    rig.ack(3, 351, 1, 0x1f);
+    rig.run(1000);
+    let sent = rig.packets();
+    assert_eq!(sent[..200], answer(&read, 0)[..200]);
+    assert_eq!(sent.len(), 201, "nothing follows");
+    let nak = sent[200];
+    assert!(nak.is_ack());
+    assert_eq!(
+        (nak.psn, nak.syndrome, nak.msn),
+        (250, NAK_ACCESS, read.msn)
+    );
+    assert_eq!(rig.pieces().len(), 200);
+    assert_eq!(rig.failures(), [(3, 2, NAK_ACCESS)]);
+    assert!(rig.finished().is_empty());
+    // nothing is heard of it any more
+    rig.request(&Request::read(3, 351, 100));
+    rig.ack(3, 352, 1, 0x60);
+    rig.lose(3);
+    rig.run(100);
+    assert!(rig.packets().is_empty() && rig.failures().is_empty());
+    // until it starts afresh
+    rig.start_afresh(3);
+    rig.request(&Request::read(3, 9, 100));
+    rig.run(100);
+    assert_eq!(rig.packets().len(), 1);
+    assert_eq!(rig.finished().len(), 1);
+}
+
+#[test]
+fn a_duplicate_read_without_its_region_is_dropped() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.request(&Request::read(3, 50, 3000).with_key(0x99).again());
+    let next = Request::read(3, 60, 3000);
+    rig.request(&next);
+    rig.run(200);
+    assert_eq!(rig.packets(), answer(&next, 0));
+    assert!(rig.failures().is_empty());
+}
+
+#[test]
+fn an_atomic_without_its_right_is_not_executed() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.regions.list.push(short_region());
+    rig.request(&Request::new(3, 50, Kind::Add(1)).with_key(0x77));
+    rig.request(&Request::new(3, 51, Kind::Add(1)));
+    rig.run(300);
+    let sent = rig.packets();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].is_ack());
+    assert_eq!((sent[0].psn, sent[0].syndrome), (50, NAK_ACCESS));
+    assert_eq!(rig.memory.reads, 0);
+    assert_eq!(rig.failures(), [(3, 0, NAK_ACCESS)]);
+    // its place is free again
+    for i in 0..40 {
+        rig.request(&Request::new(4, i, Kind::Add(1)).at(BASE + 8 * u64::from(i)));
+        rig.run(40);
+    }
+    rig.run(600);
+    assert_eq!(rig.packets().len(), 40);
+}
+
+#[test]
+fn an_atomic_on_memory_that_cannot_be_read() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.memory.unmapped = BASE + 4096;
+    let good = Request::new(3, 50, Kind::Add(1));
+    rig.request(&good);
+    rig.request(&Request::new(3, 51, Kind::Add(1)).at(BASE + 4096));
+    rig.run(400);
+    let sent = rig.packets();
+    assert_eq!(sent[..1], answer(&good, 0));
+    assert_eq!(sent.len(), 2);
+    assert!(sent[1].is_ack());
+    assert_eq!(
+        (sent[1].psn, sent[1].syndrome, sent[1].msn),
+        (51, NAK_OPERATIONAL, 50)
+    );
+    assert_eq!(rig.memory.writes, 1);
+    assert_eq!(rig.failures(), [(3, 0, NAK_OPERATIONAL)]);
+    assert_eq!(rig.finished().len(), 1);
+}
+
+#[test]
+fn a_lost_response_ends_its_queue_pair() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.lose(3);
+    rig.run(20);
+    assert!(rig.failures().is_empty(), "nothing was sent in this life");
+    let mut read = Request::read(3, 50, 4096 * 1000).mtu(5);
+    read.incarnation = 1;
+    rig.request(&read);
+    rig.run(200);
+    (0..3).for_each(|_| rig.lose(3));
+    rig.run(200);
+    let sent = rig.packets().len();
+    assert!(sent < 400, "{sent} packets");
+    assert_eq!(rig.failures(), [(3, 1, NAK_OPERATIONAL)], "once");
+    rig.run(500);
+    assert!(rig.packets().is_empty());
+}

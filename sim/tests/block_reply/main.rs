@@ -1,0 +1,9 @@
+//! Replies of the responder as Verilog: acknowledgements, READ responses, atomics.
+mod acks;
+mod atomics;
+mod failures;
+mod host;
+mod random;
+mod rates;
+mod reads;
+mod rig;

@@ -1,0 +1,302 @@
+//! Random requests of all queue pairs, against what may follow from them.
+//!
+//! The reference keeps of every queue pair the tokens taken, in order, and takes each packet that leaves off them. It
+//! leaves open what depends on time: which acknowledgements coalesce, which duplicates are dropped as their answer is due.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fastrand::Rng;
+use ferroce_proto::wire::psn::MASK;
+use ferroce_sim::random::Pauses;
+
+use super::acks::{self, Token};
+use super::rig::{BASE, Kind, Packet, Q, Request, Rig, answer, uneven};
+
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Ack(Token),
+    Reply(Request),
+}
+
+#[derive(Default)]
+struct Pair {
+    /// Tokens that are not answered for.
+    items: VecDeque<Item>,
+    /// Last acknowledgement, if nothing left since.
+    last: Option<Token>,
+    /// Packets of the READ that is being answered.
+    rest: VecDeque<Packet>,
+    psn: u32,
+    history: Vec<Request>,
+    /// Results of its atomics.
+    results: BTreeMap<u32, u64>,
+    issued: usize,
+    answered: usize,
+    duplicates: usize,
+}
+
+struct World {
+    rig: Rig,
+    pairs: Vec<Pair>,
+    queued: VecDeque<(u32, Item)>,
+    memory: BTreeMap<u64, u64>,
+    pieces: Vec<(u64, u32)>,
+    next_msn: u32,
+    done: u16,
+}
+
+impl World {
+    fn new(idle: Pauses, back: Pauses) -> Self {
+        let pair = |_| Pair {
+            psn: MASK - 30,
+            ..Pair::default()
+        };
+        Self {
+            rig: Rig::new(idle, back),
+            pairs: (0..1 << Q).map(pair).collect(),
+            queued: VecDeque::new(),
+            memory: BTreeMap::new(),
+            pieces: Vec::new(),
+            next_msn: 0,
+            done: 0,
+        }
+    }
+
+    fn push(&mut self, item: Item, qpn: u32) {
+        match item {
+            Item::Ack(token) => self.rig.ack(qpn, token.psn, token.msn, token.syndrome),
+            Item::Reply(request) => {
+                let fence = self.done.wrapping_add(self.rig.bench.rng().u16(..4));
+                self.rig
+                    .request_behind(&request, fence.wrapping_sub(2), false);
+            }
+        }
+        self.queued.push_back((qpn, item));
+    }
+
+    fn random_request(&mut self, rng: &mut Rng, qpn: u32) {
+        self.next_msn += 1;
+        let pair = &mut self.pairs[qpn as usize];
+        let addr = BASE + 8 * rng.u64(..6);
+        let mut request = match rng.u8(..4) {
+            0 => Request::new(qpn, pair.psn, Kind::Add(rng.u64(..))).at(addr),
+            1 => {
+                let compare = self.memory.get(&addr).copied().unwrap_or(0);
+                let swap = rng.u64(..);
+                Request::new(qpn, pair.psn, Kind::Swap { compare, swap }).at(addr)
+            }
+            _ => {
+                let len = [rng.u32(..300), rng.u32(..5000), rng.u32(..60_000)][rng.usize(..3)];
+                Request::read(qpn, pair.psn, len).at(BASE + rng.u64(..1 << 30))
+            }
+        };
+        request.mtu = 1 + (qpn % 5) as u8;
+        request.msn = self.next_msn;
+        let again = rng.u8(..3) == 0 && !pair.history.is_empty();
+        if again || pair.issued - pair.answered == 16 {
+            let Some(old) = pair.history.get(rng.usize(..pair.history.len().max(1))) else {
+                return;
+            };
+            let mut old = old.again();
+            old.msn = self.next_msn;
+            if let Kind::Read(len) = old.kind {
+                let skip = rng.u32(..old.packets());
+                old.kind = Kind::Read(len - skip * old.mtu_bytes());
+                old.va += u64::from(skip * old.mtu_bytes());
+                old.psn = (old.psn + skip) & MASK;
+            }
+            pair.duplicates += 1;
+            self.push(Item::Reply(old), qpn);
+            return;
+        }
+        pair.psn = (pair.psn + request.packets()) & MASK;
+        pair.issued += 1;
+        if pair.history.len() == 16 {
+            pair.history.remove(0);
+        }
+        pair.history.push(request);
+        self.push(Item::Reply(request), qpn);
+    }
+
+    fn random_token(&mut self, rng: &mut Rng, qpn: u32) {
+        self.next_msn += 1;
+        let (psn, syndrome) = acks::token(rng, &mut self.pairs[qpn as usize].psn);
+        let token = Token {
+            psn: psn & MASK,
+            msn: self.next_msn,
+            syndrome,
+        };
+        self.push(Item::Ack(token), qpn);
+    }
+
+    fn step(&mut self) {
+        let before = self.rig.tokens.sent();
+        if self.rig.bench.rng().u8(..8) == 0 {
+            self.done = self.done.wrapping_add(1);
+            self.rig.set_done(self.done);
+        }
+        self.rig.step();
+        if self.rig.tokens.sent() > before {
+            let (qpn, item) = self.queued.pop_front().expect("it was pushed");
+            self.pairs[qpn as usize].items.push_back(item);
+        }
+        while let Some((_, packet)) = self.rig.left() {
+            self.left(packet);
+        }
+    }
+
+    fn left(&mut self, packet: Packet) {
+        let pair = &mut self.pairs[packet.qpn as usize];
+        if let Some(next) = pair.rest.pop_front() {
+            assert_eq!(packet, next, "the response goes on");
+        } else if packet.is_ack() {
+            pair.acknowledged(packet);
+        } else {
+            let found = pair.items.iter().position(|item| match item {
+                Item::Reply(request) => (request.psn, request.msn) == (packet.psn, packet.msn),
+                Item::Ack(_) => false,
+            });
+            let Some(found) = found else {
+                panic!("{packet:?} answers none of {:?}", pair.items);
+            };
+            let Item::Reply(request) = pair.items[found] else {
+                unreachable!("found as one")
+            };
+            // an answer to a duplicate shows that those before it were dropped, a new one more
+            let passed: Vec<_> = pair.items.drain(..found).collect();
+            pair.items.pop_front();
+            for item in passed.into_iter().rev() {
+                match item {
+                    Item::Reply(passed) => assert!(passed.duplicate, "{passed:?} is passed"),
+                    Item::Ack(_) if request.duplicate => pair.items.push_front(item),
+                    Item::Ack(_) => {}
+                }
+            }
+            let mut value = 0;
+            if request.is_atomic() && request.duplicate {
+                value = pair.results[&request.psn];
+            } else if request.is_atomic() {
+                let cell = self.memory.entry(request.va).or_default();
+                value = *cell;
+                match request.kind {
+                    Kind::Add(add) => *cell = cell.wrapping_add(add),
+                    Kind::Swap { compare, swap } if compare == *cell => *cell = swap,
+                    _ => {}
+                }
+                pair.results.insert(request.psn, value);
+            }
+            if !request.duplicate {
+                pair.answered += 1;
+                pair.last = None;
+            }
+            pair.rest = answer(&request, value).into();
+            assert_eq!(Some(packet), pair.rest.pop_front());
+            for number in 0..request.packets() {
+                let addr = request.va + u64::from(number * request.mtu_bytes());
+                if request.plen(number) > 0 {
+                    self.pieces.push((addr, request.plen(number)));
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        for _ in 0..2_000_000 {
+            if self.queued.is_empty() && self.pairs.iter().all(|p| p.issued == p.answered) {
+                break;
+            }
+            self.step();
+        }
+        (0..40_000).for_each(|_| self.step());
+        assert!(self.queued.is_empty(), "tokens never wait for ever");
+        for pair in &self.pairs {
+            assert_eq!(pair.issued, pair.answered);
+            for item in &pair.items {
+                match item {
+                    Item::Reply(request) => assert!(request.duplicate),
+                    Item::Ack(token) => {
+                        let last = pair.last.expect("something was sent");
+                        assert_eq!(last.merged(*token), last, "{token:?} is owed");
+                    }
+                }
+            }
+        }
+        for (addr, value) in &self.memory {
+            let host = self.rig.memory.values.get(addr).copied().unwrap_or(0);
+            assert_eq!(host, *value, "memory at {addr:#x}");
+        }
+        let events = self.rig.finished();
+        for (qpn, pair) in self.pairs.iter().enumerate() {
+            let told = events
+                .iter()
+                .filter(|event| event.0 as usize == qpn)
+                .count();
+            assert_eq!(told, pair.answered, "finished replies of {qpn}");
+        }
+        assert!(self.rig.failures().is_empty());
+        // The READs of different queue pairs are cut in turns, so only the sum of the pieces is in order.
+        let mut pieces: Vec<_> = self.rig.pieces().iter().map(|p| (p.0, p.1)).collect();
+        pieces.sort_unstable();
+        self.pieces.sort_unstable();
+        assert_eq!(pieces, self.pieces);
+    }
+}
+
+impl Pair {
+    fn acknowledged(&mut self, packet: Packet) {
+        let token = Token {
+            psn: packet.psn,
+            msn: packet.msn,
+            syndrome: packet.syndrome,
+        };
+        let mut sum = None::<Token>;
+        let mut found = None;
+        for (i, item) in self.items.iter().enumerate() {
+            match item {
+                Item::Reply(request) => assert!(request.duplicate, "{packet:?} passes {request:?}"),
+                Item::Ack(next) => {
+                    sum = Some(sum.map_or(*next, |sum| sum.merged(*next)));
+                    if sum == Some(token) {
+                        found = Some(i);
+                        break;
+                    }
+                }
+            }
+        }
+        let Some(found) = found else {
+            panic!("{packet:?} of {:?}", self.items);
+        };
+        self.items.drain(..=found);
+        self.last = Some(token);
+    }
+}
+
+fn run(idle: Pauses, back: Pauses, qps: u32, count: usize) {
+    let mut world = World::new(idle, back);
+    world.rig.memory.gaps = if back == Pauses::NONE { 0 } else { 60 };
+    let mut rng = world.rig.bench.rng().clone();
+    for _ in 0..count {
+        let qpn = rng.u32(..qps);
+        if rng.u8(..3) == 0 {
+            world.random_request(&mut rng, qpn);
+        } else {
+            world.random_token(&mut rng, qpn);
+        }
+        for _ in 0..rng.u32(..60) {
+            world.step();
+        }
+    }
+    world.finish();
+    let answered: usize = world.pairs.iter().map(|pair| pair.answered).sum();
+    let duplicates: usize = world.pairs.iter().map(|pair| pair.duplicates).sum();
+    assert!(answered > count / 9, "{answered} answered of {count}");
+    assert!(duplicates > count / 20, "{duplicates} duplicates");
+}
+
+#[test]
+fn random_requests() {
+    run(Pauses::NONE, Pauses::NONE, 16, 3000);
+    run(Pauses::NONE, Pauses::NONE, 2, 1500);
+    run(uneven(), uneven(), 16, 3000);
+    run(Pauses::NONE, Pauses::new(0.5, 20), 3, 1500);
+}

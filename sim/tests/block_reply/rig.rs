@@ -1,0 +1,397 @@
+//! The block with everything around it.
+
+use ferroce_hdl::transport::responder::reply::ReplyQueue;
+use ferroce_proto::wire::psn::MASK;
+use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
+use ferroce_sim::random::Pauses;
+use ferroce_sim::verilator::Input;
+
+use super::host::{Memory, Region, Regions};
+
+/// Log2 of the queue pairs.
+pub(crate) const Q: usize = 4;
+
+/// A region of 2^40 bytes that a peer may use in any way.
+pub(crate) const KEY: u32 = 0x1234;
+pub(crate) const PD: u32 = 5;
+pub(crate) const BASE: u64 = 1 << 40;
+
+/// Random pauses.
+pub(crate) fn uneven() -> Pauses {
+    Pauses::new(0.3, 6)
+}
+
+/// A READ or atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) qpn: u32,
+    pub(crate) incarnation: u8,
+    pub(crate) kind: Kind,
+    pub(crate) duplicate: bool,
+    pub(crate) psn: u32,
+    pub(crate) msn: u32,
+    pub(crate) mtu: u8,
+    pub(crate) va: u64,
+    pub(crate) rkey: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read(u32),
+    Add(u64),
+    Swap { compare: u64, swap: u64 },
+}
+
+impl Request {
+    pub(crate) fn new(qpn: u32, psn: u32, kind: Kind) -> Self {
+        Self {
+            qpn,
+            incarnation: 0,
+            kind,
+            duplicate: false,
+            psn: psn & MASK,
+            msn: psn & MASK,
+            mtu: 3,
+            va: BASE,
+            rkey: KEY,
+        }
+    }
+
+    pub(crate) fn read(qpn: u32, psn: u32, len: u32) -> Self {
+        Self::new(qpn, psn, Kind::Read(len))
+    }
+
+    pub(crate) fn at(mut self, va: u64) -> Self {
+        self.va = va;
+        self
+    }
+
+    pub(crate) fn mtu(mut self, mtu: u8) -> Self {
+        self.mtu = mtu;
+        self
+    }
+
+    pub(crate) fn again(mut self) -> Self {
+        self.duplicate = true;
+        self
+    }
+
+    pub(crate) fn with_key(mut self, rkey: u32) -> Self {
+        self.rkey = rkey;
+        self
+    }
+
+    pub(crate) fn is_atomic(&self) -> bool {
+        !matches!(self.kind, Kind::Read(_))
+    }
+
+    pub(crate) fn mtu_bytes(&self) -> u32 {
+        128 << self.mtu
+    }
+
+    /// PSNs it takes.
+    pub(crate) fn packets(&self) -> u32 {
+        match self.kind {
+            Kind::Read(len) => len.div_ceil(self.mtu_bytes()).max(1),
+            _ => 1,
+        }
+    }
+
+    /// Payload bytes of response packet `number`.
+    pub(crate) fn plen(&self, number: u32) -> u32 {
+        match self.kind {
+            Kind::Read(len) => (len - number * self.mtu_bytes()).min(self.mtu_bytes()),
+            _ => 0,
+        }
+    }
+
+    /// Opcode of response packet `number`.
+    pub(crate) fn opcode(&self, number: u32) -> u8 {
+        match (self.kind, number == 0, number + 1 == self.packets()) {
+            (Kind::Read(_), true, true) => 0x10,
+            (Kind::Read(_), true, false) => 0x0d,
+            (Kind::Read(_), false, false) => 0x0e,
+            (Kind::Read(_), false, true) => 0x0f,
+            _ => 0x12,
+        }
+    }
+}
+
+/// A packet as it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub(crate) qpn: u32,
+    pub(crate) opcode: u8,
+    pub(crate) psn: u32,
+    pub(crate) msn: u32,
+    pub(crate) syndrome: u8,
+    pub(crate) plen: u32,
+    pub(crate) value: u64,
+}
+
+impl Packet {
+    pub(crate) fn is_ack(&self) -> bool {
+        self.opcode == 0x11
+    }
+}
+
+pub(crate) struct Rig {
+    pub(crate) bench: Bench,
+    pub(crate) tokens: StreamSource,
+    pub(crate) replies: StreamSource,
+    pub(crate) desc: StreamSink,
+    pub(crate) gather: StreamSink,
+    pub(crate) events: StreamSink,
+    pub(crate) errors: StreamSink,
+    pub(crate) memory: Memory,
+    pub(crate) regions: Regions,
+    done: Input,
+    lost: Input,
+    lost_qpn: Input,
+}
+
+impl Rig {
+    pub(crate) fn new(idle: Pauses, back: Pauses) -> Self {
+        Self::of::<512, 64>(idle, back)
+    }
+
+    pub(crate) fn of<const W: usize, const K: usize>(idle: Pauses, back: Pauses) -> Self {
+        let bench = Bench::of(ReplyQueue::<W, K, Q>::default).expect("the block builds");
+        let dut = bench.dut();
+        let mut rig = Self {
+            tokens: StreamSource::new(dut, "tokens", idle).expect("a stream in"),
+            replies: StreamSource::new(dut, "replies", idle).expect("a stream in"),
+            desc: StreamSink::new(dut, "desc", back).expect("a stream out"),
+            gather: StreamSink::new(dut, "gather", back).expect("a stream out"),
+            events: StreamSink::new(dut, "events", back).expect("a stream out"),
+            errors: StreamSink::new(dut, "errors", back).expect("a stream out"),
+            memory: Memory::new(dut, K),
+            regions: Regions::new(dut),
+            done: dut.input("done").unwrap(),
+            lost: dut.input("lost").unwrap(),
+            lost_qpn: dut.input("lost_qpn").unwrap(),
+            bench,
+        };
+        rig.regions.list.push(Region {
+            key: KEY,
+            pd: PD,
+            base: BASE,
+            last: 2 * BASE - 1,
+            read: true,
+            atomic: true,
+        });
+        let av_we = rig.bench.dut().input("av_we").unwrap();
+        rig.bench.dut_mut().set(av_we, 0);
+        rig.set_done(0);
+        rig.reset();
+        for qpn in 0..1 << Q {
+            rig.path(qpn, false, false);
+        }
+        rig
+    }
+
+    /// Resets the block and waits for its sweep.
+    pub(crate) fn reset(&mut self) {
+        let lost = self.lost;
+        self.bench.dut_mut().set(lost, 0);
+        let mut agents: [&mut dyn Agent; 8] = [
+            &mut self.tokens,
+            &mut self.replies,
+            &mut self.desc,
+            &mut self.gather,
+            &mut self.events,
+            &mut self.errors,
+            &mut self.memory,
+            &mut self.regions,
+        ];
+        self.bench.reset(&mut agents);
+        self.run((1 << Q) + 2);
+    }
+
+    /// Writes the path of a queue pair.
+    pub(crate) fn path(&mut self, qpn: u32, ipv6: bool, vlan: bool) {
+        let dut = self.bench.dut_mut();
+        let set = |dut: &mut ferroce_sim::verilator::Dut, name: &str, value: u64| {
+            let input = dut.input(name).unwrap();
+            dut.set(input, value);
+        };
+        set(dut, "image_qpn", qpn.into());
+        let mut words = vec![0; dut.model().signal("av_image").unwrap().words()];
+        let av = ferroce_proto::abi::qpc::AvCtx {
+            ipv6,
+            vlan_valid: vlan,
+            ..Default::default()
+        };
+        let bytes = av.emit();
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks(4)) {
+            *word = u32::from_le_bytes(bytes.try_into().unwrap());
+        }
+        let image = dut.input("av_image").unwrap();
+        dut.write(image, &words);
+        set(dut, "av_we", 1);
+        self.step();
+        set(self.bench.dut_mut(), "av_we", 0);
+    }
+
+    /// Payload writes done.
+    pub(crate) fn set_done(&mut self, done: u16) {
+        let input = self.done;
+        self.bench.dut_mut().set(input, done.into());
+    }
+
+    /// A packet of `qpn` is lost, in the next cycle.
+    pub(crate) fn lose(&mut self, qpn: u32) {
+        let (lost, lost_qpn) = (self.lost, self.lost_qpn);
+        self.bench.dut_mut().set(lost_qpn, qpn.into());
+        self.bench.dut_mut().set(lost, 1);
+        self.step();
+        self.bench.dut_mut().set(lost, 0);
+    }
+
+    pub(crate) fn step(&mut self) {
+        let mut agents: [&mut dyn Agent; 8] = [
+            &mut self.tokens,
+            &mut self.replies,
+            &mut self.desc,
+            &mut self.gather,
+            &mut self.events,
+            &mut self.errors,
+            &mut self.memory,
+            &mut self.regions,
+        ];
+        let result = self.bench.step(&mut agents);
+        result.unwrap_or_else(|failure| panic!("{failure}"));
+    }
+
+    pub(crate) fn run(&mut self, cycles: u64) {
+        (0..cycles).for_each(|_| self.step());
+    }
+
+    fn token(&self, qpn: u32) -> Item {
+        self.tokens.item().with("qpn", qpn.into())
+    }
+
+    /// An acknowledgement is due.
+    pub(crate) fn ack(&mut self, qpn: u32, psn: u32, msn: u32, syndrome: u8) {
+        let item = self.token(qpn).with("psn", (psn & MASK).into());
+        let item = item.with("msn", msn.into());
+        self.tokens.push(item.with("syndrome", syndrome.into()));
+    }
+
+    /// A request and its token.
+    pub(crate) fn request(&mut self, request: &Request) {
+        self.request_behind(request, 0, false);
+    }
+
+    /// A request, the fence and the voidness of its token.
+    pub(crate) fn request_behind(&mut self, request: &Request, fence: u16, void: bool) {
+        let (len, swap_add, compare) = match request.kind {
+            Kind::Read(len) => (len, 0, 0),
+            Kind::Add(add) => (8, add, 77),
+            Kind::Swap { compare, swap } => (8, swap, compare),
+        };
+        let item = self.replies.item();
+        self.replies.push(
+            item.with("qpn", request.qpn.into())
+                .with("incarnation", request.incarnation.into())
+                .with("atomic", request.is_atomic().into())
+                .with("add", matches!(request.kind, Kind::Add(_)).into())
+                .with("duplicate", request.duplicate.into())
+                .with("psn", request.psn.into())
+                .with("msn", request.msn.into())
+                .with("mtu", request.mtu.into())
+                .with("pd", PD.into())
+                .with("va", request.va)
+                .with("rkey", request.rkey.into())
+                .with("len", len.into())
+                .with("swap_add", swap_add)
+                .with("compare", compare),
+        );
+        let item = self.token(request.qpn).with("reply", 1);
+        let item = item.with("void", void.into());
+        self.tokens.push(item.with("fence", fence.into()));
+    }
+
+    /// A queue pair starts afresh.
+    pub(crate) fn start_afresh(&mut self, qpn: u32) {
+        let item = self.token(qpn).with("reset", 1);
+        self.tokens.push(item);
+    }
+
+    /// The next packet that left, with its cycle.
+    pub(crate) fn left(&mut self) -> Option<(u64, Packet)> {
+        let (cycle, item) = self.desc.pop()?;
+        for field in ["rkey", "dma_len", "imm", "solicited", "ack_req", "notify"] {
+            assert_eq!(item.get(field), 0, "{field} of a response");
+        }
+        let packet = Packet {
+            qpn: item.get("qpn") as u32,
+            opcode: item.get("opcode") as u8,
+            psn: item.get("psn") as u32,
+            msn: item.get("msn") as u32,
+            syndrome: item.get("syndrome") as u8,
+            plen: item.get("plen") as u32,
+            value: item.get("va"),
+        };
+        Some((cycle, packet))
+    }
+
+    /// All packets that left.
+    pub(crate) fn packets(&mut self) -> Vec<Packet> {
+        std::iter::from_fn(|| self.left())
+            .map(|left| left.1)
+            .collect()
+    }
+
+    /// Address, bytes and lane of all pieces to fetch; each is a packet of its own.
+    pub(crate) fn pieces(&mut self) -> Vec<(u64, u32, u32)> {
+        let pieces = std::iter::from_fn(|| self.gather.pop()).map(|(_, item)| {
+            assert_eq!((item.get("first"), item.get("last")), (1, 1));
+            let (len, lane) = (item.get("len"), item.get("lane"));
+            (item.get("addr"), len as u32, lane as u32)
+        });
+        pieces.collect()
+    }
+
+    /// Queue pair and incarnation of all replies told to be finished.
+    pub(crate) fn finished(&mut self) -> Vec<(u32, u8)> {
+        let events = std::iter::from_fn(|| self.events.pop());
+        let kind = ferroce_hdl::transport::responder::event::RqEventKind::Replied as u64;
+        let events = events.map(|(_, item)| {
+            assert_eq!(item.get("kind"), kind);
+            (item.get("qpn") as u32, item.get("incarnation") as u8)
+        });
+        events.collect()
+    }
+
+    /// Queue pair, incarnation and syndrome of all failures.
+    pub(crate) fn failures(&mut self) -> Vec<(u32, u8, u8)> {
+        let errors = std::iter::from_fn(|| self.errors.pop()).map(|(_, item)| {
+            assert_eq!(
+                item.get("status"),
+                u64::from(ferroce_proto::abi::cq::status::GENERAL_ERR)
+            );
+            let syndrome = item.get("syndrome") as u8;
+            (
+                item.get("qpn") as u32,
+                item.get("incarnation") as u8,
+                syndrome,
+            )
+        });
+        errors.collect()
+    }
+}
+
+/// What a request is answered with, if all is well; `value` is the result of an atomic.
+pub(crate) fn answer(request: &Request, value: u64) -> Vec<Packet> {
+    let packet = |number| Packet {
+        qpn: request.qpn,
+        opcode: request.opcode(number),
+        psn: (request.psn + number) & MASK,
+        msn: request.msn,
+        syndrome: 0x1f,
+        plen: request.plen(number),
+        value,
+    };
+    (0..request.packets()).map(packet).collect()
+}
