@@ -18,7 +18,7 @@ fn main() {
         }
         match name.as_str() {
             "rq_state" => go(responder::rq_state::RqStateTable::<8>::default()),
-            "rx_check" => go(responder::rx_check::RxCheck::<8>::default()),
+            "rx_check" => go(responder::rx_check::RxCheck::<8, 64, 1>::default()),
             "rx_front" => go(ferroce_hdl::eth::rx_front::RxFront::<512, 64, 10, 9>::default()),
             "rx_front64" => go(ferroce_hdl::eth::rx_front::RxFront::<64, 8, 13, 9>::default()),
             "ack_queue" => go(responder::ack::AckQueue::<8>::default()),

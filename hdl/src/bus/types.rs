@@ -139,6 +139,8 @@ payload! {
         end: Bit,
         /// An acknowledgement is due afterwards.
         ack: Bit,
+        /// Of a UC or UD queue pair: nothing is answered, failures neither.
+        unreliable: Bit,
         /// PSN of the acknowledgement; that of the packet if its payload is placed.
         psn: Bits<24>,
         /// MSN of the acknowledgement.

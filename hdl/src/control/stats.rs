@@ -68,6 +68,7 @@ pulses! {
     cq_overflows: Bit,
     commands: Bit,
     command_errors: Bit,
+    rx_qkey_violations: Bit,
 }
 
 /// The counters.

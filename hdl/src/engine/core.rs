@@ -259,6 +259,9 @@ impl<
         self.pulses.next.rx_qp_state = self.receive.counts.val().rx_qp_state;
         self.pulses.next.rx_wrong_transport = self.receive.counts.val().rx_wrong_transport;
         self.pulses.next.rx_pkey_violations = self.receive.counts.val().rx_pkey_violations;
+        self.pulses.next.rx_qkey_violations = self.receive.counts.val().rx_qkey_violations;
+        self.pulses.next.rx_read_requests = self.receive.counts.val().rx_read_requests;
+        self.pulses.next.rx_atomic_requests = self.receive.counts.val().rx_atomic_requests;
         self.pulses.next.rx_write_requests = self.receive.counts.val().rx_write_requests;
         self.pulses.next.rx_send_requests = self.receive.counts.val().rx_send_requests;
         self.pulses.next.out_of_sequence = self.receive.counts.val().out_of_sequence;

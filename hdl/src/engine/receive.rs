@@ -14,7 +14,6 @@ use crate::transport::responder::Responder;
 use crate::transport::responder::ack::AckQueue;
 use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure, RqRequest};
 use crate::transport::responder::rx_check::RxCheck;
-use ferroce_proto::wire::ip::GRH_LEN;
 
 /// log2 of the packets in the packet buffer.
 const PACKETS: usize = 9;
@@ -84,16 +83,12 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub ready: Signal<Out, Bit>,
 
     front: RxFront<W, K, B, PACKETS>,
-    check: RxCheck<Q>,
+    check: RxCheck<Q, K, 0>,
     responder: Responder<Q>,
     fetch: RqFetch<W>,
     scatter: Scatter<W, K, Q>,
     ack: AckQueue<Q>,
     no_ack: Signal<Local, Bit>,
-}
-
-impl<const W: usize, const K: usize, const Q: usize, const B: usize> ReceiveSide<W, K, Q, B> {
-    const GRH_BEATS: u64 = GRH_LEN.div_ceil(K) as u64;
 }
 
 impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
@@ -102,8 +97,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
     describe!(
         "receive_side",
         format!("w{W}_q{Q}_b{B}"),
-        "From frames to host memory, completions and acknowledgements.";
-        Self::GRH_BEATS
+        "From frames to host memory, completions and acknowledgements."
     );
 
     #[hdl_gen]
@@ -122,9 +116,19 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         StreamOut::<RxMeta>::join(&mut self.front.meta, &mut self.check.s);
         self.check.image_we.next = self.rq_we.val();
         self.check.image_qpn.next = self.image_qpn.val();
+        // nothing answers READs and atomics yet
         self.check.image.next = self.rq_image.val();
-        self.check.grh_beats.next = bits::<10>(Self::GRH_BEATS);
-        StreamOut::<AckEvent>::link(&mut self.acks, &mut self.check.acks);
+        self.check.image.next.remote_read = false;
+        self.check.image.next.remote_atomic = false;
+        self.acks.valid.next = self.check.responses.valid.val();
+        self.acks.payload.next.qpn = self.check.responses.payload.val().qpn;
+        self.acks.payload.next.psn = self.check.responses.payload.val().psn;
+        self.acks.payload.next.syndrome = self.check.responses.payload.val().syndrome;
+        self.acks.payload.next.msn = bits::<24>(0);
+        self.check.responses.ready.next = self.acks.ready.val();
+        // the responder's placements alone have beats
+        self.check.order.ready.next = true;
+        self.responder.replies.ready.next = true;
 
         StreamOut::<RqRequest>::join(&mut self.check.m, &mut self.responder.s);
         StreamIn::<RqEvent>::link(&mut self.events, &mut self.responder.events);

@@ -7,7 +7,7 @@ use ferroce_sim::bench::Item;
 use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::{Dut, Input};
 
-use super::reference::{Packet, executed, length_fits, mtu};
+use super::reference::{Packet, executed, is_atomic, length_fits, mtu, permitted, wants};
 
 /// Log2 of the queue pairs of the blocks under test.
 pub(crate) const Q: usize = 4;
@@ -39,24 +39,59 @@ pub(crate) fn meta(item: Item, p: &Packet) -> Item {
         .with("lane", p.lane.into())
         .with("beats", p.beats.into());
     item.set_words("src_gid", &words(p.src_gid));
+    item.set_words("operands", &words(p.operands)[..3]);
+    item.set("grh", p.is_datagram().into());
     item
 }
 
-/// Fields of `RqRequest` that mean something for a packet.
-pub(crate) fn request(ctx: &RqCtx, p: &Packet, found: u8) -> Vec<(&'static str, u64)> {
+/// The requests of a packet, in beats of `bytes`: one, of a datagram two. Fields of `RqRequest` that mean something.
+pub(crate) fn requests(
+    ctx: &RqCtx,
+    p: &Packet,
+    found: u8,
+    bytes: u32,
+) -> Vec<Vec<(&'static str, u64)>> {
+    let whole = request(ctx, p, found);
+    if !p.is_datagram() {
+        return vec![whole];
+    }
+    let grh = p.grh(bytes);
+    let part = |changes: &[(&'static str, u64)]| {
+        let mut fields = whole.clone();
+        fields.retain(|field| changes.iter().all(|change| change.0 != field.0));
+        fields.extend(changes);
+        fields
+    };
+    let mut first = vec![
+        ("grh", 1),
+        ("plen", grh.plen.into()),
+        ("lane", 0),
+        ("beats", grh.beats.into()),
+    ];
+    let mut second = vec![];
+    if whole.iter().any(|field| field.0 == "first") {
+        first.extend([("first", 1), ("last", 0), ("with_imm", 0)]);
+        second.extend([("first", 0), ("last", 1)]);
+    }
+    vec![part(&first), part(&second)]
+}
+
+fn request(ctx: &RqCtx, p: &Packet, found: u8) -> Vec<(&'static str, u64)> {
     let mut fields = vec![
         ("qpn", u64::from(p.qpn & 0xffff)),
         ("reason", found.into()),
         ("plen", p.plen.into()),
         ("lane", p.lane.into()),
         ("beats", p.beats.into()),
+        ("grh", 0),
     ];
     if found != 0 {
         return fields;
     }
-    let opcode = Opcode::from_code(p.opcode);
+    let opcode = executed(p);
     let is = |operation| opcode.is_some_and(|o| o.operation() == operation);
-    let write = is(Operation::Write);
+    let (write, read) = (is(Operation::Write), is(Operation::ReadRequest));
+    let atomic = opcode.is_some_and(is_atomic);
     let first = opcode.is_some_and(Opcode::is_start);
     let last = opcode.is_some_and(Opcode::is_end);
     let sum_fits = match (write && first, last) {
@@ -64,14 +99,26 @@ pub(crate) fn request(ctx: &RqCtx, p: &Packet, found: u8) -> Vec<(&'static str, 
         (true, true) => p.dma_len == p.plen,
         (true, false) => p.dma_len > p.plen && p.dma_len <= MAX_MSG,
     };
-    let valid = executed(p).is_some_and(|o| length_fits(ctx, p, o.position()))
-        && (!write || ctx.remote_write)
-        && sum_fits;
+    let form_fits = match opcode {
+        None => false,
+        Some(_) if read => p.dma_len <= MAX_MSG,
+        Some(_) if atomic => p.ext % 8 == 0,
+        Some(o) => length_fits(ctx, p, o.position()) && sum_fits,
+    };
+    let valid = form_fits && opcode.is_some_and(|o| permitted(ctx, o));
+    let datagram = p.is_datagram();
     fields.extend([
         ("send", is(Operation::Send).into()),
         ("write", write.into()),
+        ("read", read.into()),
+        ("atomic", atomic.into()),
+        ("unreliable", (ctx.qp_type != 0).into()),
+        ("datagram", datagram.into()),
+        ("checked", wants(p).is_some().into()),
         ("invalid", (!valid).into()),
         ("psn", p.psn.into()),
+        ("mtu", ctx.mtu.into()),
+        ("max_dest_rd_atomic", ctx.max_dest_rd_atomic.into()),
         ("rq_base", ctx.rq_base),
         ("rq_log", ctx.rq_log.into()),
         ("rq_stride", ctx.rq_stride.into()),
@@ -80,17 +127,31 @@ pub(crate) fn request(ctx: &RqCtx, p: &Packet, found: u8) -> Vec<(&'static str, 
         ("cqn", ctx.cqn.into()),
         ("va", p.ext),
         ("rkey", p.rkey.into()),
-        ("length", p.dma_len.into()),
+        ("src_qpn", if datagram { p.ext & 0xff_ffff } else { 0 }),
+        ("pkey", if datagram { p.pkey.into() } else { 0 }),
     ]);
-    if is(Operation::Send) || write {
+    if let Some((length, right)) = wants(p) {
+        fields.extend([("length", length.into()), ("right", right)]);
+    }
+    if atomic {
+        let [swap_add, compare] = p.atomic_operands();
+        fields.extend([("swap_add", swap_add), ("compare", compare)]);
+        fields.push(("add", is(Operation::FetchAdd).into()));
+    }
+    if let Some(opcode) = opcode {
         fields.extend([
             ("first", first.into()),
             ("last", last.into()),
-            ("with_imm", opcode.is_some_and(Opcode::has_imm).into()),
+            ("with_imm", opcode.has_imm().into()),
+            ("with_inv", opcode.has_ieth().into()),
             ("ack_req", p.ack_req.into()),
             ("solicited", p.solicited.into()),
             ("imm", p.imm.into()),
         ]);
+    }
+    if read && valid {
+        let packets = p.dma_len.div_ceil(mtu(ctx)).max(1);
+        fields.push(("more", (packets - 1).into()));
     }
     if write && valid {
         let (more, tail) = if first && !last {

@@ -84,7 +84,7 @@ impl Logic for Report {
         }
         self.acks.s.payload.next = self.ack_token.val();
         self.acks.s.valid.next = self.fire.val()
-            & (self.failed.val()
+            & ((self.failed.val() & !self.tail.payload.val().unreliable)
                 | self.tail.payload.val().reply
                 | self.tail.payload.val().reset
                 | (self.verdict.payload.val().good & self.tail.payload.val().ack));

@@ -223,6 +223,8 @@ pub struct Tail {
     /// See `Place`.
     pub ack: Bit,
     /// See `Place`.
+    pub unreliable: Bit,
+    /// See `Place`.
     pub psn: Bits<24>,
     /// See `Place`.
     pub msn: Bits<24>,

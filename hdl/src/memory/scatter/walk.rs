@@ -224,6 +224,7 @@ impl Logic for Walk {
         self.tail.payload.next.incarnation = self.place.payload.val().incarnation;
         self.tail.payload.next.end = self.place.payload.val().end;
         self.tail.payload.next.ack = self.place.payload.val().ack;
+        self.tail.payload.next.unreliable = self.place.payload.val().unreliable;
         self.tail.payload.next.psn = self.place.payload.val().psn;
         self.tail.payload.next.msn = self.place.payload.val().msn;
         self.tail.payload.next.syndrome = self.place.payload.val().syndrome;

@@ -37,6 +37,8 @@ pub mod reason {
     pub const ADDRESS: u64 = 4;
     /// Nothing is wrong, but it is no request.
     pub const NO_REQUEST: u64 = 5;
+    /// Q_Key.
+    pub const QKEY: u64 = 6;
 }
 
 macro_rules! payload {
@@ -66,32 +68,59 @@ payload! {
         min_rnr_timer: Bits<5>,
         /// A peer may write.
         remote_write: Bit,
+        /// A peer may read.
+        remote_read: Bit,
+        /// A peer may use atomics.
+        remote_atomic: Bit,
+        /// READs and atomics a peer may have outstanding.
+        max_dest_rd_atomic: Bits<5>,
         /// P_Key.
         pkey: Bits<16>,
         /// Local GID table entry.
         sgid_index: Bits<8>,
+        /// Q_Key.
+        qkey: Bits<32>,
         /// Protection domain.
         pd: Bits<24>,
         /// Completion queue.
         cqn: Bits<16>,
     }
 
-    /// A packet for the responder: a request, or beats to discard.
+    /// A packet for the responder: a request, or beats to discard. A datagram comes as two requests, as if it were a SEND
+    /// of two packets: its GRH, and its payload.
     RqRequest {
         /// Queue pair.
         qpn: Bits<16>,
         /// Why the packet is to be discarded, see [`reason`].
         reason: Bits<3>,
+        /// The queue pair is UC or UD.
+        unreliable: Bit,
+        /// It is UD.
+        datagram: Bit,
+        /// The GRH of a datagram, its payload comes next.
+        grh: Bit,
         /// A SEND of any form.
         send: Bit,
         /// A WRITE of any form.
         write: Bit,
+        /// A READ.
+        read: Bit,
+        /// An atomic.
+        atomic: Bit,
+        /// Fetch and add.
+        add: Bit,
+        /// The rkey is to be looked up.
+        checked: Bit,
+        /// For this right, see `MrReq`.
+        right: Bits<3>,
         /// Starts its message.
         first: Bit,
         /// Ends its message.
         last: Bit,
         /// Carries immediate data.
         with_imm: Bit,
+        /// Carries an rkey to invalidate.
+        with_inv: Bit,
         /// Invalid whatever the state: opcode, right or length.
         invalid: Bit,
         /// BTH acknowledge request.
@@ -100,24 +129,36 @@ payload! {
         solicited: Bit,
         /// BTH PSN.
         psn: Bits<24>,
-        /// RETH address.
+        /// Address of RETH or AtomicETH.
         va: Bits<64>,
-        /// RETH rkey.
+        /// Its rkey.
         rkey: Bits<32>,
-        /// RETH length.
+        /// RETH length; 8 of an atomic.
         length: Bits<32>,
-        /// Packets of the WRITE behind its first.
+        /// Packets of the WRITE, or of the response to the READ, behind the first.
         more: Bits<23>,
         /// Bytes less one: in the first packet of a WRITE those that its last will have, else of the payload.
         tail: Bits<12>,
-        /// Immediate data.
+        /// Swap value, or the value to add.
+        swap_add: Bits<64>,
+        /// Value to compare with.
+        compare: Bits<64>,
+        /// Immediate data, or the rkey to invalidate.
         imm: Bits<32>,
+        /// Source queue pair of a datagram, else 0.
+        src_qpn: Bits<24>,
+        /// P_Key of a datagram, else 0.
+        pkey: Bits<16>,
         /// Payload bytes.
         plen: Bits<13>,
         /// Lane of the first payload byte.
         lane: Bits<6>,
         /// Buffered beats.
         beats: Bits<10>,
+        /// Path MTU, IB code.
+        mtu: Bits<3>,
+        /// READs and atomics a peer may have outstanding.
+        max_dest_rd_atomic: Bits<5>,
         /// Address of the receive queue.
         rq_base: Bits<64>,
         /// Log2 of its entries.
@@ -182,6 +223,8 @@ payload! {
         psn: Bits<24>,
         /// Messages completed.
         msn: Bits<24>,
+        /// READs and atomics accepted and not answered.
+        replies: Bits<5>,
         /// Bytes of the message so far.
         done: Bits<32>,
         /// Packets of the WRITE still to come.
@@ -196,8 +239,8 @@ payload! {
         rkey: Bits<32>,
     }
 
-    /// What was decided on an event that is no doorbell, with the state before it. At most one of the six fates of a
-    /// packet is set.
+    /// What was decided on an event, with the state before it. At most one of the six fates of a packet is set; UC and UD
+    /// know only `accepted`, and as counts `invalid` and `denied`.
     RqDecision {
         /// Queue pair.
         qpn: Bits<16>,
@@ -215,6 +258,10 @@ payload! {
         duplicate: Bit,
         /// PSNs before it are missing.
         gap: Bit,
+        /// So they are, of UC: it is taken nevertheless if it starts a message.
+        skipped: Bit,
+        /// A READ or atomic to be answered, for the first time or again.
+        reply: Bit,
         /// RNR NAK.
         rnr: Bit,
         /// NAK invalid request.
@@ -271,12 +318,18 @@ payload! {
         rx_wrong_transport: Bit,
         /// P_Key.
         rx_pkey_violations: Bit,
+        /// Q_Key of a datagram.
+        rx_qkey_violations: Bit,
         /// Source or destination address.
         rx_wrong_address: Bit,
         /// WRITE accepted, counted at its first packet.
         rx_write_requests: Bit,
         /// SEND accepted, counted at its first packet.
         rx_send_requests: Bit,
+        /// READ accepted.
+        rx_read_requests: Bit,
+        /// Atomic accepted.
+        rx_atomic_requests: Bit,
         /// A gap in the PSNs.
         out_of_sequence: Bit,
         /// A PSN seen before.

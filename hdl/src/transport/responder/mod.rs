@@ -1,8 +1,9 @@
 //! The responder: everything the receive side of a queue pair does.
 //!
 //! ```text
-//!  RxMeta ─► rx_check ─► RqRequest ─┐                          ┌─► place ─► placements (scatter), WQE reads (rq_fetch)
-//!                 └► ACKs           ├─► admitted ─► rq_state ──┴─► report ─► failures, counters
+//!  RxMeta ─► rx_check ─► RqRequest ─┐                          ┌─► place ─► placements (scatter), WQE reads (rq_fetch),
+//!                 └► responses      │                          │             READs and atomics (reply)
+//!                                   ├─► admitted ─► rq_state ──┴─► report ─► failures, counters
 //!  events, failed placements ───────┤                  │
 //!                       flush list ─┘◄─────────────────┘
 //! ```
@@ -16,19 +17,18 @@ pub mod event;
 pub mod place;
 pub mod reply;
 pub mod report;
+pub mod rq_rules;
 pub mod rq_state;
 pub mod rx_check;
+pub mod rx_decode;
 
 use crate::bus::types::image::{QpState, RqCtx};
-use crate::bus::types::{MrReq, Place, PlaceError, RqRead};
+use crate::bus::types::{MrReq, Place, PlaceError, Reply, RqRead};
 use crate::prelude::*;
 use event::*;
 use place::PlaceBuilder;
 use report::Reporter;
 use rq_state::RqStateTable;
-
-/// Right of a [`MrReq`].
-const REMOTE_WRITE: u64 = 2;
 
 /// The responder of 2^Q queue pairs.
 ///
@@ -40,11 +40,11 @@ pub struct Responder<const Q: usize> {
     pub clock: ClkRst,
     /// Packets from `rx_check`.
     pub s: StreamIn<RqRequest>,
-    /// Doorbells, failed send queues and commands.
+    /// Doorbells, failed send queues, commands and answered READs and atomics.
     pub events: StreamIn<RqEvent>,
     /// Placements that failed.
     pub errors: StreamIn<PlaceError>,
-    /// Check of the rkey of a WRITE.
+    /// Check of an rkey.
     pub check: MrCheckOut,
     /// A command writes the static image of queue pair `image_qpn`.
     pub image_we: Signal<In, Bit>,
@@ -56,6 +56,8 @@ pub struct Responder<const Q: usize> {
     pub m: StreamOut<Place>,
     /// Receive WQEs to read, in order.
     pub reads: StreamOut<RqRead>,
+    /// READs and atomics to answer, one a placement with `reply`, in order.
+    pub replies: StreamOut<Reply>,
     /// Queue pairs that went into error because of a request, for the requester and the event queue.
     pub failures: StreamOut<RqFailure>,
     /// Answer to a command.
@@ -73,6 +75,7 @@ pub struct Responder<const Q: usize> {
     reporter: Reporter,
     places: Fifo<Place, 6>,
     wqes: Fifo<RqRead, 6>,
+    answers: Fifo<Reply, 6>,
     failed: Fifo<RqFailure, 5>,
     flush: Fifo<Bits<16>, Q>,
     /// Keeps the grant away from the FIFO's counters.
@@ -92,14 +95,14 @@ impl<const Q: usize> Logic for Responder<Q> {
     describe!(
         "responder",
         format!("q{Q}"),
-        "Decides what becomes of requests: placement, acknowledgement, completion.";
-        REMOTE_WRITE
+        "Decides what becomes of requests: placement, acknowledgement, completion."
     );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, arbiter, table, builder, reporter, places, wqes, failed, flush, flush_next
+            self, clock, arbiter, table, builder, reporter, places, wqes, answers, failed, flush,
+            flush_next
         );
         dff_setup!(self, clock, room, failure_room);
 
@@ -111,6 +114,8 @@ impl<const Q: usize> Logic for Responder<Q> {
                 | (self.places.level.val().get_bit(5) & self.places.level.val().get_bit(4)))
             & !(self.wqes.level.val().get_bit(6)
                 | (self.wqes.level.val().get_bit(5) & self.wqes.level.val().get_bit(4)))
+            & !(self.answers.level.val().get_bit(6)
+                | (self.answers.level.val().get_bit(5) & self.answers.level.val().get_bit(4)))
             & !self.failed.level.val().get_bits::<2>(4).any();
 
         // a failed placement leads to none, and must not wait for those that scatter holds behind it
@@ -153,10 +158,9 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.rkey.next.pd = self.s.payload.val().pd;
         self.rkey.next.addr = self.s.payload.val().va;
         self.rkey.next.len = self.s.payload.val().length;
-        self.rkey.next.right = REMOTE_WRITE.into();
+        self.rkey.next.right = self.s.payload.val().right;
         self.check.request.next = self.rkey.val();
-        self.check.valid.next =
-            self.s.valid.val() & self.s.payload.val().write & self.s.payload.val().first;
+        self.check.valid.next = self.s.valid.val() & self.s.payload.val().checked;
         self.table.rkey_ok.next = self.check.ok.val() & self.check.done.val();
 
         self.table.image_we.next = self.image_we.val();
@@ -170,6 +174,8 @@ impl<const Q: usize> Logic for Responder<Q> {
         self.places.s.payload.next = self.builder.place.val();
         self.wqes.s.valid.next = self.builder.read_valid.val();
         self.wqes.s.payload.next = self.builder.read.val();
+        self.answers.s.valid.next = self.builder.reply_valid.val();
+        self.answers.s.payload.next = self.builder.reply.val();
         self.reporter.valid.next = self.table.decision_valid.val();
         self.reporter.decision.next = self.table.decision.val();
         self.reporter.request.next = self.table.decided.val();
@@ -180,6 +186,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         StreamOut::<Bits<16>>::join(&mut self.flush.m, &mut self.flush_next.s);
         StreamOut::<Place>::link(&mut self.m, &mut self.places.m);
         StreamOut::<RqRead>::link(&mut self.reads, &mut self.wqes.m);
+        StreamOut::<Reply>::link(&mut self.replies, &mut self.answers.m);
         StreamOut::<RqFailure>::link(&mut self.failures, &mut self.failed.m);
         self.query_valid.next = self.table.query_valid.val();
         self.query.next = self.table.query.val();

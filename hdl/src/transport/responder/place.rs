@@ -1,11 +1,12 @@
-//! From a decision to what follows from it: the placement, its acknowledgement and completion, the receive WQE to read.
+//! From a decision to what follows from it: the placement, its acknowledgement and completion, the
+//! receive WQE to read, the READ or atomic to answer.
 //!
 //! Rate: a decision a cycle. Latency: a cycle. A decision from which nothing follows gives no placement.
 use ferroce_proto::abi::cq::{opcode, status};
 use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::*;
-use crate::bus::types::{Place, RqRead};
+use crate::bus::types::{Place, Reply, RqRead};
 use crate::prelude::*;
 
 const ACK: u64 = Syndrome::ACK.bits() as u64;
@@ -37,11 +38,18 @@ pub struct PlaceBuilder {
     pub read_valid: Signal<Out, Bit>,
     /// Which.
     pub read: Signal<Out, RqRead>,
+    /// It is of a READ or atomic to be answered.
+    pub reply_valid: Signal<Out, Bit>,
+    /// Which.
+    pub reply: Signal<Out, Reply>,
 
     out_valid: Reg<Bit>,
     out: Dff<Place>,
     out_read: Reg<Bit>,
     slots: Dff<Bits<4>>,
+    out_reply: Reg<Bit>,
+    answer: Dff<Reply>,
+    msn: Signal<Local, Bits<24>>,
     d: Signal<Local, RqDecision>,
     p: Signal<Local, RqRequest>,
     offset: Signal<Local, Bits<32>>,
@@ -63,7 +71,9 @@ impl Logic for PlaceBuilder {
 
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, out_valid, out, out_read, slots);
+        dff_setup!(
+            self, clock, out_valid, out, out_read, slots, out_reply, answer
+        );
         self.d.next = self.decision.val();
         self.p.next = self.request.val();
 
@@ -104,22 +114,27 @@ impl Logic for PlaceBuilder {
 
         // acknowledgement
         self.ends.next = self.d.val().accepted & self.p.val().last;
-        self.acks.next = (self.d.val().accepted & self.p.val().ack_req)
-            | (self.d.val().duplicate & (self.p.val().send | self.p.val().write))
-            | (self.d.val().gap & !self.d.val().silent)
-            | self.d.val().rnr
-            | self.d.val().invalid
-            | self.d.val().denied;
+        self.acks.next = !self.p.val().unreliable
+            & ((self.d.val().accepted
+                & self.p.val().ack_req
+                & (self.p.val().send | self.p.val().write))
+                | (self.d.val().duplicate & (self.p.val().send | self.p.val().write))
+                | (self.d.val().gap & !self.d.val().silent)
+                | self.d.val().rnr
+                | self.d.val().invalid
+                | self.d.val().denied);
         self.out.d.next.end = self.ends.val();
         self.out.d.next.ack = self.acks.val();
+        self.out.d.next.unreliable = self.d.val().packet & self.p.val().unreliable;
         self.out.d.next.psn = self.d.val().psn;
         if self.d.val().duplicate {
             self.out.d.next.psn = self.d.val().psn - 1;
         }
-        self.out.d.next.msn = self.d.val().msn;
+        self.msn.next = self.d.val().msn;
         if self.ends.val() {
-            self.out.d.next.msn = self.d.val().msn + 1;
+            self.msn.next = self.d.val().msn + 1;
         }
+        self.out.d.next.msn = self.msn.val();
         self.out.d.next.syndrome = ACK.into();
         if self.d.val().gap {
             self.out.d.next.syndrome = NAK_SEQUENCE.into();
@@ -134,10 +149,25 @@ impl Logic for PlaceBuilder {
             self.out.d.next.syndrome = bit_cast::<8, 5>(self.p.val().min_rnr_timer) | RNR;
         }
 
-        self.out.d.next.src_qpn = bits::<24>(0);
-        self.out.d.next.pkey = bits::<16>(0);
-        self.out.d.next.grh = false;
-        self.out.d.next.reply = false;
+        // a READ or atomic
+        self.out.d.next.reply = self.d.val().reply;
+        self.out_reply.d.next = self.valid.val() & self.d.val().reply;
+        self.answer.d.next.qpn = self.d.val().qpn;
+        self.answer.d.next.incarnation = self.d.val().incarnation;
+        self.answer.d.next.atomic = self.p.val().atomic;
+        self.answer.d.next.add = self.p.val().add;
+        self.answer.d.next.duplicate = self.d.val().duplicate;
+        self.answer.d.next.psn = self.p.val().psn;
+        self.answer.d.next.msn = self.msn.val();
+        self.answer.d.next.mtu = self.p.val().mtu;
+        self.answer.d.next.pd = self.p.val().pd;
+        self.answer.d.next.va = self.p.val().va;
+        self.answer.d.next.rkey = self.p.val().rkey;
+        self.answer.d.next.len = self.p.val().length;
+        self.answer.d.next.swap_add = self.p.val().swap_add;
+        self.answer.d.next.compare = self.p.val().compare;
+
+        // the requester's
         self.out.d.next.answer = false;
         self.out.d.next.implied = false;
         self.out.d.next.data = false;
@@ -154,8 +184,11 @@ impl Logic for PlaceBuilder {
         self.out.d.next.byte_len = self.offset.val() + bit_cast::<32, 13>(self.p.val().plen);
         self.out.d.next.imm = self.p.val().imm;
         self.out.d.next.with_imm = self.p.val().with_imm;
-        self.out.d.next.with_inv = false;
+        self.out.d.next.with_inv = self.p.val().with_inv;
         self.out.d.next.solicited = self.p.val().solicited;
+        self.out.d.next.src_qpn = self.p.val().src_qpn;
+        self.out.d.next.pkey = self.p.val().pkey;
+        self.out.d.next.grh = self.p.val().datagram;
         if self.d.val().packet {
             if self.p.val().write {
                 self.out.d.next.cqe_opcode = RECV_WRITE_IMM.into();
@@ -166,7 +199,11 @@ impl Logic for PlaceBuilder {
             self.out.d.next.byte_len = bits::<32>(0);
             self.out.d.next.imm = bits::<32>(0);
             self.out.d.next.with_imm = false;
+            self.out.d.next.with_inv = false;
             self.out.d.next.solicited = false;
+            self.out.d.next.src_qpn = bits::<24>(0);
+            self.out.d.next.pkey = bits::<16>(0);
+            self.out.d.next.grh = false;
         }
 
         self.out_valid.d.next = self.valid.val()
@@ -174,6 +211,7 @@ impl Logic for PlaceBuilder {
                 | (self.d.val().accepted & self.p.val().send)
                 | self.acks.val()
                 | self.completes.val()
+                | self.d.val().reply
                 | self.d.val().reset);
         self.out_read.d.next = self.valid.val() & self.d.val().accepted & self.p.val().send;
         // aligned to its size, so it never wraps
@@ -186,5 +224,7 @@ impl Logic for PlaceBuilder {
         self.read.next.slots = self.slots.q.val();
         self.read.next.head = self.slots.q.val();
         self.read.next.base = self.out.q.val().addr;
+        self.reply_valid.next = self.out_reply.q.val();
+        self.reply.next = self.answer.q.val();
     }
 }

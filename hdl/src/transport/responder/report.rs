@@ -5,7 +5,7 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::wire::{NakCode, Syndrome};
 
-use super::event::reason::{ADDRESS, NO_QP, NO_REQUEST, PKEY, TRANSPORT};
+use super::event::reason::{ADDRESS, NO_QP, NO_REQUEST, PKEY, QKEY, TRANSPORT};
 use super::event::*;
 use crate::prelude::*;
 
@@ -40,6 +40,7 @@ pub struct Reporter {
     d: Signal<Local, RqDecision>,
     p: Signal<Local, RqRequest>,
     packet: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
     bad_request: Signal<Local, Bit>,
     bad_access: Signal<Local, Bit>,
     bad_operation: Signal<Local, Bit>,
@@ -54,7 +55,7 @@ impl Logic for Reporter {
         "responder_report",
         "Counts the responder's decisions and reports failures of queue pairs.";
         QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, GENERAL_ERR, NAK_INVALID, NAK_ACCESS,
-        ADDRESS, NO_QP, NO_REQUEST, PKEY, TRANSPORT
+        ADDRESS, NO_QP, NO_REQUEST, PKEY, QKEY, TRANSPORT
     );
 
     #[hdl_gen]
@@ -64,6 +65,8 @@ impl Logic for Reporter {
         self.p.next = self.request.val();
         self.packet.next = self.valid.val() & self.d.val().packet;
 
+        // UC and UD count what RC answers with a NAK, and go on
+        self.ends.next = self.valid.val() & (!self.d.val().packet | !self.p.val().unreliable);
         self.bad_request.next = self.valid.val()
             & (self.d.val().invalid
                 | (self.d.val().misplaced & (self.d.val().syndrome == NAK_INVALID)));
@@ -74,8 +77,8 @@ impl Logic for Reporter {
             & self.d.val().misplaced
             & !self.bad_request.val()
             & !self.bad_access.val();
-        self.failed_now.d.next =
-            self.bad_request.val() | self.bad_access.val() | self.bad_operation.val();
+        self.failed_now.d.next = self.ends.val()
+            & (self.bad_request.val() | self.bad_access.val() | self.bad_operation.val());
         self.failure.d.next.qpn = self.d.val().qpn;
         self.failure.d.next.event = QP_FATAL.into();
         if self.bad_request.val() {
@@ -90,20 +93,26 @@ impl Logic for Reporter {
         }
 
         // silent drops, by the first reason: no queue pair, its state, the static checks
-        self.heard.next = self.packet.val() & (self.p.val().reason != NO_REQUEST);
+        // a datagram counts once
+        self.heard.next =
+            self.packet.val() & (self.p.val().reason != NO_REQUEST) & !self.p.val().grh;
         self.unknown.next = (self.p.val().reason == NO_QP) | !self.d.val().known;
-        self.reached.next = self.packet.val() & self.d.val().usable;
+        self.reached.next = self.heard.val() & self.d.val().usable;
         self.pulses.d.next.rx_unknown_qp = self.heard.val() & self.unknown.val();
         self.pulses.d.next.rx_qp_state =
             self.heard.val() & !self.unknown.val() & !self.d.val().usable;
         self.pulses.d.next.rx_wrong_transport =
             self.reached.val() & (self.p.val().reason == TRANSPORT);
         self.pulses.d.next.rx_pkey_violations = self.reached.val() & (self.p.val().reason == PKEY);
+        self.pulses.d.next.rx_qkey_violations = self.reached.val() & (self.p.val().reason == QKEY);
         self.pulses.d.next.rx_wrong_address = self.reached.val() & (self.p.val().reason == ADDRESS);
         self.begun.next = self.valid.val() & self.d.val().accepted & self.p.val().first;
         self.pulses.d.next.rx_write_requests = self.begun.val() & self.p.val().write;
         self.pulses.d.next.rx_send_requests = self.begun.val() & self.p.val().send;
-        self.pulses.d.next.out_of_sequence = self.valid.val() & self.d.val().gap;
+        self.pulses.d.next.rx_read_requests = self.begun.val() & self.p.val().read;
+        self.pulses.d.next.rx_atomic_requests = self.begun.val() & self.p.val().atomic;
+        self.pulses.d.next.out_of_sequence =
+            self.valid.val() & (self.d.val().gap | self.d.val().skipped);
         self.pulses.d.next.duplicate_request = self.valid.val() & self.d.val().duplicate;
         self.pulses.d.next.rnr_nak_sent = self.valid.val() & self.d.val().rnr;
         self.pulses.d.next.invalid_request_errors = self.bad_request.val();

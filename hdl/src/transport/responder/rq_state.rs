@@ -9,17 +9,16 @@
 //!  event ─► delay ─────────► state read ─► rkey verdict ─► decision ─► out
 //! ```
 //!
-//! The memory region check of a WRITE's first packet is asked for in cycle n by the parent, so its verdict arrives one
+//! The memory region check of an rkey is asked for in cycle n by the parent, so its verdict arrives one
 //! cycle before stage X. Stage X sees the state after all earlier events ([`Rmw`]): packets of one queue pair may
 //! follow each other in every cycle.
 //!
-//! Rules and their sources: docs/architecture.md 3.2; IBA vol. 1, 9.7.4 and 9.7.5 (responder). A packet is looked at in
-//! this order: state, static checks, PSN, opcode order and lengths (NAK invalid request), rkey (NAK remote access),
-//! receive WQE (RNR NAK).
+//! What a packet meets is in [`rq_rules`](super::rq_rules), what becomes of the state here.
 use ferroce_proto::abi::qpc::state;
 
 use super::event::reason::GOOD;
 use super::event::*;
+use super::rq_rules::{RqFate, RqNotes, RqRules};
 use crate::bus::dma::MR_LATENCY;
 use crate::bus::types::image::QpState;
 use crate::cell::delay::Delay;
@@ -76,8 +75,8 @@ pub struct RqStateTable<const Q: usize> {
 
     // prepared for stage X
     q: Signal<Local, RqRequest>,
-    denied_5: Dff<Bit>,
-    needs_5: Dff<Bit>,
+    behind: Signal<Local, Bits<24>>,
+    notes_5: Dff<RqNotes>,
     ring_5: Dff<Bits<16>>,
     flush_cqn: Dff<Bits<16>>,
 
@@ -87,24 +86,11 @@ pub struct RqStateTable<const Q: usize> {
     c: Signal<Local, RqState>,
     n: Signal<Local, RqState>,
     write: Signal<Local, Bit>,
-    usable: Signal<Local, Bit>,
     packet: Signal<Local, Bit>,
-    live: Signal<Local, Bit>,
-    expected: Signal<Local, Bit>,
-    ahead: Signal<Local, Bits<24>>,
-    out_of_order: Signal<Local, Bit>,
-    wrong_length: Signal<Local, Bit>,
-    refused: Signal<Local, Bit>,
-    starved: Signal<Local, Bit>,
-    hit: Signal<Local, Bit>,
-    valid_hit: Signal<Local, Bit>,
-    served: Signal<Local, Bit>,
-    invalid: Signal<Local, Bit>,
-    denied: Signal<Local, Bit>,
-    rnr: Signal<Local, Bit>,
-    accepted: Signal<Local, Bit>,
-    duplicate: Signal<Local, Bit>,
-    gap: Signal<Local, Bit>,
+    rules: RqRules,
+    f: Signal<Local, RqFate>,
+    owns: Signal<Local, Bit>,
+    stale: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
     misplaced: Signal<Local, Bit>,
     wake: Signal<Local, Bit>,
@@ -136,7 +122,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         clock!(
             self, clock, table, cqns, valid_3, event_3, event_5, request_4
         );
-        dff_setup!(self, clock, request_5, denied_5, needs_5, ring_5, flush_cqn);
+        dff_setup!(self, clock, request_5, notes_5, ring_5, flush_cqn);
         dff_setup!(self, clock, w_decision_valid, w_decision, w_request);
         dff_setup!(self, clock, w_flush, w_query, w_state, w_qpn);
 
@@ -156,9 +142,16 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.cqns.raddr.next = self.event_3.q.val().qpn.get_bits::<Q>(0);
         self.flush_cqn.d.next = self.cqns.rdata.val();
         self.q.next = self.request_4.q.val();
-        self.denied_5.d.next = self.q.val().write & self.q.val().first & !self.rkey_ok.val();
-        self.needs_5.d.next = (self.q.val().send & self.q.val().first)
+        self.notes_5.d.next.good = self.q.val().reason == GOOD;
+        self.notes_5.d.next.denied = self.q.val().checked & !self.rkey_ok.val();
+        self.notes_5.d.next.needs = (self.q.val().send & self.q.val().first)
             | (self.q.val().write & self.q.val().last & self.q.val().with_imm);
+        self.notes_5.d.next.asks = self.q.val().read | self.q.val().atomic;
+        self.behind.next = self.q.val().psn + 1;
+        if self.q.val().read {
+            self.behind.next = self.q.val().psn + 1 + bit_cast::<24, 23>(self.q.val().more);
+        }
+        self.notes_5.d.next.behind = self.behind.val();
         self.ring_5.d.next = (bits::<16>(1) << self.q.val().rq_log) - 1;
 
         // stage X
@@ -171,45 +164,22 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.misplaced.next = false;
         self.wake.next = false;
         self.restart.next = (self.x.val().kind == RqEventKind::Command) & self.x.val().reset;
-        // RTR, RTS, SQD, SQE
-        self.usable.next = self.c.val().state.get_bit(1) ^ self.c.val().state.get_bit(2);
-
-        // what a packet meets
         self.packet.next = self.table.x_valid.val() & (self.x.val().kind == RqEventKind::Packet);
-        self.live.next = self.packet.val() & self.usable.val() & (self.p.val().reason == GOOD);
-        self.expected.next = self.p.val().psn == self.c.val().psn;
-        self.ahead.next = self.p.val().psn - self.c.val().psn;
-        self.out_of_order.next = (self.p.val().first == self.c.val().open)
-            | (!self.p.val().first & (self.p.val().write != self.c.val().write));
-        // a WRITE that ends too early or too late, a SEND that goes on behind 2^31 bytes
-        self.wrong_length.next = (self.p.val().last != self.c.val().ends)
-            | (self.p.val().last & (self.p.val().tail != self.c.val().tail));
-        if self.p.val().send {
-            self.wrong_length.next = self.c.val().done.get_bit(31);
-        }
-        self.refused.next = self.p.val().invalid
-            | self.out_of_order.val()
-            | (!self.p.val().first & self.wrong_length.val());
+        self.rules.packet.next = self.packet.val();
+        self.rules.request.next = self.request_5.q.val();
+        self.rules.notes.next = self.notes_5.q.val();
+        self.rules.state.next = self.table.current.val();
+        self.f.next = self.rules.fate.val();
+        self.owns.next = self.c.val().open & !self.c.val().write;
+        self.stale.next =
+            (self.x.val().incarnation != self.c.val().incarnation) | !self.c.val().replies.any();
         self.posted.next = self.c.val().producer != self.c.val().index;
-        self.starved.next = self.needs_5.q.val() & !self.posted.val();
-
-        self.hit.next = self.live.val() & self.expected.val();
-        self.valid_hit.next = self.hit.val() & !self.refused.val();
-        self.served.next = self.valid_hit.val() & !self.denied_5.q.val();
-        self.invalid.next = self.hit.val() & self.refused.val();
-        self.denied.next = self.valid_hit.val() & self.denied_5.q.val();
-        self.rnr.next = self.served.val() & self.starved.val();
-        self.accepted.next = self.served.val() & !self.starved.val();
-        self.duplicate.next = self.live.val() & self.ahead.val().get_bit(23);
-        self.gap.next = self.live.val() & !self.expected.val() & !self.ahead.val().get_bit(23);
-
         self.flushing.next = (self.c.val().state == ERR) & self.c.val().known & self.posted.val();
 
         // what becomes of the state
         match self.x.val().kind {
             RqEventKind::Packet => {
-                if self.accepted.val() {
-                    self.n.next.psn = self.c.val().psn + 1;
+                if self.f.val().accepted {
                     self.n.next.silent = false;
                     self.n.next.open = !self.p.val().last;
                     self.n.next.write = self.p.val().write;
@@ -224,20 +194,31 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                         self.n.next.va = self.p.val().va;
                         self.n.next.rkey = self.p.val().rkey;
                     }
-                    if self.p.val().last {
+                    if self.p.val().last & !self.p.val().datagram {
                         self.n.next.msn = self.c.val().msn + 1;
                     }
-                    if self.needs_5.q.val() {
+                    if self.f.val().takes {
                         self.n.next.index = self.c.val().index + 1;
                     }
+                    if self.notes_5.q.val().asks {
+                        self.n.next.replies = self.c.val().replies + 1;
+                    }
+                } else if self.f.val().drops {
+                    self.n.next.open = false;
                 }
-                if self.duplicate.val() {
+                if self.f.val().moves {
+                    self.n.next.psn = self.notes_5.q.val().behind;
+                }
+                if self.f.val().returns {
+                    self.n.next.index = self.c.val().index - 1;
+                }
+                if self.f.val().duplicate {
                     self.n.next.silent = false;
                 }
-                if self.gap.val() | self.rnr.val() {
+                if self.f.val().gap | self.f.val().rnr {
                     self.n.next.silent = true;
                 }
-                self.fail.next = self.invalid.val() | self.denied.val();
+                self.fail.next = self.f.val().fails;
             }
             RqEventKind::Doorbell => {
                 self.n.next.producer = self.x.val().index;
@@ -245,7 +226,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             }
             RqEventKind::PlaceError => {
                 self.misplaced.next =
-                    self.usable.val() & (self.x.val().incarnation == self.c.val().incarnation);
+                    self.f.val().usable & (self.x.val().incarnation == self.c.val().incarnation);
                 self.fail.next = self.misplaced.val();
             }
             RqEventKind::SqFailed => {
@@ -268,6 +249,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                     self.n.next.index = bits::<16>(0);
                     self.n.next.psn = self.x.val().psn;
                     self.n.next.msn = bits::<24>(0);
+                    self.n.next.replies = bits::<5>(0);
                 }
             }
             RqEventKind::Flush => {
@@ -275,6 +257,10 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 if self.flushing.val() {
                     self.n.next.index = self.c.val().index + 1;
                 }
+            }
+            RqEventKind::Replied => {
+                self.n.next.replies = self.c.val().replies - 1;
+                self.write.next = !self.stale.val();
             }
             _ => {
                 self.write.next = false;
@@ -284,7 +270,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             self.n.next.state = ERR.into();
             self.n.next.open = false;
             // the receive WQE of the message under way is flushed with the others
-            if self.c.val().open & !self.c.val().write & !self.restart.val() {
+            if self.owns.val() & !self.restart.val() {
                 self.n.next.index = self.c.val().index - 1;
             }
             self.wake.next = true;
@@ -301,14 +287,16 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.w_decision.d.next.qpn = self.x.val().qpn;
         self.w_decision.d.next.packet = self.packet.val();
         self.w_decision.d.next.known = self.c.val().known;
-        self.w_decision.d.next.usable = self.usable.val();
+        self.w_decision.d.next.usable = self.f.val().usable;
         self.w_decision.d.next.silent = self.c.val().silent;
-        self.w_decision.d.next.accepted = self.accepted.val();
-        self.w_decision.d.next.duplicate = self.duplicate.val();
-        self.w_decision.d.next.gap = self.gap.val();
-        self.w_decision.d.next.rnr = self.rnr.val();
-        self.w_decision.d.next.invalid = self.invalid.val();
-        self.w_decision.d.next.denied = self.denied.val();
+        self.w_decision.d.next.accepted = self.f.val().accepted;
+        self.w_decision.d.next.duplicate = self.f.val().duplicate;
+        self.w_decision.d.next.gap = self.f.val().gap;
+        self.w_decision.d.next.skipped = self.f.val().skipped;
+        self.w_decision.d.next.reply = self.f.val().reply;
+        self.w_decision.d.next.rnr = self.f.val().rnr;
+        self.w_decision.d.next.invalid = self.f.val().invalid;
+        self.w_decision.d.next.denied = self.f.val().denied;
         self.w_decision.d.next.misplaced = self.misplaced.val();
         self.w_decision.d.next.syndrome = self.x.val().syndrome;
         self.w_decision.d.next.status = self.x.val().status;
@@ -317,7 +305,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.w_decision.d.next.reset = self.restart.val();
         self.w_decision.d.next.incarnation = self.c.val().incarnation;
         self.own.next = self.c.val().index;
-        if self.packet.val() & self.p.val().send & !self.p.val().first {
+        if (self.packet.val() & self.p.val().send & !self.p.val().first) | self.f.val().inherits {
             self.own.next = self.c.val().index - 1;
         }
         self.w_decision.d.next.index = self.own.val();

@@ -2,26 +2,39 @@
 
 use ferroce_proto::abi::cq::{opcode as cqe_opcode, status};
 use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe::MAX_MSG;
 use ferroce_proto::wire::{Opcode, Operation, Psn};
 
-use super::{Message, Outcome, Packet, Rq, executed, length_fits};
+use super::{
+    Message, Outcome, Packet, Rq, executed, is_atomic, length_fits, mtu, permitted, wants,
+};
 
 impl Rq {
+    /// Executes a request, or refuses it.
     pub(super) fn expected(&mut self, p: &Packet, rkey_ok: bool, out: &mut Outcome) {
+        let reliable = self.ctx.qp_type == qp_type::RC;
         let opcode = match executed(p) {
             Some(opcode) if self.is_valid(p, opcode) => opcode,
             _ => return self.refuse(p, 0x61, event::QP_REQ_ERR, "invalid_request_errors", out),
         };
         let write = opcode.operation() == Operation::Write;
-        if write && opcode.is_start() && !rkey_ok {
+        if wants(p).is_some() && !rkey_ok {
             return self.refuse(p, 0x62, event::QP_ACCESS_ERR, "access_errors", out);
+        }
+        if !matches!(opcode.operation(), Operation::Send | Operation::Write) {
+            return self.ask(p, opcode, out);
         }
         let takes = if write {
             opcode.has_imm()
         } else {
             opcode.is_start()
         };
+        if takes && self.producer == self.index && !reliable {
+            self.abandon();
+            out.place = self.place(p, 0, vec![], None);
+            return;
+        }
         if takes && self.producer == self.index {
             out.counts.push("rnr_nak_sent");
             self.silent = true;
@@ -51,7 +64,9 @@ impl Rq {
             self.index.wrapping_sub(1)
         };
         let expected = self.psn;
-        self.psn = Psn::new(self.psn).next().value();
+        if reliable {
+            self.psn = Psn::new(self.psn).next().value();
+        }
         self.index = self.index.wrapping_add(takes.into());
         self.msn = (self.msn + u32::from(opcode.is_end())) & 0xff_ffff;
         let mut fields = vec![("pd", u64::from(self.ctx.pd))];
@@ -63,11 +78,7 @@ impl Rq {
                 1
             }
             (false, _) => {
-                let entry = u64::from(wqe) & ((1 << self.ctx.rq_log) - 1);
-                let addr = self
-                    .ctx
-                    .rq_base
-                    .wrapping_add(entry << (6 + self.ctx.rq_stride));
+                let addr = self.wqe_address(wqe);
                 fields.extend([("addr", addr), ("offset", message.done.into())]);
                 out.read = Some((addr, self.ctx.rq_stride.into()));
                 2
@@ -88,32 +99,119 @@ impl Rq {
                 ("wqe_index", wqe.into()),
                 ("byte_len", message.done.into()),
                 ("with_imm", opcode.has_imm().into()),
-                ("with_inv", 0),
+                ("with_inv", opcode.has_ieth().into()),
                 ("solicited", p.solicited.into()),
+                ("src_qpn", 0),
+                ("pkey", 0),
+                ("grh", 0),
             ]);
-            if opcode.has_imm() {
+            if opcode.has_imm() || opcode.has_ieth() {
                 fields.push(("imm", p.imm.into()));
             }
         }
         fields.push(("end", opcode.is_end().into()));
         if kind != 0 {
-            // for the NAK of a placement that fails
-            fields.extend([("psn", expected.into()), ("msn", self.msn.into())]);
+            fields.push(("unreliable", (!reliable).into()));
             fields.push(("incarnation", self.incarnation.into()));
         }
-        out.place = self.place(p, kind, fields, p.ack_req.then_some((expected, 0x1f)));
+        if kind != 0 && reliable {
+            // for the NAK of a placement that fails
+            fields.extend([("psn", expected.into()), ("msn", self.msn.into())]);
+        }
+        let ack = (reliable && p.ack_req).then_some((expected, 0x1f));
+        out.place = self.place(p, kind, fields, ack);
         if !opcode.is_end() {
             self.message = Some(message);
         }
     }
 
-    /// Order of opcodes, rights and lengths.
+    /// A READ or atomic is to be answered.
+    fn ask(&mut self, p: &Packet, opcode: Opcode, out: &mut Outcome) {
+        let packets = self.packets(p, opcode);
+        out.counts.push(if is_atomic(opcode) {
+            "rx_atomic_requests"
+        } else {
+            "rx_read_requests"
+        });
+        self.silent = false;
+        self.psn = Psn::new(self.psn).add(packets).value();
+        self.msn = (self.msn + 1) & 0xff_ffff;
+        self.replies += 1;
+        out.reply = Some(self.answer(p, opcode, false));
+        out.place = self.place(p, 0, vec![("reply", 1)], None);
+    }
+
+    /// Where a receive WQE stands.
+    pub(super) fn wqe_address(&self, index: u16) -> u64 {
+        let entry = u64::from(index) & ((1 << self.ctx.rq_log) - 1);
+        let offset = entry << (6 + self.ctx.rq_stride);
+        self.ctx.rq_base.wrapping_add(offset)
+    }
+
+    /// PSNs that a request takes.
+    fn packets(&self, p: &Packet, opcode: Opcode) -> u32 {
+        if opcode.operation() == Operation::ReadRequest {
+            p.dma_len.div_ceil(mtu(&self.ctx)).max(1)
+        } else {
+            1
+        }
+    }
+
+    /// A READ or atomic that was executed before, if it is answered again.
+    pub(super) fn answer_again(
+        &self,
+        p: &Packet,
+        opcode: Opcode,
+    ) -> Option<Vec<(&'static str, u64)>> {
+        let executed = self.psn.wrapping_sub(p.psn) & 0xff_ffff;
+        let again = match opcode.operation() {
+            Operation::ReadRequest => self.ctx.remote_read && self.packets(p, opcode) <= executed,
+            _ => is_atomic(opcode),
+        };
+        again.then(|| self.answer(p, opcode, true))
+    }
+
+    fn answer(&self, p: &Packet, opcode: Opcode, again: bool) -> Vec<(&'static str, u64)> {
+        let mut fields = vec![
+            ("qpn", p.qpn.into()),
+            ("incarnation", self.incarnation.into()),
+            ("atomic", is_atomic(opcode).into()),
+            ("duplicate", again.into()),
+            ("psn", p.psn.into()),
+            ("msn", self.msn.into()),
+            ("mtu", self.ctx.mtu.into()),
+            ("pd", self.ctx.pd.into()),
+            ("va", p.ext),
+            ("rkey", p.rkey.into()),
+        ];
+        if is_atomic(opcode) {
+            let [swap_add, compare] = p.atomic_operands();
+            fields.extend([("swap_add", swap_add), ("compare", compare)]);
+            fields.push(("add", (opcode.operation() == Operation::FetchAdd).into()));
+        } else {
+            fields.push(("len", p.dma_len.into()));
+        }
+        fields
+    }
+
+    /// Order of opcodes, rights and lengths; how many READs and atomics there are.
     fn is_valid(&self, p: &Packet, opcode: Opcode) -> bool {
         let write = opcode.operation() == Operation::Write;
         let in_order = match &self.message {
             None => opcode.is_start(),
             Some(message) => !opcode.is_start() && message.write == write,
         };
+        if is_atomic(opcode) || opcode.operation() == Operation::ReadRequest {
+            let form = if is_atomic(opcode) {
+                p.ext.is_multiple_of(8)
+            } else {
+                p.dma_len <= MAX_MSG
+            };
+            return in_order
+                && form
+                && permitted(&self.ctx, opcode)
+                && self.replies < self.ctx.max_dest_rd_atomic;
+        }
         let (length, done) = match &self.message {
             Some(message) if !opcode.is_start() => (message.length, message.done),
             _ => (p.dma_len, 0),
@@ -125,7 +223,7 @@ impl Rq {
             (true, false) => received < u64::from(length) && length <= MAX_MSG,
         };
         in_order
-            && (!write || self.ctx.remote_write)
+            && permitted(&self.ctx, opcode)
             && length_fits(&self.ctx, p, opcode.position())
             && sum_fits
     }
@@ -139,6 +237,11 @@ impl Rq {
         out: &mut Outcome,
     ) {
         out.counts.push(counter);
+        if self.ctx.qp_type != qp_type::RC {
+            self.abandon();
+            out.place = self.place(p, 0, vec![], None);
+            return;
+        }
         out.place = self.place(p, 0, vec![], Some((self.psn, nak)));
         out.failure = Some((event, status::GENERAL_ERR));
         self.fail();

@@ -4,15 +4,18 @@
 
 mod execute;
 mod packet;
+mod unreliable;
 
 use std::collections::VecDeque;
 
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::qpc::{RqCtx, state};
+use ferroce_proto::abi::qpc::{RqCtx, qp_type, state};
 use ferroce_proto::wire::psn::Region;
 use ferroce_proto::wire::{Mtu, Opcode, Operation, Psn};
 
-pub(crate) use packet::{Packet, check, executed, length_fits, mtu, reason};
+pub(crate) use packet::{
+    Packet, check, executed, is_atomic, length_fits, mtu, permitted, reason, wants,
+};
 
 /// A placement: the fields that mean something, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub(crate) struct Outcome {
     pub(crate) place: Option<Place>,
     /// Address and log2 slots of the receive WQE to read.
     pub(crate) read: Option<(u64, u64)>,
+    /// READ or atomic to answer.
+    pub(crate) reply: Option<Vec<(&'static str, u64)>>,
     /// Event and detail.
     pub(crate) failure: Option<(u8, u8)>,
     pub(crate) counts: Vec<&'static str>,
@@ -51,6 +56,8 @@ pub(crate) struct Rq {
     pub(crate) psn: u32,
     pub(crate) msn: u32,
     pub(crate) incarnation: u8,
+    /// READs and atomics accepted and not answered.
+    pub(crate) replies: u8,
     /// A NAK for the PSN expected is out.
     silent: bool,
     message: Option<Message>,
@@ -87,6 +94,10 @@ impl Rq {
             out.place = self.place(p, 0, vec![], None);
             return out;
         }
+        if self.ctx.qp_type != qp_type::RC {
+            self.unreliable(p, rkey_ok, &mut out);
+            return out;
+        }
         let opcode = Opcode::from_code(p.opcode);
         match Psn::new(p.psn).region(Psn::new(self.psn)) {
             Region::Duplicate => {
@@ -95,6 +106,11 @@ impl Rq {
                 let again = opcode
                     .is_some_and(|o| matches!(o.operation(), Operation::Send | Operation::Write));
                 let last = Psn::new(self.psn).prev().value();
+                out.reply = opcode.and_then(|o| self.answer_again(p, o));
+                if out.reply.is_some() {
+                    out.place = self.place(p, 0, vec![("reply", 1)], None);
+                    return out;
+                }
                 out.place = self.place(p, 0, vec![], again.then_some((last, 0x1f)));
             }
             Region::Invalid => {
@@ -118,6 +134,7 @@ impl Rq {
             reason::TRANSPORT => Some(Some("rx_wrong_transport")),
             reason::PKEY => Some(Some("rx_pkey_violations")),
             reason::ADDRESS => Some(Some("rx_wrong_address")),
+            reason::QKEY => Some(Some("rx_qkey_violations")),
             _ => None,
         }
     }
@@ -131,7 +148,8 @@ impl Rq {
         ack: Option<(u32, u64)>,
     ) -> Option<Place> {
         let complete = fields.contains(&("complete", 1));
-        if kind == 0 && p.beats == 0 && ack.is_none() && !complete {
+        let reply = fields.contains(&("reply", 1));
+        if kind == 0 && p.beats == 0 && ack.is_none() && !complete && !reply {
             return None;
         }
         fields.extend([
@@ -145,6 +163,9 @@ impl Rq {
         ]);
         if !complete {
             fields.push(("complete", 0));
+        }
+        if !reply {
+            fields.push(("reply", 0));
         }
         if let Some((psn, syndrome)) = ack {
             fields.extend([
@@ -191,6 +212,13 @@ impl Rq {
             self.fail();
         }
         out
+    }
+
+    /// READ or atomic, of an incarnation, was answered.
+    pub(crate) fn replied(&mut self, incarnation: u8) {
+        if incarnation == self.incarnation {
+            self.replies = self.replies.saturating_sub(1);
+        }
     }
 
     /// The send queue failed.

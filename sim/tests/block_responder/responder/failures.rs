@@ -18,7 +18,6 @@ fn invalid_requests() -> Vec<Vec<Packet>> {
     vec![
         vec![no_opcode],
         vec![packet(Opcode::RcReadRequest, 0, 0)],
-        vec![packet(Opcode::RcSendOnlyInv, 0, 8)],
         vec![packet(Opcode::RcSendMiddle, 0, 1024)],
         vec![packet(Opcode::RcSendLast, 0, 8)],
         vec![packet(Opcode::RcSendFirst, 0, 1023)],

@@ -2,6 +2,8 @@
 
 mod failures;
 mod random;
+mod replies;
+mod unreliable;
 
 use ferroce_proto::abi::qpc::{RqCtx, state};
 use ferroce_proto::wire::Opcode;
@@ -10,8 +12,8 @@ use ferroce_sim::bench::{Item, StreamSink};
 use ferroce_sim::random::Pauses;
 
 use super::reference::{Command, Packet, reason};
-use super::rig::{Event, Rig, allowed};
-use random::next_packet;
+use super::rig::{Event, Rig, rkey_ok};
+use random::{foresee, next_packet};
 
 /// A queue pair of the directed tests: MTU 1024, ring of 4 receive WQEs of 2 slots at 0x1000.
 const CTX: RqCtx = RqCtx {
@@ -40,8 +42,12 @@ const CTX: RqCtx = RqCtx {
 const QPN: u32 = 5;
 
 fn directed(psn: u32, posted: u16) -> Rig {
+    directed_as(CTX, psn, posted)
+}
+
+fn directed_as(ctx: RqCtx, psn: u32, posted: u16) -> Rig {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
-    rig.connect(QPN, CTX, psn);
+    rig.connect(QPN, ctx, psn);
     rig.post(QPN, Event::Doorbell(posted));
     rig.settle();
     rig.seen.clear();
@@ -66,18 +72,19 @@ fn asking(packet: Packet) -> Packet {
     }
 }
 
-/// A WRITE of `dma_len` bytes whose rkey is good or not.
+/// A WRITE, READ or atomic of `dma_len` bytes whose rkey is good or not.
 fn write(packet: Packet, dma_len: u32, good: bool) -> Packet {
-    let keys = 0..10_000;
-    let rkey = keys
-        .into_iter()
-        .find(|&key| allowed(key, CTX.pd, 0x5000, dma_len) == good);
-    Packet {
+    let mut packet = Packet {
         ext: 0x5000,
-        rkey: rkey.expect("there are both kinds"),
         dma_len,
         ..packet
-    }
+    };
+    let rkey = (0..10_000).find(|&rkey| {
+        packet.rkey = rkey;
+        rkey_ok(&packet, CTX.pd) == good
+    });
+    rkey.expect("there are both kinds");
+    packet
 }
 
 /// Sends packets of the directed queue pair; the placements that follow.
@@ -275,8 +282,7 @@ fn packets_of_one_queue_pair_pass_in_every_cycle() {
     for _ in 0..2000 {
         let mut packet = next_packet(&mut rng, &ahead);
         packet.beats += 1;
-        let ok = allowed(packet.rkey, CTX.pd, packet.ext, packet.dma_len);
-        ahead.packet(&packet, reason::GOOD, ok);
+        foresee(&mut ahead, &packet, reason::GOOD);
         rig.push(packet, reason::GOOD);
     }
     let start = rig.bench.cycle();

@@ -6,13 +6,23 @@ use fastrand::Rng;
 use ferroce_sim::bench::Agent;
 use ferroce_sim::verilator::{Dut, Input, Output};
 
+use crate::reference::{Packet, wants};
+
 /// Cycles from a request to its answer in the memory region table.
 const MR_CYCLES: usize = 4;
 
-/// Whether the region table of the test allows a remote write; most are allowed.
-pub(crate) fn allowed(rkey: u32, pd: u32, addr: u64, len: u32) -> bool {
-    let mix = (u64::from(rkey) << 32 | u64::from(pd)) ^ addr.rotate_left(17) ^ u64::from(len);
+/// Whether the region table of the test allows an access; most are allowed.
+fn allowed(rkey: u32, pd: u32, addr: u64, len: u32, right: u64) -> bool {
+    let mix = (u64::from(rkey) << 32 | u64::from(pd))
+        ^ addr.rotate_left(17)
+        ^ u64::from(len)
+        ^ right.rotate_right(9);
     len == 0 || mix.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 != 0
+}
+
+/// Whether it allows what a packet asks for.
+pub(crate) fn rkey_ok(packet: &Packet, pd: u32) -> bool {
+    wants(packet).is_none_or(|(len, right)| allowed(packet.rkey, pd, packet.ext, len, right))
 }
 
 /// The check port of the memory region table.
@@ -47,7 +57,7 @@ impl Agent for Regions {
 
     fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
         let [key, pd, addr, len, right] = self.request.map(|field| dut.get(field));
-        let verdict = right == 2 && allowed(key as u32, pd as u32, addr, len as u32);
+        let verdict = allowed(key as u32, pd as u32, addr, len as u32, right);
         self.answers
             .push_back(dut.is_set(self.valid).then_some(verdict));
         Ok(())
@@ -72,12 +82,15 @@ pub(super) struct Watch {
     pub(super) counts: Counts,
 }
 
-pub(super) const COUNTERS: [&str; 13] = [
+pub(super) const COUNTERS: [&str; 16] = [
     "rx_unknown_qp",
     "rx_qp_state",
     "rx_wrong_transport",
     "rx_pkey_violations",
     "rx_wrong_address",
+    "rx_qkey_violations",
+    "rx_read_requests",
+    "rx_atomic_requests",
     "rx_write_requests",
     "rx_send_requests",
     "out_of_sequence",

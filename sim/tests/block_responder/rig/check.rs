@@ -2,16 +2,19 @@
 
 use ferroce_sim::bench::Item;
 
-use super::{Event, Flush, Rig, allowed};
+use super::{BEAT, Event, Flush, Rig, rkey_ok};
 use crate::drive::difference;
 use crate::reference::{Outcome, Packet, Place};
 
 impl Rig {
-    pub(super) fn apply_packet(&mut self, packet: &Packet, found: u8) {
+    pub(super) fn apply_packet(&mut self, packet: &Packet, found: u8, part: usize) {
         let place = packet.qpn as usize % self.qps.len();
         let qp = &mut self.qps[place];
-        let ok = allowed(packet.rkey, qp.ctx.pd, packet.ext, packet.dma_len);
-        let outcome = qp.packet(packet, found, ok);
+        let outcome = match (packet.is_datagram(), part) {
+            (false, _) => qp.packet(packet, found, rkey_ok(packet, qp.ctx.pd)),
+            (true, 0) => qp.grh(packet, &packet.grh(BEAT), found),
+            (true, _) => qp.payload(packet, found),
+        };
         self.expect(place as u32, outcome);
     }
 
@@ -20,6 +23,10 @@ impl Rig {
         let outcome = match event {
             Event::Doorbell(producer) => {
                 qp.doorbell(*producer);
+                Outcome::default()
+            }
+            Event::Replied(incarnation) => {
+                qp.replied(*incarnation);
                 Outcome::default()
             }
             Event::SqFailed => {
@@ -42,6 +49,7 @@ impl Rig {
             self.expected_places.push_back(place);
         }
         self.expected_reads.extend(outcome.read);
+        self.expected_replies.extend(outcome.reply);
         let failure = outcome.failure;
         self.expected_failures
             .extend(failure.map(|(event, detail)| (qpn, event, detail)));
@@ -79,6 +87,13 @@ impl Rig {
                 .map(|(addr, log)| (addr, 1 << log));
             assert_eq!(Some(got), expected, "WQE read");
         }
+        while let Some((_, item)) = self.replies.pop() {
+            let fields = self.expected_replies.pop_front().expect("one a request");
+            if let Some(problem) = difference(&item, &fields) {
+                panic!("{}", self.bench.failure(problem));
+            }
+            self.asked.push(item);
+        }
         while let Some((_, item)) = self.failures.pop() {
             let fields = ["qpn", "event", "detail"].map(|field| item.get(field));
             let got = (fields[0] as u32, fields[1] as u8, fields[2] as u8);
@@ -113,6 +128,11 @@ impl Rig {
             ("byte_len", 0),
             ("with_imm", 0),
             ("with_inv", 0),
+            ("unreliable", 0),
+            ("reply", 0),
+            ("src_qpn", 0),
+            ("pkey", 0),
+            ("grh", 0),
             ("solicited", 0),
         ];
         difference(item, &fields)

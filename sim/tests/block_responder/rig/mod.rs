@@ -10,16 +10,21 @@ use ferroce_proto::abi::qpc::RqCtx;
 use ferroce_sim::bench::{Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
-use super::drive::{ImagePort, Q, request, with};
+use super::drive::{ImagePort, Q, requests, with};
 use super::reference::{Command, Packet, Place, Rq};
 use agents::{COUNTERS, Regions, Watch};
-pub(crate) use agents::{Counts, allowed};
+pub(crate) use agents::{Counts, rkey_ok};
+
+/// Bytes of a beat.
+const BEAT: u32 = 64;
 
 /// An event that is not a packet and not a failed placement.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Doorbell(u16),
     SqFailed,
+    /// A READ or atomic of an incarnation was answered.
+    Replied(u8),
     Command(Command),
 }
 
@@ -28,6 +33,7 @@ mod kind {
     pub(super) const DOORBELL: u64 = 2;
     pub(super) const SQ_FAILED: u64 = 4;
     pub(super) const COMMAND: u64 = 5;
+    pub(super) const REPLIED: u64 = 7;
 }
 
 /// A flush of the reference, and how many placements come before it.
@@ -45,16 +51,19 @@ pub(crate) struct Rig {
     errors: StreamSource,
     pub(crate) places: StreamSink,
     reads: StreamSink,
+    replies: StreamSink,
     failures: StreamSink,
     regions: Regions,
     watch: Watch,
     images: ImagePort,
-    sent_packets: VecDeque<(Packet, u8)>,
+    /// Packets, what the static checks found, and which request of the packet it is.
+    sent_packets: VecDeque<(Packet, u8, usize)>,
     sent_events: VecDeque<(u32, Event)>,
     sent_errors: VecDeque<(u32, [u8; 3])>,
     expected_places: VecDeque<Place>,
     expected_flushes: Vec<VecDeque<Flush>>,
     expected_reads: VecDeque<(u64, u64)>,
+    expected_replies: VecDeque<Vec<(&'static str, u64)>>,
     expected_failures: VecDeque<(u32, u8, u8)>,
     expected_answers: VecDeque<[u64; 4]>,
     expected_counts: Counts,
@@ -62,6 +71,8 @@ pub(crate) struct Rig {
     placed: u64,
     /// Placements that arrived, for directed tests.
     pub(crate) seen: Vec<(u64, Item)>,
+    /// READs and atomics to answer, for directed tests.
+    pub(crate) asked: Vec<Item>,
 }
 
 impl Rig {
@@ -77,6 +88,7 @@ impl Rig {
             errors: source("errors"),
             places: sink("m"),
             reads: sink("reads"),
+            replies: sink("replies"),
             failures: sink("failures"),
             regions: Regions::new(bench.dut()),
             watch: Watch::new(bench.dut()),
@@ -87,12 +99,14 @@ impl Rig {
             expected_places: VecDeque::new(),
             expected_flushes: (0..1 << Q).map(|_| VecDeque::new()).collect(),
             expected_reads: VecDeque::new(),
+            expected_replies: VecDeque::new(),
             expected_failures: VecDeque::new(),
             expected_answers: VecDeque::new(),
             expected_counts: COUNTERS.iter().map(|name| (*name, 0)).collect(),
             announced: 0,
             placed: 0,
             seen: Vec::new(),
+            asked: Vec::new(),
             bench,
         };
         rig.reset();
@@ -107,6 +121,7 @@ impl Rig {
             &mut self.errors,
             &mut self.places,
             &mut self.reads,
+            &mut self.replies,
             &mut self.failures,
         ]);
     }
@@ -117,6 +132,7 @@ impl Rig {
         for (name, sink) in [
             ("m", &mut self.places),
             ("reads", &mut self.reads),
+            ("replies", &mut self.replies),
             ("failures", &mut self.failures),
         ] {
             *sink = StreamSink::new(self.bench.dut(), name, back).expect("as before");
@@ -124,6 +140,7 @@ impl Rig {
         self.qps = (0..1 << Q).map(Rq::new).collect();
         self.expected_places.clear();
         self.expected_reads.clear();
+        self.expected_replies.clear();
         self.expected_failures.clear();
         self.reset();
     }
@@ -137,6 +154,7 @@ impl Rig {
             &mut self.errors,
             &mut self.places,
             &mut self.reads,
+            &mut self.replies,
             &mut self.failures,
             &mut self.regions,
             &mut self.watch,
@@ -146,8 +164,8 @@ impl Rig {
         let admitted: u64 = after.iter().zip(before).map(|(a, b)| a - b).sum();
         assert!(admitted <= 1, "one event a cycle, not {admitted}");
         if after[0] > before[0] {
-            let (packet, found) = self.sent_packets.pop_front().expect("it was pushed");
-            self.apply_packet(&packet, found);
+            let (packet, found, part) = self.sent_packets.pop_front().expect("it was pushed");
+            self.apply_packet(&packet, found, part);
         }
         if after[1] > before[1] {
             let (qpn, event) = self.sent_events.pop_front().expect("it was pushed");
@@ -165,9 +183,11 @@ impl Rig {
     /// Queues a packet that passed the static checks with `found`.
     pub(crate) fn push(&mut self, packet: Packet, found: u8) {
         let qp = &self.qps[packet.qpn as usize % self.qps.len()];
-        let item = with(self.packets.item(), &request(&qp.ctx, &packet, found));
-        self.packets.push(item);
-        self.sent_packets.push_back((packet, found));
+        let requests = requests(&qp.ctx, &packet, found, BEAT);
+        for (part, fields) in requests.iter().enumerate() {
+            self.packets.push(with(self.packets.item(), fields));
+            self.sent_packets.push_back((packet.clone(), found, part));
+        }
     }
 
     /// Queues an event.
@@ -178,6 +198,9 @@ impl Rig {
                 .with("kind", kind::DOORBELL)
                 .with("index", (*producer).into()),
             Event::SqFailed => item.with("kind", kind::SQ_FAILED),
+            Event::Replied(incarnation) => item
+                .with("kind", kind::REPLIED)
+                .with("incarnation", (*incarnation).into()),
             Event::Command(command) => item
                 .with("kind", kind::COMMAND)
                 .with("set", command.state.is_some().into())
@@ -247,13 +270,14 @@ impl Rig {
     /// Whether packets of a queue pair wait to be admitted.
     pub(crate) fn has_packets(&self, qpn: u32) -> bool {
         let mut waiting = self.sent_packets.iter();
-        waiting.any(|(packet, _)| packet.qpn % (1 << Q) == qpn)
+        waiting.any(|(packet, ..)| packet.qpn % (1 << Q) == qpn)
     }
 
     fn is_settled(&self) -> bool {
         self.waiting() == (0, 0)
             && self.expected_places.is_empty()
             && self.expected_reads.is_empty()
+            && self.expected_replies.is_empty()
             && self.expected_failures.is_empty()
             && self.expected_answers.is_empty()
             && self.expected_flushes.iter().all(VecDeque::is_empty)

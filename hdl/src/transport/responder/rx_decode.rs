@@ -1,0 +1,146 @@
+//! What the BTH says of a packet by itself: its opcode, and whether its queue pair can be there.
+//!
+//! Combinational: a table of 128 opcodes, those of RC, UC and UD. What other opcodes give means nothing; their class is
+//! that of no queue pair.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use ferroce_proto::wire::Opcode;
+use ferroce_proto::wire::opcode::Operation;
+
+use crate::prelude::*;
+
+/// A packet by its BTH.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct RxKind {
+    /// The number is that of a queue pair of this card, not 0.
+    pub exists: Bit,
+    /// A request.
+    pub request: Bit,
+    /// A response.
+    pub response: Bit,
+    /// A SEND of any form.
+    pub send: Bit,
+    /// A WRITE of any form.
+    pub write: Bit,
+    /// A READ request.
+    pub read: Bit,
+    /// An atomic.
+    pub atomic: Bit,
+    /// Fetch and add.
+    pub add: Bit,
+    /// Starts its message.
+    pub first: Bit,
+    /// Ends its message.
+    pub last: Bit,
+    /// Carries immediate data.
+    pub with_imm: Bit,
+    /// Carries an rkey to invalidate.
+    pub with_inv: Bit,
+    /// Carries an AETH.
+    pub aeth: Bit,
+    /// A READ response.
+    pub read_response: Bit,
+    /// An atomic response.
+    pub atomic_ack: Bit,
+}
+
+/// Decodes the BTH for a card of 2^Q queue pairs.
+#[derive(LogicBlock)]
+pub struct RxDecode<const Q: usize> {
+    /// Opcode.
+    pub opcode: Signal<In, Bits<8>>,
+    /// Destination queue pair.
+    pub qpn: Signal<In, Bits<24>>,
+    /// What they say.
+    pub kind: Signal<Out, RxKind>,
+
+    code: Signal<Local, Bits<7>>,
+    high: Constant<Bits<24>>,
+    requests: Constant<Bits<128>>,
+    responses: Constant<Bits<128>>,
+    sends: Constant<Bits<128>>,
+    writes: Constant<Bits<128>>,
+    reads: Constant<Bits<128>>,
+    atomics: Constant<Bits<128>>,
+    adds: Constant<Bits<128>>,
+    starts: Constant<Bits<128>>,
+    ends: Constant<Bits<128>>,
+    imms: Constant<Bits<128>>,
+    invs: Constant<Bits<128>>,
+    aeths: Constant<Bits<128>>,
+    read_responses: Constant<Bits<128>>,
+    atomic_acks: Constant<Bits<128>>,
+}
+
+/// Bit n: the opcode n is what `is` says.
+fn opcodes(is: impl Fn(Opcode) -> bool) -> Constant<Bits<128>> {
+    let mut set = Bits::<128>::default();
+    for o in Opcode::ALL {
+        if o.code() < 128 && is(*o) {
+            set = set.replace_bit(usize::from(o.code()), true);
+        }
+    }
+    Constant::new(set)
+}
+
+/// The opcodes of one operation.
+fn operation(which: Operation) -> Constant<Bits<128>> {
+    opcodes(|o| o.operation() == which)
+}
+
+impl<const Q: usize> Default for RxDecode<Q> {
+    fn default() -> Self {
+        assert!(
+            (4..=14).contains(&Q),
+            "2^{Q} queue pairs: 2^4 to 2^14 can be built"
+        );
+        Self {
+            opcode: Signal::default(),
+            qpn: Signal::default(),
+            kind: Signal::default(),
+            code: Signal::default(),
+            high: Constant::new((0xff_ffffu64 >> Q << Q).to_bits()),
+            requests: opcodes(Opcode::is_request),
+            responses: opcodes(Opcode::is_response),
+            sends: operation(Operation::Send),
+            writes: operation(Operation::Write),
+            reads: operation(Operation::ReadRequest),
+            atomics: opcodes(|o| o.has_atomic_eth()),
+            adds: operation(Operation::FetchAdd),
+            starts: opcodes(Opcode::is_start),
+            ends: opcodes(Opcode::is_end),
+            imms: opcodes(Opcode::has_imm),
+            invs: opcodes(Opcode::has_ieth),
+            aeths: opcodes(Opcode::has_aeth),
+            read_responses: operation(Operation::ReadResponse),
+            atomic_acks: operation(Operation::AtomicAck),
+        }
+    }
+}
+
+impl<const Q: usize> Logic for RxDecode<Q> {
+    describe!(
+        "rx_decode",
+        format!("q{Q}"),
+        "What the BTH says of a packet by itself."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.code.next = self.opcode.val().get_bits::<7>(0);
+        self.kind.next.exists = !(self.qpn.val() & self.high.val()).any() & self.qpn.val().any();
+        self.kind.next.request = self.requests.val().get_bit(self.code.val().index());
+        self.kind.next.response = self.responses.val().get_bit(self.code.val().index());
+        self.kind.next.send = self.sends.val().get_bit(self.code.val().index());
+        self.kind.next.write = self.writes.val().get_bit(self.code.val().index());
+        self.kind.next.read = self.reads.val().get_bit(self.code.val().index());
+        self.kind.next.atomic = self.atomics.val().get_bit(self.code.val().index());
+        self.kind.next.add = self.adds.val().get_bit(self.code.val().index());
+        self.kind.next.first = self.starts.val().get_bit(self.code.val().index());
+        self.kind.next.last = self.ends.val().get_bit(self.code.val().index());
+        self.kind.next.with_imm = self.imms.val().get_bit(self.code.val().index());
+        self.kind.next.with_inv = self.invs.val().get_bit(self.code.val().index());
+        self.kind.next.aeth = self.aeths.val().get_bit(self.code.val().index());
+        self.kind.next.read_response = self.read_responses.val().get_bit(self.code.val().index());
+        self.kind.next.atomic_ack = self.atomic_acks.val().get_bit(self.code.val().index());
+    }
+}
