@@ -165,7 +165,9 @@ impl Rq {
     ) -> Option<Vec<(&'static str, u64)>> {
         let executed = self.psn.wrapping_sub(p.psn) & 0xff_ffff;
         let again = match opcode.operation() {
-            Operation::ReadRequest => self.ctx.remote_read && self.packets(p, opcode) <= executed,
+            Operation::ReadRequest => {
+                self.ctx.remote_read && p.dma_len <= MAX_MSG && self.packets(p, opcode) <= executed
+            }
             _ => is_atomic(opcode),
         };
         again.then(|| self.answer(p, opcode, true))
