@@ -137,6 +137,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.requester.sent_psn.next = self.back.sent_psn.val();
         self.requester.sq_we.next = self.sq_we.val();
         self.requester.av_we.next = self.av_we.val();
+        // no command writes address handles yet, and nobody waits for responses
+        self.requester.ah_we.next = false;
+        self.requester.issue.ready.next = true;
         self.requester.image_qpn.next = self.image_qpn.val();
         self.requester.sq_image.next = self.sq_image.val();
         self.requester.av_image.next = self.av_image.val();
@@ -177,7 +180,6 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.back.payload[1].last.next = false;
         self.back.payload[1].data.next = bits::<W>(0);
         self.back.av_we.next = self.av_we.val();
-        // no command writes address handles yet
         self.back.ah_we.next = false;
         self.back.image_qpn.next = bit_cast::<16, Q>(self.image_qpn.val());
         self.back.av_image.next = self.av_image.val();

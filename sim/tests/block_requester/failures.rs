@@ -60,7 +60,6 @@ fn wqes_that_cannot_run() {
     };
     let mut cases = vec![];
     for (code, shown) in [
-        (opcode::SEND_INV, cqe::SEND),
         (opcode::READ, cqe::READ),
         (opcode::CMP_SWAP, cqe::CMP_SWAP),
         (opcode::FETCH_ADD, cqe::FETCH_ADD),
@@ -80,9 +79,8 @@ fn wqes_that_cannot_run() {
         };
         cases.push((long, one(MAX_MSG + 1), NONSENSE, shown));
     }
-    for slots in [0, 2, 3, 5, 8, 9, 255] {
-        cases.push((SendWqe { slots, ..good }, one(64), NONSENSE, cqe::WRITE));
-    }
+    let none = SendWqe { slots: 0, ..good };
+    cases.push((none, one(64), NONSENSE, cqe::WRITE));
     for num_sge in [0, 3, 4, 16, 17, 128, 255] {
         cases.push((SendWqe { num_sge, ..good }, one(64), NONSENSE, cqe::WRITE));
     }
@@ -149,6 +147,29 @@ fn wqes_that_cannot_run() {
         let mut failed = rig.failed().to_vec();
         failed.sort_unstable();
         assert!(failed.into_iter().eq(0..cases.len() as u64), "each once");
+    }
+}
+
+/// A WQE takes the slots that are posted, five at most.
+#[test]
+fn a_wqe_with_more_slots_than_there_are_is_refused() {
+    for (posted, slots) in [(1, 2), (3, 4), (3, 5), (4, 5), (5, 6), (5, 255), (6, 6)] {
+        let mut rig = rig(Peer::default());
+        rig.post(1, quiet(3000), one(3000));
+        let long = SendWqe {
+            slots,
+            ..wqe(opcode::WRITE, 64)
+        };
+        for _ in 0..posted {
+            rig.post_bad(1, long, one(64));
+        }
+        rig.ring(1);
+        rig.run(3000);
+        let mut expected = vec![(1, u64::from(status::LOC_QP_OP_ERR))];
+        if posted == 6 {
+            expected.push((6, u64::from(status::WR_FLUSH_ERR)));
+        }
+        assert_eq!(rig.done(1), expected, "{posted} of {slots} slots");
     }
 }
 

@@ -280,8 +280,16 @@ payload! {
         slots: Bits<3>,
         /// 0, or the status it completes with instead of running.
         status: Bits<8>,
+        /// It ends outside of its grant: it is to be fetched again, nothing else of it counts.
+        incomplete: Bit,
+        /// Transport (`abi::qpc::qp_type`).
+        class: Bits<2>,
         /// Operation (`abi::wqe::opcode`).
         opcode: Bits<3>,
+        /// A READ or atomic.
+        answered: Bit,
+        /// Waits until no READ or atomic is outstanding.
+        fence: Bit,
         /// Opcode of its CQE.
         cqe_opcode: Bits<3>,
         /// A CQE is due on success.
@@ -294,22 +302,28 @@ payload! {
         lane: Bits<6>,
         /// Completion queue.
         cqn: Bits<16>,
-        /// Packets of the message.
+        /// PSNs of the message.
         packets: Bits<24>,
         /// Bytes of the message.
         length: Bits<32>,
-        /// Immediate data.
+        /// Immediate data, or rkey to invalidate.
         imm: Bits<32>,
-        /// Remote address.
+        /// Remote address; of UD the address handle in 31:0, the remote queue pair in 55:32.
         remote_addr: Bits<64>,
-        /// rkey.
+        /// rkey; Q_Key of UD.
         rkey: Bits<32>,
-        /// First piece of the payload: address.
+        /// Entries of the payload less one; from the third on they stand in the entry table, at 16 * `tag` + number.
+        entries: Bits<4>,
+        /// See `entries`.
+        tag: Bits<5>,
+        /// First entry: address.
         addr_0: Bits<64>,
-        /// First piece: bytes.
+        /// First entry: bytes.
         len_0: Bits<32>,
-        /// Second piece: address.
+        /// Second entry: address; of an atomic the swap value, or the value to add.
         addr_1: Bits<64>,
+        /// Second entry: bytes in 31:0; of an atomic the value to compare with.
+        word_1: Bits<64>,
     }
 
     /// Entry of the timer table.

@@ -4,9 +4,14 @@
 //! ([`event`]). The blocks around it bring events and carry out results.
 
 pub mod event;
+pub mod list_walk;
+pub mod packet_form;
+pub mod region_verdict;
 pub mod retire;
 pub mod segmenter;
+pub mod send;
 pub mod send_queues;
+pub mod send_types;
 pub mod sq_answer;
 pub mod sq_result;
 pub mod sq_rules;
@@ -17,3 +22,4 @@ pub mod top;
 pub mod track;
 pub mod verdict;
 pub mod wqe_check;
+pub mod wqe_head;

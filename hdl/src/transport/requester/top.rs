@@ -1,11 +1,12 @@
 //! The requester: wires its blocks together.
-use super::event::{CheckedWqe, SqEvent};
-use super::segmenter::Segmenter;
+use super::event::SqEvent;
+use super::send::SendPath;
 use super::send_queues::SendQueues;
-use super::wqe_check::WqeCheck;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{Activity, Answer, CqToken, FetchedWqe, GatherCmd, ReadReq, TxDesc};
+use crate::bus::types::{
+    Activity, Answer, CqToken, FetchedWqe, GatherCmd, ReadIssue, ReadReq, TxDesc,
+};
 use crate::prelude::*;
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
@@ -31,7 +32,9 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
-    /// Queue pair of the images.
+    /// A command writes the address handle `image_qpn`.
+    pub ah_we: Signal<In, Bit>,
+    /// Queue pair or address handle of the images.
     pub image_qpn: Signal<In, Bits<Q>>,
     /// Requester image.
     pub sq_image: Signal<In, SqCtx>,
@@ -43,6 +46,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub beat: ReadBeatIn<W>,
     /// Memory region checks.
     pub mr: MrCheckOut,
+    /// READs and atomics, before their first packet.
+    pub issue: StreamOut<ReadIssue>,
     /// Packets.
     pub desc: StreamOut<TxDesc>,
     /// Pieces of payload.
@@ -81,8 +86,7 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub ready: Signal<Out, Bit>,
 
     queues: SendQueues<W, Q, O>,
-    check: WqeCheck<Q>,
-    segmenter: Segmenter,
+    send: SendPath<Q>,
     completions: Merge<CqToken, 2>,
 }
 
@@ -103,12 +107,14 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             sent_psn: Signal::default(),
             sq_we: Signal::default(),
             av_we: Signal::default(),
+            ah_we: Signal::default(),
             image_qpn: Signal::default(),
             sq_image: Signal::default(),
             av_image: Signal::default(),
             read: StreamOut::default(),
             beat: ReadBeatIn::default(),
             mr: MrCheckOut::default(),
+            issue: StreamOut::default(),
             desc: StreamOut::default(),
             gather: StreamOut::default(),
             cq: StreamOut::default(),
@@ -128,8 +134,7 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             wqes: Signal::default(),
             ready: Signal::default(),
             queues: SendQueues::default(),
-            check: WqeCheck::default(),
-            segmenter: Segmenter::default(),
+            send: SendPath::default(),
             completions: Merge::default(),
         }
     }
@@ -144,7 +149,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, queues, check, segmenter, completions);
+        clock!(self, clock, queues, send, completions);
 
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.queues.doorbell);
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.queues.command);
@@ -172,28 +177,28 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.fetches.next = self.queues.fetches.val();
         self.ready.next = self.queues.ready.val();
 
-        self.check.sq_we.next = self.sq_we.val();
-        self.check.av_we.next = self.av_we.val();
-        self.check.image_qpn.next = self.image_qpn.val();
-        self.check.sq_image.next = self.sq_image.val();
-        self.check.av_image.next = self.av_image.val();
-        MrCheckOut::link(&mut self.mr, &mut self.check.mr);
-        StreamOut::<FetchedWqe>::join(&mut self.queues.slots, &mut self.check.s);
-        StreamOut::<CheckedWqe>::join(&mut self.check.m, &mut self.segmenter.s);
-        StreamOut::<SqEvent>::join(&mut self.segmenter.start, &mut self.queues.start);
-        self.segmenter.grant_valid.next = self.queues.grant_valid.val();
-        self.segmenter.grant.next = self.queues.grant.val();
-        StreamOut::<TxDesc>::link(&mut self.desc, &mut self.segmenter.desc);
-        StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.segmenter.gather);
-        self.retransmission.next = self.segmenter.retransmission.val();
-        self.wqes.next = self.segmenter.activity.val();
+        self.send.sq_we.next = self.sq_we.val();
+        self.send.av_we.next = self.av_we.val();
+        self.send.ah_we.next = self.ah_we.val();
+        self.send.image_qpn.next = self.image_qpn.val();
+        self.send.sq_image.next = self.sq_image.val();
+        self.send.av_image.next = self.av_image.val();
+        MrCheckOut::link(&mut self.mr, &mut self.send.mr);
+        StreamOut::<FetchedWqe>::join(&mut self.queues.slots, &mut self.send.s);
+        StreamOut::<SqEvent>::join(&mut self.send.start, &mut self.queues.start);
+        self.send.grant_valid.next = self.queues.grant_valid.val();
+        self.send.grant.next = self.queues.grant.val();
+        StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.send.issue);
+        StreamOut::<TxDesc>::link(&mut self.desc, &mut self.send.desc);
+        StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.send.gather);
+        self.retransmission.next = self.send.retransmission.val();
+        self.wqes.next = self.send.activity.val();
 
         // what was started was posted before what the segmenter flushes
         StreamOut::<CqToken>::join(&mut self.queues.cq, &mut self.completions.s[0]);
-        self.completions.s[1].valid.next =
-            self.segmenter.cq.valid.val() & !self.queues.cq.valid.val();
-        self.completions.s[1].payload.next = self.segmenter.cq.payload.val();
-        self.segmenter.cq.ready.next = self.completions.s[1].ready.val();
+        self.completions.s[1].valid.next = self.send.cq.valid.val() & !self.queues.cq.valid.val();
+        self.completions.s[1].payload.next = self.send.cq.payload.val();
+        self.send.cq.ready.next = self.completions.s[1].ready.val();
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.completions.m);
     }
 }

@@ -124,8 +124,8 @@ impl Rig {
             qp.packets.push(Packet {
                 opcode: position + if write { 6 } else { 0 } + u64::from(last && imm),
                 plen: to - from,
-                va: wqe.remote_addr,
-                dma_len: wqe.length,
+                va: if write && first { wqe.remote_addr } else { 0 },
+                dma_len: if write && first { wqe.length } else { 0 },
                 imm: wqe.imm,
                 solicited: last && wqe.solicited && (!write || imm),
                 pieces,

@@ -69,11 +69,13 @@ impl Rig {
                 desc.get("opcode")
             );
         }
+        // fields of a header that the packet does not have mean nothing
+        let reth = matches!(desc.get("opcode"), 6 | 10 | 11);
         let packet = Packet {
             opcode: desc.get("opcode"),
             plen: desc.get("plen") as u32,
-            va: desc.get("va"),
-            dma_len: desc.get("dma_len") as u32,
+            va: if reth { desc.get("va") } else { 0 },
+            dma_len: if reth { desc.get("dma_len") as u32 } else { 0 },
             imm: desc.get("imm") as u32,
             solicited: desc.get("solicited") == 1,
             pieces: pieces

@@ -1,0 +1,52 @@
+//! Types between the blocks of [`send`](super::send).
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::payload::payload;
+use crate::prelude::*;
+
+payload! {
+    /// Entry of the gather list of a WQE.
+    SendEntry {
+        /// Address.
+        addr: Bits<64>,
+        /// Bytes.
+        len: Bits<32>,
+    }
+
+    /// A run of payload of the part of a message that is sent (`list_walk` to `segmenter`).
+    SendRun {
+        /// Address.
+        addr: Bits<64>,
+        /// Bytes; 0 only of a part without payload.
+        len: Bits<32>,
+        /// First of its part.
+        first: Bit,
+        /// Bytes of the message from the part on.
+        left: Bits<32>,
+        /// Payload of the part's first packet.
+        plen: Bits<13>,
+    }
+
+    /// What of a send WQE the checks behind the slot need (`wqe_head` to `wqe_check`).
+    WqeShape {
+        /// Refused whatever its length.
+        senseless: Bit,
+        /// More entries or inline bytes than its slots hold.
+        overfull: Bit,
+        /// More bytes than its transport sends in a message.
+        oversize: Bit,
+        /// The payload stands in the WQE.
+        is_inline: Bit,
+        /// An atomic.
+        atomic: Bit,
+        /// Length and the mask of the MTU added.
+        rounded: Bits<34>,
+        /// Protection domain.
+        pd: Bits<24>,
+        /// Address of the inline payload.
+        inline_addr: Bits<64>,
+        /// Bytes from there to the end of the ring.
+        to_end: Bits<24>,
+        /// Address of the ring.
+        ring: Bits<64>,
+    }
+}

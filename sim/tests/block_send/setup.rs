@@ -1,0 +1,342 @@
+//! The bench: slots in, Start events answered as the plan of each WQE says, packets and pieces compared.
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use ferroce_hdl::transport::requester::send::SendPath;
+use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
+use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
+use ferroce_sim::random::Pauses;
+
+use super::agents::{Grant, Grants, Regions};
+use super::work::{Q, Work, ctx, path};
+
+/// Values of `SqEventKind`.
+const START: u64 = 3;
+const REFETCH: u64 = 10;
+
+/// What the table of send queues answers to the Start event of a WQE.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Plan {
+    Drop,
+    Flush,
+    /// Packets `from..to`, of which the first `again` were sent before. Of a READ `to` counts nothing.
+    Send {
+        from: u32,
+        to: u32,
+        again: u32,
+    },
+}
+
+/// The bench.
+pub(crate) struct Setup {
+    bench: Bench,
+    s: StreamSource,
+    start: StreamSink,
+    pub(super) issue: StreamSink,
+    pub(super) desc: StreamSink,
+    pub(super) gather: StreamSink,
+    cq: StreamSink,
+    /// Packets due; whether they are atomics.
+    pub(super) packets: VecDeque<(bool, Item)>,
+    grants: Grants,
+    regions: Regions,
+    index: [u16; 1 << Q],
+    /// WQEs on their way, and what becomes of them; no plan for those that are incomplete.
+    waiting: VecDeque<(Work, u16, usize, Option<Plan>)>,
+    /// Cycles from event to grant.
+    pub(crate) delay: u64,
+    /// Issues wait.
+    hold_issues: bool,
+    /// Packets so far, READs told of, retransmissions.
+    pub(crate) sent: usize,
+    pub(crate) told: usize,
+    pub(crate) resent: usize,
+    expected_resent: usize,
+    /// Cycle of the latest packet.
+    pub(crate) latest: u64,
+}
+
+impl Setup {
+    pub(crate) fn new(pauses: Pauses) -> Self {
+        let bench = Bench::of(SendPath::<Q>::default).unwrap();
+        let dut = bench.dut();
+        let sink = |name| StreamSink::new(dut, name, pauses).unwrap();
+        let mut setup = Self {
+            s: StreamSource::new(dut, "s", pauses).unwrap(),
+            start: sink("start"),
+            issue: sink("issue"),
+            desc: sink("desc"),
+            gather: sink("gather"),
+            cq: sink("cq"),
+            packets: VecDeque::new(),
+            grants: Grants::default(),
+            regions: Regions::default(),
+            index: [0; 1 << Q],
+            waiting: VecDeque::new(),
+            delay: 8,
+            hold_issues: false,
+            sent: 0,
+            told: 0,
+            resent: 0,
+            expected_resent: 0,
+            latest: 0,
+            bench,
+        };
+        setup.act(|bench, agents| bench.reset(agents));
+        for qpn in 0..1 << Q {
+            for (port, we, bytes) in [
+                ("sq_image", "sq_we", ctx(qpn).emit()),
+                ("av_image", "av_we", path(qpn, false).emit()),
+                ("av_image", "ah_we", path(qpn, true).emit()),
+            ] {
+                let dut = setup.bench.dut_mut();
+                for signal in ["sq_we", "av_we", "ah_we"] {
+                    dut.set(dut.input(signal).unwrap(), u64::from(signal == we));
+                }
+                let image = dut.input(port).unwrap();
+                dut.write(image, &words(&bytes, image.width()));
+                dut.set(dut.input("image_qpn").unwrap(), qpn.into());
+                setup.step();
+            }
+        }
+        let dut = setup.bench.dut_mut();
+        for signal in ["sq_we", "av_we", "ah_we"] {
+            dut.set(dut.input(signal).unwrap(), 0);
+        }
+        setup
+    }
+
+    fn act<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
+        let Self {
+            s,
+            start,
+            issue,
+            desc,
+            gather,
+            cq,
+            grants,
+            regions,
+            ..
+        } = self;
+        if self.hold_issues {
+            act(
+                &mut self.bench,
+                &mut [s, start, desc, gather, cq, grants, regions],
+            )
+        } else {
+            act(
+                &mut self.bench,
+                &mut [s, start, issue, desc, gather, cq, grants, regions],
+            )
+        }
+    }
+
+    pub(crate) fn rng(&mut self) -> &mut Rng {
+        self.bench.rng()
+    }
+
+    pub(crate) fn cycle(&self) -> u64 {
+        self.bench.cycle()
+    }
+
+    /// Producer index of the next WQE of a queue pair.
+    pub(crate) fn set_index(&mut self, qpn: u16, index: u16) {
+        self.index[usize::from(qpn)] = index;
+    }
+
+    /// Offers a WQE in a grant of its own.
+    pub(crate) fn post(&mut self, work: Work, plan: Plan) {
+        self.present(&[(work, Some(plan))], usize::MAX);
+    }
+
+    /// Offers WQEs of one queue pair in one grant of at most `slots` slots.
+    pub(crate) fn present(&mut self, works: &[(Work, Option<Plan>)], slots: usize) {
+        let all: usize = works.iter().map(|(work, _)| work.slots()).sum();
+        let count = all.min(slots);
+        let mut number = 0;
+        for (work, plan) in works {
+            let first = self.index[usize::from(work.qpn)];
+            let bytes = work.bytes();
+            let posted = work.slots().min(count - number);
+            for slot in 0..posted {
+                let mut item = self
+                    .s
+                    .item()
+                    .with("qpn", work.qpn.into())
+                    .with("epoch", (work.qpn % 16).into())
+                    .with("index", first.wrapping_add(slot as u16).into())
+                    .with("first", (number == 0).into())
+                    .with("last", (number + 1 == count).into())
+                    .with("error", (work.unreadable == Some(slot)).into());
+                item.set_words("slot", &words(&bytes[64 * slot..][..64], 512));
+                self.s.push(item);
+                number += 1;
+            }
+            self.waiting.push_back((work.clone(), first, posted, *plan));
+            self.index[usize::from(work.qpn)] = first.wrapping_add(work.slots() as u16);
+        }
+    }
+
+    pub(crate) fn step(&mut self) {
+        self.act(|bench, agents| bench.step(agents))
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        let dut = self.bench.dut();
+        self.resent += usize::from(dut.is_set(dut.output("retransmission").unwrap()));
+        while let Some((_, event)) = self.start.pop() {
+            self.answer(&event);
+        }
+        while let Some((cycle, item)) = self.desc.pop() {
+            let (atomic, wanted) = self.packets.pop_front().expect("a packet is due");
+            let mut seen = item.clone();
+            if !atomic {
+                // of no meaning
+                seen = seen.with("swap_add", 0).with("compare", 0);
+            }
+            assert_eq!(
+                seen,
+                wanted,
+                "packet {}: {}",
+                self.sent,
+                self.bench.failure("")
+            );
+            self.sent += 1;
+            self.latest = cycle;
+        }
+        self.told = self.issue.count() as usize;
+    }
+
+    /// From now on nobody hears of READs and atomics, or somebody does again.
+    pub(crate) fn hold_issues(&mut self, hold: bool) {
+        self.hold_issues = hold;
+        let ready = self.bench.dut().input("issue_ready").unwrap();
+        self.bench.dut_mut().set(ready, 0);
+    }
+
+    pub(crate) fn run(&mut self, cycles: u64) {
+        (0..cycles).for_each(|_| self.step());
+    }
+
+    /// Runs until no more than `most` WQEs are on their way.
+    pub(crate) fn run_until_few_wait(&mut self, most: usize) {
+        for _ in 0..100_000 {
+            if self.waiting.len() <= most {
+                return;
+            }
+            self.step();
+        }
+        panic!("no event for {:?}", self.waiting.front());
+    }
+
+    /// Runs until all is sent and as expected.
+    pub(crate) fn finish(&mut self) {
+        let mut quiet = 0;
+        for _ in 0..400_000 {
+            let before = (self.s.sent(), self.sent, self.waiting.len());
+            self.step();
+            let after = (self.s.sent(), self.sent, self.waiting.len());
+            quiet = if before == after { quiet + 1 } else { 0 };
+            if quiet > 300 {
+                break;
+            }
+        }
+        assert!(self.waiting.is_empty(), "no event for {:?}", self.waiting);
+        self.act(|bench, agents| bench.finish(agents, 10))
+            .unwrap_or_else(|f| panic!("{f}"));
+        for sink in [&mut self.issue, &mut self.gather, &mut self.cq] {
+            assert_eq!(sink.pop(), None, "not expected");
+        }
+        assert_eq!(self.packets.front(), None, "a packet is missing");
+        assert_eq!(self.resent, self.expected_resent, "retransmissions");
+    }
+
+    /// Compares an event with the WQE it must be of, and carries out its plan.
+    fn answer(&mut self, event: &Item) {
+        let (work, index, posted, plan) = self.waiting.pop_front().expect("a WQE that was posted");
+        let field = |name| event.get(name);
+        assert_eq!(
+            (field("qpn"), field("index"), field("epoch")),
+            (work.qpn.into(), index.into(), (work.qpn % 16).into()),
+            "{work:?}"
+        );
+        let Some(plan) = plan else {
+            assert_eq!(field("kind"), REFETCH, "{work:?}");
+            return;
+        };
+        let status = work.status(posted);
+        assert_eq!(field("kind"), START, "{work:?}");
+        assert_eq!(field("status"), u64::from(status), "{work:?}");
+        if work.unreadable != Some(0) {
+            let flags = ["signaled", "fence", "answered"].map(|name| field(name) == 1);
+            let wanted = [work.head.signaled, work.head.fence, work.is_answered()];
+            assert_eq!(flags, wanted, "{work:?}");
+            assert_eq!(
+                field("cqe_opcode"),
+                u64::from(work.cqe_opcode()),
+                "{work:?}"
+            );
+        }
+        assert_eq!(field("slots"), posted as u64, "{work:?}");
+        if status == 0 {
+            let size = (field("packets"), field("length"));
+            let wanted = (work.packets().into(), work.head.length.into());
+            assert_eq!(size, wanted, "{work:?}");
+        } else {
+            assert_eq!(field("packets"), 0, "{work:?}");
+        }
+        let psn = u64::from(self.bench.rng().u32(..1 << 24));
+        let mut grant: Grant = [
+            ("action", 0),
+            ("psn", psn),
+            ("offset", 0),
+            ("count", 0),
+            ("again", 0),
+            ("final_part", 0),
+            ("fresh", 0),
+        ];
+        match plan {
+            Plan::Drop => {}
+            Plan::Flush => {
+                grant[0].1 = 2;
+                let item = self.cq.item();
+                let item = item
+                    .with("qpn", work.qpn.into())
+                    .with("cqn", ctx(work.qpn).cqn.into());
+                let item = item.with("opcode", work.cqe_opcode().into());
+                let item = item
+                    .with("wqe_index", index.into())
+                    .with("status", WR_FLUSH_ERR.into());
+                self.cq.expect(item);
+            }
+            Plan::Send { .. } if status != 0 => {}
+            Plan::Send { from, to, again } => {
+                let count = if work.is_answered() { 1 } else { to - from };
+                grant[0].1 = 1;
+                grant[2].1 = from.into();
+                grant[3].1 = count.into();
+                grant[4].1 = again.into();
+                grant[5].1 = u64::from(to == work.packets() || work.is_answered());
+                grant[6].1 = u64::from(from == 0 && again == 0);
+                self.expected_resent += again as usize;
+                if from == 0 && again == 0 && work.is_answered() {
+                    self.expect_issue(&work, index, psn);
+                }
+                self.expect(&work, index, psn, from, count);
+            }
+        }
+        let due = self.grants.cycle + self.delay;
+        self.grants.queue.push_back((due, grant));
+    }
+}
+
+/// Bytes as the words of a port of `width` bits.
+fn words(bytes: &[u8], width: usize) -> Vec<u32> {
+    let words = bytes
+        .chunks(4)
+        .map(|c| u32::from_le_bytes(c.try_into().unwrap()));
+    let mut words: Vec<u32> = words.take(width.div_ceil(32)).collect();
+    if !width.is_multiple_of(32) {
+        *words.last_mut().unwrap() &= (1 << (width % 32)) - 1;
+    }
+    words
+}
