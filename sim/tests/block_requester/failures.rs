@@ -124,11 +124,15 @@ fn wqes_that_cannot_run() {
         cases.push((wqe, sges, status::LOC_LEN_ERR, cqe::WRITE));
     }
 
+    let no_reads = SqCtx {
+        max_rd_atomic: 0,
+        ..ctx(3)
+    };
     // a queue pair a case
     for cases in cases.chunks(1 << Q) {
         let mut rig = Rig::new(20, Pauses::NONE);
         for (qpn, (wqe, sges, ..)) in (0..).zip(cases) {
-            rig.open(qpn, ctx(3), 100);
+            rig.open(qpn, no_reads, 100);
             rig.post(qpn, quiet(3000), one(3000));
             rig.post_bad(qpn, *wqe, *sges);
             rig.post_bad(qpn, quiet(64), one(64));

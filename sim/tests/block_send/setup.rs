@@ -308,7 +308,8 @@ impl Setup {
                     .with("status", WR_FLUSH_ERR.into());
                 self.cq.expect(item);
             }
-            Plan::Send { .. } if status != 0 => {}
+            // it has its place among the messages, and no packet
+            Plan::Send { .. } if status != 0 => grant[0].1 = 1,
             Plan::Send { from, to, again } => {
                 let count = if work.is_answered() { 1 } else { to - from };
                 grant[0].1 = 1;

@@ -169,8 +169,7 @@ impl Logic for Segmenter {
         self.w.next = self.started.m.payload.val();
         self.g.next = self.grants.m.payload.val();
         self.both.next = self.started.m.valid.val() & self.grants.m.valid.val();
-        self.runs.next =
-            (self.g.val().action == 1) & (self.g.val().count.any() | self.w.val().answered);
+        self.runs.next = (self.g.val().action == 1) & self.g.val().count.any();
         self.flushed.next = self.g.val().action == 2;
         self.walk.s_valid.next = self.both.val() & self.runs.val();
         self.walk.s_wqe.next = self.w.val();
