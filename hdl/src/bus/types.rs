@@ -91,18 +91,6 @@ payload! {
         grh: Bit,
     }
 
-    /// A response header for the requester (AETH of ACK, NAK, read and atomic responses).
-    AckEvent {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// BTH PSN.
-        psn: Bits<24>,
-        /// AETH syndrome.
-        syndrome: Bits<8>,
-        /// AETH MSN.
-        msn: Bits<24>,
-    }
-
     /// What becomes of one packet's payload beats, and what follows (responder to `scatter`), in the order of the packets;
     /// packets with nothing to do have none.
     ///

@@ -1,9 +1,8 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
-use crate::bus::types::{AckEvent, Answer, CqToken, ReadReq, TxDesc, WriteCmd};
+use crate::bus::types::{Answer, CqToken, ReadIssue, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
 use crate::control::stats::{StatPulses, Stats};
-use crate::engine::answers::Answers;
 use crate::engine::failures::Failures;
 use crate::engine::receive::ReceiveSide;
 use crate::engine::transmit::TransmitSide;
@@ -79,12 +78,12 @@ pub struct Core<
     stats: Stats,
     drain: Drain,
     failures: Failures<Q>,
-    answers: Answers<Q>,
     rq_events: Merge<RqEvent, 3>,
     foreign_frame: Signal<Local, Bit>,
     foreign_packet: Signal<Local, Bit>,
     pulses: Signal<Local, StatPulses>,
     no_pulses: Zero<StatPulses>,
+    no_issue: Zero<ReadIssue>,
     no_read: Zero<ReadReq>,
     no_write: Zero<WriteCmd>,
 }
@@ -120,17 +119,21 @@ impl<
             stats,
             drain,
             failures,
-            answers,
             rq_events
         );
 
         // network
         AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.receive.s_axis_rx);
         AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.transmit.m_axis_tx);
-        StreamOut::<AckEvent>::join(&mut self.receive.acks, &mut self.answers.acks);
-        self.answers.close_valid.next = self.transmit.close_valid.val();
-        self.answers.close_qpn.next = self.transmit.close_qpn.val();
-        StreamOut::<Answer>::join(&mut self.answers.m, &mut self.transmit.answer);
+        StreamOut::<Answer>::join(&mut self.receive.answer, &mut self.transmit.answer);
+        self.receive.sq_failed.next = self.transmit.close_valid.val();
+        // both of the stage that does the command, which is answered before the next one comes
+        self.receive.sq_reset.next =
+            self.transmit.query_valid.val() & self.command.sq_event.payload.val().reset;
+        self.receive.sq_qpn.next = self.transmit.close_qpn.val();
+        // no READ is sent yet
+        self.receive.issue.valid.next = false;
+        self.receive.issue.payload.next = self.no_issue.val();
         StreamOut::<TxDesc>::join(&mut self.receive.response, &mut self.transmit.response);
 
         // host memory; clients as in `dma_read` and `dma_write`
@@ -194,6 +197,8 @@ impl<
         self.transmit.sq_image.next = self.command.sq_image.val();
         self.transmit.av_image.next = self.command.av_image.val();
         self.receive.rq_we.next = self.command.rq_we.val();
+        self.receive.sq_we.next = self.command.sq_we.val();
+        self.receive.sq_image.next = self.command.sq_image.val();
         self.receive.image_qpn.next = self.command.image_qpn.val();
         self.receive.rq_image.next = self.command.rq_image.val();
         self.regions.write.next = self.command.mr_we.val();

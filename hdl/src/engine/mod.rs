@@ -6,7 +6,6 @@
 //!                            s_axis_rx ═══════►│═══► m_axis_tx
 //! ```
 
-pub mod answers;
 pub mod builds;
 pub mod core;
 pub mod failures;

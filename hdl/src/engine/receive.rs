@@ -1,8 +1,8 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
-use crate::bus::types::image::{QpState, RqCtx};
+use crate::bus::types::image::{QpState, RqCtx, SqCtx};
 use crate::bus::types::{
-    AckEvent, Activity, CqToken, Place, PlaceError, ReadReq, RqRead, RqSlot, RxMeta, TxDesc,
-    WriteCmd,
+    Activity, Answer, CqToken, Place, PlaceError, ReadIssue, ReadReq, Response, RqRead, RqSlot,
+    RxMeta, TxDesc, WriteCmd,
 };
 use crate::eth::gid_table::GidWrite;
 use crate::eth::packet_buffer::RxStats;
@@ -10,6 +10,8 @@ use crate::eth::rx_front::RxFront;
 use crate::memory::scatter::Scatter;
 use crate::prelude::*;
 use crate::queue::rq_fetch::RqFetch;
+use crate::transport::place_order::PlaceOrder;
+use crate::transport::requester::track::Track;
 use crate::transport::responder::Responder;
 use crate::transport::responder::ack::AckQueue;
 use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure, RqRequest};
@@ -57,8 +59,20 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub write: StreamOut<WriteCmd>,
     /// Their beats.
     pub beats: WriteBeatOut<W, K>,
-    /// Responses from the wire, for the requester.
-    pub acks: StreamOut<AckEvent>,
+    /// A command writes the requester image of `image_qpn`.
+    pub sq_we: Signal<In, Bit>,
+    /// Requester image.
+    pub sq_image: Signal<In, SqCtx>,
+    /// READs and atomics about to be sent.
+    pub issue: StreamIn<ReadIssue>,
+    /// The send queue of `sq_qpn` went into error.
+    pub sq_failed: Signal<In, Bit>,
+    /// The send queue of `sq_qpn` starts afresh.
+    pub sq_reset: Signal<In, Bit>,
+    /// See there.
+    pub sq_qpn: Signal<In, Bits<16>>,
+    /// Responses, for the requester.
+    pub answer: StreamOut<Answer>,
     /// Responses to the wire.
     pub response: StreamOut<TxDesc>,
     /// Completions.
@@ -83,8 +97,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub ready: Signal<Out, Bit>,
 
     front: RxFront<W, K, B, PACKETS>,
-    check: RxCheck<Q, K, 0>,
+    check: RxCheck<Q, K, 1>,
     responder: Responder<Q>,
+    track: Track<Q>,
+    order: PlaceOrder,
     fetch: RqFetch<W>,
     scatter: Scatter<W, K, Q>,
     ack: AckQueue<Q>,
@@ -102,7 +118,9 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, front, check, responder, fetch, scatter, ack);
+        clock!(
+            self, clock, front, check, responder, track, order, fetch, scatter, ack
+        );
 
         AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.front.s_axis_rx);
         self.front.enable.next = self.enable.val();
@@ -120,14 +138,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         self.check.image.next = self.rq_image.val();
         self.check.image.next.remote_read = false;
         self.check.image.next.remote_atomic = false;
-        self.acks.valid.next = self.check.responses.valid.val();
-        self.acks.payload.next.qpn = self.check.responses.payload.val().qpn;
-        self.acks.payload.next.psn = self.check.responses.payload.val().psn;
-        self.acks.payload.next.syndrome = self.check.responses.payload.val().syndrome;
-        self.acks.payload.next.msn = bits::<24>(0);
-        self.check.responses.ready.next = self.acks.ready.val();
-        // the responder's placements alone have beats
-        self.check.order.ready.next = true;
+        StreamOut::<Response>::join(&mut self.check.responses, &mut self.track.s);
+        StreamOut::<Bit>::join(&mut self.check.order, &mut self.order.order);
         self.responder.replies.ready.next = true;
 
         StreamOut::<RqRequest>::join(&mut self.check.m, &mut self.responder.s);
@@ -140,21 +152,34 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         self.query_valid.next = self.responder.query_valid.val();
         self.query.next = self.responder.query.val();
         self.counts.next = self.responder.counts.val();
-        self.decided.next.busy = self.responder.m.valid.val();
-        self.decided.next.moved = self.responder.m.valid.val() & self.scatter.place.ready.val();
-        self.ready.next = self.responder.ready.val();
+        self.ready.next = self.responder.ready.val() & self.track.ready.val();
 
-        StreamOut::<RqRead>::join(&mut self.responder.reads, &mut self.fetch.s);
+        StreamIn::<ReadIssue>::link(&mut self.issue, &mut self.track.issue);
+        self.track.failed.next = self.sq_failed.val();
+        self.track.reset.next = self.sq_reset.val();
+        self.track.control_qpn.next = self.sq_qpn.val();
+        self.track.image_we.next = self.sq_we.val();
+        self.track.image_qpn.next = self.image_qpn.val();
+        self.track.image.next = self.sq_image.val();
+
+        StreamOut::<Place>::join(&mut self.responder.m, &mut self.order.s[0]);
+        StreamOut::<Place>::join(&mut self.track.m, &mut self.order.s[1]);
+        StreamOut::<RqRead>::join(&mut self.responder.reads, &mut self.order.reads[0]);
+        StreamOut::<RqRead>::join(&mut self.track.reads, &mut self.order.reads[1]);
+        StreamOut::<RqRead>::join(&mut self.order.read, &mut self.fetch.s);
+        // of 256 that leave, the last came behind all that were here
+        self.decided.next.busy = self.order.activity.val().busy | self.track.activity.val().busy;
+        self.decided.next.moved = self.order.activity.val().moved;
+
         StreamOut::<ReadReq>::link(&mut self.wqe_read, &mut self.fetch.read);
         ReadBeatIn::<W>::link(&mut self.wqe_beat, &mut self.fetch.beats);
 
-        StreamOut::<Place>::join(&mut self.responder.m, &mut self.scatter.place);
+        StreamOut::<Place>::join(&mut self.order.m, &mut self.scatter.place);
         StreamOut::<RqSlot>::join(&mut self.fetch.m, &mut self.scatter.slots);
         PayloadOut::<W>::join(&mut self.front.beats, &mut self.scatter.payload);
         MrCheckOut::link(&mut self.mr, &mut self.scatter.mr);
         MrCheckOut::link(&mut self.inv, &mut self.scatter.inv);
-        // `track` has no place in the engine yet, so no placement asks for an answer
-        self.scatter.answer.ready.next = true;
+        StreamOut::<Answer>::link(&mut self.answer, &mut self.scatter.answer);
         StreamOut::<WriteCmd>::link(&mut self.write, &mut self.scatter.command);
         WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.scatter.beats);
         // `ack` knows acknowledgements alone
