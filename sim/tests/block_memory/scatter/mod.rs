@@ -199,6 +199,23 @@ fn a_failure_poisons_until_a_reset() {
 }
 
 #[test]
+fn a_failure_of_an_unreliable_queue_pair_is_not_answered() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    let short = Placement {
+        unreliable: true,
+        ack: false,
+        ..receive(&mut setup, 100, 101, true)
+    };
+    let outcome = setup.push(&short);
+    assert_eq!(
+        (outcome.ack, outcome.cqe),
+        (None, Some((status::LOC_LEN_ERR, 0)))
+    );
+    assert_eq!(outcome.error, Some((0x61, status::LOC_LEN_ERR)));
+    setup.finish(500);
+}
+
+#[test]
 fn a_burst_ends_even_if_nobody_takes_the_completions() {
     let mut setup = Setup::new::<512, 64>(Pauses::NONE);
     for n in 0..200 {

@@ -117,6 +117,7 @@ pub(super) struct Placement {
     pub(super) incarnation: u8,
     pub(super) end: bool,
     pub(super) ack: bool,
+    pub(super) unreliable: bool,
     pub(super) psn: u32,
     pub(super) msn: u32,
     pub(super) syndrome: u8,
@@ -316,7 +317,9 @@ impl Model {
             Err((code, found)) => {
                 if code > 0 {
                     let msn = p.msn.wrapping_sub(p.end.into()) & 0xff_ffff;
-                    outcome.ack = Some(Token::Ack(p.psn, msn, 0x60 | code));
+                    if !p.unreliable {
+                        outcome.ack = Some(Token::Ack(p.psn, msn, 0x60 | code));
+                    }
                     outcome.error = Some((0x60 | code, found));
                 }
                 let own = p.kind == 2 && code != 2;
