@@ -103,6 +103,9 @@ impl Logic for SqRules {
                             self.v.next.action = bits::<2>(2);
                             self.n.next.exec_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
+                            // it never stood in the ring
+                            self.n.next.head_index =
+                                self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
                         } else {
                             self.stop.next = true;
                         }

@@ -1,0 +1,315 @@
+//! READs and atomics: limits, fences, lost and bad responses, failures.
+
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::{SqCtx, state};
+use ferroce_sim::random::Pauses;
+
+use super::rig::{Failure, Post, Rig, Wire};
+use super::{ctx, read, send};
+
+const FLUSHED: u8 = status::WR_FLUSH_ERR;
+
+/// Queue pair 1 with two retries, from PSN 100 on.
+fn rig(wire: Wire) -> Rig {
+    let mut rig = Rig::new(20, Pauses::NONE);
+    let ctx = SqCtx {
+        retry_cnt: 2,
+        ..ctx()
+    };
+    rig.open(1, ctx, 100);
+    rig.wire = wire;
+    rig
+}
+
+fn post_all(rig: &mut Rig, posts: &[Post]) {
+    for post in posts {
+        rig.post(1, *post);
+    }
+    rig.ring(1);
+}
+
+fn good(count: u16) -> Vec<(u16, u8)> {
+    (0..count).map(|i| (i, 0)).collect()
+}
+
+#[test]
+fn a_fence_waits_for_reads_and_atomics() {
+    for (fence, parts) in [(false, 4), (true, 2)] {
+        let mut rig = rig(Wire {
+            delay: 500,
+            ..Wire::default()
+        });
+        let fenced = Post { fence, ..send(100) };
+        post_all(&mut rig, &[send(100), read(2000), fenced, send(10)]);
+        rig.run(300);
+        assert_eq!(rig.qps[1].parts.len(), parts);
+        rig.finish(5000);
+        assert_eq!(rig.done(1), good(4));
+    }
+}
+
+#[test]
+fn no_more_reads_are_outstanding_than_the_peer_takes() {
+    let mut rig = rig(Wire {
+        delay: 1000,
+        ..Wire::default()
+    });
+    rig.open(
+        1,
+        SqCtx {
+            max_rd_atomic: 3,
+            ..ctx()
+        },
+        100,
+    );
+    let mut posts = vec![read(300); 10];
+    posts[1].kind = super::Kind::Atomic;
+    posts[1].length = 8;
+    posts.push(send(5));
+    post_all(&mut rig, &posts);
+    rig.run(600);
+    assert_eq!(rig.qps[1].parts.len(), 3);
+    rig.finish(20_000);
+    assert_eq!(rig.qps[1].most_open, 3);
+    assert_eq!(rig.done(1), good(11));
+    let lengths: Vec<_> = rig.qps[1].done.iter().map(|d| d.byte_len).collect();
+    assert_eq!(lengths[..3], [300, 8, 300]);
+    assert_eq!(lengths[10], 0);
+}
+
+#[test]
+fn byte_len_is_that_of_the_message() {
+    let mut rig = rig(Wire::default());
+    let lengths = [0, 1, 255, 256, 257, 511, 512, 70_000];
+    post_all(&mut rig, &lengths.map(read));
+    rig.finish(20_000);
+    let done: Vec<_> = rig.qps[1].done.iter().map(|d| d.byte_len).collect();
+    assert_eq!(done, lengths);
+}
+
+#[test]
+fn a_read_goes_on_where_a_response_was_lost() {
+    let mut rig = rig(Wire {
+        lose: Some(5),
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[send(10), read(2560), send(10)]);
+    rig.finish(5000);
+    // from its fourth response on; the other responses of the flight imply the same once more
+    let parts = [(0, 0, 1, 1), (1, 0, 1, 10), (2, 0, 1, 1)];
+    assert_eq!(rig.qps[1].parts[..3], parts);
+    assert_eq!(rig.qps[1].parts[3..], [(1, 4, 1, 6), (2, 0, 1, 1)]);
+    assert_eq!(rig.counts[8], 1);
+    assert_eq!((rig.counts[0], rig.counts[5]), (0, 0));
+    assert_eq!(rig.done(1), good(3));
+}
+
+#[test]
+fn an_acknowledgement_shows_a_lost_response() {
+    let mut rig = rig(Wire {
+        lose: Some(0),
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[read(100), send(10)]);
+    rig.finish(1500);
+    assert_eq!((rig.counts[8], rig.counts[5]), (1, 0));
+    assert_eq!(rig.done(1), good(2));
+}
+
+#[test]
+fn implied_naks_use_up_the_retries() {
+    let mut rig = rig(Wire {
+        lose_always: Some(5),
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[send(10), read(2560), read(10)]);
+    rig.run(20_000);
+    let done = [(0, 0), (1, status::RETRY_EXC_ERR), (2, FLUSHED)];
+    assert_eq!(rig.done(1), done);
+    // one, a timeout, and one more
+    assert_eq!((rig.counts[8], rig.counts[5], rig.counts[6]), (2, 1, 1));
+}
+
+#[test]
+fn data_that_cannot_be_placed_fails_its_message() {
+    for (at, code) in [(1, status::LOC_PROT_ERR), (3, status::BAD_RESP_ERR)] {
+        let mut rig = rig(Wire {
+            spoil: Some((at, code)),
+            ..Wire::default()
+        });
+        rig.hold = true;
+        post_all(&mut rig, &[send(10), read(1000), send(10), send(10)]);
+        rig.run(600);
+        // data may still be on its way to memory
+        assert!(rig.done(1).iter().all(|d| d.1 == 0));
+        let failure = Failure {
+            qpn: 1,
+            status: code,
+            alone: false,
+        };
+        assert_eq!(rig.failures, [failure]);
+        rig.post(1, send(10));
+        rig.ring(1);
+        rig.run(300);
+        assert!(rig.done(1).iter().all(|d| d.1 == 0));
+        rig.hold = false;
+        rig.run(600);
+        let done = [(0, 0), (1, code), (2, FLUSHED), (3, FLUSHED), (4, FLUSHED)];
+        assert_eq!(rig.done(1), done);
+        assert_eq!(rig.failures.len(), 1);
+    }
+}
+
+#[test]
+fn a_bad_response_out_of_the_window_is_a_ghost() {
+    let mut rig = rig(Wire::default());
+    post_all(&mut rig, &[send(10), send(10)]);
+    rig.finish(3000);
+    rig.wire.silent = true;
+    post_all(&mut rig, &[read(100)]);
+    rig.run(100);
+    let answer = |rig: &mut Rig, psn: u64| {
+        let item = rig.answer.item().with("qpn", 1).with("psn", psn);
+        let status = status::BAD_RESP_ERR.into();
+        rig.answer.push(item.with("status", status));
+        rig.run(50);
+    };
+    for (ghosts, psn) in [(1, 101), (2, 103), (3, 99)] {
+        answer(&mut rig, psn);
+        assert_eq!(rig.counts[4], ghosts);
+    }
+    assert!(rig.failures.is_empty());
+    answer(&mut rig, 102);
+    assert_eq!(rig.done(1)[2], (2, status::BAD_RESP_ERR));
+}
+
+#[test]
+fn a_nak_fails_a_read() {
+    for (syndrome, code) in [
+        (0x61, status::REM_INV_REQ_ERR),
+        (0x62, status::REM_ACCESS_ERR),
+        (0x63, status::REM_OP_ERR),
+    ] {
+        let mut rig = rig(Wire {
+            refuse: Some((4, syndrome)),
+            ..Wire::default()
+        });
+        post_all(&mut rig, &[read(1000), read(1000), send(10)]);
+        rig.run(2000);
+        assert_eq!(rig.done(1), [(0, 0), (1, code), (2, FLUSHED)]);
+        assert_eq!(rig.qps[1].done[1].syndrome, syndrome);
+        assert_eq!(rig.counts[2], 1);
+    }
+}
+
+#[test]
+fn a_command_to_err_flushes_when_nothing_is_on_its_way() {
+    let mut rig = rig(Wire {
+        silent: true,
+        ..Wire::default()
+    });
+    rig.hold = true;
+    post_all(&mut rig, &[read(1000), send(10), read(10)]);
+    rig.run(100);
+    rig.modify(1, state::ERR, None);
+    rig.run(5000);
+    assert!(rig.done(1).is_empty());
+    rig.hold = false;
+    rig.run(300);
+    assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED), (2, FLUSHED)]);
+    assert!(rig.failures.is_empty(), "the driver knows");
+    assert_eq!(rig.counts[5], 0, "the timer was stopped");
+}
+
+#[test]
+fn the_cause_is_kept_until_the_flush() {
+    let mut rig = rig(Wire {
+        silent: true,
+        ..Wire::default()
+    });
+    rig.hold = true;
+    post_all(&mut rig, &[read(1000), send(10)]);
+    rig.run(100);
+    rig.fail(1, status::GENERAL_ERR);
+    rig.run(50);
+    rig.modify(1, state::ERR, None);
+    rig.run(50);
+    rig.hold = false;
+    rig.run(300);
+    assert_eq!(rig.done(1), [(0, status::GENERAL_ERR), (1, FLUSHED)]);
+    assert_eq!(rig.failures.len(), 1);
+}
+
+/// Less than half of all PSNs are outstanding.
+#[test]
+fn a_read_fits_in_the_window() {
+    let mut rig = Rig::new(20, Pauses::NONE);
+    rig.wire.silent = true;
+    let most = (1 << 23) - 3;
+    let long = read(most * 256);
+    for (qpn, second, parts) in [
+        (0, read(512), 2),
+        (1, read(513), 1),
+        (2, send(10), 1),
+        (3, read(0), 2),
+    ] {
+        let ctx = SqCtx {
+            timeout: 0,
+            ..ctx()
+        };
+        rig.open(qpn, ctx, 0x12_3456);
+        rig.post(qpn, long);
+        rig.post(qpn, second);
+        rig.ring(qpn);
+        rig.run(300);
+        assert_eq!(rig.qps[qpn as usize].parts.len(), parts, "{second:?}");
+    }
+    // a READ of more than 2^13 PSNs does not stop others
+    rig.open(4, ctx(), 0);
+    rig.post(4, read(256 * 20_000));
+    rig.post(4, send(10));
+    rig.ring(4);
+    rig.run(300);
+    assert_eq!(rig.qps[4].parts.len(), 2);
+}
+
+#[test]
+fn a_drained_queue_is_reported_once() {
+    let mut rig = rig(Wire {
+        delay: 400,
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[send(10), read(1000)]);
+    rig.run(200);
+    rig.modify(1, state::SQD, None);
+    rig.run(100);
+    assert!(rig.drained.is_empty());
+    rig.run(1000);
+    assert_eq!(rig.drained, [1]);
+    assert_eq!(rig.done(1), good(2));
+    post_all(&mut rig, &[send(10)]);
+    rig.run(500);
+    assert_eq!((rig.drained.len(), rig.done(1).len()), (1, 2));
+    // nothing is outstanding, and it is entered again
+    rig.modify(1, state::SQD, None);
+    rig.run(100);
+    assert_eq!(rig.drained, [1, 1]);
+    rig.modify(1, state::RTS, None);
+    rig.finish(3000);
+    assert_eq!(rig.drained, [1, 1]);
+}
+
+#[test]
+fn a_wqe_that_cannot_run_waits_for_its_turn_only() {
+    let mut rig = rig(Wire::default());
+    let bad = Post {
+        bad: status::LOC_QP_OP_ERR,
+        fence: true,
+        ..read(100)
+    };
+    post_all(&mut rig, &[read(3000), bad, read(10)]);
+    rig.run(3000);
+    let done = [(0, 0), (1, status::LOC_QP_OP_ERR), (2, FLUSHED)];
+    assert_eq!(rig.done(1), done);
+    assert_eq!(rig.failures[0].status, status::LOC_QP_OP_ERR);
+}

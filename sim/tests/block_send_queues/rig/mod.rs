@@ -1,0 +1,332 @@
+//! The send queues between a host that posts, a wire, and a peer that answers by the rules of a responder. What checks and
+//! cuts WQEs, and what keeps track of READs, is played by the rig.
+
+mod host;
+mod path;
+mod peer;
+
+use std::collections::VecDeque;
+
+use ferroce_hdl::transport::requester::send_queues::SendQueues;
+use ferroce_proto::abi::qpc::SqCtx;
+use ferroce_sim::bench::{Agent, Bench, StreamSink, StreamSource};
+use ferroce_sim::random::Pauses;
+
+pub(crate) use host::Memory;
+use path::Partial;
+use peer::Response;
+pub(crate) use peer::Wire;
+
+/// Log2 of the queue pairs.
+pub(crate) const Q: usize = 4;
+/// Log2 of the outstanding pool.
+const O: usize = 10;
+/// Messages a queue pair may have outstanding.
+const RING: u64 = 64;
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    Send,
+    Read,
+    Atomic,
+}
+
+impl Kind {
+    pub(crate) fn is_answered(self) -> bool {
+        self != Self::Send
+    }
+}
+
+/// A message as it is posted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Post {
+    pub(crate) kind: Kind,
+    pub(crate) length: u32,
+    /// 0 = 1.
+    pub(crate) slots: u8,
+    pub(crate) quiet: bool,
+    pub(crate) fence: bool,
+    /// Status with which the WQE is refused.
+    pub(crate) bad: u8,
+}
+
+/// A message and what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) post: Post,
+    index: u16,
+    slots: u8,
+    /// First PSN, counted from that of the queue pair.
+    pub(crate) first: u32,
+    pub(crate) packets: u32,
+    started: bool,
+    /// Packets for which an answer with data was given.
+    answered: u32,
+    /// Fence of the last of these.
+    writes: u16,
+}
+
+impl Message {
+    fn is_open(&self) -> bool {
+        self.post.kind.is_answered() && self.started && self.answered < self.packets
+    }
+}
+
+/// A completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) index: u16,
+    pub(crate) status: u8,
+    pub(crate) byte_len: u32,
+    pub(crate) syndrome: u8,
+}
+
+/// A grant that let packets out: message, first packet, packets, PSNs it stands for.
+pub(crate) type Part = (usize, u32, u32, u32);
+
+/// A queue pair.
+#[derive(Default)]
+pub(crate) struct Qp {
+    ctx: SqCtx,
+    psn: u32,
+    producer: u16,
+    /// PSNs of all messages.
+    pub(crate) next: u32,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) done: Vec<Done>,
+    pub(crate) parts: Vec<Part>,
+    /// READs and atomics that were open at once.
+    pub(crate) most_open: usize,
+    /// PSNs sent at least once.
+    sent: u32,
+    /// PSNs the peer took.
+    expected: u32,
+    nak_sent: bool,
+    /// READs and atomics under way.
+    reads: VecDeque<usize>,
+    closed: bool,
+}
+
+impl Qp {
+    /// The latest message asked for a completion.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.messages.last().is_none_or(|m| !m.post.quiet)
+    }
+}
+
+/// A send queue that went into error, as reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) qpn: u64,
+    pub(crate) status: u8,
+    pub(crate) alone: bool,
+}
+
+pub(crate) struct Rig {
+    pub(crate) bench: Bench,
+    pub(crate) wire: Wire,
+    doorbell: StreamSource,
+    command: StreamSource,
+    failure: StreamSource,
+    pub(crate) answer: StreamSource,
+    start: StreamSource,
+    slots: StreamSink,
+    cq: StreamSink,
+    read: StreamSink,
+    memory: Memory,
+    pub(crate) qps: Vec<Qp>,
+    partial: Option<Partial>,
+    /// Asked for and not granted: queue pair and message, in order.
+    asked: VecDeque<(u64, usize)>,
+    responses: VecDeque<(u64, u64, Response)>,
+    sent: VecDeque<(u64, u64, u32)>,
+    /// Answers `closed` are held back while this is set.
+    pub(crate) hold: bool,
+    held: Vec<u64>,
+    writes: u16,
+    pub(crate) refetches: u64,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) drained: Vec<u64>,
+    /// Counter pulses.
+    pub(crate) counts: [u64; 9],
+}
+
+impl Rig {
+    pub(crate) fn new(latency: u64, pauses: Pauses) -> Self {
+        let mut bench = Bench::of(SendQueues::<512, Q, O>::default).expect("the block builds");
+        let dut = bench.dut();
+        let source = |name| StreamSource::new(dut, name, Pauses::NONE).expect("a stream in");
+        let sink = |name, pauses| StreamSink::new(dut, name, pauses).expect("a stream out");
+        let mut rig = Self {
+            doorbell: source("doorbell"),
+            command: source("command"),
+            failure: source("failure"),
+            answer: source("answer"),
+            start: source("start"),
+            slots: sink("slots", pauses),
+            cq: sink("cq", pauses),
+            read: sink("read", pauses),
+            memory: Memory::new(latency),
+            qps: (0..1 << Q).map(|_| Qp::default()).collect(),
+            partial: None,
+            asked: VecDeque::new(),
+            responses: VecDeque::new(),
+            sent: VecDeque::new(),
+            hold: false,
+            held: Vec::new(),
+            writes: 0xff00,
+            refetches: 0,
+            failures: Vec::new(),
+            drained: Vec::new(),
+            counts: [0; 9],
+            wire: Wire::default(),
+            bench: {
+                bench.dut_mut().settle();
+                bench
+            },
+        };
+        for name in ["sq_we", "sent_valid"] {
+            rig.set(name, 0);
+        }
+        let mut agents: [&mut dyn Agent; 9] = [
+            &mut rig.doorbell,
+            &mut rig.command,
+            &mut rig.failure,
+            &mut rig.answer,
+            &mut rig.start,
+            &mut rig.slots,
+            &mut rig.cq,
+            &mut rig.read,
+            &mut rig.memory,
+        ];
+        rig.bench.reset(&mut agents);
+        while rig.output("ready") == 0 {
+            rig.step();
+        }
+        rig
+    }
+
+    fn set(&mut self, name: &str, value: u64) {
+        let input = self.bench.dut().input(name).expect("a port");
+        self.bench.dut_mut().set(input, value);
+    }
+
+    fn output(&self, name: &str) -> u64 {
+        let dut = self.bench.dut();
+        dut.get(dut.output(name).expect("a port"))
+    }
+
+    pub(crate) fn run(&mut self, cycles: u64) {
+        for _ in 0..cycles {
+            self.step();
+        }
+    }
+
+    pub(crate) fn step(&mut self) {
+        let now = self.bench.cycle();
+        let sent = self.sent.front().copied().filter(|s| s.0 <= now);
+        self.set("sent_valid", sent.is_some().into());
+        if let Some((_, qpn, psn)) = sent {
+            self.sent.pop_front();
+            self.set("sent_qpn", qpn);
+            self.set("sent_psn", psn.into());
+        }
+        let mut agents: [&mut dyn Agent; 9] = [
+            &mut self.doorbell,
+            &mut self.command,
+            &mut self.failure,
+            &mut self.answer,
+            &mut self.start,
+            &mut self.slots,
+            &mut self.cq,
+            &mut self.read,
+            &mut self.memory,
+        ];
+        if let Err(failure) = self.bench.step(&mut agents) {
+            panic!("{failure}");
+        }
+        self.look();
+        while let Some((_, item)) = self.read.pop() {
+            self.memory.read(item.get("addr"), item.get("len"));
+        }
+        while let Some((_, item)) = self.slots.pop() {
+            self.take_slot(&item);
+        }
+        while let Some((_, item)) = self.cq.pop() {
+            self.completed(&item);
+        }
+        while self.responses.front().is_some_and(|r| r.0 <= now) {
+            let (_, qpn, response) = self.responses.pop_front().expect("looked at");
+            self.track(qpn, response);
+        }
+        if !self.hold {
+            for qpn in std::mem::take(&mut self.held) {
+                let item = self.answer.item();
+                let fence = self.writes.into();
+                self.answer
+                    .push(item.with("qpn", qpn).with("closed", 1).with("fence", fence));
+            }
+        }
+    }
+
+    /// The outputs that are no streams.
+    fn look(&mut self) {
+        if self.output("failed_valid") == 1 {
+            self.failures.push(Failure {
+                qpn: self.output("failed_qpn"),
+                status: self.output("failed_status") as u8,
+                alone: self.output("failed_alone") == 1,
+            });
+        }
+        if self.output("close_valid") == 1 {
+            let qpn = self.output("close_qpn");
+            self.held.push(qpn);
+            let qp = &mut self.qps[qpn as usize];
+            qp.closed = true;
+            qp.reads.clear();
+        }
+        if self.output("drained_valid") == 1 {
+            self.drained.push(self.output("drained_qpn"));
+        }
+        let counts = self.output("counts");
+        for (bit, count) in self.counts.iter_mut().enumerate() {
+            *count += counts >> bit & 1;
+        }
+        if self.output("grant_valid") == 1 {
+            self.granted();
+        }
+    }
+
+    /// Runs until the last message of every queue pair is complete.
+    pub(crate) fn finish(&mut self, limit: u64) {
+        let end = self.bench.cycle() + limit;
+        let is_open = |q: &Qp| {
+            let last = q.messages.last();
+            last.is_some_and(|m| q.done.last().is_none_or(|d| d.index != m.index))
+        };
+        while let Some(qpn) = self.qps.iter().position(is_open) {
+            let qp = &self.qps[qpn];
+            assert!(
+                self.bench.cycle() < end,
+                "{}",
+                self.bench.failure(format!(
+                    "queue pair {qpn}: {} of {} PSNs taken, done {:?} of {:?}",
+                    qp.expected,
+                    qp.next,
+                    qp.done.last(),
+                    qp.messages.last()
+                ))
+            );
+            self.step();
+        }
+        self.run(300);
+    }
+
+    /// Index and status of the completions of `qpn`.
+    pub(crate) fn done(&self, qpn: u64) -> Vec<(u16, u8)> {
+        let done = &self.qps[qpn as usize].done;
+        done.iter().map(|d| (d.index, d.status)).collect()
+    }
+}

@@ -1,0 +1,135 @@
+//! UC and UD: what was sent is complete, nothing is timed, and a local error is that of the send queue alone.
+
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
+use ferroce_sim::random::Pauses;
+
+use super::rig::{Failure, Post, Rig};
+use super::{ctx, send};
+
+const FLUSHED: u8 = status::WR_FLUSH_ERR;
+
+fn rig(qp_type: u8, delay: u64) -> Rig {
+    let mut rig = Rig::new(20, Pauses::NONE);
+    rig.open(1, SqCtx { qp_type, ..ctx() }, 0xff_fffd);
+    rig.wire.delay = delay;
+    rig
+}
+
+fn bad() -> Post {
+    Post {
+        bad: status::LOC_PROT_ERR,
+        ..send(10)
+    }
+}
+
+#[test]
+fn messages_complete_when_they_are_sent() {
+    for qp_type in [qp_type::UC, qp_type::UD] {
+        let mut rig = rig(qp_type, 10_000);
+        for n in 0..40 {
+            let quiet = n % 3 == 1;
+            rig.post(1, Post { quiet, ..send(100) });
+        }
+        rig.ring(1);
+        rig.run(5000);
+        assert!(rig.done(1).is_empty());
+        rig.finish(20_000);
+        assert_eq!(rig.done(1).len(), 27);
+        assert_eq!(rig.counts, [0; 9], "nothing is acknowledged or timed");
+    }
+}
+
+#[test]
+fn a_long_message_needs_no_window() {
+    let mut rig = rig(qp_type::UC, 100);
+    rig.post(1, send(256 * 30_000));
+    rig.post(1, send(256));
+    rig.ring(1);
+    rig.finish(100_000);
+    assert_eq!(rig.done(1), [(0, 0), (1, 0)]);
+}
+
+#[test]
+fn a_local_error_is_that_of_the_send_queue_alone() {
+    let mut rig = rig(qp_type::UC, 100);
+    for post in [send(10), send(600), bad(), send(10)] {
+        rig.post(1, post);
+    }
+    rig.ring(1);
+    rig.run(1000);
+    let mut done = vec![(0, 0), (1, 0), (2, status::LOC_PROT_ERR), (3, FLUSHED)];
+    assert_eq!(rig.done(1), done);
+    let failure = Failure {
+        qpn: 1,
+        status: status::LOC_PROT_ERR,
+        alone: true,
+    };
+    assert_eq!(rig.failures, [failure]);
+    // in SQE it flushes
+    rig.post(1, send(10));
+    rig.ring(1);
+    rig.run(300);
+    done.push((4, FLUSHED));
+    assert_eq!(rig.done(1), done);
+    // and goes on with the PSN where it stopped
+    rig.qps[1].next = 4;
+    rig.modify(1, state::RTS, None);
+    rig.post(1, send(600));
+    rig.ring(1);
+    rig.run(500);
+    done.push((5, 0));
+    assert_eq!(rig.done(1), done);
+    assert_eq!(rig.failures.len(), 1);
+}
+
+#[test]
+fn payload_that_cannot_be_read_fails_the_oldest() {
+    let mut rig = rig(qp_type::UD, 1000);
+    rig.post(1, send(10));
+    rig.post(1, send(10));
+    rig.ring(1);
+    rig.run(200);
+    rig.fail(1, status::GENERAL_ERR);
+    rig.fail(1, status::GENERAL_ERR);
+    rig.run(300);
+    assert_eq!(rig.done(1), [(0, status::GENERAL_ERR), (1, FLUSHED)]);
+    let failure = Failure {
+        qpn: 1,
+        status: status::GENERAL_ERR,
+        alone: true,
+    };
+    assert_eq!(rig.failures, [failure]);
+    rig.run(2000);
+    assert_eq!(rig.counts, [0; 9], "word of packets of before is nothing");
+    // the responder fails: now all of the queue pair
+    rig.fail(1, 0);
+    rig.run(100);
+    assert_eq!(rig.failures.len(), 2);
+    assert!(!rig.failures[1].alone);
+}
+
+#[test]
+fn a_failure_of_the_responder_is_that_of_the_queue_pair() {
+    let mut rig = rig(qp_type::UC, 1000);
+    rig.post(1, send(10));
+    rig.ring(1);
+    rig.run(100);
+    rig.fail(1, 0);
+    rig.run(300);
+    assert_eq!(rig.done(1), [(0, FLUSHED)]);
+    assert!(!rig.failures[0].alone);
+}
+
+#[test]
+fn a_drained_queue_is_reported() {
+    let mut rig = rig(qp_type::UC, 500);
+    rig.post(1, send(10));
+    rig.ring(1);
+    rig.run(100);
+    rig.modify(1, state::SQD, None);
+    rig.run(200);
+    assert!(rig.drained.is_empty());
+    rig.run(500);
+    assert_eq!(rig.drained, [1]);
+}
