@@ -2,6 +2,7 @@
 pub mod frame_mux;
 pub mod gid_table;
 pub mod ipv4_checksum;
+pub mod loopback;
 pub mod packet_buffer;
 pub mod rx_extent;
 pub mod rx_fields;
