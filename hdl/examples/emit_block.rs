@@ -21,7 +21,6 @@ fn main() {
             "rx_check" => go(responder::rx_check::RxCheck::<8, 64, 1>::default()),
             "rx_front" => go(ferroce_hdl::eth::rx_front::RxFront::<512, 64, 10, 9>::default()),
             "rx_front64" => go(ferroce_hdl::eth::rx_front::RxFront::<64, 8, 13, 9>::default()),
-            "ack_queue" => go(responder::ack::AckQueue::<8>::default()),
             "reply" => go(responder::reply::ReplyQueue::<512, 64, 8>::default()),
             "reply64" => go(responder::reply::ReplyQueue::<64, 8, 8>::default()),
             "responder" => go(responder::Responder::<8>::default()),

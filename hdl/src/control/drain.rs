@@ -16,13 +16,15 @@
 //! | 5 | payload being written |
 //! | 6 | completions |
 //! | 7 | CQEs being written |
+//! | 8 | checked responses and atomics |
+//! | 9 | payload of responses being read |
 //!
 //! Latency: at least 100 cycles. One drain at a time: `start` is heard when none is under way.
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
 /// The sections watched by their activity.
-pub const WATCHED: usize = 6;
+pub const WATCHED: usize = 8;
 
 /// The drain.
 #[derive(LogicBlock, Default)]
@@ -33,7 +35,7 @@ pub struct Drain {
     pub start: Signal<In, Bit>,
     /// Everything that was under way at `start` is done; one cycle.
     pub done: Signal<Out, Bit>,
-    /// Sections 0 to 4 and 6.
+    /// Sections 0 to 4, 6, 8 and 9.
     pub activity: [Signal<In, Activity>; WATCHED],
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
@@ -45,7 +47,7 @@ pub struct Drain {
     pub cqe_done: Signal<In, Bits<16>>,
 
     running: Reg<Bit>,
-    section: Reg<Bits<3>>,
+    section: Reg<Bits<4>>,
     settle: Reg<Bits<2>>,
     quiet: Reg<Bits<5>>,
     count: Reg<Bits<9>>,
@@ -80,6 +82,10 @@ impl Logic for Drain {
             self.seen.d.next = self.activity[4].val();
         } else if self.section.q.val() == 6 {
             self.seen.d.next = self.activity[5].val();
+        } else if self.section.q.val() == 8 {
+            self.seen.d.next = self.activity[6].val();
+        } else if self.section.q.val() == 9 {
+            self.seen.d.next = self.activity[7].val();
         }
         self.issued.d.next = self.payload_issued.val();
         self.written.d.next = self.payload_done.val();
@@ -105,7 +111,7 @@ impl Logic for Drain {
         self.finished.d.next = false;
         if !self.running.q.val() {
             self.running.d.next = self.start.val();
-            self.section.d.next = bits::<3>(0);
+            self.section.d.next = bits::<4>(0);
             self.settle.d.next = bits::<2>(0);
         } else if !self.settle.q.val().all() {
             // `seen`, `issued` and `written` still show the section before
@@ -116,7 +122,7 @@ impl Logic for Drain {
         } else if self.through.val() {
             self.section.d.next = self.section.q.val() + 1;
             self.settle.d.next = bits::<2>(0);
-            if self.section.q.val() == 7 {
+            if self.section.q.val() == 9 {
                 self.running.d.next = false;
                 self.finished.d.next = true;
             }

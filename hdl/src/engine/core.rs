@@ -1,5 +1,5 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
-use crate::bus::types::{Answer, CqToken, ReadIssue, ReadReq, TxDesc, WriteCmd};
+use crate::bus::types::{Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
 use crate::control::stats::{StatPulses, Stats};
@@ -13,8 +13,8 @@ use crate::queue::cq_write::{CqCommand, CqLost, CqWrite};
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::{RqEvent, RqFailure};
 
-/// Checkers of memory regions: `scatter`, responder, requester.
-const CHECKERS: usize = 3;
+/// Checkers of memory regions: `scatter`, responder, requester, replies.
+const CHECKERS: usize = 4;
 
 /// The core; parameters as in [`super::Engine`].
 #[derive(LogicBlock, Default)]
@@ -135,40 +135,56 @@ impl<
         self.receive.issue.valid.next = false;
         self.receive.issue.payload.next = self.no_issue.val();
         StreamOut::<TxDesc>::join(&mut self.receive.response, &mut self.transmit.response);
+        StreamOut::<GatherCmd>::join(
+            &mut self.receive.response_payload,
+            &mut self.transmit.response_payload,
+        );
+        self.receive.response_lost.next = self.transmit.response_lost.val();
+        self.receive.response_lost_qpn.next = self.transmit.response_lost_qpn.val();
 
         // host memory; clients as in `dma_read` and `dma_write`
         AxiOut::<W, K>::link(&mut self.m_axi, &mut self.host.m_axi);
         StreamOut::<ReadReq>::join(&mut self.command.read, &mut self.host.read[0]);
         StreamOut::<ReadReq>::join(&mut self.transmit.wqe_read, &mut self.host.read[1]);
         StreamOut::<ReadReq>::join(&mut self.transmit.payload_read, &mut self.host.read[2]);
+        StreamOut::<ReadReq>::join(&mut self.transmit.response_read, &mut self.host.read[3]);
         StreamOut::<ReadReq>::join(&mut self.receive.wqe_read, &mut self.host.read[4]);
         StreamOut::<ReadReq>::join(&mut self.completions.read, &mut self.host.read[5]);
+        StreamOut::<ReadReq>::join(&mut self.receive.atomic_read, &mut self.host.read[6]);
         ReadBeatIn::<W>::join(&mut self.command.beat, &mut self.host.beat[0]);
         ReadBeatIn::<W>::join(&mut self.transmit.wqe_beat, &mut self.host.beat[1]);
         ReadBeatIn::<W>::join(&mut self.transmit.payload_beat, &mut self.host.beat[2]);
+        ReadBeatIn::<W>::join(&mut self.transmit.response_beat, &mut self.host.beat[3]);
         ReadBeatIn::<W>::join(&mut self.receive.wqe_beat, &mut self.host.beat[4]);
         ReadBeatIn::<W>::join(&mut self.completions.beat, &mut self.host.beat[5]);
+        ReadBeatIn::<W>::join(&mut self.receive.atomic_beat, &mut self.host.beat[6]);
         StreamOut::<WriteCmd>::join(&mut self.receive.write, &mut self.host.write[0]);
         StreamOut::<WriteCmd>::join(&mut self.completions.write, &mut self.host.write[1]);
         StreamOut::<WriteCmd>::join(&mut self.command.write, &mut self.host.write[2]);
+        StreamOut::<WriteCmd>::join(&mut self.receive.atomic_write, &mut self.host.write[4]);
         WriteBeatOut::<W, K>::join(&mut self.receive.beats, &mut self.host.beats[0]);
         WriteBeatOut::<W, K>::join(&mut self.completions.beats, &mut self.host.beats[1]);
         WriteBeatOut::<W, K>::join(&mut self.command.beats, &mut self.host.beats[2]);
+        WriteBeatOut::<W, K>::join(&mut self.receive.atomic_beats, &mut self.host.beats[4]);
+        self.receive.payload_done.next = self.host.done[0].val();
+        self.receive.atomic_written.next = self.host.done[4].val();
         // not built yet
-        self.host.read[3].valid.next = false;
-        self.host.read[3].payload.next = self.no_read.val();
-        for i in 6..9 {
+        for i in 7..9 {
             self.host.read[i].valid.next = false;
             self.host.read[i].payload.next = self.no_read.val();
         }
-        for i in 3..6 {
-            self.host.write[i].valid.next = false;
-            self.host.write[i].payload.next = self.no_write.val();
-            self.host.beats[i].valid.next = false;
-            self.host.beats[i].last.next = false;
-            self.host.beats[i].data.next = bits::<W>(0);
-            self.host.beats[i].strb.next = bits::<K>(0);
-        }
+        self.host.write[3].valid.next = false;
+        self.host.write[3].payload.next = self.no_write.val();
+        self.host.beats[3].valid.next = false;
+        self.host.beats[3].last.next = false;
+        self.host.beats[3].data.next = bits::<W>(0);
+        self.host.beats[3].strb.next = bits::<K>(0);
+        self.host.write[5].valid.next = false;
+        self.host.write[5].payload.next = self.no_write.val();
+        self.host.beats[5].valid.next = false;
+        self.host.beats[5].last.next = false;
+        self.host.beats[5].data.next = bits::<W>(0);
+        self.host.beats[5].strb.next = bits::<K>(0);
         self.host.halt.next = self.halt.val();
         self.idle.next = self.host.idle.val() & !self.transmit.m_axis_tx.tvalid.val();
         self.dma_error.next = self.host.error.val();
@@ -178,6 +194,7 @@ impl<
         MrCheckOut::join(&mut self.receive.inv, &mut self.regions.inv);
         MrCheckOut::join(&mut self.receive.rkey, &mut self.regions.check[1]);
         MrCheckOut::join(&mut self.transmit.mr, &mut self.regions.check[2]);
+        MrCheckOut::join(&mut self.receive.response_mr, &mut self.regions.check[3]);
 
         // completions
         StreamOut::<CqToken>::join(&mut self.receive.cq, &mut self.completions.recv);
@@ -201,6 +218,8 @@ impl<
         self.receive.sq_image.next = self.command.sq_image.val();
         self.receive.image_qpn.next = self.command.image_qpn.val();
         self.receive.rq_image.next = self.command.rq_image.val();
+        self.receive.av_we.next = self.command.av_we.val();
+        self.receive.av_image.next = self.command.av_image.val();
         self.regions.write.next = self.command.mr_we.val();
         self.regions.index.next = bit_cast::<16, M>(self.command.mr_index.val());
         self.regions.entry.next = self.command.mr_image.val();
@@ -244,6 +263,8 @@ impl<
         self.drain.activity[3].next = self.receive.decided.val();
         self.drain.activity[4].next = self.receive.placed.val();
         self.drain.activity[5].next = self.completions.activity.val();
+        self.drain.activity[6].next = self.receive.replies.val();
+        self.drain.activity[7].next = self.transmit.response_pieces.val();
         self.drain.payload_issued.next = self.host.issued[0].val();
         self.drain.payload_done.next = self.host.done[0].val();
         self.drain.cqe_issued.next = self.host.issued[1].val();

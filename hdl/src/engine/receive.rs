@@ -1,8 +1,8 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
-use crate::bus::types::image::{QpState, RqCtx, SqCtx};
+use crate::bus::types::image::{AvCtx, QpState, RqCtx, SqCtx};
 use crate::bus::types::{
-    Activity, Answer, CqToken, Place, PlaceError, ReadIssue, ReadReq, Response, RqRead, RqSlot,
-    RxMeta, TxDesc, WriteCmd,
+    AckToken, Activity, Answer, CqToken, GatherCmd, Place, PlaceError, ReadIssue, ReadReq, Reply,
+    Response, RqRead, RqSlot, RxMeta, TxDesc, WriteCmd,
 };
 use crate::eth::gid_table::GidWrite;
 use crate::eth::packet_buffer::RxStats;
@@ -13,8 +13,8 @@ use crate::queue::rq_fetch::RqFetch;
 use crate::transport::place_order::PlaceOrder;
 use crate::transport::requester::track::Track;
 use crate::transport::responder::Responder;
-use crate::transport::responder::ack::AckQueue;
 use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure, RqRequest};
+use crate::transport::responder::reply::ReplyQueue;
 use crate::transport::responder::rx_check::RxCheck;
 
 /// log2 of the packets in the packet buffer.
@@ -75,6 +75,30 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub answer: StreamOut<Answer>,
     /// Responses to the wire.
     pub response: StreamOut<TxDesc>,
+    /// Payload of READ responses to fetch.
+    pub response_payload: StreamOut<GatherCmd>,
+    /// A READ response was not sent because its payload could not be read.
+    pub response_lost: Signal<In, Bit>,
+    /// Its queue pair.
+    pub response_lost_qpn: Signal<In, Bits<16>>,
+    /// A command writes the address vector of `image_qpn`.
+    pub av_we: Signal<In, Bit>,
+    /// Address vector.
+    pub av_image: Signal<In, AvCtx>,
+    /// Checks of what is read for responses.
+    pub response_mr: MrCheckOut,
+    /// Payload bursts done, modulo 2^16.
+    pub payload_done: Signal<In, Bits<16>>,
+    /// Reads of atomics.
+    pub atomic_read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub atomic_beat: ReadBeatIn<W>,
+    /// Writes of atomics.
+    pub atomic_write: StreamOut<WriteCmd>,
+    /// Their beats.
+    pub atomic_beats: WriteBeatOut<W, K>,
+    /// Writes of atomics done, modulo 2^16.
+    pub atomic_written: Signal<In, Bits<16>>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
     /// Queue pairs that went into error because of a request.
@@ -93,6 +117,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub decided: Signal<Out, Activity>,
     /// Placements being checked and moved.
     pub placed: Signal<Out, Activity>,
+    /// Checked responses and atomics under way.
+    pub replies: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -103,8 +129,9 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     order: PlaceOrder,
     fetch: RqFetch<W>,
     scatter: Scatter<W, K, Q>,
-    ack: AckQueue<Q>,
-    no_ack: Signal<Local, Bit>,
+    reply: ReplyQueue<W, K, Q>,
+    rq_events: Merge<RqEvent, 2>,
+    errors: Merge<PlaceError, 2>,
 }
 
 impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
@@ -119,7 +146,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, front, check, responder, track, order, fetch, scatter, ack
+            self, clock, front, check, responder, track, order, fetch, scatter, reply, rq_events,
+            errors
         );
 
         AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.front.s_axis_rx);
@@ -134,16 +162,14 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         StreamOut::<RxMeta>::join(&mut self.front.meta, &mut self.check.s);
         self.check.image_we.next = self.rq_we.val();
         self.check.image_qpn.next = self.image_qpn.val();
-        // nothing answers READs and atomics yet
         self.check.image.next = self.rq_image.val();
-        self.check.image.next.remote_read = false;
-        self.check.image.next.remote_atomic = false;
         StreamOut::<Response>::join(&mut self.check.responses, &mut self.track.s);
         StreamOut::<Bit>::join(&mut self.check.order, &mut self.order.order);
-        self.responder.replies.ready.next = true;
 
         StreamOut::<RqRequest>::join(&mut self.check.m, &mut self.responder.s);
-        StreamIn::<RqEvent>::link(&mut self.events, &mut self.responder.events);
+        StreamIn::<RqEvent>::link(&mut self.events, &mut self.rq_events.s[0]);
+        StreamOut::<RqEvent>::join(&mut self.reply.events, &mut self.rq_events.s[1]);
+        StreamOut::<RqEvent>::join(&mut self.rq_events.m, &mut self.responder.events);
         MrCheckOut::link(&mut self.rkey, &mut self.responder.check);
         self.responder.image_we.next = self.rq_we.val();
         self.responder.image_qpn.next = self.image_qpn.val();
@@ -152,7 +178,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         self.query_valid.next = self.responder.query_valid.val();
         self.query.next = self.responder.query.val();
         self.counts.next = self.responder.counts.val();
-        self.ready.next = self.responder.ready.val() & self.track.ready.val();
+        self.ready.next =
+            self.responder.ready.val() & self.track.ready.val() & self.reply.ready.val();
 
         StreamIn::<ReadIssue>::link(&mut self.issue, &mut self.track.issue);
         self.track.failed.next = self.sq_failed.val();
@@ -182,16 +209,28 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         StreamOut::<Answer>::link(&mut self.answer, &mut self.scatter.answer);
         StreamOut::<WriteCmd>::link(&mut self.write, &mut self.scatter.command);
         WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.scatter.beats);
-        // `ack` knows acknowledgements alone
-        self.ack.s.payload.next = self.scatter.ack.payload.val();
-        self.no_ack.next =
-            self.scatter.ack.payload.val().reset | self.scatter.ack.payload.val().reply;
-        self.ack.s.valid.next = self.scatter.ack.valid.val() & !self.no_ack.val();
-        self.scatter.ack.ready.next = self.ack.s.ready.val() | self.no_ack.val();
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.scatter.cq);
-        StreamOut::<PlaceError>::join(&mut self.scatter.error, &mut self.responder.errors);
+        StreamOut::<PlaceError>::join(&mut self.scatter.error, &mut self.errors.s[0]);
+        StreamOut::<PlaceError>::join(&mut self.reply.errors, &mut self.errors.s[1]);
+        StreamOut::<PlaceError>::join(&mut self.errors.m, &mut self.responder.errors);
         self.placed.next = self.scatter.activity.val();
 
-        StreamOut::<TxDesc>::link(&mut self.response, &mut self.ack.m);
+        StreamOut::<AckToken>::join(&mut self.scatter.ack, &mut self.reply.tokens);
+        StreamOut::<Reply>::join(&mut self.responder.replies, &mut self.reply.replies);
+        self.reply.done.next = self.payload_done.val();
+        self.reply.av_we.next = self.av_we.val();
+        self.reply.image_qpn.next = self.image_qpn.val();
+        self.reply.av_image.next = self.av_image.val();
+        MrCheckOut::link(&mut self.response_mr, &mut self.reply.mr);
+        StreamOut::<TxDesc>::link(&mut self.response, &mut self.reply.desc);
+        StreamOut::<GatherCmd>::link(&mut self.response_payload, &mut self.reply.gather);
+        self.reply.lost.next = self.response_lost.val();
+        self.reply.lost_qpn.next = self.response_lost_qpn.val();
+        StreamOut::<ReadReq>::link(&mut self.atomic_read, &mut self.reply.read);
+        ReadBeatIn::<W>::link(&mut self.atomic_beat, &mut self.reply.beat);
+        StreamOut::<WriteCmd>::link(&mut self.atomic_write, &mut self.reply.write);
+        WriteBeatOut::<W, K>::link(&mut self.atomic_beats, &mut self.reply.beats);
+        self.reply.written.next = self.atomic_written.val();
+        self.replies.next = self.reply.activity.val();
     }
 }

@@ -31,6 +31,8 @@ pub struct TransmitSide<
     pub answer: StreamIn<Answer>,
     /// Responses to the wire.
     pub response: StreamIn<TxDesc>,
+    /// Their payload, in order.
+    pub response_payload: StreamIn<GatherCmd>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
@@ -57,6 +59,10 @@ pub struct TransmitSide<
     pub payload_read: StreamOut<ReadReq>,
     /// Their answers.
     pub payload_beat: ReadBeatIn<W>,
+    /// Reads of the payload of responses.
+    pub response_read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub response_beat: ReadBeatIn<W>,
     /// Memory region checks.
     pub mr: MrCheckOut,
     /// Completions.
@@ -87,6 +93,10 @@ pub struct TransmitSide<
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<Out, Bits<16>>,
+    /// A response was not sent because its payload could not be read.
+    pub response_lost: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub response_lost_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses of the requester, see [`Requester::counts`].
     pub counts: Signal<Out, Bits<9>>,
     /// A packet leaves that was sent before.
@@ -105,13 +115,18 @@ pub struct TransmitSide<
     pub wqes: Signal<Out, Activity>,
     /// Payload being read.
     pub pieces: Signal<Out, Activity>,
+    /// Payload of responses being read.
+    pub response_pieces: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
     requester: Requester<W, Q, O>,
+    /// Payload, by lane.
     gather: Gather<W, K, G, PIECES>,
+    responses: Gather<W, K, G, PIECES>,
     /// Packets whose payload is under way; as many as `gather` holds, or they would bound its reads.
     descs: Fifo<TxDesc, PIECES>,
+    response_descs: Fifo<TxDesc, PIECES>,
     back: TxBack<W, K, Q>,
 }
 
@@ -126,7 +141,16 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, requester, gather, descs, back);
+        clock!(
+            self,
+            clock,
+            requester,
+            gather,
+            responses,
+            descs,
+            response_descs,
+            back
+        );
 
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.requester.doorbell);
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.requester.command);
@@ -168,17 +192,20 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         ReadBeatIn::<W>::link(&mut self.payload_beat, &mut self.gather.beats);
         self.pieces.next = self.gather.activity.val();
 
-        // lane 0 requests; lane 1 responses, which have no payload before READ
+        StreamIn::<GatherCmd>::link(&mut self.response_payload, &mut self.responses.command);
+        StreamOut::<ReadReq>::link(&mut self.response_read, &mut self.responses.request);
+        ReadBeatIn::<W>::link(&mut self.response_beat, &mut self.responses.beats);
+        self.response_pieces.next = self.responses.activity.val();
+
+        // lane 0 requests; lane 1 responses
         StreamOut::<TxDesc>::join(&mut self.requester.desc, &mut self.descs.s);
         StreamOut::<TxDesc>::join(&mut self.descs.m, &mut self.back.desc[0]);
         StreamOut::<PayloadToken>::join(&mut self.gather.packet, &mut self.back.token[0]);
         PayloadOut::<W>::join(&mut self.gather.payload, &mut self.back.payload[0]);
-        StreamIn::<TxDesc>::link(&mut self.response, &mut self.back.desc[1]);
-        self.back.token[1].valid.next = false;
-        self.back.token[1].payload.next.error = false;
-        self.back.payload[1].valid.next = false;
-        self.back.payload[1].last.next = false;
-        self.back.payload[1].data.next = bits::<W>(0);
+        StreamIn::<TxDesc>::link(&mut self.response, &mut self.response_descs.s);
+        StreamOut::<TxDesc>::join(&mut self.response_descs.m, &mut self.back.desc[1]);
+        StreamOut::<PayloadToken>::join(&mut self.responses.packet, &mut self.back.token[1]);
+        PayloadOut::<W>::join(&mut self.responses.payload, &mut self.back.payload[1]);
         self.back.av_we.next = self.av_we.val();
         self.back.ah_we.next = false;
         self.back.image_qpn.next = bit_cast::<16, Q>(self.image_qpn.val());
@@ -190,6 +217,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.back.m_axis_tx);
         self.lost.next = self.back.lost[0].val();
         self.lost_qpn.next = self.back.lost_qpn[0].val();
+        self.response_lost.next = self.back.lost[1].val();
+        self.response_lost_qpn.next = self.back.lost_qpn[1].val();
         self.tx_frames.next = self.back.tx_frames.val();
         self.tx_bytes.next = self.back.tx_bytes.val();
         self.tx_roce_packets.next = self.back.tx_roce_packets.val();

@@ -17,7 +17,7 @@ enum Section {
     Writes(&'static str),
 }
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 10] = [
     Section::Watched(0),
     Section::Watched(1),
     Section::Watched(2),
@@ -26,6 +26,8 @@ const SECTIONS: [Section; 8] = [
     Section::Writes("payload"),
     Section::Watched(5),
     Section::Writes("cqe"),
+    Section::Watched(6),
+    Section::Watched(7),
 ];
 
 /// A drain over an empty engine.
@@ -46,9 +48,9 @@ fn block() -> Block {
 
 /// Things in each section; a thing is the cycle in which it entered the first one.
 struct Pipeline {
-    queues: [VecDeque<u64>; 8],
-    issued: [u16; 8],
-    done: [u16; 8],
+    queues: [VecDeque<u64>; 10],
+    issued: [u16; 10],
+    done: [u16; 10],
     load: f64,
     /// A section holds at most this many.
     depth: usize,
@@ -60,8 +62,8 @@ impl Pipeline {
         Self {
             queues: Default::default(),
             // counts near their end, so that they wrap
-            issued: [0xfff0; 8],
-            done: [0xfff0; 8],
+            issued: [0xfff0; 10],
+            done: [0xfff0; 10],
             load,
             depth,
             rng: Rng::with_seed(seed),
@@ -74,16 +76,16 @@ impl Pipeline {
     }
 
     fn step(&mut self, block: &mut Block, now: u64) {
-        let mut moved = [false; 8];
-        for i in (0..8).rev() {
-            let room = i == 7 || self.queues[i + 1].len() < self.depth;
+        let mut moved = [false; 10];
+        for i in (0..10).rev() {
+            let room = i == 9 || self.queues[i + 1].len() < self.depth;
             if room
                 && self.rng.f64() < 0.6
                 && let Some(thing) = self.queues[i].pop_front()
             {
                 moved[i] = true;
                 self.done[i] = self.done[i].wrapping_add(1);
-                if i < 7 {
+                if i < 9 {
                     self.queues[i + 1].push_back(thing);
                     self.issued[i + 1] = self.issued[i + 1].wrapping_add(1);
                 }
@@ -156,7 +158,14 @@ fn everything_before_the_start_is_through_whatever_follows() {
 
 #[test]
 fn a_stalled_section_holds_the_drain() {
-    for (port, payload_open) in [(0, false), (4, false), (5, false), (0, true)] {
+    for (port, payload_open) in [
+        (0, false),
+        (4, false),
+        (5, false),
+        (6, false),
+        (7, false),
+        (0, true),
+    ] {
         let mut block = block();
         let busy = format!("activity_{port}");
         if payload_open {

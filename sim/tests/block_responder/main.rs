@@ -1,5 +1,4 @@
 //! The blocks of the responder as Verilog, against the rules in plain Rust.
-mod ack;
 mod drive;
 mod reference;
 mod responder;

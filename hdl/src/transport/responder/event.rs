@@ -343,16 +343,4 @@ payload! {
         /// NAK remote operational error, of `scatter`.
         operational_errors: Bit,
     }
-
-    /// The acknowledgement of a queue pair in `ack`.
-    AckState {
-        /// Differs from the turn sent while the acknowledgement is due.
-        turn: Bit,
-        /// PSN.
-        psn: Bits<24>,
-        /// MSN.
-        msn: Bits<24>,
-        /// AETH syndrome.
-        syndrome: Bits<8>,
-    }
 }

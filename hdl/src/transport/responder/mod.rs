@@ -12,7 +12,6 @@
 //! [`Responder`] admits the events, failed placements first, then round robin over their sources, while its output
 //! queues have room for all that is under way.
 
-pub mod ack;
 pub mod event;
 pub mod place;
 pub mod reply;
