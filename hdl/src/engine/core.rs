@@ -83,7 +83,6 @@ pub struct Core<
     foreign_packet: Signal<Local, Bit>,
     pulses: Signal<Local, StatPulses>,
     no_pulses: Zero<StatPulses>,
-    no_issue: Zero<ReadIssue>,
     no_read: Zero<ReadReq>,
     no_write: Zero<WriteCmd>,
 }
@@ -131,9 +130,7 @@ impl<
         self.receive.sq_reset.next =
             self.transmit.query_valid.val() & self.command.sq_event.payload.val().reset;
         self.receive.sq_qpn.next = self.transmit.close_qpn.val();
-        // no READ is sent yet
-        self.receive.issue.valid.next = false;
-        self.receive.issue.payload.next = self.no_issue.val();
+        StreamOut::<ReadIssue>::join(&mut self.transmit.issue, &mut self.receive.issue);
         StreamOut::<TxDesc>::join(&mut self.receive.response, &mut self.transmit.response);
         StreamOut::<GatherCmd>::join(
             &mut self.receive.response_payload,

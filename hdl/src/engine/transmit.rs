@@ -1,6 +1,8 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, PayloadToken, ReadReq, TxDesc};
+use crate::bus::types::{
+    Activity, Answer, CqToken, GatherCmd, PayloadToken, ReadIssue, ReadReq, TxDesc,
+};
 use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
@@ -29,6 +31,8 @@ pub struct TransmitSide<
     pub failure: StreamIn<SqEvent>,
     /// Responses from the wire.
     pub answer: StreamIn<Answer>,
+    /// READs and atomics about to be sent.
+    pub issue: StreamOut<ReadIssue>,
     /// Responses to the wire.
     pub response: StreamIn<TxDesc>,
     /// Their payload, in order.
@@ -161,9 +165,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.requester.sent_psn.next = self.back.sent_psn.val();
         self.requester.sq_we.next = self.sq_we.val();
         self.requester.av_we.next = self.av_we.val();
-        // no command writes address handles yet, and nobody waits for responses
+        // no command writes address handles yet
         self.requester.ah_we.next = false;
-        self.requester.issue.ready.next = true;
+        StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.requester.issue);
         self.requester.image_qpn.next = self.image_qpn.val();
         self.requester.sq_image.next = self.sq_image.val();
         self.requester.av_image.next = self.av_image.val();
