@@ -9,7 +9,6 @@ use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx, state};
 use ferroce_proto::wire::Mac;
 use ferroce_sim::link::Config;
-use ferroce_sim::nic::Nic;
 use ferroce_sim::random::Chance;
 use ferroce_sim::scoreboard::Scoreboard;
 use ferroce_sim::testhost::{Host, PD, QpOptions, Side};
@@ -18,6 +17,7 @@ use ferroce_sim::world::{NodeId, World};
 use super::Card;
 use super::scenario::{Connection, Piece, Scenario, region};
 use super::tap::Tap;
+use crate::shared::Shared;
 
 /// Both sides, in the order of arrays.
 pub(super) const SIDES: [Side; 2] = [Side::A, Side::B];
@@ -35,48 +35,6 @@ const GUARD: u64 = 80;
 
 /// Cycles a frame that is held back waits at most for others to pass.
 const HOLD_LIMIT: u64 = 1500;
-
-/// A card that the host and the world step in turns.
-pub(super) struct Shared(Rc<RefCell<Box<dyn Nic>>>);
-
-impl Nic for Shared {
-    fn write32(&mut self, offset: u64, value: u32) {
-        self.0.borrow_mut().write32(offset, value);
-    }
-    fn start_read32(&mut self, offset: u64) {
-        self.0.borrow_mut().start_read32(offset);
-    }
-    fn take_read32(&mut self) -> Option<u32> {
-        self.0.borrow_mut().take_read32()
-    }
-    fn step(&mut self) {
-        self.0.borrow_mut().step();
-    }
-    fn now(&self) -> u64 {
-        self.0.borrow().now()
-    }
-    fn receive(&mut self, frame: &[u8]) {
-        self.0.borrow_mut().receive(frame);
-    }
-    fn transmit(&mut self) -> Option<Vec<u8>> {
-        self.0.borrow_mut().transmit()
-    }
-    fn interrupt(&mut self) -> Option<u16> {
-        self.0.borrow_mut().interrupt()
-    }
-    fn failures(&self) -> Vec<String> {
-        self.0.borrow().failures()
-    }
-    fn reset(&mut self) {
-        self.0.borrow_mut().reset();
-    }
-    fn idle_until(&self) -> Option<u64> {
-        self.0.borrow().idle_until()
-    }
-    fn run_until(&mut self, cycle: u64) {
-        self.0.borrow_mut().run_until(cycle);
-    }
-}
 
 /// A region as registered, and the memory around it.
 #[derive(Clone, Copy, Debug)]
@@ -121,15 +79,15 @@ impl Bench {
             let host = Host::new(
                 |memory| {
                     let nic = (card.build)(memory, scenario.seed ^ u64::from(last));
-                    let nic = Rc::new(RefCell::new(nic));
-                    shared = Some(Rc::clone(&nic));
-                    Box::new(Shared(nic))
+                    let nic = Shared::new(nic);
+                    shared = Some(nic.clone());
+                    Box::new(nic)
                 },
                 Mac([0x52, 0x54, 0, 0, 0, last]),
                 Ipv4Addr::new(10, 0, 0, last).into(),
             );
             let nic = shared.expect("the host builds its card");
-            nodes.push(world.add(format!("{side:?}"), Shared(nic)));
+            nodes.push(world.add(format!("{side:?}"), nic));
             host
         });
         let nodes = [nodes[0], nodes[1]];

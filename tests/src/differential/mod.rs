@@ -35,7 +35,6 @@ pub mod generate;
 mod hostile;
 pub mod outcome;
 mod port;
-mod quiet;
 pub mod run;
 pub mod scenario;
 pub mod shrink;

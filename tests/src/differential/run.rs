@@ -9,9 +9,9 @@ use ferroce_sim::testhost::{Host, Side};
 use super::bench::{Bench, SIDES, other};
 use super::outcome::{Completion, Outcome};
 use super::port::{Buffer, Port};
-use super::quiet::caught;
 use super::scenario::{Connection, Message, Scenario, Step, region};
 use super::{Card, hostile, wqe};
+use crate::quiet::caught;
 
 /// Cycles between two looks of the hosts at their completion queues.
 const POLL: u64 = 16;

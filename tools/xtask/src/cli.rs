@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, demo, replay, test};
+use crate::{Usage, conformance, demo, replay, test};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -15,6 +15,8 @@ use crate::{Usage, demo, replay, test};
     arg_required_else_help = true
 )]
 pub(crate) enum Task {
+    /// Run the conformance suite: the rules of the transport, a case each, on the golden model and on the engine.
+    Conformance(conformance::Args),
     /// Send a file from host to host, through two engines and a wire between them.
     Demo(demo::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
@@ -68,6 +70,8 @@ mod tests {
             (&["demo", "--speed"], "--speed"),
             (&["dem"], "demo"),
             (&["demo", "--pcap"], "--pcap"),
+            (&["conformance", "--dut", "asic"], "model, rtl512"),
+            (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),
         ] {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod conformance;
 pub mod demo;
 pub mod output;
 pub mod replay;
@@ -21,6 +22,7 @@ pub use usage::Usage;
 #[must_use]
 pub fn main() -> ExitCode {
     let result = cli::parse().and_then(|task| match task {
+        cli::Task::Conformance(args) => conformance::run(&args),
         cli::Task::Demo(args) => demo::run(&args),
         cli::Task::Replay(args) => replay::run(&args),
         cli::Task::Test(args) => test::run(&args),

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// Calls `f`; if it panics, gives what it says and where instead of printing it.
-pub(super) fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let print = panic::take_hook();

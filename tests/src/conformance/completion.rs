@@ -1,0 +1,270 @@
+//! Completion queues and event queues.
+
+use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::qpc::state;
+use ferroce_sim::testhost::{QpOptions, Rights, Side, Work};
+
+use super::bench::{Bench, Conn, IP};
+use super::{EVENTS, RC, cases, check};
+
+cases! {
+    cq_wraps_with_its_phase, RC, "abi cq", "CQEs alternate their phase with each pass over the ring.";
+    cq_of_two_queues, RC, "IB1 10.2", "Send and receive queues may have completion queues of their own; each CQE names its queue pair.";
+    cq_shared, RC, "IB1 10.2", "Queue pairs may share a completion queue; each keeps its order.";
+    cq_overflow_of_the_requester, RC, "IB1 10.2", "A CQE that finds its queue full is lost, overwrites nothing and puts the queue pair into error.";
+    cq_overflow_of_the_responder, RC, "IB1 10.2", "The queue pair whose receive CQE is lost goes into error; nothing is overwritten.";
+    cq_overflow_counted, RC, "abi regs", "An overflow is counted once a queue.";
+    cq_room_is_given_back, RC, "abi cq", "A queue whose entries are taken in time never overflows.";
+    event_when_armed, EVENTS, "IB1 10.8", "An armed completion queue reports its next CQE by one event and one interrupt.";
+    event_of_one_before, EVENTS, "abi doorbell", "Arming behind a CQE not seen yet reports at once.";
+    event_solicited_only, EVENTS, "IB1 10.8", "Armed for solicited events only those and errors are reported.";
+    event_of_an_error, EVENTS, "IB1 11.6", "A queue pair that goes into error is reported with the status that caused it.";
+    event_of_an_overflow, EVENTS, "IB1 11.6", "A completion queue that overflows is reported.";
+}
+
+/// A connection whose queue pairs complete on queues of this size.
+fn small(bench: &mut Bench, side: Side, log_size: u8) -> (Conn, u16) {
+    let mut pair = bench.pair(IP);
+    let cqn = pair.host(side).create_cq(log_size);
+    let (mut a, mut b) = (QpOptions::default(), QpOptions::default());
+    match side {
+        Side::A => a.send_cq = cqn,
+        Side::B => b.recv_cq = cqn,
+    }
+    (Conn::new(pair, a, b), cqn)
+}
+
+fn cq_wraps_with_its_phase(bench: &mut Bench) {
+    let (mut c, small) = small(bench, Side::A, 1);
+    for i in 0..7 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        let cqe = c.wait_on(Side::A, small);
+        check(
+            "index and phase",
+            (cqe.wqe_index, cqe.owner),
+            (i, i / 2 % 2 == 0),
+        );
+        check("a second", c.a.poll(small), None);
+        c.wait(Side::B);
+    }
+}
+
+fn cq_of_two_queues(bench: &mut Bench) {
+    let mut pair = bench.pair(IP);
+    let recv_cq = pair.b.create_cq(3);
+    let options = QpOptions {
+        recv_cq,
+        ..QpOptions::default()
+    };
+    let mut c = Conn::new(pair, QpOptions::default(), options);
+    let (qa, qb) = (c.qa, c.qb);
+    c.a.post_recv(qa, &[]);
+    c.recv(&[]);
+    c.execute(&Work::send(&[]));
+    c.b.post_send(qb, &Work::send(&[]));
+    let sent = c.wait(Side::B);
+    check("send queue", (sent.recv, sent.qpn), (false, qb));
+    let received = c.wait_on(Side::B, recv_cq);
+    check("receive queue", (received.recv, received.qpn), (true, qb));
+}
+
+fn cq_shared(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let first = c.qa;
+    let (second, _) = c.pair.connect(QpOptions::default(), QpOptions::default());
+    let target = c.b.create_mr(&[0; 8], Rights::ALL);
+    for _ in 0..6 {
+        for qpn in [first, second] {
+            c.a.post_send(qpn, &Work::write(&[], &target, 0).inline(&[1; 8]));
+        }
+    }
+    let cqes: Vec<_> = (0..12).map(|_| c.wait(Side::A)).collect();
+    for qpn in [first, second] {
+        let of = cqes.iter().filter(|cqe| cqe.qpn == qpn);
+        let order: Vec<_> = of.map(|cqe| cqe.wqe_index).collect();
+        check("order of a queue pair", order, (0..6).collect());
+    }
+}
+
+fn cq_overflow_of_the_requester(bench: &mut Bench) {
+    let (mut c, small) = small(bench, Side::A, 2);
+    for i in 0..5 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        c.settle();
+        let expected = if i < 4 { state::RTS } else { state::ERR };
+        check("state", c.query(Side::A).sq_state, expected);
+    }
+    for i in 0..4 {
+        let cqe = c.wait_on(Side::A, small);
+        check("CQE", (cqe.wqe_index, cqe.status), (i, 0));
+    }
+    check("more", c.a.poll(small), None);
+}
+
+fn cq_overflow_of_the_responder(bench: &mut Bench) {
+    let (mut c, small) = small(bench, Side::B, 1);
+    for _ in 0..4 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        c.settle();
+    }
+    check("state", c.query(Side::B).rq_state, state::ERR);
+    for i in 0..2 {
+        let cqe = c.wait_on(Side::B, small);
+        check("CQE", (cqe.wqe_index, cqe.status), (i, 0));
+    }
+    check("more", c.b.poll(small), None);
+}
+
+fn cq_overflow_counted(bench: &mut Bench) {
+    let (mut c, _) = small(bench, Side::A, 1);
+    for _ in 0..2 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        c.settle();
+        check("overflows", c.a.stat("cq_overflows"), 0);
+    }
+    for _ in 0..3 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        c.settle();
+    }
+    check("overflows", c.a.stat("cq_overflows"), 1);
+}
+
+fn cq_room_is_given_back(bench: &mut Bench) {
+    let (mut c, small) = small(bench, Side::A, 2);
+    let target = c.b.create_mr(&[0; 8], Rights::ALL);
+    let work = Work::write(&[], &target, 0).inline(&[1; 8]);
+    for round in 0..4 {
+        c.post_all(&vec![work.clone(); 4]);
+        for i in 0..4 {
+            let cqe = c.wait_on(Side::A, small);
+            check("CQE", (cqe.wqe_index, cqe.status), (4 * round + i, 0));
+        }
+    }
+    check("overflows", c.a.stat("cq_overflows"), 0);
+}
+
+/// A connection whose A has event queue 0, and the address of its ring.
+fn with_events(bench: &mut Bench) -> (Conn, u64) {
+    let mut c = bench.connect(QpOptions::default());
+    let (base, consumer) = (c.a.alloc(Eqe::BYTES << 4), c.a.alloc(4));
+    let eq = EqCtx {
+        base,
+        consumer,
+        log_size: 4,
+        vector: 5,
+        moderation: 0,
+    };
+    c.a.expect(opcode::CREATE_EQ, 0, &eq.emit());
+    (c, base)
+}
+
+/// The events there are.
+fn events(c: &Conn, base: u64) -> Vec<(u8, u32, u8)> {
+    let at = |i: u64| {
+        let bytes = c.a.read(base + 16 * i, 16);
+        Eqe::parse(bytes.first_chunk().expect("16 bytes"))
+    };
+    let there = (0..16).map(at).take_while(|eqe| eqe.owner);
+    there
+        .map(|eqe| (eqe.event, eqe.object, eqe.detail))
+        .collect()
+}
+
+fn send(c: &mut Conn, solicited: bool) {
+    let qb = c.qb;
+    let qa = c.qa;
+    c.a.post_recv(qa, &[]);
+    let mut work = Work::send(&[]);
+    work.head.solicited = solicited;
+    c.b.post_send(qb, &work);
+    c.settle();
+}
+
+fn interrupts(c: &mut Conn) -> Vec<u16> {
+    std::iter::from_fn(|| c.a.nic.interrupt()).collect()
+}
+
+const COMPLETION: (u8, u32, u8) = (event::COMPLETION, 0, 0);
+
+fn event_when_armed(bench: &mut Bench) {
+    let (mut c, base) = with_events(bench);
+    send(&mut c, false);
+    check("events, not armed", events(&c, base), vec![]);
+    c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY | 1);
+    c.settle();
+    check("events, armed", events(&c, base), vec![]);
+    send(&mut c, false);
+    check("events", events(&c, base), vec![COMPLETION]);
+    check("interrupts", interrupts(&mut c), vec![5]);
+    send(&mut c, false);
+    check("events, armed for one", events(&c, base), vec![COMPLETION]);
+    check("interrupts", interrupts(&mut c), vec![]);
+}
+
+fn event_of_one_before(bench: &mut Bench) {
+    let (mut c, base) = with_events(bench);
+    send(&mut c, false);
+    c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY);
+    c.settle();
+    check("events", events(&c, base), vec![COMPLETION]);
+    check("interrupts", interrupts(&mut c), vec![5]);
+}
+
+fn event_solicited_only(bench: &mut Bench) {
+    let (mut c, base) = with_events(bench);
+    c.a.nic.write32(doorbell::cq(0), doorbell::ARM_SOLICITED);
+    send(&mut c, false);
+    check("events", events(&c, base), vec![]);
+    send(&mut c, true);
+    check("events", events(&c, base), vec![COMPLETION]);
+    let qa = c.qa;
+    c.a.nic
+        .write32(doorbell::cq(0), doorbell::ARM_SOLICITED | 2);
+    let mut bad = Work::send(&[]);
+    bad.head.opcode = 0x40;
+    c.a.post_send(qa, &bad);
+    c.settle();
+    let all = events(&c, base);
+    let completions = all.iter().filter(|event| **event == COMPLETION).count();
+    check("events of completions with an error", completions, 2);
+}
+
+fn event_of_an_error(bench: &mut Bench) {
+    let (mut c, base) = with_events(bench);
+    let qa = c.qa;
+    let mut bad = Work::send(&[]);
+    bad.head.opcode = 0x40;
+    c.a.post_send(qa, &bad);
+    c.settle();
+    let expected = (event::QP_FATAL, qa, status::LOC_QP_OP_ERR);
+    check("events", events(&c, base), vec![expected]);
+}
+
+fn event_of_an_overflow(bench: &mut Bench) {
+    let (mut c, cqn) = small(bench, Side::A, 1);
+    let (base, consumer) = (c.a.alloc(Eqe::BYTES << 4), c.a.alloc(4));
+    let eq = EqCtx {
+        base,
+        consumer,
+        log_size: 4,
+        vector: 5,
+        moderation: 0,
+    };
+    c.a.expect(opcode::CREATE_EQ, 0, &eq.emit());
+    for _ in 0..3 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        c.settle();
+    }
+    let all = events(&c, base);
+    let expected = (event::CQ_ERROR, u32::from(cqn), 0);
+    check("CQ_ERROR among the events", all.contains(&expected), true);
+}

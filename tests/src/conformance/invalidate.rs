@@ -1,0 +1,135 @@
+//! SEND with invalidate.
+
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::wqe::opcode;
+use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
+use ferroce_sim::testhost::{Host, Mr, PD, QpOptions, Rights, Side, Work, pattern};
+
+use super::bench::Bench;
+use super::script::syndromes;
+use super::{INVALIDATE, cases, check, check_bytes};
+
+cases! {
+    send_with_invalidate, INVALIDATE, "IB1 9.4.1", "The key in the last packet becomes invalid; the receive CQE tells which.";
+    invalidated_key_is_refused, INVALIDATE, "IB1 9.4.1", "Access with an invalidated key is a remote access error.";
+    invalidated_key_is_refused_locally, INVALIDATE, "IB1 9.4.1", "An invalidated key is no good for local buffers either.";
+    invalidate_of_unknown_key, INVALIDATE, "IB1 9.7.4.1.5", "A key that is not valid cannot be invalidated: remote access error.";
+    invalidate_of_another_domain, INVALIDATE, "IB1 9.7.4.1.5", "A key of another protection domain cannot be invalidated: remote access error; it stays valid.";
+    invalidate_after_the_data, INVALIDATE, "IB1 9.4.1", "The data of the message itself is placed before its key goes.";
+}
+
+fn invalidate(key: u32) -> Work {
+    let mut work = Work::new(opcode::SEND_INV, &[]);
+    work.head.imm = key;
+    work
+}
+
+fn send_with_invalidate(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let victim = c.b.create_mr(&[0; 64], Rights::ALL);
+    let target = c.b.create_mr(&[0; 4096], Rights::ALL);
+    let source = c.a.create_mr(&pattern(2500, 1), Rights::NONE);
+    let taken = c.recv(&[target.all()]);
+    let mut work = invalidate(victim.key);
+    work.list = vec![source.all()];
+    c.execute(&work);
+    let cqe = c.succeeds(Side::B, taken);
+    check(
+        "receive CQE",
+        (cqe.with_inv, cqe.with_imm, cqe.imm, cqe.byte_len),
+        (true, false, victim.key, 2500),
+    );
+    let keys: Vec<_> = c
+        .packets(Side::A)
+        .iter()
+        .map(|p| p.headers.ext.ieth)
+        .collect();
+    check(
+        "IETH of the packets",
+        keys,
+        vec![None, None, Some(victim.key)],
+    );
+    check_bytes("data", &c.b.read(target.addr, 2500), &pattern(2500, 1));
+}
+
+fn invalidated_key_is_refused(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let victim = c.b.create_mr(&[0; 64], Rights::ALL);
+    c.recv(&[]);
+    c.execute(&invalidate(victim.key));
+    let index = c.post(&Work::write(&[], &victim, 0).inline(&[1; 8]));
+    c.ends(Side::A, index, status::REM_ACCESS_ERR);
+    check_bytes("the region", &c.b.contents(&victim), &[0; 64]);
+}
+
+fn invalidated_key_is_refused_locally(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let victim = c.b.create_mr(&[0; 64], Rights::ALL);
+    c.recv(&[]);
+    c.execute(&invalidate(victim.key));
+    c.wait(Side::B);
+    let qb = c.qb;
+    let index = c.b.post_send(qb, &Work::send(&[victim.sge(0, 8)]));
+    c.ends(Side::B, index, status::LOC_PROT_ERR);
+}
+
+/// The syndrome that invalidating `key` draws, whose message has 8 bytes.
+fn answer(bench: &mut Bench, key: fn(&mut Host, Mr) -> u32, expected: Syndrome) {
+    let mut s = bench.script(QpOptions::default());
+    let victim = s.host.create_mr(&[0; 64], Rights::ALL);
+    let key = key(&mut s.host, victim);
+    s.recv();
+    let mut request = s.request(Opcode::RcSendOnlyInv);
+    request.ext.ieth = Some(key);
+    let answers = s.send(&request, &[3; 8]);
+    check("answer", syndromes(&answers), vec![expected]);
+}
+
+fn invalidate_of_unknown_key(bench: &mut Bench) {
+    let nak = Syndrome::Nak(NakCode::RemoteAccess);
+    answer(bench, |_, mr| mr.key ^ 1, nak);
+    answer(bench, |_, mr| mr.key + 0x1_0000, nak);
+    answer(
+        bench,
+        |host, mr| {
+            host.deregister(&mr);
+            mr.key
+        },
+        nak,
+    );
+}
+
+fn invalidate_of_another_domain(bench: &mut Bench) {
+    answer(
+        bench,
+        |host, mr| {
+            let other = MrCtx {
+                base: mr.addr,
+                last: mr.addr + 63,
+                key: mr.key,
+                pd: PD + 1,
+                valid: true,
+                ..MrCtx::default()
+            };
+            let write = ferroce_proto::abi::cmd::opcode::WRITE_MR;
+            host.expect(write, mr.key >> 8, &other.emit());
+            mr.key
+        },
+        Syndrome::Nak(NakCode::RemoteAccess),
+    );
+}
+
+fn invalidate_after_the_data(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let region = s.target;
+    s.recv();
+    let answers = s.send(&s.request(Opcode::RcSendOnlyInv), &[3; 8]);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    check_bytes("data", &s.contents()[..8], &[3; 8]);
+    s.psn = s.psn.next();
+    s.host.post_recv(s.qpn, &[region.sge(8, 8)]);
+    let answers = s.send(&s.request(Opcode::RcSendOnly), &[4; 8]);
+    let nak = Syndrome::Nak(NakCode::RemoteOperational);
+    check("answer to the next", syndromes(&answers), vec![nak]);
+}

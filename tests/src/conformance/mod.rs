@@ -1,0 +1,158 @@
+//! Conformance suite: the rules of the transport, a case each.
+//!
+//! A case is named after its rule and says which clause it tests: IB1 is the InfiniBand Architecture Specification,
+//! volume 1, A17 its annex on RoCEv2, RFC the standard of the layer below; "abi" is the host contract of
+//! `ferroce_proto::abi`. It runs on every [`Target`](run::Target), the golden model and the engine, through nothing but
+//! the pins of the card. Most cases stand between two cards of the kind on a wire ([`Conn`](bench::Conn)); where a
+//! healthy peer would not do what the rule is about, the peer is a script ([`Script`](script::Script)).
+//!
+//! A case that needs what the card's register FEATURES does not claim is listed as not claimed: it counts neither as
+//! passed nor as failed. Whatever a case is about, the card must not reach for memory outside of what its host mapped
+//! and must keep the rules of its ports.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `bench`, `script` | two cards on a wire; a card and a scripted peer |
+//! | `run`, `table` | the targets and the run; what it came to |
+//! | everything else | cases by topic |
+
+mod ack;
+mod address;
+mod atomic;
+pub mod bench;
+mod completion;
+mod flush;
+mod hostile;
+mod invalidate;
+mod lists;
+mod malformed;
+mod nak;
+mod protection;
+mod psn;
+mod rc_write;
+mod read;
+mod read_loss;
+mod response;
+mod retry;
+mod rnr;
+pub mod run;
+pub mod script;
+mod send;
+mod sequence;
+mod state;
+pub mod table;
+mod uc;
+mod wqe;
+
+use std::fmt::Debug;
+
+use ferroce_proto::abi::regs::feature;
+
+use bench::Bench;
+
+/// A rule and how it is tested.
+pub struct Case {
+    /// The rule in short.
+    pub name: &'static str,
+    /// The rule in a sentence.
+    pub rule: &'static str,
+    /// Where the rule stands.
+    pub source: &'static str,
+    /// What the card must have, bits of `regs::feature`.
+    pub needs: u32,
+    /// Panics if the card does not keep the rule.
+    pub run: fn(&mut Bench),
+}
+
+/// Cases on one subject.
+pub struct Topic {
+    /// The subject.
+    pub title: &'static str,
+    /// Its cases.
+    pub cases: &'static [Case],
+}
+
+/// All cases.
+pub const TOPICS: &[Topic] = &[
+    topic("RC: SEND", send::CASES),
+    topic("Gather and scatter lists, inline payload", lists::CASES),
+    topic("RC: RDMA WRITE", rc_write::CASES),
+    topic("RC: RDMA READ", read::CASES),
+    topic(
+        "RC: READ responses lost, late and repeated",
+        read_loss::CASES,
+    ),
+    topic("RC: atomics", atomic::CASES),
+    topic("RC: SEND with invalidate", invalidate::CASES),
+    topic("RC: packet sequence numbers", psn::CASES),
+    topic("RC: order of packets in a message", sequence::CASES),
+    topic("RC: acknowledgements", ack::CASES),
+    topic("RC: negative acknowledgements", nak::CASES),
+    topic("RC: receiver not ready", rnr::CASES),
+    topic("RC: what a requester makes of responses", response::CASES),
+    topic("RC: timeouts and retries", retry::CASES),
+    topic("Unreliable connection", uc::CASES),
+    topic("Memory protection", protection::CASES),
+    topic("Partitions and addresses", address::CASES),
+    topic("Malformed frames", malformed::CASES),
+    topic("Malformed transport headers", hostile::CASES),
+    topic("Work queue entries", wqe::CASES),
+    topic("Errors and flush", flush::CASES),
+    topic("Queue pair states", state::CASES),
+    topic("Completion and event queues", completion::CASES),
+];
+
+const fn topic(title: &'static str, cases: &'static [Case]) -> Topic {
+    Topic { title, cases }
+}
+
+/// All cases in order.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    TOPICS.iter().flat_map(|topic| topic.cases)
+}
+
+const RC: u32 = feature::RC;
+const READ: u32 = feature::RC | feature::READ;
+const ATOMIC: u32 = feature::RC | feature::ATOMIC;
+const LONG: u32 = feature::RC | feature::LONG_WQE;
+const INVALIDATE: u32 = feature::RC | feature::INVALIDATE;
+const UC: u32 = feature::UC;
+const EVENTS: u32 = feature::RC | feature::EVENTS;
+
+/// The cases of a file: name of the function, features, source, rule.
+macro_rules! cases {
+    ($($name:ident, $needs:expr, $source:literal, $rule:literal;)*) => {
+        pub(super) const CASES: &[super::Case] = &[$(super::Case {
+            name: stringify!($name),
+            rule: $rule,
+            source: $source,
+            needs: $needs,
+            run: $name,
+        }),*];
+    };
+}
+use cases;
+
+/// Fails the case unless the two are equal.
+#[track_caller]
+fn check<T: PartialEq + Debug>(what: &str, got: T, expected: T) {
+    assert!(
+        got == expected,
+        "{what}: expected {expected:?}, got {got:?}"
+    );
+}
+
+/// Fails the case unless the bytes are the same; says where they differ first.
+#[track_caller]
+fn check_bytes(what: &str, got: &[u8], expected: &[u8]) {
+    check(&format!("{what}, bytes"), got.len(), expected.len());
+    if let Some(at) = (0..got.len()).find(|&i| got[i] != expected[i]) {
+        let end = got.len().min(at + 16);
+        panic!(
+            "{what}, from byte {at} of {} on: expected {:02x?}, got {:02x?}",
+            got.len(),
+            &expected[at..end],
+            &got[at..end]
+        );
+    }
+}

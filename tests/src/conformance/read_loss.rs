@@ -1,0 +1,358 @@
+//! READ responses that are lost, late or repeated.
+
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::wire::{Opcode, Psn, Syndrome};
+use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
+
+use super::bench::{Bench, Conn, MTU, Sent};
+use super::script::Script;
+use super::{READ, cases, check, check_bytes};
+
+cases! {
+    read_request_lost, READ, "IB1 9.7.6.1.3", "A READ request that is lost is sent again after the timeout.";
+    read_any_response_lost, READ, "IB1 9.7.6.1.3", "Whichever response is lost, the READ completes with all of its data.";
+    read_resumed_from_first_missing, READ, "IB1 9.7.5.1.4", "A READ goes on from the first response missing: PSN, address and length move on by what has arrived.";
+    read_middle_after_resume, READ, "IB1 9.7.5.1", "Responses to a resumed READ may be First or Middle: only their PSN, length and end count.";
+    implied_nak, READ, "IB1 9.7.5.1.4", "A response to a later request shows that a READ response was lost: the READ is sent again at once.";
+    implied_nak_counts_once, READ, "IB1 9.7.5.1.4", "Further responses of the same flight are no further implied NAK.";
+    ack_for_a_read_is_implied_nak, READ, "IB1 9.7.5.1.4", "An ACK alone does not complete a READ: its data is missing.";
+    read_response_of_wrong_length, READ, "IB1 9.7.6", "A READ response that is shorter or longer than asked for is a bad response.";
+    read_response_ends_too_early, READ, "IB1 9.7.6", "Last or Only before the end of the READ is a bad response, so is First or Middle at its end.";
+    read_response_duplicate, READ, "IB1 9.7.5.1", "A READ response before the one expected is a ghost: it changes nothing.";
+    read_response_unasked, READ, "IB1 9.7.6", "A READ response to a SEND is a bad response.";
+    read_answered_by_an_atomic, READ, "IB1 9.7.6", "An ATOMIC Acknowledge to a READ is a bad response.";
+    duplicate_read_from_memory, READ, "IB1 9.7.5.1.5", "A repeated READ is executed again: it brings what memory holds now.";
+    duplicate_read_in_part, READ, "IB1 9.7.5.1.5", "A READ resumed at a PSN in its middle is answered from there on.";
+    duplicate_read_beyond_expected, READ, "IB1 9.7.5.1.5", "A repeated READ that reaches beyond what was executed is not answered.";
+    duplicate_read_checks_the_key, READ, "IB1 9.7.5.1.5", "The key of a repeated READ is checked again; no byte is brought without it.";
+    duplicate_read_keeps_the_msn, READ, "IB1 9.7.5.1.5", "A repeated READ completes no message: the MSN stays.";
+}
+
+fn quick() -> QpOptions {
+    QpOptions {
+        timeout: 2,
+        ..QpOptions::default()
+    }
+}
+
+/// Reads 3500 bytes and checks them.
+fn read(c: &mut Conn, what: &str) {
+    let origin = c.b.create_mr(&pattern(3500, 3), Rights::ALL);
+    let sink = c.a.create_mr(&[0; 3500], Rights::ALL);
+    c.execute(&Work::read(&[sink.all()], &origin, 0));
+    check_bytes(what, &c.a.contents(&sink), &pattern(3500, 3));
+}
+
+fn read_request_lost(bench: &mut Bench) {
+    let mut c = bench.connect(quick());
+    c.lose(Side::A, &[0]);
+    read(&mut c, "after the request was lost");
+    check("timeouts", c.a.stat("local_ack_timeout_err"), 1);
+    let psns: Vec<_> = c.packets(Side::A).iter().map(Sent::psn).collect();
+    check("PSNs of the requests", psns, vec![0x1000, 0x1000]);
+}
+
+fn read_any_response_lost(bench: &mut Bench) {
+    let mut c = bench.connect(quick());
+    for lost in 0..4 {
+        c.lose(Side::B, &[lost]);
+        read(&mut c, &format!("response {lost} lost"));
+    }
+}
+
+fn read_resumed_from_first_missing(bench: &mut Bench) {
+    let mut s = bench.script(quick());
+    let remote = 0x1_0000_0000;
+    let sent = s.post(&read_work(&s, remote));
+    check("requests", sent.len(), 1);
+    let psn = sent[0].psn();
+    for i in 0..2 {
+        let opcode = [Opcode::RcReadResponseFirst, Opcode::RcReadResponseMiddle][i];
+        let answer = s.response(opcode, psn + i as u32, Syndrome::ACK);
+        s.send(&answer, &pattern(4096, 3)[i * MTU..][..MTU]);
+    }
+    let again = resumed(&mut s);
+    let reth = again.headers.ext.reth.expect("a READ has a RETH");
+    check(
+        "opcode, PSN, address and length",
+        (again.opcode(), again.psn(), reth.va, reth.dma_len),
+        (Opcode::RcReadRequest, psn + 2, remote + 2048, 3500 - 2048),
+    );
+    for (i, opcode) in [Opcode::RcReadResponseFirst, Opcode::RcReadResponseLast]
+        .into_iter()
+        .enumerate()
+    {
+        let at = (i + 2) * MTU;
+        let answer = s.response(opcode, psn + 2 + i as u32, Syndrome::ACK);
+        s.send(&answer, &pattern(4096, 3)[at..3500.min(at + MTU)]);
+    }
+    check("completions", s.results(), vec![(0, status::SUCCESS)]);
+    check_bytes("data", &s.contents()[..3500], &pattern(4096, 3)[..3500]);
+}
+
+/// A READ of 3500 bytes to the target of a script.
+fn read_work(s: &Script, remote: u64) -> Work {
+    let mut work = Work::read(&[s.target.sge(0, 3500)], &s.target, 0);
+    work.head.remote_addr = remote;
+    work
+}
+
+/// The request that the card sends after the timeout.
+fn resumed(s: &mut Script) -> Sent {
+    let sent = s.until_sent(5 * 4096).map(|(_, sent)| sent);
+    sent.expect("the READ goes on after the timeout").remove(0)
+}
+
+fn read_middle_after_resume(bench: &mut Bench) {
+    let mut s = bench.script(quick());
+    let psn = s.post(&read_work(&s, 0x1_0000))[0].psn();
+    let first = s.response(Opcode::RcReadResponseFirst, psn, Syndrome::ACK);
+    s.send(&first, &pattern(4096, 3)[..MTU]);
+    check("resumed", resumed(&mut s).psn(), psn + 1);
+    for (i, opcode) in [
+        (1, Opcode::RcReadResponseMiddle),
+        (2, Opcode::RcReadResponseFirst),
+        (3, Opcode::RcReadResponseLast),
+    ] {
+        let answer = s.response(opcode, psn + i as u32, Syndrome::ACK);
+        s.send(&answer, &pattern(4096, 3)[i * MTU..3500.min((i + 1) * MTU)]);
+    }
+    check("completions", s.results(), vec![(0, status::SUCCESS)]);
+    check_bytes("data", &s.contents()[..3500], &pattern(4096, 3)[..3500]);
+}
+
+/// A READ of 8 bytes at PSN p and two SENDs behind it; PSN p.
+fn read_and_two_sends(s: &mut Script) -> u32 {
+    let read = Work::read(&[s.target.sge(0, 8)], &s.target, 0);
+    let sent = s.post_all(&[read, Work::send(&[]), Work::send(&[])]);
+    check("packets", sent.len(), 3);
+    sent[0].psn()
+}
+
+fn untimed() -> QpOptions {
+    QpOptions {
+        timeout: 0,
+        ..QpOptions::default()
+    }
+}
+
+fn implied_nak(bench: &mut Bench) {
+    let mut s = bench.script(untimed());
+    let psn = read_and_two_sends(&mut s);
+    let ack = s.response(Opcode::RcAck, psn + 1, Syndrome::ACK);
+    let sent = s.counts("implied_nak_seq_err", 1, |s| s.send(&ack, &[]));
+    let psns: Vec<_> = sent.iter().map(Sent::psn).collect();
+    check("sent again", psns, vec![psn, psn + 1, psn + 2]);
+    check("completions", s.results(), vec![]);
+    let data = s.response(Opcode::RcReadResponseOnly, psn, Syndrome::ACK);
+    s.send(&data, &[5; 8]);
+    let ack = s.response(Opcode::RcAck, psn + 2, Syndrome::ACK);
+    s.send(&ack, &[]);
+    check("completions", s.results(), vec![(0, 0), (1, 0), (2, 0)]);
+    check_bytes("data", &s.contents()[..8], &[5; 8]);
+}
+
+fn implied_nak_counts_once(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions {
+        retry_cnt: 1,
+        ..untimed()
+    });
+    let psn = read_and_two_sends(&mut s);
+    s.counts("implied_nak_seq_err", 1, |s| {
+        for later in [1, 2, 1, 2] {
+            let ack = s.response(Opcode::RcAck, psn + later, Syndrome::ACK);
+            s.send(&ack, &[]);
+        }
+    });
+    check("completions", s.results(), vec![]);
+    let data = s.response(Opcode::RcReadResponseOnly, psn, Syndrome::ACK);
+    s.send(&data, &[5; 8]);
+    check("completions", s.results(), vec![(0, 0)]);
+}
+
+fn ack_for_a_read_is_implied_nak(bench: &mut Bench) {
+    let mut s = bench.script(untimed());
+    let read = Work::read(&[s.target.sge(0, 8)], &s.target, 0);
+    let psn = s.post(&read)[0].psn();
+    let ack = s.response(Opcode::RcAck, psn, Syndrome::ACK);
+    let sent = s.send(&ack, &[]);
+    check(
+        "sent again",
+        sent.iter().map(Sent::psn).collect(),
+        vec![psn],
+    );
+    check("completions", s.results(), vec![]);
+}
+
+/// The CQE of a READ of 3500 bytes that is answered by these packets: opcode, bytes.
+fn answered(bench: &mut Bench, answers: &[(Opcode, usize)]) -> Vec<(u16, u8)> {
+    let mut s = bench.script(untimed());
+    let psn = s.post(&read_work(&s, 0x1_0000))[0].psn();
+    for (i, (opcode, len)) in answers.iter().enumerate() {
+        let answer = s.response(*opcode, psn + i as u32, Syndrome::ACK);
+        s.send(&answer, &pattern(*len, 1));
+    }
+    s.results()
+}
+
+fn read_response_of_wrong_length(bench: &mut Bench) {
+    let (first, last) = (Opcode::RcReadResponseFirst, Opcode::RcReadResponseLast);
+    let middle = Opcode::RcReadResponseMiddle;
+    let bad = vec![(0, status::BAD_RESP_ERR)];
+    check(
+        "First too short",
+        answered(bench, &[(first, 1020)]),
+        bad.clone(),
+    );
+    check(
+        "First too long",
+        answered(bench, &[(first, 1028)]),
+        bad.clone(),
+    );
+    for len in [427, 429, 1024] {
+        let answers = [(first, MTU), (middle, MTU), (middle, MTU), (last, len)];
+        check(
+            &format!("Last of {len} bytes"),
+            answered(bench, &answers),
+            bad.clone(),
+        );
+    }
+}
+
+fn read_response_ends_too_early(bench: &mut Bench) {
+    let (first, last) = (Opcode::RcReadResponseFirst, Opcode::RcReadResponseLast);
+    let (middle, only) = (Opcode::RcReadResponseMiddle, Opcode::RcReadResponseOnly);
+    let bad = vec![(0, status::BAD_RESP_ERR)];
+    check(
+        "Only at the start",
+        answered(bench, &[(only, MTU)]),
+        bad.clone(),
+    );
+    check(
+        "Last in the middle",
+        answered(bench, &[(first, MTU), (last, MTU)]),
+        bad.clone(),
+    );
+    let answers = [(first, MTU), (middle, MTU), (middle, MTU), (middle, 428)];
+    check("Middle at the end", answered(bench, &answers), bad);
+}
+
+fn read_response_duplicate(bench: &mut Bench) {
+    let mut s = bench.script(untimed());
+    let psn = s.post(&read_work(&s, 0x1_0000))[0].psn();
+    let data = pattern(4096, 3);
+    let first = s.response(Opcode::RcReadResponseFirst, psn, Syndrome::ACK);
+    s.send(&first, &data[..MTU]);
+    s.counts("rx_ghost_acks", 2, |s| {
+        s.send(&first, &[0xff; MTU]);
+        s.send(&first, &[0xff; MTU]);
+    });
+    for (i, opcode) in [
+        (1, Opcode::RcReadResponseMiddle),
+        (2, Opcode::RcReadResponseMiddle),
+        (3, Opcode::RcReadResponseLast),
+    ] {
+        let answer = s.response(opcode, psn + i as u32, Syndrome::ACK);
+        s.send(&answer, &data[i * MTU..3500.min((i + 1) * MTU)]);
+    }
+    check("completions", s.results(), vec![(0, 0)]);
+    check_bytes("data", &s.contents()[..3500], &data[..3500]);
+}
+
+fn read_response_unasked(bench: &mut Bench) {
+    for opcode in [
+        Opcode::RcReadResponseOnly,
+        Opcode::RcReadResponseMiddle,
+        Opcode::RcAtomicAck,
+    ] {
+        let mut s = bench.script(untimed());
+        let psn = s.post(&Work::send(&[]))[0].psn();
+        let answer = s.response(opcode, psn, Syndrome::ACK);
+        s.send(&answer, &[]);
+        check(
+            &format!("{opcode:?}"),
+            s.results(),
+            vec![(0, status::BAD_RESP_ERR)],
+        );
+    }
+}
+
+fn read_answered_by_an_atomic(bench: &mut Bench) {
+    let bad = vec![(0, status::BAD_RESP_ERR)];
+    check(
+        "completions",
+        answered(bench, &[(Opcode::RcAtomicAck, 0)]),
+        bad,
+    );
+}
+
+/// A READ of `len` bytes at `offset` of the target with this PSN; the answers.
+fn ask(s: &mut Script, psn: Psn, offset: u64, len: u32) -> Vec<Sent> {
+    let mut request = s.request(Opcode::RcReadRequest);
+    request.bth.psn = psn;
+    if let Some(reth) = &mut request.ext.reth {
+        (reth.va, reth.dma_len) = (reth.va + offset, len);
+    }
+    s.send(&request, &[])
+}
+
+fn data(answers: &[Sent]) -> Vec<u8> {
+    answers.iter().flat_map(|p| p.payload.clone()).collect()
+}
+
+fn duplicate_read_from_memory(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    check_bytes("at first", &data(&ask(&mut s, psn, 0, 3000)), &[0; 3000]);
+    s.host.write(s.target.addr, &pattern(4096, 8));
+    let again = ask(&mut s, psn, 0, 3000);
+    check_bytes("then", &data(&again), &pattern(4096, 8)[..3000]);
+    check("PSN", again[0].psn(), psn.value());
+    let query = s.host.query(s.qpn);
+    check("PSN expected", query.rq_psn, psn.value() + 3);
+}
+
+fn duplicate_read_in_part(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.write(s.target.addr, &pattern(4096, 8));
+    let psn = s.psn;
+    check("answers", ask(&mut s, psn, 0, 3000).len(), 3);
+    let again = ask(&mut s, psn.next(), 1024, 3000 - 1024);
+    check_bytes(
+        "from the middle",
+        &data(&again),
+        &pattern(4096, 8)[1024..3000],
+    );
+    let psns: Vec<_> = again.iter().map(Sent::psn).collect();
+    check("PSNs", psns, vec![psn.value() + 1, psn.value() + 2]);
+}
+
+fn duplicate_read_beyond_expected(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    check("answers", ask(&mut s, psn, 0, 3000).len(), 3);
+    check("answers", ask(&mut s, psn, 0, 4096).len(), 0);
+    check("answers", ask(&mut s, psn.add(2), 0, 1025).len(), 0);
+    check("answers", ask(&mut s, psn.add(3), 0, 8).len(), 1);
+}
+
+fn duplicate_read_checks_the_key(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    check("answers", ask(&mut s, psn, 0, 8).len(), 1);
+    let target = s.target;
+    s.host.deregister(&target);
+    let answers = ask(&mut s, psn, 0, 8);
+    let brought: usize = answers.iter().map(|p| p.payload.len()).sum();
+    check("bytes brought", brought, 0);
+}
+
+fn duplicate_read_keeps_the_msn(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    for _ in 0..3 {
+        check("MSN", ask(&mut s, psn, 0, 8)[0].aeth().msn, 1);
+    }
+    check("MSN", ask(&mut s, psn.next(), 0, 8)[0].aeth().msn, 2);
+    check("MSN of the first", ask(&mut s, psn, 0, 8)[0].aeth().msn, 2);
+}

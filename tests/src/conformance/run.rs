@@ -1,0 +1,175 @@
+//! The targets and the run.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use ferroce_hdl::engine::builds::STANDARD;
+use ferroce_proto::abi::regs;
+use ferroce_sim::memory::Ranges;
+use ferroce_sim::model::Model;
+use ferroce_sim::nic::Nic;
+use ferroce_sim::rtl::build::BuildError;
+use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::verilator;
+
+use super::bench::Bench;
+use super::{Case, all};
+use crate::differential::Card;
+use crate::quiet;
+
+/// Cycles after which a card that does not say what it can is broken.
+const ANSWER_CYCLES: u64 = 10_000;
+
+/// An implementation of the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The golden model with the table sizes of the standard build.
+    Model,
+    /// The standard build of the engine with a data path of this many bits, as Verilog.
+    Rtl(usize),
+}
+
+impl Target {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 3] = [Self::Model, Self::Rtl(512), Self::Rtl(64)];
+
+    /// Name in tables.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Model => "model".into(),
+            Self::Rtl(width) => format!("RTL {width}"),
+        }
+    }
+
+    /// A maker of cards and what they can, register FEATURES.
+    ///
+    /// # Errors
+    /// The engine cannot be built.
+    pub fn card(self) -> Result<(Card, u32), BuildError> {
+        let card = match self {
+            Self::Model => Card::new("model", |memory, _| Box::new(Model::new(STANDARD, memory))),
+            Self::Rtl(width) => {
+                let engine = build::model(width, &verilator::Options::default())?;
+                Card::new("engine", move |memory, _| {
+                    let engine = build::engine(&engine, memory, &Options::default());
+                    Box::new(engine.expect("there is memory for an engine"))
+                })
+            }
+        };
+        let features = features(&mut *(card.build)(std::rc::Rc::new(Ranges::new()), 0));
+        Ok((card, features))
+    }
+}
+
+/// What a card says of itself.
+fn features(nic: &mut dyn Nic) -> u32 {
+    nic.start_read32(regs::FEATURES.into());
+    for _ in 0..ANSWER_CYCLES {
+        nic.step();
+        if let Some(value) = nic.take_read32() {
+            return value;
+        }
+    }
+    panic!("the card does not answer a read of FEATURES in {ANSWER_CYCLES} cycles");
+}
+
+/// What a case came to on a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The card keeps the rule.
+    Passed,
+    /// It does not; what was expected and what it did.
+    Failed(String),
+    /// The card does not claim what the case needs.
+    NotClaimed,
+}
+
+/// Runs a case on cards of one kind.
+#[must_use]
+pub fn run(case: &Case, card: &Card, features: u32) -> Verdict {
+    if features & case.needs != case.needs {
+        return Verdict::NotClaimed;
+    }
+    let result = quiet::caught(|| {
+        let mut bench = Bench::new(card);
+        (case.run)(&mut bench);
+        let failures = bench.failures();
+        assert!(
+            failures.is_empty(),
+            "expected no DMA fault and no broken rule of a port, got {}",
+            failures.join("; ")
+        );
+    });
+    match result {
+        Ok(()) => Verdict::Passed,
+        Err(text) => Verdict::Failed(format!(
+            "{text}\nrepeat with: cargo xtask conformance {}",
+            case.name
+        )),
+    }
+}
+
+/// What the cases came to on the targets.
+pub struct Report {
+    /// The targets.
+    pub targets: Vec<Target>,
+    /// A case and its verdict on each target, in the order of the suite.
+    pub rows: Vec<(&'static Case, Vec<Verdict>)>,
+}
+
+impl Report {
+    /// The cases that failed, in words.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        for (case, verdicts) in &self.rows {
+            for (target, verdict) in self.targets.iter().zip(verdicts) {
+                if let Verdict::Failed(text) = verdict {
+                    let (name, target) = (case.name, target.name());
+                    failures.push(format!("{name} on {target} ({}): {text}", case.source));
+                }
+            }
+        }
+        failures
+    }
+}
+
+/// Runs the cases whose name contains `filter` on all processors.
+///
+/// # Errors
+/// An engine cannot be built.
+pub fn suite(targets: &[Target], filter: &str) -> Result<Report, BuildError> {
+    let cases: Vec<_> = all().filter(|case| case.name.contains(filter)).collect();
+    // Builds what has to be built, once; the threads find it in the cache.
+    for target in targets {
+        target.card()?;
+    }
+    let verdicts = Mutex::new(vec![vec![Verdict::NotClaimed; targets.len()]; cases.len()]);
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let cards: Result<Vec<_>, _> = targets.iter().map(|target| target.card()).collect();
+        let cards = cards.expect("it was built a moment ago");
+        loop {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            let (target, place) = (job / cases.len().max(1), job % cases.len().max(1));
+            let Some((card, features)) = cards.get(target).filter(|_| !cases.is_empty()) else {
+                return;
+            };
+            let verdict = run(cases[place], card, *features);
+            verdicts.lock().expect("no panic leaves a case")[place][target] = verdict;
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(worker);
+        }
+    });
+    let verdicts = verdicts.into_inner().expect("no panic leaves a case");
+    Ok(Report {
+        targets: targets.to_vec(),
+        rows: cases.into_iter().zip(verdicts).collect(),
+    })
+}

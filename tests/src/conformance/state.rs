@@ -1,0 +1,173 @@
+//! Queue pair states.
+
+use ferroce_proto::abi::cmd::{CmdHead, opcode, status as cmd_status};
+use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::regs;
+use ferroce_proto::wire::{Opcode, Syndrome};
+use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
+
+use super::bench::Bench;
+use super::script::syndromes;
+use super::{EVENTS, RC, cases, check};
+
+cases! {
+    state_reset_hears_nothing, RC, "IB1 10.3.1", "In RESET packets are dropped and nothing is sent.";
+    state_init_hears_nothing, RC, "IB1 10.3.1", "In INIT packets are dropped; receive WQEs may be posted already.";
+    state_rtr_receives_only, RC, "IB1 10.3.1", "In RTR requests are executed and answered; nothing posted is sent before RTS.";
+    state_rts_goes_on, RC, "IB1 10.3.1", "From RTR to RTS what was posted is sent.";
+    state_sqd_finishes, RC, "IB1 10.3.1", "In SQD messages begun are finished and completed, no further one is begun; RTS goes on.";
+    state_sqd_still_receives, RC, "IB1 10.3.1", "In SQD the responder works as before.";
+    state_sqd_event, EVENTS, "IB1 10.3.1", "When the send queue has drained in SQD, that is reported once.";
+    state_err_is_silent, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
+    state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
+    card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
+}
+
+fn state_reset_hears_nothing(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.reset_qp(s.qpn);
+    let request = s.request(Opcode::RcWriteOnly);
+    check("answers", s.send(&request, &[1; 8]).len(), 0);
+    check("sent", s.post(&Work::send(&[])).len(), 0);
+    super::check_bytes("the target", &s.contents()[..8], &[0; 8]);
+    check("completions", s.results(), vec![]);
+}
+
+fn state_init_hears_nothing(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.modify_state(s.qpn, state::INIT);
+    s.recv();
+    let request = s.request(Opcode::RcSendOnly);
+    let answers = s.counts("rx_qp_state", 1, |s| s.send(&request, &[1; 8]));
+    check("answers", answers.len(), 0);
+    s.host.modify_state(s.qpn, state::RTR);
+    let answers = s.send(&request, &[1; 8]);
+    check("answer in RTR", syndromes(&answers), vec![Syndrome::ACK]);
+    check("completions", s.results(), vec![(0, 0)]);
+}
+
+fn state_rtr_receives_only(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.modify_state(s.qpn, state::RTR);
+    check("sent in RTR", s.post(&Work::send(&[])).len(), 0);
+    let request = s.request(Opcode::RcWriteOnly);
+    let answers = s.send(&request, &[1; 8]);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    check("completions", s.results(), vec![]);
+}
+
+fn state_rts_goes_on(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.modify_state(s.qpn, state::RTR);
+    check("sent in RTR", s.post(&Work::send(&[])).len(), 0);
+    s.host.modify_state(s.qpn, state::RTS);
+    check("sent in RTS", s.quiet().len(), 1);
+}
+
+fn state_sqd_finishes(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let (qa, size) = (c.qa, 256 * 1024);
+    let local = c.a.create_mr(&pattern(size, 1), Rights::ALL);
+    let target = c.b.create_mr(&vec![0; size], Rights::ALL);
+    c.recv(&[]);
+    c.post_all(&[Work::write(&[local.all()], &target, 0), Work::send(&[])]);
+    while c.sent.is_empty() {
+        c.run(1);
+    }
+    c.a.modify_state(qa, state::SQD);
+    c.succeeds(Side::A, 0);
+    check("completions in SQD", c.statuses(Side::A), vec![]);
+    check("messages executed", c.query(Side::B).msn, 1);
+    c.a.modify_state(qa, state::RTS);
+    c.succeeds(Side::A, 1);
+    super::check_bytes("the target", &c.b.contents(&target), &pattern(size, 1));
+}
+
+fn state_sqd_still_receives(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.modify_state(s.qpn, state::SQD);
+    s.recv();
+    let request = s.request(Opcode::RcSendOnly);
+    let answers = s.next(&request, &[1; 8]);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    check("completions", s.results(), vec![(0, 0)]);
+    check("sent", s.post(&Work::send(&[])).len(), 0);
+}
+
+fn state_sqd_event(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let (base, record) = (s.host.alloc(Eqe::BYTES << 4), s.host.alloc(4));
+    let eq = EqCtx {
+        base,
+        consumer: record,
+        log_size: 4,
+        vector: 0,
+        moderation: 0,
+    };
+    s.host.expect(opcode::CREATE_EQ, 0, &eq.emit());
+    let psn = s.post(&Work::send(&[]))[0].psn();
+    s.host.modify_state(s.qpn, state::SQD);
+    s.quiet();
+    let event_at = |s: &super::script::Script, i: u64| {
+        Eqe::parse(
+            s.host
+                .read(base + 16 * i, 16)
+                .first_chunk()
+                .expect("16 bytes"),
+        )
+    };
+    check(
+        "an event while a SEND is under way",
+        event_at(&s, 0).owner,
+        false,
+    );
+    let ack = s.response(Opcode::RcAck, psn, Syndrome::ACK);
+    s.send(&ack, &[]);
+    let eqe = event_at(&s, 0);
+    let expected = (true, event::SQ_DRAINED, s.qpn);
+    check("event", (eqe.owner, eqe.event, eqe.object), expected);
+    s.run(2000);
+    check("a second event", event_at(&s, 1).owner, false);
+}
+
+fn state_err_is_silent(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.modify_state(s.qpn, state::ERR);
+    for opcode in [Opcode::RcWriteOnly, Opcode::RcSendOnly] {
+        let request = s.request(opcode);
+        let answers = s.counts("rx_qp_state", 1, |s| s.send(&request, &[1; 8]));
+        check("answers", answers.len(), 0);
+    }
+    super::check_bytes("the target", &s.contents()[..8], &[0; 8]);
+}
+
+fn state_needs_contexts(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    for (qp_sq_state, qp_rq_state) in [(true, false), (false, true)] {
+        let head = CmdHead {
+            opcode: opcode::MODIFY_QP,
+            index: 99,
+            qp_sq_state,
+            qp_rq_state,
+            sq_state: state::RTS,
+            rq_state: state::RTR,
+            ..CmdHead::default()
+        };
+        let answer = s.host.command(head, &[]);
+        check("answer", answer.status, cmd_status::BAD_STATE);
+    }
+}
+
+fn card_disabled_hears_nothing(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.write32(regs::CONTROL, 0);
+    s.quiet();
+    let request = s.request(Opcode::RcWriteOnly);
+    check("answers", s.send(&request, &[1; 8]).len(), 0);
+    s.host.write32(regs::CONTROL, regs::control::ENABLE);
+    s.quiet();
+    s.untouched("while the card was disabled");
+    let answers = s.send(&request, &[1; 8]);
+    check("answer then", syndromes(&answers), vec![Syndrome::ACK]);
+}

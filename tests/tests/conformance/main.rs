@@ -1,0 +1,49 @@
+//! The conformance suite on every target; see `ferroce_tests::conformance`.
+
+use ferroce_tests::conformance::run::{Target, suite};
+use ferroce_tests::conformance::{all, table};
+
+/// Runs all cases on a target and prints the table.
+fn run(target: Target) {
+    let report = suite(&[target], "").expect("the engine builds");
+    println!("{}\n{}", table::plain(&report), table::summary(&report));
+    let failures = report.failures();
+    assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));
+}
+
+#[test]
+fn model() {
+    run(Target::Model);
+}
+
+#[test]
+fn rtl_512() {
+    run(Target::Rtl(512));
+}
+
+#[test]
+fn rtl_64() {
+    run(Target::Rtl(64));
+}
+
+#[test]
+fn names_are_those_of_one_case() {
+    let mut names: Vec<_> = all().map(|case| case.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "a name stands for two cases");
+    assert!(count >= 120, "{count} cases");
+}
+
+#[test]
+fn the_page_lists_the_cases() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/conformance.md");
+    let page = std::fs::read_to_string(path).expect("the page is committed");
+    assert_eq!(
+        table::cases_of(&page),
+        table::cases_of(&table::blank()),
+        "{} is not current: run cargo xtask conformance --write",
+        table::PATH
+    );
+}

@@ -1,0 +1,70 @@
+//! `cargo xtask conformance`: the conformance suite, its table, and the page of it in `docs`.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use ferroce_tests::conformance::run::{Target, suite};
+use ferroce_tests::conformance::table;
+
+use crate::output::Output;
+use crate::{Usage, tools};
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only cases whose name contains this.
+    name: Option<String>,
+    /// What to run them on; all when not given.
+    #[arg(long, value_enum)]
+    dut: Option<Dut>,
+    /// Write the page of cases and verdicts, docs/conformance.md.
+    #[arg(long, conflicts_with_all = ["name", "dut"])]
+    write: bool,
+}
+
+/// The device under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Dut {
+    /// The golden model.
+    Model,
+    /// The emitted Verilog with a data path of 512 bits.
+    Rtl512,
+    /// The emitted Verilog with a data path of 64 bits.
+    Rtl64,
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// [`Usage`] if there is no such case; else the cases that failed.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let targets = match args.dut {
+        None => Target::ALL.to_vec(),
+        Some(Dut::Model) => vec![Target::Model],
+        Some(Dut::Rtl512) => vec![Target::Rtl(512)],
+        Some(Dut::Rtl64) => vec![Target::Rtl(64)],
+    };
+    if targets != [Target::Model] {
+        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    }
+    let name = args.name.as_deref().unwrap_or_default();
+    let report = suite(&targets, name)?;
+    if report.rows.is_empty() {
+        let page = table::PATH;
+        return Err(Usage(format!("no case is named like {name}; {page} lists them")).into());
+    }
+    print!("{}\n{}", table::plain(&report), table::summary(&report));
+    if args.write {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut output = Output::create(&Path::new(root).join(table::PATH))?;
+        let page = table::page(&report);
+        let written = output.file().write_all(page.as_bytes());
+        written.with_context(|| format!("cannot write {}", table::PATH))?;
+        output.finish()?;
+    }
+    let failures = report.failures();
+    ensure!(failures.is_empty(), "\n{}", failures.join("\n\n"));
+    Ok(())
+}
