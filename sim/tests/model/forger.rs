@@ -9,7 +9,6 @@ use crate::{assert_success, connected};
 /// A connection whose A side is played by the test: headers of a SEND Only of A's next PSN, target of B.
 pub(crate) struct Forger {
     pub(crate) pair: Pair,
-    pub(crate) qa: u32,
     pub(crate) qb: u32,
     pub(crate) headers: Headers,
     pub(crate) target: Mr,
@@ -28,7 +27,6 @@ impl Forger {
         pair.sent.clear();
         Self {
             pair,
-            qa,
             qb,
             headers,
             target,

@@ -1,21 +1,19 @@
 //! The golden model against itself, through the raw host contract.
+//!
+//! The rules of the transport are cases of the conformance suite (`ferroce_tests::conformance`); here stands what is the
+//! model's own, the host contract, and random traffic.
 
-mod answers;
 mod bad_wqe;
 mod commands;
 mod completion;
 mod data;
 mod datagram;
-mod errors;
 mod features;
 mod forger;
 mod fuzz;
 mod hostile;
 mod loss;
-mod read_atomic;
-mod rnr;
 mod shared;
-mod unreliable;
 
 use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_sim::model::{DEFAULT_PARAMS, Model};
