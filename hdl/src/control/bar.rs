@@ -26,7 +26,13 @@ mod word {
         CMD_PI,
         CMD_CI,
         SCRATCH,
-        PARAMS3
+        PARAMS3,
+        EXC_BASE_LO,
+        EXC_BASE_HI,
+        EXC_CONFIG,
+        EXC_RX_CI,
+        EXC_TX_PI,
+        EXC_STATUS
     );
 }
 pub(super) use word::*;
@@ -56,7 +62,7 @@ const _: () = {
         );
         i += 1;
     }
-    assert!(regs::REGISTERS.len() == PARAMS3 + 1, "all are in `word`");
+    assert!(regs::REGISTERS.len() == EXC_STATUS + 1, "all are in `word`");
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);
     assert!(doorbell::QP_BASE == 1 << 20 && doorbell::CQ_BASE == 2 << 20 && doorbell::STRIDE == 8);
 };

@@ -18,7 +18,9 @@
 
 use super::axil::AxilSlave;
 use super::bar::*;
+use super::exception_csr::{ExceptionCsr, ExceptionStatus};
 use crate::bus::payload::payload;
+use crate::eth::exception_types::ExceptionSetup;
 use crate::prelude::*;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
 use crate::transport::responder::event::{RqEvent, RqEventKind};
@@ -94,6 +96,10 @@ pub struct Csr<const Q: usize> {
     pub sq_doorbell: StreamOut<SqEvent>,
     /// Receive queue doorbells.
     pub rq_doorbell: StreamOut<RqEvent>,
+    /// What the host says about the exception queue.
+    pub exception: Signal<Out, ExceptionSetup>,
+    /// What the card says about it.
+    pub exception_status: Signal<In, ExceptionStatus>,
     /// Counter to read.
     pub stat_index: Signal<Out, Bits<6>>,
     /// It is to be read; 1 until `stat_valid`, or until a reset of the engine.
@@ -105,6 +111,7 @@ pub struct Csr<const Q: usize> {
 
     state: Reg<CsrState>,
     bus: AxilSlave,
+    exceptions: ExceptionCsr,
     counting: Reg<Bit>,
     // doorbells
     sq_rung: Reg<Bit>,
@@ -116,6 +123,7 @@ pub struct Csr<const Q: usize> {
     data: Signal<Local, Bits<32>>,
     act: Signal<Local, Bit>,
     heard: Signal<Local, Bit>,
+    written: Signal<Local, Bit>,
     log: Signal<Local, Bits<4>>,
     from: Signal<Local, Bits<22>>,
     status: Signal<Local, Bits<32>>,
@@ -155,12 +163,15 @@ impl<const Q: usize> Default for Csr<Q> {
             cmd_ci: Default::default(),
             sq_doorbell: Default::default(),
             rq_doorbell: Default::default(),
+            exception: Default::default(),
+            exception_status: Default::default(),
             stat_index: Default::default(),
             stat_read: Default::default(),
             stat_value: Default::default(),
             stat_valid: Default::default(),
             state: Default::default(),
             bus: Default::default(),
+            exceptions: Default::default(),
             counting: Default::default(),
             sq_rung: Default::default(),
             rq_rung: Default::default(),
@@ -170,6 +181,7 @@ impl<const Q: usize> Default for Csr<Q> {
             data: Default::default(),
             act: Default::default(),
             heard: Default::default(),
+            written: Default::default(),
             log: Default::default(),
             from: Default::default(),
             status: Default::default(),
@@ -195,7 +207,7 @@ impl<const Q: usize> Logic for Csr<Q> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, bus);
+        clock!(self, clock, bus, exceptions);
         dff_setup!(self, clock, state, counting, sq_rung, rq_rung, qpn, index);
         AxiLiteIn::link(&mut self.s_axil, &mut self.bus.s_axil);
 
@@ -244,7 +256,16 @@ impl<const Q: usize> Logic for Csr<Q> {
         if self.state.q.val().enable {
             self.log.next = self.state.q.val().cmd_log_size;
         }
-        if self.act.val() & self.bus.whole.val() & !self.at.val().get_bits::<15>(7).any() {
+        self.written.next =
+            self.act.val() & self.bus.whole.val() & !self.at.val().get_bits::<15>(7).any();
+        self.exceptions.write.next = self.written.val();
+        self.exceptions.at.next = self.at.val().get_bits::<5>(2);
+        self.exceptions.data.next = self.data.val();
+        self.exceptions.clear.next = self.state.q.val().reset;
+        self.exceptions.from.next = self.bus.raddr.val().get_bits::<5>(2);
+        self.exceptions.status.next = self.exception_status.val();
+        self.exception.next = self.exceptions.setup.val();
+        if self.written.val() {
             match self.at.val().get_bits::<5>(2).index() {
                 CONTROL => {
                     self.state.d.next.enable = self.data.val().get_bit(ENABLE);
@@ -286,7 +307,7 @@ impl<const Q: usize> Logic for Csr<Q> {
             .replace_bit(0, self.link_up.val())
             .replace_bit(1, self.ready.val() & !self.state.q.val().reset)
             .replace_bit(2, self.state.q.val().dma_error);
-        self.looked_up.next = bits::<32>(0);
+        self.looked_up.next = self.exceptions.value.val();
         match self.from.val().get_bits::<5>(2).index() {
             MAGIC => {
                 self.looked_up.next = bits::<32>(MAGIC_VALUE);

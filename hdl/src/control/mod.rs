@@ -8,6 +8,7 @@ pub mod command_ring;
 pub mod command_types;
 pub mod csr;
 pub mod drain;
+pub mod exception_csr;
 pub mod restart;
 pub mod stat_sums;
 pub mod stats;

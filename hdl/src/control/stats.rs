@@ -62,13 +62,16 @@ pulses! {
     rnr_nak_retry_err: Bit,
     retransmissions: Bit,
     tx_frames: Bit,
-    tx_bytes: Bits<13>,
+    tx_bytes: Bits<14>,
     tx_roce_packets: Bit,
     tx_acks: Bit,
     cq_overflows: Bit,
     commands: Bit,
     command_errors: Bit,
     rx_qkey_violations: Bit,
+    rx_exceptions: Bit,
+    rx_exception_drops: Bit,
+    tx_exceptions: Bit,
 }
 
 /// The counters.

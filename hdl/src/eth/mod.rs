@@ -1,4 +1,10 @@
-//! Ethernet side of the engine: received frames are parsed, checked and buffered; the lanes of frames to send meet.
+//! Ethernet side of the engine: received frames are parsed, checked and buffered; the lanes of frames to send meet; what is not
+//! RoCEv2 goes to the host and comes from it.
+pub mod axis_mux;
+pub mod exception_rx;
+pub mod exception_tx;
+pub mod exception_types;
+pub mod exceptions;
 pub mod frame_mux;
 pub mod gid_table;
 pub mod ipv4_checksum;

@@ -5,11 +5,13 @@
 //! A beat a cycle and a packet a cycle, without idle cycles between frames. The `RxMeta` of a packet is there
 //! [`RxFront::LATENCY`] cycles after the last beat of its frame.
 
+use super::exception_types::RawBeat;
 use super::gid_table::GidWrite;
 use super::packet_buffer::{PacketBuffer, RxStats};
 use super::rx_parse::RxParse;
 use crate::bus::dma::PayloadOut;
 use crate::bus::types::RxMeta;
+use crate::cell::delay::Delay;
 use crate::ib::icrc_check::IcrcCheck;
 use crate::prelude::*;
 
@@ -38,12 +40,21 @@ pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usiz
     pub stats: Signal<Out, RxStats>,
     /// Bytes that arrived, for the counter `rx_bytes`: 0 to K in every cycle.
     pub rx_bytes: Signal<Out, Bits<7>>,
-    /// A well addressed frame that is not RoCEv2 has ended: an exception queue would take it.
-    pub exception: Signal<Out, Bit>,
+    /// Every beat of every accepted frame as it came, for the exception queue, [`RxParse::LATENCY`] cycles later.
+    pub raw: Signal<Out, RawBeat>,
+    /// Its bytes.
+    pub raw_data: Signal<Out, Bits<W>>,
     parse: RxParse<W, K>,
     icrc: IcrcCheck<W, K>,
     buffer: PacketBuffer<W, A, M>,
+    raw_valid: Delay<Bit, RAW_BEAT>,
+    raw_bytes: Delay<Bits<7>, RAW_BYTES>,
+    raw_line: Delay<Bits<W>, RAW_BEAT>,
 }
+
+/// Cycles from the beat for the ICRC check, and from the count of its bytes, to the verdict.
+const RAW_BEAT: usize = 5;
+const RAW_BYTES: usize = 8;
 
 impl<const W: usize, const K: usize, const A: usize, const M: usize> RxFront<W, K, A, M> {
     /// Cycles from the last beat of a frame to `meta.valid`, when nothing waits in front of it.
@@ -60,6 +71,11 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Default
                     == RxParse::<W, K>::LATENCY,
                 "the ICRC check and the parser answer in the same cycle"
             );
+            assert!(
+                RxParse::<W, K>::ICRC_LATENCY + RAW_BEAT == RxParse::<W, K>::LATENCY
+                    && 1 + RAW_BYTES == RxParse::<W, K>::LATENCY,
+                "raw beats are in step with the verdict"
+            );
         }
         Self {
             clock: ClkRst::default(),
@@ -73,10 +89,14 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Default
             beats: PayloadOut::default(),
             stats: Signal::default(),
             rx_bytes: Signal::default(),
-            exception: Signal::default(),
+            raw: Signal::default(),
+            raw_data: Signal::default(),
             parse: RxParse::default(),
             icrc: IcrcCheck::default(),
             buffer: PacketBuffer::default(),
+            raw_valid: Delay::default(),
+            raw_bytes: Delay::default(),
+            raw_line: Delay::default(),
         }
     }
 }
@@ -90,7 +110,9 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for R
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, parse, icrc, buffer);
+        clock!(
+            self, clock, parse, icrc, buffer, raw_valid, raw_bytes, raw_line
+        );
         AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.parse.s_axis);
         self.parse.enable.next = self.enable.val();
         self.parse.mac.next = self.mac.val();
@@ -108,6 +130,13 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for R
         PayloadOut::<W>::link(&mut self.beats, &mut self.buffer.beats);
         self.stats.next = self.buffer.stats.val();
         self.rx_bytes.next = self.parse.bytes.val();
-        self.exception.next = self.parse.beat.val().not_roce;
+        self.raw_valid.d.next = self.parse.icrc_beat.val().valid;
+        self.raw_bytes.d.next = self.parse.bytes.val();
+        self.raw_line.d.next = self.parse.icrc_data.val();
+        self.raw.next.valid = self.raw_valid.q.val();
+        self.raw.next.last = self.parse.beat.val().last;
+        self.raw.next.not_roce = self.parse.beat.val().not_roce;
+        self.raw.next.bytes = self.raw_bytes.q.val();
+        self.raw_data.next = self.raw_line.q.val();
     }
 }

@@ -10,6 +10,7 @@ pub mod cmd;
 pub mod cq;
 pub mod doorbell;
 pub mod eq;
+pub mod exception;
 pub mod mr;
 pub mod qpc;
 pub mod regs;

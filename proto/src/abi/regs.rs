@@ -79,6 +79,18 @@ registers! {
     SCRATCH = 0x03c, ReadWrite, 0;
     /// Parameters: [4:0] log2 address handles, [9:5] log2 shared receive queues.
     PARAMS3 = 0x040, ReadOnly, 0;
+    /// Address of the rings of the exception queue, low half; 4096-byte aligned. See [`super::exception`].
+    EXC_BASE_LO = 0x044, ReadWrite, 0;
+    /// Address of the rings of the exception queue, high half.
+    EXC_BASE_HI = 0x048, ReadWrite, 0;
+    /// Exception queue: [3:0] log2 of the slots of each ring, 0 to 8, [4] large slots, [5] on. Written with `on` = 0 it clears EXC_RX_CI and EXC_TX_PI.
+    EXC_CONFIG = 0x04c, ReadWrite, 0;
+    /// Exception queue: [15:0] consumer index of the receive ring. Written with [16] = 1: one event when there is a frame beyond it; reads 0 there.
+    EXC_RX_CI = 0x050, ReadWrite, 0;
+    /// Exception queue: [15:0] producer index of the transmit ring.
+    EXC_TX_PI = 0x054, ReadWrite, 0;
+    /// Exception queue: [15:0] consumer index of the transmit ring, [16] busy.
+    EXC_STATUS = 0x058, ReadOnly, 0;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
@@ -165,6 +177,8 @@ pub mod feature {
     pub const LONG_WQE: u32 = 1 << 9;
     /// RC SEND with invalidate.
     pub const INVALIDATE: u32 = 1 << 10;
+    /// Exception queue.
+    pub const EXCEPTION: u32 = 1 << 11;
 }
 
 /// Names of the statistics, in order, as operators know them from Linux (`rdma statistic`, `ethtool -S`).
@@ -210,4 +224,7 @@ pub const STATS: &[&str] = &[
     "commands",
     "command_errors",
     "rx_qkey_violations",
+    "rx_exceptions",
+    "rx_exception_drops",
+    "tx_exceptions",
 ];

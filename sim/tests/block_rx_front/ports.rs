@@ -153,7 +153,7 @@ impl Monitor {
                 .map(|name| (*name, output(&format!("stats.{name}"))))
                 .collect(),
             bytes: output("rx_bytes"),
-            exception: output("exception"),
+            exception: output("raw.not_roce"),
             counts: BTreeMap::new(),
         }
     }

@@ -1,0 +1,430 @@
+//! Receive side of the exception queue: frames that are not RoCEv2 into the slots of a ring in host memory.
+//!
+//! Every received beat enters the buffer as it comes; at the last beat of a frame, when the parser knows what it is, the
+//! frame is kept, or the write pointer goes back. The input is never held up. Of the frames that are not RoCEv2 each
+//! gives one pulse: `refused` if the queue is off, `dropped` if there is no room or it is longer than a slot, `stored`
+//! when its head is in host memory.
+//!
+//! Kept frames are written one at a time: bursts of at most 2 KiB that end at multiples of that, then, when all of them
+//! have their response, the head with length and phase, then its response. So the head is visible last, and `event`
+//! comes when it is visible. A full ring holds frames back in the buffer.
+//!
+//! `event` answers an `arm`: one cycle, when a frame stands behind `rx_consumer`.
+//!
+//! When the queue is turned off, the frame that is being written is finished, those in the buffer are forgotten, a beat
+//! a cycle, and the producer index goes to 0; `busy` is 0 then.
+//!
+//! Holds 2^A beats and 32 frames. A frame takes its beats, two round trips of writes and 10 cycles; a beat a cycle.
+
+use super::exception_types::{
+    ExceptionSetup, HEAD_BYTES, LARGE_SLOT_SHIFT, LONGEST, LONGEST_LARGE, RawBeat, SLOT_SHIFT,
+};
+use crate::bus::types::WriteCmd;
+use crate::prelude::*;
+
+/// What the writer is doing.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ExceptionRxState {
+    /// Waits for a frame and a slot.
+    Idle,
+    /// Forgets the oldest frame.
+    Skip,
+    /// Computes the address of the slot.
+    Locate,
+    /// Computes the beats of a burst.
+    Size,
+    /// Offers it.
+    Offer,
+    /// Sends its beats.
+    Send,
+    /// Waits for the responses of the frame.
+    Fence,
+    /// Offers the head.
+    OfferHead,
+    /// Sends it.
+    SendHead,
+    /// Waits for its response.
+    Settle,
+    /// Lets comparisons catch up.
+    Rest,
+}
+
+/// The block.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// What the host says.
+    pub setup: Signal<In, ExceptionSetup>,
+    /// A received beat.
+    pub beat: Signal<In, RawBeat>,
+    /// Its bytes.
+    pub data: Signal<In, Bits<W>>,
+    /// Bursts.
+    pub write: StreamOut<WriteCmd>,
+    /// Their beats.
+    pub beats: WriteBeatOut<W, K>,
+    /// Bursts that have their response, modulo 2^16.
+    pub written: Signal<In, Bits<16>>,
+    /// A frame stands behind the consumer index, as was asked.
+    pub event: Signal<Out, Bit>,
+    /// A frame was handed to the host; one cycle.
+    pub stored: Signal<Out, Bit>,
+    /// A frame was dropped for lack of room; one cycle.
+    pub dropped: Signal<Out, Bit>,
+    /// A frame was dropped because the queue is off; one cycle.
+    pub refused: Signal<Out, Bit>,
+    /// Memory of the host is in use.
+    pub busy: Signal<Out, Bit>,
+
+    ram: Ram<Bits<W>, A>,
+    lengths: Fifo<Bits<16>, 5>,
+    // buffer; pointers run freely, the low A bits address the RAM
+    head: Reg<Bits<16>>,
+    committed: Reg<Bits<16>>,
+    tail: Reg<Bits<16>>,
+    limit: Reg<Bits<16>>,
+    length: Reg<Bits<16>>,
+    lost: Reg<Bit>,
+    dropped_q: Reg<Bit>,
+    refused_q: Reg<Bit>,
+    // writer
+    state: Reg<ExceptionRxState>,
+    producer: Reg<Bits<16>>,
+    owner: Reg<Bit>,
+    room: Reg<Bit>,
+    slot: Dff<Bits<64>>,
+    addr: Dff<Bits<64>>,
+    left: Dff<Bits<13>>,
+    chunk: Dff<Bits<10>>,
+    held: Reg<Bit>,
+    sent: Reg<Bits<16>>,
+    settled: Reg<Bit>,
+    stored_q: Reg<Bit>,
+    armed: Reg<Bit>,
+    waiting: Reg<Bit>,
+    event_q: Reg<Bit>,
+
+    total: Signal<Local, Bits<16>>,
+    full: Signal<Local, Bit>,
+    put: Signal<Local, Bit>,
+    overflow: Signal<Local, Bit>,
+    next_head: Signal<Local, Bits<16>>,
+    longest: Signal<Local, Bits<16>>,
+    keep: Signal<Local, Bit>,
+    used: Signal<Local, Bits<16>>,
+    slots: Signal<Local, Bits<16>>,
+    index: Signal<Local, Bits<64>>,
+    whole: Signal<Local, Bits<13>>,
+    limit_chunk: Signal<Local, Bits<13>>,
+    fetch: Signal<Local, Bit>,
+    pop: Signal<Local, Bit>,
+    head_word: Signal<Local, Bits<64>>,
+    head_strb: Constant<Bits<K>>,
+    all_strb: Constant<Bits<K>>,
+}
+
+impl<const W: usize, const K: usize, const A: usize> ExceptionRx<W, K, A> {
+    const LOG_K: u64 = {
+        assert!(
+            W == 8 * K && K.is_power_of_two() && K >= 8 && K <= 64,
+            "a beat has W = 8 * K bits, 8 to 64 bytes"
+        );
+        K.ilog2() as u64
+    };
+    const MORE: u64 = K as u64 - 1;
+    /// Beats of 2 KiB, and of what of the first 2 KiB of a slot is frame.
+    const CHUNK: u64 = (1 << SLOT_SHIFT) / K as u64;
+    const FIRST_CHUNK: u64 = Self::CHUNK - HEAD_BYTES / K as u64;
+}
+
+impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, K, A> {
+    fn default() -> Self {
+        assert!(
+            (1..16).contains(&A),
+            "exception buffer of 2^{A} beats: up to 2^15 can be built"
+        );
+        let ones =
+            |n: usize| (0..n.min(K)).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true));
+        Self {
+            clock: Default::default(),
+            setup: Default::default(),
+            beat: Default::default(),
+            data: Default::default(),
+            write: Default::default(),
+            beats: Default::default(),
+            written: Default::default(),
+            event: Default::default(),
+            stored: Default::default(),
+            dropped: Default::default(),
+            refused: Default::default(),
+            busy: Default::default(),
+            ram: Ram::new(Style::Block),
+            lengths: Default::default(),
+            head: Default::default(),
+            committed: Default::default(),
+            tail: Default::default(),
+            limit: Reg::new((1_u64 << A).to_bits()),
+            length: Default::default(),
+            lost: Default::default(),
+            dropped_q: Default::default(),
+            refused_q: Default::default(),
+            state: Reg::new(ExceptionRxState::Idle),
+            producer: Default::default(),
+            owner: Reg::new(true),
+            room: Default::default(),
+            slot: Default::default(),
+            addr: Default::default(),
+            left: Default::default(),
+            chunk: Default::default(),
+            held: Default::default(),
+            sent: Default::default(),
+            settled: Default::default(),
+            stored_q: Default::default(),
+            armed: Default::default(),
+            waiting: Default::default(),
+            event_q: Default::default(),
+            total: Default::default(),
+            full: Default::default(),
+            put: Default::default(),
+            overflow: Default::default(),
+            next_head: Default::default(),
+            longest: Default::default(),
+            keep: Default::default(),
+            used: Default::default(),
+            slots: Default::default(),
+            index: Default::default(),
+            whole: Default::default(),
+            limit_chunk: Default::default(),
+            fetch: Default::default(),
+            pop: Default::default(),
+            head_word: Default::default(),
+            head_strb: Constant::new(ones(8)),
+            all_strb: Constant::new(ones(K)),
+        }
+    }
+}
+
+impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K, A> {
+    describe!(
+        "exception_rx",
+        format!("w{W}_{}", 1usize << A),
+        "Frames that are not RoCEv2 into the slots of a ring in host memory.";
+        HEAD_BYTES, LONGEST, LONGEST_LARGE, SLOT_SHIFT, LARGE_SLOT_SHIFT,
+        Self::LOG_K, Self::MORE, Self::CHUNK, Self::FIRST_CHUNK
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, ram, lengths);
+        dff_setup!(
+            self, clock, head, committed, tail, limit, length, lost, dropped_q, refused_q, state,
+            producer, owner, room, slot, addr, left, chunk
+        );
+        dff_setup!(
+            self, clock, held, sent, settled, stored_q, armed, waiting, event_q
+        );
+
+        // the buffer takes every beat
+        self.total.next = self.length.q.val() + bit_cast::<16, 7>(self.beat.val().bytes);
+        self.full.next = self.head.q.val() == self.limit.q.val();
+        self.put.next = self.beat.val().valid & !self.full.val() & !self.lost.q.val();
+        self.overflow.next = self.lost.q.val() | (self.beat.val().valid & self.full.val());
+        self.next_head.next = self.head.q.val();
+        if self.put.val() {
+            self.next_head.next = self.head.q.val() + 1;
+        }
+        self.ram.we.next = self.put.val();
+        self.ram.waddr.next = bit_cast::<A, 16>(self.head.q.val());
+        self.ram.wdata.next = self.data.val();
+        self.longest.next = bits::<16>(LONGEST);
+        if self.setup.val().large {
+            self.longest.next = bits::<16>(LONGEST_LARGE);
+        }
+
+        // and keeps or forgets the frame at its end
+        self.keep.next = self.beat.val().last
+            & self.beat.val().not_roce
+            & self.setup.val().on
+            & !self.overflow.val()
+            & (self.total.val() <= self.longest.val())
+            & self.lengths.s.ready.val();
+        self.lengths.s.valid.next = self.keep.val();
+        self.lengths.s.payload.next = self.total.val();
+        self.refused_q.d.next =
+            self.beat.val().last & self.beat.val().not_roce & !self.setup.val().on;
+        self.dropped_q.d.next = self.beat.val().last
+            & self.beat.val().not_roce
+            & self.setup.val().on
+            & !self.keep.val();
+        self.head.d.next = self.next_head.val();
+        self.lost.d.next = self.overflow.val();
+        if self.beat.val().valid {
+            self.length.d.next = self.total.val();
+        }
+        if self.beat.val().last {
+            self.length.d.next = bits::<16>(0);
+            self.lost.d.next = false;
+            self.head.d.next = self.committed.q.val();
+        }
+        if self.keep.val() {
+            self.head.d.next = self.next_head.val();
+            self.committed.d.next = self.next_head.val();
+        }
+
+        // the ring
+        self.slots.next = bits::<16>(1) << self.setup.val().log_slots;
+        self.used.next = self.producer.q.val() - self.setup.val().rx_consumer;
+        self.room.d.next = self.used.val() < self.slots.val();
+        self.waiting.d.next = self.used.val().any();
+        self.index.next = bit_cast::<64, 16>(self.producer.q.val() & (self.slots.val() - 1));
+        self.settled.d.next = self.written.val() == self.sent.q.val();
+        self.event_q.d.next = self.armed.q.val() & self.waiting.q.val() & !self.setup.val().arm;
+        if self.setup.val().arm {
+            self.armed.d.next = true;
+        } else if !self.setup.val().on | self.waiting.q.val() {
+            self.armed.d.next = false;
+        }
+
+        // the writer
+        self.pop.next = false;
+        self.stored_q.d.next = false;
+        self.whole.next =
+            bit_cast::<13, 16>((self.lengths.m.payload.val() + Self::MORE) >> Self::LOG_K);
+        self.limit_chunk.next = bits::<13>(Self::CHUNK);
+        if self.addr.q.val().get_bits::<11>(0).any() {
+            self.limit_chunk.next = bits::<13>(Self::FIRST_CHUNK);
+        }
+        self.fetch.next = (self.state.q.val() == ExceptionRxState::Send)
+            & self.chunk.q.val().any()
+            & (self.beats.ready.val() | !self.held.q.val());
+        match self.state.q.val() {
+            ExceptionRxState::Idle => {
+                self.left.d.next = self.whole.val();
+                if !self.setup.val().on {
+                    self.producer.d.next = bits::<16>(0);
+                    self.owner.d.next = true;
+                    if self.lengths.m.valid.val() {
+                        self.state.d.next = ExceptionRxState::Skip;
+                    }
+                } else if self.lengths.m.valid.val() & self.room.q.val() {
+                    self.state.d.next = ExceptionRxState::Locate;
+                }
+            }
+            ExceptionRxState::Skip => {
+                self.left.d.next = self.left.q.val() - 1;
+                if self.left.q.val() == 1 {
+                    self.pop.next = true;
+                    self.state.d.next = ExceptionRxState::Rest;
+                }
+            }
+            ExceptionRxState::Locate => {
+                self.slot.d.next = self.setup.val().base + (self.index.val() << SLOT_SHIFT);
+                self.addr.d.next =
+                    (self.setup.val().base + (self.index.val() << SLOT_SHIFT)) | HEAD_BYTES;
+                if self.setup.val().large {
+                    self.slot.d.next =
+                        self.setup.val().base + (self.index.val() << LARGE_SLOT_SHIFT);
+                    self.addr.d.next = (self.setup.val().base
+                        + (self.index.val() << LARGE_SLOT_SHIFT))
+                        | HEAD_BYTES;
+                }
+                self.state.d.next = ExceptionRxState::Size;
+            }
+            ExceptionRxState::Size => {
+                self.chunk.d.next = bit_cast::<10, 13>(self.limit_chunk.val());
+                if self.left.q.val() < self.limit_chunk.val() {
+                    self.chunk.d.next = bit_cast::<10, 13>(self.left.q.val());
+                }
+                self.state.d.next = ExceptionRxState::Offer;
+            }
+            ExceptionRxState::Offer => {
+                if self.write.ready.val() {
+                    self.sent.d.next = self.sent.q.val() + 1;
+                    self.state.d.next = ExceptionRxState::Send;
+                }
+            }
+            ExceptionRxState::Send => {
+                if self.fetch.val() {
+                    self.chunk.d.next = self.chunk.q.val() - 1;
+                    self.left.d.next = self.left.q.val() - 1;
+                    self.held.d.next = true;
+                } else if self.beats.ready.val() & self.held.q.val() {
+                    self.held.d.next = false;
+                    self.addr.d.next = ((self.addr.q.val() >> SLOT_SHIFT) + 1) << SLOT_SHIFT;
+                    self.state.d.next = ExceptionRxState::Size;
+                    if !self.left.q.val().any() {
+                        self.state.d.next = ExceptionRxState::Fence;
+                    }
+                }
+            }
+            ExceptionRxState::Fence => {
+                if self.settled.q.val() {
+                    self.state.d.next = ExceptionRxState::OfferHead;
+                }
+            }
+            ExceptionRxState::OfferHead => {
+                if self.write.ready.val() {
+                    self.sent.d.next = self.sent.q.val() + 1;
+                    self.state.d.next = ExceptionRxState::SendHead;
+                }
+            }
+            ExceptionRxState::SendHead => {
+                if self.beats.ready.val() {
+                    self.pop.next = true;
+                    self.state.d.next = ExceptionRxState::Settle;
+                }
+            }
+            ExceptionRxState::Settle => {
+                if self.settled.q.val() {
+                    self.producer.d.next = self.producer.q.val() + 1;
+                    if ((self.producer.q.val() + 1) & (self.slots.val() - 1)) == 0 {
+                        self.owner.d.next = !self.owner.q.val();
+                    }
+                    self.stored_q.d.next = true;
+                    self.state.d.next = ExceptionRxState::Rest;
+                }
+            }
+            _ => {
+                self.state.d.next = ExceptionRxState::Idle;
+            }
+        }
+        if self.fetch.val() | (self.state.q.val() == ExceptionRxState::Skip) {
+            self.tail.d.next = self.tail.q.val() + 1;
+            self.limit.d.next = self.limit.q.val() + 1;
+        }
+        self.lengths.m.ready.next = self.pop.val();
+        self.ram.re.next = self.fetch.val();
+        self.ram.raddr.next = bit_cast::<A, 16>(self.tail.q.val());
+
+        self.write.valid.next = (self.state.q.val() == ExceptionRxState::Offer)
+            | (self.state.q.val() == ExceptionRxState::OfferHead);
+        self.write.payload.next.addr = self.addr.q.val();
+        self.write.payload.next.beats = self.chunk.q.val();
+        self.head_word.next =
+            bit_cast::<64, 16>(self.lengths.m.payload.val()).replace_bit(63, self.owner.q.val());
+        self.beats.data.next = self.ram.rdata.val();
+        self.beats.strb.next = self.all_strb.val();
+        self.beats.last.next = !self.chunk.q.val().any();
+        self.beats.valid.next = self.held.q.val();
+        if (self.state.q.val() == ExceptionRxState::OfferHead)
+            | (self.state.q.val() == ExceptionRxState::SendHead)
+        {
+            self.write.payload.next.addr = self.slot.q.val();
+            self.write.payload.next.beats = bits::<10>(1);
+            self.beats.data.next = bit_cast::<W, 64>(self.head_word.val());
+            self.beats.strb.next = self.head_strb.val();
+            self.beats.last.next = true;
+            self.beats.valid.next = self.state.q.val() == ExceptionRxState::SendHead;
+        }
+
+        self.event.next = self.event_q.q.val();
+        self.stored.next = self.stored_q.q.val();
+        self.dropped.next = self.dropped_q.q.val();
+        self.refused.next = self.refused_q.q.val();
+        self.busy.next = self.setup.val().on
+            | (self.state.q.val() != ExceptionRxState::Idle)
+            | self.lengths.m.valid.val()
+            | self.producer.q.val().any();
+    }
+}

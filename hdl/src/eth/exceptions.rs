@@ -1,0 +1,95 @@
+//! Exception queue (docs/exceptions.md): frames that are not RoCEv2 to the host, frames of the host to the wire. Wiring
+//! only.
+use super::axis_mux::AxisMux;
+use super::exception_rx::ExceptionRx;
+use super::exception_tx::ExceptionTx;
+use super::exception_types::{ExceptionSetup, RawBeat};
+use crate::bus::types::{ReadReq, WriteCmd};
+use crate::prelude::*;
+
+/// The queue, with buffers of 2^A beats each way, and the merge of its frames with those of the transport.
+#[derive(Clone, Debug, Default, LogicBlock)]
+pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// What the host says.
+    pub setup: Signal<In, ExceptionSetup>,
+    /// Frames may leave.
+    pub enable: Signal<In, Bit>,
+    /// A received beat.
+    pub raw: Signal<In, RawBeat>,
+    /// Its bytes.
+    pub raw_data: Signal<In, Bits<W>>,
+    /// Frames of the transport.
+    pub s_axis: AxisIn<W, K>,
+    /// All frames.
+    pub m_axis: AxisOut<W, K>,
+    /// A frame of the transport is counted in this cycle.
+    pub other: Signal<In, Bit>,
+    /// Writes of received frames.
+    pub write: StreamOut<WriteCmd>,
+    /// Their beats.
+    pub beats: WriteBeatOut<W, K>,
+    /// Writes that have their response, modulo 2^16.
+    pub written: Signal<In, Bits<16>>,
+    /// Reads of frames to send.
+    pub read: StreamOut<ReadReq>,
+    /// Their answers.
+    pub beat: ReadBeatIn<W>,
+    /// Frames to send that are read or passed over, modulo 2^16.
+    pub tx_consumer: Signal<Out, Bits<16>>,
+    /// Memory of the host is in use.
+    pub busy: Signal<Out, Bit>,
+    /// A frame stands behind the consumer index, as was asked; one cycle.
+    pub event: Signal<Out, Bit>,
+    /// A received frame was handed to the host; one cycle.
+    pub stored: Signal<Out, Bit>,
+    /// One was dropped for lack of room; one cycle.
+    pub dropped: Signal<Out, Bit>,
+    /// One was dropped because the queue is off; one cycle.
+    pub refused: Signal<Out, Bit>,
+    /// A frame of the host has left; one cycle, never together with `other`.
+    pub sent: Signal<Out, Bit>,
+    /// With `sent`: its bytes.
+    pub sent_bytes: Signal<Out, Bits<14>>,
+    rx: ExceptionRx<W, K, A>,
+    tx: ExceptionTx<W, K, A>,
+    mux: AxisMux<W, K>,
+}
+
+impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, A> {
+    describe!(
+        "exceptions",
+        format!("w{W}_{}", 1usize << A),
+        "Exception queue: frames that are not RoCEv2, to and from the host."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, rx, tx, mux);
+        self.rx.setup.next = self.setup.val();
+        self.rx.beat.next = self.raw.val();
+        self.rx.data.next = self.raw_data.val();
+        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.rx.write);
+        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.rx.beats);
+        self.rx.written.next = self.written.val();
+        self.event.next = self.rx.event.val();
+        self.stored.next = self.rx.stored.val();
+        self.dropped.next = self.rx.dropped.val();
+        self.refused.next = self.rx.refused.val();
+
+        self.tx.setup.next = self.setup.val();
+        self.tx.enable.next = self.enable.val();
+        self.tx.other.next = self.other.val();
+        StreamOut::<ReadReq>::link(&mut self.read, &mut self.tx.read);
+        ReadBeatIn::<W>::link(&mut self.beat, &mut self.tx.beat);
+        self.sent.next = self.tx.sent.val();
+        self.sent_bytes.next = self.tx.sent_bytes.val();
+        self.tx_consumer.next = self.tx.consumer.val();
+        self.busy.next = self.rx.busy.val() | self.tx.busy.val();
+
+        AxisIn::<W, K>::link(&mut self.s_axis, &mut self.mux.s_axis[0]);
+        AxisOut::<W, K>::join(&mut self.tx.m_axis, &mut self.mux.s_axis[1]);
+        AxisOut::<W, K>::link(&mut self.m_axis, &mut self.mux.m_axis);
+    }
+}
