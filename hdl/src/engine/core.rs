@@ -2,10 +2,13 @@
 use crate::bus::types::{Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
+use crate::control::exception_csr::ExceptionStatus;
 use crate::control::stats::{StatPulses, Stats};
 use crate::engine::failures::Failures;
 use crate::engine::receive::ReceiveSide;
 use crate::engine::transmit::TransmitSide;
+use crate::eth::exception_types::ExceptionSetup;
+use crate::eth::exceptions::Exceptions;
 use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
@@ -52,6 +55,10 @@ pub struct Core<
     pub sq_doorbell: StreamIn<SqEvent>,
     /// Receive doorbells.
     pub rq_doorbell: StreamIn<RqEvent>,
+    /// What the host says about the exception queue.
+    pub exception: Signal<In, ExceptionSetup>,
+    /// What the card says about it.
+    pub exception_status: Signal<Out, ExceptionStatus>,
     /// Counter to read.
     pub stat_index: Signal<In, Bits<6>>,
     /// It is asked for in this cycle.
@@ -72,6 +79,8 @@ pub struct Core<
     receive: ReceiveSide<W, K, Q, B>,
     transmit: TransmitSide<W, K, Q, O, G>,
     host: HostPort<W, K>,
+    /// As large as the packet buffer.
+    exceptions: Exceptions<W, K, B>,
     regions: MrTable<M, CHECKERS>,
     completions: CqWrite<W, K, C>,
     command: Command<W, K, Q, M, C, O>,
@@ -112,6 +121,7 @@ impl<
             receive,
             transmit,
             host,
+            exceptions,
             regions,
             completions,
             command,
@@ -123,7 +133,16 @@ impl<
 
         // network
         AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.receive.s_axis_rx);
-        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.transmit.m_axis_tx);
+        AxisOut::<W, K>::join(&mut self.transmit.m_axis_tx, &mut self.exceptions.s_axis);
+        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.exceptions.m_axis);
+        self.exceptions.setup.next = self.exception.val();
+        self.exceptions.enable.next = self.enable.val();
+        self.exceptions.raw.next = self.receive.raw.val();
+        self.exceptions.raw_data.next = self.receive.raw_data.val();
+        self.exceptions.other.next = self.transmit.tx_frames.val();
+        self.exceptions.written.next = self.host.done[5].val();
+        self.exception_status.next.tx_consumer = self.exceptions.consumer.val();
+        self.exception_status.next.busy = self.exceptions.busy.val();
         StreamOut::<Answer>::join(&mut self.receive.answer, &mut self.transmit.answer);
         self.receive.sq_failed.next = self.transmit.close_valid.val();
         // both of the stage that does the command, which is answered before the next one comes
@@ -165,25 +184,21 @@ impl<
         WriteBeatOut::<W, K>::join(&mut self.receive.atomic_beats, &mut self.host.beats[4]);
         self.receive.payload_done.next = self.host.done[0].val();
         self.receive.atomic_written.next = self.host.done[4].val();
+        StreamOut::<ReadReq>::join(&mut self.exceptions.read, &mut self.host.read[7]);
+        ReadBeatIn::<W>::join(&mut self.exceptions.beat, &mut self.host.beat[7]);
+        StreamOut::<WriteCmd>::join(&mut self.exceptions.write, &mut self.host.write[5]);
+        WriteBeatOut::<W, K>::join(&mut self.exceptions.beats, &mut self.host.beats[5]);
         // not built yet
-        for i in 7..9 {
-            self.host.read[i].valid.next = false;
-            self.host.read[i].payload.next = self.no_read.val();
-        }
+        self.host.read[8].valid.next = false;
+        self.host.read[8].payload.next = self.no_read.val();
         self.host.write[3].valid.next = false;
         self.host.write[3].payload.next = self.no_write.val();
         self.host.beats[3].valid.next = false;
         self.host.beats[3].last.next = false;
         self.host.beats[3].data.next = bits::<W>(0);
         self.host.beats[3].strb.next = bits::<K>(0);
-        self.host.write[5].valid.next = false;
-        self.host.write[5].payload.next = self.no_write.val();
-        self.host.beats[5].valid.next = false;
-        self.host.beats[5].last.next = false;
-        self.host.beats[5].data.next = bits::<W>(0);
-        self.host.beats[5].strb.next = bits::<K>(0);
         self.host.halt.next = self.halt.val();
-        self.idle.next = self.host.idle.val() & !self.transmit.m_axis_tx.tvalid.val();
+        self.idle.next = self.host.idle.val() & !self.exceptions.m_axis.tvalid.val();
         self.dma_error.next = self.host.error.val();
 
         // memory regions
@@ -275,7 +290,10 @@ impl<
         self.pulses.next.rx_bad_frames = self.receive.stats.val().rx_bad_frames;
         self.pulses.next.rx_icrc_errors = self.receive.stats.val().rx_icrc_errors;
         self.pulses.next.rx_malformed = self.receive.stats.val().rx_malformed;
-        self.pulses.next.rx_not_roce = self.receive.stats.val().rx_not_roce;
+        self.pulses.next.rx_not_roce = self.exceptions.refused.val();
+        self.pulses.next.rx_exceptions = self.exceptions.stored.val();
+        self.pulses.next.rx_exception_drops = self.exceptions.dropped.val();
+        self.pulses.next.tx_exceptions = self.exceptions.sent.val();
         self.pulses.next.rx_overflow = self.receive.stats.val().rx_overflow;
         self.pulses.next.rx_bytes = self.receive.rx_bytes.val();
         self.pulses.next.rx_unknown_qp = self.receive.counts.val().rx_unknown_qp;
@@ -307,9 +325,12 @@ impl<
         self.pulses.next.retry_exceeded_err = self.transmit.counts.val().get_bit(6);
         self.pulses.next.rnr_nak_retry_err = self.transmit.counts.val().get_bit(7);
         self.pulses.next.retransmissions = self.transmit.retransmission.val();
-        self.pulses.next.tx_frames = self.transmit.tx_frames.val();
+        self.pulses.next.tx_frames = self.transmit.tx_frames.val() | self.exceptions.sent.val();
+        if self.exceptions.sent.val() {
+            self.pulses.next.tx_bytes = self.exceptions.sent_bytes.val();
+        }
         if self.transmit.tx_frames.val() {
-            self.pulses.next.tx_bytes = self.transmit.tx_bytes.val();
+            self.pulses.next.tx_bytes = bit_cast::<14, 13>(self.transmit.tx_bytes.val());
         }
         self.pulses.next.tx_roce_packets = self.transmit.tx_roce_packets.val();
         self.pulses.next.tx_acks = self.transmit.tx_acks.val();

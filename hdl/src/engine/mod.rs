@@ -23,7 +23,7 @@ use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
 /// What this build does, register FEATURES.
-const FEATURES: u32 = feature::RC;
+const FEATURES: u32 = feature::RC | feature::EXCEPTION;
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 
@@ -165,6 +165,8 @@ impl<
         self.csr.cmd_ci.next = self.core.cmd_ci.val();
         StreamOut::<SqEvent>::join(&mut self.csr.sq_doorbell, &mut self.core.sq_doorbell);
         StreamOut::<RqEvent>::join(&mut self.csr.rq_doorbell, &mut self.core.rq_doorbell);
+        self.core.exception.next = self.csr.exception.val();
+        self.csr.exception_status.next = self.core.exception_status.val();
         self.core.stat_index.next = self.csr.stat_index.val();
         self.core.stat_read.next = self.csr.stat_read.val();
         self.csr.stat_value.next = self.core.stat_value.val();

@@ -4,6 +4,7 @@ use crate::bus::types::{
     AckToken, Activity, Answer, CqToken, GatherCmd, Place, PlaceError, ReadIssue, ReadReq, Reply,
     Response, RqRead, RqSlot, RxMeta, TxDesc, WriteCmd,
 };
+use crate::eth::exception_types::RawBeat;
 use crate::eth::gid_table::GidWrite;
 use crate::eth::packet_buffer::RxStats;
 use crate::eth::rx_front::RxFront;
@@ -109,6 +110,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub query: Signal<Out, QpState>,
     /// What became of each frame.
     pub stats: Signal<Out, RxStats>,
+    /// Received beats for the exception queue.
+    pub raw: Signal<Out, RawBeat>,
+    /// Their bytes.
+    pub raw_data: Signal<Out, Bits<W>>,
     /// Bytes that arrived, 0 to K in every cycle.
     pub rx_bytes: Signal<Out, Bits<7>>,
     /// Counter pulses of the responder.
@@ -158,6 +163,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         self.front.gid.next = self.gid.val();
         self.stats.next = self.front.stats.val();
         self.rx_bytes.next = self.front.rx_bytes.val();
+        self.raw.next = self.front.raw.val();
+        self.raw_data.next = self.front.raw_data.val();
 
         StreamOut::<RxMeta>::join(&mut self.front.meta, &mut self.check.s);
         self.check.image_we.next = self.rq_we.val();

@@ -9,7 +9,7 @@
 //! have their response, the head with length and phase, then its response. So the head is visible last, and `event`
 //! comes when it is visible. A full ring holds frames back in the buffer.
 //!
-//! `event` answers an `arm`: one cycle, when a frame stands behind `rx_consumer`.
+//! `notify` answers an `arm`: one cycle, when a frame stands behind `rx_consumer`.
 //!
 //! When the queue is turned off, the frame that is being written is finished, those in the buffer are forgotten, a beat
 //! a cycle, and the producer index goes to 0; `busy` is 0 then.
@@ -67,7 +67,7 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     /// Bursts that have their response, modulo 2^16.
     pub written: Signal<In, Bits<16>>,
     /// A frame stands behind the consumer index, as was asked.
-    pub event: Signal<Out, Bit>,
+    pub notify: Signal<Out, Bit>,
     /// A frame was handed to the host; one cycle.
     pub stored: Signal<Out, Bit>,
     /// A frame was dropped for lack of room; one cycle.
@@ -154,7 +154,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, 
             write: Default::default(),
             beats: Default::default(),
             written: Default::default(),
-            event: Default::default(),
+            notify: Default::default(),
             stored: Default::default(),
             dropped: Default::default(),
             refused: Default::default(),
@@ -418,7 +418,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
             self.beats.valid.next = self.state.q.val() == ExceptionRxState::SendHead;
         }
 
-        self.event.next = self.event_q.q.val();
+        self.notify.next = self.event_q.q.val();
         self.stored.next = self.stored_q.q.val();
         self.dropped.next = self.dropped_q.q.val();
         self.refused.next = self.refused_q.q.val();

@@ -9,7 +9,7 @@
 //! `busy` is 0. Frames start only while `enable` is 1.
 //!
 //! `sent` tells of a frame in a cycle in which `other` is 0, so that both can count into one counter that takes one frame
-//! a cycle: it waits for such a cycle, which comes because this frame took the wire from others.
+//! a cycle: the next frame waits for such a cycle, which comes because this one took the wire from others.
 //!
 //! The buffer has 2^A beats, at least those of 16 KiB. A frame takes two round trips of reads, twice its beats and 12
 //! cycles.
@@ -216,7 +216,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 self.drain.d.next = bits::<A>(0);
                 if !self.setup.val().on {
                     self.done.d.next = bits::<16>(0);
-                } else if self.posted.q.val() & self.enable.val() {
+                } else if self.posted.q.val() & self.enable.val() & !self.owed.q.val() {
                     self.state.d.next = ExceptionTxState::Locate;
                 }
             }

@@ -37,11 +37,11 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     /// Their answers.
     pub beat: ReadBeatIn<W>,
     /// Frames to send that are read or passed over, modulo 2^16.
-    pub tx_consumer: Signal<Out, Bits<16>>,
+    pub consumer: Signal<Out, Bits<16>>,
     /// Memory of the host is in use.
     pub busy: Signal<Out, Bit>,
     /// A frame stands behind the consumer index, as was asked; one cycle.
-    pub event: Signal<Out, Bit>,
+    pub notify: Signal<Out, Bit>,
     /// A received frame was handed to the host; one cycle.
     pub stored: Signal<Out, Bit>,
     /// One was dropped for lack of room; one cycle.
@@ -73,7 +73,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         StreamOut::<WriteCmd>::link(&mut self.write, &mut self.rx.write);
         WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.rx.beats);
         self.rx.written.next = self.written.val();
-        self.event.next = self.rx.event.val();
+        self.notify.next = self.rx.notify.val();
         self.stored.next = self.rx.stored.val();
         self.dropped.next = self.rx.dropped.val();
         self.refused.next = self.rx.refused.val();
@@ -85,7 +85,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         ReadBeatIn::<W>::link(&mut self.beat, &mut self.tx.beat);
         self.sent.next = self.tx.sent.val();
         self.sent_bytes.next = self.tx.sent_bytes.val();
-        self.tx_consumer.next = self.tx.consumer.val();
+        self.consumer.next = self.tx.consumer.val();
         self.busy.next = self.rx.busy.val() | self.tx.busy.val();
 
         AxisIn::<W, K>::link(&mut self.s_axis, &mut self.mux.s_axis[0]);

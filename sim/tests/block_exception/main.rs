@@ -1,0 +1,374 @@
+//! The exception queue in Verilog, against rings in plain Rust.
+
+mod host;
+mod rig;
+
+use ferroce_proto::abi::exception::{Config, HEAD_BYTES, LARGE_SLOT_BYTES, SLOT_BYTES};
+use ferroce_sim::random::Chance;
+
+use host::BASE;
+use rig::Rig;
+
+const LONGEST: usize = SLOT_BYTES - HEAD_BYTES;
+const LONGEST_LARGE: usize = LARGE_SLOT_BYTES - HEAD_BYTES;
+
+/// Both widths, with a buffer of 32 KiB.
+fn rigs(idle: f64, pause: f64) -> [Rig; 2] {
+    [
+        Rig::new::<512, 64, 9>(idle, pause),
+        Rig::new::<64, 8, 12>(idle, pause),
+    ]
+}
+
+#[test]
+fn every_length_is_received() {
+    for mut rig in rigs(0.1, 0.2) {
+        rig.on(3, false);
+        let edges = (14..=200).step_by(3).chain(LONGEST - 70..=LONGEST);
+        for len in edges {
+            let frame = rig.bytes(len);
+            rig.receive(frame, true);
+            while !rig.raw.queue.is_empty() || rig.expected.len() > 4 {
+                if rig.poll() {
+                    rig.give();
+                }
+                rig.run(1);
+            }
+        }
+        rig.settle();
+        assert_eq!((rig.dropped, rig.refused), (0, 0));
+        assert_eq!(rig.stored, u64::from(rig.polled));
+    }
+}
+
+#[test]
+fn large_slots() {
+    for mut rig in rigs(0.0, 0.1) {
+        rig.on(1, true);
+        for len in [60, 2000, 4032, 4096, 9018, LONGEST_LARGE - 1, LONGEST_LARGE] {
+            let frame = rig.bytes(len);
+            rig.receive(frame.clone(), true);
+            rig.post(&frame, len as u16, true);
+            rig.settle();
+        }
+        // One byte more fits neither way.
+        let frame = rig.bytes(LONGEST_LARGE + 1);
+        rig.receive(frame, true);
+        let short = rig.bytes(20);
+        rig.post(&short, LONGEST_LARGE as u16 + 1, false);
+        rig.settle();
+        assert_eq!((rig.stored, rig.dropped, rig.sent), (7, 1, 7));
+    }
+}
+
+#[test]
+fn only_frames_for_the_host_are_kept() {
+    for mut rig in rigs(0.0, 0.0) {
+        rig.on(4, false);
+        let mut taken = 0;
+        for i in 0..300 {
+            // Bursts of other frames, longer than the buffer too, are forgotten at line rate.
+            let len = match i % 50 {
+                0 => 40_000,
+                1..5 => 4000,
+                _ => rig.rng().usize(14..200),
+            };
+            let frame = rig.bytes(len);
+            let take = i % 9 == 7 && len < 200;
+            taken += u64::from(take);
+            rig.receive(frame, take);
+        }
+        rig.settle();
+        assert_eq!((rig.stored, rig.dropped, rig.refused), (taken, 0, 0));
+    }
+}
+
+#[test]
+fn too_long_for_a_slot_is_dropped() {
+    for mut rig in rigs(0.0, 0.0) {
+        rig.on(2, false);
+        for len in [LONGEST, LONGEST + 1, 9000, 40_000, 70_000, 60] {
+            let frame = rig.bytes(len);
+            rig.receive(frame, true);
+            rig.settle();
+        }
+        assert_eq!((rig.stored, rig.dropped), (2, 4));
+    }
+}
+
+#[test]
+fn a_full_ring_holds_frames_back_and_then_drops_the_newest() {
+    for mut rig in rigs(0.0, 0.0) {
+        rig.on(1, false);
+        rig.may_drop = true;
+        for _ in 0..60 {
+            let frame = rig.bytes(1000);
+            rig.receive(frame, true);
+        }
+        rig.run(20_000);
+        assert_eq!(rig.stored, 2, "slots of the ring");
+        // The buffer has 32 KiB.
+        let kept = rig.stored + 60 - rig.dropped - 2;
+        assert!((30..=34).contains(&kept), "{kept} kept");
+        rig.settle();
+        assert_eq!(rig.stored, kept);
+        assert_eq!(rig.missing, rig.dropped, "the others were the newest");
+        // Short ones: more than the queue of lengths holds.
+        let before = rig.dropped;
+        for _ in 0..60 {
+            let frame = rig.bytes(60);
+            rig.receive(frame, true);
+        }
+        rig.run(20_000);
+        assert!(
+            rig.dropped - before >= 20,
+            "{} dropped",
+            rig.dropped - before
+        );
+        rig.settle();
+        assert_eq!(rig.stored + rig.dropped, 120);
+    }
+}
+
+#[test]
+fn off_refuses() {
+    for mut rig in rigs(0.2, 0.2) {
+        for _ in 0..5 {
+            let frame = rig.bytes(60);
+            rig.receive(frame, true);
+        }
+        rig.settle();
+        assert_eq!((rig.refused, rig.stored, rig.dropped), (5, 0, 0));
+        // On with frames in the buffer, off, and on again: indices and phase are those of the start.
+        for round in 0..4 {
+            rig.on(1, false);
+            rig.may_drop = true;
+            for _ in 0..3 + round {
+                let frame = rig.bytes(700);
+                rig.receive(frame, true);
+                let frame = rig.bytes(500);
+                if rig.room() > 0 {
+                    rig.post(&frame, 500, true);
+                }
+            }
+            let cycles = rig.rng().u64(200..900);
+            rig.run(cycles);
+            while !rig.raw.queue.is_empty() {
+                rig.run(1);
+            }
+            // What was not read yet stays.
+            rig.off();
+            rig.run(600);
+            rig.to_send.clear();
+            rig.expected.clear();
+            rig.config = Config::default();
+            rig.settle();
+        }
+        rig.may_drop = false;
+        rig.on(2, false);
+        let frame = rig.bytes(99);
+        rig.receive(frame, true);
+        rig.settle();
+        assert_eq!(rig.polled, 1);
+    }
+}
+
+#[test]
+fn an_armed_queue_gives_one_event() {
+    for mut rig in rigs(0.0, 0.1) {
+        rig.on(3, false);
+        let arm = |rig: &mut Rig, consumer: u16| {
+            rig.set("setup.rx_consumer", consumer.into());
+            rig.set("setup.arm", 1);
+            rig.run(1);
+            rig.set("setup.arm", 0);
+        };
+        let receive = |rig: &mut Rig| {
+            let frame = rig.bytes(60);
+            rig.receive(frame, true);
+        };
+        // Not armed: none.
+        receive(&mut rig);
+        rig.run(600);
+        assert_eq!((rig.events, rig.stored), (0, 1));
+        // Armed with a frame there: at once, and once.
+        arm(&mut rig, 0);
+        rig.run(5);
+        assert_eq!(rig.events, 1);
+        receive(&mut rig);
+        rig.run(600);
+        assert_eq!((rig.events, rig.stored), (1, 2));
+        // Armed behind all that is there: with the next, when that is visible.
+        while rig.poll() {}
+        let consumer = rig.polled;
+        arm(&mut rig, consumer);
+        rig.run(300);
+        assert_eq!(rig.events, 1);
+        receive(&mut rig);
+        while rig.events == 1 {
+            rig.run(1);
+        }
+        assert!(rig.poll(), "the frame is there when the event is");
+        receive(&mut rig);
+        rig.run(600);
+        assert_eq!(rig.events, 2);
+        // Turned off it forgets.
+        let consumer = rig.polled.wrapping_add(1);
+        rig.polled = consumer;
+        rig.expected.clear();
+        arm(&mut rig, consumer);
+        rig.off();
+        rig.on(3, false);
+        receive(&mut rig);
+        rig.run(600);
+        assert_eq!((rig.events, rig.stored), (2, 5));
+    }
+}
+
+#[test]
+fn every_length_is_sent_among_frames_of_the_transport() {
+    for mut rig in rigs(0.1, 0.1) {
+        rig.on(2, false);
+        for len in (14..=200).step_by(3).chain(LONGEST - 70..=LONGEST) {
+            while rig.room() == 0 {
+                rig.run(1);
+            }
+            let frame = rig.bytes(len);
+            rig.post(&frame, len as u16, true);
+            let len = rig.rng().usize(60..400);
+            rig.send_transport(len);
+        }
+        rig.settle();
+        assert!(rig.seen > 100);
+    }
+}
+
+#[test]
+fn slots_that_are_no_frame_are_passed_over() {
+    for mut rig in rigs(0.0, 0.0) {
+        rig.on(3, false);
+        for length in [0, 1, 13, LONGEST as u16 + 1, u16::MAX] {
+            rig.post(&[1; 20], length, false);
+            let frame = rig.bytes(64);
+            rig.post(&frame, 64, true);
+            rig.settle();
+        }
+        // An unreadable head, and an unreadable second beat.
+        for part in [0..64, 128..192] {
+            let slot = rig.tx_slot();
+            rig.reader.unreadable = slot + part.start..slot + part.end;
+            let frame = rig.bytes(300);
+            rig.post(&frame, 300, false);
+            rig.settle();
+            rig.reader.unreadable = 0..0;
+            let frame = rig.bytes(300);
+            rig.post(&frame, 300, true);
+            rig.settle();
+        }
+        assert_eq!(rig.sent, 7);
+        assert_eq!(rig.room(), 8, "the host has all slots back");
+    }
+}
+
+#[test]
+fn frames_start_only_while_enabled() {
+    for mut rig in rigs(0.0, 0.0) {
+        rig.set("enable", 0);
+        rig.on(1, false);
+        let frame = rig.bytes(100);
+        rig.post(&frame, 100, true);
+        rig.run(500);
+        assert_eq!(rig.seen, 0);
+        rig.set("enable", 1);
+        rig.settle();
+        assert_eq!(rig.seen, 1);
+    }
+}
+
+#[test]
+fn a_frame_leaves_without_pause() {
+    let mut rig = Rig::new::<512, 64, 9>(0.0, 0.0);
+    rig.on(0, true);
+    let frame = rig.bytes(9000);
+    rig.post(&frame, 9000, true);
+    let valid = rig.bench.dut().output("m_axis_tvalid").expect("a port");
+    let mut beats = Vec::new();
+    for cycle in 0..3000 {
+        rig.run(1);
+        if rig.bench.dut().is_set(valid) {
+            beats.push(cycle);
+        }
+    }
+    rig.settle();
+    let gaps = beats.windows(2).filter(|w| w[1] != w[0] + 1).count();
+    assert_eq!((beats.len(), gaps), (9000_usize.div_ceil(64), 0));
+}
+
+#[test]
+fn at_random() {
+    for mut rig in rigs(0.3, 0.3) {
+        rig.may_drop = true;
+        for round in 0..6 {
+            let large = round % 2 == 1;
+            let log_slots = rig.rng().u8(..=5);
+            rig.on(log_slots, large);
+            rig.writer.latency = rig.rng().u64(1..150);
+            rig.reader.latency = rig.rng().u64(1..150);
+            let busy = rig.rng().bool();
+            for _ in 0..8000 {
+                if rig.raw.queue.len() < 4 && rig.rng().u8(..) < if busy { 128 } else { 8 } {
+                    let longest = if large { 6000 } else { 2100 };
+                    let len = rig.rng().usize(14..longest);
+                    let (frame, take) = (rig.bytes(len), rig.rng().bool());
+                    rig.receive(frame, take);
+                }
+                if rig.room() > 0 && rig.rng().u8(..) < 16 {
+                    let longest = rig.config.max_frame().min(5000);
+                    let len = rig.rng().usize(14..longest);
+                    let frame = rig.bytes(len);
+                    rig.post(&frame, len as u16, true);
+                }
+                if rig.from_transport.len() < 3 {
+                    let len = rig.rng().usize(60..1500);
+                    rig.send_transport(len);
+                }
+                if rig.rng().u8(..) < 60 && rig.poll() && rig.rng().bool() {
+                    rig.give();
+                }
+                rig.run(1);
+            }
+            rig.settle();
+            rig.off();
+            rig.config = Config::default();
+        }
+        assert!(
+            rig.stored > 50 && rig.seen > 50,
+            "{} {}",
+            rig.stored,
+            rig.seen
+        );
+    }
+}
+
+#[test]
+fn the_last_slot_of_the_largest_rings() {
+    // 2^8 slots of 16 KiB each way are 8 MiB.
+    let mut rig = Rig::new::<512, 64, 9>(0.0, 0.0);
+    rig.raw.idle = Chance::new(0.5);
+    rig.writer.latency = 2;
+    rig.reader.latency = 2;
+    rig.on(8, true);
+    for i in 0..520_u32 {
+        let frame = rig.bytes(70);
+        rig.post(&frame, 70, true);
+        rig.receive(frame, true);
+        while rig.stored < u64::from(i) {
+            rig.run(1);
+        }
+        while rig.poll() {
+            rig.give();
+        }
+    }
+    rig.settle();
+    assert_eq!(rig.tx_slot(), BASE + (256 + 8) * LARGE_SLOT_BYTES as u64);
+}
