@@ -1,5 +1,6 @@
 //! An opened card.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use ferroce_proto::abi::cmd::{GidEntry, PortConfig, opcode};
@@ -11,6 +12,7 @@ use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
 use crate::cq::{Cq, CqError};
 use crate::device::{AbiVersion, DeviceInfo, Status};
+use crate::exception::{ExceptionError, ExceptionQueue};
 use crate::host::{Host, lock};
 use crate::mr::Keys;
 use crate::pd::Pd;
@@ -95,6 +97,8 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) host: Arc<Host<B>>,
     pub(crate) info: DeviceInfo,
     commands: Mutex<CommandRing<B>>,
+    /// The one exception queue is taken.
+    pub(crate) has_exception_queue: AtomicBool,
     port: Mutex<Port>,
     pub(crate) pds: Mutex<Numbers>,
     pub(crate) qps: Mutex<Numbers>,
@@ -172,6 +176,7 @@ impl<B: Backend> Context<B> {
         let card = Card {
             info,
             commands: Mutex::new(commands),
+            has_exception_queue: AtomicBool::new(false),
             port: Mutex::new(Port {
                 mac: Mac::default(),
                 gids: vec![None; info.max_gid as usize],
@@ -292,6 +297,19 @@ impl<B: Backend> Context<B> {
     /// [`CqError`]: beyond a limit of the card, no memory, or refused.
     pub fn create_cq(&self, entries: u32) -> Result<Cq<B>, CqError> {
         Cq::new(&self.card, entries)
+    }
+
+    /// The queue of frames that are not RoCEv2, with `slots` slots each way (rounded up to a power of two, 1 to 256). A
+    /// slot holds a frame of 1984 bytes, or with `jumbo` of 16320. There is one such queue.
+    ///
+    /// # Errors
+    /// [`ExceptionError`]: the card has none, it is in use, too many slots, no memory.
+    pub fn create_exception_queue(
+        &self,
+        slots: u32,
+        jumbo: bool,
+    ) -> Result<ExceptionQueue<B>, ExceptionError> {
+        ExceptionQueue::new(&self.card, slots, jumbo)
     }
 
     /// The backend: to pass time in a wait loop of one's own, or to reach what the driver has no verb for.

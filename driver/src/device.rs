@@ -34,6 +34,8 @@ bitflags! {
         const LONG_WQE = feature::LONG_WQE;
         /// RC SEND with invalidate.
         const INVALIDATE = feature::INVALIDATE;
+        /// Exception queue: raw frames.
+        const EXCEPTION = feature::EXCEPTION;
     }
 }
 

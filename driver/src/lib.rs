@@ -10,6 +10,7 @@
 //! | `ibv_create_ah` | [`Pd::create_ah`] |
 //! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`] |
 //! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
+//! | a raw packet socket | [`Context::create_exception_queue`] |
 //!
 //! Objects hold what they need, so any order of drops is right; a drop returns when the card is done
 //! with the object. Posting and polling take no lock, make no system call and do not allocate.
@@ -59,6 +60,7 @@ mod context;
 mod cq;
 mod device;
 mod dma;
+mod exception;
 mod host;
 mod mr;
 mod path;
@@ -73,6 +75,7 @@ pub use command::{COMMAND_LIMIT_NS, CommandError};
 pub use context::{Context, GidError, OpenError, READY_LIMIT_NS};
 pub use cq::{Cq, CqError};
 pub use device::{AbiVersion, DeviceInfo, Features, Status};
+pub use exception::{EXCEPTION_LIMIT_NS, ExceptionError, ExceptionQueue, SendError};
 pub use ferroce_proto::abi::wqe::Sge;
 pub use ferroce_proto::wire::{Gid, Mac, Mtu};
 pub use mr::{Access, Mr, MrBuf, MrError};

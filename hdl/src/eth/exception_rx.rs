@@ -14,7 +14,7 @@
 //! When the queue is turned off, the frame that is being written is finished, those in the buffer are forgotten, a beat
 //! a cycle, and the producer index goes to 0; `busy` is 0 then.
 //!
-//! Holds 2^A beats and 32 frames. A frame takes its beats, two round trips of writes and 10 cycles; a beat a cycle.
+//! Holds 2^A beats and 32 frames. A frame takes its beats, two round trips of writes and 11 cycles; a beat a cycle.
 
 use super::exception_types::{
     ExceptionSetup, HEAD_BYTES, LARGE_SLOT_SHIFT, LONGEST, LONGEST_LARGE, RawBeat, SLOT_SHIFT,
@@ -29,8 +29,10 @@ pub enum ExceptionRxState {
     Idle,
     /// Forgets the oldest frame.
     Skip,
-    /// Computes the address of the slot.
+    /// Computes the place of the slot in the ring.
     Locate,
+    /// Computes its address.
+    Place,
     /// Computes the beats of a burst.
     Size,
     /// Offers it.
@@ -93,6 +95,7 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     producer: Reg<Bits<16>>,
     owner: Reg<Bit>,
     room: Reg<Bit>,
+    offset: Dff<Bits<23>>,
     slot: Dff<Bits<64>>,
     addr: Dff<Bits<64>>,
     left: Dff<Bits<13>>,
@@ -114,7 +117,8 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     keep: Signal<Local, Bit>,
     used: Signal<Local, Bits<16>>,
     slots: Signal<Local, Bits<16>>,
-    index: Signal<Local, Bits<64>>,
+    index: Signal<Local, Bits<23>>,
+    sum: Signal<Local, Bits<64>>,
     whole: Signal<Local, Bits<13>>,
     limit_chunk: Signal<Local, Bits<13>>,
     fetch: Signal<Local, Bit>,
@@ -173,6 +177,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, 
             producer: Default::default(),
             owner: Reg::new(true),
             room: Default::default(),
+            offset: Default::default(),
             slot: Default::default(),
             addr: Default::default(),
             left: Default::default(),
@@ -194,6 +199,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, 
             used: Default::default(),
             slots: Default::default(),
             index: Default::default(),
+            sum: Default::default(),
             whole: Default::default(),
             limit_chunk: Default::default(),
             fetch: Default::default(),
@@ -219,7 +225,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         clock!(self, clock, ram, lengths);
         dff_setup!(
             self, clock, head, committed, tail, limit, length, lost, dropped_q, refused_q, state,
-            producer, owner, room, slot, addr, left, chunk
+            producer, owner, room, offset, slot, addr, left, chunk
         );
         dff_setup!(
             self, clock, held, sent, settled, stored_q, armed, waiting, event_q
@@ -277,7 +283,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         self.used.next = self.producer.q.val() - self.setup.val().rx_consumer;
         self.room.d.next = self.used.val() < self.slots.val();
         self.waiting.d.next = self.used.val().any();
-        self.index.next = bit_cast::<64, 16>(self.producer.q.val() & (self.slots.val() - 1));
+        self.index.next = bit_cast::<23, 16>(self.producer.q.val() & (self.slots.val() - 1));
+        self.sum.next = self.setup.val().base + bit_cast::<64, 23>(self.offset.q.val());
         self.settled.d.next = self.written.val() == self.sent.q.val();
         self.event_q.d.next = self.armed.q.val() & self.waiting.q.val() & !self.setup.val().arm;
         if self.setup.val().arm {
@@ -319,16 +326,15 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
                 }
             }
             ExceptionRxState::Locate => {
-                self.slot.d.next = self.setup.val().base + (self.index.val() << SLOT_SHIFT);
-                self.addr.d.next =
-                    (self.setup.val().base + (self.index.val() << SLOT_SHIFT)) | HEAD_BYTES;
+                self.offset.d.next = self.index.val() << SLOT_SHIFT;
                 if self.setup.val().large {
-                    self.slot.d.next =
-                        self.setup.val().base + (self.index.val() << LARGE_SLOT_SHIFT);
-                    self.addr.d.next = (self.setup.val().base
-                        + (self.index.val() << LARGE_SLOT_SHIFT))
-                        | HEAD_BYTES;
+                    self.offset.d.next = self.index.val() << LARGE_SLOT_SHIFT;
                 }
+                self.state.d.next = ExceptionRxState::Place;
+            }
+            ExceptionRxState::Place => {
+                self.slot.d.next = self.sum.val();
+                self.addr.d.next = self.sum.val() | HEAD_BYTES;
                 self.state.d.next = ExceptionRxState::Size;
             }
             ExceptionRxState::Size => {

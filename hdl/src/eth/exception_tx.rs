@@ -27,9 +27,9 @@ use crate::prelude::*;
 pub enum ExceptionTxState {
     /// Waits for a slot.
     Idle,
-    /// Computes the address of the slot.
+    /// Computes the place of the slot in the rings.
     Locate,
-    /// Computes the address of its ring's place in memory.
+    /// Computes its address.
     Place,
     /// Asks for the head.
     AskHead,

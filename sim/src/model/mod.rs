@@ -16,6 +16,7 @@
 //! | `completion`, `events` | completion queues; event queues and interrupts |
 //! | `datagram` | UD: receive |
 //! | `srq` | shared receive queues |
+//! | `exceptions` | exception queue |
 //! | `tx` | frames, arbitration, the pace of the port |
 //! | `stats` | statistics |
 //!
@@ -27,6 +28,7 @@ mod completion;
 mod csr;
 mod datagram;
 mod events;
+mod exceptions;
 mod execute;
 mod qp;
 mod reply;
@@ -65,7 +67,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::VLAN
     | feature::EVENTS
     | feature::LONG_WQE
-    | feature::INVALIDATE;
+    | feature::INVALIDATE
+    | feature::EXCEPTION;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {
@@ -124,6 +127,7 @@ pub struct Model {
     qps: Vec<qp::QueuePair>,
     /// Frames that have arrived.
     arrived: VecDeque<Vec<u8>>,
+    exceptions: exceptions::Exceptions,
     port: tx::Port,
     /// Queue pairs with a request packet to send.
     requests: tx::Ready,
@@ -183,6 +187,7 @@ impl Model {
             is_read_open: false,
             qps: (0..qps).map(qp::QueuePair::new).collect(),
             arrived: VecDeque::new(),
+            exceptions: exceptions::Exceptions::default(),
             port: tx::Port::default(),
             requests: tx::Ready::default(),
             responses: tx::Ready::default(),
@@ -264,6 +269,7 @@ impl Nic for Model {
         } else {
             self.arrived.clear();
         }
+        self.step_exceptions();
         self.env.step_events();
         self.env.now += 1;
     }
@@ -296,6 +302,7 @@ impl Nic for Model {
     fn idle_until(&self) -> Option<u64> {
         let is_busy = !self.bus.is_empty()
             || !self.arrived.is_empty()
+            || self.exceptions.is_busy(self.csr.enabled)
             || (self.csr.enabled
                 && (self.has_command()
                     || self.port.is_busy()

@@ -26,8 +26,10 @@ impl Model {
     pub(super) fn receive_frame(&mut self, frame: &[u8]) {
         self.env.stats.count(stats::RX_FRAMES);
         self.env.stats.add(stats::RX_BYTES, frame.len() as u64);
-        if let Err(reason) = self.deliver(frame) {
-            self.env.stats.count(reason);
+        match self.deliver(frame) {
+            Err(stats::RX_NOT_ROCE) => self.except(frame),
+            Err(reason) => self.env.stats.count(reason),
+            Ok(()) => {}
         }
     }
 

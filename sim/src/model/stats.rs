@@ -3,7 +3,7 @@
 use ferroce_proto::abi::regs::STATS;
 
 /// A counter: its place in [`STATS`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat(usize);
 
 /// The counter of a name; fails to compile when used in a constant and there is none.
@@ -70,6 +70,9 @@ counters! {
     CQ_OVERFLOWS "cq_overflows"
     COMMANDS "commands"
     COMMAND_ERRORS "command_errors"
+    RX_EXCEPTIONS "rx_exceptions"
+    RX_EXCEPTION_DROPS "rx_exception_drops"
+    TX_EXCEPTIONS "tx_exceptions"
 }
 
 /// The counters.

@@ -74,6 +74,8 @@ pub(super) struct Port {
     pub(super) sent: VecDeque<Vec<u8>>,
     /// The lane that goes first next: responses or requests.
     responses_first: bool,
+    /// A frame of the host goes before those of the transport.
+    exceptions_first: bool,
 }
 
 impl Port {
@@ -83,21 +85,24 @@ impl Port {
 }
 
 impl Model {
-    /// One cycle: when the wire is free, puts the next frame on it. Responses and requests take turns.
+    /// One cycle: when the wire is free, puts the next frame on it. Transport and host take turns.
     pub(super) fn step_transmit(&mut self) {
         if !self.port.is_busy() {
-            let responses_first = self.port.responses_first;
-            let frame = [responses_first, !responses_first]
+            let exceptions_first = self.port.exceptions_first;
+            let frame = [exceptions_first, !exceptions_first]
                 .into_iter()
-                .find_map(|responses| {
-                    let frame = self.next_frame(responses)?;
-                    self.port.responses_first = !responses;
+                .find_map(|exception| {
+                    let frame = if exception {
+                        self.next_exception()?
+                    } else {
+                        self.next_packet()?
+                    };
+                    self.port.exceptions_first = !exception;
                     Some(frame)
                 });
             if let Some(frame) = frame {
                 self.env.stats.count(stats::TX_FRAMES);
                 self.env.stats.add(stats::TX_BYTES, frame.len() as u64);
-                self.env.stats.count(stats::TX_ROCE_PACKETS);
                 let cycles = (frame.len() as u64).div_ceil(BYTES_PER_CYCLE);
                 self.port.leaving = Some((self.env.now + cycles - 1, frame));
             }
@@ -110,6 +115,20 @@ impl Model {
                 self.port.sent.push_back(frame);
             }
         }
+    }
+
+    /// The next frame of the transport. Responses and requests take turns.
+    fn next_packet(&mut self) -> Option<Vec<u8>> {
+        let responses_first = self.port.responses_first;
+        let frame = [responses_first, !responses_first]
+            .into_iter()
+            .find_map(|responses| {
+                let frame = self.next_frame(responses)?;
+                self.port.responses_first = !responses;
+                Some(frame)
+            })?;
+        self.env.stats.count(stats::TX_ROCE_PACKETS);
+        Some(frame)
     }
 
     /// The next frame of one of the two lanes.
