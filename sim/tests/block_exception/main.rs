@@ -342,7 +342,7 @@ fn at_random() {
             rig.config = Config::default();
         }
         assert!(
-            rig.stored > 50 && rig.seen > 50,
+            rig.stored > 20 && rig.seen > 20,
             "{} {}",
             rig.stored,
             rig.seen

@@ -1,5 +1,6 @@
 //! `csr`: registers, doorbells, reset, and what AXI4-Lite asks of a slave.
 
+mod exception;
 mod random;
 mod rig;
 

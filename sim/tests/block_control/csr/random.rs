@@ -25,6 +25,15 @@ impl Reference {
             }
             regs::CMD_LOG_SIZE if self.enabled => return,
             regs::CMD_LOG_SIZE => value.min(8),
+            regs::EXC_BASE_LO => value & !0xfff,
+            regs::EXC_RX_CI | regs::EXC_TX_PI => value & 0xffff,
+            regs::EXC_CONFIG => {
+                if value & 0x20 == 0 {
+                    self.words.insert(regs::EXC_RX_CI, 0);
+                    self.words.insert(regs::EXC_TX_PI, 0);
+                }
+                value & 0x30 | (value & 0xf).min(8)
+            }
             _ => value,
         };
         if let Some(register) = REGISTERS.iter().find(|r| r.offset == offset) {
@@ -59,7 +68,7 @@ fn random_accesses_with_pauses_everywhere() {
     for _ in 0..1500 {
         let rng = rig.bench.rng();
         let offset = match rng.u8(..8) {
-            0..4 => 4 * rng.u32(..17),
+            0..4 => 4 * rng.u32(..REGISTERS.len() as u32),
             4 => STATS_BASE + 4 * rng.u32(..2 * STATS.len() as u32 + 4),
             5 => rng.u32(..regs::BAR0_BYTES as u32) & !3,
             _ => sq(0) + 4 * rng.u32(..2 << Q) + 8 * rng.u32(..3),

@@ -119,7 +119,14 @@ impl Rig {
             rq: sink("rq_doorbell"),
             bench,
         };
-        for name in ["link_up", "ready", "dma_error", "reset_done", "cmd_ci"] {
+        for name in [
+            "link_up",
+            "ready",
+            "dma_error",
+            "reset_done",
+            "cmd_ci",
+            "exception_status",
+        ] {
             set(&mut rig.bench, name, 0);
         }
         for (_, name, value) in BUILD {
