@@ -40,6 +40,8 @@ fn main() {
             "cq_write_64" => go(ferroce_hdl::queue::cq_write::CqWrite::<64, 8, 8>::default()),
             "eq_write" => go(ferroce_hdl::queue::eq_write::EqWrite::<512, 64, 3>::default()),
             "eq_write_64" => go(ferroce_hdl::queue::eq_write::EqWrite::<64, 8, 4>::default()),
+            "qp_events" => go(ferroce_hdl::queue::eq_write::qp_events::QpEvents::<8, 8>::default()),
+            "csr" => go(ferroce_hdl::control::csr::Csr::<8, 8>::default()),
             "drain" => go(ferroce_hdl::control::drain::Drain::default()),
             "restart" => go(ferroce_hdl::control::restart::Restart::default()),
             "failures" => go(ferroce_hdl::engine::failures::Failures::<8>::default()),

@@ -16,7 +16,7 @@ fn emits<B: Block>(test: &'static str, make: impl FnOnce() -> B + Send) {
 
 #[test]
 fn csr() {
-    emits("csr", Csr::<8>::default);
+    emits("csr", Csr::<8, 8>::default);
 }
 
 #[test]

@@ -43,6 +43,10 @@ const STATS_PAGE: u32 = 9;
 /// The counters' page, the doorbells' region.
 pub(super) const STATS_AT: u64 = (regs::STATS_BASE >> STATS_PAGE) as u64;
 pub(super) const QP_AT: u64 = doorbell::QP_BASE >> 20;
+pub(super) const CQ_AT: u64 = doorbell::CQ_BASE >> 20;
+/// Bits of an arm doorbell.
+pub(super) const ARM_ANY: usize = doorbell::ARM_ANY.ilog2() as usize;
+pub(super) const ARM_SOLICITED: usize = doorbell::ARM_SOLICITED.ilog2() as usize;
 pub(super) const STATS: u64 = regs::STATS.len() as u64;
 pub(super) const MAGIC_VALUE: u64 = regs::MAGIC_VALUE as u64;
 pub(super) const VERSION_VALUE: u64 = regs::ABI_VERSION as u64;
@@ -65,4 +69,5 @@ const _: () = {
     assert!(regs::REGISTERS.len() == EXC_STATUS + 1, "all are in `word`");
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);
     assert!(doorbell::QP_BASE == 1 << 20 && doorbell::CQ_BASE == 2 << 20 && doorbell::STRIDE == 8);
+    assert!(doorbell::SRQ_BASE == 3 << 20);
 };

@@ -7,8 +7,7 @@
 //! * A write of less than 4 bytes does nothing and is answered with SLVERR.
 //! * CMD_LOG_SIZE is not written while enabled; values above 8 are taken as 8.
 //! * A doorbell is answered when its event stands in the output register, so that a consumer that waits holds up the
-//!   bus and loses nothing. Doorbells that come while not enabled and of queue pairs that the build does not have do
-//!   nothing; nor do those of completion queues and shared receive queues, of which the build has no events and none.
+//!   bus and loses nothing ([`Doorbells`]). Those that come while not enabled do nothing.
 //! * Writing CONTROL.reset clears all registers and asks for a reset of the engine: `reset` is 1 until `reset_done`. This
 //!   block is in the reset domain of the pin, not of the engine. Meanwhile STATUS.ready and counters read 0.
 //!
@@ -18,12 +17,14 @@
 
 use super::axil::AxilSlave;
 use super::bar::*;
+use super::doorbells::Doorbells;
 use super::exception_csr::{ExceptionCsr, ExceptionStatus};
 use crate::bus::payload::payload;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::prelude::*;
-use crate::transport::requester::event::{SqEvent, SqEventKind};
-use crate::transport::responder::event::{RqEvent, RqEventKind};
+use crate::queue::cq_write::CqArm;
+use crate::transport::requester::event::SqEvent;
+use crate::transport::responder::event::RqEvent;
 
 payload! {
     /// The registers.
@@ -53,9 +54,9 @@ payload! {
     }
 }
 
-/// Registers and doorbells of a build of 2^Q queue pairs.
-#[derive(LogicBlock)]
-pub struct Csr<const Q: usize> {
+/// Registers and doorbells of a build of 2^Q queue pairs and 2^C completion queues.
+#[derive(LogicBlock, Default)]
+pub struct Csr<const Q: usize, const C: usize> {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
     /// BAR0.
@@ -100,6 +101,8 @@ pub struct Csr<const Q: usize> {
     pub exception: Signal<Out, ExceptionSetup>,
     /// What the card says about it.
     pub exception_status: Signal<In, ExceptionStatus>,
+    /// Arm doorbells of completion queues.
+    pub cq_doorbell: StreamOut<CqArm>,
     /// Counter to read.
     pub stat_index: Signal<Out, Bits<6>>,
     /// It is to be read; 1 until `stat_valid`, or until a reset of the engine.
@@ -113,102 +116,35 @@ pub struct Csr<const Q: usize> {
     bus: AxilSlave,
     exceptions: ExceptionCsr,
     counting: Reg<Bit>,
-    // doorbells
-    sq_rung: Reg<Bit>,
-    rq_rung: Reg<Bit>,
-    qpn: Dff<Bits<16>>,
-    index: Dff<Bits<16>>,
+    doorbells: Doorbells<Q, C>,
 
     at: Signal<Local, Bits<22>>,
     data: Signal<Local, Bits<32>>,
     act: Signal<Local, Bit>,
-    heard: Signal<Local, Bit>,
     written: Signal<Local, Bit>,
+    forgets: Signal<Local, Bit>,
     log: Signal<Local, Bits<4>>,
     from: Signal<Local, Bits<22>>,
     status: Signal<Local, Bits<32>>,
     looked_up: Signal<Local, Bits<32>>,
     counter: Signal<Local, Bit>,
     no_state: Zero<CsrState>,
-    no_sq_event: Zero<SqEvent>,
-    no_rq_event: Zero<RqEvent>,
-    /// Bits of a doorbell's number that a queue pair of the build does not have.
-    beyond: Constant<Bits<17>>,
 }
 
-impl<const Q: usize> Default for Csr<Q> {
-    fn default() -> Self {
-        assert!(
-            (4..=14).contains(&Q),
-            "2^{Q} queue pairs: 2^4 to 2^14 can be built"
-        );
-        Self {
-            clock: Default::default(),
-            s_axil: Default::default(),
-            params: Default::default(),
-            params2: Default::default(),
-            params3: Default::default(),
-            features: Default::default(),
-            build: Default::default(),
-            link_up: Default::default(),
-            ready: Default::default(),
-            dma_error: Default::default(),
-            enable: Default::default(),
-            reset: Default::default(),
-            reset_done: Default::default(),
-            cmd_base: Default::default(),
-            cpl_base: Default::default(),
-            cmd_log_size: Default::default(),
-            cmd_pi: Default::default(),
-            cmd_ci: Default::default(),
-            sq_doorbell: Default::default(),
-            rq_doorbell: Default::default(),
-            exception: Default::default(),
-            exception_status: Default::default(),
-            stat_index: Default::default(),
-            stat_read: Default::default(),
-            stat_value: Default::default(),
-            stat_valid: Default::default(),
-            state: Default::default(),
-            bus: Default::default(),
-            exceptions: Default::default(),
-            counting: Default::default(),
-            sq_rung: Default::default(),
-            rq_rung: Default::default(),
-            qpn: Default::default(),
-            index: Default::default(),
-            at: Default::default(),
-            data: Default::default(),
-            act: Default::default(),
-            heard: Default::default(),
-            written: Default::default(),
-            log: Default::default(),
-            from: Default::default(),
-            status: Default::default(),
-            looked_up: Default::default(),
-            counter: Default::default(),
-            no_state: Default::default(),
-            no_sq_event: Default::default(),
-            no_rq_event: Default::default(),
-            beyond: Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()),
-        }
-    }
-}
-
-impl<const Q: usize> Logic for Csr<Q> {
+impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
     describe!(
         "csr",
-        format!("q{Q}"),
+        format!("q{Q}_c{C}"),
         "Registers and doorbells.";
         MAGIC, VERSION, BUILD, PARAMS, PARAMS2, FEATURES, CONTROL, STATUS, CMD_BASE_LO, CMD_BASE_HI,
-        CPL_BASE_LO, CPL_BASE_HI, CMD_LOG_SIZE, CMD_PI, CMD_CI, SCRATCH, PARAMS3, STATS_AT, QP_AT, STATS, MAGIC_VALUE,
+        CPL_BASE_LO, CPL_BASE_HI, CMD_LOG_SIZE, CMD_PI, CMD_CI, SCRATCH, PARAMS3, STATS_AT, STATS, MAGIC_VALUE,
         VERSION_VALUE, ENABLE, RESET, MAX_LOG
     );
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, bus, exceptions);
-        dff_setup!(self, clock, state, counting, sq_rung, rq_rung, qpn, index);
+        clock!(self, clock, bus, doorbells, exceptions);
+        dff_setup!(self, clock, state, counting);
         AxiLiteIn::link(&mut self.s_axil, &mut self.bus.s_axil);
 
         // what the engine says
@@ -219,34 +155,21 @@ impl<const Q: usize> Logic for Csr<Q> {
             self.state.d.next.dma_error = false;
             self.state.d.next.reset = !self.reset_done.val();
         }
-        if self.sq_doorbell.ready.val() {
-            self.sq_rung.d.next = false;
-        }
-        if self.rq_doorbell.ready.val() {
-            self.rq_rung.d.next = false;
-        }
 
         // a write: a doorbell waits until the one before it was taken
         self.at.next = self.bus.waddr.val();
         self.data.next = self.bus.wdata.val();
         self.act.next = self.bus.write.val()
-            & !(self.at.val().get_bits::<2>(20).any()
-                & (self.sq_rung.q.val() | self.rq_rung.q.val()));
+            & !(self.at.val().get_bits::<2>(20).any() & self.doorbells.waits.val());
         self.bus.wrote.next = self.act.val();
 
-        // doorbells
-        self.heard.next = self.act.val()
+        self.doorbells.write.next = self.act.val()
             & self.bus.whole.val()
-            & (self.at.val().get_bits::<2>(20) == QP_AT)
-            & !(self.at.val().get_bits::<17>(3) & self.beyond.val()).any()
             & self.state.q.val().enable
             & !self.state.q.val().reset;
-        if self.heard.val() {
-            self.sq_rung.d.next = !self.at.val().get_bit(2);
-            self.rq_rung.d.next = self.at.val().get_bit(2);
-            self.qpn.d.next = self.at.val().get_bits::<16>(3);
-            self.index.d.next = self.data.val().get_bits::<16>(0);
-        }
+        self.doorbells.at.next = self.at.val();
+        self.doorbells.data.next = self.data.val();
+        self.forgets.next = false;
 
         // registers
         self.log.next = self.data.val().get_bits::<4>(0);
@@ -272,8 +195,7 @@ impl<const Q: usize> Logic for Csr<Q> {
                     if self.data.val().get_bit(RESET) {
                         self.state.d.next = self.no_state.val();
                         self.state.d.next.reset = true;
-                        self.sq_rung.d.next = false;
-                        self.rq_rung.d.next = false;
+                        self.forgets.next = true;
                     }
                 }
                 CMD_BASE_LO => {
@@ -396,16 +318,10 @@ impl<const Q: usize> Logic for Csr<Q> {
             | bit_cast::<64, 32>(self.state.q.val().cpl_base_lo);
         self.cmd_log_size.next = self.state.q.val().cmd_log_size;
         self.cmd_pi.next = self.state.q.val().cmd_pi.get_bits::<16>(0);
-        self.sq_doorbell.valid.next = self.sq_rung.q.val();
-        self.sq_doorbell.payload.next = self.no_sq_event.val();
-        self.sq_doorbell.payload.next.kind = SqEventKind::Doorbell;
-        self.sq_doorbell.payload.next.qpn = self.qpn.q.val();
-        self.sq_doorbell.payload.next.index = self.index.q.val();
-        self.rq_doorbell.valid.next = self.rq_rung.q.val();
-        self.rq_doorbell.payload.next = self.no_rq_event.val();
-        self.rq_doorbell.payload.next.kind = RqEventKind::Doorbell;
-        self.rq_doorbell.payload.next.qpn = self.qpn.q.val();
-        self.rq_doorbell.payload.next.index = self.index.q.val();
+        self.doorbells.forget.next = self.forgets.val();
+        StreamOut::<SqEvent>::link(&mut self.sq_doorbell, &mut self.doorbells.sq);
+        StreamOut::<RqEvent>::link(&mut self.rq_doorbell, &mut self.doorbells.rq);
+        StreamOut::<CqArm>::link(&mut self.cq_doorbell, &mut self.doorbells.cq);
         self.stat_index.next = self.from.val().get_bits::<6>(3);
         self.stat_read.next = self.counting.q.val();
     }

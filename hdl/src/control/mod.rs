@@ -7,6 +7,7 @@ pub mod command_events;
 pub mod command_ring;
 pub mod command_types;
 pub mod csr;
+pub mod doorbells;
 pub mod drain;
 pub mod exception_csr;
 pub mod restart;

@@ -12,7 +12,7 @@ use crate::eth::exceptions::Exceptions;
 use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
-use crate::queue::cq_write::{CqCommand, CqLost, CqWrite};
+use crate::queue::cq_write::{CqArm, CqCommand, CqLost, CqWrite};
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::{RqEvent, RqFailure};
 
@@ -59,6 +59,8 @@ pub struct Core<
     pub exception: Signal<In, ExceptionSetup>,
     /// What the card says about it.
     pub exception_status: Signal<Out, ExceptionStatus>,
+    /// Arm doorbells of completion queues.
+    pub cq_doorbell: StreamIn<CqArm>,
     /// Counter to read.
     pub stat_index: Signal<In, Bits<6>>,
     /// It is asked for in this cycle.
@@ -212,6 +214,8 @@ impl<
         StreamOut::<CqToken>::join(&mut self.receive.cq, &mut self.completions.recv);
         StreamOut::<CqToken>::join(&mut self.transmit.cq, &mut self.completions.send);
         self.completions.done.next = self.host.done[0].val();
+        self.completions.cqe_done.next = self.host.done[1].val();
+        StreamIn::<CqArm>::link(&mut self.cq_doorbell, &mut self.completions.arm);
 
         // commands
         self.command.enable.next = self.enable.val();

@@ -19,6 +19,7 @@ use crate::control::csr::Csr;
 use crate::control::restart::Restart;
 use crate::eth::gid_table::GID_ENTRIES;
 use crate::prelude::*;
+use crate::queue::cq_write::CqArm;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
@@ -57,7 +58,7 @@ pub struct Engine<
     /// It is taken in this cycle.
     pub irq_ready: Signal<In, Bit>,
 
-    csr: Csr<Q>,
+    csr: Csr<Q, C>,
     restart: Restart,
     core: Core<W, K, Q, M, C, O, G, B>,
     params: Constant<Bits<32>>,
@@ -167,6 +168,7 @@ impl<
         StreamOut::<RqEvent>::join(&mut self.csr.rq_doorbell, &mut self.core.rq_doorbell);
         self.core.exception.next = self.csr.exception.val();
         self.csr.exception_status.next = self.core.exception_status.val();
+        StreamOut::<CqArm>::join(&mut self.csr.cq_doorbell, &mut self.core.cq_doorbell);
         self.core.stat_index.next = self.csr.stat_index.val();
         self.core.stat_read.next = self.csr.stat_read.val();
         self.csr.stat_value.next = self.core.stat_value.val();

@@ -1,4 +1,5 @@
 //! The writer of completion queues as Verilog, against rings in plain Rust.
+mod arm;
 mod record;
 mod rig;
 
@@ -40,7 +41,12 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
             let there = ring.written - ring.consumed;
             rig.consume(cqn, rng.u32(..=there));
         }
-        if rig.rings[usize::from(cqn)].pending == 0 && rng.u8(..) < 8 {
+        // a host that arms what it has seen, sometimes twice
+        if rng.u8(..) < 20 && rig.doorbells() < 4 {
+            let any = rng.bool();
+            rig.arm(cqn, any, rig.rings[usize::from(cqn)].consumed);
+        }
+        if rig.rings[usize::from(cqn)].pending == 0 && rig.doorbells() == 0 && rng.u8(..) < 8 {
             if rng.u8(..) < 64 {
                 rig.close(cqn);
             } else {
@@ -54,6 +60,11 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
         rig.close(cqn);
     }
     assert!(rig.seen.len() > 500, "{} CQEs", rig.seen.len());
+    assert!(
+        rig.reports.seen.len() > 50,
+        "{} events",
+        rig.reports.seen.len()
+    );
     assert!(rig.overflows > 3 && rig.losses > rig.overflows);
 }
 

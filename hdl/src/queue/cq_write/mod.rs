@@ -1,10 +1,11 @@
 //! CQ write: completions into the rings of the host (docs/architecture.md 3.7).
 //!
 //! ```text
-//!  recv ─► fence ─┐                            ┌─► sender ─► write, beats (dma_write)
+//!  recv ─► fence ─┐                            ┌─► place ──► write, beats (dma_write)
 //!  send ─► fence ─┴► tokens ─┐                 │
 //!  command ──────────────────┼─► state, image ─┼─► lost
-//!  beat ─► consumer record ──┘                 └─► read (dma_read)
+//!  beat ─► consumer record ──┤                 ├─► read (dma_read)
+//!  arm ──────────────────────┘                 └─► reports ─► events
 //! ```
 //!
 //! An operation enters every second cycle: what a consumer record said, a command, or a token. Two cycles later it meets
@@ -16,32 +17,29 @@
 //! lost, and so is every further one until a command opens the queue afresh. A read that fails tells nothing. The
 //! answer to a read begun before its queue was opened or closed is ignored.
 //!
+//! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
+//! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
+//! of a queue while the first waits to be taken is the same. An overflow is reported too. Reports hold up nothing.
+//!
 //! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `valid` of a token whose fence is passed, or
 //! that has none, to `write.valid`: 10 cycles. Assumes: `lost` is taken whatever the inputs do.
 pub mod fence;
+pub mod place;
 pub mod record;
+pub mod reports;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::image::{CqCtx, Cqe};
+use crate::bus::types::image::CqCtx;
 use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
 use crate::prelude::*;
+use crate::queue::eq_write::EqEvent;
 
 use fence::CqFence;
+use place::CqPlace;
 use record::CqRecord;
-use sender::CqSender;
+use reports::CqReports;
 pub use types::*;
-
-/// What an operation is.
-#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub enum CqOp {
-    /// A token is to be completed.
-    Token,
-    /// A command sets the state.
-    Command,
-    /// A consumer record was read.
-    Update,
-}
 
 /// Writer of 2^C completion queues.
 #[derive(LogicBlock, Default)]
@@ -56,6 +54,12 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub send: StreamIn<CqToken>,
     /// Payload bursts that have their response, modulo 2^16.
     pub done: Signal<In, Bits<16>>,
+    /// Arm doorbells.
+    pub arm: StreamIn<CqArm>,
+    /// CQE bursts that have their response, modulo 2^16.
+    pub cqe_done: Signal<In, Bits<16>>,
+    /// Completions and overflows of queues, for their event queues.
+    pub events: StreamOut<EqEvent>,
     /// CQE bursts.
     pub write: StreamOut<WriteCmd>,
     /// Their beats.
@@ -78,12 +82,11 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     tokens: Merge<CqToken, 2>,
     table: Rmw<CqState, C>,
     images: Ram<CqCtx, C>,
-    entries: Fifo<CqEntry, 4>,
     losses: Fifo<CqLost, 4>,
-    sender: CqSender<W, K>,
+    place: CqPlace<W, K>,
+    reports: CqReports<C>,
     record: CqRecord<W>,
     no_state: Zero<CqState>,
-    no_cqe: Zero<Cqe>,
 
     // entry
     op: Reg<CqOp>,
@@ -93,6 +96,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     opens: Dff<Bit>,
     /// The outputs have room for all that is under way.
     room: Reg<Bit>,
+    /// Arm: the doorbell. One does not follow another at once.
+    doorbell: Dff<CqArm>,
     free: Signal<Local, Bit>,
     enters: Signal<Local, Bit>,
     address: Signal<Local, Bits<C>>,
@@ -130,16 +135,14 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     update_ok: Dff<Bit>,
     update: Dff<Bits<24>>,
 
-    // stage W: the place in the ring
-    w_valid: Reg<Bit>,
-    w_token: Dff<CqToken>,
-    w_base: Dff<Bits<64>>,
-    w_place: Dff<Bits<24>>,
-    w_owner: Dff<Bit>,
-    cqe: Signal<Local, Cqe>,
-    // stage V: the entry
-    v_valid: Reg<Bit>,
-    v_entry: Dff<CqEntry>,
+    solicited: Signal<Local, Bit>,
+    ahead: Signal<Local, Bits<24>>,
+    is_ahead: Signal<Local, Bit>,
+    fires: Signal<Local, Bit>,
+    w_wrote: Reg<Bit>,
+    w_news: Reg<Bit>,
+    w_death: Reg<Bit>,
+    w_cqn: Dff<Bits<16>>,
     w_lost: Reg<Bit>,
     w_loss: Dff<CqLost>,
     w_overflow: Reg<Bit>,
@@ -155,14 +158,15 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, recv_fence, send_fence, tokens, table, images, entries, losses, sender,
+            self, clock, recv_fence, send_fence, tokens, table, images, losses, place, reports,
             record
         );
         dff_setup!(self, clock, op, again, opens, room, entered, token);
         dff_setup!(self, clock, live, image, mask, held, looked);
         dff_setup!(self, clock, read_cqn, read_last, stale, update_ok, update);
-        dff_setup!(self, clock, w_valid, w_token, w_base, w_place, w_owner);
-        dff_setup!(self, clock, v_valid, v_entry, w_lost, w_loss, w_overflow);
+        dff_setup!(
+            self, clock, doorbell, w_wrote, w_news, w_death, w_cqn, w_lost, w_loss, w_overflow
+        );
 
         StreamIn::<CqToken>::link(&mut self.recv, &mut self.recv_fence.s);
         self.recv_fence.done.next = self.done.val();
@@ -172,13 +176,14 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         StreamOut::<CqToken>::join(&mut self.send_fence.m, &mut self.tokens.s[1]);
 
         // entry: an operation in every second cycle, answers and commands first
-        self.room.d.next = !self.entries.level.val().get_bits::<2>(3).any()
-            & !self.losses.level.val().get_bits::<2>(3).any();
+        self.room.d.next = self.place.room.val() & !self.losses.level.val().get_bits::<2>(3).any();
         self.free.next = self.table.ready.val() & !self.entered.q.val();
         self.enters.next = false;
         self.command.ready.next = false;
         self.images.we.next = false;
         self.record.take.next = false;
+        self.reports.take.next = false;
+        self.arm.ready.next = false;
         self.address.next = self.read_cqn.q.val();
         if self.free.val() {
             if self.record.answered.val() {
@@ -195,17 +200,28 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 self.opens.d.next = self.command.payload.val().open;
                 self.command.ready.next = true;
                 self.images.we.next = true;
+            } else if self.reports.due.val() {
+                self.enters.next = true;
+                self.op.d.next = CqOp::Report;
+                self.address.next = self.reports.due_cqn.val().get_bits::<C>(0);
+                self.reports.take.next = true;
+            } else if self.arm.valid.val() & !(self.op.q.val() == CqOp::Arm) {
+                self.enters.next = true;
+                self.op.d.next = CqOp::Arm;
+                self.address.next = self.arm.payload.val().cqn.get_bits::<C>(0);
+                self.doorbell.d.next = self.arm.payload.val();
+                self.arm.ready.next = true;
             } else if self.held.q.val() {
+                self.op.d.next = CqOp::Token;
                 self.address.next = self.token.q.val().cqn.get_bits::<C>(0);
                 if !self.record.reading.val() {
                     self.enters.next = true;
-                    self.op.d.next = CqOp::Token;
                     self.again.d.next = true;
                     self.held.d.next = false;
                 }
-            } else if self.tokens.m.valid.val() & self.room.q.val() {
-                self.enters.next = true;
+            } else {
                 self.op.d.next = CqOp::Token;
+                self.enters.next = self.tokens.m.valid.val() & self.room.q.val();
                 self.again.d.next = false;
                 self.address.next = self.tokens.m.payload.val().cqn.get_bits::<C>(0);
             }
@@ -250,18 +266,47 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         if self.overflows.val() {
             self.asks.next = false;
         }
+        self.solicited.next = self.token.q.val().solicited | self.token.q.val().status.any();
+        self.ahead.next = self.c.val().solicited_end - self.doorbell.q.val().index;
+        if self.doorbell.q.val().any {
+            self.ahead.next = self.c.val().written - self.doorbell.q.val().index;
+        }
+        self.is_ahead.next = self.ahead.val().any() & !self.ahead.val().get_bit(23);
+        self.fires.next = false;
         match self.op.q.val() {
             CqOp::Token => {
                 if self.accepts.val() {
                     self.n.next.written = self.c.val().written + 1;
+                    if self.solicited.val() {
+                        self.n.next.solicited_end = self.c.val().written + 1;
+                    }
+                    self.fires.next =
+                        self.c.val().armed | (self.c.val().armed_solicited & self.solicited.val());
                 }
                 if self.overflows.val() {
                     self.n.next.dead = true;
+                    self.n.next.dying = true;
                 }
             }
             CqOp::Command => {
                 self.n.next = self.no_state.val();
                 self.n.next.open = self.opens.q.val();
+                self.n.next.reporting = self.c.val().reporting;
+                self.n.next.dying = self.c.val().dying;
+            }
+            CqOp::Arm => {
+                if self.doorbell.q.val().any | self.doorbell.q.val().solicited {
+                    self.n.next.armed = self.c.val().open & self.doorbell.q.val().any;
+                    self.n.next.armed_solicited = self.c.val().open & !self.doorbell.q.val().any;
+                    self.fires.next = self.c.val().open & self.is_ahead.val();
+                }
+            }
+            CqOp::Report => {
+                if self.reports.of_death.val() {
+                    self.n.next.dying = false;
+                } else {
+                    self.n.next.reporting = false;
+                }
             }
             CqOp::Update => {
                 if self.update_ok.q.val() & !self.stale.q.val() {
@@ -269,6 +314,11 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 }
             }
             _ => {}
+        }
+        if self.fires.val() {
+            self.n.next.armed = false;
+            self.n.next.armed_solicited = false;
+            self.n.next.reporting = true;
         }
         self.table.write.next = self.live.q.val();
         self.table.result.next = self.n.val();
@@ -295,16 +345,29 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         StreamOut::<ReadReq>::link(&mut self.read, &mut self.record.read);
         ReadBeatIn::<W>::link(&mut self.beat, &mut self.record.beat);
 
+        StreamOut::<EqEvent>::link(&mut self.events, &mut self.reports.events);
+
+        self.place.valid.next = self.completing.val() & self.accepts.val();
+        self.place.token.next = self.token.q.val();
+        self.place.image.next = self.image.q.val();
+        self.place.mask.next = self.mask.q.val();
+        self.place.written.next = self.c.val().written;
+        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.place.write);
+        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.place.beats);
+
         // stage W
-        self.w_valid.d.next = self.completing.val() & self.accepts.val();
-        self.w_token.d.next = self.token.q.val();
-        self.w_base.d.next = self.image.q.val().base;
-        self.w_place.d.next = self.c.val().written & self.mask.q.val();
-        self.w_owner.d.next = !self
-            .c
-            .val()
-            .written
-            .get_bit(self.image.q.val().log_size.index());
+        self.w_wrote.d.next = self.completing.val() & self.accepts.val();
+        self.w_news.d.next = self.live.q.val() & self.fires.val() & !self.c.val().reporting;
+        self.w_death.d.next = self.completing.val() & self.overflows.val() & !self.c.val().dying;
+        self.w_cqn.d.next = bit_cast::<16, C>(self.table.x_addr.val());
+        self.reports.wrote.next = self.w_wrote.q.val();
+        self.reports.news.next = self.w_news.q.val();
+        self.reports.death.next = self.w_death.q.val();
+        self.reports.cqn.next = self.w_cqn.q.val();
+        self.reports.done.next = self.cqe_done.val();
+        self.reports.found.next = self.live.q.val() & (self.op.q.val() == CqOp::Report);
+        self.reports.open.next = self.c.val().open;
+        self.reports.eqn.next = self.image.q.val().eqn;
         self.w_lost.d.next = self.completing.val() & !self.accepts.val() & !self.waits.val();
         self.w_loss.d.next.qpn = self.token.q.val().qpn;
         self.w_loss.d.next.cqn = self.token.q.val().cqn;
@@ -314,52 +377,22 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         StreamOut::<CqLost>::link(&mut self.lost, &mut self.losses.m);
         self.overflow.next = self.w_overflow.q.val();
 
-        // stage V
-        self.cqe.next = self.no_cqe.val();
-        self.cqe.next.qpn = bit_cast::<24, 16>(self.w_token.q.val().qpn);
-        self.cqe.next.opcode = self.w_token.q.val().opcode;
-        self.cqe.next.wqe_index = self.w_token.q.val().wqe_index;
-        self.cqe.next.byte_len = self.w_token.q.val().byte_len;
-        self.cqe.next.imm = self.w_token.q.val().imm;
-        self.cqe.next.status = self.w_token.q.val().status;
-        self.cqe.next.vendor_err = self.w_token.q.val().vendor_err;
-        self.cqe.next.with_imm = self.w_token.q.val().with_imm;
-        self.cqe.next.with_inv = self.w_token.q.val().with_inv;
-        self.cqe.next.src_qpn = self.w_token.q.val().src_qpn;
-        self.cqe.next.pkey = self.w_token.q.val().pkey;
-        self.cqe.next.grh = self.w_token.q.val().grh;
-        self.cqe.next.solicited = self.w_token.q.val().solicited;
-        self.cqe.next.recv = self.w_token.q.val().recv;
-        self.cqe.next.owner = self.w_owner.q.val();
-        self.v_valid.d.next = self.w_valid.q.val();
-        self.v_entry.d.next.addr =
-            self.w_base.q.val() + (bit_cast::<64, 24>(self.w_place.q.val()) << 5);
-        self.v_entry.d.next.cqe = self.cqe.val().into();
-        self.entries.s.valid.next = self.v_valid.q.val();
-        self.entries.s.payload.next = self.v_entry.q.val();
-        StreamOut::<CqEntry>::join(&mut self.entries.m, &mut self.sender.s);
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.sender.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.sender.beats);
-
         self.activity.next.busy = self.command.valid.val()
             | self.recv.valid.val()
             | self.send.valid.val()
             | self.recv_fence.busy.val()
             | self.send_fence.busy.val()
             | self.tokens.m.valid.val()
-            | self.entered.q.val()
-            | self.live.q.val()
+            | ((self.entered.q.val() | self.live.q.val())
+                & !(self.op.q.val() == CqOp::Arm)
+                & !(self.op.q.val() == CqOp::Report))
             | self.held.q.val()
             | self.record.reading.val()
-            | self.w_valid.q.val()
-            | self.v_valid.q.val()
-            | self.entries.level.val().any()
+            | self.place.busy.val()
             | self.w_lost.q.val()
-            | self.losses.level.val().any()
-            | self.sender.write.valid.val()
-            | self.sender.beats.valid.val();
+            | self.losses.level.val().any();
         // while the record of a queue no longer there is being read nothing counts as done
-        self.activity.next.moved = ((self.sender.write.valid.val() & self.write.ready.val())
+        self.activity.next.moved = ((self.place.write.valid.val() & self.write.ready.val())
             | self.w_lost.q.val())
             & !self.stale.q.val();
         self.ready.next = self.table.ready.val();

@@ -4,6 +4,21 @@ use crate::bus::payload::payload;
 use crate::bus::types::image::CqCtx;
 use crate::prelude::*;
 
+/// What an operation is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum CqOp {
+    /// A token is to be completed.
+    Token,
+    /// A command sets the state.
+    Command,
+    /// A consumer record was read.
+    Update,
+    /// A doorbell arms the queue.
+    Arm,
+    /// A report is taken.
+    Report,
+}
+
 payload! {
     /// A command opens or closes a completion queue.
     CqCommand {
@@ -33,6 +48,36 @@ payload! {
         written: Bits<24>,
         /// Entries taken by the host when last looked, modulo 2^24.
         taken: Bits<24>,
+        /// Value of `written` behind the last entry that was solicited or failed.
+        solicited_end: Bits<24>,
+        /// The next entry is to be reported.
+        armed: Bit,
+        /// The next entry that is solicited or failed is to be reported.
+        armed_solicited: Bit,
+        /// A report of an entry waits.
+        reporting: Bit,
+        /// A report of the overflow waits.
+        dying: Bit,
+    }
+
+    /// Arm doorbell; the queue number is in range.
+    CqArm {
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// Report the next entry.
+        any: Bit,
+        /// Report the next entry that is solicited or failed.
+        solicited: Bit,
+        /// Entries taken by the host, modulo 2^24.
+        index: Bits<24>,
+    }
+
+    /// A completion queue with something to report.
+    CqReport {
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// CQEs of all queues up to it, modulo 2^16.
+        fence: Bits<16>,
     }
 
     /// A CQE on its way to the ring.

@@ -10,7 +10,7 @@ use ferroce_sim::bench::StreamSink;
 use ferroce_sim::random::Pauses;
 
 use super::{set, uneven};
-use rig::{Q, Rig, SQ_DOORBELL, after_reset, counter, quiet};
+use rig::{C, Q, Rig, SQ_DOORBELL, after_reset, counter, quiet};
 
 fn sq(qpn: u32) -> u32 {
     doorbell::sq(qpn) as u32
@@ -205,11 +205,22 @@ fn doorbells_of_the_build_are_heard_while_enabled() {
     rig.write(sq(1 << Q), 2);
     rig.write(rq(1 << Q), 3);
     rig.write(doorbell::CQ_BASE as u32 - 8, 4);
-    rig.write(doorbell::cq(2) as u32, doorbell::ARM_ANY);
+    for cqn in 0..1 << C {
+        rig.write(
+            doorbell::cq(cqn) as u32,
+            doorbell::ARM_ANY | 0x12_3450 | cqn,
+        );
+    }
+    rig.write(doorbell::cq(1) as u32, doorbell::ARM_SOLICITED | 0xff_ffff);
+    rig.write(doorbell::cq(1 << C) as u32, doorbell::ARM_ANY);
     rig.write(doorbell::srq(2) as u32, 5);
     rig.write(regs::BAR0_BYTES as u32 - 8, 6);
     rig.write(regs::CONTROL, 0);
     rig.write(rq(1), 7);
+    rig.write(doorbell::cq(2) as u32, doorbell::ARM_ANY);
+    let mut arms: Vec<_> = (0..1 << C).map(|n| (n, 1, 0, 0x12_3450 | n)).collect();
+    arms.push((1, 0, 1, 0xff_ffff));
+    assert_eq!(rig.armed(), arms);
     let events = |base| (0..1 << Q).map(|qpn| (qpn, base + qpn)).collect::<Vec<_>>();
     assert_eq!(rig.rung(), [events(0x100), events(0x200)]);
 }
@@ -234,6 +245,7 @@ fn a_doorbell_that_is_not_taken_holds_up_the_bus_and_loses_nothing() {
     rig.sq = StreamSink::new(rig.bench.dut(), "sq_doorbell", uneven()).unwrap();
     rig.rq = StreamSink::new(rig.bench.dut(), "rq_doorbell", uneven()).unwrap();
     rig.finish();
+    rig.run(50);
     let events = |base: u64| (0..20).map(|i| (i % 16, base + i)).collect::<Vec<_>>();
     assert_eq!(rig.rung(), [events(0), events(100)]);
     assert_eq!(rig.read(regs::SCRATCH), 1);

@@ -12,6 +12,7 @@ use crate::bus::Bus;
 use crate::{get, set};
 
 pub(super) const Q: usize = 4;
+pub(super) const C: usize = 3;
 /// Values of the variants of the events' kinds.
 pub(super) const SQ_DOORBELL: u64 = 1;
 const RQ_DOORBELL: u64 = 2;
@@ -98,11 +99,12 @@ pub(super) struct Rig {
     pub(super) counters: Counters,
     pub(super) sq: StreamSink,
     pub(super) rq: StreamSink,
+    pub(super) cq: StreamSink,
 }
 
 impl Rig {
     pub(super) fn new(host: Pauses, back: Pauses) -> Self {
-        let bench = Bench::of(Csr::<Q>::default).expect("the registers build");
+        let bench = Bench::of(Csr::<Q, C>::default).expect("the registers build");
         let config = Config {
             aw: host,
             w: host,
@@ -117,6 +119,7 @@ impl Rig {
             counters: Counters::new(bench.dut()),
             sq: sink("sq_doorbell"),
             rq: sink("rq_doorbell"),
+            cq: sink("cq_doorbell"),
             bench,
         };
         for name in [
@@ -145,6 +148,7 @@ impl Rig {
             &mut self.counters,
             &mut self.sq,
             &mut self.rq,
+            &mut self.cq,
         ];
         act(&mut self.bench, agents)
     }
@@ -195,6 +199,17 @@ impl Rig {
             take(&mut self.sq, SQ_DOORBELL),
             take(&mut self.rq, RQ_DOORBELL),
         ]
+    }
+
+    /// Arm doorbells that arrived: completion queue, any, solicited, index.
+    pub(super) fn armed(&mut self) -> Vec<(u64, u64, u64, u64)> {
+        let mut arms = vec![];
+        while let Some((_, item)) = self.cq.pop() {
+            let [cqn, any, solicited, index] =
+                ["cqn", "any", "solicited", "index"].map(|name| item.get(name));
+            arms.push((cqn, any, solicited, index));
+        }
+        arms
     }
 
     pub(super) fn enable(&mut self) {

@@ -82,6 +82,8 @@ impl Rig {
             ));
         }
         ring.written += 1;
+        let solicited = cqe.solicited || cqe.status != 0;
+        self.reports.written(token.cqn, ring.written, solicited);
         ring.pending -= 1;
         if ring.written - ring.consumed > ring.size() {
             return Err(format!("queue {} wrote over an entry", token.cqn));

@@ -1,6 +1,7 @@
 //! The writer with everything at its ports; every completion is checked as it arrives.
 
 mod check;
+mod reports;
 
 use std::collections::VecDeque;
 
@@ -11,6 +12,7 @@ use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::{Input, Output};
 
 use super::record::{Look, Recorder, Records};
+use reports::Reports;
 
 /// Log2 of the completion queues of the blocks under test.
 pub(crate) const C: usize = 4;
@@ -68,10 +70,16 @@ pub(crate) struct Rig {
     pub(crate) recorder: Recorder,
     pub(crate) sources: [StreamSource; 2],
     commands: StreamSource,
+    arms: StreamSource,
+    pub(crate) events: StreamSink,
+    pub(crate) reports: Reports,
+    /// Nobody takes events.
+    deaf: bool,
     pub(crate) write: StreamSink,
     pub(crate) beats: StreamSink,
     pub(crate) lost: StreamSink,
     done_port: Input,
+    cqe_done_port: Input,
     overflow: Output,
     busy: Output,
     lanes: usize,
@@ -116,10 +124,15 @@ impl Rig {
             records,
             sources: [source("recv"), source("send")],
             commands: source("command"),
+            arms: source("arm"),
+            events: sink(&bench, "events", back),
+            reports: Reports::new(1 << C),
+            deaf: false,
             write: sink(&bench, "write", back),
             beats: sink(&bench, "beats", back),
             lost: sink(&bench, "lost", back),
             done_port: dut.input("done").expect("a port"),
+            cqe_done_port: dut.input("cqe_done").expect("a port"),
             overflow: dut.output("overflow").expect("a port"),
             busy: dut.output("activity.busy").expect("a port"),
             lanes: K,
@@ -143,6 +156,8 @@ impl Rig {
             recv,
             send,
             &mut rig.commands,
+            &mut rig.arms,
+            &mut rig.events,
             &mut rig.write,
             &mut rig.beats,
             &mut rig.lost,
@@ -156,6 +171,16 @@ impl Rig {
     pub(crate) fn slow(&mut self, back: Pauses) {
         self.write = sink(&self.bench, "write", back);
         self.beats = sink(&self.bench, "beats", back);
+    }
+
+    /// Has events taken no more, or again.
+    pub(crate) fn deafen(&mut self, deaf: bool) {
+        let pauses = Pauses::new(
+            if deaf { 1.0 } else { 0.0 },
+            if deaf { u32::MAX } else { 0 },
+        );
+        self.events = sink(&self.bench, "events", pauses);
+        self.deaf = deaf;
     }
 
     /// Opens a queue of 2^`log_size` entries, and forgets what was there.
@@ -180,7 +205,8 @@ impl Rig {
     fn command(&mut self, cqn: u16, image: Option<CqCtx>) {
         let ring = &mut self.rings[usize::from(cqn)];
         assert_eq!(ring.pending, 0, "the queue is drained first");
-        if ring.is_dead() {
+        let was_dead = ring.is_dead();
+        if was_dead {
             let full = ring.written.wrapping_sub(ring.known) & 0xff_ffff;
             assert_eq!(
                 full,
@@ -194,6 +220,7 @@ impl Rig {
             open: image.is_some(),
             ..Ring::default()
         };
+        self.reports.begin(cqn, image.map(|ctx| ctx.eqn), was_dead);
         self.records.borrow_mut().insert(ctx.consumer, 0);
         let item = self.commands.item();
         self.commands.push(
@@ -212,12 +239,17 @@ impl Rig {
 
     /// Queues a token whose fence is `issued`.
     pub(crate) fn push(&mut self, input: usize, cqn: u16) -> u16 {
+        self.push_as(input, cqn, None)
+    }
+
+    /// The same, with `solicited` and `status` as given.
+    pub(crate) fn push_as(&mut self, input: usize, cqn: u16, as_is: Option<(bool, u8)>) -> u16 {
         let from = if input == SEND { FROM_SEND } else { 0 };
         let qpn = self.pushed[input] | from;
         self.pushed[input] += 1;
         assert!(self.pushed[input] < FROM_SEND, "numbers are unique");
         let rng = self.bench.rng();
-        let cqe = Cqe {
+        let mut cqe = Cqe {
             qpn: qpn.into(),
             opcode: rng.u8(..),
             wqe_index: rng.u16(..),
@@ -234,6 +266,9 @@ impl Rig {
             grh: rng.bool(),
             ..Cqe::default()
         };
+        if let Some((solicited, status)) = as_is {
+            (cqe.solicited, cqe.status) = (solicited, status);
+        }
         // most sends have nothing to wait for, whatever their fence
         let fenced = input == RECV || self.fenced_sends && rng.u8(0..4) == 0;
         let (fence, port) = if fenced {
@@ -301,19 +336,24 @@ impl Rig {
     #[track_caller]
     pub(crate) fn step(&mut self) {
         self.bench.dut_mut().set(self.done_port, self.done & 0xffff);
+        self.land();
         let before = [self.sources[RECV].sent(), self.sources[SEND].sent()];
         let cycle = self.bench.cycle();
+        let rings = self.arms.sent();
         let [recv, send] = &mut self.sources;
         let result = self.bench.step(&mut [
             recv,
             send,
             &mut self.commands,
+            &mut self.arms,
+            &mut self.events,
             &mut self.write,
             &mut self.beats,
             &mut self.lost,
             &mut self.recorder,
         ]);
         result.unwrap_or_else(|failure| panic!("{failure}"));
+        let rung = self.arms.sent() > rings;
         for (input, before) in before.into_iter().enumerate() {
             if self.sources[input].sent() > before {
                 let tokens = &mut self.tokens[input];
@@ -329,7 +369,7 @@ impl Rig {
             ring.known = look.value.unwrap_or(ring.known);
         }
         self.overflows += self.bench.dut().get(self.overflow);
-        if let Err(problem) = self.compare() {
+        if let Err(problem) = self.compare().and_then(|()| self.hear(cycle, rung)) {
             panic!("{}", self.bench.failure(problem));
         }
         if self.pending() > 0 && !self.is_busy() {
@@ -352,5 +392,6 @@ impl Rig {
         assert!(!self.is_busy(), "nothing is left, and the block is busy");
         (0..40).for_each(|_| self.step());
         assert_eq!(self.overflows, self.expected_overflows, "counter");
+        self.check_reports();
     }
 }
