@@ -21,8 +21,11 @@ fn csr() {
 
 #[test]
 fn command() {
-    emits("command_512", Command::<512, 64, 8, 10, 8, 14>::default);
-    emits("command_64", Command::<64, 8, 4, 16, 16, 4>::default);
+    emits(
+        "command_512",
+        Command::<512, 64, 8, 10, 8, 14, 3, 0x109>::default,
+    );
+    emits("command_64", Command::<64, 8, 4, 16, 16, 4, 4, 1>::default);
 }
 
 #[test]

@@ -3,10 +3,11 @@
 //! An entry is read ([`CommandRing`]), checked as a whole before any of it takes effect ([`CommandCheck`]), carried out,
 //! and answered. What `ferroce_proto::abi::cmd` says holds; besides:
 //!
-//! * A transport that this build does not have is BAD_PARAM, the operations on event queues are BAD_OPCODE.
+//! * A transport that this build does not have is BAD_PARAM. The operations on event queues, address handles and shared
+//!   receive queues are BAD_OPCODE in a build without these; all builds are without shared receive queues.
 //! * MODIFY_QP writes the images of a queue before the event that sets its state. A queue that goes to RESET first ends,
 //!   and has its images written when everything of it is done; they do not count as images for a state to come.
-//! * WRITE_MR, DESTROY_CQ and MODIFY_QP to RESET are answered when everything that began before them is done: one
+//! * WRITE_MR, DESTROY_CQ, DESTROY_EQ and MODIFY_QP to RESET are answered when everything that began before them is done: one
 //!   cycle of `drain_start`, then `drain_done`, looked at from the next cycle on.
 //!
 //! Assumes: every event of kind Command is answered once by `sq_query` or `rq_query`, no earlier than the cycle behind
@@ -29,17 +30,18 @@ use super::command_ring::CommandRing;
 use super::command_types::{CommandPulses, CommandState};
 use super::unpack::Unpack;
 use crate::bus::types::image::{
-    AvCtx, CmdHead, CqCtx, GidEntry, MrCtx, PortConfig, QpState, RqCtx, SqCtx,
+    AvCtx, CmdHead, CqCtx, EqCtx, GidEntry, MrCtx, PortConfig, QpState, RqCtx, SqCtx,
 };
 use crate::bus::types::{ReadReq, WriteCmd};
 use crate::eth::gid_table::GidWrite;
 use crate::prelude::*;
 use crate::queue::cq_write::CqCommand;
+use crate::queue::eq_write::EqCommand;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
-/// Command block of a build of 2^Q queue pairs, 2^M memory regions, 2^C completion queues and a pool of 2^O outstanding
-/// messages, on a memory bus of W bits = K bytes.
+/// Command block of a build of 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of
+/// 2^O outstanding messages, 2^E event queues and the features F, on a memory bus of W bits = K bytes.
 #[derive(LogicBlock, Default)]
 pub struct Command<
     const W: usize,
@@ -48,6 +50,8 @@ pub struct Command<
     const M: usize,
     const C: usize,
     const O: usize,
+    const E: usize,
+    const F: usize,
 > {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -67,7 +71,7 @@ pub struct Command<
     pub read: StreamOut<ReadReq>,
     /// Its answer.
     pub beat: ReadBeatIn<W>,
-    /// Queue pair of the images.
+    /// Queue pair or address handle of the images.
     pub image_qpn: Signal<Out, Bits<Q>>,
     /// Write the requester image.
     pub sq_we: Signal<Out, Bit>,
@@ -75,7 +79,9 @@ pub struct Command<
     pub sq_image: Signal<Out, SqCtx>,
     /// Write the address vector.
     pub av_we: Signal<Out, Bit>,
-    /// Address vector.
+    /// Write the address handle.
+    pub ah_we: Signal<Out, Bit>,
+    /// Address vector, or address handle.
     pub av_image: Signal<Out, AvCtx>,
     /// Write the responder image.
     pub rq_we: Signal<Out, Bit>,
@@ -89,6 +95,8 @@ pub struct Command<
     pub mr_image: Signal<Out, MrCtx>,
     /// Completion queues opened and closed.
     pub cq: StreamOut<CqCommand>,
+    /// Event queues opened and closed.
+    pub eq: StreamOut<EqCommand>,
     /// Write the GID table entry.
     pub gid_we: Signal<Out, Bit>,
     /// GID table entry.
@@ -131,9 +139,11 @@ pub struct Command<
     as_rq: Unpack<RqCtx>,
     as_mr: Unpack<MrCtx>,
     as_cq: Unpack<CqCtx>,
+    as_eq: Unpack<EqCtx>,
+    as_ah: Unpack<AvCtx>,
     as_gid: Unpack<GidEntry>,
     as_port: Unpack<PortConfig>,
-    check: CommandCheck<Q, M, C, O>,
+    check: CommandCheck<Q, M, C, O, E, F>,
     events: CommandEvents,
     /// Queue pairs that had a requester image (bit 0) and a responder image (bit 1) since state RESET.
     configured: Ram<Bits<2>, Q>,
@@ -150,16 +160,25 @@ pub struct Command<
     h: Signal<Local, CmdHead>,
     index: Signal<Local, Bits<Q>>,
     drains: Signal<Local, Bit>,
+    of_eq: Signal<Local, Bit>,
     state_bits: Signal<Local, Bits<128>>,
     no_pulse: Zero<CommandPulses>,
 }
 
-impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: usize, const O: usize>
-    Logic for Command<W, K, Q, M, C, O>
+impl<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const E: usize,
+    const F: usize,
+> Logic for Command<W, K, Q, M, C, O, E, F>
 {
     describe!(
         "command",
-        format!("w{W}_q{Q}_m{M}_c{C}_o{O}"),
+        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}"),
         "Carries out the entries of the command ring."
     );
 
@@ -170,7 +189,6 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
             self, clock, sweep, state, swept, verdict, ended, pulse, mac, everything
         );
         self.pulse.d.next = self.no_pulse.val();
-
         // ring
         self.ring.enable.next = self.enable.val() & self.swept.q.val();
         self.ring.cmd_base.next = self.cmd_base.val();
@@ -184,12 +202,13 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.ring.beats);
         self.done.next = self.ring.done.val();
         self.failed.next = self.ring.failed.val();
-
         // the entry and what it says
         self.as_head.word.next = self.ring.entry.val().get_bits::<512>(0);
         self.as_sq.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_mr.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_cq.word.next = self.ring.entry.val().get_bits::<512>(512);
+        self.as_eq.word.next = self.ring.entry.val().get_bits::<512>(512);
+        self.as_ah.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_gid.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_port.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_av.word.next = self.ring.entry.val().get_bits::<512>(1024);
@@ -201,7 +220,8 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         self.check.rq.next = self.as_rq.image.val();
         self.check.cq.next = self.as_cq.image.val();
         self.check.mr.next = self.as_mr.image.val();
-
+        self.check.eq.next = self.as_eq.image.val();
+        self.check.ah.next = self.as_ah.image.val();
         // judgement
         self.index.next = self.h.val().index.get_bits::<Q>(0);
         self.configured.re.next = true;
@@ -222,7 +242,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         self.check.images.next = self.configured.rdata.val();
         self.drains.next = self.check.facts.val().modify
             & (self.check.facts.val().sq_ends | self.check.facts.val().rq_ends);
-
+        self.of_eq.next = self.check.facts.val().create_eq | self.check.facts.val().destroy_eq;
         // queue pairs
         self.events.start.next = self.state.q.val() == CommandState::Tell;
         self.events.head.next = self.as_head.image.val();
@@ -233,7 +253,6 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         self.events.sq_query.next = self.sq_query.val();
         self.events.rq_query_valid.next = self.rq_query_valid.val();
         self.events.rq_query.next = self.rq_query.val();
-
         match self.state.q.val() {
             CommandState::Sweep => {
                 self.configured.we.next = true;
@@ -260,7 +279,10 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
                     self.state.d.next = CommandState::Finish;
                 } else if self.check.facts.val().query {
                     self.state.d.next = CommandState::Tell;
-                } else if self.check.facts.val().create_cq | self.check.facts.val().destroy_cq {
+                } else if self.check.facts.val().create_cq
+                    | self.check.facts.val().destroy_cq
+                    | self.of_eq.val()
+                {
                     self.state.d.next = CommandState::Queue;
                 } else {
                     self.state.d.next = CommandState::Apply;
@@ -277,6 +299,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
                 self.pulse.d.next.rq_we = self.check.facts.val().modify
                     & self.h.val().qp_rq
                     & (self.check.facts.val().rq_ends == self.ended.q.val());
+                self.pulse.d.next.ah_we = self.check.facts.val().write_ah;
                 self.pulse.d.next.mr_we = self.check.facts.val().write_mr;
                 self.pulse.d.next.gid_we = self.check.facts.val().set_gid;
                 if self.check.facts.val().set_port {
@@ -291,9 +314,11 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
                 }
             }
             CommandState::Queue => {
-                if self.cq.ready.val() {
+                if (self.cq.ready.val() & !self.of_eq.val())
+                    | (self.eq.ready.val() & self.of_eq.val())
+                {
                     self.state.d.next = CommandState::Finish;
-                    if self.check.facts.val().destroy_cq {
+                    if self.check.facts.val().destroy_cq | self.check.facts.val().destroy_eq {
                         self.state.d.next = CommandState::Drain;
                     }
                 }
@@ -330,7 +355,6 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
                 self.state.d.next = CommandState::Idle;
             }
         }
-
         // answer
         self.state_bits.next = bits::<128>(0);
         if self.check.facts.val().query & !self.verdict.q.val().any() {
@@ -339,22 +363,29 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         self.ring.finish.next = self.pulse.q.val().finish;
         self.ring.status.next = self.verdict.q.val();
         self.ring.value.next = self.state_bits.val();
-
         // what leaves
         self.image_qpn.next = self.index.val();
         self.sq_we.next = self.pulse.q.val().sq_we;
         self.sq_image.next = self.as_sq.image.val();
         self.av_we.next = self.pulse.q.val().av_we;
+        self.ah_we.next = self.pulse.q.val().ah_we;
         self.av_image.next = self.as_av.image.val();
+        if self.check.facts.val().write_ah {
+            self.av_image.next = self.as_ah.image.val();
+        }
         self.rq_we.next = self.pulse.q.val().rq_we;
         self.rq_image.next = self.as_rq.image.val();
         self.mr_we.next = self.pulse.q.val().mr_we;
         self.mr_index.next = self.h.val().index.get_bits::<M>(0);
         self.mr_image.next = self.as_mr.image.val();
-        self.cq.valid.next = self.state.q.val() == CommandState::Queue;
+        self.cq.valid.next = (self.state.q.val() == CommandState::Queue) & !self.of_eq.val();
         self.cq.payload.next.cqn = self.h.val().index.get_bits::<16>(0);
         self.cq.payload.next.open = self.check.facts.val().create_cq;
         self.cq.payload.next.image = self.as_cq.image.val();
+        self.eq.valid.next = (self.state.q.val() == CommandState::Queue) & self.of_eq.val();
+        self.eq.payload.next.eqn = self.h.val().index.get_bits::<8>(0);
+        self.eq.payload.next.open = self.check.facts.val().create_eq;
+        self.eq.payload.next.image = self.as_eq.image.val();
         self.gid_we.next = self.pulse.q.val().gid_we;
         self.gid.next.index = self.h.val().index.get_bits::<8>(0);
         self.gid.next.gid = self.as_gid.image.val().gid;

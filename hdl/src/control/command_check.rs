@@ -6,22 +6,22 @@
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use ferroce_proto::abi::cmd::{opcode, status};
 use ferroce_proto::abi::qpc::{qp_type, state};
+use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::Mtu;
 
 use crate::bus::payload::payload;
-use crate::bus::types::image::{AvCtx, CmdHead, CqCtx, MrCtx, RqCtx, SqCtx};
+use crate::bus::types::image::{AvCtx, CmdHead, CqCtx, EqCtx, MrCtx, RqCtx, SqCtx};
 use crate::eth::gid_table::GID_ENTRIES;
 use crate::prelude::*;
 
-/// Log2 of the event queues of this build, as PARAMS tells: it has none, and completion queues name event queue 0.
-pub const LOG_EQ: usize = 0;
-/// Transports of this build: bit n is the one with code n (`qpc::qp_type`). RC alone, as FEATURES tells.
-pub const TRANSPORTS: u64 = 1 << qp_type::RC;
 /// Most READs and atomics outstanding.
 const MAX_RD_ATOMIC: u64 = 16;
 /// Smallest and largest log2 of the entries of a completion queue.
 const MIN_LOG_CQE: u64 = 1;
 const MAX_LOG_CQE: u64 = 22;
+/// Smallest and largest log2 of the entries of an event queue.
+const MIN_LOG_EQE: u64 = 1;
+const MAX_LOG_EQE: u64 = 16;
 const MIN_MTU: u64 = Mtu::Mtu256.code() as u64;
 const MAX_MTU: u64 = Mtu::Mtu4096.code() as u64;
 
@@ -36,6 +36,9 @@ const QUERY_QP: u64 = opcode::QUERY_QP as u64;
 const CREATE_CQ: u64 = opcode::CREATE_CQ as u64;
 const DESTROY_CQ: u64 = opcode::DESTROY_CQ as u64;
 const WRITE_MR: u64 = opcode::WRITE_MR as u64;
+const CREATE_EQ: u64 = opcode::CREATE_EQ as u64;
+const DESTROY_EQ: u64 = opcode::DESTROY_EQ as u64;
+const WRITE_AH: u64 = opcode::WRITE_AH as u64;
 const SET_GID: u64 = opcode::SET_GID as u64;
 const SET_PORT: u64 = opcode::SET_PORT as u64;
 const RESET: u64 = state::RESET as u64;
@@ -58,6 +61,12 @@ payload! {
         destroy_cq: Bit,
         /// WRITE_MR.
         write_mr: Bit,
+        /// CREATE_EQ.
+        create_eq: Bit,
+        /// DESTROY_EQ.
+        destroy_eq: Bit,
+        /// WRITE_AH.
+        write_ah: Bit,
         /// SET_GID.
         set_gid: Bit,
         /// SET_PORT.
@@ -70,6 +79,10 @@ payload! {
         cq_ok: Bit,
         /// WRITE_MR: the image is in range.
         mr_ok: Bit,
+        /// CREATE_EQ: the image is in range.
+        eq_ok: Bit,
+        /// WRITE_AH: the image is in range.
+        ah_ok: Bit,
         /// MODIFY_QP lets the requester run and does not bring its image.
         needs_sq: Bit,
         /// MODIFY_QP lets the responder run and does not bring its image.
@@ -81,9 +94,18 @@ payload! {
     }
 }
 
-/// Check for 2^Q queue pairs, 2^M memory regions, 2^C completion queues and a pool of 2^O outstanding messages.
+/// Check for 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of 2^O outstanding
+/// messages and 2^E event queues. `F` are the features of the build, as FEATURES tells: the transports and the operations
+/// on event queues and address handles count here.
 #[derive(LogicBlock)]
-pub struct CommandCheck<const Q: usize, const M: usize, const C: usize, const O: usize> {
+pub struct CommandCheck<
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const E: usize,
+    const F: usize,
+> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
     /// Head of the entry.
@@ -98,6 +120,10 @@ pub struct CommandCheck<const Q: usize, const M: usize, const C: usize, const O:
     pub cq: Signal<In, CqCtx>,
     /// Image 1 as memory region.
     pub mr: Signal<In, MrCtx>,
+    /// Image 1 as event queue.
+    pub eq: Signal<In, EqCtx>,
+    /// Image 1 as address handle.
+    pub ah: Signal<In, AvCtx>,
     /// In cycle n + 1: the queue pair had a requester image (bit 0), a responder image (bit 1).
     pub images: Signal<In, Bits<2>>,
     /// What is known.
@@ -124,13 +150,15 @@ pub struct CommandCheck<const Q: usize, const M: usize, const C: usize, const O:
     beyond_pool: Constant<Bits<32>>,
     beyond_eq: Constant<Bits<32>>,
     transports: Constant<Bits<4>>,
+    has_events: Constant<Bit>,
+    has_handles: Constant<Bit>,
     ones: Constant<Bits<16>>,
     /// Bit n: 2^n entries fit the pool.
     fits_pool: Constant<Bits<16>>,
 }
 
-impl<const Q: usize, const M: usize, const C: usize, const O: usize> Default
-    for CommandCheck<Q, M, C, O>
+impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: usize, const F: usize>
+    Default for CommandCheck<Q, M, C, O, E, F>
 {
     fn default() -> Self {
         assert!(
@@ -138,9 +166,15 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Default
             "2^{Q} queue pairs, 2^{M} memory regions: 2^4 to 2^14 and 2^2 to 2^16 can be built"
         );
         assert!(
-            (1..=16).contains(&C) && O <= 24,
-            "2^{C} completion queues, 2^{O} outstanding messages: 2^1 to 2^16 and up to 2^24 can be built"
+            (1..=16).contains(&C) && O <= 24 && E <= 7,
+            "2^{C} completion queues, 2^{O} outstanding messages, 2^{E} event queues: 2^1 to 2^16, up to 2^24 and up to 2^7 can be built"
         );
+        let has = |feature: u32| F as u64 & u64::from(feature) != 0;
+        let transports = [
+            (feature::RC, qp_type::RC),
+            (feature::UC, qp_type::UC),
+            (feature::UD, qp_type::UD),
+        ];
         let beyond =
             |log: usize| Constant::new((u64::from(u32::MAX) >> log << log).to_bits::<32>());
         Self {
@@ -151,6 +185,8 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Default
             rq: Signal::default(),
             cq: Signal::default(),
             mr: Signal::default(),
+            eq: Signal::default(),
+            ah: Signal::default(),
             images: Signal::default(),
             facts: Signal::default(),
             status: Signal::default(),
@@ -170,8 +206,15 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Default
             beyond_cq: beyond(C),
             beyond_gid: beyond(GID_ENTRIES.ilog2() as usize),
             beyond_pool: beyond(O),
-            beyond_eq: beyond(LOG_EQ),
-            transports: Constant::new(TRANSPORTS.to_bits()),
+            beyond_eq: beyond(E),
+            transports: Constant::new(
+                transports
+                    .iter()
+                    .fold(0u64, |set, (f, code)| set | u64::from(has(*f)) << code)
+                    .to_bits(),
+            ),
+            has_events: Constant::new(has(feature::EVENTS)),
+            has_handles: Constant::new(has(feature::UD)),
             ones: Constant::new(0xffff.into()),
             fits_pool: Constant::new(
                 (0..16)
@@ -182,14 +225,15 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Default
     }
 }
 
-impl<const Q: usize, const M: usize, const C: usize, const O: usize> Logic
-    for CommandCheck<Q, M, C, O>
+impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: usize, const F: usize>
+    Logic for CommandCheck<Q, M, C, O, E, F>
 {
     describe!(
         "command_check",
-        format!("q{Q}_m{M}_c{C}_o{O}"),
+        format!("q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}"),
         "Checks a command against the size of the build.";
-        NOP, MODIFY_QP, QUERY_QP, CREATE_CQ, DESTROY_CQ, WRITE_MR, SET_GID, SET_PORT,
+        NOP, MODIFY_QP, QUERY_QP, CREATE_CQ, DESTROY_CQ, WRITE_MR, CREATE_EQ, DESTROY_EQ, WRITE_AH, SET_GID, SET_PORT,
+        MIN_LOG_EQE, MAX_LOG_EQE,
         OK, BAD_OPCODE, BAD_INDEX, BAD_PARAM, BAD_STATE, MIN_MTU, MAX_MTU, MIN_LOG_CQE, MAX_LOG_CQE, MAX_RD_ATOMIC, RESET, RTR, SQE, ERR
     );
 
@@ -204,13 +248,22 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Logic
         self.found.d.next.create_cq = self.head.val().opcode == CREATE_CQ;
         self.found.d.next.destroy_cq = self.head.val().opcode == DESTROY_CQ;
         self.found.d.next.write_mr = self.head.val().opcode == WRITE_MR;
+        self.found.d.next.create_eq = (self.head.val().opcode == CREATE_EQ) & self.has_events.val();
+        self.found.d.next.destroy_eq =
+            (self.head.val().opcode == DESTROY_EQ) & self.has_events.val();
+        self.found.d.next.write_ah = (self.head.val().opcode == WRITE_AH) & self.has_handles.val();
         self.found.d.next.set_gid = self.head.val().opcode == SET_GID;
         self.found.d.next.set_port = self.head.val().opcode == SET_PORT;
         self.limit.next = bits::<32>(0);
-        if (self.head.val().opcode == MODIFY_QP) | (self.head.val().opcode == QUERY_QP) {
+        if (self.head.val().opcode == MODIFY_QP)
+            | (self.head.val().opcode == QUERY_QP)
+            | (self.head.val().opcode == WRITE_AH)
+        {
             self.limit.next = self.beyond_qp.val();
         } else if (self.head.val().opcode == CREATE_CQ) | (self.head.val().opcode == DESTROY_CQ) {
             self.limit.next = self.beyond_cq.val();
+        } else if (self.head.val().opcode == CREATE_EQ) | (self.head.val().opcode == DESTROY_EQ) {
+            self.limit.next = self.beyond_eq.val();
         } else if self.head.val().opcode == WRITE_MR {
             self.limit.next = self.beyond_mr.val();
         } else if self.head.val().opcode == SET_GID {
@@ -265,6 +318,14 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Logic
             & !self.cq.val().base.get_bits::<6>(0).any()
             & !self.cq.val().consumer.get_bits::<2>(0).any();
 
+        // event queue, address handle
+        self.found.d.next.eq_ok = (self.eq.val().log_size >= MIN_LOG_EQE)
+            & (self.eq.val().log_size <= MAX_LOG_EQE)
+            & !self.eq.val().base.get_bits::<6>(0).any()
+            & !self.eq.val().consumer.get_bits::<2>(0).any();
+        self.found.d.next.ah_ok =
+            !(bit_cast::<32, 8>(self.ah.val().sgid_index) & self.beyond_gid.val()).any();
+
         // memory region: the key says where in the table it stands
         self.own_key.next =
             self.mr.val().key.get_bits::<M>(8) == self.head.val().index.get_bits::<M>(0);
@@ -278,10 +339,15 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize> Logic
             | self.found.q.val().create_cq
             | self.found.q.val().destroy_cq
             | self.found.q.val().write_mr
+            | self.found.q.val().create_eq
+            | self.found.q.val().destroy_eq
+            | self.found.q.val().write_ah
             | self.found.q.val().set_gid
             | self.found.q.val().set_port;
         self.in_range.next = (!self.found.q.val().modify | self.found.q.val().qp_ok)
             & (!self.found.q.val().create_cq | self.found.q.val().cq_ok)
+            & (!self.found.q.val().create_eq | self.found.q.val().eq_ok)
+            & (!self.found.q.val().write_ah | self.found.q.val().ah_ok)
             & (!self.found.q.val().write_mr | self.found.q.val().mr_ok);
         self.too_early.next = self.found.q.val().modify
             & ((self.found.q.val().needs_sq & !self.images.val().get_bit(0))

@@ -16,7 +16,7 @@ pub enum CommandState {
     Judge,
     /// Writes what takes one cycle.
     Apply,
-    /// Tells the completion queue.
+    /// Tells the writer of completion queues or event queues.
     Queue,
     /// Tells requester and responder.
     Tell,
@@ -37,6 +37,8 @@ payload! {
         sq_we: Bit,
         /// Address vector.
         av_we: Bit,
+        /// Address handle.
+        ah_we: Bit,
         /// Responder image.
         rq_we: Bit,
         /// Memory region.

@@ -18,13 +18,15 @@
 //! | 7 | CQEs being written |
 //! | 8 | checked responses and atomics |
 //! | 9 | payload of responses being read |
+//! | 10 | events |
+//! | 11 | EQEs being written |
 //!
-//! Latency: at least 100 cycles. One drain at a time: `start` is heard when none is under way.
+//! Latency: at least 120 cycles. One drain at a time: `start` is heard when none is under way.
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
 /// The sections watched by their activity.
-pub const WATCHED: usize = 8;
+pub const WATCHED: usize = 9;
 
 /// The drain.
 #[derive(LogicBlock, Default)]
@@ -35,7 +37,7 @@ pub struct Drain {
     pub start: Signal<In, Bit>,
     /// Everything that was under way at `start` is done; one cycle.
     pub done: Signal<Out, Bit>,
-    /// Sections 0 to 4, 6, 8 and 9.
+    /// Sections 0 to 4, 6, 8, 9 and 10.
     pub activity: [Signal<In, Activity>; WATCHED],
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
@@ -45,6 +47,10 @@ pub struct Drain {
     pub cqe_issued: Signal<In, Bits<16>>,
     /// CQE bursts done.
     pub cqe_done: Signal<In, Bits<16>>,
+    /// EQE bursts issued.
+    pub eqe_issued: Signal<In, Bits<16>>,
+    /// EQE bursts done.
+    pub eqe_done: Signal<In, Bits<16>>,
 
     running: Reg<Bit>,
     section: Reg<Bits<4>>,
@@ -86,14 +92,20 @@ impl Logic for Drain {
             self.seen.d.next = self.activity[6].val();
         } else if self.section.q.val() == 9 {
             self.seen.d.next = self.activity[7].val();
+        } else if self.section.q.val() == 10 {
+            self.seen.d.next = self.activity[8].val();
         }
         self.issued.d.next = self.payload_issued.val();
         self.written.d.next = self.payload_done.val();
         if self.section.q.val() == 7 {
             self.issued.d.next = self.cqe_issued.val();
             self.written.d.next = self.cqe_done.val();
+        } else if self.section.q.val() == 11 {
+            self.issued.d.next = self.eqe_issued.val();
+            self.written.d.next = self.eqe_done.val();
         }
-        self.counts_writes.next = (self.section.q.val() == 5) | (self.section.q.val() == 7);
+        self.counts_writes.next =
+            (self.section.q.val() == 5) | (self.section.q.val() == 7) | (self.section.q.val() == 9);
 
         self.quiet.d.next = self.quiet.q.val() + 1;
         if self.seen.q.val().busy & !self.counts_writes.val() {
@@ -122,7 +134,7 @@ impl Logic for Drain {
         } else if self.through.val() {
             self.section.d.next = self.section.q.val() + 1;
             self.settle.d.next = bits::<2>(0);
-            if self.section.q.val() == 9 {
+            if self.section.q.val() == 11 {
                 self.running.d.next = false;
                 self.finished.d.next = true;
             }

@@ -1,7 +1,7 @@
 //! The builds of the engine that the tools know by name.
 use ferroce_proto::abi::regs::Params;
 
-use super::Engine;
+use super::{Engine, LOG_EQ};
 use crate::emit::{self, Design, EmitError};
 use crate::prelude::*;
 
@@ -15,7 +15,7 @@ pub const STANDARD: Params = Params {
     log_cq: 8,
     log_outstanding: 14,
     log_gid: 4,
-    log_eq: 0,
+    log_eq: LOG_EQ as u8,
 };
 
 const Q: usize = STANDARD.log_qp as usize;

@@ -1,4 +1,5 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
+use super::LOG_EQ;
 use crate::bus::types::{Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
@@ -13,11 +14,16 @@ use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
 use crate::queue::cq_write::{CqArm, CqCommand, CqLost, CqWrite};
+use crate::queue::eq_write::qp_events::QpEvents;
+use crate::queue::eq_write::{EqCommand, EqEvent, EqWrite};
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::{RqEvent, RqFailure};
 
 /// Checkers of memory regions: `scatter`, responder, requester, replies.
 const CHECKERS: usize = 4;
+
+/// Features as a parameter of blocks.
+const F: usize = super::FEATURES as usize;
 
 /// The core; parameters as in [`super::Engine`].
 #[derive(LogicBlock, Default)]
@@ -69,6 +75,12 @@ pub struct Core<
     pub stat_value: Signal<Out, Bits<64>>,
     /// The value is there.
     pub stat_valid: Signal<Out, Bit>,
+    /// MSI-X vector to send.
+    pub irq_vector: Signal<Out, Bits<11>>,
+    /// `irq_vector` is valid.
+    pub irq_valid: Signal<Out, Bit>,
+    /// It is taken in this cycle.
+    pub irq_ready: Signal<In, Bit>,
     /// The DMA begins nothing new.
     pub halt: Signal<In, Bit>,
     /// No DMA is under way and no frame leaves.
@@ -85,7 +97,10 @@ pub struct Core<
     exceptions: Exceptions<W, K, B>,
     regions: MrTable<M, CHECKERS>,
     completions: CqWrite<W, K, C>,
-    command: Command<W, K, Q, M, C, O>,
+    command: Command<W, K, Q, M, C, O, LOG_EQ, F>,
+    events: EqWrite<W, K, LOG_EQ>,
+    qp_events: QpEvents<Q, C>,
+    event_sources: Merge<EqEvent, 2>,
     stats: Stats,
     drain: Drain,
     failures: Failures<Q>,
@@ -94,8 +109,6 @@ pub struct Core<
     foreign_packet: Signal<Local, Bit>,
     pulses: Signal<Local, StatPulses>,
     no_pulses: Zero<StatPulses>,
-    no_read: Zero<ReadReq>,
-    no_write: Zero<WriteCmd>,
 }
 
 impl<
@@ -127,6 +140,9 @@ impl<
             regions,
             completions,
             command,
+            events,
+            qp_events,
+            event_sources,
             stats,
             drain,
             failures,
@@ -169,6 +185,10 @@ impl<
         StreamOut::<ReadReq>::join(&mut self.receive.wqe_read, &mut self.host.read[4]);
         StreamOut::<ReadReq>::join(&mut self.completions.read, &mut self.host.read[5]);
         StreamOut::<ReadReq>::join(&mut self.receive.atomic_read, &mut self.host.read[6]);
+        StreamOut::<ReadReq>::join(&mut self.events.read, &mut self.host.read[8]);
+        ReadBeatIn::<W>::join(&mut self.events.beat, &mut self.host.beat[8]);
+        StreamOut::<WriteCmd>::join(&mut self.events.write, &mut self.host.write[3]);
+        WriteBeatOut::<W, K>::join(&mut self.events.beats, &mut self.host.beats[3]);
         ReadBeatIn::<W>::join(&mut self.command.beat, &mut self.host.beat[0]);
         ReadBeatIn::<W>::join(&mut self.transmit.wqe_beat, &mut self.host.beat[1]);
         ReadBeatIn::<W>::join(&mut self.transmit.payload_beat, &mut self.host.beat[2]);
@@ -190,15 +210,6 @@ impl<
         ReadBeatIn::<W>::join(&mut self.exceptions.beat, &mut self.host.beat[7]);
         StreamOut::<WriteCmd>::join(&mut self.exceptions.write, &mut self.host.write[5]);
         WriteBeatOut::<W, K>::join(&mut self.exceptions.beats, &mut self.host.beats[5]);
-        // not built yet
-        self.host.read[8].valid.next = false;
-        self.host.read[8].payload.next = self.no_read.val();
-        self.host.write[3].valid.next = false;
-        self.host.write[3].payload.next = self.no_write.val();
-        self.host.beats[3].valid.next = false;
-        self.host.beats[3].last.next = false;
-        self.host.beats[3].data.next = bits::<W>(0);
-        self.host.beats[3].strb.next = bits::<K>(0);
         self.host.halt.next = self.halt.val();
         self.idle.next = self.host.idle.val() & !self.exceptions.m_axis.tvalid.val();
         self.dma_error.next = self.host.error.val();
@@ -226,6 +237,7 @@ impl<
         self.cmd_ci.next = self.command.cmd_ci.val();
         self.transmit.sq_we.next = self.command.sq_we.val();
         self.transmit.av_we.next = self.command.av_we.val();
+        self.transmit.ah_we.next = self.command.ah_we.val();
         self.transmit.image_qpn.next = self.command.image_qpn.val();
         self.transmit.sq_image.next = self.command.sq_image.val();
         self.transmit.av_image.next = self.command.av_image.val();
@@ -270,6 +282,34 @@ impl<
         StreamOut::<CqLost>::join(&mut self.completions.lost, &mut self.failures.lost_cqe);
         StreamOut::<SqEvent>::join(&mut self.failures.sq, &mut self.transmit.failure);
 
+        // events
+        StreamOut::<EqCommand>::join(&mut self.command.eq, &mut self.events.command);
+        StreamOut::<EqEvent>::join(&mut self.completions.events, &mut self.event_sources.s[0]);
+        StreamOut::<EqEvent>::join(&mut self.qp_events.events, &mut self.event_sources.s[1]);
+        StreamOut::<EqEvent>::join(&mut self.event_sources.m, &mut self.events.events);
+        self.events.done.next = self.host.done[3].val();
+        self.irq_vector.next = self.events.irq_vector.val();
+        self.irq_valid.next = self.events.irq_valid.val();
+        self.events.irq_ready.next = self.irq_ready.val();
+        self.qp_events.sq_we.next = self.command.sq_we.val();
+        self.qp_events.sq_qpn.next = self.command.image_qpn.val();
+        self.qp_events.sq_cqn.next = self.command.sq_image.val().cqn;
+        self.qp_events.cq_we.next =
+            self.command.cq.valid.val() & self.completions.command.ready.val();
+        self.qp_events.cq_cqn.next = self.command.cq.payload.val().cqn;
+        self.qp_events.cq_open.next = self.command.cq.payload.val().open;
+        self.qp_events.cq_eqn.next = self.command.cq.payload.val().image.eqn;
+        self.qp_events.answered.next = self.transmit.query_valid.val();
+        self.qp_events.command_qpn.next = self.command.sq_event.payload.val().qpn;
+        self.qp_events.command_set.next = self.command.sq_event.payload.val().set;
+        self.qp_events.command_state.next = self.command.sq_event.payload.val().state;
+        self.qp_events.sq_failed.next = self.transmit.failed_valid.val();
+        self.qp_events.sq_failed_qpn.next = self.transmit.failed_qpn.val();
+        self.qp_events.sq_failed_status.next = self.transmit.failed_status.val();
+        self.qp_events.drained.next = self.transmit.drained_valid.val();
+        self.qp_events.drained_qpn.next = self.transmit.drained_qpn.val();
+        StreamOut::<RqFailure>::join(&mut self.failures.told, &mut self.qp_events.responder);
+
         // what is under way
         self.drain.start.next = self.command.drain_start.val();
         self.command.drain_done.next = self.drain.done.val();
@@ -281,6 +321,9 @@ impl<
         self.drain.activity[5].next = self.completions.activity.val();
         self.drain.activity[6].next = self.receive.replies.val();
         self.drain.activity[7].next = self.transmit.response_pieces.val();
+        self.drain.activity[8].next = self.events.activity.val();
+        self.drain.eqe_issued.next = self.host.issued[3].val();
+        self.drain.eqe_done.next = self.host.done[3].val();
         self.drain.payload_issued.next = self.host.issued[0].val();
         self.drain.payload_done.next = self.host.done[0].val();
         self.drain.cqe_issued.next = self.host.issued[1].val();
@@ -351,6 +394,8 @@ impl<
             & self.regions.ready.val()
             & self.completions.ready.val()
             & self.command.ready.val()
+            & self.events.ready.val()
+            & self.qp_events.ready.val()
             & self.stats.ready.val();
     }
 }

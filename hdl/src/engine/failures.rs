@@ -30,6 +30,8 @@ pub struct Failures<const Q: usize> {
     pub responder: StreamIn<RqFailure>,
     /// Completions that were lost.
     pub lost_cqe: StreamIn<CqLost>,
+    /// The queue pairs of `responder` again, for who reports them.
+    pub told: StreamOut<RqFailure>,
     /// To the responder.
     pub rq: StreamOut<RqEvent>,
     /// To the requester.
@@ -69,11 +71,14 @@ impl<const Q: usize> Logic for Failures<Q> {
         self.merge.s[0].payload.next.qpn = self.unread.m.payload.val();
         self.merge.s[0].payload.next.status = GENERAL_ERR.into();
         self.unread.m.ready.next = self.merge.s[0].ready.val();
-        self.merge.s[1].valid.next = self.responder.valid.val();
+        // who reports the failure hears of it before the requester can fail for its sake
+        self.told.valid.next = self.responder.valid.val() & self.merge.s[1].ready.val();
+        self.told.payload.next = self.responder.payload.val();
+        self.merge.s[1].valid.next = self.responder.valid.val() & self.told.ready.val();
         self.merge.s[1].payload.next = self.no_sq_event.val();
         self.merge.s[1].payload.next.kind = SqEventKind::Failed;
         self.merge.s[1].payload.next.qpn = self.responder.payload.val().qpn;
-        self.responder.ready.next = self.merge.s[1].ready.val();
+        self.responder.ready.next = self.merge.s[1].ready.val() & self.told.ready.val();
         self.merge.s[2].valid.next = self.lost_cqe.valid.val();
         self.merge.s[2].payload.next = self.no_sq_event.val();
         self.merge.s[2].payload.next.kind = SqEventKind::Failed;

@@ -23,8 +23,10 @@ use crate::queue::cq_write::CqArm;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
+/// Log2 of the event queues.
+pub const LOG_EQ: usize = 3;
 /// What this build does, register FEATURES.
-const FEATURES: u32 = feature::RC | feature::EXCEPTION;
+const FEATURES: u32 = feature::RC | feature::EVENTS | feature::EXCEPTION;
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 
@@ -86,14 +88,18 @@ impl<
             log_cq: C as u8,
             log_outstanding: O as u8,
             log_gid: GID_ENTRIES.ilog2() as u8,
-            log_eq: 0,
+            log_eq: LOG_EQ as u8,
         };
         let params2 = Params2 {
             data_width: W as u16,
             core_clock_mhz: CLOCK_MHZ,
         };
-        // no address handles and no shared receive queues in this build
-        let params3 = Params3::default();
+        // as many address handles as queue pairs; no shared receive queues
+        let has_handles = FEATURES & feature::UD != 0;
+        let params3 = Params3 {
+            log_ah: if has_handles { Q as u8 } else { 0 },
+            log_srq: 0,
+        };
         let word = |bytes: [u8; 4]| Constant::new(u64::from(u32::from_le_bytes(bytes)).to_bits());
         Self {
             clock: ClkRst::default(),
@@ -146,9 +152,9 @@ impl<
         AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.core.m_axis_tx);
         AxiLiteIn::link(&mut self.s_axil, &mut self.csr.s_axil);
         AxiOut::<W, K>::link(&mut self.m_axi, &mut self.core.m_axi);
-        // no event queues in this build
-        self.irq_vector.next = bits::<11>(0);
-        self.irq_valid.next = false;
+        self.irq_vector.next = self.core.irq_vector.val();
+        self.irq_valid.next = self.core.irq_valid.val();
+        self.core.irq_ready.next = self.irq_ready.val();
 
         self.csr.params.next = self.params.val();
         self.csr.params2.next = self.params2.val();

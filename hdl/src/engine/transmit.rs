@@ -41,7 +41,9 @@ pub struct TransmitSide<
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
-    /// Queue pair of the images.
+    /// A command writes address handle `image_qpn`.
+    pub ah_we: Signal<In, Bit>,
+    /// Queue pair or address handle of the images.
     pub image_qpn: Signal<In, Bits<Q>>,
     /// Requester image.
     pub sq_image: Signal<In, SqCtx>,
@@ -211,7 +213,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         StreamOut::<PayloadToken>::join(&mut self.responses.packet, &mut self.back.token[1]);
         PayloadOut::<W>::join(&mut self.responses.payload, &mut self.back.payload[1]);
         self.back.av_we.next = self.av_we.val();
-        self.back.ah_we.next = false;
+        self.back.ah_we.next = self.ah_we.val();
         self.back.image_qpn.next = bit_cast::<16, Q>(self.image_qpn.val());
         self.back.av_image.next = self.av_image.val();
         self.back.gid_we.next = self.gid_we.val();

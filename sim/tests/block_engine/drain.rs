@@ -17,7 +17,7 @@ enum Section {
     Writes(&'static str),
 }
 
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 12] = [
     Section::Watched(0),
     Section::Watched(1),
     Section::Watched(2),
@@ -28,6 +28,8 @@ const SECTIONS: [Section; 10] = [
     Section::Writes("cqe"),
     Section::Watched(6),
     Section::Watched(7),
+    Section::Watched(8),
+    Section::Writes("eqe"),
 ];
 
 /// A drain over an empty engine.
@@ -48,9 +50,9 @@ fn block() -> Block {
 
 /// Things in each section; a thing is the cycle in which it entered the first one.
 struct Pipeline {
-    queues: [VecDeque<u64>; 10],
-    issued: [u16; 10],
-    done: [u16; 10],
+    queues: [VecDeque<u64>; 12],
+    issued: [u16; 12],
+    done: [u16; 12],
     load: f64,
     /// A section holds at most this many.
     depth: usize,
@@ -62,8 +64,8 @@ impl Pipeline {
         Self {
             queues: Default::default(),
             // counts near their end, so that they wrap
-            issued: [0xfff0; 10],
-            done: [0xfff0; 10],
+            issued: [0xfff0; 12],
+            done: [0xfff0; 12],
             load,
             depth,
             rng: Rng::with_seed(seed),
@@ -76,16 +78,16 @@ impl Pipeline {
     }
 
     fn step(&mut self, block: &mut Block, now: u64) {
-        let mut moved = [false; 10];
-        for i in (0..10).rev() {
-            let room = i == 9 || self.queues[i + 1].len() < self.depth;
+        let mut moved = [false; 12];
+        for i in (0..12).rev() {
+            let room = i == 11 || self.queues[i + 1].len() < self.depth;
             if room
                 && self.rng.f64() < 0.6
                 && let Some(thing) = self.queues[i].pop_front()
             {
                 moved[i] = true;
                 self.done[i] = self.done[i].wrapping_add(1);
-                if i < 9 {
+                if i < 11 {
                     self.queues[i + 1].push_back(thing);
                     self.issued[i + 1] = self.issued[i + 1].wrapping_add(1);
                 }

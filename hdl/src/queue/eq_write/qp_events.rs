@@ -77,7 +77,7 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     /// The command sets the send queue's state.
     pub command_set: Signal<In, Bit>,
     /// The state.
-    pub command_state: Signal<In, Bits<8>>,
+    pub command_state: Signal<In, Bits<3>>,
     /// A send queue failed, in this cycle.
     pub sq_failed: Signal<In, Bit>,
     /// Its queue pair.

@@ -3,10 +3,11 @@
 use fastrand::Rng;
 use ferroce_proto::abi::cmd::{CmdHead, GidEntry, PortConfig, opcode};
 use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
 
-use super::{C, M, O, Q};
+use super::{C, E, M, O, Q};
 
 /// Head and images of a command.
 #[derive(Clone, Debug)]
@@ -100,7 +101,17 @@ fn cq(rng: &mut Rng) -> CqCtx {
         base: aligned(rng, 6),
         consumer: aligned(rng, 2),
         log_size: mostly(rng, 22, |rng| rng.u8(..32)),
-        eqn: below(rng, 0) as u8,
+        eqn: below(rng, E) as u8,
+    }
+}
+
+fn eq(rng: &mut Rng) -> EqCtx {
+    EqCtx {
+        base: aligned(rng, 6),
+        consumer: aligned(rng, 2),
+        log_size: mostly(rng, 16, |rng| rng.u8(..32)),
+        vector: rng.u16(..1 << 11),
+        moderation: rng.u16(..),
     }
 }
 
@@ -125,13 +136,15 @@ fn mr(rng: &mut Rng, index: u32) -> MrCtx {
 /// A command.
 pub(crate) fn command(rng: &mut Rng) -> Command {
     let opcode = match rng.u8(..16) {
-        n @ 0..10 => n,
+        n @ 0..11 => n,
         15 => rng.u8(..),
         _ => opcode::MODIFY_QP,
     };
     let index = match opcode {
         opcode::MODIFY_QP | opcode::QUERY_QP => below(rng, Q),
         opcode::CREATE_CQ | opcode::DESTROY_CQ => below(rng, C),
+        opcode::CREATE_EQ | opcode::DESTROY_EQ => below(rng, E),
+        opcode::WRITE_AH => below(rng, Q),
         opcode::WRITE_MR => below(rng, M),
         opcode::SET_GID => below(rng, 4),
         _ => rng.u32(..),
@@ -144,6 +157,8 @@ pub(crate) fn command(rng: &mut Rng) -> Command {
     let first = match opcode {
         opcode::MODIFY_QP => sq(rng).emit(),
         opcode::CREATE_CQ => cq(rng).emit(),
+        opcode::CREATE_EQ => eq(rng).emit(),
+        opcode::WRITE_AH => av(rng).emit(),
         opcode::WRITE_MR => mr(rng, index).emit(),
         opcode::SET_GID => GidEntry::parse(&noise).emit(),
         opcode::SET_PORT => PortConfig::parse(&noise).emit(),

@@ -5,6 +5,7 @@ mod generate;
 mod host;
 mod ranges;
 mod ring;
+mod smaller;
 
 use std::rc::Rc;
 
@@ -12,6 +13,7 @@ use fastrand::Rng;
 use ferroce_hdl::control::command::Command as Block;
 use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
 use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, state};
 use ferroce_proto::abi::regs::{self, Params, control, feature};
@@ -29,6 +31,10 @@ pub(crate) const Q: usize = 4;
 pub(crate) const M: usize = 5;
 pub(crate) const C: usize = 3;
 pub(crate) const O: usize = 10;
+/// Log2 of event queues.
+pub(crate) const E: usize = 2;
+/// Features that the block knows.
+pub(crate) const ALL: usize = (feature::RC | feature::UC | feature::UD | feature::EVENTS) as usize;
 
 /// Where the rings are; the card takes the low 6 bits as 0.
 const CMD_BASE: u64 = 0x7f00_1234_5fc0;
@@ -42,6 +48,7 @@ struct Rig {
     model: Model,
     model_memory: Rc<Ranges>,
     log_size: u32,
+    features: usize,
     pi: u16,
     /// What was put into the ring and not run.
     waiting: Vec<Command>,
@@ -55,16 +62,16 @@ fn rings() -> Rc<Ranges> {
     memory
 }
 
-fn model(memory: &Rc<Ranges>, log_size: u32) -> Model {
+fn model(memory: &Rc<Ranges>, log_size: u32, features: usize) -> Model {
     let params = Params {
         log_qp: Q as u8,
         log_mr: M as u8,
         log_cq: C as u8,
         log_outstanding: O as u8,
         log_gid: 4,
-        log_eq: 0,
+        log_eq: E as u8,
     };
-    let mut model = Model::with_features(params, feature::RC, memory.clone());
+    let mut model = Model::with_features(params, features as u32, memory.clone());
     for (register, value) in [
         (regs::CMD_BASE_LO, CMD_BASE as u32),
         (regs::CMD_BASE_HI, (CMD_BASE >> 32) as u32),
@@ -83,11 +90,17 @@ impl Rig {
     /// A block on a bus of W bits with rings of 2^log_size entries, enabled. `hesitation` is the chance of its
     /// surroundings to wait, in 1/256 a cycle.
     fn new<const W: usize, const K: usize>(log_size: u32, hesitation: u8) -> Self {
-        let bench = Bench::of(Block::<W, K, Q, M, C, O>::default).expect("the block builds");
+        Self::with::<W, K, ALL>(log_size, hesitation)
+    }
+
+    /// The same, of a build with the features F.
+    fn with<const W: usize, const K: usize, const F: usize>(log_size: u32, hesitation: u8) -> Self {
+        let bench = Bench::of(Block::<W, K, Q, M, C, O, E, F>::default).expect("the block builds");
         let (memory, model_memory) = (rings(), rings());
         let mut rig = Self {
             host: Host::new(bench.dut(), memory.clone(), K, hesitation),
-            model: model(&model_memory, log_size),
+            model: model(&model_memory, log_size, F),
+            features: F,
             bench,
             memory,
             model_memory,
@@ -112,7 +125,7 @@ impl Rig {
         set(&mut self.bench, "cmd_pi", 0);
         set(&mut self.bench, "enable", 0);
         self.bench.reset(&mut [&mut self.host]);
-        self.model = model(&self.model_memory, self.log_size);
+        self.model = model(&self.model_memory, self.log_size, self.features);
         self.pi = 0;
         self.waiting.clear();
         self.port = PortConfig::default();
@@ -183,10 +196,6 @@ impl Rig {
             let [found, mut wanted] = answers.map(|bytes| CmdCpl::parse(&bytes));
             let head = &command.head;
             match head.opcode {
-                // the model has event queues
-                opcode::CREATE_EQ | opcode::DESTROY_EQ => {
-                    (wanted.status, wanted.value) = (status::BAD_OPCODE, 0);
-                }
                 opcode::QUERY_QP if wanted.status == status::OK => {
                     wanted.value = u128::from_le_bytes(qp_state(head.index.into()).emit());
                 }
@@ -256,6 +265,19 @@ fn effects(command: &Command) -> Vec<Effect> {
             }
             effects
         }
+        opcode::CREATE_EQ | opcode::DESTROY_EQ => {
+            let open = head.opcode == opcode::CREATE_EQ;
+            let mut effects = vec![Effect::Eq {
+                eqn: index,
+                open,
+                image: EqCtx::parse(first).emit().to_vec(),
+            }];
+            if !open {
+                effects.extend([Effect::DrainStart, Effect::DrainDone]);
+            }
+            effects
+        }
+        opcode::WRITE_AH => vec![Effect::Ah(index, AvCtx::parse(first).emit().to_vec())],
         opcode::WRITE_MR => vec![
             Effect::Mr(index, MrCtx::parse(first).emit().to_vec()),
             Effect::DrainStart,

@@ -6,7 +6,8 @@ use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
 
 use super::generate::Command;
-use super::{C, M, O, Q, Rig};
+use super::smaller::EQ;
+use super::{C, E, M, O, Q, Rig};
 
 pub(super) const SQ: SqCtx = SqCtx {
     qp_type: qp_type::RC,
@@ -51,7 +52,7 @@ const CQ: CqCtx = CqCtx {
     base: 0x4000_0040,
     consumer: 0x5000_0004,
     log_size: 22,
-    eqn: 0,
+    eqn: (1 << E) - 1,
 };
 
 #[test]
@@ -59,9 +60,8 @@ fn opcodes_and_indices_of_the_build() {
     let mut rig = Rig::new::<512, 64>(4, 0);
     for opcode in 0..=255 {
         let expected = match opcode {
-            opcode::CREATE_CQ => status::BAD_PARAM,
-            opcode::CREATE_EQ | opcode::DESTROY_EQ => status::BAD_OPCODE,
-            0..=opcode::SET_PORT => status::OK,
+            opcode::CREATE_CQ | opcode::CREATE_EQ => status::BAD_PARAM,
+            0..=opcode::WRITE_AH => status::OK,
             _ => status::BAD_OPCODE,
         };
         assert_eq!(rig.execute(Command::new(opcode, 0)), expected, "{opcode}");
@@ -72,12 +72,15 @@ fn opcodes_and_indices_of_the_build() {
         (opcode::CREATE_CQ, C),
         (opcode::DESTROY_CQ, C),
         (opcode::WRITE_MR, M),
+        (opcode::CREATE_EQ, E),
+        (opcode::DESTROY_EQ, E),
+        (opcode::WRITE_AH, Q),
         (opcode::SET_GID, 4),
     ] {
-        let image = if opcode == opcode::CREATE_CQ {
-            CQ.emit()
-        } else {
-            [0; 64]
+        let image = match opcode {
+            opcode::CREATE_CQ => CQ.emit(),
+            opcode::CREATE_EQ => EQ.emit(),
+            _ => [0; 64],
         };
         let last = Command::new(opcode, (1 << log) - 1).with(image);
         assert_eq!(rig.execute(last), status::OK, "{opcode}");
@@ -106,14 +109,7 @@ fn ranges_of_queue_pair_images() {
     };
     assert_eq!(rig.execute(modify(all, SQ, av, rq())), status::OK);
     let bad_sqs = [
-        SqCtx {
-            qp_type: qp_type::UC,
-            ..SQ
-        },
-        SqCtx {
-            qp_type: qp_type::UD,
-            ..SQ
-        },
+        SqCtx { qp_type: 2, ..SQ },
         SqCtx { mtu: 0, ..SQ },
         SqCtx { mtu: 6, ..SQ },
         SqCtx {
@@ -162,6 +158,11 @@ fn ranges_of_queue_pair_images() {
         };
         assert_eq!(rig.execute(modify(head, sq, av, rq())), status::OK);
     }
+    for qp_type in [qp_type::UC, qp_type::UD] {
+        let sq = SqCtx { qp_type, ..SQ };
+        let rq = RqCtx { qp_type, ..rq() };
+        assert_eq!(rig.execute(modify(all, sq, av, rq)), status::OK);
+    }
     let whole_pool = SqCtx {
         ot_log: O as u8,
         ot_base: 0,
@@ -177,10 +178,7 @@ fn ranges_of_queue_pair_images() {
         status::BAD_PARAM
     );
     let bad_rqs = [
-        RqCtx {
-            qp_type: qp_type::UC,
-            ..rq()
-        },
+        RqCtx { qp_type: 2, ..rq() },
         RqCtx { mtu: 0, ..rq() },
         RqCtx { mtu: 7, ..rq() },
         RqCtx {
@@ -286,7 +284,7 @@ fn ranges_of_completion_queues() {
     for bad in [
         CqCtx { log_size: 0, ..CQ },
         CqCtx { log_size: 23, ..CQ },
-        CqCtx { eqn: 1, ..CQ },
+        CqCtx { eqn: 1 << E, ..CQ },
         CqCtx { eqn: 128, ..CQ },
         CqCtx {
             base: CQ.base | 1,

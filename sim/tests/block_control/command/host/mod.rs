@@ -37,6 +37,12 @@ pub(crate) enum Effect {
         open: bool,
         image: Vec<u8>,
     },
+    Eq {
+        eqn: u64,
+        open: bool,
+        image: Vec<u8>,
+    },
+    Ah(u64, Vec<u8>),
     SqEvent(Event),
     RqEvent(Event),
     /// Both events are answered.
@@ -73,7 +79,7 @@ struct Ports {
     write_ready: Input,
     beats: [Output; 4],
     beats_ready: Input,
-    enables: [Output; 5],
+    enables: [Output; 6],
     images: [Output; 4],
     image_qpn: Output,
     mr_index: Output,
@@ -81,6 +87,9 @@ struct Ports {
     cq: [Output; 3],
     cq_image: [Output; 4],
     cq_ready: Input,
+    eq: [Output; 3],
+    eq_image: [Output; 5],
+    eq_ready: Input,
     sq_event: [Output; 7],
     sq_event_ready: Input,
     rq_event: [Output; 8],
@@ -111,7 +120,7 @@ impl Ports {
             write_ready: input("write_ready"),
             beats: ["data", "strb", "last", "valid"].map(|f| output(&format!("beats_{f}"))),
             beats_ready: input("beats_ready"),
-            enables: ["sq", "av", "rq", "mr", "gid"].map(|f| output(&format!("{f}_we"))),
+            enables: ["sq", "av", "rq", "mr", "gid", "ah"].map(|f| output(&format!("{f}_we"))),
             images: ["sq", "av", "rq", "mr"].map(|f| output(&format!("{f}_image"))),
             image_qpn: output("image_qpn"),
             mr_index: output("mr_index"),
@@ -120,6 +129,10 @@ impl Ports {
             cq_image: ["base", "consumer", "log_size", "eqn"]
                 .map(|f| output(&format!("cq_payload.image.{f}"))),
             cq_ready: input("cq_ready"),
+            eq: stream("eq", &["eqn", "open"]).try_into().unwrap(),
+            eq_image: ["base", "consumer", "log_size", "vector", "moderation"]
+                .map(|f| output(&format!("eq_payload.image.{f}"))),
+            eq_ready: input("eq_ready"),
             sq_event: stream("sq_event", &event[..6]).try_into().unwrap(),
             sq_event_ready: input("sq_event_ready"),
             rq_event: stream("rq_event", &event).try_into().unwrap(),
@@ -198,6 +211,7 @@ impl Agent for Host {
             (self.ready[1] && self.burst.is_none()).into(),
         );
         dut.set(p.cq_ready, self.ready[2].into());
+        dut.set(p.eq_ready, self.ready[2].into());
         dut.set(p.sq_event_ready, self.ready[3].into());
         dut.set(p.rq_event_ready, self.ready[4].into());
 

@@ -2,6 +2,7 @@
 
 use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl};
 use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::eq::EqCtx;
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::verilator::{Dut, Output, Signal};
 
@@ -33,6 +34,10 @@ impl Host {
                 self.effects
                     .push(effect(index, bytes(dut, p.images[i], 64)));
             }
+        }
+        if dut.is_set(p.enables[5]) {
+            let image = bytes(dut, p.images[1], 64);
+            self.effects.push(Effect::Ah(qpn, image));
         }
         if dut.is_set(p.enables[4]) {
             let mut image = bytes(dut, p.gid[1], 64);
@@ -128,6 +133,21 @@ impl Host {
             let image = image.emit().to_vec();
             let (cqn, open) = (dut.get(p.cq[0]), dut.is_set(p.cq[1]));
             self.effects.push(Effect::Cq { cqn, open, image });
+        }
+        let p = &self.ports;
+        if dut.is_set(p.eq[2]) && self.ready[2] {
+            let [base, consumer, log_size, vector, moderation] =
+                p.eq_image.map(|field| dut.get(field));
+            let image = EqCtx {
+                base,
+                consumer,
+                log_size: log_size as u8,
+                vector: vector as u16,
+                moderation: moderation as u16,
+            };
+            let image = image.emit().to_vec();
+            let (eqn, open) = (dut.get(p.eq[0]), dut.is_set(p.eq[1]));
+            self.effects.push(Effect::Eq { eqn, open, image });
         }
         if self.ending {
             self.draining = false;
