@@ -104,8 +104,9 @@ impl Logic for Drain {
             self.issued.d.next = self.eqe_issued.val();
             self.written.d.next = self.eqe_done.val();
         }
-        self.counts_writes.next =
-            (self.section.q.val() == 5) | (self.section.q.val() == 7) | (self.section.q.val() == 9);
+        self.counts_writes.next = (self.section.q.val() == 5)
+            | (self.section.q.val() == 7)
+            | (self.section.q.val() == 11);
 
         self.quiet.d.next = self.quiet.q.val() + 1;
         if self.seen.q.val().busy & !self.counts_writes.val() {

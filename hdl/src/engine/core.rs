@@ -1,5 +1,6 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
 use super::LOG_EQ;
+use crate::bus::types::image::CqCtx;
 use crate::bus::types::{Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
@@ -105,6 +106,7 @@ pub struct Core<
     drain: Drain,
     failures: Failures<Q>,
     rq_events: Merge<RqEvent, 3>,
+    cq_image: Signal<Local, CqCtx>,
     foreign_frame: Signal<Local, Bit>,
     foreign_packet: Signal<Local, Bit>,
     pulses: Signal<Local, StatPulses>,
@@ -298,7 +300,8 @@ impl<
             self.command.cq.valid.val() & self.completions.command.ready.val();
         self.qp_events.cq_cqn.next = self.command.cq.payload.val().cqn;
         self.qp_events.cq_open.next = self.command.cq.payload.val().open;
-        self.qp_events.cq_eqn.next = self.command.cq.payload.val().image.eqn;
+        self.cq_image.next = self.command.cq.payload.val().image;
+        self.qp_events.cq_eqn.next = self.cq_image.val().eqn;
         self.qp_events.answered.next = self.transmit.query_valid.val();
         self.qp_events.command_qpn.next = self.command.sq_event.payload.val().qpn;
         self.qp_events.command_set.next = self.command.sq_event.payload.val().set;
