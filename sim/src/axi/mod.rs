@@ -18,8 +18,8 @@ pub use memory::{Config, Memory, Stats};
 
 /// Bytes of the widest data path. A narrower engine uses the first lanes.
 pub const MAX_LANES: usize = 64;
-/// Transaction IDs: AxID is 3 bits.
-pub const IDS: usize = 8;
+/// Transaction IDs: AxID is 4 bits.
+pub const IDS: usize = 16;
 /// Bursts do not cross multiples of this (AXI4 A3.4.1).
 pub const BOUNDARY: u64 = 4096;
 /// Most beats of a burst.

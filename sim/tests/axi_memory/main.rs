@@ -18,7 +18,7 @@ use master::Master;
 const BASE: u64 = 0x7f00_0000_0000;
 /// Bytes of memory of each ID.
 const REGION: u64 = 0x4000;
-const IDS: u8 = 8;
+const IDS: u8 = 16;
 
 fn host() -> Rc<Ranges> {
     let host = Ranges::new();

@@ -1,5 +1,6 @@
 //! The writer of event queues as Verilog, against rings in plain Rust. `$FERROCE_SEED` seeds it.
 mod irq;
+mod qp_events;
 #[path = "../block_cq_write/record.rs"]
 mod record;
 mod rig;
