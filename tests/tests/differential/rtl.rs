@@ -15,7 +15,7 @@ use ferroce_tests::differential::generate::Class;
 use ferroce_tests::differential::{Card, Setup, campaign};
 
 /// The engine's features.
-const FEATURES: u32 = feature::RC | feature::EVENTS;
+const FEATURES: u32 = feature::RC | feature::EVENTS | feature::EXCEPTION;
 
 fn world(seed: u64) -> Options {
     match seed % 3 {
