@@ -23,7 +23,6 @@ fn main() {
             "rx_front64" => go(ferroce_hdl::eth::rx_front::RxFront::<64, 8, 13, 9>::default()),
             "exceptions" => go(ferroce_hdl::eth::exceptions::Exceptions::<512, 64, 10>::default()),
             "exceptions64" => go(ferroce_hdl::eth::exceptions::Exceptions::<64, 8, 13>::default()),
-            "csr" => go(ferroce_hdl::control::csr::Csr::<8>::default()),
             "reply" => go(responder::reply::ReplyQueue::<512, 64, 8>::default()),
             "reply64" => go(responder::reply::ReplyQueue::<64, 8, 8>::default()),
             "responder" => go(responder::Responder::<8>::default()),
