@@ -1,9 +1,7 @@
 //! Receive side of the exception queue: frames that are not RoCEv2 into the slots of a ring in host memory.
 //!
-//! Every received beat enters the buffer as it comes; at the last beat of a frame, when the parser knows what it is, the
-//! frame is kept, or the write pointer goes back. The input is never held up. Of the frames that are not RoCEv2 each
-//! gives one pulse: `refused` if the queue is off, `dropped` if there is no room or it is longer than a slot, `stored`
-//! when its head is in host memory.
+//! [`ExceptionBuffer`] keeps the frames for the host. Of the frames that are not RoCEv2 each gives one pulse: `refused` if
+//! the queue is off, `dropped` if there is no room or it is longer than a slot, `stored` when its head is in host memory.
 //!
 //! Kept frames are written one at a time: bursts of at most 2 KiB that end at multiples of that, then, when all of them
 //! have their response, the head with length and phase, then its response. So the head is visible last, and `event`
@@ -16,9 +14,8 @@
 //!
 //! Holds 2^A beats and 32 frames. A frame takes its beats, two round trips of writes and 11 cycles; a beat a cycle.
 
-use super::exception_types::{
-    ExceptionSetup, HEAD_BYTES, LARGE_SLOT_SHIFT, LONGEST, LONGEST_LARGE, RawBeat, SLOT_SHIFT,
-};
+use super::exception_buffer::ExceptionBuffer;
+use super::exception_types::{ExceptionSetup, HEAD_BYTES, LARGE_SLOT_SHIFT, RawBeat, SLOT_SHIFT};
 use crate::bus::types::WriteCmd;
 use crate::prelude::*;
 
@@ -79,18 +76,7 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     /// Memory of the host is in use.
     pub busy: Signal<Out, Bit>,
 
-    ram: Ram<Bits<W>, A>,
-    lengths: Fifo<Bits<16>, 5>,
-    // buffer; pointers run freely, the low A bits address the RAM
-    head: Reg<Bits<16>>,
-    committed: Reg<Bits<16>>,
-    tail: Reg<Bits<16>>,
-    limit: Reg<Bits<16>>,
-    length: Reg<Bits<16>>,
-    lost: Reg<Bit>,
-    dropped_q: Reg<Bit>,
-    refused_q: Reg<Bit>,
-    // writer
+    buffer: ExceptionBuffer<W, A>,
     state: Reg<ExceptionRxState>,
     producer: Reg<Bits<16>>,
     owner: Reg<Bit>,
@@ -108,13 +94,6 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     waiting: Reg<Bit>,
     event_q: Reg<Bit>,
 
-    total: Signal<Local, Bits<16>>,
-    full: Signal<Local, Bit>,
-    put: Signal<Local, Bit>,
-    overflow: Signal<Local, Bit>,
-    next_head: Signal<Local, Bits<16>>,
-    longest: Signal<Local, Bits<16>>,
-    keep: Signal<Local, Bit>,
     used: Signal<Local, Bits<16>>,
     slots: Signal<Local, Bits<16>>,
     index: Signal<Local, Bits<23>>,
@@ -144,10 +123,6 @@ impl<const W: usize, const K: usize, const A: usize> ExceptionRx<W, K, A> {
 
 impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, K, A> {
     fn default() -> Self {
-        assert!(
-            (1..16).contains(&A),
-            "exception buffer of 2^{A} beats: up to 2^15 can be built"
-        );
         let ones =
             |n: usize| (0..n.min(K)).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true));
         Self {
@@ -163,16 +138,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, 
             dropped: Default::default(),
             refused: Default::default(),
             busy: Default::default(),
-            ram: Ram::new(Style::Block),
-            lengths: Default::default(),
-            head: Default::default(),
-            committed: Default::default(),
-            tail: Default::default(),
-            limit: Reg::new((1_u64 << A).to_bits()),
-            length: Default::default(),
-            lost: Default::default(),
-            dropped_q: Default::default(),
-            refused_q: Default::default(),
+            buffer: Default::default(),
             state: Reg::new(ExceptionRxState::Idle),
             producer: Default::default(),
             owner: Reg::new(true),
@@ -189,13 +155,6 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, 
             armed: Default::default(),
             waiting: Default::default(),
             event_q: Default::default(),
-            total: Default::default(),
-            full: Default::default(),
-            put: Default::default(),
-            overflow: Default::default(),
-            next_head: Default::default(),
-            longest: Default::default(),
-            keep: Default::default(),
             used: Default::default(),
             slots: Default::default(),
             index: Default::default(),
@@ -216,67 +175,24 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         "exception_rx",
         format!("w{W}_{}", 1usize << A),
         "Frames that are not RoCEv2 into the slots of a ring in host memory.";
-        HEAD_BYTES, LONGEST, LONGEST_LARGE, SLOT_SHIFT, LARGE_SLOT_SHIFT,
+        HEAD_BYTES, SLOT_SHIFT, LARGE_SLOT_SHIFT,
         Self::LOG_K, Self::MORE, Self::CHUNK, Self::FIRST_CHUNK
     );
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, ram, lengths);
+        clock!(self, clock, buffer);
         dff_setup!(
-            self, clock, head, committed, tail, limit, length, lost, dropped_q, refused_q, state,
-            producer, owner, room, offset, slot, addr, left, chunk
+            self, clock, state, producer, owner, room, offset, slot, addr, left, chunk
         );
         dff_setup!(
             self, clock, held, sent, settled, stored_q, armed, waiting, event_q
         );
 
-        // the buffer takes every beat
-        self.total.next = self.length.q.val() + bit_cast::<16, 7>(self.beat.val().bytes);
-        self.full.next = self.head.q.val() == self.limit.q.val();
-        self.put.next = self.beat.val().valid & !self.full.val() & !self.lost.q.val();
-        self.overflow.next = self.lost.q.val() | (self.beat.val().valid & self.full.val());
-        self.next_head.next = self.head.q.val();
-        if self.put.val() {
-            self.next_head.next = self.head.q.val() + 1;
-        }
-        self.ram.we.next = self.put.val();
-        self.ram.waddr.next = bit_cast::<A, 16>(self.head.q.val());
-        self.ram.wdata.next = self.data.val();
-        self.longest.next = bits::<16>(LONGEST);
-        if self.setup.val().large {
-            self.longest.next = bits::<16>(LONGEST_LARGE);
-        }
-
-        // and keeps or forgets the frame at its end
-        self.keep.next = self.beat.val().last
-            & self.beat.val().not_roce
-            & self.setup.val().on
-            & !self.overflow.val()
-            & (self.total.val() <= self.longest.val())
-            & self.lengths.s.ready.val();
-        self.lengths.s.valid.next = self.keep.val();
-        self.lengths.s.payload.next = self.total.val();
-        self.refused_q.d.next =
-            self.beat.val().last & self.beat.val().not_roce & !self.setup.val().on;
-        self.dropped_q.d.next = self.beat.val().last
-            & self.beat.val().not_roce
-            & self.setup.val().on
-            & !self.keep.val();
-        self.head.d.next = self.next_head.val();
-        self.lost.d.next = self.overflow.val();
-        if self.beat.val().valid {
-            self.length.d.next = self.total.val();
-        }
-        if self.beat.val().last {
-            self.length.d.next = bits::<16>(0);
-            self.lost.d.next = false;
-            self.head.d.next = self.committed.q.val();
-        }
-        if self.keep.val() {
-            self.head.d.next = self.next_head.val();
-            self.committed.d.next = self.next_head.val();
-        }
+        self.buffer.on.next = self.setup.val().on;
+        self.buffer.jumbo.next = self.setup.val().large;
+        self.buffer.beat.next = self.beat.val();
+        self.buffer.data.next = self.data.val();
 
         // the ring
         self.slots.next = bits::<16>(1) << self.setup.val().log_slots;
@@ -297,7 +213,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         self.pop.next = false;
         self.stored_q.d.next = false;
         self.whole.next =
-            bit_cast::<13, 16>((self.lengths.m.payload.val() + Self::MORE) >> Self::LOG_K);
+            bit_cast::<13, 16>((self.buffer.lengths.payload.val() + Self::MORE) >> Self::LOG_K);
         self.limit_chunk.next = bits::<13>(Self::CHUNK);
         if self.addr.q.val().get_bits::<11>(0).any() {
             self.limit_chunk.next = bits::<13>(Self::FIRST_CHUNK);
@@ -311,10 +227,10 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
                 if !self.setup.val().on {
                     self.producer.d.next = bits::<16>(0);
                     self.owner.d.next = true;
-                    if self.lengths.m.valid.val() {
+                    if self.buffer.lengths.valid.val() {
                         self.state.d.next = ExceptionRxState::Skip;
                     }
-                } else if self.lengths.m.valid.val() & self.room.q.val() {
+                } else if self.buffer.lengths.valid.val() & self.room.q.val() {
                     self.state.d.next = ExceptionRxState::Locate;
                 }
             }
@@ -395,21 +311,16 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
                 self.state.d.next = ExceptionRxState::Idle;
             }
         }
-        if self.fetch.val() | (self.state.q.val() == ExceptionRxState::Skip) {
-            self.tail.d.next = self.tail.q.val() + 1;
-            self.limit.d.next = self.limit.q.val() + 1;
-        }
-        self.lengths.m.ready.next = self.pop.val();
-        self.ram.re.next = self.fetch.val();
-        self.ram.raddr.next = bit_cast::<A, 16>(self.tail.q.val());
+        self.buffer.step.next = self.fetch.val() | (self.state.q.val() == ExceptionRxState::Skip);
+        self.buffer.lengths.ready.next = self.pop.val();
 
         self.write.valid.next = (self.state.q.val() == ExceptionRxState::Offer)
             | (self.state.q.val() == ExceptionRxState::OfferHead);
         self.write.payload.next.addr = self.addr.q.val();
         self.write.payload.next.beats = self.chunk.q.val();
-        self.head_word.next =
-            bit_cast::<64, 16>(self.lengths.m.payload.val()).replace_bit(63, self.owner.q.val());
-        self.beats.data.next = self.ram.rdata.val();
+        self.head_word.next = bit_cast::<64, 16>(self.buffer.lengths.payload.val())
+            .replace_bit(63, self.owner.q.val());
+        self.beats.data.next = self.buffer.rdata.val();
         self.beats.strb.next = self.all_strb.val();
         self.beats.last.next = !self.chunk.q.val().any();
         self.beats.valid.next = self.held.q.val();
@@ -426,11 +337,11 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
 
         self.notify.next = self.event_q.q.val();
         self.stored.next = self.stored_q.q.val();
-        self.dropped.next = self.dropped_q.q.val();
-        self.refused.next = self.refused_q.q.val();
+        self.dropped.next = self.buffer.dropped.val();
+        self.refused.next = self.buffer.refused.val();
         self.busy.next = self.setup.val().on
             | (self.state.q.val() != ExceptionRxState::Idle)
-            | self.lengths.m.valid.val()
+            | self.buffer.lengths.valid.val()
             | self.producer.q.val().any();
     }
 }

@@ -1,6 +1,7 @@
 //! Ethernet side of the engine: received frames are parsed, checked and buffered; the lanes of frames to send meet; what is not
 //! RoCEv2 goes to the host and comes from it.
 pub mod axis_mux;
+pub mod exception_buffer;
 pub mod exception_rx;
 pub mod exception_tx;
 pub mod exception_types;

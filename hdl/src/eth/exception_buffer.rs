@@ -1,0 +1,160 @@
+//! Buffer of the exception queue: every received beat enters; the frames for the host are kept as a whole.
+//!
+//! At the last beat of a frame, when the parser knows what it is, the frame is kept, or the write pointer goes back. The
+//! input is never held up: a frame without room, or longer than a slot, is dropped (`dropped`), and all are refused while
+//! the queue is off (`refused`). For each frame kept its length comes out at `lengths`; its beats are then taken by
+//! `step`, one a cycle, without a way back. Holds 2^A beats and 32 frames.
+use super::exception_types::{LONGEST, LONGEST_LARGE, RawBeat};
+use crate::prelude::*;
+
+/// The block.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct ExceptionBuffer<const W: usize, const A: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// The queue is on.
+    pub on: Signal<In, Bit>,
+    /// Slots are large.
+    pub jumbo: Signal<In, Bit>,
+    /// A received beat.
+    pub beat: Signal<In, RawBeat>,
+    /// Its bytes.
+    pub data: Signal<In, Bits<W>>,
+    /// Bytes of each frame kept.
+    pub lengths: StreamOut<Bits<16>>,
+    /// The next beat is taken; it stands at `rdata` from the next cycle to the next `step`.
+    pub step: Signal<In, Bit>,
+    /// The beat.
+    pub rdata: Signal<Out, Bits<W>>,
+    /// A frame was dropped for lack of room; one cycle.
+    pub dropped: Signal<Out, Bit>,
+    /// A frame was dropped because the queue is off; one cycle.
+    pub refused: Signal<Out, Bit>,
+
+    ram: Ram<Bits<W>, A>,
+    fifo: Fifo<Bits<16>, 5>,
+    // Pointers run freely; the low A bits address the RAM.
+    head: Reg<Bits<16>>,
+    committed: Reg<Bits<16>>,
+    tail: Reg<Bits<16>>,
+    limit: Reg<Bits<16>>,
+    length: Reg<Bits<16>>,
+    lost: Reg<Bit>,
+    dropped_q: Reg<Bit>,
+    refused_q: Reg<Bit>,
+    total: Signal<Local, Bits<16>>,
+    full: Signal<Local, Bit>,
+    put: Signal<Local, Bit>,
+    overflow: Signal<Local, Bit>,
+    next_head: Signal<Local, Bits<16>>,
+    longest: Signal<Local, Bits<16>>,
+    keep: Signal<Local, Bit>,
+}
+
+impl<const W: usize, const A: usize> Default for ExceptionBuffer<W, A> {
+    fn default() -> Self {
+        assert!(
+            (1..16).contains(&A),
+            "exception buffer of 2^{A} beats: up to 2^15 can be built"
+        );
+        Self {
+            clock: Default::default(),
+            on: Default::default(),
+            jumbo: Default::default(),
+            beat: Default::default(),
+            data: Default::default(),
+            lengths: Default::default(),
+            step: Default::default(),
+            rdata: Default::default(),
+            dropped: Default::default(),
+            refused: Default::default(),
+            ram: Ram::new(Style::Block),
+            fifo: Default::default(),
+            head: Default::default(),
+            committed: Default::default(),
+            tail: Default::default(),
+            limit: Reg::new((1_u64 << A).to_bits()),
+            length: Default::default(),
+            lost: Default::default(),
+            dropped_q: Default::default(),
+            refused_q: Default::default(),
+            total: Default::default(),
+            full: Default::default(),
+            put: Default::default(),
+            overflow: Default::default(),
+            next_head: Default::default(),
+            longest: Default::default(),
+            keep: Default::default(),
+        }
+    }
+}
+
+impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
+    describe!(
+        "exception_buffer",
+        format!("w{W}_{}", 1usize << A),
+        "Keeps received frames that are for the host as a whole.";
+        LONGEST, LONGEST_LARGE
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, ram, fifo);
+        dff_setup!(
+            self, clock, head, committed, tail, limit, length, lost, dropped_q, refused_q
+        );
+        // the buffer takes every beat
+        self.total.next = self.length.q.val() + bit_cast::<16, 7>(self.beat.val().bytes);
+        self.full.next = self.head.q.val() == self.limit.q.val();
+        self.put.next = self.beat.val().valid & !self.full.val() & !self.lost.q.val();
+        self.overflow.next = self.lost.q.val() | (self.beat.val().valid & self.full.val());
+        self.next_head.next = self.head.q.val();
+        if self.put.val() {
+            self.next_head.next = self.head.q.val() + 1;
+        }
+        self.ram.we.next = self.put.val();
+        self.ram.waddr.next = bit_cast::<A, 16>(self.head.q.val());
+        self.ram.wdata.next = self.data.val();
+        self.longest.next = bits::<16>(LONGEST);
+        if self.jumbo.val() {
+            self.longest.next = bits::<16>(LONGEST_LARGE);
+        }
+
+        // and keeps or forgets the frame at its end
+        self.keep.next = self.beat.val().last
+            & self.beat.val().not_roce
+            & self.on.val()
+            & !self.overflow.val()
+            & (self.total.val() <= self.longest.val())
+            & self.fifo.s.ready.val();
+        self.fifo.s.valid.next = self.keep.val();
+        self.fifo.s.payload.next = self.total.val();
+        self.refused_q.d.next = self.beat.val().last & self.beat.val().not_roce & !self.on.val();
+        self.dropped_q.d.next =
+            self.beat.val().last & self.beat.val().not_roce & self.on.val() & !self.keep.val();
+        self.head.d.next = self.next_head.val();
+        self.lost.d.next = self.overflow.val();
+        if self.beat.val().valid {
+            self.length.d.next = self.total.val();
+        }
+        if self.beat.val().last {
+            self.length.d.next = bits::<16>(0);
+            self.lost.d.next = false;
+            self.head.d.next = self.committed.q.val();
+        }
+        if self.keep.val() {
+            self.head.d.next = self.next_head.val();
+            self.committed.d.next = self.next_head.val();
+        }
+        StreamOut::<Bits<16>>::link(&mut self.lengths, &mut self.fifo.m);
+        if self.step.val() {
+            self.tail.d.next = self.tail.q.val() + 1;
+            self.limit.d.next = self.limit.q.val() + 1;
+        }
+        self.ram.re.next = self.step.val();
+        self.ram.raddr.next = bit_cast::<A, 16>(self.tail.q.val());
+        self.rdata.next = self.ram.rdata.val();
+        self.dropped.next = self.dropped_q.q.val();
+        self.refused.next = self.refused_q.q.val();
+    }
+}
