@@ -15,6 +15,7 @@ use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
 use crate::queue::cq_write::{CqArm, CqCommand, CqLost, CqWrite};
+use crate::queue::eq_write::notice::EqNotice;
 use crate::queue::eq_write::qp_events::QpEvents;
 use crate::queue::eq_write::{EqCommand, EqEvent, EqWrite};
 use crate::transport::requester::event::SqEvent;
@@ -101,7 +102,8 @@ pub struct Core<
     command: Command<W, K, Q, M, C, O, LOG_EQ, F>,
     events: EqWrite<W, K, LOG_EQ>,
     qp_events: QpEvents<Q, C>,
-    event_sources: Merge<EqEvent, 2>,
+    event_sources: Merge<EqEvent, 3>,
+    notice: EqNotice,
     stats: Stats,
     drain: Drain,
     failures: Failures<Q>,
@@ -145,6 +147,7 @@ impl<
             events,
             qp_events,
             event_sources,
+            notice,
             stats,
             drain,
             failures,
@@ -288,6 +291,8 @@ impl<
         StreamOut::<EqCommand>::join(&mut self.command.eq, &mut self.events.command);
         StreamOut::<EqEvent>::join(&mut self.completions.events, &mut self.event_sources.s[0]);
         StreamOut::<EqEvent>::join(&mut self.qp_events.events, &mut self.event_sources.s[1]);
+        self.notice.notify.next = self.exceptions.notify.val();
+        StreamOut::<EqEvent>::join(&mut self.notice.events, &mut self.event_sources.s[2]);
         StreamOut::<EqEvent>::join(&mut self.event_sources.m, &mut self.events.events);
         self.events.done.next = self.host.done[3].val();
         self.irq_vector.next = self.events.irq_vector.val();

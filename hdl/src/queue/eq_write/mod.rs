@@ -25,6 +25,7 @@
 //!
 //! `activity` counts what a command that closes a queue has to wait for: EQEs on their way and reads that are to be
 //! ignored, not what is parked.
+pub mod notice;
 pub mod place;
 pub mod qp_events;
 pub mod sender;

@@ -1,0 +1,41 @@
+//! Notice: an event of the exception queue from a pulse.
+//!
+//! The host asks for one event at a time, so that one is all that has to wait; a pulse while it does is the same event.
+use ferroce_proto::abi::eq::event;
+
+use super::types::EqEvent;
+use crate::prelude::*;
+
+const EXCEPTION: u64 = event::EXCEPTION as u64;
+
+/// The block.
+#[derive(LogicBlock, Default)]
+pub struct EqNotice {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// The exception queue has what the host asked to be told of; one cycle.
+    pub notify: Signal<In, Bit>,
+    /// EXCEPTION, for event queue 0.
+    pub events: StreamOut<EqEvent>,
+
+    due: Reg<Bit>,
+    no_event: Zero<EqEvent>,
+}
+
+impl Logic for EqNotice {
+    describe!("eq_notice", "An event of the exception queue from a pulse."; EXCEPTION);
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, due);
+        if self.events.ready.val() {
+            self.due.d.next = false;
+        }
+        if self.notify.val() {
+            self.due.d.next = true;
+        }
+        self.events.valid.next = self.due.q.val();
+        self.events.payload.next = self.no_event.val();
+        self.events.payload.next.event = EXCEPTION.into();
+    }
+}
