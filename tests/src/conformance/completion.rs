@@ -19,6 +19,7 @@ cases! {
     cq_overflow_counted, RC, "abi regs", "An overflow is counted once a queue.";
     cq_room_is_given_back, RC, "abi cq", "A queue whose entries are taken in time never overflows.";
     event_when_armed, EVENTS, "IB1 10.8", "An armed completion queue reports its next CQE by one event and one interrupt.";
+    event_moderation, EVENTS, "abi eq", "Moderation keeps two interrupts apart; what comes between is reported by the next one.";
     event_of_one_before, EVENTS, "abi doorbell", "Arming behind a CQE not seen yet reports at once.";
     event_solicited_only, EVENTS, "IB1 10.8", "Armed for solicited events only those and errors are reported.";
     event_of_an_error, EVENTS, "IB1 11.6", "A queue pair that goes into error is reported with the status that caused it.";
@@ -153,6 +154,11 @@ fn cq_room_is_given_back(bench: &mut Bench) {
 
 /// A connection whose A has event queue 0, and the address of its ring.
 fn with_events(bench: &mut Bench) -> (Conn, u64) {
+    moderated(bench, 0)
+}
+
+/// As [`with_events`], with this moderation.
+fn moderated(bench: &mut Bench, moderation: u16) -> (Conn, u64) {
     let mut c = bench.connect(QpOptions::default());
     let (base, consumer) = (c.a.alloc(Eqe::BYTES << 4), c.a.alloc(4));
     let eq = EqCtx {
@@ -160,7 +166,7 @@ fn with_events(bench: &mut Bench) -> (Conn, u64) {
         consumer,
         log_size: 4,
         vector: 5,
-        moderation: 0,
+        moderation,
     };
     c.a.expect(opcode::CREATE_EQ, 0, &eq.emit());
     (c, base)
@@ -207,6 +213,22 @@ fn event_when_armed(bench: &mut Bench) {
     send(&mut c, false);
     check("events, armed for one", events(&c, base), vec![COMPLETION]);
     check("interrupts", interrupts(&mut c), vec![]);
+}
+
+fn event_moderation(bench: &mut Bench) {
+    // 40 times 256 cycles.
+    let (mut c, base) = moderated(bench, 40);
+    for consumer in 0..3 {
+        c.a.nic
+            .write32(doorbell::cq(0), doorbell::ARM_ANY | consumer);
+        send(&mut c, false);
+    }
+    check("events", events(&c, base), vec![COMPLETION; 3]);
+    check("interrupts at first", interrupts(&mut c), vec![5]);
+    c.run(11_000);
+    check("interrupts then", interrupts(&mut c), vec![5]);
+    c.run(11_000);
+    check("interrupts after all", interrupts(&mut c), vec![]);
 }
 
 fn event_of_one_before(bench: &mut Bench) {

@@ -39,9 +39,11 @@ pub mod run;
 pub mod script;
 mod send;
 mod sequence;
+mod shared_receive;
 mod state;
 pub mod table;
 mod uc;
+mod ud;
 mod wqe;
 
 use std::fmt::Debug;
@@ -92,6 +94,8 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: what a requester makes of responses", response::CASES),
     topic("RC: timeouts and retries", retry::CASES),
     topic("Unreliable connection", uc::CASES),
+    topic("Unreliable datagram", ud::CASES),
+    topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),
     topic("Malformed frames", malformed::CASES),
@@ -117,6 +121,7 @@ const ATOMIC: u32 = feature::RC | feature::ATOMIC;
 const LONG: u32 = feature::RC | feature::LONG_WQE;
 const INVALIDATE: u32 = feature::RC | feature::INVALIDATE;
 const UC: u32 = feature::UC;
+const UD: u32 = feature::UD;
 const EVENTS: u32 = feature::RC | feature::EVENTS;
 
 /// The cases of a file: name of the function, features, source, rule.

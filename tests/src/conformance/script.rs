@@ -3,8 +3,8 @@
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::{
-    AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, EthRepr, Extensions, Headers, Ip, Mac,
-    Opcode, Psn, RethRepr, Syndrome, UdpRepr,
+    AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Headers, Ip,
+    Mac, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
 };
 use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights, Work};
 
@@ -16,6 +16,9 @@ pub(super) const PEER_PSN: u32 = 0x2000;
 
 /// Queue pair number of the script.
 const PEER_QPN: u32 = 0x11;
+
+/// Q_Key of datagrams.
+pub(super) const QKEY: u32 = 0x8001_0203;
 
 /// Bytes of the region that the script may reach.
 pub(super) const TARGET: usize = 4096;
@@ -105,6 +108,10 @@ impl Script {
                 rkey,
                 swap_add: 1,
                 compare: 0,
+            }),
+            deth: opcode.has_deth().then_some(DethRepr {
+                qkey: QKEY,
+                src_qp: PEER_QPN,
             }),
             imm: opcode.has_imm().then_some(0x0102_0304),
             ieth: opcode.has_ieth().then_some(rkey),

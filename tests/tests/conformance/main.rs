@@ -5,7 +5,7 @@ use ferroce_tests::conformance::{all, table};
 
 /// Runs all cases on a target and prints the table.
 fn run(target: Target) {
-    let report = suite(&[target], "").expect("the engine builds");
+    let report = suite(&[target], "", false).expect("the engine builds");
     println!("{}\n{}", table::plain(&report), table::summary(&report));
     let failures = report.failures();
     assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));

@@ -19,8 +19,11 @@ pub(crate) struct Args {
     /// What to run them on; all when not given.
     #[arg(long, value_enum)]
     dut: Option<Dut>,
+    /// Also the cases that need what the device does not claim in register FEATURES.
+    #[arg(long)]
+    unclaimed: bool,
     /// Write the page of cases and verdicts, docs/conformance.md.
-    #[arg(long, conflicts_with_all = ["name", "dut"])]
+    #[arg(long, conflicts_with_all = ["name", "dut", "unclaimed"])]
     write: bool,
 }
 
@@ -50,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     }
     let name = args.name.as_deref().unwrap_or_default();
-    let report = suite(&targets, name)?;
+    let report = suite(&targets, name, args.unclaimed)?;
     if report.rows.is_empty() {
         let page = table::PATH;
         return Err(Usage(format!("no case is named like {name}; {page} lists them")).into());

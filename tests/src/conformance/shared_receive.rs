@@ -1,0 +1,177 @@
+//! Shared receive queues.
+
+use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::regs::feature;
+use ferroce_proto::wire::{Opcode, Syndrome};
+use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
+
+use super::bench::{Bench, Conn, IP, MTU};
+use super::script::{Script, syndromes};
+use super::{RC, cases, check, check_bytes};
+
+const SRQ: u32 = RC | feature::SRQ;
+
+cases! {
+    srq_serves_all, SRQ, "IB1 10.2", "Queue pairs take the WQEs of a shared receive queue in the order of their messages.";
+    srq_empty, SRQ, "IB1 9.7.5.2.8", "An empty shared receive queue is not ready: RNR NAK, and the message comes again.";
+    srq_wraps, SRQ, "abi qpc", "A shared receive queue is a ring.";
+    srq_flush, SRQ, "IB1 10.3.1", "An error flushes the WQE of the message under way; the others are everyone's and stay.";
+    srq_immediate, SRQ, "IB1 9.4.3", "A WRITE with immediate takes a WQE of the shared receive queue.";
+    srq_limit, SRQ | feature::EVENTS, "IB1 11.6", "A shared receive queue that falls below its limit is reported, once.";
+    srq_limit_armed_again, SRQ | feature::EVENTS, "abi cmd", "A limit set again is reported again.";
+}
+
+/// Two connections between the hosts; those of B receive from one queue of eight.
+fn two(bench: &mut Bench) -> (Conn, u16, [(u32, u32); 2]) {
+    let mut pair = bench.pair(IP);
+    let srqn = pair.b.create_srq(3, 0, 0);
+    let receiver = QpOptions {
+        srq: Some(srqn),
+        ..QpOptions::default()
+    };
+    let first = pair.connect(QpOptions::default(), receiver);
+    let c = Conn::new(pair, QpOptions::default(), receiver);
+    let second = (c.qa, c.qb);
+    (c, srqn, [first, second])
+}
+
+fn srq_serves_all(bench: &mut Bench) {
+    let (mut c, srqn, connections) = two(bench);
+    let target = c.b.create_mr(&[0; 8 * 4096], Rights::ALL);
+    for i in 0..8 {
+        let index = c.b.post_srq(srqn, &[target.sge(4096 * i, 4096)]);
+        check("index", u64::from(index), i);
+    }
+    for i in 0..8u16 {
+        let (qa, qb) = connections[usize::from(i * i % 3 % 2)];
+        let data = pattern(2500, i as u8);
+        let source = c.a.create_mr(&data, Rights::NONE);
+        c.a.post_send(qa, &Work::send(&[source.all()]));
+        let cqe = c.succeeds(Side::B, i);
+        check("CQE", (cqe.qpn, cqe.byte_len), (qb, 2500));
+        let got = c.b.read(target.addr + 4096 * u64::from(i), 2500);
+        check_bytes("data", &got, &data);
+        check("at the sender", c.wait(Side::A).status, status::SUCCESS);
+    }
+}
+
+fn srq_empty(bench: &mut Bench) {
+    let (mut c, srqn, [(qa, _), _]) = two(bench);
+    let index = c.a.post_send(qa, &Work::send(&[]));
+    c.run(1_200);
+    check("RNR NAKs", c.b.stat("rnr_nak_sent"), 1);
+    c.b.post_srq(srqn, &[]);
+    c.succeeds(Side::A, index);
+    c.succeeds(Side::B, 0);
+}
+
+fn srq_wraps(bench: &mut Bench) {
+    let (mut c, srqn, [(qa, _), _]) = two(bench);
+    let target = c.b.create_mr(&[0; 8], Rights::ALL);
+    for i in 0..19 {
+        c.b.post_srq(srqn, &[target.all()]);
+        c.a.post_send(qa, &Work::send(&[]).inline(&[i as u8; 8]));
+        c.succeeds(Side::B, i);
+        check_bytes("data", &c.b.contents(&target), &[i as u8; 8]);
+        check("at the sender", c.wait(Side::A).status, status::SUCCESS);
+    }
+}
+
+/// A card whose queue pair receives from a shared queue with this limit.
+fn script(bench: &mut Bench, limit: u16) -> (Script, u16) {
+    let mut s = bench.script(QpOptions::default());
+    let srqn = s.host.create_srq(3, 0, limit);
+    s.reopen(|contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn));
+    (s, srqn)
+}
+
+fn srq_flush(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 0);
+    let target = s.target;
+    for _ in 0..3 {
+        s.host.post_srq(srqn, &[target.all()]);
+    }
+    let first = s.request(Opcode::RcSendFirst);
+    s.next(&first, &[1; MTU]);
+    s.host.modify_state(s.qpn, state::ERR);
+    s.quiet();
+    check("completions", s.results(), vec![(0, status::WR_FLUSH_ERR)]);
+    s.reopen(|contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn));
+    let only = s.request(Opcode::RcSendOnly);
+    s.next(&only, &[1; 8]);
+    check("completions", s.results(), vec![(1, status::SUCCESS)]);
+}
+
+fn srq_immediate(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 0);
+    let request = s.request(Opcode::RcWriteOnlyImm);
+    let answers = s.send(&request, &[1; 8]);
+    let nak = Syndrome::RnrNak { timer: 1 };
+    check("answer", syndromes(&answers), vec![nak]);
+    s.host.post_srq(srqn, &[]);
+    let answers = s.send(&request, &[1; 8]);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    check("completions", s.results(), vec![(0, status::SUCCESS)]);
+}
+
+/// Event queue 0; the address of its ring.
+fn with_events(s: &mut Script) -> u64 {
+    let (base, consumer) = (s.host.alloc(Eqe::BYTES << 4), s.host.alloc(4));
+    let eq = EqCtx {
+        base,
+        consumer,
+        log_size: 4,
+        ..EqCtx::default()
+    };
+    s.host.expect(opcode::CREATE_EQ, 0, &eq.emit());
+    base
+}
+
+/// SRQ_LIMIT events so far.
+fn limits(s: &Script, base: u64) -> usize {
+    let at = |i: u64| {
+        let bytes = s.host.read(base + 16 * i, 16);
+        Eqe::parse(bytes.first_chunk().expect("16 bytes"))
+    };
+    let there = (0..16).map(at).take_while(|eqe| eqe.owner);
+    there.filter(|eqe| eqe.event == event::SRQ_LIMIT).count()
+}
+
+/// Receives a message of no bytes.
+fn receive(s: &mut Script) {
+    let only = s.request(Opcode::RcSendOnly);
+    let answers = s.next(&only, &[]);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+}
+
+fn srq_limit(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 3);
+    let base = with_events(&mut s);
+    for _ in 0..5 {
+        s.host.post_srq(srqn, &[]);
+    }
+    for expected in [0, 0, 1, 1] {
+        receive(&mut s);
+        check("events", limits(&s, base), expected);
+    }
+}
+
+fn srq_limit_armed_again(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 0);
+    let base = with_events(&mut s);
+    for _ in 0..6 {
+        s.host.post_srq(srqn, &[]);
+    }
+    receive(&mut s);
+    check("events without a limit", limits(&s, base), 0);
+    for expected in [1, 2] {
+        s.host.arm_srq(srqn, 5);
+        receive(&mut s);
+        check("events", limits(&s, base), expected);
+        receive(&mut s);
+        check("events", limits(&s, base), expected);
+    }
+}
