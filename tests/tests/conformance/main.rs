@@ -1,5 +1,7 @@
 //! The conformance suite on every target; see `ferroce_tests::conformance`.
 
+mod defects;
+
 use ferroce_tests::conformance::run::{Target, suite};
 use ferroce_tests::conformance::{all, table};
 
