@@ -127,7 +127,7 @@ payload! {
         end: Bit,
         /// An acknowledgement is due afterwards.
         ack: Bit,
-        /// Of a UC or UD queue pair: nothing is answered, failures neither.
+        /// Of a UC or UD queue pair: nothing is answered, failures neither. A WRITE that fails poisons nothing: it is dropped with the rest of its message, unless it is the packet with `complete`.
         unreliable: Bit,
         /// PSN of the acknowledgement; that of the packet if its payload is placed.
         psn: Bits<24>,
@@ -287,12 +287,14 @@ payload! {
         fence: Bits<16>,
     }
 
-    /// A placement that failed (`scatter` to `responder`): the queue pair is poisoned, see [`Place`].
+    /// A placement that failed (`scatter` to `responder`): the queue pair is poisoned or, if `spared`, its message dropped, see [`Place`].
     PlaceError {
         /// Queue pair.
         qpn: Bits<16>,
         /// Incarnation in the placement.
         incarnation: Bits<2>,
+        /// The queue pair goes on.
+        spared: Bit,
         /// AETH syndrome of the NAK sent: 0x61 invalid request, 0x62 access, 0x63 operational.
         syndrome: Bits<8>,
         /// CQE status of the receive WQE that failed (`ferroce_proto::abi::cq::status`); GENERAL_ERR if none is concerned.

@@ -5,6 +5,10 @@
 //! [`Place`](crate::bus::types::Place)). Poison stands in a table of its own, read and changed in the cycle of the
 //! verdict.
 //!
+//! A WRITE of an unreliable queue pair (kind 1) that fails is dropped, and the rest of its message with it: the queue pair
+//! is not poisoned, and the failure is reported once. One that completes a receive WQE poisons it nevertheless, for a WQE
+//! that is taken cannot be given back.
+//!
 //! A placement that invalidates a key is judged alone: its last piece waits until those before it are judged, is looked up,
 //! and if nothing is wrong the region table is asked to invalidate the key; then the piece goes its way. A key that cannot
 //! be invalidated fails the placement as an rkey does, but its payload is written.
@@ -76,6 +80,10 @@ pub struct Judge<const Q: usize> {
     is_denied: Signal<Local, Bit>,
     is_short: Signal<Local, Bit>,
     is_broken: Signal<Local, Bit>,
+    /// It is a WRITE of an unreliable queue pair.
+    is_plain: Signal<Local, Bit>,
+    /// Of a message of which a packet before it failed.
+    is_late: Signal<Local, Bit>,
     ruled: Signal<Local, Bit>,
     written: Signal<Local, Bit>,
     found: Signal<Local, Poison>,
@@ -118,6 +126,8 @@ impl<const Q: usize> Default for Judge<Q> {
             is_denied: Signal::default(),
             is_short: Signal::default(),
             is_broken: Signal::default(),
+            is_plain: Signal::default(),
+            is_late: Signal::default(),
             ruled: Signal::default(),
             written: Signal::default(),
             found: Signal::default(),
@@ -173,6 +183,8 @@ impl<const Q: usize> Logic for Judge<Q> {
         self.enters.next.broken = self.s.payload.val().broken;
         self.enters.next.qpn = self.s.payload.val().qpn;
         self.enters.next.kind = self.s.payload.val().kind;
+        self.enters.next.unreliable = self.s.payload.val().unreliable;
+        self.enters.next.opens = self.s.payload.val().opens;
         self.enters.next.complete = self.s.payload.val().complete;
         self.enters.next.reset = self.s.payload.val().reset;
         self.enters.next.answer = self.s.payload.val().answer;
@@ -207,6 +219,9 @@ impl<const Q: usize> Logic for Judge<Q> {
             self.broken.d.next = self.is_broken.val() & !self.judged.val().last;
         }
         self.found.next = self.poison.current.val();
+        self.is_plain.next = self.judged.val().unreliable & (self.judged.val().kind == 1);
+        self.is_late.next =
+            self.is_plain.val() & !self.judged.val().opens & self.found.val().dropping;
 
         self.inv.valid.next = false;
         self.inv.request.next = self.no_request.val();
@@ -261,9 +276,11 @@ impl<const Q: usize> Logic for Judge<Q> {
         self.ruling.next.complete = self.judged.val().complete;
         self.ruling.next.cause = FLUSH.into();
         self.ruling.next.answer = self.judged.val().answer;
+        self.ruling.next.spared = false;
         self.written.next = false;
         if self.judged.val().reset {
             self.left.next.poisoned = false;
+            self.left.next.dropping = false;
             self.left.next.cause = FLUSH.into();
             self.ruling.next.complete = false;
             self.ruling.next.answer = false;
@@ -273,7 +290,21 @@ impl<const Q: usize> Logic for Judge<Q> {
             if self.judged.val().complete {
                 self.left.next.cause = FLUSH.into();
             }
-        } else if self.is_broken.val() | self.is_short.val() | self.is_denied.val() {
+        } else if self.is_plain.val()
+            & !self.judged.val().complete
+            & (self.is_denied.val() | self.is_late.val())
+        {
+            // told once a message
+            if !self.is_late.val() {
+                self.ruling.next.nak = bits::<2>(2);
+            }
+            self.ruling.next.spared = true;
+            self.left.next.dropping = true;
+        } else if self.is_broken.val()
+            | self.is_short.val()
+            | self.is_denied.val()
+            | self.is_late.val()
+        {
             // The NAK codes of IBA vol. 1, 9.7.5.2.8: 1 invalid request, 2 remote access, 3 remote operational.
             if self.judged.val().kind == 1 {
                 self.ruling.next.nak = bits::<2>(2);
@@ -307,6 +338,9 @@ impl<const Q: usize> Logic for Judge<Q> {
             self.written.next = true;
             self.ruling.next.good = true;
             self.ruling.next.complete = false;
+            if self.judged.val().kind == 1 {
+                self.left.next.dropping = false;
+            }
         }
         self.poison.write.next = self.ruled.val();
         self.poison.result.next = self.left.val();

@@ -149,6 +149,7 @@ impl Logic for Report {
         self.place_error.next.qpn = self.tail.payload.val().qpn;
         self.place_error.next.incarnation = self.tail.payload.val().incarnation;
         self.place_error.next.syndrome = self.ack_token.val().syndrome;
+        self.place_error.next.spared = self.verdict.payload.val().spared;
         self.place_error.next.status = self.status.val();
         if self.verdict.payload.val().nak == 2 {
             self.place_error.next.status = GENERAL_ERR.into();

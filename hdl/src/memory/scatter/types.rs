@@ -37,6 +37,10 @@ pub struct Entry {
     /// See `Place`.
     pub beats: Bits<10>,
     /// See `Place`.
+    pub unreliable: Bit,
+    /// It begins its message.
+    pub opens: Bit,
+    /// See `Place`.
     pub complete: Bit,
     /// See `Place`.
     pub reset: Bit,
@@ -76,6 +80,10 @@ pub struct Target {
     /// See `Place`.
     pub beats: Bits<10>,
     /// See `Place`.
+    pub unreliable: Bit,
+    /// It begins its message.
+    pub opens: Bit,
+    /// See `Place`.
     pub complete: Bit,
     /// See `Place`.
     pub reset: Bit,
@@ -103,6 +111,10 @@ pub struct Pending {
     /// See `Place`.
     pub kind: Bits<2>,
     /// See `Place`.
+    pub unreliable: Bit,
+    /// It begins its message.
+    pub opens: Bit,
+    /// See `Place`.
     pub complete: Bit,
     /// See `Place`.
     pub reset: Bit,
@@ -121,6 +133,8 @@ pub struct Pending {
 pub struct Poison {
     /// A placement failed.
     pub poisoned: Bit,
+    /// A WRITE of an unreliable queue pair failed: the rest of it is dropped.
+    pub dropping: Bit,
     /// Cause that the next CQE is to tell, see [`cause`].
     pub cause: Bits<2>,
 }
@@ -150,6 +164,8 @@ pub struct Verdict {
     pub cause: Bits<2>,
     /// The requester is told.
     pub answer: Bit,
+    /// It failed, and with it its message alone: the queue pair goes on.
+    pub spared: Bit,
 }
 
 /// A checked piece.

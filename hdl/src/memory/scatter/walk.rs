@@ -193,6 +193,8 @@ impl Logic for Walk {
             self.entry.d.next.kind = self.place.payload.val().kind;
             self.entry.d.next.lane = self.place.payload.val().lane;
             self.entry.d.next.beats = self.place.payload.val().beats;
+            self.entry.d.next.unreliable = self.place.payload.val().unreliable;
+            self.entry.d.next.opens = !self.place.payload.val().offset.any();
             self.entry.d.next.complete = self.place.payload.val().complete;
             self.entry.d.next.reset = self.place.payload.val().reset;
             self.entry.d.next.answer = self.place.payload.val().answer;
@@ -298,6 +300,8 @@ impl Logic for Walk {
             self.target.d.next.kind = self.skipped.q.val().kind;
             self.target.d.next.lane = self.skipped.q.val().lane;
             self.target.d.next.beats = self.skipped.q.val().beats;
+            self.target.d.next.unreliable = self.skipped.q.val().unreliable;
+            self.target.d.next.opens = self.skipped.q.val().opens;
             self.target.d.next.complete = self.skipped.q.val().complete;
             self.target.d.next.reset = self.skipped.q.val().reset;
             self.target.d.next.answer = self.skipped.q.val().answer;

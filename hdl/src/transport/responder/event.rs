@@ -197,6 +197,8 @@ payload! {
         syndrome: Bits<8>,
         /// PlaceError: CQE status of the receive WQE.
         status: Bits<8>,
+        /// PlaceError: the queue pair goes on.
+        spared: Bit,
     }
 
     /// Dynamic state of a receive queue.
@@ -268,8 +270,10 @@ payload! {
         invalid: Bit,
         /// NAK remote access error.
         denied: Bit,
-        /// A placement failed and ends the queue pair.
+        /// A placement failed and ends the queue pair, if it is not spared.
         misplaced: Bit,
+        /// With `misplaced`: the queue pair goes on.
+        spared: Bit,
         /// Syndrome of its NAK.
         syndrome: Bits<8>,
         /// CQE status of its receive WQE.

@@ -150,6 +150,7 @@ impl<const Q: usize> Logic for Responder<Q> {
             self.table.entry.next.incarnation = self.errors.payload.val().incarnation;
             self.table.entry.next.syndrome = self.errors.payload.val().syndrome;
             self.table.entry.next.status = self.errors.payload.val().status;
+            self.table.entry.next.spared = self.errors.payload.val().spared;
         }
 
         // asked for while the packet waits too: the answer that counts is the one behind its admission

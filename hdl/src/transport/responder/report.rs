@@ -66,7 +66,9 @@ impl Logic for Reporter {
         self.packet.next = self.valid.val() & self.d.val().packet;
 
         // UC and UD count what RC answers with a NAK, and go on
-        self.ends.next = self.valid.val() & (!self.d.val().packet | !self.p.val().unreliable);
+        self.ends.next = self.valid.val()
+            & ((self.d.val().packet & !self.p.val().unreliable)
+                | (self.d.val().misplaced & !self.d.val().spared));
         self.bad_request.next = self.valid.val()
             & (self.d.val().invalid
                 | (self.d.val().misplaced & (self.d.val().syndrome == NAK_INVALID)));

@@ -227,7 +227,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             RqEventKind::PlaceError => {
                 self.misplaced.next =
                     self.f.val().usable & (self.x.val().incarnation == self.c.val().incarnation);
-                self.fail.next = self.misplaced.val();
+                self.fail.next = self.misplaced.val() & !self.x.val().spared;
             }
             RqEventKind::SqFailed => {
                 self.fail.next = (self.c.val().state != RESET) & (self.c.val().state != ERR);
@@ -298,6 +298,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.w_decision.d.next.invalid = self.f.val().invalid;
         self.w_decision.d.next.denied = self.f.val().denied;
         self.w_decision.d.next.misplaced = self.misplaced.val();
+        self.w_decision.d.next.spared = self.x.val().spared;
         self.w_decision.d.next.syndrome = self.x.val().syndrome;
         self.w_decision.d.next.status = self.x.val().status;
         self.w_decision.d.next.flush =

@@ -216,6 +216,78 @@ fn a_failure_of_an_unreliable_queue_pair_is_not_answered() {
 }
 
 #[test]
+fn a_write_of_an_unreliable_queue_pair_fails_alone() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    let packet = |setup: &mut Setup, at, offset| Placement {
+        unreliable: true,
+        ack: false,
+        offset,
+        ..setup.write_at(at, 64, 7)
+    };
+    let first = packet(&mut setup, 0, 0);
+    let middle = packet(&mut setup, 64, 64);
+    let beyond = packet(&mut setup, REGION, 128);
+    let last = Placement {
+        end: true,
+        ..packet(&mut setup, 192, 192)
+    };
+    let dropped = Outcome {
+        spared: true,
+        ..Outcome::default()
+    };
+    for p in [&first, &middle] {
+        assert_eq!(setup.push(p), Outcome::default());
+    }
+    let told = setup.push(&beyond);
+    assert_eq!(told.error, Some((0x62, status::GENERAL_ERR)));
+    assert_eq!((told.ack, told.spared), (None, true));
+    // The rest of the message is dropped in silence, that of another queue pair is not.
+    assert_eq!(setup.push(&last), dropped);
+    assert_eq!(
+        setup.push(&Placement {
+            qpn: 2,
+            ..last.clone()
+        }),
+        Outcome::default()
+    );
+    // The next message is written, and what the queue pair receives by a WQE.
+    for p in [&first, &last] {
+        assert_eq!(setup.push(p), Outcome::default());
+    }
+    let send = Placement {
+        unreliable: true,
+        ack: false,
+        ..receive(&mut setup, 100, 100, true)
+    };
+    assert!(matches!(setup.push(&send).cqe, Some((0, _))));
+    // A first packet that fails; discarded beats in between change nothing.
+    let denied = Placement {
+        key: first.key ^ 1,
+        ..first.clone()
+    };
+    assert!(setup.push(&denied).error.is_some());
+    let stray = Placement {
+        kind: 0,
+        ..first.clone()
+    };
+    assert_eq!(setup.push(&stray), Outcome::default());
+    assert_eq!(setup.push(&middle), dropped);
+    // The last packet has taken a receive WQE: it completes, in error, and the queue pair ends.
+    let last = Placement {
+        complete: true,
+        ..last
+    };
+    let ended = setup.push(&last);
+    assert_eq!(ended.error, Some((0x62, status::GENERAL_ERR)));
+    assert!(matches!(ended.cqe, Some((status::WR_FLUSH_ERR, _))));
+    assert!(matches!(
+        setup.push(&send).cqe,
+        Some((status::WR_FLUSH_ERR, _))
+    ));
+    setup.finish(500);
+}
+
+#[test]
 fn a_burst_ends_even_if_nobody_takes_the_completions() {
     let mut setup = Setup::new::<512, 64>(Pauses::NONE);
     for n in 0..200 {

@@ -1,6 +1,6 @@
 //! What `scatter` is to do, in plain Rust, a placement at a time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ferroce_hdl::bus::axi::burst_bytes;
 use ferroce_proto::abi::cq::status;
@@ -153,6 +153,8 @@ pub(super) struct Outcome {
     pub(super) cqe: Option<(u8, u16)>,
     /// Syndrome and status.
     pub(super) error: Option<(u8, u8)>,
+    /// The queue pair goes on.
+    pub(super) spared: bool,
 }
 
 /// The rule of the memory region table, for accesses that do not wrap.
@@ -192,6 +194,8 @@ pub(super) struct Model {
     pub(super) contents: Vec<Vec<u8>>,
     /// Status that the next CQE is to tell.
     poison: HashMap<u16, Option<u8>>,
+    /// Queue pairs that drop the rest of a WRITE.
+    dropping: HashSet<u16>,
     pub(super) bursts: u64,
     pub(super) beats: u64,
     lanes: usize,
@@ -206,6 +210,7 @@ impl Model {
             contents: contents.collect(),
             regions,
             poison: HashMap::new(),
+            dropping: HashSet::new(),
             bursts: 0,
             beats: 0,
             lanes,
@@ -278,6 +283,7 @@ impl Model {
         let mut outcome = Outcome::default();
         if p.reset {
             self.poison.remove(&p.qpn);
+            self.dropping.remove(&p.qpn);
             outcome.ack = Some(Token::Reset);
             return outcome;
         }
@@ -294,6 +300,21 @@ impl Model {
             return outcome;
         }
         let mut result = self.pieces(p);
+        if p.kind == 1 && p.unreliable {
+            let late = p.offset > 0 && self.dropping.contains(&p.qpn);
+            if !p.complete && (late || result.is_err()) {
+                self.dropping.insert(p.qpn);
+                outcome.spared = true;
+                outcome.error = (!late).then_some((0x62, status::GENERAL_ERR));
+                return outcome;
+            }
+            if late {
+                result = Err((2, status::GENERAL_ERR));
+            }
+        }
+        if p.kind == 1 && result.is_ok() {
+            self.dropping.remove(&p.qpn);
+        }
         if let Ok(pieces) = &result {
             let mut data = &p.data[..];
             for &(addr, len) in pieces {

@@ -265,6 +265,7 @@ impl Setup {
                 .with("qpn", qpn)
                 .with("syndrome", syndrome.into());
             let item = item.with("status", status.into());
+            let item = item.with("spared", outcome.spared.into());
             self.error
                 .expect(item.with("incarnation", p.incarnation.into()));
         }
@@ -400,6 +401,7 @@ impl Setup {
         } else {
             let mr = region(rng, true);
             p.key = mr.key ^ u32::from(rng.u8(..100) == 0);
+            p.offset = rng.u32(..2) * 4096;
             p.addr = mr.base + rng.u64(..REGION - 10 - len as u64);
             if rng.u8(..50) == 0 {
                 p.addr = mr.last - rng.u64(..4096);

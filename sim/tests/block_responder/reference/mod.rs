@@ -198,8 +198,11 @@ impl Rq {
         self.flush();
     }
 
-    /// A placement of `incarnation` failed.
-    pub(crate) fn place_error(&mut self, incarnation: u8, syndrome: u8, status: u8) -> Outcome {
+    /// A placement failed: its incarnation, syndrome and status, and whether the queue pair is spared.
+    pub(crate) fn place_error(
+        &mut self,
+        [incarnation, syndrome, status, spared]: [u8; 4],
+    ) -> Outcome {
         let mut out = Outcome::default();
         if self.receives() && incarnation == self.incarnation {
             let (event, counter) = match syndrome {
@@ -207,9 +210,11 @@ impl Rq {
                 0x62 => (event::QP_ACCESS_ERR, "access_errors"),
                 _ => (event::QP_FATAL, "operational_errors"),
             };
-            out.failure = Some((event, status));
             out.counts.push(counter);
-            self.fail();
+            if spared == 0 {
+                out.failure = Some((event, status));
+                self.fail();
+            }
         }
         out
     }

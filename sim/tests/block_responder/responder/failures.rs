@@ -79,6 +79,20 @@ fn a_failed_placement_ends_the_queue_pair_once() {
 }
 
 #[test]
+fn a_failed_write_of_an_unreliable_queue_pair_is_counted_alone() {
+    let mut rig = directed(0, 2);
+    let incarnation = rig.qps[QPN as usize].incarnation;
+    rig.spare_place(QPN, incarnation);
+    rig.spare_place(QPN, incarnation.wrapping_sub(1) & 3);
+    rig.settle();
+    assert_eq!(rig.qps[QPN as usize].state, state::RTR);
+    assert_eq!(rig.counts()["access_errors"], 1);
+    let places = send(&mut rig, [packet(Opcode::RcSendOnly, 0, 8)]);
+    assert_eq!(places.len(), 1, "it goes on");
+    rig.finish();
+}
+
+#[test]
 fn a_failed_send_queue_flushes_the_receive_queue() {
     let mut rig = directed(0, 2);
     rig.post(QPN, Event::SqFailed);

@@ -176,6 +176,8 @@ fn random_traffic(idle: Pauses, back: Pauses, cycles: u64, spoilt: f64) -> Count
             let syndrome = rng.u8(0x61..=0x63);
             rig.fail_place(qpn, rng.u8(..4).min(incarnation), syndrome, rng.u8(..));
         } else if others < 2 && rng.f64() < spoilt / 40.0 {
+            rig.spare_place(qpn, incarnation);
+        } else if others < 2 && rng.f64() < spoilt / 40.0 {
             rig.post(qpn, Event::SqFailed);
         } else if (packets, others) == (0, 0) && !dead && rng.u8(..50) == 0 {
             // nothing else under way: out of error leads a reset only

@@ -59,7 +59,7 @@ pub(crate) struct Rig {
     /// Packets, what the static checks found, and which request of the packet it is.
     sent_packets: VecDeque<(Packet, u8, usize)>,
     sent_events: VecDeque<(u32, Event)>,
-    sent_errors: VecDeque<(u32, [u8; 3])>,
+    sent_errors: VecDeque<(u32, [u8; 4])>,
     expected_places: VecDeque<Place>,
     expected_flushes: Vec<VecDeque<Flush>>,
     expected_reads: VecDeque<(u64, u64)>,
@@ -172,9 +172,8 @@ impl Rig {
             self.apply_event(qpn, &event);
         }
         if after[2] > before[2] {
-            let (qpn, [incarnation, syndrome, status]) =
-                self.sent_errors.pop_front().expect("it was pushed");
-            let outcome = self.qps[qpn as usize].place_error(incarnation, syndrome, status);
+            let (qpn, fields) = self.sent_errors.pop_front().expect("it was pushed");
+            let outcome = self.qps[qpn as usize].place_error(fields);
             self.expect(qpn, outcome);
         }
         self.compare();
@@ -215,15 +214,25 @@ impl Rig {
 
     /// Queues the report of a placement that failed.
     pub(crate) fn fail_place(&mut self, qpn: u32, incarnation: u8, syndrome: u8, status: u8) {
+        self.report_place(qpn, [incarnation, syndrome, status, 0]);
+    }
+
+    /// Queues the report of a placement that failed, its queue pair spared.
+    pub(crate) fn spare_place(&mut self, qpn: u32, incarnation: u8) {
+        self.report_place(qpn, [incarnation, 0x62, 4, 1]);
+    }
+
+    fn report_place(&mut self, qpn: u32, error: [u8; 4]) {
+        let [incarnation, syndrome, status, spared] = error;
         let fields = [
             ("qpn", qpn.into()),
             ("incarnation", incarnation.into()),
             ("syndrome", syndrome.into()),
             ("status", status.into()),
+            ("spared", spared.into()),
         ];
         self.errors.push(with(self.errors.item(), &fields));
-        self.sent_errors
-            .push_back((qpn, [incarnation, syndrome, status]));
+        self.sent_errors.push_back((qpn, error));
     }
 
     /// Writes the image of a queue pair.

@@ -346,6 +346,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         self.fails_q.d.next = self.table.x_valid.val() & self.fails.val();
         self.report_q.d.next.qpn = self.e.q.val().qpn;
         self.report_q.d.next.incarnation = self.c.val().incarnation;
+        self.report_q.d.next.spared = false;
         self.report_q.d.next.syndrome = self.e.q.val().syndrome;
         self.report_q.d.next.status = GENERAL_ERR.into();
 
