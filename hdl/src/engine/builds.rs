@@ -1,4 +1,4 @@
-//! The builds of the engine that the tools know by name.
+//! Builds of the engine: the standard ones, which the tools know by width, and those of other tables.
 use ferroce_proto::abi::regs::Params;
 
 use super::{Engine, LOG_EQ};
@@ -23,11 +23,6 @@ const M: usize = STANDARD.log_mr as usize;
 const C: usize = STANDARD.log_cq as usize;
 const O: usize = STANDARD.log_outstanding as usize;
 
-/// 64 KiB of payload to send and 64 KiB of packet buffer: 4 us of line rate at 512 bit.
-type Engine512 = Engine<512, 64, Q, M, C, O, 9, 10>;
-/// 16 KiB of payload to send and 64 KiB of packet buffer.
-type Engine64 = Engine<64, 8, Q, M, C, O, 10, 13>;
-
 /// The Verilog of the standard build with a data path of `width` bits, one of [`WIDTHS`].
 ///
 /// # Errors
@@ -37,10 +32,30 @@ type Engine64 = Engine<64, 8, Q, M, C, O, 10, 13>;
 /// If there is no such width.
 pub fn verilog(width: usize) -> Result<Design, String> {
     emit::with_stack(|| match width {
-        512 => emit_engine(Engine512::default()),
-        64 => emit_engine(Engine64::default()),
+        512 => wide::<Q, M, C, O>(),
+        64 => narrow::<Q, M, C, O>(),
         _ => panic!("data path of {width} bits: {WIDTHS:?} can be built"),
     })
+}
+
+/// The Verilog of a build with a data path of 512 bits: 64 KiB of payload to send and 64 KiB of packet buffer, 4 us of
+/// line rate. 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues, 2^`O` outstanding messages; to be called
+/// inside [`emit::with_stack`].
+///
+/// # Errors
+/// What the emission refuses, as one text.
+pub fn wide<const Q: usize, const M: usize, const C: usize, const O: usize>()
+-> Result<Design, String> {
+    emit_engine(Engine::<512, 64, Q, M, C, O, 9, 10>::default())
+}
+
+/// As [`wide`], with a data path of 64 bits: 16 KiB of payload to send and 64 KiB of packet buffer.
+///
+/// # Errors
+/// What the emission refuses, as one text.
+pub fn narrow<const Q: usize, const M: usize, const C: usize, const O: usize>()
+-> Result<Design, String> {
+    emit_engine(Engine::<64, 8, Q, M, C, O, 10, 13>::default())
 }
 
 fn emit_engine(mut engine: impl Block) -> Result<Design, String> {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, conformance, demo, replay, test};
+use crate::{Usage, conformance, demo, emit, replay, test};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -19,6 +19,8 @@ pub(crate) enum Task {
     Conformance(conformance::Args),
     /// Send a file from host to host, through two engines and a wire between them.
     Demo(demo::Args),
+    /// Write the engine as Verilog, with what a tool chain needs beside it.
+    Emit(emit::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
     Replay(replay::Args),
     /// Run all tests.
@@ -73,6 +75,8 @@ mod tests {
             (&["conformance", "--dut", "asic"], "model, rtl512"),
             (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),
+            (&["emit"], "--out"),
+            (&["emit", "--board", "u1", "--out", "x"], "generic"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),
         ] {
             let words = ["xtask"].iter().chain(words);

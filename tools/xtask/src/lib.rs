@@ -7,6 +7,7 @@
 mod cli;
 mod conformance;
 pub mod demo;
+pub mod emit;
 pub mod output;
 pub mod replay;
 pub mod report;
@@ -24,6 +25,7 @@ pub fn main() -> ExitCode {
     let result = cli::parse().and_then(|task| match task {
         cli::Task::Conformance(args) => conformance::run(&args),
         cli::Task::Demo(args) => demo::run(&args),
+        cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Replay(args) => replay::run(&args),
         cli::Task::Test(args) => test::run(&args),
     });

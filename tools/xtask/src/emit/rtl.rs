@@ -1,0 +1,179 @@
+//! Builds of the engine by the sizes that the command line names.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use ferroce_hdl::emit::Module;
+use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
+use ferroce_proto::abi::regs::Params;
+
+use super::BuildArgs;
+use crate::Usage;
+
+/// Log2 of the sizes that can be built, by option.
+const LIMITS: [(&str, std::ops::RangeInclusive<u8>); 4] = [
+    ("qps", 4..=14),
+    ("mrs", 6..=16),
+    ("cqs", 4..=14),
+    ("outstanding", 10..=16),
+];
+
+/// A build of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Build {
+    /// Data path in bits.
+    pub width: usize,
+    /// Its tables.
+    pub tables: Params,
+}
+
+impl Build {
+    /// The build of these options.
+    ///
+    /// # Errors
+    /// [`Usage`] with the limits.
+    pub(crate) fn new(args: &BuildArgs) -> Result<Self> {
+        let width = usize::try_from(args.width).unwrap_or(0);
+        if !WIDTHS.contains(&width) {
+            return Err(Usage(format!("--width {}: 512 or 64", args.width)).into());
+        }
+        let asked = [args.qps, args.mrs, args.cqs, args.outstanding];
+        let mut logs = [0; 4];
+        for ((log, size), (option, limits)) in logs.iter_mut().zip(asked).zip(LIMITS) {
+            *log = size.checked_ilog2().unwrap_or(0) as u8;
+            if !size.is_power_of_two() || !limits.contains(log) {
+                let (low, high) = (1u64 << limits.start(), 1u64 << limits.end());
+                let text = format!("--{option} {size}: a power of two from {low} to {high}");
+                return Err(Usage(text).into());
+            }
+        }
+        let [log_qp, log_mr, log_cq, log_outstanding] = logs;
+        let tables = Params {
+            log_qp,
+            log_mr,
+            log_cq,
+            log_outstanding,
+            ..STANDARD
+        };
+        Ok(Self { width, tables })
+    }
+
+    /// The modules, children before parents.
+    ///
+    /// The standard tables are part of this program; the program for others is compiled here, as their sizes are constants
+    /// of it.
+    ///
+    /// # Errors
+    /// What the emission or the compiler refuses.
+    pub fn modules(&self) -> Result<Vec<Module>> {
+        if self.tables == STANDARD {
+            let design = builds::verilog(self.width).map_err(anyhow::Error::msg)?;
+            return Ok(design.modules);
+        }
+        let folder = tempfile::tempdir().context("no temporary directory")?;
+        let names = self.compiled(folder.path())?;
+        names
+            .lines()
+            .map(|name| {
+                let path = folder.path().join(format!("{name}.v"));
+                let text = fs::read_to_string(&path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
+                Ok(Module {
+                    name: name.into(),
+                    text,
+                })
+            })
+            .collect()
+    }
+
+    /// Compiles and runs the program that writes this build to `folder`; the names of the modules, a line each.
+    fn compiled(&self, folder: &Path) -> Result<String> {
+        let tables = &self.tables;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let words = "run --quiet --package ferroce-hdl --example emit_engine --";
+        let output = Command::new(cargo)
+            .args(words.split(' '))
+            .arg(folder)
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+            .env("FERROCE_WIDTH", self.width.to_string())
+            .env("FERROCE_LOG_QP", tables.log_qp.to_string())
+            .env("FERROCE_LOG_MR", tables.log_mr.to_string())
+            .env("FERROCE_LOG_CQ", tables.log_cq.to_string())
+            .env(
+                "FERROCE_LOG_OUTSTANDING",
+                tables.log_outstanding.to_string(),
+            )
+            .stderr(Stdio::inherit())
+            .output()
+            .context("cargo cannot be started")?;
+        ensure!(output.status.success(), "the build was refused, see above");
+        String::from_utf8(output.stdout).context("names of modules")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> BuildArgs {
+        BuildArgs {
+            width: 512,
+            qps: 256,
+            mrs: 1024,
+            cqs: 256,
+            outstanding: 16384,
+        }
+    }
+
+    #[test]
+    fn sizes_beyond_the_limits_are_refused_with_the_limits() {
+        type Spoil = fn(&mut BuildArgs);
+        let cases: [(Spoil, &str); 7] = [
+            (|a| a.width = 128, "--width 128: 512 or 64"),
+            (|a| a.qps = 8, "--qps 8: a power of two from 16 to 16384"),
+            (|a| a.qps = 100, "--qps 100: a power of two"),
+            (|a| a.qps = 0, "--qps 0"),
+            (
+                |a| a.mrs = 1 << 17,
+                "--mrs 131072: a power of two from 64 to 65536",
+            ),
+            (|a| a.cqs = u64::MAX, "--cqs 18446744073709551615"),
+            (|a| a.outstanding = 512, "from 1024 to 65536"),
+        ];
+        for (spoil, part) in cases {
+            let mut args = args();
+            spoil(&mut args);
+            let error = Build::new(&args).unwrap_err();
+            let text = error.to_string();
+            assert!(error.is::<Usage>() && text.contains(part), "{text}");
+            assert!(!text.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_the_standard_tables() {
+        assert_eq!(Build::new(&args()).unwrap().tables, STANDARD);
+    }
+
+    #[test]
+    #[ignore = "compiles two builds of the engine"]
+    fn the_smallest_and_the_largest_tables_can_be_built() {
+        for end in [false, true] {
+            let log = |i: usize| {
+                let limits = &LIMITS[i].1;
+                1u64 << if end { *limits.end() } else { *limits.start() }
+            };
+            let args = BuildArgs {
+                width: if end { 512 } else { 64 },
+                qps: log(0),
+                mrs: log(1),
+                cqs: log(2),
+                outstanding: log(3),
+            };
+            let modules = Build::new(&args).unwrap().modules().unwrap();
+            assert_eq!(modules.last().unwrap().name, "ferroce");
+        }
+    }
+}

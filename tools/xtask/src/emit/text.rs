@@ -1,0 +1,96 @@
+//! What stands beside the Verilog: file list, FuseSoC core, README.
+
+use std::fmt::Write;
+
+use ferroce_hdl::emit::Module;
+
+use super::{Build, Bundle, bundle};
+
+/// The engine alone, with AXI ports.
+pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
+    let mut bundle = Bundle::default();
+    let paths: Vec<_> = modules
+        .iter()
+        .map(|m| format!("rtl/{}.v", m.name))
+        .collect();
+    for (path, module) in paths.iter().zip(modules) {
+        bundle.add(path, &module.text);
+    }
+    let list = paths.iter().fold(String::new(), |text, p| text + p + "\n");
+    bundle.add(bundle::MARK, list);
+    bundle.add("ferroce.core", core(&paths));
+    bundle.add("README.md", readme(build, modules));
+    bundle
+}
+
+/// The description that FuseSoC reads.
+fn core(paths: &[String]) -> String {
+    let files: String = paths.iter().map(|p| format!("      - {p}\n")).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "CAPI=2:\n\
+         name: ferroce:nic:ferroce:{version}\n\
+         description: RoCEv2 NIC engine with AXI ports\n\
+         \n\
+         filesets:\n  \
+           rtl:\n    \
+             file_type: verilogSource-2005\n    \
+             files:\n{files}\
+         \n\
+         targets:\n  \
+           default: &default\n    \
+             filesets: [rtl]\n    \
+             toplevel: ferroce\n  \
+           lint:\n    \
+             <<: *default\n    \
+             default_tool: verilator\n    \
+             tools:\n      \
+               verilator:\n        \
+                 mode: lint-only\n        \
+                 verilator_options: [-Wno-UNUSEDSIGNAL]\n"
+    )
+}
+
+fn readme(build: &Build, modules: &[Module]) -> String {
+    let tables = &build.tables;
+    let mut text = format!(
+        "# Ferroce engine\n\n\
+         A RoCEv2 NIC between a MAC and host memory, as Verilog-2005. Written by `cargo xtask emit`; do not edit.\n\n\
+         | size | value |\n|---|---|\n\
+         | data path | {} bits |\n\
+         | queue pairs | {} |\n\
+         | memory regions | {} |\n\
+         | completion queues | {} |\n\
+         | outstanding messages | {} |\n\n",
+        build.width,
+        1u32 << tables.log_qp,
+        1u32 << tables.log_mr,
+        1u32 << tables.log_cq,
+        1u32 << tables.log_outstanding,
+    );
+    text += "## Next\n\n\
+        Run these here:\n\n\
+        ```sh\n\
+        verilator --lint-only -Wall -Wno-UNUSEDSIGNAL --top-module ferroce -f ferroce.f\n\
+        yosys -p 'read_verilog rtl/*.v; synth_xilinx -family xcup -flatten -top ferroce -noiopad -noclkbuf; stat'\n\
+        fusesoc --cores-root . run --target lint ferroce:nic:ferroce\n\
+        ```\n\n\
+        In Vivado: `read_verilog [glob rtl/*.v]`, then `synth_design -top ferroce -mode out_of_context -part PART`.\n\n";
+    text += "## Ports\n\n\
+        One clock, `clk`; timers and figures assume 250 MHz. `rst` is synchronous to it, high for at least 16 cycles.\n\n\
+        | ports | what | side |\n|---|---|---|\n\
+        | `s_axis_rx_*` | AXI4-Stream: frames from the MAC, without preamble and FCS; `tuser` with `tlast` = bad frame | MAC |\n\
+        | `m_axis_tx_*` | AXI4-Stream: frames to the MAC, without FCS, not padded | MAC |\n\
+        | `s_axil_*` | AXI4-Lite, 4 MiB: registers and doorbells (BAR0) | PCIe |\n\
+        | `m_axi_*` | AXI4: host memory | PCIe |\n\
+        | `irq_*` | valid/ready: MSI-X vector to send | PCIe |\n\n\
+        ## Modules\n\n\
+        Below first, the top is the last; one file each.\n\n\
+        | module | what it is |\n|---|---|\n";
+    for module in modules {
+        let doc = module.text.lines().next().unwrap_or_default();
+        let doc = doc.trim_start_matches("// ").replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | {doc} |", module.name);
+    }
+    text
+}

@@ -1,0 +1,110 @@
+//! `cargo xtask emit` as a user runs it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn emit(words: &[&str], out: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .arg("emit")
+        .args(words)
+        .arg("--out")
+        .arg(out)
+        .output()
+        .unwrap()
+}
+
+fn read(folder: &Path) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() {
+            let below = read(&entry.path()).into_iter();
+            files.extend(below.map(|(path, text)| (format!("{name}/{path}"), text)));
+        } else {
+            files.insert(name, fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+    files
+}
+
+#[test]
+fn the_files_are_complete_and_the_same_from_run_to_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let outs = ["a", "b"].map(|name| dir.path().join(name));
+    for out in &outs {
+        let output = emit(&["--board", "generic"], out);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let files = read(&outs[0]);
+    assert!(files == read(&outs[1]), "the runs differ");
+
+    let modules: Vec<_> = files["ferroce.f"].lines().collect();
+    let verilog = files.keys().filter(|path| path.ends_with(".v"));
+    let mut listed = modules.clone();
+    listed.sort_unstable();
+    assert_eq!(
+        listed,
+        verilog.collect::<Vec<_>>(),
+        "files in the list and files"
+    );
+    assert_eq!(*modules.last().unwrap(), "rtl/ferroce.v");
+    for path in modules {
+        let text = &files[path];
+        assert!(text.starts_with("// "), "{path} has no doc line");
+        let name = path.trim_start_matches("rtl/").trim_end_matches(".v");
+        let module = text.lines().nth(1).unwrap();
+        assert_eq!(
+            module.trim_end_matches("();").trim_end_matches('('),
+            format!("module {name} ")
+        );
+        assert_eq!(text.matches("\nmodule ").count(), 1, "{path}");
+        assert!(
+            files["ferroce.core"].contains(&format!("- {path}\n")),
+            "{path}"
+        );
+    }
+    lint(&outs[0], &files["README.md"]);
+}
+
+/// Runs the first command of the README.
+fn lint(folder: &Path, readme: &str) {
+    if Command::new("verilator").arg("--version").output().is_err() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "Verilator is needed where CI is set"
+        );
+        println!("skipped the lint: Verilator is not installed");
+        return;
+    }
+    let line = readme.lines().find(|line| line.starts_with("verilator "));
+    let output = Command::new("sh")
+        .args(["-c", line.unwrap()])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn mistakes_are_refused_in_one_line_and_nothing_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    for (words, part) in [
+        (["--qps", "100"], "a power of two from 16 to 16384"),
+        (["--mrs", "131072"], "64 to 65536"),
+        (["--width", "128"], "512 or 64"),
+        (["--board", "u9"], "generic"),
+    ] {
+        let output = emit(&words, &out);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let line = String::from_utf8(output.stderr).unwrap();
+        assert!(line.contains(part) && line.lines().count() == 1, "{line}");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    }
+    fs::write(&out, "mine").unwrap();
+    assert_eq!(emit(&[], &out).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&out).unwrap(), "mine");
+}
