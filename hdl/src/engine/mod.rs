@@ -26,7 +26,17 @@ use crate::transport::responder::event::RqEvent;
 /// Log2 of the event queues.
 pub const LOG_EQ: usize = 3;
 /// What this build does, register FEATURES.
-const FEATURES: u32 = feature::RC | feature::EVENTS | feature::EXCEPTION;
+pub const FEATURES: u32 = feature::RC
+    | feature::READ
+    | feature::ATOMIC
+    | feature::UC
+    | feature::UD
+    | feature::IPV6
+    | feature::VLAN
+    | feature::EVENTS
+    | feature::LONG_WQE
+    | feature::INVALIDATE
+    | feature::EXCEPTION;
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 

@@ -168,7 +168,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.requester.sq_we.next = self.sq_we.val();
         self.requester.av_we.next = self.av_we.val();
         // no command writes address handles yet
-        self.requester.ah_we.next = false;
+        self.requester.ah_we.next = self.ah_we.val();
         StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.requester.issue);
         self.requester.image_qpn.next = self.image_qpn.val();
         self.requester.sq_image.next = self.sq_image.val();

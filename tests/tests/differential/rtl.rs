@@ -5,8 +5,8 @@
 
 use std::ops::RangeInclusive;
 
-use ferroce_hdl::engine::builds::STANDARD;
-use ferroce_proto::abi::regs::{self, feature};
+use ferroce_hdl::engine::{self, builds::STANDARD};
+use ferroce_proto::abi::regs;
 use ferroce_sim::model::Model;
 use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::testhost::Pair;
@@ -15,7 +15,7 @@ use ferroce_tests::differential::generate::Class;
 use ferroce_tests::differential::{Card, Setup, campaign};
 
 /// The engine's features.
-const FEATURES: u32 = feature::RC | feature::EVENTS | feature::EXCEPTION;
+const FEATURES: u32 = engine::FEATURES;
 
 fn world(seed: u64) -> Options {
     match seed % 3 {

@@ -16,6 +16,8 @@ const WIRE_LATENCY: u64 = 25;
 const PACKET_OVERHEAD: u64 = 100;
 /// Packets that a queue pair may send before it is the next one's turn, at most.
 const QUANTUM: u64 = 16;
+/// Rate of the wire for datagrams in Gb/s: nobody holds their sender back.
+const DATAGRAM_RATE: u32 = 100;
 /// Shortest ACK timeout in cycles, 262 us: far above any round trip on an idle wire.
 const MIN_TIMEOUT: u64 = 1 << 16;
 /// Cycles of the ACK timeout of code 0 (IBA 11.2.4.2: 4.096 us * 2^code).
@@ -45,7 +47,8 @@ pub struct Options {
     /// Queue pairs that share the file evenly.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = Options::default().qps)]
     pub qps: u32,
-    /// Rate of the wire in Gb/s; one beat of the data path a cycle unless given.
+    /// Rate of the wire in Gb/s; one beat of the data path a cycle unless given, for datagrams at most 100: what comes
+    /// faster than a receiver puts it away is lost.
     #[arg(long, value_name = "GB/S", value_parser = clap::value_parser!(u32).range(1..=400))]
     pub rate: Option<u32>,
     /// Share of the frames that are lost, such as 1% or 0.01.
@@ -166,6 +169,11 @@ impl Options {
         shares != [Share::default(); 4]
     }
 
+    fn wire_rate(&self) -> Option<u32> {
+        let datagrams = self.transport == Transport::Ud && self.width == 512;
+        self.rate.or(datagrams.then_some(DATAGRAM_RATE))
+    }
+
     /// One direction of the wire, 0 or 1.
     pub(super) fn wire(&self, direction: u64) -> link::Config {
         // An RTL engine sends a beat a cycle by itself; so does the model, of 512 bits.
@@ -173,7 +181,7 @@ impl Options {
         let own = narrow.then(|| Rate::new(self.width / 8, 1));
         link::Config {
             latency: WIRE_LATENCY,
-            rate: self.rate.map(Rate::ethernet).or(own),
+            rate: self.wire_rate().map(Rate::ethernet).or(own),
             loss: self.loss.chance(),
             reordering: self.reorder.chance(),
             corruption: self.corrupt.chance(),
@@ -185,7 +193,7 @@ impl Options {
 
     /// Rate of the wire in words.
     fn wire_text(&self) -> String {
-        match self.rate {
+        match self.wire_rate() {
             Some(rate) => format!("wire of {rate} Gb/s"),
             None => {
                 let gigabits = f64::from(self.width) / 4.0;
@@ -200,7 +208,7 @@ impl Options {
         let bytes = u64::from(self.qps) * QUANTUM * frame;
         // Bytes in 2 cycles, as 100 Gb/s are 50 bytes a cycle.
         let path = u64::from(self.width / 4);
-        let rate = self.rate.map_or(path, |rate| path.min(rate.into()));
+        let rate = self.wire_rate().map_or(path, |rate| path.min(rate.into()));
         let cycles = (2 * 2 * bytes / rate).max(MIN_TIMEOUT);
         cycles.div_ceil(TIMEOUT_UNIT).next_power_of_two().ilog2() as u8
     }
