@@ -1,10 +1,11 @@
 //! Recorded answers against those of the device under test.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use ferroce_proto::wire::{NakCode, Operation, Packet, Psn, Syndrome};
+use ferroce_proto::wire::{Class, Ext, NakCode, Operation, Packet, Psn, Syndrome};
 
-use super::fields::{self, FieldDifference, NAK_CODE};
+use super::fields::{self, ACK_REQ, FORM, FieldDifference, MSN, NAK_CODE};
 use super::input::Frame;
 use super::{Counts, Difference};
 use crate::scoreboard::icrc::Roce;
@@ -47,6 +48,18 @@ impl Sent {
     }
 }
 
+impl Sent {
+    /// Makes a datagram one of queue pair `qpn`.
+    pub(super) fn come_from(&mut self, qpn: u32) {
+        let transport = self.packet.headers.bth.opcode.ext_offset(Ext::Deth);
+        if let (Some(roce), Some(deth)) = (Roce::locate(&self.bytes), transport) {
+            let at = roce.bth() + deth + 5;
+            self.bytes[at..at + 3].copy_from_slice(&qpn.to_be_bytes()[1..]);
+            roce.seal(&mut self.bytes);
+        }
+    }
+}
+
 /// How a recorded packet and what the device under test sent stand to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
@@ -56,6 +69,8 @@ pub enum Match {
     Coalesced,
     /// The device sent an ACK of its own, which the recorded one coalesced.
     Added,
+    /// A packet that the device sent once more, or that the capture lost; it is right.
+    Repeated,
     /// A recorded packet that the specification does not ask for, and the device did not send.
     Omitted,
     /// Fields differ that must not.
@@ -90,6 +105,7 @@ impl fmt::Display for Comparison {
             Match::Same => "same",
             Match::Coalesced => "acknowledged by a later packet",
             Match::Added => "an ACK more",
+            Match::Repeated => "sent once more, or not captured",
             Match::Omitted => "left out",
             Match::Different => "DIFFERENT",
             Match::Missing => "MISSING",
@@ -109,6 +125,12 @@ pub(super) struct Rules<'a> {
     pub(super) msn: &'a dyn Fn(Psn) -> Option<u32>,
     /// The SEND that did not fit its receive buffer.
     pub(super) too_long: Option<Psn>,
+    /// PSNs that were requested more than once.
+    pub(super) repeated: &'a HashSet<Psn>,
+    /// PSNs that a READ goes on from which started before them.
+    pub(super) resumed: &'a HashSet<Psn>,
+    /// Requests are repeated or missing.
+    pub(super) lossy: bool,
 }
 
 /// What an answer is for, apart from details.
@@ -120,7 +142,10 @@ fn kind(packet: &Packet) -> (Operation, Option<u8>) {
         Syndrome::Nak(_) => 3,
         Syndrome::Reserved(_) => 4,
     });
-    (packet.headers.bth.opcode.operation(), class)
+    // The form of a READ response does not count here.
+    let operation = packet.headers.bth.opcode.operation();
+    let class = class.filter(|_| operation != Operation::ReadResponse);
+    (operation, class)
 }
 
 fn is_plain_ack(packet: &Packet) -> bool {
@@ -137,24 +162,38 @@ pub(super) fn acknowledged(packet: &Packet) -> Psn {
     }
 }
 
+/// Packets looked ahead for the like of one that is missing on the other side.
+const LOOK_AHEAD: usize = 128;
+
 /// Compares two sequences of answers.
 pub(super) fn answers(recorded: &[&Frame], sent: &[Sent], rules: &Rules<'_>) -> Vec<Comparison> {
     let mut found = Vec::new();
     let (mut r, mut s) = (0, 0);
     // What the device has acknowledged so far.
     let mut done: Option<Psn> = None;
+    let keys: HashSet<_> = sent.iter().map(|own| key(&own.packet)).collect();
+    // Next of either side up to which the other has nothing alike.
+    let (mut skip_r, mut skip_s) = (0, 0);
     loop {
         let (next_r, next_s) = (recorded.get(r).copied(), sent.get(s));
         let covers = |through: Psn, psn: Psn| through.since(psn) >= 0;
-        match (next_r, next_s) {
+        let alike = match (next_r, next_s) {
             (None, None) => return found,
-            (Some(frame), Some(own)) if pairs(&frame.packet, &own.packet) => {
+            (Some(frame), Some(own)) => key(&frame.packet) == key(&own.packet),
+            _ => false,
+        };
+        if !alike && r >= skip_r && s >= skip_s {
+            (skip_r, skip_s) = alignment(recorded, sent, r, s).unwrap_or((r, s));
+        }
+        match (next_r, next_s) {
+            (Some(frame), Some(own)) if alike => {
                 found.push(compare(frame, own, rules));
                 done = Some(acknowledged(&own.packet));
                 (r, s) = (r + 1, s + 1);
             }
             (Some(frame), own)
-                if is_plain_ack(&frame.packet)
+                if s >= skip_s
+                    && is_plain_ack(&frame.packet)
                     && done
                         .into_iter()
                         .chain(own.map(|own| acknowledged(&own.packet)))
@@ -163,7 +202,11 @@ pub(super) fn answers(recorded: &[&Frame], sent: &[Sent], rules: &Rules<'_>) -> 
                 found.push(lone(Some(frame.number), &frame.packet, Match::Coalesced));
                 r += 1;
             }
-            (Some(frame), _) if is_behind_rnr(recorded, r) => {
+            (Some(frame), _)
+                if s >= skip_s
+                    && (is_behind_rnr(recorded, r)
+                        || (rules.lossy && keys.contains(&key(&frame.packet)))) =>
+            {
                 found.push(lone(Some(frame.number), &frame.packet, Match::Omitted));
                 r += 1;
             }
@@ -175,39 +218,95 @@ pub(super) fn answers(recorded: &[&Frame], sent: &[Sent], rules: &Rules<'_>) -> 
                 done = Some(acknowledged(&own.packet));
                 s += 1;
             }
-            (Some(frame), Some(own)) => {
+            (_, Some(own)) if rules.lossy && (s < skip_s || r >= skip_r) && is_due(own, rules) => {
+                found.push(again(recorded, own, rules));
+                done = Some(acknowledged(&own.packet));
+                s += 1;
+            }
+            (Some(frame), Some(own)) if r >= skip_r && s >= skip_s => {
                 let mut comparison = compare(frame, own, rules);
                 comparison.verdict = Match::Different;
                 found.push(comparison);
                 (r, s) = (r + 1, s + 1);
             }
-            (Some(frame), None) => {
+            (Some(frame), own) if own.is_none() || r < skip_r => {
                 found.push(lone(Some(frame.number), &frame.packet, Match::Missing));
                 r += 1;
             }
-            (None, Some(own)) => {
+            (_, Some(own)) => {
                 found.push(lone(None, &own.packet, Match::Unexpected));
                 s += 1;
             }
+            (_, None) => unreachable!("a recorded packet is left"),
         }
     }
 }
 
+/// What tells answers apart, but for details.
+fn key(packet: &Packet) -> (Operation, Option<u8>, Psn) {
+    let (operation, class) = kind(packet);
+    (operation, class, packet.headers.bth.psn)
+}
+
+/// The nearest two packets from `recorded[r]` and `sent[s]` on that are alike.
+fn alignment(recorded: &[&Frame], sent: &[Sent], r: usize, s: usize) -> Option<(usize, usize)> {
+    let distances = (1..=LOOK_AHEAD).flat_map(|d| (0..=d).map(move |i| (r + d - i, s + i)));
+    distances
+        .filter(|&(r, s)| r < recorded.len() && s < sent.len())
+        .find(|&(r, s)| key(&recorded[r].packet) == key(&sent[s].packet))
+}
+
+/// Whether an answer that was not recorded is one that the device may give.
+fn is_due(own: &Sent, rules: &Rules<'_>) -> bool {
+    let psn = own.packet.headers.bth.psn;
+    match kind(&own.packet) {
+        (Operation::Ack, Some(0)) => (rules.msn)(psn).is_some(),
+        // It asks for what is behind the last that was executed.
+        (Operation::Ack, Some(2)) => (rules.msn)(psn.prev()).is_some(),
+        (Operation::ReadResponse | Operation::AtomicAck, _) => (rules.msn)(psn).is_some(),
+        _ => false,
+    }
+}
+
+/// An answer that was not recorded there; if its like was recorded elsewhere it must be the same.
+fn again(recorded: &[&Frame], own: &Sent, rules: &Rules<'_>) -> Comparison {
+    let like = recorded
+        .iter()
+        .find(|frame| key(&frame.packet) == key(&own.packet));
+    let mut comparison = match (like, kind(&own.packet)) {
+        (Some(frame), (Operation::ReadResponse | Operation::AtomicAck, _)) => {
+            compare(frame, own, rules)
+        }
+        (_, (Operation::Ack, Some(0))) => added(own, rules),
+        _ => lone(None, &own.packet, Match::Repeated),
+    };
+    comparison.number = None;
+    if comparison.verdict != Match::Different {
+        comparison.verdict = Match::Repeated;
+    }
+    comparison
+}
+
 /// Compares two sequences of requests, packet by packet.
 pub(super) fn requests(recorded: &[&Frame], sent: &[Sent]) -> Vec<Comparison> {
-    let rules = Rules {
-        msn: &|_| None,
-        too_long: None,
-    };
     let both = recorded.len().min(sent.len());
     let pairs = recorded.iter().zip(sent);
     let missing = recorded[both..].iter();
     let unexpected = sent[both..].iter();
     pairs
-        .map(|(frame, own)| compare(frame, own, &rules))
+        .map(|(frame, own)| request(frame, own))
         .chain(missing.map(|frame| lone(Some(frame.number), &frame.packet, Match::Missing)))
         .chain(unexpected.map(|own| lone(None, &own.packet, Match::Unexpected)))
         .collect()
+}
+
+/// Compares two requests.
+pub(super) fn request(frame: &Frame, own: &Sent) -> Comparison {
+    let bth = &own.packet.headers.bth;
+    let must_ask = bth.opcode.is_end() && bth.opcode.class() == Class::Rc;
+    compare_but(frame, own, |d| {
+        d.field == ACK_REQ && (bth.ack_req || !must_ask)
+    })
 }
 
 /// What the comparisons say of the device: counts, and differences that count.
@@ -226,21 +325,18 @@ pub(super) fn judge(comparisons: &[Comparison], counts: &mut Counts) -> Vec<Diff
             Match::Same => counts.same += 1,
             Match::Coalesced => counts.coalesced += 1,
             Match::Added => counts.added += 1,
+            Match::Repeated => counts.repeated += 1,
             Match::Omitted => {}
             Match::Missing => differ(&comparison.text, "sent", "nothing"),
             Match::Unexpected => differ("packet sent", "nothing", &comparison.text),
             Match::Different => {
-                for d in comparison.differences.iter().filter(|d| !d.is_permitted()) {
+                for d in comparison.differences.iter().filter(|d| !d.permitted) {
                     differ(d.field, &d.expected, &d.found);
                 }
             }
         }
     }
     found
-}
-
-fn pairs(a: &Packet, b: &Packet) -> bool {
-    kind(a) == kind(b) && a.headers.bth.psn == b.headers.bth.psn
 }
 
 /// A NAK sequence error of the PSN that was not ready just before.
@@ -250,18 +346,31 @@ fn is_behind_rnr(recorded: &[&Frame], at: usize) -> bool {
 }
 
 fn compare(frame: &Frame, own: &Sent, rules: &Rules<'_>) -> Comparison {
+    let psn = frame.psn();
+    let is_too_long = rules.too_long == Some(psn);
+    let invalid = Syndrome::Nak(NakCode::InvalidRequest);
+    let aeth = own.packet.headers.ext.aeth;
+    let is_invalid = aeth.is_some_and(|aeth| aeth.syndrome == invalid);
+    let operation = frame.opcode().operation();
+    let is_repeated = rules.repeated.contains(&psn) && operation != Operation::Ack;
+    let is_read = operation == Operation::ReadResponse;
+    let is_resumed = is_repeated && is_read && rules.resumed.contains(&psn);
+    compare_but(frame, own, |d| {
+        (d.field == NAK_CODE && is_too_long && is_invalid)
+            || (d.field == MSN && is_repeated)
+            || (is_resumed && FORM.contains(&d.field))
+    })
+}
+
+/// Compares two packets; of the fields that differ, `may` says whether they may.
+fn compare_but(frame: &Frame, own: &Sent, may: impl Fn(&FieldDifference) -> bool) -> Comparison {
     let expected = fields::of(&frame.bytes, &frame.packet);
     let found = fields::of(&own.bytes, &own.packet);
-    let differences = fields::differences(&expected, &found);
-    let is_too_long = rules.too_long == Some(frame.psn());
-    let is_invalid = |packet: &Packet| {
-        let syndrome = packet.headers.ext.aeth.map(|aeth| aeth.syndrome);
-        syndrome == Some(Syndrome::Nak(NakCode::InvalidRequest))
-    };
-    let permitted = |d: &FieldDifference| {
-        d.is_permitted() || (d.field == NAK_CODE && is_too_long && is_invalid(&own.packet))
-    };
-    let verdict = if differences.iter().all(permitted) {
+    let mut differences = fields::differences(&expected, &found);
+    for difference in &mut differences {
+        difference.permitted |= may(difference);
+    }
+    let verdict = if differences.iter().all(|d| d.permitted) {
         Match::Same
     } else {
         Match::Different
@@ -283,15 +392,17 @@ fn added(own: &Sent, rules: &Rules<'_>) -> Comparison {
         let text = |msn: Option<u32>| msn.map_or("none".to_owned(), |msn| format!("{msn:#x}"));
         comparison.verdict = Match::Different;
         comparison.differences.push(FieldDifference {
-            field: "AETH MSN",
+            field: MSN,
             expected: text(due),
             found: text(msn),
+            permitted: false,
         });
     }
     comparison
 }
 
-fn lone(number: Option<usize>, packet: &Packet, verdict: Match) -> Comparison {
+/// A packet that has no like.
+pub(super) fn lone(number: Option<usize>, packet: &Packet, verdict: Match) -> Comparison {
     Comparison {
         number,
         text: text(packet),

@@ -1,7 +1,7 @@
 //! The fields of a packet, and which of them may differ between two implementations.
 
 use ferroce_proto::wire::{
-    Ext, Field, Gid, Ip, Packet, Syndrome, aeth, atomic, bth, eth, imm, ipv4, ipv6, reth, udp,
+    Ext, Field, Gid, Ip, Packet, Syndrome, aeth, atomic, bth, deth, eth, imm, ipv4, ipv6, reth, udp,
 };
 
 use crate::scoreboard::icrc::crc32;
@@ -21,6 +21,19 @@ const CHECKSUM: &str = "IPv4 header checksum";
 const SOURCE_PORT: &str = "UDP source port";
 const MIG_REQ: &str = "BTH MigReq";
 const CREDITS: &str = "AETH credits";
+/// MSN of an AETH.
+pub(super) const MSN: &str = "AETH MSN";
+/// AckReq of a BTH.
+pub(super) const ACK_REQ: &str = "BTH AckReq";
+/// What differs between a READ response with an AETH and one without.
+pub(super) const FORM: [&str; 6] = [
+    "BTH opcode",
+    "AETH syndrome",
+    CREDITS,
+    MSN,
+    "UDP length",
+    "IPv4 total length",
+];
 /// NAK code of an AETH.
 pub(super) const NAK_CODE: &str = "AETH NAK code";
 
@@ -64,6 +77,32 @@ pub const PERMITTED_BEHAVIOUR: &[Permitted] = &[
         what: "NAK sequence error right behind an RNR NAK",
         why: "soft-RoCE sends one for the packets that follow; IB1 9.7.5 drops them silently",
     },
+    Permitted {
+        what: "AckReq of a request",
+        why: "when to ask for an acknowledgement is the requester's choice; the last packet of a SEND or \
+              WRITE must ask",
+    },
+    Permitted {
+        what: "MSN in the answer to a repeated READ or atomic",
+        why: "that of the request or the current one",
+    },
+    Permitted {
+        what: "form of the answer to a READ that goes on from the middle",
+        why: "soft-RoCE answers RESPONSE MIDDLE and LAST without a FIRST; the request is one of its own and \
+              its answer FIRST or ONLY (IB1 9.7.5.1.5)",
+    },
+    Permitted {
+        what: "answers around a loss",
+        why: "where requests are repeated or missing, answers may be lost behind the capture point: those \
+              of the device that were not recorded must be right for what was fed; a request repeated \
+              while its answer is still due may be answered once",
+    },
+    Permitted {
+        what: "when a requester repeats",
+        why: "with losses, each packet of the device is compared with the recorded packet of its PSN, not \
+              one by one: all of each message must be sent, repeats must be the same, and completions \
+              and memory must be what the recorded answers make them",
+    },
 ];
 
 /// A field and what it holds.
@@ -84,14 +123,8 @@ pub struct FieldDifference {
     pub expected: String,
     /// What the device under test sent.
     pub found: String,
-}
-
-impl FieldDifference {
-    /// Whether the difference is one of [`PERMITTED_FIELDS`].
-    #[must_use]
-    pub fn is_permitted(&self) -> bool {
-        PERMITTED_FIELDS.iter().any(|p| p.what == self.field)
-    }
+    /// The difference is one of [`PERMITTED_FIELDS`] or [`PERMITTED_BEHAVIOUR`].
+    pub permitted: bool,
 }
 
 /// In what two lists of fields differ. A field that one of them lacks is `none` there.
@@ -110,6 +143,7 @@ pub(super) fn differences(expected: &[Value], found: &[Value]) -> Vec<FieldDiffe
             field,
             expected: text(expected, field),
             found: text(found, field),
+            permitted: PERMITTED_FIELDS.iter().any(|p| p.what == field),
         })
         .filter(|difference| difference.expected != difference.found)
         .collect()
@@ -149,7 +183,7 @@ pub(super) fn of(frame: &[u8], packet: &Packet) -> Vec<Value> {
         ("BTH BECN", bth::field::BECN),
         ("BTH reserved bits behind BECN", bth::field::RESV6),
         ("BTH destination QP", bth::field::DEST_QP),
-        ("BTH AckReq", bth::field::ACK_REQ),
+        (ACK_REQ, bth::field::ACK_REQ),
         ("BTH reserved bits behind AckReq", bth::field::RESV7),
         ("BTH PSN", bth::field::PSN),
     ] {
@@ -205,7 +239,14 @@ impl Values {
 
     fn extensions(&mut self, packet: &Packet, transport: &[u8]) {
         let opcode = packet.headers.bth.opcode;
-        let tables: [(Ext, &[(&'static str, Field)]); 6] = [
+        let tables: [(Ext, &[(&'static str, Field)]); 7] = [
+            (
+                Ext::Deth,
+                &[
+                    ("DETH Q_Key", deth::field::Q_KEY),
+                    ("DETH source QP", deth::field::SRC_QP),
+                ],
+            ),
             (
                 Ext::Reth,
                 &[
@@ -223,7 +264,7 @@ impl Values {
                     ("AtomicETH compare", atomic::field::COMPARE),
                 ],
             ),
-            (Ext::Aeth, &[("AETH MSN", aeth::field::MSN)]),
+            (Ext::Aeth, &[(MSN, aeth::field::MSN)]),
             (
                 Ext::AtomicAckEth,
                 &[("AtomicAckETH original", atomic::ack::field::ORIGINAL)],

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use ferroce_proto::wire::{self, Gid, Opcode, Packet, Psn, eth, ip, ipv4, ipv6, udp};
 
+use super::Role;
 use crate::pcap::Capture;
 use crate::scoreboard::icrc::Roce;
 
@@ -45,10 +46,10 @@ pub enum Refusal {
         /// Reason.
         source: wire::Error,
     },
-    /// No request of a reliable connection.
+    /// No request.
     #[error(
-        "no request of a reliable connection{} among {packets} packets, {roce} of them RoCEv2; give a \
-         capture of RC traffic, taken on the interface under the RDMA device",
+        "no request{} among {packets} packets, {roce} of them RoCEv2; give a \
+         capture of RC, UC or UD traffic, taken on the interface under the RDMA device",
         qpn.map(|qpn| format!(" to queue pair {qpn:#x}")).unwrap_or_default()
     )]
     NoRequest {
@@ -80,22 +81,6 @@ pub enum Refusal {
         /// Queue pairs answered to.
         Vec<u32>,
     ),
-    /// An operation that is not replayed.
-    #[error(
-        "packet {number} is {opcode:?} PSN {psn}; {role} replays {known} of a reliable connection"
-    )]
-    Unsupported {
-        /// Its number in the capture.
-        number: usize,
-        /// Its opcode.
-        opcode: Opcode,
-        /// Its PSN.
-        psn: Psn,
-        /// Role asked for.
-        role: &'static str,
-        /// What the role knows.
-        known: &'static str,
-    },
     /// A request that was executed although it cannot follow the ones before it.
     #[error(
         "packet {number}, {opcode:?} PSN {psn}, is answered as executed but does not follow what was \
@@ -109,6 +94,9 @@ pub enum Refusal {
         /// Its PSN.
         psn: Psn,
     },
+    /// No message has all its packets.
+    #[error("no message was captured whole, from its first packet to its last: capture again")]
+    NotWhole,
     /// The set-up of the responder cannot be told from the capture.
     #[error("packet {number}: {what}")]
     Underivable {
@@ -200,9 +188,19 @@ impl Announcement {
 ///
 /// # Errors
 /// [`Refusal::CutShort`], [`Refusal::Icrc`], [`Refusal::Malformed`].
-pub(super) fn read(capture: &Capture) -> Result<(Vec<Frame>, Vec<Announcement>), Refusal> {
+///
+/// A capture of several interfaces shows a packet once where it was sent and once where it arrived: those of
+/// the interface at the end that `role` plays are taken, which saw what that end saw.
+pub(super) fn read(
+    capture: &Capture,
+    role: Role,
+) -> Result<(Vec<Frame>, Vec<Announcement>), Refusal> {
     let (mut frames, mut announcements) = (Vec::new(), Vec::new());
+    let interface = interface(capture, role);
     for (index, captured) in capture.packets.iter().enumerate() {
+        if interface.is_some_and(|interface| interface != captured.interface) {
+            continue;
+        }
         let (number, bytes) = (index + 1, &captured.data);
         match Kind::of(bytes) {
             Kind::Roce | Kind::Unknown if !captured.is_whole() => {
@@ -223,6 +221,23 @@ pub(super) fn read(capture: &Capture) -> Result<(Vec<Frame>, Vec<Announcement>),
         }
     }
     Ok((frames, announcements))
+}
+
+/// The interface at the end of `role`: the first packet passed that of its sender first.
+fn interface(capture: &Capture, role: Role) -> Option<usize> {
+    if capture.interfaces.len() < 2 {
+        return None;
+    }
+    let mut order: Vec<usize> = Vec::new();
+    for packet in &capture.packets {
+        if matches!(Kind::of(&packet.data), Kind::Roce) && !order.contains(&packet.interface) {
+            order.push(packet.interface);
+        }
+    }
+    match role {
+        Role::Requester => order.first().copied(),
+        Role::Responder => order.last().copied(),
+    }
 }
 
 /// A RoCEv2 packet that both implementations of the ICRC accept.

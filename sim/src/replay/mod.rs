@@ -9,23 +9,29 @@
 //! |---|---|
 //! | `input` | packets of a capture, and why one is refused |
 //! | `flow` | the connection that it shows |
-//! | `script`, `regions` | what a responder must be given and must do |
+//! | `script`, `regions`, `learned` | what a responder must be given and must do |
+//! | `messages`, `expect` | what a requester is given to do, and what comes of it |
 //! | `rig` | the device under test |
 //! | `responder`, `requester` | the run in either role |
 //! | `malformed` | packets that must be counted and dropped, between those of the capture |
-//! | `fields`, `compare` | fields, answers, and the differences that are permitted |
+//! | `fields`, `compare`, `resent` | fields, answers, requests, and the differences that are permitted |
 //!
 //! What cannot be seen on the wire is chosen so that the device must decide exactly as the recorded one
 //! did: receive buffers are as long as their messages, a region ends one byte before an access that was
-//! refused, and a receive WQE is posted just before the request that was granted one.
+//! refused, a receive WQE is posted just before the request that was granted one, and memory holds what
+//! the recorded READ responses and atomics brought.
 
 mod compare;
+mod expect;
 mod fields;
 mod flow;
 mod input;
+mod learned;
 mod malformed;
+mod messages;
 mod regions;
 mod requester;
+mod resent;
 mod responder;
 mod rig;
 mod script;
@@ -107,6 +113,8 @@ pub struct Counts {
     pub coalesced: u64,
     /// ACKs of the device that the recorded one coalesced.
     pub added: u64,
+    /// Packets of the device that were sent once more or whose like the capture lost, and that are right.
+    pub repeated: u64,
     /// Completions.
     pub completions: u64,
     /// Payload bytes compared in memory.
@@ -171,7 +179,7 @@ pub fn run<E>(
     options: &Options,
     build: impl FnOnce(Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, E>,
 ) -> Result<Outcome, Error<E>> {
-    let (frames, announcements) = input::read(capture)?;
+    let (frames, announcements) = input::read(capture, options.role)?;
     let packets = capture.packets.len();
     let connection = flow::Connection::find(&frames, &announcements, packets, options.qpn)?;
     match options.role {

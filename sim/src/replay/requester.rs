@@ -2,31 +2,34 @@
 
 use std::rc::Rc;
 
-use ferroce_proto::abi::cq::{Cqe, status};
-use ferroce_proto::abi::wqe::{Sge, opcode};
-use ferroce_proto::wire::{NakCode, Operation, Psn, RethRepr, Syndrome};
+use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::wqe::Sge;
+use ferroce_proto::wire::aeth::RNR_TIMER_NS;
+use ferroce_proto::wire::{Class, Psn, Syndrome};
 
 use super::compare::{self, Sent};
+use super::expect::Expect;
 use super::flow::{Connection, Sender};
 use super::input::{Frame, Refusal};
+use super::messages::{Line, Plan};
 use super::rig::{Rig, Setup, log2};
-use super::{Counts, Difference, Error, Options, Outcome};
+use super::{Counts, Difference, Error, FILL, Options, Outcome, resent};
 use crate::memory::{HostMemory, Ranges};
-use crate::nic::Nic;
-use crate::testhost::{QpOptions, Work};
+use crate::nic::{NS_PER_CYCLE, Nic};
+use crate::testhost::QpOptions;
 
 /// Log2 of the slots of the longest send queue.
 const MAX_SQ_LOG: u8 = 15;
 
-/// A message of the capture.
-struct Message {
-    work: Work,
-    /// Its payload.
-    data: Vec<u8>,
-    /// Place of its first packet among the steps of the connection.
-    step: usize,
-    last: Psn,
-}
+/// READs and atomics outstanding.
+const MAX_RD_ATOMIC: u8 = 16;
+
+/// Distance of buffers in bytes beyond their length.
+const GUARD: usize = 64;
+
+/// Cycles that the waits which RNR NAKs ask for may take altogether; later ones are cut short by the
+/// answer that comes next.
+const RNR_WAIT_CYCLES: u64 = 1_000_000;
 
 /// Replays a connection.
 pub(super) fn run<E>(
@@ -34,15 +37,14 @@ pub(super) fn run<E>(
     options: &Options,
     build: impl FnOnce(Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, E>,
 ) -> Result<Outcome, Error<E>> {
-    let messages = messages(connection)?;
+    let plan = Plan::derive(connection)?;
     let like = connection
         .requests()
         .next()
         .expect("a connection has requests");
-    let mtu = connection.path_mtu();
-    let sq_log = log2(messages.len() + 1);
+    let sq_log = log2(plan.messages.len() + 1);
     if sq_log > MAX_SQ_LOG {
-        let what = format!("send queue of {} entries", messages.len());
+        let what = format!("send queue of {} entries", plan.messages.len());
         return Err(Refusal::Lacking(what).into());
     }
     let memory = Rc::new(Ranges::new());
@@ -51,13 +53,17 @@ pub(super) fn run<E>(
         local: connection.requester,
         remote: connection.responder,
         like,
+        needs: connection.needs(),
         options: QpOptions {
-            mtu,
+            qp_type: connection.qp_type(),
+            qkey: connection.qkey(),
+            mtu: plan.mtu,
             sq_log,
             ot_log: sq_log,
             // Answers come when the device is quiet, however long that takes.
             timeout: 0,
-            psn: like.psn().value(),
+            max_rd_atomic: MAX_RD_ATOMIC,
+            psn: plan.first().value(),
             vlan: like.packet.headers.eth.vlan,
             ..QpOptions::default()
         },
@@ -65,173 +71,246 @@ pub(super) fn run<E>(
         memory,
         regions: &[],
         malformed: options.malformed,
-        completions: messages.len(),
+        completions: plan.messages.len(),
     };
     let mut rig = Rig::new(nic, &setup)?;
-    let data: Vec<u8> = messages.iter().flat_map(|m| m.data.clone()).collect();
-    let (base, lkey) = rig.buffer(&data)?;
-    let mut counts = Counts {
-        bytes: data.len() as u64,
-        ..Counts::default()
-    };
-    let (mut sent, mut differences) = (Vec::new(), Vec::new());
-    let mut left = messages.iter().peekable();
-    let mut at = base;
-    let mut index = 0;
-    while index < connection.steps.len() {
-        let (sender, _) = connection.steps[index];
-        let alike = connection.steps[index..]
-            .iter()
-            .take_while(|s| s.0 == sender);
-        let end = index + alike.count();
-        match sender {
-            Sender::Requester => {
-                while let Some(message) = left.next_if(|message| message.step < end) {
-                    let entry = Sge {
-                        addr: at,
-                        length: message.data.len() as u32,
-                        lkey,
-                    };
-                    at += u64::from(entry.length);
-                    let mut work = message.work.clone();
-                    work.list.extend((entry.length > 0).then_some(entry));
-                    rig.host.post_send(rig.qpn, &work);
-                }
-            }
-            Sender::Responder => {
-                for (_, frame) in &connection.steps[index..end] {
-                    rig.feed(&frame.bytes);
-                    counts.fed += 1;
-                }
-            }
-        }
-        for bytes in rig.settle() {
-            counts.sent += 1;
-            match Sent::check(bytes) {
-                Ok(packet) => sent.push(packet),
-                Err(difference) => differences.push(difference),
-            }
-        }
-        index = end;
+    if connection.class == Class::Ud {
+        rig.address_handle(&connection.responder, &like.packet.headers);
     }
-    let recorded: Vec<_> = connection.requests().collect();
-    counts.recorded = recorded.len() as u64;
-    let comparisons = compare::requests(&recorded, &sent);
-    differences.extend(compare::judge(&comparisons, &mut counts));
-    let completions = rig.completions();
-    counts.completions = completions.len() as u64;
-    differences.extend(check_completions(
-        &expected(connection, &messages),
-        &completions,
-    ));
-    differences.extend(rig.finish());
-    counts.malformed = rig.malformed();
-    counts.cycles = rig.host.nic.now();
-    let recorded_qpn = connection.requester.qpn;
-    Ok(Outcome {
-        requester: connection.requester,
-        responder: connection.responder,
-        local_qpn: rig.qpn,
-        mapped_from: (rig.qpn != recorded_qpn).then_some(recorded_qpn),
-        mtu: mtu.bytes(),
-        comparisons,
-        differences,
-        counts,
-        passed: rig.passed,
-    })
+    let mut run = Run::new(connection, &plan, rig)?;
+    run.play();
+    run.finish()
 }
 
-/// The messages, whole and each sent once.
-fn messages(connection: &Connection<'_>) -> Result<Vec<Message>, Refusal> {
-    let mut messages: Vec<Message> = Vec::new();
-    let mut open = false;
-    let mut next: Option<Psn> = None;
-    for (step, &(sender, frame)) in connection.steps.iter().enumerate() {
-        if sender == Sender::Responder {
-            continue;
+/// A run under way.
+struct Run<'a, 'p> {
+    connection: &'p Connection<'a>,
+    plan: &'p Plan<'a>,
+    rig: Rig,
+    expect: Expect<'a, 'p>,
+    /// Address of the buffer of each message.
+    buffers: Vec<u64>,
+    lkey: u32,
+    posted: usize,
+    sent: Vec<Sent>,
+    /// Number behind the last packet that the device sent.
+    reached: i64,
+    own: Line,
+    /// Cycles to wait before the device sends again, and those left for waits.
+    waiting: u64,
+    patience: u64,
+    counts: Counts,
+    differences: Vec<Difference>,
+}
+
+impl<'a, 'p> Run<'a, 'p> {
+    fn new(
+        connection: &'p Connection<'a>,
+        plan: &'p Plan<'a>,
+        mut rig: Rig,
+    ) -> Result<Self, Refusal> {
+        let (mut arena, mut offsets) = (Vec::new(), Vec::new());
+        for message in &plan.messages {
+            offsets.push(arena.len() as u64);
+            arena.extend(&message.data);
+            arena.resize(arena.len() + message.brings + GUARD, FILL);
         }
-        let (opcode, psn) = (frame.opcode(), frame.psn());
-        let unsupported = Refusal::Unsupported {
-            number: frame.number,
-            opcode,
-            psn,
-            role: "the requester",
-            known: "SEND and WRITE, with and without immediate, sent once,",
-        };
-        if !matches!(opcode.operation(), Operation::Send | Operation::Write)
-            || opcode.has_ieth()
-            || next.is_some_and(|next| psn.since(next) < 0)
+        let (base, lkey) = rig.buffer(&arena)?;
+        Ok(Self {
+            connection,
+            plan,
+            rig,
+            expect: Expect::new(plan),
+            buffers: offsets.iter().map(|offset| base + offset).collect(),
+            lkey,
+            posted: 0,
+            sent: Vec::new(),
+            reached: plan.messages.first().map_or(0, |m| m.first),
+            own: Line::new(plan.origin),
+            waiting: 0,
+            patience: RNR_WAIT_CYCLES,
+            counts: Counts::default(),
+            differences: Vec::new(),
+        })
+    }
+
+    /// Posts messages where their first packet was recorded, feeds the answers where they were.
+    fn play(&mut self) {
+        let steps = &self.connection.steps;
+        let mut line = Line::new(self.plan.origin);
+        let mut index = 0;
+        while index < steps.len() {
+            let sender = steps[index].0;
+            let alike = steps[index..].iter().take_while(|s| s.0 == sender).count();
+            let end = index + alike;
+            match sender {
+                Sender::Requester => {
+                    for (_, frame) in &steps[index..end] {
+                        line.place(frame.psn());
+                    }
+                    self.post(end);
+                }
+                Sender::Responder => {
+                    for (_, frame) in &steps[index..end] {
+                        let place = line.place(frame.psn());
+                        self.answer(frame, place);
+                    }
+                }
+            }
+            self.settle();
+            index = end;
+        }
+        if self.connection.class != Class::Rc {
+            self.expect.sent();
+        }
+    }
+
+    /// Posts the messages of the steps before `end`.
+    fn post(&mut self, end: usize) {
+        let room = MAX_UNRELIABLE.min(self.plan.messages.len());
+        while let Some(message) = self.plan.messages.get(self.posted)
+            && message.step < end
         {
-            return Err(unsupported);
-        }
-        if open == opcode.is_start() || next.is_some_and(|next| next != psn) {
-            return Err(Refusal::Underivable {
-                number: frame.number,
-                what: format!(
-                    "{opcode:?} PSN {psn} does not follow the packet before; the requester replays \
-                     messages that were captured whole"
-                ),
-            });
-        }
-        if opcode.is_start() {
-            messages.push(Message {
-                work: work(frame),
-                data: Vec::new(),
-                step,
-                last: psn,
-            });
-        }
-        let message = messages.last_mut().expect("a message is open");
-        message.data.extend(frame.payload());
-        message.last = psn;
-        if let Some(imm) = frame.packet.headers.ext.imm {
-            message.work = message.work.clone().imm(imm);
-        }
-        message.work.head.solicited = frame.packet.headers.bth.solicited;
-        open = !opcode.is_end();
-        next = Some(psn.next());
-    }
-    Ok(messages)
-}
-
-/// The work request of a message that starts with `frame`, without its payload.
-fn work(frame: &Frame) -> Work {
-    match frame.packet.headers.ext.reth {
-        None => Work::new(opcode::SEND, &[]),
-        Some(RethRepr { va, rkey, .. }) => {
-            let mut work = Work::new(opcode::WRITE, &[]);
-            (work.head.remote_addr, work.head.rkey) = (va, rkey);
-            work
+            let entry = Sge {
+                addr: self.buffers[self.posted],
+                length: (message.data.len() + message.brings) as u32,
+                lkey: self.lkey,
+            };
+            let mut work = message.work.clone();
+            work.list.extend((entry.length > 0).then_some(entry));
+            self.rig.host.post_send(self.rig.qpn, &work);
+            self.posted += 1;
+            if self.connection.class != Class::Rc && self.posted % room == 0 {
+                self.settle();
+            }
         }
     }
-}
 
-/// Index and status of the completions that the recorded answers bring about.
-fn expected(connection: &Connection<'_>, messages: &[Message]) -> Vec<(u16, u8)> {
-    let mut found: Vec<(u16, u8)> = Vec::new();
-    let indices = 0..messages.len() as u16;
-    for frame in connection.answers_recorded() {
-        let syndrome = frame.packet.headers.ext.aeth.map(|aeth| aeth.syndrome);
-        let failed = match syndrome {
-            Some(Syndrome::Nak(NakCode::InvalidRequest)) => Some(status::REM_INV_REQ_ERR),
-            Some(Syndrome::Nak(NakCode::RemoteAccess)) => Some(status::REM_ACCESS_ERR),
-            Some(Syndrome::Nak(NakCode::RemoteOperational)) => Some(status::REM_OP_ERR),
-            _ => None,
+    /// Feeds an answer when the device has sent what it answers.
+    fn answer(&mut self, frame: &Frame, place: i64) {
+        if place >= self.plan.end() {
+            // To a message that was not captured whole.
+            return;
+        }
+        if place >= self.reached {
+            self.settle();
+        }
+        self.rig.feed(&frame.bytes);
+        self.counts.fed += 1;
+        self.expect.answer(frame, place, self.posted);
+        if let Some(Syndrome::RnrNak { timer }) = frame.syndrome() {
+            let ns = u64::from(RNR_TIMER_NS[usize::from(timer & 31)]);
+            self.waiting = ns.div_ceil(NS_PER_CYCLE);
+        }
+    }
+
+    /// Runs until the device is quiet, through the wait that an RNR NAK asked for.
+    fn settle(&mut self) {
+        let wait = if self.waiting <= self.patience {
+            self.waiting
+        } else {
+            0
         };
-        let through = compare::acknowledged(&frame.packet);
-        let done = messages[found.len()..].iter();
-        let done = done.take_while(|m| through.since(m.last) >= 0).count();
-        let ok = indices.clone().skip(found.len()).take(done);
-        found.extend(ok.map(|index| (index, status::SUCCESS)));
-        if let Some(failed) = failed {
-            let rest = indices.clone().skip(found.len());
-            let statuses = std::iter::once(failed).chain(std::iter::repeat(status::WR_FLUSH_ERR));
-            found.extend(rest.zip(statuses));
-            break;
+        self.patience -= wait;
+        self.waiting = 0;
+        for bytes in self.rig.settle_after(wait) {
+            self.counts.sent += 1;
+            match Sent::check(bytes) {
+                Ok(packet) => {
+                    let place = self.own.place(packet.packet.headers.bth.psn);
+                    let message = self.plan.messages.iter().find(|m| m.first == place);
+                    let read = message.filter(|m| m.is_answered());
+                    self.reached = self.reached.max(read.map_or(place + 1, |m| m.end()));
+                    self.sent.push(packet);
+                }
+                Err(difference) => self.differences.push(difference),
+            }
         }
     }
-    found
+
+    fn finish<E>(mut self) -> Result<Outcome, Error<E>> {
+        let recorded: Vec<_> = self.connection.requests().collect();
+        self.counts.recorded = recorded.len() as u64;
+        let recorded_qpn = self.connection.requester.qpn;
+        let mapped = self.rig.qpn != recorded_qpn;
+        if self.connection.class == Class::Ud && mapped {
+            // Its own number stands in its datagrams.
+            self.sent
+                .iter_mut()
+                .for_each(|own| own.come_from(recorded_qpn));
+        }
+        let comparisons = if self.plan.in_order && !self.expect.lossy {
+            let whole: Vec<_> = recorded.into_iter().take(self.plan.captured()).collect();
+            compare::requests(&whole, &self.sent)
+        } else {
+            resent::requests(self.plan, self.posted, &self.sent)
+        };
+        let found = compare::judge(&comparisons, &mut self.counts);
+        self.differences.extend(found);
+        let completions = self.rig.completions();
+        self.counts.completions = completions.len() as u64;
+        let due = self.expect.completions();
+        self.differences
+            .extend(check_completions(&due, &completions));
+        self.check_memory();
+        self.differences.extend(self.rig.finish());
+        self.counts.malformed = self.rig.malformed();
+        self.counts.cycles = self.rig.host.nic.now();
+        Ok(Outcome {
+            requester: self.connection.requester,
+            responder: self.connection.responder,
+            local_qpn: self.rig.qpn,
+            mapped_from: mapped.then_some(recorded_qpn),
+            mtu: self.plan.mtu.bytes(),
+            comparisons,
+            differences: self.differences,
+            counts: self.counts,
+            passed: self.rig.passed,
+        })
+    }
+
+    /// What complete messages brought is there, what they sent is as it was, and so is what lies between.
+    fn check_memory(&mut self) {
+        let done = self.expect.done();
+        for (index, message) in self.plan.messages.iter().enumerate() {
+            let at = self.buffers[index];
+            let mut parts = vec![(
+                at + (message.data.len() + message.brings) as u64,
+                vec![FILL; GUARD],
+            )];
+            if index < done || !message.is_answered() {
+                let mut bytes = message.data.clone();
+                bytes.extend(&self.expect.brought[index]);
+                self.counts.bytes += bytes.len() as u64;
+                parts.push((at, bytes));
+            }
+            for (addr, expected) in parts {
+                let found = self.rig.host.read(addr, expected.len());
+                let mut places = expected
+                    .iter()
+                    .zip(&found)
+                    .enumerate()
+                    .filter(|(_, (a, b))| a != b);
+                if let Some((at, _)) = places.next() {
+                    let count = 1 + places.count();
+                    let sample =
+                        |bytes: &[u8]| format!("{:02x?}", &bytes[at..bytes.len().min(at + 16)]);
+                    self.differences.push(Difference {
+                        packet: message.frame.map(|frame| frame.number),
+                        what: format!(
+                            "{count} bytes of the buffer of message {index}, the first at {at:#x}"
+                        ),
+                        expected: sample(&expected),
+                        found: sample(&found),
+                    });
+                }
+            }
+        }
+    }
 }
+
+/// Unreliable messages posted at a time.
+const MAX_UNRELIABLE: usize = 64;
 
 fn check_completions(expected: &[(u16, u8)], found: &[Cqe]) -> Vec<Difference> {
     let text = |entry: Option<(u16, u8)>| {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::wqe::Sge;
-use ferroce_proto::wire::Psn;
+use ferroce_proto::wire::{Class, Operation, Psn};
 
 use super::compare::{self, Comparison, Rules, Sent};
 use super::flow::{Connection, Sender};
@@ -15,6 +15,9 @@ use super::{Counts, Difference, Error, FILL, Options, Outcome};
 use crate::memory::HostMemory;
 use crate::nic::Nic;
 use crate::testhost::QpOptions;
+
+/// READs and atomics that the device takes at a time.
+const MAX_RD_ATOMIC: u8 = 16;
 
 /// Log2 of the entries of the longest receive queue.
 const MAX_RQ_LOG: u8 = 15;
@@ -62,6 +65,8 @@ struct Run<'a> {
     arena: (u64, u32),
     posted: usize,
     sent: Vec<Sent>,
+    /// What the device has acknowledged so far.
+    done: Option<Psn>,
     completions: Vec<Cqe>,
     comparisons: Vec<Comparison>,
     differences: Vec<Difference>,
@@ -80,12 +85,17 @@ impl<'a> Run<'a> {
             let what = format!("receive queue of {} entries", script.receives.len());
             return Err(Refusal::Lacking(what));
         }
+        // An unreliable responder sends nothing, so that its path does not matter.
         let like = connection.answers_recorded().next();
         let setup = Setup {
             local: connection.responder,
             remote: connection.requester,
-            like: like.expect("a connection has answers"),
+            like: like.unwrap_or(connection.steps[0].1),
+            needs: connection.needs(),
             options: QpOptions {
+                qp_type: connection.qp_type(),
+                qkey: connection.qkey(),
+                max_rd_atomic: MAX_RD_ATOMIC,
                 mtu: script.mtu,
                 rq_log,
                 min_rnr_timer: script.rnr_timer,
@@ -115,6 +125,7 @@ impl<'a> Run<'a> {
             arena,
             posted: 0,
             sent: Vec::new(),
+            done: None,
             completions: Vec::new(),
             comparisons: Vec::new(),
             differences: Vec::new(),
@@ -137,18 +148,36 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// Feeds the requests as they came: those between two recorded answers without a pause.
+    /// Feeds the requests as they came: those between two recorded answers without a pause, but for what
+    /// the host writes in between and for READs beyond those that the device takes at a time.
     fn play(&mut self) {
-        let steps = &self.connection.steps;
+        let connection = self.connection;
+        let steps = &connection.steps;
         let mut index = 0;
         while index < steps.len() {
-            let rest = &steps[index..];
-            let requests = rest.iter().take_while(|step| step.0 == Sender::Requester);
-            let burst = requests.count();
-            if burst > 0 {
-                self.burst(&rest[..burst], index);
+            let first = index;
+            let mut answered = 0;
+            while let Some((Sender::Requester, frame)) = steps.get(index) {
+                let is_answered = matches!(
+                    frame.opcode().operation(),
+                    Operation::ReadRequest | Operation::CmpSwap | Operation::FetchAdd
+                );
+                let pause = self.script.host_writes.contains_key(&index)
+                    || (is_answered && answered == MAX_RD_ATOMIC);
+                if pause && index > first {
+                    break;
+                }
+                answered += u8::from(is_answered);
+                index += 1;
             }
-            index += burst.max(1);
+            for (addr, data) in self.script.host_writes.get(&first).into_iter().flatten() {
+                self.rig.host.write(*addr, data);
+            }
+            if index > first {
+                self.burst(&steps[first..index], first);
+            } else {
+                index += 1;
+            }
         }
     }
 
@@ -167,6 +196,7 @@ impl<'a> Run<'a> {
             let what = "answer to a repeated request up to this packet";
             self.differ(Some(number), what, "an ACK", "nothing");
         }
+        let before = self.sent.len();
         for bytes in answers {
             self.counts.sent += 1;
             match Sent::check(bytes) {
@@ -174,10 +204,18 @@ impl<'a> Run<'a> {
                 Err(difference) => self.differences.push(difference),
             }
         }
-        let done = self
-            .sent
-            .last()
-            .map(|sent| compare::acknowledged(&sent.packet));
+        if self.connection.class != Class::Rc {
+            self.completions.extend(self.rig.completions());
+            return;
+        }
+        let acknowledged = self.sent[before..]
+            .iter()
+            .map(|s| compare::acknowledged(&s.packet));
+        self.done = acknowledged.fold(self.done, |done, psn| match done {
+            Some(done) if psn.since(done) <= 0 => Some(done),
+            _ => Some(psn),
+        });
+        let done = self.done;
         let too_little = after
             .due
             .is_some_and(|due| done.is_none_or(|done| done.since(due) < 0));
@@ -218,6 +256,9 @@ impl<'a> Run<'a> {
         let rules = Rules {
             msn: &msn,
             too_long: self.script.too_long,
+            repeated: &self.script.repeated,
+            resumed: &self.script.resumed,
+            lossy: self.script.lossy,
         };
         self.comparisons = compare::answers(&recorded, &self.sent, &rules);
         self.counts.recorded = recorded.len() as u64;
@@ -264,17 +305,14 @@ impl<'a> Run<'a> {
             ranges.push((format!("region at {addr:#x}"), addr, expected));
         }
         for (index, receive) in self.script.receives.iter().enumerate() {
-            let mut expected = receive.data.clone();
-            let open = receive.completion.status != status::SUCCESS;
-            // What a message that failed left behind is not defined; its neighbours are.
-            let (skip, at) = (if open { receive.len } else { 0 }, self.buffers[index]);
-            expected.resize(receive.len + GUARD, FILL);
-            ranges.push((
-                format!("receive buffer {index}"),
-                at + skip as u64,
-                expected[skip..].to_vec(),
-            ));
-            self.counts.bytes += if open { 0 } else { receive.len as u64 };
+            // What a message that failed or was dropped left behind is not defined; its neighbours are.
+            let at = self.buffers[index];
+            if receive.completion.status == status::SUCCESS {
+                ranges.push((format!("receive buffer {index}"), at, receive.data.clone()));
+                self.counts.bytes += receive.data.len() as u64;
+            }
+            let behind = format!("what lies behind receive buffer {index}");
+            ranges.push((behind, at + receive.len as u64, vec![FILL; GUARD]));
         }
         self.counts.bytes += self.script.written as u64;
         for (name, addr, expected) in ranges {
@@ -300,7 +338,9 @@ fn said(cqe: &Cqe) -> Completion {
             opcode: cqe.opcode,
             byte_len: cqe.byte_len,
             imm: cqe.with_imm.then_some(cqe.imm),
+            inv: cqe.with_inv.then_some(cqe.imm),
             solicited: cqe.solicited,
+            datagram: cqe.grh.then_some(cqe.src_qpn),
         },
         status => Completion {
             status,

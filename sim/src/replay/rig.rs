@@ -42,6 +42,8 @@ pub(super) struct Setup<'a> {
     pub(super) remote: End,
     /// A packet that the recorded one sent: the device's path is made like its.
     pub(super) like: &'a Frame,
+    /// Feature bits that it takes, with their names.
+    pub(super) needs: Vec<(u32, &'static str)>,
     pub(super) options: QpOptions,
     /// First PSN of the other end.
     pub(super) remote_psn: Psn,
@@ -83,13 +85,10 @@ impl Rig {
         let lanes = usize::from(params2.data_width / 8).max(1);
         let features = host.read32(regs::FEATURES);
         let like = &setup.like.packet.headers;
-        let needs = [
-            (feature::RC, true, "reliable connections"),
-            (feature::IPV6, !local.gid.is_ipv4(), "IPv6"),
-            (feature::VLAN, like.eth.vlan.is_some(), "VLAN tags"),
-        ];
-        let lacking = |(bit, needed, _): &&(u32, bool, &str)| *needed && features & bit == 0;
-        if let Some((_, _, name)) = needs.iter().find(lacking) {
+        let mut needs = setup.needs.clone();
+        needs.extend((!local.gid.is_ipv4()).then_some((feature::IPV6, "IPv6")));
+        needs.extend(like.eth.vlan.map(|_| (feature::VLAN, "VLAN tags")));
+        if let Some((_, name)) = needs.iter().find(|(bit, _)| features & bit == 0) {
             return Err(Refusal::Lacking((*name).to_owned()));
         }
         // Numbers 0 and 1 are not those of ordinary queue pairs.
@@ -128,22 +127,12 @@ impl Rig {
             psn: setup.remote_psn.value(),
         };
         let [sq, av, rq] = self.host.images(self.qpn, &peer);
-        let (hop_limit, flow_label) = match like.ip {
-            Ip::V4(ip) => (ip.ttl, 0),
-            Ip::V6(ip) => (ip.hop_limit, ip.flow_label),
-        };
         let sq = SqCtx {
             ot_base: 0,
             ..SqCtx::parse(&sq)
         };
-        let av = AvCtx {
-            udp_sport: like.udp.src_port,
-            hop_limit,
-            flow_label,
-            tclass: like.ip.traffic_class(),
-            pkey: like.bth.pkey,
-            ..AvCtx::parse(&av)
-        };
+        let mut av = AvCtx::parse(&av);
+        path(like, &mut av);
         let head = CmdHead {
             opcode: opcode::MODIFY_QP,
             index: self.qpn,
@@ -162,6 +151,21 @@ impl Rig {
         };
         let images = [sq.emit(), av.emit(), rq];
         assert_eq!(self.host.command(head, &images).status, status::OK);
+    }
+
+    /// Makes address handle 0 the way to `remote`, as the recorded packet took it.
+    pub(super) fn address_handle(&mut self, remote: &End, like: &Headers) {
+        let peer = Peer {
+            mac: remote.mac,
+            gid: remote.gid,
+            qpn: remote.qpn,
+            psn: 0,
+        };
+        self.host.write_ah(0, &peer, |av| {
+            av.vlan_valid = like.eth.vlan.is_some();
+            av.vlan = like.eth.vlan.unwrap_or(0);
+            path(like, av);
+        });
     }
 
     /// Registers a region under the key of the capture.
@@ -241,8 +245,13 @@ impl Rig {
 
     /// Runs until the device is quiet; what it sent meanwhile.
     pub(super) fn settle(&mut self) -> Vec<Vec<u8>> {
+        self.settle_after(0)
+    }
+
+    /// Runs for `cycles` and until the device is quiet; what it sent meanwhile.
+    pub(super) fn settle_after(&mut self, cycles: u64) -> Vec<Vec<u8>> {
         let mut sent = Vec::new();
-        let mut end = self.host.nic.now() + self.entering + QUIET_CYCLES;
+        let mut end = self.host.nic.now() + self.entering + cycles + QUIET_CYCLES;
         self.entering = 0;
         while self.host.nic.now() < end {
             match self.host.nic.idle_until() {
@@ -298,6 +307,19 @@ impl Rig {
             bytes,
         });
     }
+}
+
+/// What the path of `av` has in common with that of a recorded packet.
+fn path(like: &Headers, av: &mut AvCtx) {
+    let (hop_limit, flow_label) = match like.ip {
+        Ip::V4(ip) => (ip.ttl, 0),
+        Ip::V6(ip) => (ip.hop_limit, ip.flow_label),
+    };
+    av.udp_sport = like.udp.src_port;
+    av.hop_limit = hop_limit;
+    av.flow_label = flow_label;
+    av.tclass = like.ip.traffic_class();
+    av.pkey = like.bth.pkey;
 }
 
 /// Log2 of the least power of two that is not below `count`.

@@ -229,6 +229,7 @@ fn figures(counts: &Counts) -> Vec<Figure> {
         same,
         coalesced,
         added,
+        repeated,
         completions,
         bytes,
         cycles,
@@ -241,6 +242,7 @@ fn figures(counts: &Counts) -> Vec<Figure> {
         ("same", same),
         ("coalesced_by_device", coalesced),
         ("coalesced_by_recorded", added),
+        ("repeated", repeated),
     ];
     let packets = packets.map(|(name, count)| Figure::new(name, count, "packets"));
     let others = [
