@@ -139,7 +139,10 @@ fn replay_all((device, build): (&str, Build), options: &Options) -> usize {
             counts.same + counts.added + counts.repeated,
             "{name}"
         );
-        assert!(counts.same + counts.completions > 0, "{name}");
+        assert!(
+            counts.same + counts.completions + counts.bytes > 0,
+            "{name}"
+        );
         assert_eq!(
             counts.malformed,
             if options.malformed.is_some() {
