@@ -272,6 +272,7 @@ impl QueuePair {
         {
             let message = self.sq.messages.pop_front().expect("looked at above");
             if message.request.head.signaled && self.complete_sent(env, &message).is_err() {
+                self.rq.responses.clear();
                 self.fail(env, event::QP_FATAL, status::GENERAL_ERR);
                 return;
             }
@@ -348,6 +349,8 @@ impl QueuePair {
         };
         let _ = self.complete_send(env, cqe);
         if self.sq.ctx.qp_type == qp_type::RC {
+            // A queue pair in error sends nothing (IB1 10.3.1); only the NAK that tells of a responder's error still leaves.
+            self.rq.responses.clear();
             self.fail(env, event::QP_FATAL, status);
         } else {
             self.fail_sq(env, status);

@@ -112,6 +112,36 @@ fn an_atomic_on_memory_that_cannot_be_read() {
 }
 
 #[test]
+fn what_waits_is_dropped_at_the_end_of_the_queue_pair() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.request(&Request::read(3, 50, 4096 * 1000).mtu(5));
+    rig.request(&Request::new(3, 1050, Kind::Add(1)));
+    rig.ack(3, 1051, 1, 0x1f);
+    rig.run(100);
+    rig.halt(3);
+    // another queue pair goes on
+    let other = Request::read(4, 9, 3000);
+    rig.request(&other);
+    rig.run(300);
+    let sent = rig.packets();
+    let (of_4, of_3): (Vec<_>, Vec<_>) = sent.into_iter().partition(|packet| packet.qpn == 4);
+    assert_eq!(of_4, answer(&other, 0));
+    assert!(of_3.len() < 200, "{} packets", of_3.len());
+    rig.run(1500);
+    assert!(rig.packets().is_empty());
+    // nothing is heard any more, and nothing is wrong
+    rig.request(&Request::read(3, 1051, 100));
+    rig.ack(3, 1052, 1, 0x1f);
+    rig.run(100);
+    assert!(rig.packets().is_empty() && rig.failures().is_empty());
+    assert_eq!(rig.memory.reads, 0);
+    rig.start_afresh(3);
+    rig.ack(3, 7, 1, 0x1f);
+    rig.run(100);
+    assert_eq!(rig.packets().len(), 1);
+}
+
+#[test]
 fn a_lost_response_ends_its_queue_pair() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     rig.lose(3);

@@ -318,6 +318,12 @@ impl Rig {
         self.tokens.push(item);
     }
 
+    /// A queue pair is to answer nothing any more.
+    pub(crate) fn halt(&mut self, qpn: u32) {
+        let item = self.token(qpn).with("halt", 1);
+        self.tokens.push(item);
+    }
+
     /// The next packet that left, with its cycle.
     pub(crate) fn left(&mut self) -> Option<(u64, Packet)> {
         let (cycle, item) = self.desc.pop()?;

@@ -65,7 +65,7 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     pub command: StreamOut<WriteCmd>,
     /// Their beats.
     pub beats: WriteBeatOut<W, K>,
-    /// Acknowledgements and NAKs, turns of replies, resets.
+    /// Acknowledgements and NAKs, turns of replies, ends and fresh starts of queue pairs.
     pub ack: StreamOut<AckToken>,
     /// Responses, for the requester.
     pub answer: StreamOut<Answer>,

@@ -27,7 +27,7 @@ pub struct Report {
     pub verdict: StreamIn<Verdict>,
     /// The ends of their writes: payload bursts so far, modulo 2^16.
     pub done: StreamIn<Bits<16>>,
-    /// Acknowledgements, turns of replies, resets.
+    /// Acknowledgements, turns of replies, ends and fresh starts of queue pairs.
     pub ack: StreamOut<AckToken>,
     /// What the requester is told.
     pub answer: StreamOut<Answer>,
@@ -74,6 +74,7 @@ impl Logic for Report {
         self.ack_token.next.reply = self.tail.payload.val().reply;
         self.ack_token.next.void = self.tail.payload.val().reply & !self.verdict.payload.val().good;
         self.ack_token.next.reset = self.tail.payload.val().reset;
+        self.ack_token.next.halt = self.tail.payload.val().halt;
         self.ack_token.next.fence = self.done.payload.val();
         if self.failed.val() {
             // A message that failed does not count.
@@ -87,6 +88,7 @@ impl Logic for Report {
             & ((self.failed.val() & !self.tail.payload.val().unreliable)
                 | self.tail.payload.val().reply
                 | self.tail.payload.val().reset
+                | self.tail.payload.val().halt
                 | (self.verdict.payload.val().good & self.tail.payload.val().ack));
         StreamOut::<AckToken>::link(&mut self.ack, &mut self.acks.m);
 

@@ -275,6 +275,8 @@ pub struct Tail {
     /// See `Place`.
     pub reset: Bit,
     /// See `Place`.
+    pub halt: Bit,
+    /// See `Place`.
     pub reply: Bit,
     /// See `Place`.
     pub answer: Bit,

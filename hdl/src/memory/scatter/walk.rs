@@ -244,6 +244,7 @@ impl Logic for Walk {
         self.tail.payload.next.pkey = self.place.payload.val().pkey;
         self.tail.payload.next.grh = self.place.payload.val().grh;
         self.tail.payload.next.reset = self.place.payload.val().reset;
+        self.tail.payload.next.halt = self.place.payload.val().halt;
         self.tail.payload.next.reply = self.place.payload.val().reply;
         self.tail.payload.next.answer = self.place.payload.val().answer;
         self.tail.payload.next.implied = self.place.payload.val().implied;

@@ -282,6 +282,8 @@ payload! {
         flush: Bit,
         /// The queue pair starts afresh.
         reset: Bit,
+        /// The queue pair went into error by command or with its send queue: nothing is answered any more.
+        halt: Bit,
         /// Incarnation.
         incarnation: Bits<2>,
         /// Receive WQE: that of the message, or the next.

@@ -110,6 +110,7 @@ impl Logic for PlaceBuilder {
             self.out.d.next.beats = self.p.val().beats;
         }
         self.out.d.next.reset = self.d.val().reset;
+        self.out.d.next.halt = self.d.val().halt;
         self.out.d.next.incarnation = self.d.val().incarnation;
 
         // acknowledgement
@@ -212,7 +213,8 @@ impl Logic for PlaceBuilder {
                 | self.acks.val()
                 | self.completes.val()
                 | self.d.val().reply
-                | self.d.val().reset);
+                | self.d.val().reset
+                | self.d.val().halt);
         self.out_read.d.next = self.valid.val() & self.d.val().accepted & self.p.val().send;
         // aligned to its size, so it never wraps
         self.slots.d.next = bits::<4>(1) << self.p.val().rq_stride;

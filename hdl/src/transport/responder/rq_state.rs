@@ -304,6 +304,10 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.w_decision.d.next.flush =
             (self.x.val().kind == RqEventKind::Flush) & self.flushing.val();
         self.w_decision.d.next.reset = self.restart.val();
+        self.w_decision.d.next.halt = self.fail.val()
+            & !self.restart.val()
+            & ((self.x.val().kind == RqEventKind::Command)
+                | (self.x.val().kind == RqEventKind::SqFailed));
         self.w_decision.d.next.incarnation = self.c.val().incarnation;
         self.own.next = self.c.val().index;
         if (self.packet.val() & self.p.val().send & !self.p.val().first) | self.f.val().inherits {

@@ -147,6 +147,14 @@ fn a_failure_poisons_until_a_reset() {
     };
     assert_eq!(setup.push(&good), void(status::LOC_LEN_ERR));
     assert_eq!(setup.push(&good), void(status::WR_FLUSH_ERR));
+    // It is told to halt nevertheless, which changes nothing here.
+    let halt = Placement {
+        qpn: 1,
+        halt: true,
+        ..Placement::default()
+    };
+    assert_eq!(setup.push(&halt).ack, Some(Token::Halt));
+    assert_eq!(setup.push(&good), void(status::WR_FLUSH_ERR));
     // Another queue pair is not concerned, and a reset ends it.
     assert_eq!(
         setup

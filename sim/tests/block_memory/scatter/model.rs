@@ -114,6 +114,7 @@ pub(super) struct Placement {
     pub(super) data: Vec<u8>,
     pub(super) lane: usize,
     pub(super) reset: bool,
+    pub(super) halt: bool,
     pub(super) incarnation: u8,
     pub(super) end: bool,
     pub(super) ack: bool,
@@ -141,6 +142,7 @@ pub(super) enum Token {
     /// It is void.
     Reply(bool),
     Reset,
+    Halt,
 }
 
 /// What is seen of a placement outside.
@@ -285,6 +287,10 @@ impl Model {
             self.poison.remove(&p.qpn);
             self.dropping.remove(&p.qpn);
             outcome.ack = Some(Token::Reset);
+            return outcome;
+        }
+        if p.halt {
+            outcome.ack = Some(Token::Halt);
             return outcome;
         }
         let due = |status: u8, bursts: u64| p.complete.then_some((status, bursts as u16));

@@ -157,6 +157,7 @@ impl Setup {
             ("lane", p.lane as u64),
             ("beats", beats as u64),
             ("reset", p.reset.into()),
+            ("halt", p.halt.into()),
             ("incarnation", p.incarnation.into()),
             ("end", p.end.into()),
             ("ack", p.ack.into()),
@@ -213,7 +214,7 @@ impl Setup {
             let item = self.ack.item().with("qpn", qpn);
             let (psn, msn, syndrome) = match token {
                 Token::Ack(psn, msn, syndrome) => (psn, msn, syndrome),
-                Token::Reply(_) | Token::Reset => (p.psn, p.msn, p.syndrome),
+                Token::Reply(_) | Token::Reset | Token::Halt => (p.psn, p.msn, p.syndrome),
             };
             let item = item
                 .with("psn", psn.into())
@@ -221,7 +222,8 @@ impl Setup {
                 .with("syndrome", syndrome.into())
                 .with("reply", matches!(token, Token::Reply(_)).into())
                 .with("void", (token == Token::Reply(true)).into())
-                .with("reset", (token == Token::Reset).into());
+                .with("reset", (token == Token::Reset).into())
+                .with("halt", (token == Token::Halt).into());
             self.ack
                 .expect(item.with("fence", self.model.bursts & 0xffff));
         }
@@ -320,6 +322,7 @@ impl Setup {
             kind: [0, 1, 1, 2, 2, 2, 3, 3][rng.usize(..8)],
             lane: rng.usize(..lanes),
             reset: rng.u8(..16) == 0,
+            halt: rng.u8(..32) == 0,
             incarnation: rng.u8(..4),
             end: rng.bool(),
             ack: rng.bool(),
@@ -331,7 +334,8 @@ impl Setup {
             status: [0, 0, status::WR_FLUSH_ERR][rng.usize(..3)],
             ..Placement::default()
         };
-        if p.reset {
+        p.halt &= !p.reset;
+        if p.reset || p.halt {
             p.kind = 0;
             (p.ack, p.complete) = (false, false);
             return p;

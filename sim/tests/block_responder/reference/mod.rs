@@ -159,6 +159,7 @@ impl Rq {
             ("plen", p.plen.into()),
             ("lane", p.lane.into()),
             ("reset", 0),
+            ("halt", 0),
             ("ack", ack.is_some().into()),
         ]);
         if !complete {
@@ -227,10 +228,20 @@ impl Rq {
     }
 
     /// The send queue failed.
-    pub(crate) fn sq_failed(&mut self) {
+    pub(crate) fn sq_failed(&mut self) -> Outcome {
+        let mut out = Outcome::default();
         if !matches!(self.state, state::RESET | state::ERR) {
+            out.place = Some(self.order("halt"));
             self.fail();
         }
+        out
+    }
+
+    /// A placement that does nothing but tell.
+    fn order(&self, what: &'static str) -> Place {
+        let other = if what == "halt" { "reset" } else { "halt" };
+        let nothing = ["kind", "beats", "ack", "complete", "reply", other].map(|field| (field, 0));
+        Place([&nothing[..], &[("qpn", self.qpn.into()), (what, 1)]].concat())
     }
 
     /// A command.
@@ -252,11 +263,12 @@ impl Rq {
                 incarnation: (self.incarnation + 1) & 3,
                 ..Self::default()
             };
-            let fields = [("qpn", self.qpn.into()), ("reset", 1), ("kind", 0)];
-            let nothing = [("beats", 0), ("ack", 0), ("complete", 0)];
-            out.place = Some(Place([fields, nothing].concat()));
+            out.place = Some(self.order("reset"));
         }
         if self.state == state::ERR && command.state.is_some() {
+            if command.reset.is_none() {
+                out.place = Some(self.order("halt"));
+            }
             self.fail();
         }
         out

@@ -4,7 +4,7 @@ use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::Opcode;
 
 use super::{QPN, acks, directed, packet, send, write};
-use crate::reference::Packet;
+use crate::reference::{Command, Packet};
 use crate::rig::Event;
 
 /// Packets of which the last is an invalid request.
@@ -97,7 +97,27 @@ fn a_failed_send_queue_flushes_the_receive_queue() {
     let mut rig = directed(0, 2);
     rig.post(QPN, Event::SqFailed);
     rig.settle();
-    assert_eq!(rig.seen.drain(..).len(), 2);
+    let places: Vec<_> = rig.seen.drain(..).map(|(_, place)| place).collect();
+    assert_eq!(places.len(), 3);
+    assert_eq!(places[0].get("halt"), 1, "nothing more is answered");
     assert!(send(&mut rig, [packet(Opcode::RcSendOnly, 0, 0)]).is_empty());
+    // it is in error already
+    rig.post(QPN, Event::SqFailed);
+    rig.settle();
+    assert!(rig.seen.is_empty());
+    rig.finish();
+}
+
+#[test]
+fn error_by_command_halts_the_answers() {
+    let mut rig = directed(0, 0);
+    let command = Command {
+        state: Some(state::ERR),
+        ..Command::default()
+    };
+    rig.post(QPN, Event::Command(command));
+    rig.settle();
+    let halts: Vec<_> = rig.seen.drain(..).map(|(_, p)| p.get("halt")).collect();
+    assert_eq!(halts, [1]);
     rig.finish();
 }

@@ -29,10 +29,7 @@ impl Rig {
                 qp.replied(*incarnation);
                 Outcome::default()
             }
-            Event::SqFailed => {
-                qp.sq_failed();
-                Outcome::default()
-            }
+            Event::SqFailed => qp.sq_failed(),
             Event::Command(command) => {
                 let [state, psn] = [qp.state.into(), qp.psn.into()];
                 self.expected_answers

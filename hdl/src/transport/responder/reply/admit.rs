@@ -117,6 +117,8 @@ impl<const Q: usize> Logic for Admit<Q> {
             self.op.next.kind = OpKind::Ack;
             if self.tokens.payload.val().reset {
                 self.op.next.kind = OpKind::Reset;
+            } else if self.tokens.payload.val().halt {
+                self.op.next.kind = OpKind::Halt;
             }
             self.op.next.qpn = self.tokens.payload.val().qpn;
             self.op.next.psn = self.tokens.payload.val().psn;

@@ -24,6 +24,9 @@
 //!   [`PlaceError`] to the responder, and nothing more is answered until the token with `reset`. Of a READ response that
 //!   was lost on its way to the wire only the queue pair is known; it fails without NAK.
 //!
+//! * **End of the queue pair** by command or by its send queue (token with `halt`): what waits is dropped; what is on its
+//!   way, at most a turn, leaves.
+//!
 //! `events` has a `Replied` of every reply that is no duplicate and was answered, with its incarnation, so that the
 //! responder can tell it from one of an earlier life of the queue pair.
 //!
@@ -62,7 +65,7 @@ use types::*;
 pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// What placements led to: acknowledgements, turns of replies, fresh starts.
+    /// What placements led to: acknowledgements, turns of replies, ends and fresh starts of queue pairs.
     pub tokens: StreamIn<AckToken>,
     /// READs and atomics.
     pub replies: StreamIn<Reply>,

@@ -13,9 +13,10 @@
 //! | Served | the reply has sent some packets, or all, or none, or failed; the queue pair is listed again if more waits |
 //! | Atomic | an atomic is done: with the last of them, READs and acknowledgements behind it may go |
 //! | Lost | the queue pair fails |
+//! | Halt | nothing of what waits is answered; the turn under way goes to its end |
 //! | Reset | all that waits is forgotten; what is under way belongs to an earlier generation |
 //!
-//! A queue pair that has failed answers nothing until it starts afresh.
+//! A queue pair that has failed, or was told to halt, answers nothing until it starts afresh.
 use super::types::*;
 use crate::bus::types::PlaceError;
 use crate::prelude::*;
@@ -223,6 +224,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                 self.n.next = self.blank.val();
                 self.n.next.listed = self.c.val().listed;
                 self.n.next.generation = self.c.val().generation + 1;
+            }
+            OpKind::Halt => {
+                self.n.next.dead = true;
             }
             OpKind::Release => {
                 if self.current.val() {

@@ -14,6 +14,8 @@ pub enum OpKind {
     Reply,
     /// The queue pair starts afresh.
     Reset,
+    /// Nothing is answered until it starts afresh.
+    Halt,
     /// The oldest reply that was held back for its fence may run.
     Release,
     /// The queue pair has its turn.
