@@ -180,6 +180,8 @@ impl<
         );
         self.receive.response_lost.next = self.transmit.response_lost.val();
         self.receive.response_lost_qpn.next = self.transmit.response_lost_qpn.val();
+        self.receive.response_lost_psn.next = self.transmit.response_lost_psn.val();
+        self.receive.response_lost_msn.next = self.transmit.response_lost_msn.val();
 
         // host memory; clients as in `dma_read` and `dma_write`
         AxiOut::<W, K>::link(&mut self.m_axi, &mut self.host.m_axi);

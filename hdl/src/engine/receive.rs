@@ -82,6 +82,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub response_lost: Signal<In, Bit>,
     /// Its queue pair.
     pub response_lost_qpn: Signal<In, Bits<16>>,
+    /// Its PSN.
+    pub response_lost_psn: Signal<In, Bits<24>>,
+    /// Its MSN.
+    pub response_lost_msn: Signal<In, Bits<24>>,
     /// A command writes the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
     /// Address vector.
@@ -233,6 +237,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         StreamOut::<GatherCmd>::link(&mut self.response_payload, &mut self.reply.gather);
         self.reply.lost.next = self.response_lost.val();
         self.reply.lost_qpn.next = self.response_lost_qpn.val();
+        self.reply.lost_psn.next = self.response_lost_psn.val();
+        self.reply.lost_msn.next = self.response_lost_msn.val();
         StreamOut::<ReadReq>::link(&mut self.atomic_read, &mut self.reply.read);
         ReadBeatIn::<W>::link(&mut self.atomic_beat, &mut self.reply.beat);
         StreamOut::<WriteCmd>::link(&mut self.atomic_write, &mut self.reply.write);

@@ -103,6 +103,10 @@ pub struct TransmitSide<
     pub response_lost: Signal<Out, Bit>,
     /// Its queue pair.
     pub response_lost_qpn: Signal<Out, Bits<16>>,
+    /// Its PSN.
+    pub response_lost_psn: Signal<Out, Bits<24>>,
+    /// Its MSN.
+    pub response_lost_msn: Signal<Out, Bits<24>>,
     /// Counter pulses of the requester, see [`Requester::counts`].
     pub counts: Signal<Out, Bits<9>>,
     /// A packet leaves that was sent before.
@@ -225,6 +229,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.lost_qpn.next = self.back.lost_qpn[0].val();
         self.response_lost.next = self.back.lost[1].val();
         self.response_lost_qpn.next = self.back.lost_qpn[1].val();
+        self.response_lost_psn.next = self.back.lost_psn[1].val();
+        self.response_lost_msn.next = self.back.lost_msn[1].val();
         self.tx_frames.next = self.back.tx_frames.val();
         self.tx_bytes.next = self.back.tx_bytes.val();
         self.tx_roce_packets.next = self.back.tx_roce_packets.val();

@@ -78,6 +78,10 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<Out, Bits<16>>,
+    /// Its PSN.
+    pub lost_psn: Signal<Out, Bits<24>>,
+    /// Its MSN.
+    pub lost_msn: Signal<Out, Bits<24>>,
     /// A packet with `notify` has all of its payload and leaves; one cycle.
     pub sent: Signal<Out, Bit>,
     /// Its queue pair.
@@ -97,6 +101,7 @@ pub struct Assemble<const W: usize, const K: usize> {
     out_beat: Skid<FrameBeat>,
     lost_q: Reg<Bit>,
     lost_qpn_q: Dff<Bits<16>>,
+    lost_msn_q: Dff<Bits<24>>,
     sent_q: Reg<Bit>,
     sent_psn_q: Dff<Bits<24>>,
     step: Signal<Local, Bit>,
@@ -133,6 +138,8 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             m: FrameOut::default(),
             lost: Signal::default(),
             lost_qpn: Signal::default(),
+            lost_psn: Signal::default(),
+            lost_msn: Signal::default(),
             sent: Signal::default(),
             sent_qpn: Signal::default(),
             sent_psn: Signal::default(),
@@ -149,6 +156,7 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             out_beat: Skid::default(),
             lost_q: Reg::default(),
             lost_qpn_q: Dff::default(),
+            lost_msn_q: Dff::default(),
             sent_q: Reg::default(),
             sent_psn_q: Dff::default(),
             step: Signal::default(),
@@ -178,7 +186,9 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         dff_setup!(
             self, clock, current, turn, merging, header, body, span, beat
         );
-        dff_setup!(self, clock, lost_q, lost_qpn_q, sent_q, sent_psn_q);
+        dff_setup!(
+            self, clock, lost_q, lost_qpn_q, lost_msn_q, sent_q, sent_psn_q
+        );
         self.payloads.s.payload.next = self.payload.data.val();
         self.payloads.s.valid.next = self.payload.valid.val();
         self.payload.ready.next = self.payloads.s.ready.val();
@@ -198,6 +208,9 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         self.lost_qpn_q.d.next = self.current.q.val().qpn;
         self.lost.next = self.lost_q.q.val();
         self.lost_qpn.next = self.lost_qpn_q.q.val();
+        self.lost_psn.next = self.sent_psn_q.q.val();
+        self.lost_msn_q.d.next = self.current.q.val().msn;
+        self.lost_msn.next = self.lost_msn_q.q.val();
         self.sent_q.d.next = self.fire.val()
             & self.turn.q.val().front
             & self.current.q.val().notify

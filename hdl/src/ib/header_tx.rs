@@ -268,6 +268,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.base_line.d.next.psn = self.request.q.val().psn;
         self.tag_line.d.next.qpn = self.request.q.val().qpn;
         self.tag_line.d.next.psn = self.request.q.val().psn;
+        self.tag_line.d.next.msn = self.request.q.val().msn;
         self.tag_line.d.next.notify = self.request.q.val().notify;
         self.tag_line.d.next.ack = self.request.q.val().opcode == RC_ACK;
         self.tag_line.d.next.payload = self.request.q.val().plen != 0;
@@ -381,6 +382,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.header.next.ack = self.tag_line.q.val().ack;
         self.header.next.qpn = self.tag_line.q.val().qpn;
         self.header.next.psn = self.tag_line.q.val().psn;
+        self.header.next.msn = self.tag_line.q.val().msn;
         self.header.next.notify = self.tag_line.q.val().notify;
         for i in 0..2 {
             ClkRst::link(&mut self.clock, &mut self.queue[i].clock);

@@ -52,6 +52,10 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub lost: [Signal<Out, Bit>; LANES],
     /// Its queue pair.
     pub lost_qpn: [Signal<Out, Bits<16>>; LANES],
+    /// Its PSN.
+    pub lost_psn: [Signal<Out, Bits<24>>; LANES],
+    /// Its MSN.
+    pub lost_msn: [Signal<Out, Bits<24>>; LANES],
     /// A request with `notify` has all of its payload: it leaves; one cycle.
     pub sent_valid: Signal<Out, Bit>,
     /// Its queue pair.
@@ -91,6 +95,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
             FrameOut::<W>::join(&mut self.assemble[i].m, &mut self.mux.s[i]);
             self.lost[i].next = self.assemble[i].lost.val();
             self.lost_qpn[i].next = self.assemble[i].lost_qpn.val();
+            self.lost_psn[i].next = self.assemble[i].lost_psn.val();
+            self.lost_msn[i].next = self.assemble[i].lost_msn.val();
         }
         FrameOut::<W>::join(&mut self.mux.m, &mut self.icrc.s);
         AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.icrc.m_axis);

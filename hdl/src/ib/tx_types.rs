@@ -35,6 +35,8 @@ payload! {
         qpn: Bits<16>,
         /// BTH PSN.
         psn: Bits<24>,
+        /// MSN of the responder.
+        msn: Bits<24>,
         /// The requester is to be told when the payload is there.
         notify: Bit,
     }
@@ -107,6 +109,8 @@ payload! {
         qpn: Bits<16>,
         /// BTH PSN.
         psn: Bits<24>,
+        /// MSN of the responder.
+        msn: Bits<24>,
         /// As in [`TxHeader`].
         notify: Bit,
         /// An acknowledgement.

@@ -46,7 +46,7 @@ fn a_read_beyond_its_region_ends_at_the_packet() {
     // nothing is heard of it any more
     rig.request(&Request::read(3, 351, 100));
     rig.ack(3, 352, 1, 0x60);
-    rig.lose(3);
+    rig.lose(3, 60, 1);
     rig.run(100);
     assert!(rig.packets().is_empty() && rig.failures().is_empty());
     // until it starts afresh
@@ -144,17 +144,24 @@ fn what_waits_is_dropped_at_the_end_of_the_queue_pair() {
 #[test]
 fn a_lost_response_ends_its_queue_pair() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
-    rig.lose(3);
+    rig.lose(3, 49, 7);
     rig.run(20);
     assert!(rig.failures().is_empty(), "nothing was sent in this life");
+    assert!(rig.packets().is_empty());
     let mut read = Request::read(3, 50, 4096 * 1000).mtu(5);
     read.incarnation = 1;
     rig.request(&read);
     rig.run(200);
-    (0..3).for_each(|_| rig.lose(3));
+    (0..3).for_each(|i| rig.lose(3, 55 + i, 8));
     rig.run(200);
-    let sent = rig.packets().len();
-    assert!(sent < 400, "{sent} packets");
+    let sent = rig.packets();
+    assert!(sent.len() < 400, "{} packets", sent.len());
+    let naks: Vec<_> = sent.iter().filter(|packet| packet.is_ack()).collect();
+    assert_eq!(naks.len(), 1, "one NAK");
+    assert_eq!(
+        (naks[0].psn, naks[0].syndrome, naks[0].msn),
+        (55, NAK_OPERATIONAL, 8)
+    );
     assert_eq!(rig.failures(), [(3, 1, NAK_OPERATIONAL)], "once");
     rig.run(500);
     assert!(rig.packets().is_empty());

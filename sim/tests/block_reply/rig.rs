@@ -148,6 +148,8 @@ pub(crate) struct Rig {
     done: Input,
     lost: Input,
     lost_qpn: Input,
+    lost_psn: Input,
+    lost_msn: Input,
 }
 
 impl Rig {
@@ -170,6 +172,8 @@ impl Rig {
             done: dut.input("done").unwrap(),
             lost: dut.input("lost").unwrap(),
             lost_qpn: dut.input("lost_qpn").unwrap(),
+            lost_psn: dut.input("lost_psn").unwrap(),
+            lost_msn: dut.input("lost_msn").unwrap(),
             bench,
         };
         rig.regions.list.push(Region {
@@ -240,10 +244,13 @@ impl Rig {
     }
 
     /// A packet of `qpn` is lost, in the next cycle.
-    pub(crate) fn lose(&mut self, qpn: u32) {
-        let (lost, lost_qpn) = (self.lost, self.lost_qpn);
-        self.bench.dut_mut().set(lost_qpn, qpn.into());
-        self.bench.dut_mut().set(lost, 1);
+    pub(crate) fn lose(&mut self, qpn: u32, psn: u32, msn: u32) {
+        let lost = self.lost;
+        let dut = self.bench.dut_mut();
+        dut.set(self.lost_qpn, qpn.into());
+        dut.set(self.lost_psn, psn.into());
+        dut.set(self.lost_msn, msn.into());
+        dut.set(lost, 1);
         self.step();
         self.bench.dut_mut().set(lost, 0);
     }

@@ -24,7 +24,10 @@ pub(crate) struct Watch {
     acks: Output,
     valid: Output,
     last: Output,
-    pub(crate) lost_of: [Vec<u16>; 2],
+    lost_psn: [Output; 2],
+    lost_msn: [Output; 2],
+    /// Queue pair, PSN and MSN.
+    pub(crate) lost_of: [Vec<[u64; 3]>; 2],
     /// Requests told of: queue pair and PSN.
     pub(crate) told: Vec<(u16, u32)>,
     /// Frames, bytes, RoCEv2 packets, acknowledgements.
@@ -45,6 +48,8 @@ impl Watch {
         Self {
             lost: [output("lost_0"), output("lost_1")],
             lost_qpn: [output("lost_qpn_0"), output("lost_qpn_1")],
+            lost_psn: [output("lost_psn_0"), output("lost_psn_1")],
+            lost_msn: [output("lost_msn_0"), output("lost_msn_1")],
             sent: output("sent_valid"),
             sent_qpn: output("sent_qpn"),
             sent_psn: output("sent_psn"),
@@ -72,7 +77,8 @@ impl Agent for Watch {
     fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
         for lane in 0..2 {
             if dut.is_set(self.lost[lane]) {
-                self.lost_of[lane].push(dut.get(self.lost_qpn[lane]) as u16);
+                let ports = [self.lost_qpn, self.lost_psn, self.lost_msn];
+                self.lost_of[lane].push(ports.map(|port| dut.get(port[lane])));
             }
         }
         if dut.is_set(self.sent) {
@@ -285,9 +291,10 @@ impl<const W: usize, const K: usize> Setup<W, K> {
     /// Runs until all is sent and compares; the cycle of the last beat of each frame, with its lane.
     pub(crate) fn finish(&mut self) -> Vec<(u64, usize)> {
         let mut left: [VecDeque<Packet>; 2] = std::mem::take(&mut self.sent);
-        let lost = [0, 1].map(|lane| -> Vec<u16> {
+        let lost = [0, 1].map(|lane| -> Vec<[u64; 3]> {
             let packets = left[lane].iter().filter(|packet| packet.unreadable);
-            packets.map(|packet| packet.qpn).collect()
+            let of = |p: &Packet| [p.qpn.into(), p.psn.into(), p.msn.into()];
+            packets.map(of).collect()
         });
         left.iter_mut()
             .for_each(|lane| lane.retain(|packet| !packet.unreadable));

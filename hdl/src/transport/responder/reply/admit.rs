@@ -35,6 +35,10 @@ pub struct Admit<const Q: usize> {
     pub lost: Signal<In, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<In, Bits<16>>,
+    /// Its PSN.
+    pub lost_psn: Signal<In, Bits<24>>,
+    /// Its MSN.
+    pub lost_msn: Signal<In, Bits<24>>,
     /// The table is swept.
     pub ready: Signal<In, Bit>,
     /// There is room for fences.
@@ -51,9 +55,9 @@ pub struct Admit<const Q: usize> {
     pub word: Signal<Out, RingWord>,
 
     arbiter: Arbiter<5>,
-    losses: Fifo<Bits<16>, 4>,
+    losses: Fifo<Loss, 4>,
     /// Keeps the grant away from the FIFO's counters.
-    loss: Skid<Bits<16>>,
+    loss: Skid<Loss>,
     /// A token went last.
     token_last: Reg<Bit>,
     has_reply: Signal<Local, Bit>,
@@ -79,8 +83,10 @@ impl<const Q: usize> Logic for Admit<Q> {
         clock!(self, clock, arbiter, losses, loss);
         dff_setup!(self, clock, token_last);
         self.losses.s.valid.next = self.lost.val();
-        self.losses.s.payload.next = self.lost_qpn.val();
-        StreamOut::<Bits<16>>::join(&mut self.losses.m, &mut self.loss.s);
+        self.losses.s.payload.next.qpn = self.lost_qpn.val();
+        self.losses.s.payload.next.psn = self.lost_psn.val();
+        self.losses.s.payload.next.msn = self.lost_msn.val();
+        StreamOut::<Loss>::join(&mut self.losses.m, &mut self.loss.s);
 
         self.has_reply.next = self.tokens.payload.val().reply;
         self.is_void.next = self.tokens.payload.val().reply & self.tokens.payload.val().void;
@@ -92,7 +98,10 @@ impl<const Q: usize> Logic for Admit<Q> {
             .replace_bit(1, self.list.valid.val() & self.turn_room.val())
             .replace_bit(2, self.served.valid.val() & self.report_room.val())
             .replace_bit(3, self.atomics.valid.val() & self.report_room.val())
-            .replace_bit(4, self.loss.m.valid.val() & self.report_room.val());
+            .replace_bit(
+                4,
+                self.loss.m.valid.val() & self.report_room.val() & self.turn_room.val(),
+            );
         self.take_token.next =
             self.token_there.val() & (!self.token_last.q.val() | !self.requests.val().any());
         self.token_last.d.next = self.take_token.val();
@@ -142,7 +151,9 @@ impl<const Q: usize> Logic for Admit<Q> {
             self.op.next = self.atomics.payload.val();
         } else {
             self.op.next.kind = OpKind::Lost;
-            self.op.next.qpn = self.loss.m.payload.val();
+            self.op.next.qpn = self.loss.m.payload.val().qpn;
+            self.op.next.psn = self.loss.m.payload.val().psn;
+            self.op.next.msn = self.loss.m.payload.val().msn;
             self.op.next.syndrome = NAK_OPERATIONAL.into();
         }
         self.word.next.atomic = self.r.val().atomic;

@@ -21,8 +21,8 @@
 //!   [`results`]).
 //! * **Duplicate**: at most 16 of a queue pair wait; one whose answer is due already is dropped.
 //! * **Failure**: an rkey that is no good any more, or memory that cannot be read, ends the queue pair: NAK, a
-//!   [`PlaceError`] to the responder, and nothing more is answered until the token with `reset`. Of a READ response that
-//!   was lost on its way to the wire only the queue pair is known; it fails without NAK.
+//!   [`PlaceError`] to the responder, and nothing more is answered until the token with `reset`. A READ response
+//!   that was lost on its way to the wire is such a failure at its PSN, behind the responses that follow it there.
 //!
 //! * **End of the queue pair** by command or by its send queue (token with `halt`): what waits is dropped; what is on its
 //!   way, at most a turn, leaves.
@@ -97,6 +97,10 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub lost: Signal<In, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<In, Bits<16>>,
+    /// Its PSN.
+    pub lost_psn: Signal<In, Bits<24>>,
+    /// Its MSN.
+    pub lost_msn: Signal<In, Bits<24>>,
     /// `Replied`, for the responder.
     pub events: StreamOut<RqEvent>,
     /// Queue pairs that failed.
@@ -150,6 +154,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         StreamOut::<Op>::join(&mut self.atomic.done, &mut self.admit.atomics);
         self.admit.lost.next = self.lost.val();
         self.admit.lost_qpn.next = self.lost_qpn.val();
+        self.admit.lost_psn.next = self.lost_psn.val();
+        self.admit.lost_msn.next = self.lost_msn.val();
         self.admit.ready.next = self.table.ready.val();
         self.table.valid.next = self.admit.valid.val();
         self.table.op.next = self.admit.op.val();

@@ -12,7 +12,7 @@
 //! | Turn | the oldest reply runs; without replies the acknowledgement leaves |
 //! | Served | the reply has sent some packets, or all, or none, or failed; the queue pair is listed again if more waits |
 //! | Atomic | an atomic is done: with the last of them, READs and acknowledgements behind it may go |
-//! | Lost | the queue pair fails |
+//! | Lost | the queue pair fails, and its NAK leaves |
 //! | Halt | nothing of what waits is answered; the turn under way goes to its end |
 //! | Reset | all that waits is forgotten; what is under way belongs to an earlier generation |
 //!
@@ -305,6 +305,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             }
             OpKind::Lost => {
                 self.fails.next = self.c.val().live & !self.c.val().dead;
+                self.leaves.next = self.c.val().live & !self.c.val().dead;
             }
             _ => {}
         }

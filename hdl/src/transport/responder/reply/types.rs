@@ -35,9 +35,9 @@ payload! {
         kind: OpKind,
         /// Queue pair.
         qpn: Bits<16>,
-        /// Ack: PSN. Reply: its first PSN. Served: the PSN to be answered next.
+        /// Ack, Lost: PSN. Reply: its first PSN. Served: the PSN to be answered next.
         psn: Bits<24>,
-        /// Ack: MSN.
+        /// Ack, Lost: MSN.
         msn: Bits<24>,
         /// Ack: AETH syndrome. Served, Atomic, Lost: that of the failure.
         syndrome: Bits<8>,
@@ -61,6 +61,16 @@ payload! {
         blocked: Bit,
         /// Served, Atomic: the queue pair fails.
         failed: Bit,
+    }
+
+    /// A packet that was lost because its payload could not be read.
+    Loss {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// PSN.
+        psn: Bits<24>,
+        /// MSN.
+        msn: Bits<24>,
     }
 
     /// A reply in its ring.
