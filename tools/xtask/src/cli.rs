@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, conformance, demo, emit, replay, test};
+use crate::{Usage, conformance, demo, emit, regs, replay, test};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -21,6 +21,8 @@ pub(crate) enum Task {
     Demo(demo::Args),
     /// Write the engine as Verilog, with what a tool chain needs beside it.
     Emit(emit::Args),
+    /// Write the register map, docs/registers.md and docs/registers.rdl.
+    Regs(regs::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
     Replay(replay::Args),
     /// Run all tests.

@@ -9,6 +9,7 @@ mod conformance;
 pub mod demo;
 pub mod emit;
 pub mod output;
+pub mod regs;
 pub mod replay;
 pub mod report;
 mod test;
@@ -26,6 +27,7 @@ pub fn main() -> ExitCode {
         cli::Task::Conformance(args) => conformance::run(&args),
         cli::Task::Demo(args) => demo::run(&args),
         cli::Task::Emit(args) => emit::run(&args),
+        cli::Task::Regs(args) => regs::run(&args),
         cli::Task::Replay(args) => replay::run(&args),
         cli::Task::Test(args) => test::run(&args),
     });

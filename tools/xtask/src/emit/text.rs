@@ -19,6 +19,8 @@ pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
     let list = paths.iter().fold(String::new(), |text, p| text + p + "\n");
     bundle.add(bundle::MARK, list);
     bundle.add("ferroce.core", core(&paths));
+    bundle.add("registers.md", crate::regs::page());
+    bundle.add("registers.rdl", crate::regs::rdl());
     bundle.add("README.md", readme(build, modules));
     bundle
 }
@@ -84,6 +86,7 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         | `s_axil_*` | AXI4-Lite, 4 MiB: registers and doorbells (BAR0) | PCIe |\n\
         | `m_axi_*` | AXI4: host memory | PCIe |\n\
         | `irq_*` | valid/ready: MSI-X vector to send | PCIe |\n\n\
+        Registers: `registers.md`, and `registers.rdl` for PeakRDL and the like.\n\n\
         ## Modules\n\n\
         Below first, the top is the last; one file each.\n\n\
         | module | what it is |\n|---|---|\n";
