@@ -325,6 +325,64 @@ fn numbers_beyond_the_build_are_mapped() {
     assert_eq!(outcome.local_qpn, 0x1b);
 }
 
+/// Whatever a capture lacks, there is a verdict or a refusal, and no panic.
+#[test]
+fn captures_with_holes_have_a_verdict() {
+    let seed = std::env::var("FERROCE_SEED").map_or(1, |seed| seed.parse().unwrap());
+    println!("FERROCE_SEED={seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for path in captures() {
+        let whole = pcap::read(&path).unwrap();
+        for round in 0..8 {
+            let mut recorded = whole.clone();
+            match round {
+                // Holes.
+                0..4 => recorded.packets.retain(|_| rng.u32(..20) != 0),
+                // The beginning or the end is missing.
+                4 => drop(recorded.packets.drain(..rng.usize(..whole.packets.len()))),
+                5 => recorded.packets.truncate(rng.usize(..whole.packets.len())),
+                // Neighbours change places.
+                6 => {
+                    for at in 1..recorded.packets.len() {
+                        if rng.u32(..10) == 0 {
+                            recorded.packets.swap(at - 1, at);
+                        }
+                    }
+                }
+                // Packets come twice.
+                _ => {
+                    let twice = |p: pcap::Packet| {
+                        let count = 1 + usize::from(rng.u32(..10) == 0);
+                        std::iter::repeat_n(p, count)
+                    };
+                    recorded.packets = recorded.packets.into_iter().flat_map(twice).collect();
+                }
+            }
+            for role in [Role::Responder, Role::Requester] {
+                let options = Options {
+                    role,
+                    ..Options::default()
+                };
+                let name = path.file_stem().unwrap().to_string_lossy();
+                match replay::run(&recorded, &options, model) {
+                    Ok(outcome) => println!(
+                        "{name} {round} {role:?}: {}",
+                        outcome
+                            .differences
+                            .first()
+                            .map_or("same".to_owned(), ToString::to_string)
+                    ),
+                    Err(refusal) => {
+                        let text = refusal.to_string();
+                        assert!(!text.contains('\n'), "{text}");
+                        println!("{name} {round} {role:?}: refused, {text}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn damaged_captures_are_refused_in_words() {
     let good = capture("rc_send_multi_3000");

@@ -7,6 +7,7 @@ use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Class, Gid, Mac, Mtu, NakCode, Operation, Psn, Syndrome};
 
 use super::input::{Announcement, Frame, Refusal};
+use super::{Options, Role};
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,10 @@ pub(super) struct Connection<'a> {
 const GENERAL_SERVICES_QPN: u32 = 1;
 
 impl<'a> Connection<'a> {
-    /// Finds the connection whose requests go to queue pair `qpn`, or the only one.
+    /// Finds the connection whose requests go to the queue pair of `options`, or the only one.
+    ///
+    /// A capture of several interfaces shows a packet once where it was sent and once where it arrived. Those of
+    /// the interface at the end that the device plays are taken, which saw what that end saw.
     ///
     /// # Errors
     /// A [`Refusal`] if there is none, or more than one could be meant.
@@ -57,12 +61,23 @@ impl<'a> Connection<'a> {
         frames: &'a [Frame],
         announcements: &[Announcement],
         packets: usize,
-        qpn: Option<u32>,
+        options: &Options,
     ) -> Result<Self, Refusal> {
-        let request = Self::choose(frames, packets, qpn)?;
+        let request = Self::choose(frames, packets, options.qpn)?;
         let is_request = |f: &Frame| f.opcode().is_request() && Flow::of(f) == request;
         let first = frames.iter().find(|f| is_request(f));
         let eth = first.expect("the flow was found by it").packet.headers.eth;
+        // The requester's interface is the one that saw a request first.
+        let mut interfaces: Vec<usize> = Vec::new();
+        for frame in frames.iter().filter(|f| is_request(f)) {
+            if !interfaces.contains(&frame.interface) {
+                interfaces.push(frame.interface);
+            }
+        }
+        let interface = match options.role {
+            Role::Requester => interfaces.first(),
+            Role::Responder => interfaces.last(),
+        };
         let announced = |gid: Gid| announcements.iter().find(|a| a.gid == gid).copied();
         let answer = match request.class {
             Class::Rc => Some(Self::answers(frames, request)?),
@@ -93,7 +108,8 @@ impl<'a> Connection<'a> {
             gid: request.dst,
             qpn: request.qpn,
         };
-        let steps = frames.iter().filter_map(|frame| {
+        let seen = frames.iter().filter(|f| Some(&f.interface) == interface);
+        let steps = seen.filter_map(|frame| {
             let (flow, opcode) = (Flow::of(frame), frame.opcode());
             if flow == request && opcode.is_request() {
                 Some((Sender::Requester, frame))

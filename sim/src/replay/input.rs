@@ -4,7 +4,6 @@ use std::net::Ipv6Addr;
 
 use ferroce_proto::wire::{self, Gid, Opcode, Packet, Psn, eth, ip, ipv4, ipv6, udp};
 
-use super::Role;
 use crate::pcap::Capture;
 use crate::scoreboard::icrc::Roce;
 
@@ -123,6 +122,8 @@ fn list(qpns: &[u32]) -> String {
 pub(super) struct Frame {
     /// Its number in the capture, from 1 as Wireshark counts.
     pub number: usize,
+    /// The interface of the capture that saw it.
+    pub interface: usize,
     /// From the destination MAC address on.
     pub bytes: Vec<u8>,
     /// What it proved to be.
@@ -188,19 +189,9 @@ impl Announcement {
 ///
 /// # Errors
 /// [`Refusal::CutShort`], [`Refusal::Icrc`], [`Refusal::Malformed`].
-///
-/// A capture of several interfaces shows a packet once where it was sent and once where it arrived: those of
-/// the interface at the end that `role` plays are taken, which saw what that end saw.
-pub(super) fn read(
-    capture: &Capture,
-    role: Role,
-) -> Result<(Vec<Frame>, Vec<Announcement>), Refusal> {
+pub(super) fn read(capture: &Capture) -> Result<(Vec<Frame>, Vec<Announcement>), Refusal> {
     let (mut frames, mut announcements) = (Vec::new(), Vec::new());
-    let interface = interface(capture, role);
     for (index, captured) in capture.packets.iter().enumerate() {
-        if interface.is_some_and(|interface| interface != captured.interface) {
-            continue;
-        }
         let (number, bytes) = (index + 1, &captured.data);
         match Kind::of(bytes) {
             Kind::Roce | Kind::Unknown if !captured.is_whole() => {
@@ -210,7 +201,10 @@ pub(super) fn read(
                     wire: captured.wire_len,
                 });
             }
-            Kind::Roce => frames.push(check(number, bytes)?),
+            Kind::Roce => frames.push(Frame {
+                interface: captured.interface,
+                ..check(number, bytes)?
+            }),
             Kind::Tcp { payload } => {
                 let text = bytes.get(payload..).and_then(|p| str::from_utf8(p).ok());
                 announcements.extend(text.and_then(|text| {
@@ -221,23 +215,6 @@ pub(super) fn read(
         }
     }
     Ok((frames, announcements))
-}
-
-/// The interface at the end of `role`: the first packet passed that of its sender first.
-fn interface(capture: &Capture, role: Role) -> Option<usize> {
-    if capture.interfaces.len() < 2 {
-        return None;
-    }
-    let mut order: Vec<usize> = Vec::new();
-    for packet in &capture.packets {
-        if matches!(Kind::of(&packet.data), Kind::Roce) && !order.contains(&packet.interface) {
-            order.push(packet.interface);
-        }
-    }
-    match role {
-        Role::Requester => order.first().copied(),
-        Role::Responder => order.last().copied(),
-    }
 }
 
 /// A RoCEv2 packet that both implementations of the ICRC accept.
@@ -255,6 +232,7 @@ fn check(number: usize, bytes: &[u8]) -> Result<Frame, Refusal> {
     match Packet::parse(bytes) {
         Ok(packet) => Ok(Frame {
             number,
+            interface: 0,
             bytes: bytes.to_vec(),
             packet,
         }),

@@ -42,6 +42,8 @@ impl Sparse {
 pub(super) struct Learned {
     first: Sparse,
     now: Sparse,
+    /// What the peer wrote: the host of the responder leaves that as it is.
+    peer: Sparse,
 }
 
 impl Learned {
@@ -49,27 +51,26 @@ impl Learned {
     pub(super) fn write(&mut self, addr: u64, data: &[u8]) {
         for (at, byte) in (addr..).zip(data) {
             self.now.put(at, *byte);
+            self.peer.put(at, *byte);
         }
     }
 
     /// The peer found `data`. What nothing was known of was there from the start; the answer is what the
-    /// host of the responder must have written since, if anything.
-    pub(super) fn read(&mut self, addr: u64, data: &[u8]) -> Option<(u64, Vec<u8>)> {
-        let mut changed = false;
+    /// host of the responder must have written since the peer last found something else there.
+    pub(super) fn read(&mut self, addr: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let mut changed: Vec<(u64, Vec<u8>)> = Vec::new();
         for (at, byte) in (addr..).zip(data) {
             match self.now.get(at) {
-                None => {
-                    self.first.put(at, *byte);
-                    self.now.put(at, *byte);
-                }
-                Some(known) if known == *byte => {}
-                Some(_) => {
-                    changed = true;
-                    self.now.put(at, *byte);
-                }
+                None => self.first.put(at, *byte),
+                Some(known) if known == *byte || self.peer.get(at).is_some() => continue,
+                Some(_) => match changed.last_mut() {
+                    Some((first, run)) if *first + run.len() as u64 == at => run.push(*byte),
+                    _ => changed.push((at, vec![*byte])),
+                },
             }
+            self.now.put(at, *byte);
         }
-        changed.then(|| (addr, data.to_vec()))
+        changed
     }
 
     /// The 64-bit value of the host at `addr`.

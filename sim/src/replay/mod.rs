@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `input` | packets of a capture, and why one is refused |
 //! | `flow` | the connection that it shows |
-//! | `script`, `regions`, `learned` | what a responder must be given and must do |
+//! | `script`, `writer`, `regions`, `learned` | what a responder must be given and must do |
 //! | `messages`, `expect` | what a requester is given to do, and what comes of it |
 //! | `rig` | the device under test |
 //! | `responder`, `requester` | the run in either role |
@@ -35,6 +35,7 @@ mod resent;
 mod responder;
 mod rig;
 mod script;
+mod writer;
 
 use std::fmt;
 use std::rc::Rc;
@@ -179,9 +180,9 @@ pub fn run<E>(
     options: &Options,
     build: impl FnOnce(Rc<dyn HostMemory>) -> Result<Box<dyn Nic>, E>,
 ) -> Result<Outcome, Error<E>> {
-    let (frames, announcements) = input::read(capture, options.role)?;
+    let (frames, announcements) = input::read(capture)?;
     let packets = capture.packets.len();
-    let connection = flow::Connection::find(&frames, &announcements, packets, options.qpn)?;
+    let connection = flow::Connection::find(&frames, &announcements, packets, options)?;
     match options.role {
         Role::Responder => responder::run(&connection, options, build),
         Role::Requester => requester::run(&connection, options, build),

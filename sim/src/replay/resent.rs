@@ -74,6 +74,7 @@ fn expected<'a>(plan: &Plan<'a>, message: &Message<'a>, place: i64) -> Option<Co
     let packet = Packet::parse(&bytes).ok()?;
     Some(Cow::Owned(Frame {
         number: first.number,
+        interface: first.interface,
         bytes,
         packet,
     }))

@@ -6,13 +6,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use ferroce_proto::abi::cq::{opcode as cqe_opcode, status};
-use ferroce_proto::wire::{Class, Mtu, NakCode, Operation, Psn, RethRepr, Syndrome, psn};
+use ferroce_proto::wire::{Class, Mtu, Psn, Syndrome};
 
 use super::flow::{Connection, Sender};
 use super::input::{Frame, Refusal};
-use super::learned::{self, Learned};
-use super::regions::{Regions, Target};
+use super::regions::Target;
+use super::writer::Writer;
 use crate::memory::Ranges;
 
 /// A receive WQE and what becomes of it.
@@ -84,7 +83,7 @@ pub(super) struct Script {
     /// The SEND that did not fit its receive buffer.
     pub(super) too_long: Option<Psn>,
     /// MSN in an answer to each executed request packet.
-    msns: HashMap<Psn, u32>,
+    pub(super) msns: HashMap<Psn, u32>,
     /// What the host writes before a step.
     pub(super) host_writes: BTreeMap<usize, Vec<HostWrite>>,
     /// PSNs that were requested again.
@@ -95,24 +94,6 @@ pub(super) struct Script {
     pub(super) lossy: bool,
 }
 
-/// Bytes of a receive buffer that take the IP header of a datagram.
-const GRH_BYTES: usize = 40;
-
-/// A message that is not complete.
-struct Inbound {
-    operation: Operation,
-    reth: Option<RethRepr>,
-    received: u32,
-}
-
-/// How a request was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Executed,
-    NotReady,
-    Refused(NakCode),
-}
-
 impl Script {
     /// MSN of an answer up to `psn`; `None` if no executed request has it.
     pub(super) fn msn(&self, psn: Psn) -> Option<u32> {
@@ -121,31 +102,7 @@ impl Script {
 
     /// Derives it.
     pub(super) fn derive(connection: &Connection<'_>) -> Result<Self, Refusal> {
-        let start = connection.start();
-        let mut writer = Writer {
-            steps: &connection.steps,
-            mtu: connection.path_mtu(),
-            qkey: connection.qkey(),
-            expected: start,
-            msn: 0,
-            failed: false,
-            inbound: None,
-            unused: false,
-            after: Vec::new(),
-            due: None,
-            receives: Vec::new(),
-            written: 0,
-            memory: Learned::default(),
-            host_writes: BTreeMap::new(),
-            regions: Regions::new(connection.from_responder.as_ref()),
-            invalidated: Vec::new(),
-            too_long: None,
-            msns: HashMap::from([(start.prev(), 0)]),
-            repeated: HashSet::new(),
-            reads: HashSet::new(),
-            resumed: HashSet::new(),
-            lossy: false,
-        };
+        let mut writer = Writer::new(connection);
         for (index, &(sender, frame)) in connection.steps.iter().enumerate() {
             let after = match sender {
                 Sender::Responder => None,
@@ -157,39 +114,15 @@ impl Script {
                         _ => writer.request(index, frame)?,
                     }
                     Some(After {
-                        receives: writer.receives.len(),
-                        due: writer.due,
-                        executed: writer.expected.prev(),
                         repeated,
+                        ..writer.after()
                     })
                 }
             };
-            writer.after.push(after);
+            writer.push(after);
         }
-        writer.finish(start, rnr_timer(connection))
+        writer.finish(rnr_timer(connection))
     }
-}
-
-/// How `request` was answered, by what follows it in the capture.
-fn outcome(request: &Frame, later: &[(Sender, &Frame)]) -> Outcome {
-    let psn = request.psn();
-    for &(sender, frame) in later {
-        if sender == Sender::Requester {
-            if frame.psn() == psn {
-                break;
-            }
-            continue;
-        }
-        let syndrome = frame.packet.headers.ext.aeth.map(|aeth| aeth.syndrome);
-        match (frame.psn().since(psn), syndrome) {
-            (0, Some(Syndrome::RnrNak { .. })) => return Outcome::NotReady,
-            (0, Some(Syndrome::Nak(NakCode::PsnSequence))) => {}
-            (0, Some(Syndrome::Nak(code))) => return Outcome::Refused(code),
-            (0.., _) => break,
-            _ => {}
-        }
-    }
-    Outcome::Executed
 }
 
 /// RNR NAK timer code of the answers; that of 0.64 ms if they have none.
@@ -199,372 +132,4 @@ fn rnr_timer(connection: &Connection<'_>) -> u8 {
         _ => None,
     };
     connection.answers_recorded().find_map(timer).unwrap_or(12)
-}
-
-/// A [`Script`] in the making.
-struct Writer<'a> {
-    steps: &'a [(Sender, &'a Frame)],
-    mtu: Mtu,
-    qkey: u32,
-    expected: Psn,
-    msn: u32,
-    /// The responder has refused a request for good.
-    failed: bool,
-    inbound: Option<Inbound>,
-    /// The last receive WQE was taken by a message that was dropped; the next message takes it.
-    unused: bool,
-    after: Vec<Option<After>>,
-    due: Option<Psn>,
-    receives: Vec<Receive>,
-    /// Payload bytes of WRITEs.
-    written: usize,
-    memory: Learned,
-    host_writes: BTreeMap<usize, Vec<HostWrite>>,
-    regions: Regions,
-    /// Keys that SENDs invalidate.
-    invalidated: Vec<u32>,
-    too_long: Option<Psn>,
-    msns: HashMap<Psn, u32>,
-    repeated: HashSet<Psn>,
-    /// First PSN of each READ executed.
-    reads: HashSet<Psn>,
-    resumed: HashSet<Psn>,
-    lossy: bool,
-}
-
-impl Writer<'_> {
-    /// A request of a reliable connection.
-    fn request(&mut self, at: usize, frame: &Frame) -> Result<(), Refusal> {
-        let distance = frame.psn().since(self.expected);
-        let outcome = outcome(frame, &self.steps[at + 1..]);
-        self.lossy |= distance != 0;
-        if self.failed || distance > 0 {
-            return Ok(());
-        }
-        if distance < 0 {
-            self.duplicate(at, frame);
-            return Ok(());
-        }
-        match outcome {
-            Outcome::NotReady => Ok(()),
-            Outcome::Executed => self.execute(at, frame),
-            Outcome::Refused(code) => {
-                self.failed = true;
-                self.refuse(frame, code)
-            }
-        }
-    }
-
-    /// A request that was executed before; only a READ reads once more.
-    fn duplicate(&mut self, at: usize, frame: &Frame) {
-        let psns = (0..frame.psns(self.mtu)).map(|n| frame.psn().add(n));
-        self.repeated.extend(psns);
-        if frame.opcode().operation() == Operation::ReadRequest {
-            if !self.reads.contains(&frame.psn()) {
-                self.resumed.insert(frame.psn());
-            }
-            self.read(at, frame);
-        }
-    }
-
-    /// UC: a gap drops the message under way and what is left of it (IB1 9.8.2).
-    fn unreliable(&mut self, frame: &Frame) -> Result<(), Refusal> {
-        let (opcode, psn) = (frame.opcode(), frame.psn());
-        if psn != self.expected || opcode.is_start() {
-            let dropped = self.inbound.take();
-            if dropped.is_some_and(|message| message.operation == Operation::Send) {
-                self.unused = true;
-            }
-        }
-        self.expected = psn.next();
-        if self.in_order(frame) {
-            self.place(frame)?;
-        }
-        Ok(())
-    }
-
-    /// UD: behind the IP header; a Q_Key that is not that of the queue pair is dropped.
-    fn datagram(&mut self, frame: &Frame) -> Result<(), Refusal> {
-        let headers = &frame.packet.headers;
-        let deth = headers.ext.deth.expect("a datagram has a DETH");
-        if deth.qkey != self.qkey {
-            return Ok(());
-        }
-        // The header stands at the end of 40 bytes; an IPv4 header is as long as its IHL, here 20.
-        let (ip, len) = (headers.eth.header_len(), headers.ip.header_len());
-        let mut data = vec![0; GRH_BYTES - len];
-        data.extend(&frame.bytes[ip..ip + len]);
-        data.extend(frame.payload());
-        self.receives.push(Receive {
-            len: data.len(),
-            completion: Completion {
-                status: status::SUCCESS,
-                opcode: cqe_opcode::RECV,
-                byte_len: data.len() as u32,
-                imm: headers.ext.imm,
-                inv: None,
-                solicited: headers.bth.solicited,
-                datagram: Some(deth.src_qp),
-            },
-            data,
-            stale: 0,
-        });
-        Ok(())
-    }
-
-    fn is_repeated(&self, frame: &Frame) -> bool {
-        let asks = frame.packet.headers.bth.ack_req
-            && matches!(
-                frame.opcode().operation(),
-                Operation::Send | Operation::Write
-            );
-        let reliable = frame.opcode().class() == Class::Rc;
-        asks && reliable && !self.failed && frame.psn().since(self.expected) < 0
-    }
-
-    /// Whether the packet continues the message under way, or starts one when there is none.
-    fn in_order(&self, frame: &Frame) -> bool {
-        let opcode = frame.opcode();
-        match &self.inbound {
-            None => opcode.is_start(),
-            Some(message) => !opcode.is_start() && message.operation == opcode.operation(),
-        }
-    }
-
-    fn execute(&mut self, at: usize, frame: &Frame) -> Result<(), Refusal> {
-        let (opcode, psn, ext) = (frame.opcode(), frame.psn(), &frame.packet.headers.ext);
-        if !self.in_order(frame) {
-            return Err(Refusal::OutOfPlace {
-                number: frame.number,
-                opcode,
-                psn,
-            });
-        }
-        let mut last = psn;
-        match (ext.reth, ext.atomic) {
-            (Some(RethRepr { va, rkey, dma_len }), _)
-                if opcode.operation() == Operation::ReadRequest =>
-            {
-                self.regions.allow(frame.number, rkey, va, dma_len)?;
-                self.read(at, frame);
-                self.reads.insert(psn);
-                last = psn.add(frame.psns(self.mtu)).prev();
-                self.finish_message();
-                self.due = Some(last);
-            }
-            (_, Some(atomic)) => {
-                self.regions
-                    .allow(frame.number, atomic.rkey, atomic.va, 8)?;
-                if let Some(original) = learned::original(self.steps, at, psn) {
-                    let found = self.memory.read(atomic.va, &original.to_le_bytes());
-                    self.host_writes.entry(at).or_default().extend(found);
-                }
-                let original = self.memory.value(atomic.va);
-                let value = match opcode.operation() {
-                    Operation::FetchAdd => original.wrapping_add(atomic.swap_add),
-                    _ if original == atomic.compare => atomic.swap_add,
-                    _ => original,
-                };
-                self.memory.write(atomic.va, &value.to_le_bytes());
-                self.written += 8;
-                self.finish_message();
-                self.due = Some(psn);
-            }
-            _ => {
-                self.place(frame)?;
-                if frame.packet.headers.bth.ack_req {
-                    self.due = Some(psn);
-                }
-            }
-        }
-        for n in 0..frame.psns(self.mtu) {
-            self.msns.insert(psn.add(n), self.msn);
-        }
-        self.expected = last.next();
-        Ok(())
-    }
-
-    /// Learns what memory held from the recorded responses to a READ.
-    fn read(&mut self, at: usize, frame: &Frame) {
-        let Some(reth) = frame.packet.headers.ext.reth else {
-            return;
-        };
-        let (mut addr, mut left) = (reth.va, reth.dma_len as usize);
-        for data in learned::read_data(self.steps, at, self.mtu) {
-            let len = left.min(self.mtu.bytes());
-            if let Some(data) = data.filter(|data| data.len() == len) {
-                let found = self.memory.read(addr, data);
-                if let Some(found) = found {
-                    self.host_writes.entry(at).or_default().push(found);
-                }
-            }
-            addr += len as u64;
-            left -= len;
-        }
-    }
-
-    fn finish_message(&mut self) {
-        self.msn = (self.msn + 1) & psn::MASK;
-    }
-
-    /// The payload of a SEND or WRITE.
-    fn place(&mut self, frame: &Frame) -> Result<(), Refusal> {
-        let (opcode, ext) = (frame.opcode(), &frame.packet.headers.ext);
-        let is_send = opcode.operation() == Operation::Send;
-        if opcode.is_start() {
-            self.inbound = Some(Inbound {
-                operation: opcode.operation(),
-                reth: ext.reth,
-                received: 0,
-            });
-            if is_send {
-                self.take_receive();
-            }
-            if let Some(RethRepr { va, rkey, dma_len }) = ext.reth {
-                self.regions.allow(frame.number, rkey, va, dma_len)?;
-            }
-        }
-        let message = self.inbound.as_mut().expect("in order");
-        match message.reth {
-            None => {
-                let receive = self.receives.last_mut().expect("posted at the start");
-                receive.data.extend(frame.payload());
-            }
-            Some(reth) => {
-                let at = reth.va.wrapping_add(message.received.into());
-                let end = u64::from(message.received) + frame.payload().len() as u64;
-                if end > u64::from(reth.dma_len) {
-                    return Err(Refusal::Underivable {
-                        number: frame.number,
-                        what: format!(
-                            "{opcode:?} goes beyond the {} bytes of its RETH",
-                            reth.dma_len
-                        ),
-                    });
-                }
-                self.memory.write(at, frame.payload());
-                self.written += frame.payload().len();
-            }
-        }
-        message.received += frame.payload().len() as u32;
-        if opcode.is_end() {
-            let message = self.inbound.take().expect("in order");
-            self.finish_message();
-            if !is_send && ext.imm.is_some() {
-                self.take_receive();
-            }
-            self.invalidated.extend(ext.ieth);
-            if is_send || ext.imm.is_some() {
-                let receive = self.receives.last_mut().expect("just posted");
-                receive.len = receive.data.len().max(receive.stale);
-                receive.completion = Completion {
-                    status: status::SUCCESS,
-                    opcode: if is_send {
-                        cqe_opcode::RECV
-                    } else {
-                        cqe_opcode::RECV_WRITE_IMM
-                    },
-                    byte_len: message.received,
-                    imm: ext.imm,
-                    inv: ext.ieth,
-                    solicited: frame.packet.headers.bth.solicited,
-                    datagram: None,
-                };
-            }
-        }
-        Ok(())
-    }
-
-    /// The receive WQE of a message: a new one, or that of a message that was dropped.
-    fn take_receive(&mut self) {
-        if !std::mem::take(&mut self.unused) {
-            self.receives.push(Receive::default());
-        } else if let Some(receive) = self.receives.last_mut() {
-            receive.stale = receive.stale.max(receive.data.len());
-            receive.data.clear();
-        }
-    }
-
-    /// Sees to it that the device under test has the reason to refuse that the recorded one had.
-    fn refuse(&mut self, frame: &Frame, code: NakCode) -> Result<(), Refusal> {
-        let ext = &frame.packet.headers.ext;
-        match (frame.opcode().operation(), code) {
-            (Operation::Write | Operation::ReadRequest, NakCode::RemoteAccess)
-                if let Some(reth) = ext.reth =>
-            {
-                self.regions
-                    .deny(frame.number, reth.rkey, reth.va, reth.dma_len)
-            }
-            (Operation::CmpSwap | Operation::FetchAdd, NakCode::RemoteAccess)
-                if let Some(atomic) = ext.atomic =>
-            {
-                self.regions.deny(frame.number, atomic.rkey, atomic.va, 8)
-            }
-            (Operation::Send, NakCode::InvalidRequest | NakCode::RemoteOperational)
-                if self.in_order(frame) && !frame.payload().is_empty() =>
-            {
-                if frame.opcode().is_start() {
-                    self.receives.push(Receive::default());
-                }
-                let receive = self.receives.last_mut().expect("posted at the start");
-                receive.len = receive.data.len() + frame.payload().len() - 1;
-                receive.completion = Completion {
-                    status: status::LOC_LEN_ERR,
-                    ..Completion::default()
-                };
-                self.too_long = Some(frame.psn());
-                Ok(())
-            }
-            // What is wrong with it stands in the request itself.
-            (_, NakCode::InvalidRequest) => Ok(()),
-            _ => Err(Refusal::Underivable {
-                number: frame.number,
-                what: format!(
-                    "{:?} PSN {} was refused with {code:?}, for a reason that is not on the wire",
-                    frame.opcode(),
-                    frame.psn()
-                ),
-            }),
-        }
-    }
-
-    fn finish(mut self, start: Psn, rnr_timer: u8) -> Result<Script, Refusal> {
-        let open = self.inbound.take();
-        if (self.unused || open.is_some_and(|message| message.operation == Operation::Send))
-            && let Some(receive) = self.receives.last_mut()
-            && receive.len == 0
-        {
-            // The capture ends within the message.
-            receive.len = receive.data.len().max(receive.stale);
-            receive.completion.status = status::WR_FLUSH_ERR;
-        }
-        let (memory, expected) = (Rc::new(Ranges::new()), Ranges::new());
-        self.regions.know(&self.invalidated);
-        let regions = self.regions.finish()?;
-        let pieces = regions.pieces;
-        for &(addr, len) in &pieces {
-            let (first, now) = self.memory.piece(addr, len);
-            memory.map(addr, first).expect("pieces are apart");
-            expected.map(addr, now).expect("pieces are apart");
-        }
-        self.host_writes.retain(|_, writes| !writes.is_empty());
-        Ok(Script {
-            mtu: self.mtu,
-            start,
-            rnr_timer,
-            after: self.after,
-            receives: self.receives,
-            regions: regions.targets,
-            memory,
-            expected,
-            pieces,
-            written: self.written,
-            too_long: self.too_long,
-            msns: self.msns,
-            host_writes: self.host_writes,
-            repeated: self.repeated,
-            resumed: self.resumed,
-            lossy: self.lossy,
-        })
-    }
 }
