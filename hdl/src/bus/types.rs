@@ -277,7 +277,7 @@ payload! {
         psn: Bits<24>,
         /// AETH syndrome.
         syndrome: Bits<8>,
-        /// A READ or atomic response that was due next; its data is written. Else an ACK or NAK, or one of these that is not taken.
+        /// A READ or atomic response: that which was due next, its data is written, or with `implied` a later one, which is dropped. Else an ACK or NAK, or one of these that is not taken.
         data: Bit,
         /// It shows that the response `missing` of a READ or atomic was lost.
         implied: Bit,

@@ -45,6 +45,8 @@ pub(crate) struct Read {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) answer: bool,
+    /// A READ or atomic response that is written, or dropped as one before it is missing.
+    pub(crate) is_data: bool,
     /// Written from this offset on.
     pub(crate) data: Option<u32>,
     /// The PSN that is missing.
@@ -113,6 +115,7 @@ impl QueuePair {
         match distance {
             Some(d) if (d > 0 && d < 1 << 23) || (d == 0 && acknowledges && !data) => {
                 outcome.implied = self.due();
+                outcome.is_data = data;
             }
             Some(0) if data => {
                 let oldest = self.under_way[0];
@@ -129,6 +132,7 @@ impl QueuePair {
                     return outcome;
                 }
                 outcome.data = Some(offset);
+                outcome.is_data = true;
                 outcome.read = (r.plen > 0).then(|| self.wqe(&oldest));
                 self.taken += 1;
                 if ends {

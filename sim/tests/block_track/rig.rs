@@ -196,7 +196,7 @@ impl Rig {
                 ("status", outcome.status.into()),
                 ("answer", outcome.answer.into()),
                 ("implied", outcome.implied.is_some().into()),
-                ("data", outcome.data.is_some().into()),
+                ("data", outcome.is_data.into()),
             ];
             self.expected.push_back(filled(self.places.item(), &fields));
         }

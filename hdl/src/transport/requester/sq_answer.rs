@@ -126,7 +126,7 @@ impl Logic for SqAnswer {
                     self.v.next.start_timer = true;
                 }
             }
-            if self.e.val().data {
+            if self.e.val().data & !self.e.val().implied {
                 self.n.next.writes = self.e.val().writes;
             }
             self.n.next.error_syndrome = self.e.val().syndrome;

@@ -153,7 +153,8 @@ impl Rig {
             }
             Response::Data { .. } if beyond => {
                 let missing = psn(missing.expect("there is a READ"));
-                item = item.with("implied", 1).with("missing", missing);
+                item = item.with("data", 1).with("implied", 1);
+                item = item.with("missing", missing);
             }
             Response::Data { .. } => {
                 item = item

@@ -90,6 +90,7 @@ impl Logic for TrackRules {
                 self.placed.next.implied = self.implied.val();
                 if self.implied.val() {
                     self.placed.next.msn = self.t.val().expected;
+                    self.placed.next.data = self.t.val().data;
                 } else if self.t.val().data & !self.taken.val() {
                     self.placed.next.status = BAD_RESP_ERR.into();
                 }
