@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::wqe::Sge;
 
@@ -26,8 +27,11 @@ impl Dma {
         Rc::clone(&self.memory)
     }
 
-    pub(super) fn read(&mut self, addr: u64, data: &mut [u8]) {
-        self.failed |= self.memory.read(addr, data).is_err();
+    /// Whether it could be read.
+    pub(super) fn read(&mut self, addr: u64, data: &mut [u8]) -> bool {
+        let failed = self.memory.read(addr, data).is_err();
+        self.failed |= failed;
+        !failed
     }
 
     pub(super) fn read_array<const N: usize>(&mut self, addr: u64) -> [u8; N] {
@@ -138,7 +142,8 @@ fn pieces(list: &[Sge], offset: u32, len: usize) -> Vec<Sge> {
     pieces
 }
 
-/// Reads `data.len()` bytes from byte `offset` of the message that `list` describes.
+/// Reads `data.len()` bytes from byte `offset` of the message that `list` describes; or the status with which the message
+/// fails: a local protection error is one of keys alone (IB1 10.10.3), memory that cannot be read is a fault of the host's own.
 pub(super) fn gather(
     dma: &mut Dma,
     regions: &Regions,
@@ -146,12 +151,15 @@ pub(super) fn gather(
     list: &[Sge],
     offset: u32,
     data: &mut [u8],
-) -> Result<(), Denied> {
+) -> Result<(), u8> {
     let mut data = data;
     for p in pieces(list, offset, data.len()) {
-        regions.check(p.lkey, pd, p.addr, p.length, Right::LocalRead)?;
+        let check = regions.check(p.lkey, pd, p.addr, p.length, Right::LocalRead);
+        check.map_err(|_| status::LOC_PROT_ERR)?;
         let (now, rest) = data.split_at_mut(p.length as usize);
-        dma.read(p.addr, now);
+        if !dma.read(p.addr, now) {
+            return Err(status::GENERAL_ERR);
+        }
         data = rest;
     }
     Ok(())

@@ -188,7 +188,11 @@ impl QueuePair {
             ATOMIC_BYTES,
             Right::RemoteAtomic,
         )?;
-        let original = u64::from_le_bytes(env.dma.read_array(atomic.va));
+        let mut original = [0; ATOMIC_BYTES as usize];
+        if !env.dma.read(atomic.va, &mut original) {
+            return Err(Refusal::Operational(None));
+        }
+        let original = u64::from_le_bytes(original);
         let new = match packet.bth.opcode.operation() {
             Operation::FetchAdd => original.wrapping_add(atomic.swap_add),
             _ if original == atomic.compare => atomic.swap_add,

@@ -213,6 +213,21 @@ impl QueuePair {
         }
     }
 
+    /// A response that cannot be given ends the queue pair; its NAK.
+    fn end(&mut self, env: &mut Env, event: u8, psn: Psn, msn: u32, nak: NakCode) -> Outgoing {
+        self.rq.responses.clear();
+        self.fail(env, event, status::GENERAL_ERR);
+        let aeth = AethRepr {
+            syndrome: Syndrome::Nak(nak),
+            msn,
+        };
+        let ext = Extensions {
+            aeth: Some(aeth),
+            ..Extensions::default()
+        };
+        Outgoing::response(Opcode::RcAck, psn, ext)
+    }
+
     fn read_response(&mut self, env: &mut Env, read: ReadReply) -> Outgoing {
         let ReadReply {
             psn,
@@ -230,20 +245,13 @@ impl QueuePair {
             .is_err()
         {
             env.stats.count(stats::ACCESS_ERRORS);
-            self.rq.responses.clear();
-            self.fail(env, event::QP_ACCESS_ERR, status::GENERAL_ERR);
-            let aeth = AethRepr {
-                syndrome: Syndrome::Nak(NakCode::RemoteAccess),
-                msn,
-            };
-            let ext = Extensions {
-                aeth: Some(aeth),
-                ..Extensions::default()
-            };
-            return Outgoing::response(Opcode::RcAck, psn, ext);
+            return self.end(env, event::QP_ACCESS_ERR, psn, msn, NakCode::RemoteAccess);
         }
         let mut payload = vec![0; len as usize];
-        env.dma.read(reth.va, &mut payload);
+        if !env.dma.read(reth.va, &mut payload) {
+            env.stats.count(stats::OPERATIONAL_ERRORS);
+            return self.end(env, event::QP_FATAL, psn, msn, NakCode::RemoteOperational);
+        }
         let left = reth.dma_len - len;
         let position = match (is_first, left == 0) {
             (true, true) => Position::Only,

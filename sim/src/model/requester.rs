@@ -168,18 +168,18 @@ impl QueuePair {
         let next = self.sq.next;
         let place = self.sq.messages.iter().position(|m| m.contains(next))?;
         let message = &self.sq.messages[place];
-        let Ok((mut packet, taken)) = self.segment(env, message, next) else {
-            let error = BadWqe {
-                status: status::LOC_PROT_ERR,
-                opcode: message.cqe_opcode(),
-            };
-            self.sq.stall = Some(Stall {
-                psn: next,
-                index: message.index,
-                error,
-            });
-            self.settle(env);
-            return None;
+        let (mut packet, taken) = match self.segment(env, message, next) {
+            Ok(segment) => segment,
+            Err(status) => {
+                let opcode = message.cqe_opcode();
+                self.sq.stall = Some(Stall {
+                    psn: next,
+                    index: message.index,
+                    error: BadWqe { status, opcode },
+                });
+                self.settle(env);
+                return None;
+            }
         };
         if next.since(self.sq.max) < 0 {
             env.stats.count(stats::RETRANSMISSIONS);

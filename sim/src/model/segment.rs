@@ -6,7 +6,7 @@ use ferroce_proto::wire::{
 };
 
 use super::Env;
-use super::access::{Denied, gather};
+use super::access::gather;
 use super::qp::QueuePair;
 use super::requester::Message;
 use super::tx::Outgoing;
@@ -29,7 +29,7 @@ impl QueuePair {
         env: &mut Env,
         message: &Message,
         psn: Psn,
-    ) -> Result<(Outgoing, u32), Denied> {
+    ) -> Result<(Outgoing, u32), u8> {
         let Message {
             request,
             first,
