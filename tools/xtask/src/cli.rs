@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, conformance, demo, emit, regs, replay, test};
+use crate::{Usage, conformance, demo, emit, regs, replay, synth, test};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -25,6 +25,8 @@ pub(crate) enum Task {
     Regs(regs::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
     Replay(replay::Args),
+    /// Map the blocks of the engine by Yosys and show what they take and how deep their logic is.
+    Synth(synth::Args),
     /// Run all tests.
     Test(test::Args),
 }
@@ -77,6 +79,8 @@ mod tests {
             (&["conformance", "--dut", "asic"], "model, rtl512"),
             (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),
+            (&["synth", "--width", "128"], "512 or 64"),
+            (&["synth", "--write", "--block", "csr"], "--block"),
             (&["emit"], "--out"),
             (&["emit", "--board", "u1", "--out", "x"], "generic"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),
