@@ -29,7 +29,7 @@ const GUARD: usize = 64;
 
 /// Cycles that the waits which RNR NAKs ask for may take altogether; later ones are cut short by the
 /// answer that comes next.
-const RNR_WAIT_CYCLES: u64 = 1_000_000;
+const RNR_WAIT_CYCLES: u64 = 500_000;
 
 /// Replays a connection.
 pub(super) fn run<E>(

@@ -185,9 +185,12 @@ impl<'a> Run<'a> {
         let last = first + burst.len() - 1;
         let after = self.script.after[last].expect("a request");
         self.post(after.receives);
-        for (_, frame) in burst {
-            self.rig.feed(&frame.bytes);
-            self.counts.fed += 1;
+        let arrived = burst.iter().zip(&self.script.after[first..=last]);
+        for ((_, frame), after) in arrived {
+            if after.is_some_and(|after| !after.lost) {
+                self.rig.feed(&frame.bytes);
+                self.counts.fed += 1;
+            }
         }
         let answers = self.rig.settle();
         let steps = self.script.after[first..=last].iter().flatten();

@@ -54,6 +54,8 @@ pub(super) struct After {
     pub(super) executed: Psn,
     /// It asked for an acknowledgement once more and must have an answer.
     pub(super) repeated: bool,
+    /// It was lost behind the capture point.
+    pub(super) lost: bool,
 }
 
 /// A write of the host of the responder: address and bytes.
@@ -108,13 +110,16 @@ impl Script {
                 Sender::Responder => None,
                 Sender::Requester => {
                     let repeated = writer.is_repeated(frame);
+                    let lost = connection.class == Class::Rc && writer.is_lost(index, frame);
                     match connection.class {
                         Class::Uc => writer.unreliable(frame)?,
                         Class::Ud => writer.datagram(frame)?,
+                        _ if lost => writer.lossy = true,
                         _ => writer.request(index, frame)?,
                     }
                     Some(After {
-                        repeated,
+                        repeated: repeated && !lost,
+                        lost,
                         ..writer.after()
                     })
                 }

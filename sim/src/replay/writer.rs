@@ -83,7 +83,10 @@ pub(super) struct Writer<'a> {
     /// First PSN of each READ executed.
     reads: HashSet<Psn>,
     resumed: HashSet<Psn>,
-    lossy: bool,
+    /// Requests are repeated or missing.
+    pub(super) lossy: bool,
+    /// A packet beyond this PSN came when it was expected: that draws a NAK.
+    beyond: Option<Psn>,
 }
 
 impl<'a> Writer<'a> {
@@ -114,6 +117,7 @@ impl<'a> Writer<'a> {
             reads: HashSet::new(),
             resumed: HashSet::new(),
             lossy: false,
+            beyond: None,
         }
     }
 
@@ -124,6 +128,7 @@ impl<'a> Writer<'a> {
             due: self.due,
             executed: self.expected.prev(),
             repeated: false,
+            lost: false,
         }
     }
 
@@ -137,6 +142,9 @@ impl<'a> Writer<'a> {
         let distance = frame.psn().since(self.expected);
         let outcome = outcome(frame, &self.steps[at + 1..]);
         self.lossy |= distance != 0;
+        if distance > 0 {
+            self.beyond = Some(self.expected);
+        }
         if self.failed || distance > 0 {
             return Ok(());
         }
@@ -152,6 +160,25 @@ impl<'a> Writer<'a> {
                 self.refuse(frame, code)
             }
         }
+    }
+
+    /// The responder asked for this very request afterwards, for no other reason than that it never came.
+    pub(super) fn is_lost(&self, at: usize, frame: &Frame) -> bool {
+        let psn = frame.psn();
+        if psn != self.expected || self.beyond == Some(psn) || self.failed {
+            return false;
+        }
+        for (sender, later) in &self.steps[at + 1..] {
+            let distance = later.psn().since(psn);
+            match sender {
+                Sender::Requester if distance == 0 => return false,
+                Sender::Requester => {}
+                Sender::Responder if distance == 0 => return later.is_sequence_nak(),
+                Sender::Responder if distance > 0 => return false,
+                Sender::Responder => {}
+            }
+        }
+        false
     }
 
     /// A request that was executed before; only a READ reads once more.
