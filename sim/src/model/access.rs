@@ -143,7 +143,7 @@ fn pieces(list: &[Sge], offset: u32, len: usize) -> Vec<Sge> {
 }
 
 /// Reads `data.len()` bytes from byte `offset` of the message that `list` describes; or the status with which the message
-/// fails: a local protection error is one of keys alone (IB1 10.10.3), memory that cannot be read is a fault of the host's own.
+/// fails: a local protection error is one of keys alone (IB1 11.6.2), memory that cannot be read is a fault of the host's own.
 pub(super) fn gather(
     dma: &mut Dma,
     regions: &Regions,
