@@ -1,6 +1,7 @@
-//! The loopback as Verilog: every frame whole at the right output, in order, without idle cycles.
+//! The loopback and the return path as Verilog: every frame whole at the right output, in order, without idle cycles.
 
 use ferroce_hdl::eth::loopback::Loopback;
+use ferroce_hdl::eth::return_path::ReturnPath;
 use ferroce_sim::bench::{Agent, AxisSink, AxisSource, Bench, Frame};
 use ferroce_sim::random::Pauses;
 
@@ -67,4 +68,73 @@ fn frames_go_where_they_are_addressed_to() {
 fn a_beat_a_cycle() {
     let (beats, cycles) = frames::<512, 64>(1000, Pauses::NONE);
     assert_eq!(cycles, beats + 1);
+}
+
+/// Sends frames from the wire, with `pauses`, and own ones, one in `distance` cycles; they come out whole, each input's in
+/// order, those of the wire all. Returns the own frames that came and those that were counted as dropped.
+fn merged<const W: usize, const K: usize>(pauses: Pauses, distance: u64) -> (u64, u64) {
+    const OWN: u64 = 100;
+    let mut bench = Bench::of(ReturnPath::<W, K, 8>::default).unwrap();
+    let overflows = bench.dut().output("overflows").unwrap();
+    let mut wire = AxisSource::new(bench.dut(), "s_axis", pauses).unwrap();
+    let mut own = AxisSource::new(bench.dut(), "own", Pauses::NONE).unwrap();
+    let mut sink = AxisSink::new(bench.dut(), "m_axis", Pauses::NONE).unwrap();
+    bench.reset(&mut [&mut wire, &mut own, &mut sink]);
+    let mut sent: [Vec<Frame>; 2] = Default::default();
+    let frame = |bench: &mut Bench, number: u64, from: u8| {
+        let rng = bench.rng();
+        let length = rng.usize(60..=100 * K);
+        let mut bytes: Vec<u8> = (0..length).map(|_| rng.u8(..)).collect();
+        bytes[0] = from;
+        bytes[1..9].copy_from_slice(&number.to_be_bytes());
+        let bad = rng.u8(..8) == 0;
+        let frame = Frame::new(bytes);
+        if bad { frame.bad() } else { frame }
+    };
+    for number in 0..400 {
+        let frame = frame(&mut bench, number, 0);
+        wire.push(&frame);
+        sent[0].push(frame);
+    }
+    let mut dropped = 0;
+    for cycle in 0..80_000 {
+        if cycle % distance == 0 && cycle / distance < OWN {
+            let frame = frame(&mut bench, cycle / distance, 1);
+            own.push(&frame);
+            sent[1].push(frame);
+        }
+        bench.step(&mut [&mut wire, &mut own, &mut sink]).unwrap();
+        dropped += u64::from(bench.dut().get(overflows) != 0);
+    }
+    let mut left = sent.map(Vec::into_iter);
+    let mut came = [0; 2];
+    while let Some((_, frame)) = sink.pop() {
+        let from = usize::from(frame.bytes[0]);
+        let skipped = left[from].position(|sent| sent == frame);
+        let is_next = skipped.is_some_and(|skipped| from == 1 || skipped == 0);
+        assert!(is_next, "frame {:02x?} came", &frame.bytes[..9]);
+        came[from] += 1;
+    }
+    assert_eq!(
+        (came[0], came[1] + dropped),
+        (400, OWN),
+        "{dropped} dropped"
+    );
+    (came[1], dropped)
+}
+
+#[test]
+fn own_frames_come_in_among_those_of_the_wire() {
+    for pauses in [Pauses::new(0.3, 8), Pauses::new(0.02, 100)] {
+        let (came, dropped) = merged::<512, 64>(pauses, 700);
+        assert!(came > 90, "{came} came, {dropped} dropped");
+        let (came, dropped) = merged::<64, 8>(pauses, 700);
+        assert!(came > 90, "{came} came, {dropped} dropped");
+    }
+}
+
+#[test]
+fn a_full_wire_is_never_held_up() {
+    let (came, dropped) = merged::<512, 64>(Pauses::NONE, 120);
+    assert!(came > 0 && dropped > 0, "{came} came, {dropped} dropped");
 }

@@ -11,6 +11,8 @@ use crate::engine::receive::ReceiveSide;
 use crate::engine::transmit::TransmitSide;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::eth::exceptions::Exceptions;
+use crate::eth::loopback::Loopback;
+use crate::eth::return_path::ReturnPath;
 use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
@@ -97,6 +99,8 @@ pub struct Core<
     host: HostPort<W, K>,
     /// As large as the packet buffer.
     exceptions: Exceptions<W, K, B>,
+    loopback: Loopback<W, K>,
+    return_path: ReturnPath<W, K, B>,
     regions: MrTable<M, CHECKERS>,
     completions: CqWrite<W, K, C>,
     command: Command<W, K, Q, M, C, O, LOG_EQ, F>,
@@ -141,6 +145,8 @@ impl<
             transmit,
             host,
             exceptions,
+            loopback,
+            return_path,
             regions,
             completions,
             command,
@@ -155,9 +161,14 @@ impl<
         );
 
         // network
-        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.receive.s_axis_rx);
+        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.return_path.s_axis);
+        AxisOut::<W, K>::join(&mut self.loopback.own, &mut self.return_path.own);
+        AxisOut::<W, K>::join(&mut self.return_path.m_axis, &mut self.receive.s_axis_rx);
         AxisOut::<W, K>::join(&mut self.transmit.m_axis_tx, &mut self.exceptions.s_axis);
-        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.exceptions.m_axis);
+        AxisOut::<W, K>::join(&mut self.exceptions.m_axis, &mut self.loopback.s);
+        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.loopback.m);
+        self.loopback.mac.next = self.command.port_mac.val();
+        self.return_path.overflow.next = self.receive.stats.val().rx_overflow;
         self.exceptions.setup.next = self.exception.val();
         self.exceptions.enable.next = self.enable.val();
         self.exceptions.raw.next = self.receive.raw.val();
@@ -218,7 +229,9 @@ impl<
         StreamOut::<WriteCmd>::join(&mut self.exceptions.write, &mut self.host.write[5]);
         WriteBeatOut::<W, K>::join(&mut self.exceptions.beats, &mut self.host.beats[5]);
         self.host.halt.next = self.halt.val();
-        self.idle.next = self.host.idle.val() & !self.exceptions.m_axis.tvalid.val();
+        self.idle.next = self.host.idle.val()
+            & !self.exceptions.m_axis.tvalid.val()
+            & !self.loopback.m.tvalid.val();
         self.dma_error.next = self.host.error.val();
 
         // memory regions
@@ -351,7 +364,7 @@ impl<
         self.pulses.next.rx_exceptions = self.exceptions.stored.val();
         self.pulses.next.rx_exception_drops = self.exceptions.dropped.val();
         self.pulses.next.tx_exceptions = self.exceptions.sent.val();
-        self.pulses.next.rx_overflow = self.receive.stats.val().rx_overflow;
+        self.pulses.next.rx_overflow = self.return_path.overflows.val();
         self.pulses.next.rx_bytes = self.receive.rx_bytes.val();
         self.pulses.next.rx_unknown_qp = self.receive.counts.val().rx_unknown_qp;
         self.pulses.next.rx_qp_state = self.receive.counts.val().rx_qp_state;

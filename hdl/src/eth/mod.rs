@@ -11,6 +11,7 @@ pub mod gid_table;
 pub mod ipv4_checksum;
 pub mod loopback;
 pub mod packet_buffer;
+pub mod return_path;
 pub mod rx_extent;
 pub mod rx_fields;
 pub mod rx_front;

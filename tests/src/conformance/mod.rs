@@ -27,6 +27,7 @@ mod invalidate;
 mod lists;
 mod malformed;
 mod nak;
+mod own;
 mod protection;
 mod psn;
 mod rc_write;
@@ -93,7 +94,8 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: receiver not ready", rnr::CASES),
     topic("RC: what a requester makes of responses", response::CASES),
     topic("RC: timeouts and retries", retry::CASES),
-    topic("Unreliable connection", uc::CASES),
+    topic("Unreliable datagram", ud::CASES),
+    topic("Frames to the own address", own::CASES),
     topic("Unreliable datagram", ud::CASES),
     topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
