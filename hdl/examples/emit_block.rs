@@ -17,7 +17,7 @@ fn main() {
             })
         }
         match name.as_str() {
-            "rq_state" => go(responder::rq_state::RqStateTable::<8>::default()),
+            "rq_state" => go(responder::rq_state::RqStateTable::<8, 6>::default()),
             "rx_check" => go(responder::rx_check::RxCheck::<8, 64, 1>::default()),
             "rx_front" => go(ferroce_hdl::eth::rx_front::RxFront::<512, 64, 10, 9>::default()),
             "rx_front64" => go(ferroce_hdl::eth::rx_front::RxFront::<64, 8, 13, 9>::default()),
@@ -25,7 +25,7 @@ fn main() {
             "exceptions64" => go(ferroce_hdl::eth::exceptions::Exceptions::<64, 8, 13>::default()),
             "reply" => go(responder::reply::ReplyQueue::<512, 64, 8>::default()),
             "reply64" => go(responder::reply::ReplyQueue::<64, 8, 8>::default()),
-            "responder" => go(responder::Responder::<8>::default()),
+            "responder" => go(responder::Responder::<8, 6>::default()),
             "rq_fetch" => go(ferroce_hdl::queue::rq_fetch::RqFetch::<512>::default()),
             "rq_fetch64" => go(ferroce_hdl::queue::rq_fetch::RqFetch::<64>::default()),
             "sq_state" => go(requester::sq_state::SqStateTable::<8>::default()),

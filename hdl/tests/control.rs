@@ -23,9 +23,12 @@ fn csr() {
 fn command() {
     emits(
         "command_512",
-        Command::<512, 64, 8, 10, 8, 14, 3, 0x109>::default,
+        Command::<512, 64, 8, 10, 8, 14, 3, 0x129, 6>::default,
     );
-    emits("command_64", Command::<64, 8, 4, 16, 16, 4, 4, 1>::default);
+    emits(
+        "command_64",
+        Command::<64, 8, 4, 16, 16, 4, 4, 1, 2>::default,
+    );
 }
 
 #[test]

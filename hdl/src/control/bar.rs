@@ -44,6 +44,7 @@ const STATS_PAGE: u32 = 9;
 pub(super) const STATS_AT: u64 = (regs::STATS_BASE >> STATS_PAGE) as u64;
 pub(super) const QP_AT: u64 = doorbell::QP_BASE >> 20;
 pub(super) const CQ_AT: u64 = doorbell::CQ_BASE >> 20;
+pub(super) const SRQ_AT: u64 = doorbell::SRQ_BASE >> 20;
 /// Bits of an arm doorbell.
 pub(super) const ARM_ANY: usize = doorbell::ARM_ANY.ilog2() as usize;
 pub(super) const ARM_SOLICITED: usize = doorbell::ARM_SOLICITED.ilog2() as usize;

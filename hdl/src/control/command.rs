@@ -4,10 +4,10 @@
 //! and answered. What `ferroce_proto::abi::cmd` says holds; besides:
 //!
 //! * A transport that this build does not have is BAD_PARAM. The operations on event queues, address handles and shared
-//!   receive queues are BAD_OPCODE in a build without these; all builds are without shared receive queues.
+//!   receive queues are BAD_OPCODE in a build without these.
 //! * MODIFY_QP writes the images of a queue before the event that sets its state. A queue that goes to RESET first ends,
 //!   and has its images written when everything of it is done; they do not count as images for a state to come.
-//! * WRITE_MR, DESTROY_CQ, DESTROY_EQ and MODIFY_QP to RESET are answered when everything that began before them is done: one
+//! * WRITE_MR, DESTROY_CQ, DESTROY_EQ, DESTROY_SRQ and MODIFY_QP to RESET are answered when everything that began before them is done: one
 //!   cycle of `drain_start`, then `drain_done`, looked at from the next cycle on.
 //!
 //! Assumes: every event of kind Command is answered once by `sq_query` or `rq_query`, no earlier than the cycle behind
@@ -24,13 +24,15 @@
 //!
 //! Latency, with no one waiting: 11 cycles from `cmd_pi` to the first beat of a NOP's completion, and the read.
 //! A command begins while `enable` is 1; one that has begun ends.
+use ferroce_proto::abi::cmd::opcode;
+
 use super::command_check::CommandCheck;
 use super::command_events::CommandEvents;
 use super::command_ring::CommandRing;
 use super::command_types::{CommandPulses, CommandState};
 use super::unpack::Unpack;
 use crate::bus::types::image::{
-    AvCtx, CmdHead, CqCtx, EqCtx, GidEntry, MrCtx, PortConfig, QpState, RqCtx, SqCtx,
+    AvCtx, CmdHead, CqCtx, EqCtx, GidEntry, MrCtx, PortConfig, QpState, RqCtx, SqCtx, SrqCtx,
 };
 use crate::bus::types::{ReadReq, WriteCmd};
 use crate::eth::gid_table::GidWrite;
@@ -40,8 +42,10 @@ use crate::queue::eq_write::EqCommand;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
+const MODIFY_QP: u64 = opcode::MODIFY_QP as u64;
+
 /// Command block of a build of 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of
-/// 2^O outstanding messages, 2^E event queues and the features F, on a memory bus of W bits = K bytes.
+/// 2^O outstanding messages, 2^E event queues, the features F and 2^S shared receive queues, on a memory bus of W bits = K bytes.
 #[derive(LogicBlock, Default)]
 pub struct Command<
     const W: usize,
@@ -52,6 +56,7 @@ pub struct Command<
     const O: usize,
     const E: usize,
     const F: usize,
+    const S: usize,
 > {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -87,6 +92,12 @@ pub struct Command<
     pub rq_we: Signal<Out, Bit>,
     /// Responder image.
     pub rq_image: Signal<Out, RqCtx>,
+    /// Write the image of a shared receive queue.
+    pub srq_we: Signal<Out, Bit>,
+    /// Its number.
+    pub srq_srqn: Signal<Out, Bits<S>>,
+    /// Image of a shared receive queue.
+    pub srq_image: Signal<Out, SrqCtx>,
     /// Write the memory region.
     pub mr_we: Signal<Out, Bit>,
     /// Its place in the table.
@@ -141,13 +152,17 @@ pub struct Command<
     as_cq: Unpack<CqCtx>,
     as_eq: Unpack<EqCtx>,
     as_ah: Unpack<AvCtx>,
+    as_srq: Unpack<SrqCtx>,
     as_gid: Unpack<GidEntry>,
     as_port: Unpack<PortConfig>,
-    check: CommandCheck<Q, M, C, O, E, F>,
+    check: CommandCheck<Q, M, C, O, E, F, S>,
     events: CommandEvents,
     /// Queue pairs that had a requester image (bit 0) and a responder image (bit 1) since state RESET.
     configured: Ram<Bits<2>, Q>,
-    sweep: Reg<Bits<Q>>,
+    /// Shared receive queues that exist.
+    shared: Ram<Bit, S>,
+    srqn: Signal<Local, Bits<S>>,
+    sweep: Reg<Bits<16>>,
     state: Reg<CommandState>,
     swept: Reg<Bit>,
     verdict: Dff<Bits<8>>,
@@ -161,6 +176,7 @@ pub struct Command<
     index: Signal<Local, Bits<Q>>,
     drains: Signal<Local, Bit>,
     of_eq: Signal<Local, Bit>,
+    of_srq: Signal<Local, Bit>,
     state_bits: Signal<Local, Bits<128>>,
     no_pulse: Zero<CommandPulses>,
 }
@@ -174,17 +190,35 @@ impl<
     const O: usize,
     const E: usize,
     const F: usize,
-> Logic for Command<W, K, Q, M, C, O, E, F>
+    const S: usize,
+> Command<W, K, Q, M, C, O, E, F, S>
+{
+    /// The last step of the sweep, which covers the larger of its tables.
+    const LAST: u64 = (1 << if Q > S { Q } else { S }) - 1;
+}
+
+impl<
+    const W: usize,
+    const K: usize,
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const E: usize,
+    const F: usize,
+    const S: usize,
+> Logic for Command<W, K, Q, M, C, O, E, F, S>
 {
     describe!(
         "command",
-        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}"),
-        "Carries out the entries of the command ring."
+        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}_s{S}"),
+        "Carries out the entries of the command ring.";
+        MODIFY_QP, Self::LAST
     );
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, ring, check, events, configured);
+        clock!(self, clock, ring, check, events, configured, shared);
         dff_setup!(
             self, clock, sweep, state, swept, verdict, ended, pulse, mac, everything
         );
@@ -209,6 +243,7 @@ impl<
         self.as_cq.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_eq.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_ah.word.next = self.ring.entry.val().get_bits::<512>(512);
+        self.as_srq.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_gid.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_port.word.next = self.ring.entry.val().get_bits::<512>(512);
         self.as_av.word.next = self.ring.entry.val().get_bits::<512>(1024);
@@ -222,6 +257,7 @@ impl<
         self.check.mr.next = self.as_mr.image.val();
         self.check.eq.next = self.as_eq.image.val();
         self.check.ah.next = self.as_ah.image.val();
+        self.check.srq.next = self.as_srq.image.val();
         // judgement
         self.index.next = self.h.val().index.get_bits::<Q>(0);
         self.configured.re.next = true;
@@ -240,6 +276,19 @@ impl<
                     & !self.check.facts.val().rq_ends,
             );
         self.check.images.next = self.configured.rdata.val();
+        self.srqn.next = self.h.val().index.get_bits::<S>(0);
+        if self.h.val().opcode == MODIFY_QP {
+            self.srqn.next = self.as_rq.image.val().srqn.get_bits::<S>(0);
+        }
+        self.shared.re.next = true;
+        self.shared.raddr.next = self.srqn.val();
+        self.shared.we.next = false;
+        self.shared.waddr.next = self.h.val().index.get_bits::<S>(0);
+        self.shared.wdata.next = self.check.facts.val().create_srq;
+        self.check.srq_exists.next = self.shared.rdata.val();
+        self.of_srq.next = self.check.facts.val().create_srq
+            | self.check.facts.val().destroy_srq
+            | self.check.facts.val().arm_srq;
         self.drains.next = self.check.facts.val().modify
             & (self.check.facts.val().sq_ends | self.check.facts.val().rq_ends);
         self.of_eq.next = self.check.facts.val().create_eq | self.check.facts.val().destroy_eq;
@@ -247,6 +296,10 @@ impl<
         self.events.start.next = self.state.q.val() == CommandState::Tell;
         self.events.head.next = self.as_head.image.val();
         self.events.set.next = self.check.facts.val().modify;
+        self.events.shared.next = self.of_srq.val();
+        self.events.srq_opens.next = self.check.facts.val().create_srq;
+        self.events.srq_closes.next = self.check.facts.val().destroy_srq;
+        self.events.srq_limit.next = self.as_srq.image.val().limit;
         StreamOut::<SqEvent>::link(&mut self.sq_event, &mut self.events.sq_event);
         StreamOut::<RqEvent>::link(&mut self.rq_event, &mut self.events.rq_event);
         self.events.sq_query_valid.next = self.sq_query_valid.val();
@@ -256,10 +309,13 @@ impl<
         match self.state.q.val() {
             CommandState::Sweep => {
                 self.configured.we.next = true;
-                self.configured.waddr.next = self.sweep.q.val();
+                self.configured.waddr.next = self.sweep.q.val().get_bits::<Q>(0);
                 self.configured.wdata.next = bits::<2>(0);
+                self.shared.we.next = true;
+                self.shared.waddr.next = self.sweep.q.val().get_bits::<S>(0);
+                self.shared.wdata.next = false;
                 self.sweep.d.next = self.sweep.q.val() + 1;
-                if self.sweep.q.val().all() {
+                if self.sweep.q.val() == Self::LAST {
                     self.swept.d.next = true;
                     self.state.d.next = CommandState::Idle;
                 }
@@ -300,6 +356,9 @@ impl<
                     & self.h.val().qp_rq
                     & (self.check.facts.val().rq_ends == self.ended.q.val());
                 self.pulse.d.next.ah_we = self.check.facts.val().write_ah;
+                self.pulse.d.next.srq_we = self.check.facts.val().create_srq;
+                self.shared.we.next =
+                    self.check.facts.val().create_srq | self.check.facts.val().destroy_srq;
                 self.pulse.d.next.mr_we = self.check.facts.val().write_mr;
                 self.pulse.d.next.gid_we = self.check.facts.val().set_gid;
                 if self.check.facts.val().set_port {
@@ -309,7 +368,8 @@ impl<
                 self.state.d.next = CommandState::Finish;
                 if self.check.facts.val().write_mr {
                     self.state.d.next = CommandState::Drain;
-                } else if self.check.facts.val().modify & !self.ended.q.val() {
+                } else if (self.check.facts.val().modify | self.of_srq.val()) & !self.ended.q.val()
+                {
                     self.state.d.next = CommandState::Tell;
                 }
             }
@@ -329,7 +389,7 @@ impl<
             CommandState::Wait => {
                 if !self.events.busy.val() {
                     self.state.d.next = CommandState::Finish;
-                    if self.drains.val() {
+                    if self.drains.val() | self.check.facts.val().destroy_srq {
                         self.state.d.next = CommandState::Drain;
                     }
                 }
@@ -375,6 +435,9 @@ impl<
         }
         self.rq_we.next = self.pulse.q.val().rq_we;
         self.rq_image.next = self.as_rq.image.val();
+        self.srq_we.next = self.pulse.q.val().srq_we;
+        self.srq_srqn.next = self.h.val().index.get_bits::<S>(0);
+        self.srq_image.next = self.as_srq.image.val();
         self.mr_we.next = self.pulse.q.val().mr_we;
         self.mr_index.next = self.h.val().index.get_bits::<M>(0);
         self.mr_image.next = self.as_mr.image.val();

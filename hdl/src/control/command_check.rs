@@ -10,7 +10,7 @@ use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::Mtu;
 
 use crate::bus::payload::payload;
-use crate::bus::types::image::{AvCtx, CmdHead, CqCtx, EqCtx, MrCtx, RqCtx, SqCtx};
+use crate::bus::types::image::{AvCtx, CmdHead, CqCtx, EqCtx, MrCtx, RqCtx, SqCtx, SrqCtx};
 use crate::eth::gid_table::GID_ENTRIES;
 use crate::prelude::*;
 
@@ -39,6 +39,9 @@ const WRITE_MR: u64 = opcode::WRITE_MR as u64;
 const CREATE_EQ: u64 = opcode::CREATE_EQ as u64;
 const DESTROY_EQ: u64 = opcode::DESTROY_EQ as u64;
 const WRITE_AH: u64 = opcode::WRITE_AH as u64;
+const CREATE_SRQ: u64 = opcode::CREATE_SRQ as u64;
+const DESTROY_SRQ: u64 = opcode::DESTROY_SRQ as u64;
+const ARM_SRQ: u64 = opcode::ARM_SRQ as u64;
 const SET_GID: u64 = opcode::SET_GID as u64;
 const SET_PORT: u64 = opcode::SET_PORT as u64;
 const RESET: u64 = state::RESET as u64;
@@ -67,6 +70,12 @@ payload! {
         destroy_eq: Bit,
         /// WRITE_AH.
         write_ah: Bit,
+        /// CREATE_SRQ.
+        create_srq: Bit,
+        /// DESTROY_SRQ.
+        destroy_srq: Bit,
+        /// ARM_SRQ.
+        arm_srq: Bit,
         /// SET_GID.
         set_gid: Bit,
         /// SET_PORT.
@@ -83,6 +92,10 @@ payload! {
         eq_ok: Bit,
         /// WRITE_AH: the image is in range.
         ah_ok: Bit,
+        /// CREATE_SRQ: the image is in range.
+        srq_ok: Bit,
+        /// MODIFY_QP brings the image of a queue pair with a shared receive queue.
+        needs_srq: Bit,
         /// MODIFY_QP lets the requester run and does not bring its image.
         needs_sq: Bit,
         /// MODIFY_QP lets the responder run and does not bring its image.
@@ -95,8 +108,8 @@ payload! {
 }
 
 /// Check for 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of 2^O outstanding
-/// messages and 2^E event queues. `F` are the features of the build, as FEATURES tells: the transports and the operations
-/// on event queues and address handles count here.
+/// messages, 2^E event queues and 2^S shared receive queues. `F` are the features of the build, as FEATURES tells: the transports and the operations
+/// on event queues, address handles and shared receive queues count here.
 #[derive(LogicBlock)]
 pub struct CommandCheck<
     const Q: usize,
@@ -105,6 +118,7 @@ pub struct CommandCheck<
     const O: usize,
     const E: usize,
     const F: usize,
+    const S: usize,
 > {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -126,6 +140,10 @@ pub struct CommandCheck<
     pub ah: Signal<In, AvCtx>,
     /// In cycle n + 1: the queue pair had a requester image (bit 0), a responder image (bit 1).
     pub images: Signal<In, Bits<2>>,
+    /// Image 1 as shared receive queue.
+    pub srq: Signal<In, SrqCtx>,
+    /// In cycle n + 1: the shared receive queue that the command is on, or that of the responder image, exists.
+    pub srq_exists: Signal<In, Bit>,
     /// What is known.
     pub facts: Signal<Out, CommandFacts>,
     /// What is to be answered, see `cmd::status`.
@@ -149,6 +167,8 @@ pub struct CommandCheck<
     beyond_gid: Constant<Bits<32>>,
     beyond_pool: Constant<Bits<32>>,
     beyond_eq: Constant<Bits<32>>,
+    beyond_srq: Constant<Bits<32>>,
+    has_shared: Constant<Bit>,
     transports: Constant<Bits<4>>,
     has_events: Constant<Bit>,
     has_handles: Constant<Bit>,
@@ -157,8 +177,15 @@ pub struct CommandCheck<
     fits_pool: Constant<Bits<16>>,
 }
 
-impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: usize, const F: usize>
-    Default for CommandCheck<Q, M, C, O, E, F>
+impl<
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const E: usize,
+    const F: usize,
+    const S: usize,
+> Default for CommandCheck<Q, M, C, O, E, F, S>
 {
     fn default() -> Self {
         assert!(
@@ -166,8 +193,8 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
             "2^{Q} queue pairs, 2^{M} memory regions: 2^4 to 2^14 and 2^2 to 2^16 can be built"
         );
         assert!(
-            (1..=16).contains(&C) && O <= 24 && E <= 7,
-            "2^{C} completion queues, 2^{O} outstanding messages, 2^{E} event queues: 2^1 to 2^16, up to 2^24 and up to 2^7 can be built"
+            (1..=16).contains(&C) && O <= 24 && E <= 7 && (1..=14).contains(&S),
+            "2^{C} completion queues, 2^{O} outstanding messages, 2^{E} event queues, 2^{S} shared receive queues: 2^1 to 2^16, up to 2^24, up to 2^7 and 2^1 to 2^14 can be built"
         );
         let has = |feature: u32| F as u64 & u64::from(feature) != 0;
         let transports = [
@@ -188,6 +215,8 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
             eq: Signal::default(),
             ah: Signal::default(),
             images: Signal::default(),
+            srq: Signal::default(),
+            srq_exists: Signal::default(),
             facts: Signal::default(),
             status: Signal::default(),
             found: Dff::default(),
@@ -207,6 +236,8 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
             beyond_gid: beyond(GID_ENTRIES.ilog2() as usize),
             beyond_pool: beyond(O),
             beyond_eq: beyond(E),
+            beyond_srq: beyond(S),
+            has_shared: Constant::new(has(feature::SRQ)),
             transports: Constant::new(
                 transports
                     .iter()
@@ -225,14 +256,22 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
     }
 }
 
-impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: usize, const F: usize>
-    Logic for CommandCheck<Q, M, C, O, E, F>
+impl<
+    const Q: usize,
+    const M: usize,
+    const C: usize,
+    const O: usize,
+    const E: usize,
+    const F: usize,
+    const S: usize,
+> Logic for CommandCheck<Q, M, C, O, E, F, S>
 {
     describe!(
         "command_check",
-        format!("q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}"),
+        format!("q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}_s{S}"),
         "Checks a command against the size of the build.";
         NOP, MODIFY_QP, QUERY_QP, CREATE_CQ, DESTROY_CQ, WRITE_MR, CREATE_EQ, DESTROY_EQ, WRITE_AH, SET_GID, SET_PORT,
+        CREATE_SRQ, DESTROY_SRQ, ARM_SRQ,
         MIN_LOG_EQE, MAX_LOG_EQE,
         OK, BAD_OPCODE, BAD_INDEX, BAD_PARAM, BAD_STATE, MIN_MTU, MAX_MTU, MIN_LOG_CQE, MAX_LOG_CQE, MAX_RD_ATOMIC, RESET, RTR, SQE, ERR
     );
@@ -252,6 +291,11 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
         self.found.d.next.destroy_eq =
             (self.head.val().opcode == DESTROY_EQ) & self.has_events.val();
         self.found.d.next.write_ah = (self.head.val().opcode == WRITE_AH) & self.has_handles.val();
+        self.found.d.next.create_srq =
+            (self.head.val().opcode == CREATE_SRQ) & self.has_shared.val();
+        self.found.d.next.destroy_srq =
+            (self.head.val().opcode == DESTROY_SRQ) & self.has_shared.val();
+        self.found.d.next.arm_srq = (self.head.val().opcode == ARM_SRQ) & self.has_shared.val();
         self.found.d.next.set_gid = self.head.val().opcode == SET_GID;
         self.found.d.next.set_port = self.head.val().opcode == SET_PORT;
         self.limit.next = bits::<32>(0);
@@ -264,6 +308,11 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
             self.limit.next = self.beyond_cq.val();
         } else if (self.head.val().opcode == CREATE_EQ) | (self.head.val().opcode == DESTROY_EQ) {
             self.limit.next = self.beyond_eq.val();
+        } else if (self.head.val().opcode == CREATE_SRQ)
+            | (self.head.val().opcode == DESTROY_SRQ)
+            | (self.head.val().opcode == ARM_SRQ)
+        {
+            self.limit.next = self.beyond_srq.val();
         } else if self.head.val().opcode == WRITE_MR {
             self.limit.next = self.beyond_mr.val();
         } else if self.head.val().opcode == SET_GID {
@@ -291,7 +340,10 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
             & !(bit_cast::<32, 16>(self.rq.val().cqn) & self.beyond_cq.val()).any()
             & !(bit_cast::<32, 8>(self.rq.val().sgid_index) & self.beyond_gid.val()).any()
             & !self.rq.val().rq_base.get_bits::<6>(0).any()
-            & !self.rq.val().srq_valid;
+            & (!self.rq.val().srq_valid
+                | (self.has_shared.val()
+                    & !(bit_cast::<32, 16>(self.rq.val().srqn) & self.beyond_srq.val()).any()));
+        self.found.d.next.needs_srq = self.head.val().qp_rq & self.rq.val().srq_valid;
         self.states_ok.next = (!self.head.val().qp_sq_state | (self.head.val().sq_state <= ERR))
             & (!self.head.val().qp_rq_state | (self.head.val().rq_state <= ERR));
         self.found.d.next.qp_ok = (!self.head.val().qp_sq | self.sq_ok.val())
@@ -318,7 +370,9 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
             & !self.cq.val().base.get_bits::<6>(0).any()
             & !self.cq.val().consumer.get_bits::<2>(0).any();
 
-        // event queue, address handle
+        // event queue, address handle, shared receive queue
+        self.found.d.next.srq_ok = !self.srq.val().base.get_bits::<6>(0).any()
+            & !(bit_cast::<32, 8>(self.srq.val().eqn) & self.beyond_eq.val()).any();
         self.found.d.next.eq_ok = (self.eq.val().log_size >= MIN_LOG_EQE)
             & (self.eq.val().log_size <= MAX_LOG_EQE)
             & !self.eq.val().base.get_bits::<6>(0).any()
@@ -342,9 +396,14 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
             | self.found.q.val().create_eq
             | self.found.q.val().destroy_eq
             | self.found.q.val().write_ah
+            | self.found.q.val().create_srq
+            | self.found.q.val().destroy_srq
+            | self.found.q.val().arm_srq
             | self.found.q.val().set_gid
             | self.found.q.val().set_port;
         self.in_range.next = (!self.found.q.val().modify | self.found.q.val().qp_ok)
+            & (!(self.found.q.val().modify & self.found.q.val().needs_srq) | self.srq_exists.val())
+            & (!self.found.q.val().create_srq | self.found.q.val().srq_ok)
             & (!self.found.q.val().create_cq | self.found.q.val().cq_ok)
             & (!self.found.q.val().create_eq | self.found.q.val().eq_ok)
             & (!self.found.q.val().write_ah | self.found.q.val().ah_ok)
@@ -352,6 +411,9 @@ impl<const Q: usize, const M: usize, const C: usize, const O: usize, const E: us
         self.too_early.next = self.found.q.val().modify
             & ((self.found.q.val().needs_sq & !self.images.val().get_bit(0))
                 | (self.found.q.val().needs_rq & !self.images.val().get_bit(1)));
+        if self.found.q.val().arm_srq {
+            self.too_early.next = !self.srq_exists.val();
+        }
         self.status.next = bits::<8>(OK);
         if !self.known.val() {
             self.status.next = bits::<8>(BAD_OPCODE);

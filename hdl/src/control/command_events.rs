@@ -1,7 +1,7 @@
 //! Command events: tells requester and responder of a command on a queue pair and collects their answers.
 //!
 //! From `start` on an event of kind Command is offered to both; `busy` is 1 from the next cycle until both have
-//! answered. `found` is the state of the queue pair before the command, each block's part of it by its own answer.
+//! answered. Of a command on a shared receive queue (`shared`) only the responder is told, by an event of kind SrqCommand. `found` is the state of the queue pair before the command, each block's part of it by its own answer.
 //! `head` and `set` stand while `busy`.
 use crate::bus::types::image::{CmdHead, QpState};
 use crate::prelude::*;
@@ -19,6 +19,14 @@ pub struct CommandEvents {
     pub head: Signal<In, CmdHead>,
     /// It sets states (MODIFY_QP); else it only asks.
     pub set: Signal<In, Bit>,
+    /// It is one on a shared receive queue.
+    pub shared: Signal<In, Bit>,
+    /// This begins to exist.
+    pub srq_opens: Signal<In, Bit>,
+    /// It ends to exist.
+    pub srq_closes: Signal<In, Bit>,
+    /// Its limit.
+    pub srq_limit: Signal<In, Bits<16>>,
     /// An answer is missing.
     pub busy: Signal<Out, Bit>,
     /// State of the queue pair.
@@ -76,9 +84,9 @@ impl Logic for CommandEvents {
         }
         self.state.d.next.rsv0 = bits::<8>(0);
         if self.start.val() {
-            self.sq_due.d.next = true;
+            self.sq_due.d.next = !self.shared.val();
             self.rq_due.d.next = true;
-            self.sq_open.d.next = true;
+            self.sq_open.d.next = !self.shared.val();
             self.rq_open.d.next = true;
         }
         self.busy.next = self.sq_open.q.val() | self.rq_open.q.val();
@@ -103,5 +111,13 @@ impl Logic for CommandEvents {
         self.rq_event.payload.next.reset =
             self.set.val() & self.head.val().qp_rq_state & self.head.val().rq_reset;
         self.rq_event.payload.next.image = self.set.val() & self.head.val().qp_rq;
+        if self.shared.val() {
+            self.rq_event.payload.next = self.no_rq_event.val();
+            self.rq_event.payload.next.kind = RqEventKind::SrqCommand;
+            self.rq_event.payload.next.srqn = self.head.val().index.get_bits::<16>(0);
+            self.rq_event.payload.next.set = self.srq_opens.val() | self.srq_closes.val();
+            self.rq_event.payload.next.image = self.srq_opens.val();
+            self.rq_event.payload.next.index = self.srq_limit.val();
+        }
     }
 }

@@ -41,6 +41,8 @@ payload! {
         ah_we: Bit,
         /// Responder image.
         rq_we: Bit,
+        /// Shared receive queue.
+        srq_we: Bit,
         /// Memory region.
         mr_we: Bit,
         /// GID table entry.

@@ -1,8 +1,8 @@
 //! Doorbells: from writes to events for the queues they name.
 //!
-//! One at a time: while `waits` is 1 the owner holds the next one back. Those of queues that the build does not have, and
-//! of shared receive queues, do nothing. Latency: a cycle.
-use super::bar::{ARM_ANY, ARM_SOLICITED, CQ_AT, QP_AT};
+//! One at a time: while `waits` is 1 the owner holds the next one back. Those of queues that the build does not have do
+//! nothing; the responder, which they reach, knows how many shared receive queues there are. Latency: a cycle.
+use super::bar::{ARM_ANY, ARM_SOLICITED, CQ_AT, QP_AT, SRQ_AT};
 use crate::prelude::*;
 use crate::queue::cq_write::CqArm;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
@@ -25,7 +25,7 @@ pub struct Doorbells<const Q: usize, const C: usize> {
     pub waits: Signal<Out, Bit>,
     /// Send queue doorbells.
     pub sq: StreamOut<SqEvent>,
-    /// Receive queue doorbells.
+    /// Doorbells of receive queues, shared ones too.
     pub rq: StreamOut<RqEvent>,
     /// Arm doorbells of completion queues.
     pub cq: StreamOut<CqArm>,
@@ -33,10 +33,13 @@ pub struct Doorbells<const Q: usize, const C: usize> {
     sq_rung: Reg<Bit>,
     rq_rung: Reg<Bit>,
     cq_rung: Reg<Bit>,
+    /// The one of `rq` is of a shared receive queue.
+    shared: Dff<Bit>,
     number: Dff<Bits<16>>,
     word: Dff<Bits<32>>,
     of_qp: Signal<Local, Bit>,
     of_cq: Signal<Local, Bit>,
+    of_srq: Signal<Local, Bit>,
     no_sq_event: Zero<SqEvent>,
     no_rq_event: Zero<RqEvent>,
     /// Bits of a doorbell's number that a queue pair of the build does not have.
@@ -64,10 +67,12 @@ impl<const Q: usize, const C: usize> Default for Doorbells<Q, C> {
             sq_rung: Default::default(),
             rq_rung: Default::default(),
             cq_rung: Default::default(),
+            shared: Default::default(),
             number: Default::default(),
             word: Default::default(),
             of_qp: Default::default(),
             of_cq: Default::default(),
+            of_srq: Default::default(),
             no_sq_event: Default::default(),
             no_rq_event: Default::default(),
             beyond: Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()),
@@ -81,12 +86,12 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         "doorbells",
         format!("q{Q}_c{C}"),
         "From writes to events for the queues they name.";
-        QP_AT, CQ_AT, ARM_ANY, ARM_SOLICITED
+        QP_AT, CQ_AT, SRQ_AT, ARM_ANY, ARM_SOLICITED
     );
 
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, sq_rung, rq_rung, cq_rung, number, word);
+        dff_setup!(self, clock, sq_rung, rq_rung, cq_rung, shared, number, word);
         if self.sq.ready.val() {
             self.sq_rung.d.next = false;
         }
@@ -102,6 +107,9 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         self.of_cq.next = self.write.val()
             & (self.at.val().get_bits::<2>(20) == CQ_AT)
             & !(self.at.val().get_bits::<17>(3) & self.beyond_cq.val()).any();
+        self.of_srq.next = self.write.val()
+            & (self.at.val().get_bits::<2>(20) == SRQ_AT)
+            & !self.at.val().get_bit(19);
         if self.of_qp.val() {
             self.sq_rung.d.next = !self.at.val().get_bit(2);
             self.rq_rung.d.next = self.at.val().get_bit(2);
@@ -109,7 +117,11 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         if self.of_cq.val() {
             self.cq_rung.d.next = true;
         }
-        if self.of_qp.val() | self.of_cq.val() {
+        if self.of_srq.val() {
+            self.rq_rung.d.next = true;
+        }
+        if self.of_qp.val() | self.of_cq.val() | self.of_srq.val() {
+            self.shared.d.next = self.of_srq.val();
             self.number.d.next = self.at.val().get_bits::<16>(3);
             self.word.d.next = self.data.val();
         }
@@ -129,6 +141,10 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         self.rq.payload.next = self.no_rq_event.val();
         self.rq.payload.next.kind = RqEventKind::Doorbell;
         self.rq.payload.next.qpn = self.number.q.val();
+        if self.shared.q.val() {
+            self.rq.payload.next.kind = RqEventKind::SrqDoorbell;
+            self.rq.payload.next.srqn = self.number.q.val();
+        }
         self.rq.payload.next.index = self.word.q.val().get_bits::<16>(0);
         self.cq.valid.next = self.cq_rung.q.val();
         self.cq.payload.next.cqn = self.number.q.val();

@@ -1,5 +1,7 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
-use super::LOG_EQ;
+use ferroce_proto::abi::eq::event;
+
+use super::{LOG_EQ, LOG_SRQ};
 use crate::bus::types::image::CqCtx;
 use crate::bus::types::{Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
@@ -25,6 +27,8 @@ use crate::transport::responder::event::{RqEvent, RqFailure};
 
 /// Checkers of memory regions: `scatter`, responder, requester, replies.
 const CHECKERS: usize = 4;
+
+const SRQ_LIMIT: u64 = event::SRQ_LIMIT as u64;
 
 /// Features as a parameter of blocks.
 const F: usize = super::FEATURES as usize;
@@ -103,15 +107,16 @@ pub struct Core<
     return_path: ReturnPath<W, K, B>,
     regions: MrTable<M, CHECKERS>,
     completions: CqWrite<W, K, C>,
-    command: Command<W, K, Q, M, C, O, LOG_EQ, F>,
+    command: Command<W, K, Q, M, C, O, LOG_EQ, F, LOG_SRQ>,
     events: EqWrite<W, K, LOG_EQ>,
     qp_events: QpEvents<Q, C>,
-    event_sources: Merge<EqEvent, 3>,
+    event_sources: Merge<EqEvent, 4>,
     notice: EqNotice,
     stats: Stats,
     drain: Drain,
     failures: Failures<Q>,
     rq_events: Merge<RqEvent, 3>,
+    no_event: Zero<EqEvent>,
     cq_image: Signal<Local, CqCtx>,
     foreign_frame: Signal<Local, Bit>,
     foreign_packet: Signal<Local, Bit>,
@@ -133,7 +138,8 @@ impl<
     describe!(
         "core",
         format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}"),
-        "All of the engine that CONTROL.reset resets."
+        "All of the engine that CONTROL.reset resets.";
+        SRQ_LIMIT
     );
 
     #[hdl_gen]
@@ -266,6 +272,9 @@ impl<
         self.receive.sq_image.next = self.command.sq_image.val();
         self.receive.image_qpn.next = self.command.image_qpn.val();
         self.receive.rq_image.next = self.command.rq_image.val();
+        self.receive.srq_we.next = self.command.srq_we.val();
+        self.receive.srq_srqn.next = self.command.srq_srqn.val();
+        self.receive.srq_image.next = self.command.srq_image.val();
         self.receive.av_we.next = self.command.av_we.val();
         self.receive.av_image.next = self.command.av_image.val();
         self.regions.write.next = self.command.mr_we.val();
@@ -309,6 +318,12 @@ impl<
         self.notice.notify.next = self.exceptions.notify.val();
         StreamOut::<EqEvent>::join(&mut self.notice.events, &mut self.event_sources.s[2]);
         StreamOut::<EqEvent>::join(&mut self.event_sources.m, &mut self.events.events);
+        self.event_sources.s[3].valid.next = self.receive.limits.valid.val();
+        self.event_sources.s[3].payload.next = self.no_event.val();
+        self.event_sources.s[3].payload.next.event = SRQ_LIMIT.into();
+        self.event_sources.s[3].payload.next.eqn = self.receive.limits.payload.val().eqn;
+        self.event_sources.s[3].payload.next.object = self.receive.limits.payload.val().srqn;
+        self.receive.limits.ready.next = self.event_sources.s[3].ready.val();
         self.events.done.next = self.host.done[3].val();
         self.irq_vector.next = self.events.irq_vector.val();
         self.irq_valid.next = self.events.irq_valid.val();

@@ -25,12 +25,15 @@ use crate::transport::responder::event::RqEvent;
 
 /// Log2 of the event queues.
 pub const LOG_EQ: usize = 3;
+/// Log2 of the shared receive queues.
+pub const LOG_SRQ: usize = 6;
 /// What this build does, register FEATURES.
 pub const FEATURES: u32 = feature::RC
     | feature::READ
     | feature::ATOMIC
     | feature::UC
     | feature::UD
+    | feature::SRQ
     | feature::IPV6
     | feature::VLAN
     | feature::EVENTS
@@ -104,11 +107,11 @@ impl<
             data_width: W as u16,
             core_clock_mhz: CLOCK_MHZ,
         };
-        // as many address handles as queue pairs; no shared receive queues
-        let has_handles = FEATURES & feature::UD != 0;
+        // as many address handles as queue pairs
+        let has = |what: u32| FEATURES & what != 0;
         let params3 = Params3 {
-            log_ah: if has_handles { Q as u8 } else { 0 },
-            log_srq: 0,
+            log_ah: if has(feature::UD) { Q as u8 } else { 0 },
+            log_srq: if has(feature::SRQ) { LOG_SRQ as u8 } else { 0 },
         };
         let word = |bytes: [u8; 4]| Constant::new(u64::from(u32::from_le_bytes(bytes)).to_bits());
         Self {

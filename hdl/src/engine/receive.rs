@@ -1,5 +1,6 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
-use crate::bus::types::image::{AvCtx, QpState, RqCtx, SqCtx};
+use super::LOG_SRQ;
+use crate::bus::types::image::{AvCtx, QpState, RqCtx, SqCtx, SrqCtx};
 use crate::bus::types::{
     AckToken, Activity, Answer, CqToken, GatherCmd, Place, PlaceError, ReadIssue, ReadReq, Reply,
     Response, RqRead, RqSlot, RxMeta, TxDesc, WriteCmd,
@@ -17,6 +18,7 @@ use crate::transport::responder::Responder;
 use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure, RqRequest};
 use crate::transport::responder::reply::ReplyQueue;
 use crate::transport::responder::rx_check::RxCheck;
+use crate::transport::responder::srq_table::SrqLimit;
 
 /// log2 of the packets in the packet buffer.
 const PACKETS: usize = 9;
@@ -44,6 +46,12 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub image_qpn: Signal<In, Bits<Q>>,
     /// Responder image.
     pub rq_image: Signal<In, RqCtx>,
+    /// A command writes the image of shared receive queue `srq_srqn`.
+    pub srq_we: Signal<In, Bit>,
+    /// Shared receive queue.
+    pub srq_srqn: Signal<In, Bits<LOG_SRQ>>,
+    /// Its image.
+    pub srq_image: Signal<In, SrqCtx>,
     /// Doorbells, failed send queues and commands.
     pub events: StreamIn<RqEvent>,
     /// Checks of rkeys.
@@ -108,6 +116,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub cq: StreamOut<CqToken>,
     /// Queue pairs that went into error because of a request.
     pub failures: StreamOut<RqFailure>,
+    /// Shared receive queues that fell below their limits.
+    pub limits: StreamOut<SrqLimit>,
     /// Answer to a command.
     pub query_valid: Signal<Out, Bit>,
     /// Responder's part of the state, before the command.
@@ -133,7 +143,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
 
     front: RxFront<W, K, B, PACKETS>,
     check: RxCheck<Q, K, 1>,
-    responder: Responder<Q>,
+    responder: Responder<Q, LOG_SRQ>,
     track: Track<Q>,
     order: PlaceOrder,
     fetch: RqFetch<W>,
@@ -185,6 +195,10 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         self.responder.image_we.next = self.rq_we.val();
         self.responder.image_qpn.next = self.image_qpn.val();
         self.responder.image.next = self.rq_image.val();
+        self.responder.srq_we.next = self.srq_we.val();
+        self.responder.srq_srqn.next = self.srq_srqn.val();
+        self.responder.srq_image.next = self.srq_image.val();
+        StreamOut::<SrqLimit>::link(&mut self.limits, &mut self.responder.limits);
         StreamOut::<RqFailure>::link(&mut self.failures, &mut self.responder.failures);
         self.query_valid.next = self.responder.query_valid.val();
         self.query.next = self.responder.query.val();

@@ -1,6 +1,6 @@
 //! Between the reference's packets and the ports of the blocks.
 
-use ferroce_proto::abi::qpc::RqCtx;
+use ferroce_proto::abi::qpc::{RqCtx, SrqCtx};
 use ferroce_proto::abi::wqe::MAX_MSG;
 use ferroce_proto::wire::{Opcode, Operation};
 use ferroce_sim::bench::Item;
@@ -11,6 +11,8 @@ use super::reference::{Packet, executed, is_atomic, length_fits, mtu, permitted,
 
 /// Log2 of the queue pairs of the blocks under test.
 pub(crate) const Q: usize = 4;
+/// Log2 of their shared receive queues.
+pub(crate) const S: usize = 2;
 
 /// Random pauses.
 pub(crate) fn uneven() -> Pauses {
@@ -125,6 +127,8 @@ fn request(ctx: &RqCtx, p: &Packet, found: u8) -> Vec<(&'static str, u64)> {
         ("min_rnr_timer", ctx.min_rnr_timer.into()),
         ("pd", ctx.pd.into()),
         ("cqn", ctx.cqn.into()),
+        ("srq_valid", ctx.srq_valid.into()),
+        ("srqn", ctx.srqn.into()),
         ("va", p.ext),
         ("rkey", p.rkey.into()),
         ("src_qpn", if datagram { p.ext & 0xff_ffff } else { 0 }),
@@ -193,30 +197,43 @@ pub(crate) fn difference(item: &Item, fields: &[(&'static str, u64)]) -> Option<
 /// The port through which commands write images.
 pub(crate) struct ImagePort {
     we: Input,
-    qpn: Input,
+    number: Input,
     image: Input,
 }
 
 impl ImagePort {
     pub(crate) fn new(dut: &Dut) -> Self {
-        let input = |name: &str| dut.input(name).expect("an image port");
-        Self {
-            we: input("image_we"),
-            qpn: input("image_qpn"),
-            image: input("image"),
-        }
+        Self::of(dut, ["image_we", "image_qpn", "image"])
+    }
+
+    /// That of shared receive queues.
+    pub(crate) fn shared(dut: &Dut) -> Self {
+        Self::of(dut, ["srq_we", "srq_srqn", "srq_image"])
+    }
+
+    fn of(dut: &Dut, names: [&str; 3]) -> Self {
+        let [we, number, image] = names.map(|name| dut.input(name).expect("an image port"));
+        Self { we, number, image }
     }
 
     /// Starts to write an image; the write is done after a cycle, see [`end`](Self::end).
     pub(crate) fn start(&self, dut: &mut Dut, qpn: u32, ctx: &RqCtx) {
-        let bytes = ctx.emit();
+        self.write(dut, qpn, &ctx.emit());
+    }
+
+    /// The same for a shared receive queue.
+    pub(crate) fn start_shared(&self, dut: &mut Dut, srqn: u32, ctx: &SrqCtx) {
+        self.write(dut, srqn, &ctx.emit());
+    }
+
+    fn write(&self, dut: &mut Dut, number: u32, bytes: &[u8]) {
         let words: Vec<u32> = bytes
             .chunks(4)
             .take(self.image.width().div_ceil(32))
             .map(|chunk| u32::from_le_bytes(chunk.try_into().expect("four bytes")))
             .collect();
         dut.set(self.we, 1);
-        dut.set(self.qpn, qpn.into());
+        dut.set(self.number, number.into());
         dut.write(self.image, &words);
     }
 

@@ -21,6 +21,10 @@ pub enum RqEventKind {
     Flush,
     /// A READ or atomic, no duplicate, is answered.
     Replied,
+    /// The producer index of the shared receive queue is `index`.
+    SrqDoorbell,
+    /// A command creates or destroys the shared receive queue, or sets its limit.
+    SrqCommand,
 }
 
 /// Why a packet is not taken as a request (field `reason` of [`RqRequest`]).
@@ -84,6 +88,10 @@ payload! {
         pd: Bits<24>,
         /// Completion queue.
         cqn: Bits<16>,
+        /// Receives from the shared receive queue.
+        srq_valid: Bit,
+        /// Shared receive queue.
+        srqn: Bits<16>,
     }
 
     /// A packet for the responder: a request, or beats to discard. A datagram comes as two requests, as if it were a SEND
@@ -171,6 +179,10 @@ payload! {
         pd: Bits<24>,
         /// Completion queue.
         cqn: Bits<16>,
+        /// The receive WQEs are those of the shared receive queue.
+        srq_valid: Bit,
+        /// Shared receive queue.
+        srqn: Bits<16>,
     }
 
     /// One event for one queue pair. Fields that a kind does not name are ignored.
@@ -179,17 +191,19 @@ payload! {
         kind: RqEventKind,
         /// Queue pair.
         qpn: Bits<16>,
-        /// Doorbell: producer index, in WQEs.
+        /// Packet, SrqDoorbell, SrqCommand: shared receive queue.
+        srqn: Bits<16>,
+        /// Doorbell, SrqDoorbell: producer index, in WQEs. SrqCommand: limit.
         index: Bits<16>,
         /// Command: first PSN expected.
         psn: Bits<24>,
         /// Command: new state.
         state: Bits<3>,
-        /// Command: set the state.
+        /// Command: set the state. SrqCommand: the queue begins or ends to exist, as `image` says.
         set: Bit,
         /// Command, with `set`: start afresh.
         reset: Bit,
-        /// Command: the static image was written.
+        /// Command, SrqCommand: the static image was written.
         image: Bit,
         /// PlaceError: incarnation of the placement. Replied: that of the [`Reply`](crate::bus::types::Reply).
         incarnation: Bits<2>,
@@ -215,8 +229,12 @@ payload! {
         silent: Bit,
         /// A message is under way.
         open: Bit,
-        /// It is a WRITE; else a SEND, and the receive WQE before `index` is its own.
+        /// It is a WRITE; else a SEND.
         write: Bit,
+        /// A receive WQE was taken and not completed: that of the SEND under way, or one for the next message.
+        held: Bit,
+        /// Its ordinal.
+        own: Bits<16>,
         /// Producer index, in WQEs.
         producer: Bits<16>,
         /// Receive WQEs taken.
@@ -239,6 +257,14 @@ payload! {
         va: Bits<64>,
         /// rkey of the WRITE.
         rkey: Bits<32>,
+    }
+
+    /// A receive queue as seen by the flush.
+    RqFlush {
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// Its WQEs are those of a shared receive queue.
+        shared: Bit,
     }
 
     /// What was decided on an event, with the state before it. At most one of the six fates of a packet is set; UC and UD

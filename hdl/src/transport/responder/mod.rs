@@ -20,21 +20,23 @@ pub mod rq_rules;
 pub mod rq_state;
 pub mod rx_check;
 pub mod rx_decode;
+pub mod srq_table;
 
-use crate::bus::types::image::{QpState, RqCtx};
+use crate::bus::types::image::{QpState, RqCtx, SrqCtx};
 use crate::bus::types::{MrReq, Place, PlaceError, Reply, RqRead};
 use crate::prelude::*;
 use event::*;
 use place::PlaceBuilder;
 use report::Reporter;
 use rq_state::RqStateTable;
+use srq_table::SrqLimit;
 
-/// The responder of 2^Q queue pairs.
+/// The responder of 2^Q queue pairs and 2^S shared receive queues.
 ///
 /// Rate: an event a cycle. Latency: 9 cycles from a request to its placement. When an output queue is nearly full
 /// events wait, but failed placements only for the queue of failures, which holds 16: `scatter` may stop for them.
 #[derive(LogicBlock, Default)]
-pub struct Responder<const Q: usize> {
+pub struct Responder<const Q: usize, const S: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Packets from `rx_check`.
@@ -51,6 +53,12 @@ pub struct Responder<const Q: usize> {
     pub image_qpn: Signal<In, Bits<Q>>,
     /// The image.
     pub image: Signal<In, RqCtx>,
+    /// A command writes the image of shared receive queue `srq_srqn`.
+    pub srq_we: Signal<In, Bit>,
+    /// Shared receive queue.
+    pub srq_srqn: Signal<In, Bits<S>>,
+    /// Its image.
+    pub srq_image: Signal<In, SrqCtx>,
     /// Placements, in the order of the packets.
     pub m: StreamOut<Place>,
     /// Receive WQEs to read, in order.
@@ -59,7 +67,9 @@ pub struct Responder<const Q: usize> {
     pub replies: StreamOut<Reply>,
     /// Queue pairs that went into error because of a request, for the requester and the event queue.
     pub failures: StreamOut<RqFailure>,
-    /// Answer to a command.
+    /// Shared receive queues that fell below their limits.
+    pub limits: StreamOut<SrqLimit>,
+    /// Answer to a command, also on a shared receive queue.
     pub query_valid: Signal<Out, Bit>,
     /// Answer to a command: responder's part of the state, before the command.
     pub query: Signal<Out, QpState>,
@@ -69,13 +79,15 @@ pub struct Responder<const Q: usize> {
     pub ready: Signal<Out, Bit>,
 
     arbiter: Arbiter<3>,
-    table: RqStateTable<Q>,
+    table: RqStateTable<Q, S>,
     builder: PlaceBuilder,
     reporter: Reporter,
     places: Fifo<Place, 6>,
     wqes: Fifo<RqRead, 6>,
     answers: Fifo<Reply, 6>,
     failed: Fifo<RqFailure, 5>,
+    /// Who reports them may wait for the host, packets do not: while 2^S wait a further one is forgotten.
+    low: Fifo<SrqLimit, S>,
     flush: Fifo<Bits<16>, Q>,
     /// Keeps the grant away from the FIFO's counters.
     flush_next: Skid<Bits<16>>,
@@ -90,18 +102,18 @@ pub struct Responder<const Q: usize> {
     rkey: Signal<Local, MrReq>,
 }
 
-impl<const Q: usize> Logic for Responder<Q> {
+impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
     describe!(
         "responder",
-        format!("q{Q}"),
+        format!("q{Q}_s{S}"),
         "Decides what becomes of requests: placement, acknowledgement, completion."
     );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, arbiter, table, builder, reporter, places, wqes, answers, failed, flush,
-            flush_next
+            self, clock, arbiter, table, builder, reporter, places, wqes, answers, failed, low,
+            flush, flush_next
         );
         dff_setup!(self, clock, room, failure_room);
 
@@ -139,6 +151,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         if self.grant.val().get_bit(0) {
             self.table.entry.next.kind = RqEventKind::Packet;
             self.table.entry.next.qpn = self.s.payload.val().qpn;
+            self.table.entry.next.srqn = self.s.payload.val().srqn;
         }
         if self.grant.val().get_bit(2) {
             self.table.entry.next.kind = RqEventKind::Flush;
@@ -165,7 +178,13 @@ impl<const Q: usize> Logic for Responder<Q> {
 
         self.table.image_we.next = self.image_we.val();
         self.table.image_qpn.next = self.image_qpn.val();
-        self.table.image_cqn.next = self.image.val().cqn;
+        self.table.image.next.cqn = self.image.val().cqn;
+        self.table.image.next.shared = self.image.val().srq_valid;
+        self.table.srq_we.next = self.srq_we.val();
+        self.table.srq_srqn.next = self.srq_srqn.val();
+        self.table.srq_image.next = self.srq_image.val();
+        self.low.s.valid.next = self.table.limit_valid.val();
+        self.low.s.payload.next = self.table.limit.val();
 
         self.builder.valid.next = self.table.decision_valid.val();
         self.builder.decision.next = self.table.decision.val();
@@ -188,6 +207,7 @@ impl<const Q: usize> Logic for Responder<Q> {
         StreamOut::<RqRead>::link(&mut self.reads, &mut self.wqes.m);
         StreamOut::<Reply>::link(&mut self.replies, &mut self.answers.m);
         StreamOut::<RqFailure>::link(&mut self.failures, &mut self.failed.m);
+        StreamOut::<SrqLimit>::link(&mut self.limits, &mut self.low.m);
         self.query_valid.next = self.table.query_valid.val();
         self.query.next = self.table.query.val();
         self.counts.next = self.reporter.counts.val();

@@ -5,7 +5,7 @@
 //! request), rkey (NAK remote access), receive WQE (RNR NAK).
 //!
 //! UC and UD answer nothing. A gap, a new message before the end of the last, and everything that RC refuses ends the
-//! message under way: the rest of it is dropped, and its receive WQE is the next one again. A datagram is the packet with
+//! message under way: the rest of it is dropped, and its receive WQE is that of the next message. A datagram is the packet with
 //! its GRH and the one with its payload, whatever their PSN.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use super::event::*;
@@ -55,10 +55,6 @@ pub struct RqFate {
     pub drops: Bit,
     /// It takes the next receive WQE, if it is accepted.
     pub takes: Bit,
-    /// The receive WQE of the message under way is the next one again.
-    pub returns: Bit,
-    /// It takes over the receive WQE of the message under way.
-    pub inherits: Bit,
 }
 
 /// The rules, combinational.
@@ -72,6 +68,8 @@ pub struct RqRules {
     pub notes: Signal<In, RqNotes>,
     /// State of its queue pair.
     pub state: Signal<In, RqState>,
+    /// A receive WQE is there, taken before or not.
+    pub posted: Signal<In, Bit>,
     /// What it meets.
     pub fate: Signal<Out, RqFate>,
 
@@ -88,8 +86,6 @@ pub struct RqRules {
     out_of_order: Signal<Local, Bit>,
     wrong_length: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
-    owns: Signal<Local, Bit>,
-    inherits: Signal<Local, Bit>,
     starved: Signal<Local, Bit>,
     hit: Signal<Local, Bit>,
     valid_hit: Signal<Local, Bit>,
@@ -137,12 +133,7 @@ impl Logic for RqRules {
             | self.out_of_order.val()
             | self.full.val()
             | (!self.p.val().first & self.wrong_length.val());
-        // the SEND under way has the receive WQE before the next; UC drops it for a message that starts
-        self.owns.next = self.c.val().open & !self.c.val().write;
-        self.inherits.next = self.p.val().unreliable & self.p.val().first & self.owns.val();
-        self.starved.next = self.k.val().needs
-            & (self.c.val().producer == self.c.val().index)
-            & !self.inherits.val();
+        self.starved.next = self.k.val().needs & !self.posted.val();
 
         self.hit.next = self.live.val() & self.due.val();
         self.valid_hit.next = self.hit.val() & !self.refused.val();
@@ -179,11 +170,6 @@ impl Logic for RqRules {
             self.fate.next.moves = self.live.val();
         }
         self.fate.next.drops = self.live.val() & self.p.val().unreliable;
-        self.fate.next.takes = self.k.val().needs & !self.inherits.val();
-        self.fate.next.returns = self.live.val() & self.p.val().unreliable & self.owns.val();
-        if self.accepted.val() {
-            self.fate.next.returns = self.inherits.val() & !self.k.val().needs;
-        }
-        self.fate.next.inherits = self.packet.val() & self.inherits.val();
+        self.fate.next.takes = self.k.val().needs & !self.c.val().held;
     }
 }

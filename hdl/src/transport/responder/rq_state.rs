@@ -13,14 +13,19 @@
 //! cycle before stage X. Stage X sees the state after all earlier events ([`Rmw`]): packets of one queue pair may
 //! follow each other in every cycle.
 //!
+//! A queue pair takes its receive WQEs from its own ring or from a shared receive queue, whose indices stand in
+//! [`SrqTable`] beside. One that it took is its own until it is completed (`held`): a message that UC or UD drops leaves it
+//! to the next, a failure flushes it.
+//!
 //! What a packet meets is in [`rq_rules`](super::rq_rules), what becomes of the state here.
 use ferroce_proto::abi::qpc::state;
 
 use super::event::reason::GOOD;
 use super::event::*;
 use super::rq_rules::{RqFate, RqNotes, RqRules};
+use super::srq_table::{SrqLimit, SrqTable};
 use crate::bus::dma::MR_LATENCY;
-use crate::bus::types::image::QpState;
+use crate::bus::types::image::{QpState, SrqCtx};
 use crate::cell::delay::Delay;
 use crate::prelude::*;
 
@@ -29,9 +34,9 @@ const _: () = assert!(MR_LATENCY == 4, "the delay before stage X is made for it"
 const RESET: u64 = state::RESET as u64;
 const ERR: u64 = state::ERR as u64;
 
-/// State of 2^Q receive queues.
+/// State of 2^Q receive queues and 2^S shared receive queues.
 #[derive(LogicBlock, Default)]
-pub struct RqStateTable<const Q: usize> {
+pub struct RqStateTable<const Q: usize, const S: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// An event enters; 0 in reset.
@@ -42,12 +47,22 @@ pub struct RqStateTable<const Q: usize> {
     pub request: Signal<In, RqRequest>,
     /// Verdict on the rkey of the packet that entered [`MR_LATENCY`] cycles ago.
     pub rkey_ok: Signal<In, Bit>,
-    /// A command writes the completion queue of queue pair `image_qpn`.
+    /// A command writes what the flush knows of queue pair `image_qpn`.
     pub image_we: Signal<In, Bit>,
     /// Queue pair.
     pub image_qpn: Signal<In, Bits<Q>>,
-    /// Completion queue.
-    pub image_cqn: Signal<In, Bits<16>>,
+    /// See there.
+    pub image: Signal<In, RqFlush>,
+    /// A command writes the image of shared receive queue `srq_srqn`.
+    pub srq_we: Signal<In, Bit>,
+    /// Shared receive queue.
+    pub srq_srqn: Signal<In, Bits<S>>,
+    /// Its image.
+    pub srq_image: Signal<In, SrqCtx>,
+    /// A shared receive queue fell below its limit.
+    pub limit_valid: Signal<Out, Bit>,
+    /// Which.
+    pub limit: Signal<Out, SrqLimit>,
     /// A decision.
     pub decision_valid: Signal<Out, Bit>,
     /// The decision.
@@ -58,7 +73,7 @@ pub struct RqStateTable<const Q: usize> {
     pub flush_valid: Signal<Out, Bit>,
     /// Which.
     pub flush_qpn: Signal<Out, Bits<16>>,
-    /// Answer to Command.
+    /// Answer to Command or SrqCommand.
     pub query_valid: Signal<Out, Bit>,
     /// Answer to Command: responder's part of the state, before the command.
     pub query: Signal<Out, QpState>,
@@ -66,7 +81,8 @@ pub struct RqStateTable<const Q: usize> {
     pub ready: Signal<Out, Bit>,
 
     table: Rmw<RqState, Q>,
-    cqns: Ram<Bits<16>, Q>,
+    flushes: Ram<RqFlush, Q>,
+    srqs: SrqTable<S>,
     valid_3: Delay<Bit, 3>,
     event_3: Delay<RqEvent, 3>,
     event_5: Delay<RqEvent, 2>,
@@ -75,10 +91,11 @@ pub struct RqStateTable<const Q: usize> {
 
     // prepared for stage X
     q: Signal<Local, RqRequest>,
+    r: Signal<Local, RqRequest>,
     behind: Signal<Local, Bits<24>>,
     notes_5: Dff<RqNotes>,
     ring_5: Dff<Bits<16>>,
-    flush_cqn: Dff<Bits<16>>,
+    flush_5: Dff<RqFlush>,
 
     // stage X
     x: Signal<Local, RqEvent>,
@@ -89,13 +106,13 @@ pub struct RqStateTable<const Q: usize> {
     packet: Signal<Local, Bit>,
     rules: RqRules,
     f: Signal<Local, RqFate>,
-    owns: Signal<Local, Bit>,
     stale: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
     misplaced: Signal<Local, Bit>,
     wake: Signal<Local, Bit>,
     restart: Signal<Local, Bit>,
     posted: Signal<Local, Bit>,
+    shared: Signal<Local, Bit>,
     flushing: Signal<Local, Bit>,
     own: Signal<Local, Bits<16>>,
 
@@ -109,10 +126,10 @@ pub struct RqStateTable<const Q: usize> {
     w_qpn: Dff<Bits<16>>,
 }
 
-impl<const Q: usize> Logic for RqStateTable<Q> {
+impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
     describe!(
         "rq_state",
-        format!("q{Q}"),
+        format!("q{Q}_s{S}"),
         "Dynamic state of all receive queues: one event a cycle.";
         RESET, ERR, GOOD
     );
@@ -120,9 +137,9 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, table, cqns, valid_3, event_3, event_5, request_4
+            self, clock, table, flushes, srqs, valid_3, event_3, event_5, request_4
         );
-        dff_setup!(self, clock, request_5, notes_5, ring_5, flush_cqn);
+        dff_setup!(self, clock, request_5, notes_5, ring_5, flush_5);
         dff_setup!(self, clock, w_decision_valid, w_decision, w_request);
         dff_setup!(self, clock, w_flush, w_query, w_state, w_qpn);
 
@@ -131,17 +148,35 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.event_3.d.next = self.entry.val();
         self.event_5.d.next = self.event_3.q.val();
         self.request_4.d.next = self.request.val();
-        self.request_5.d.next = self.request_4.q.val();
-        self.ready.next = self.table.ready.val();
+        self.ready.next = self.table.ready.val() & self.srqs.ready.val();
         self.table.valid.next = self.valid_3.q.val();
         self.table.addr.next = self.event_3.q.val().qpn.get_bits::<Q>(0);
-        self.cqns.we.next = self.image_we.val();
-        self.cqns.waddr.next = self.image_qpn.val();
-        self.cqns.wdata.next = self.image_cqn.val();
-        self.cqns.re.next = true;
-        self.cqns.raddr.next = self.event_3.q.val().qpn.get_bits::<Q>(0);
-        self.flush_cqn.d.next = self.cqns.rdata.val();
+        self.flushes.we.next = self.image_we.val();
+        self.flushes.waddr.next = self.image_qpn.val();
+        self.flushes.wdata.next = self.image.val();
+        self.flushes.re.next = true;
+        self.flushes.raddr.next = self.event_3.q.val().qpn.get_bits::<Q>(0);
+        self.flush_5.d.next = self.flushes.rdata.val();
+        self.srqs.valid.next = self.valid_3.q.val();
+        self.srqs.srqn.next = self.event_3.q.val().srqn;
+        self.srqs.x.next = self.event_5.q.val();
+        self.srqs.image_we.next = self.srq_we.val();
+        self.srqs.image_srqn.next = self.srq_srqn.val();
+        self.srqs.image.next = self.srq_image.val();
+        self.limit_valid.next = self.srqs.limit_valid.val();
+        self.limit.next = self.srqs.limit.val();
         self.q.next = self.request_4.q.val();
+        // the ring of the shared receive queue in place of the own; its protection domain is that of the scatter list
+        self.r.next = self.request_4.q.val();
+        if self.q.val().srq_valid {
+            self.r.next.rq_base = self.srqs.shape.val().base;
+            self.r.next.rq_log = self.srqs.shape.val().log;
+            self.r.next.rq_stride = self.srqs.shape.val().stride;
+            if self.q.val().send {
+                self.r.next.pd = self.srqs.shape.val().pd;
+            }
+        }
+        self.request_5.d.next = self.r.val();
         self.notes_5.d.next.good = self.q.val().reason == GOOD;
         self.notes_5.d.next.denied = self.q.val().checked & !self.rkey_ok.val();
         self.notes_5.d.next.needs = (self.q.val().send & self.q.val().first)
@@ -152,7 +187,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             self.behind.next = self.q.val().psn + 1 + bit_cast::<24, 23>(self.q.val().more);
         }
         self.notes_5.d.next.behind = self.behind.val();
-        self.ring_5.d.next = (bits::<16>(1) << self.q.val().rq_log) - 1;
+        self.ring_5.d.next = (bits::<16>(1) << self.r.val().rq_log) - 1;
 
         // stage X
         self.x.next = self.event_5.q.val();
@@ -169,12 +204,26 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.rules.request.next = self.request_5.q.val();
         self.rules.notes.next = self.notes_5.q.val();
         self.rules.state.next = self.table.current.val();
+        // the next receive WQE: one held, of the shared queue, or of the own
+        self.shared.next = self.packet.val() & self.p.val().srq_valid;
+        self.posted.next = self.c.val().held | (self.c.val().producer != self.c.val().index);
+        self.own.next = self.c.val().index;
+        if self.shared.val() {
+            self.posted.next = self.c.val().held | self.srqs.posted.val();
+            self.own.next = self.srqs.ordinal.val();
+        }
+        if self.c.val().held {
+            self.own.next = self.c.val().own;
+        }
+        self.rules.posted.next = self.posted.val();
         self.f.next = self.rules.fate.val();
-        self.owns.next = self.c.val().open & !self.c.val().write;
+        self.srqs.take.next = self.f.val().accepted & self.f.val().takes & self.p.val().srq_valid;
         self.stale.next =
             (self.x.val().incarnation != self.c.val().incarnation) | !self.c.val().replies.any();
-        self.posted.next = self.c.val().producer != self.c.val().index;
-        self.flushing.next = (self.c.val().state == ERR) & self.c.val().known & self.posted.val();
+        self.flushing.next = (self.c.val().state == ERR)
+            & self.c.val().known
+            & (self.c.val().held
+                | (!self.flush_5.q.val().shared & (self.c.val().producer != self.c.val().index)));
 
         // what becomes of the state
         match self.x.val().kind {
@@ -197,8 +246,12 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                     if self.p.val().last & !self.p.val().datagram {
                         self.n.next.msn = self.c.val().msn + 1;
                     }
-                    if self.f.val().takes {
+                    if self.f.val().takes & !self.p.val().srq_valid {
                         self.n.next.index = self.c.val().index + 1;
+                    }
+                    if self.notes_5.q.val().needs | self.p.val().send {
+                        self.n.next.held = !self.p.val().last;
+                        self.n.next.own = self.own.val();
                     }
                     if self.notes_5.q.val().asks {
                         self.n.next.replies = self.c.val().replies + 1;
@@ -208,9 +261,6 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                 }
                 if self.f.val().moves {
                     self.n.next.psn = self.notes_5.q.val().behind;
-                }
-                if self.f.val().returns {
-                    self.n.next.index = self.c.val().index - 1;
                 }
                 if self.f.val().duplicate {
                     self.n.next.silent = false;
@@ -246,6 +296,7 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
                     self.n.next.incarnation = self.c.val().incarnation + 1;
                     self.n.next.silent = false;
                     self.n.next.open = false;
+                    self.n.next.held = false;
                     self.n.next.index = bits::<16>(0);
                     self.n.next.psn = self.x.val().psn;
                     self.n.next.msn = bits::<24>(0);
@@ -254,7 +305,9 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             }
             RqEventKind::Flush => {
                 self.n.next.queued = self.flushing.val();
-                if self.flushing.val() {
+                if self.flushing.val() & self.c.val().held {
+                    self.n.next.held = false;
+                } else if self.flushing.val() {
                     self.n.next.index = self.c.val().index + 1;
                 }
             }
@@ -269,10 +322,6 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         if self.fail.val() {
             self.n.next.state = ERR.into();
             self.n.next.open = false;
-            // the receive WQE of the message under way is flushed with the others
-            if self.owns.val() & !self.restart.val() {
-                self.n.next.index = self.c.val().index - 1;
-            }
             self.wake.next = true;
         }
         if self.wake.val() {
@@ -309,10 +358,6 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
             & ((self.x.val().kind == RqEventKind::Command)
                 | (self.x.val().kind == RqEventKind::SqFailed));
         self.w_decision.d.next.incarnation = self.c.val().incarnation;
-        self.own.next = self.c.val().index;
-        if (self.packet.val() & self.p.val().send & !self.p.val().first) | self.f.val().inherits {
-            self.own.next = self.c.val().index - 1;
-        }
         self.w_decision.d.next.index = self.own.val();
         self.w_decision.d.next.slot = self.own.val() & self.ring_5.q.val();
         self.w_decision.d.next.psn = self.c.val().psn;
@@ -320,15 +365,16 @@ impl<const Q: usize> Logic for RqStateTable<Q> {
         self.w_decision.d.next.done = self.c.val().done;
         self.w_decision.d.next.va = self.c.val().va;
         self.w_decision.d.next.rkey = self.c.val().rkey;
-        self.w_decision.d.next.cqn = self.flush_cqn.q.val();
+        self.w_decision.d.next.cqn = self.flush_5.q.val().cqn;
         self.w_request.d.next = self.p.val();
 
         self.w_qpn.d.next = self.x.val().qpn;
         self.w_flush.d.next = self.table.x_valid.val()
             & ((self.wake.val() & !self.c.val().queued)
                 | ((self.x.val().kind == RqEventKind::Flush) & self.flushing.val()));
-        self.w_query.d.next =
-            self.table.x_valid.val() & (self.x.val().kind == RqEventKind::Command);
+        self.w_query.d.next = self.table.x_valid.val()
+            & ((self.x.val().kind == RqEventKind::Command)
+                | (self.x.val().kind == RqEventKind::SrqCommand));
         self.w_state.d.next.rq_state = bit_cast::<4, 3>(self.c.val().state);
         self.w_state.d.next.rq_psn = self.c.val().psn;
         self.w_state.d.next.msn = self.c.val().msn;

@@ -157,6 +157,8 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         self.images.wdata.next.qkey = self.image.val().qkey;
         self.images.wdata.next.pd = self.image.val().pd;
         self.images.wdata.next.cqn = self.image.val().cqn;
+        self.images.wdata.next.srq_valid = self.image.val().srq_valid;
+        self.images.wdata.next.srqn = self.image.val().srqn;
 
         self.room.next = self.skid.s.ready.val()
             & self.response_fifo.s.ready.val()
@@ -333,6 +335,8 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             self.q3.d.next.min_rnr_timer = self.k2.q.val().min_rnr_timer;
             self.q3.d.next.pd = self.k2.q.val().pd;
             self.q3.d.next.cqn = self.k2.q.val().cqn;
+            self.q3.d.next.srq_valid = self.k2.q.val().srq_valid;
+            self.q3.d.next.srqn = self.k2.q.val().srqn;
         }
 
         // stage 3: a datagram is its GRH, then its payload

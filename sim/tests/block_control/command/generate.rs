@@ -5,9 +5,9 @@ use ferroce_proto::abi::cmd::{CmdHead, GidEntry, PortConfig, opcode};
 use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx};
 
-use super::{C, E, M, O, Q};
+use super::{C, E, M, O, Q, S};
 
 /// Head and images of a command.
 #[derive(Clone, Debug)]
@@ -89,7 +89,8 @@ pub(crate) fn rq(rng: &mut Rng) -> RqCtx {
         qp_type: mostly(rng, 0, |rng| rng.u8(..4)),
         mtu: mostly(rng, 5, |rng| rng.u8(..8)),
         max_dest_rd_atomic: mostly(rng, 16, |rng| rng.u8(..32)),
-        srq_valid: mostly(rng, false, |_| true),
+        srq_valid: rng.u8(..4) == 0,
+        srqn: below(rng, S) as u16,
         sgid_index: below(rng, 4) as u8,
         cqn: below(rng, C) as u16,
         ..RqCtx::parse(&noise)
@@ -115,6 +116,15 @@ fn eq(rng: &mut Rng) -> EqCtx {
     }
 }
 
+fn srq(rng: &mut Rng) -> SrqCtx {
+    let noise: [u8; 64] = std::array::from_fn(|_| rng.u8(..));
+    SrqCtx {
+        base: aligned(rng, 6),
+        eqn: below(rng, E) as u8,
+        ..SrqCtx::parse(&noise)
+    }
+}
+
 fn mr(rng: &mut Rng, index: u32) -> MrCtx {
     let noise: [u8; 64] = std::array::from_fn(|_| rng.u8(..));
     let base = rng.u64(..);
@@ -135,9 +145,9 @@ fn mr(rng: &mut Rng, index: u32) -> MrCtx {
 
 /// A command.
 pub(crate) fn command(rng: &mut Rng) -> Command {
-    let opcode = match rng.u8(..16) {
-        n @ 0..11 => n,
-        15 => rng.u8(..),
+    let opcode = match rng.u8(..19) {
+        n @ 0..14 => n,
+        14 => rng.u8(..),
         _ => opcode::MODIFY_QP,
     };
     let index = match opcode {
@@ -145,6 +155,7 @@ pub(crate) fn command(rng: &mut Rng) -> Command {
         opcode::CREATE_CQ | opcode::DESTROY_CQ => below(rng, C),
         opcode::CREATE_EQ | opcode::DESTROY_EQ => below(rng, E),
         opcode::WRITE_AH => below(rng, Q),
+        opcode::CREATE_SRQ | opcode::DESTROY_SRQ | opcode::ARM_SRQ => below(rng, S),
         opcode::WRITE_MR => below(rng, M),
         opcode::SET_GID => below(rng, 4),
         _ => rng.u32(..),
@@ -159,6 +170,7 @@ pub(crate) fn command(rng: &mut Rng) -> Command {
         opcode::CREATE_CQ => cq(rng).emit(),
         opcode::CREATE_EQ => eq(rng).emit(),
         opcode::WRITE_AH => av(rng).emit(),
+        opcode::CREATE_SRQ | opcode::ARM_SRQ => srq(rng).emit(),
         opcode::WRITE_MR => mr(rng, index).emit(),
         opcode::SET_GID => GidEntry::parse(&noise).emit(),
         opcode::SET_PORT => PortConfig::parse(&noise).emit(),

@@ -15,7 +15,7 @@ use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, 
 use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, state};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, state};
 use ferroce_proto::abi::regs::{self, Params, control, feature};
 use ferroce_sim::bench::Bench;
 use ferroce_sim::memory::{HostMemory, Ranges};
@@ -34,7 +34,10 @@ pub(crate) const O: usize = 10;
 /// Log2 of event queues.
 pub(crate) const E: usize = 2;
 /// Features that the block knows.
-pub(crate) const ALL: usize = (feature::RC | feature::UC | feature::UD | feature::EVENTS) as usize;
+pub(crate) const ALL: usize =
+    (feature::RC | feature::UC | feature::UD | feature::EVENTS | feature::SRQ) as usize;
+/// Log2 of shared receive queues, as the model has them.
+pub(crate) const S: usize = Q - 2;
 
 /// Where the rings are; the card takes the low 6 bits as 0.
 const CMD_BASE: u64 = 0x7f00_1234_5fc0;
@@ -95,7 +98,8 @@ impl Rig {
 
     /// The same, of a build with the features F.
     fn with<const W: usize, const K: usize, const F: usize>(log_size: u32, hesitation: u8) -> Self {
-        let bench = Bench::of(Block::<W, K, Q, M, C, O, E, F>::default).expect("the block builds");
+        let bench =
+            Bench::of(Block::<W, K, Q, M, C, O, E, F, S>::default).expect("the block builds");
         let (memory, model_memory) = (rings(), rings());
         let mut rig = Self {
             host: Host::new(bench.dut(), memory.clone(), K, hesitation),
@@ -273,6 +277,24 @@ fn effects(command: &Command) -> Vec<Effect> {
                 image: EqCtx::parse(first).emit().to_vec(),
             }];
             if !open {
+                effects.extend([Effect::DrainStart, Effect::DrainDone]);
+            }
+            effects
+        }
+        opcode::CREATE_SRQ | opcode::DESTROY_SRQ | opcode::ARM_SRQ => {
+            let ctx = SrqCtx::parse(first);
+            let mut effects = vec![];
+            if head.opcode == opcode::CREATE_SRQ {
+                effects.push(Effect::Srq(index, ctx.emit().to_vec()));
+            }
+            effects.push(Effect::SrqEvent {
+                srqn: index,
+                set: head.opcode != opcode::ARM_SRQ,
+                image: head.opcode == opcode::CREATE_SRQ,
+                limit: ctx.limit.into(),
+            });
+            effects.push(Effect::Answered);
+            if head.opcode == opcode::DESTROY_SRQ {
                 effects.extend([Effect::DrainStart, Effect::DrainDone]);
             }
             effects

@@ -7,7 +7,7 @@ use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
 
 use super::generate::Command;
 use super::smaller::EQ;
-use super::{C, E, M, O, Q, Rig};
+use super::{C, E, M, O, Q, Rig, S};
 
 pub(super) const SQ: SqCtx = SqCtx {
     qp_type: qp_type::RC,
@@ -61,7 +61,8 @@ fn opcodes_and_indices_of_the_build() {
     for opcode in 0..=255 {
         let expected = match opcode {
             opcode::CREATE_CQ | opcode::CREATE_EQ => status::BAD_PARAM,
-            0..=opcode::WRITE_AH => status::OK,
+            opcode::ARM_SRQ => status::BAD_STATE,
+            0..=opcode::DESTROY_SRQ => status::OK,
             _ => status::BAD_OPCODE,
         };
         assert_eq!(rig.execute(Command::new(opcode, 0)), expected, "{opcode}");
@@ -76,6 +77,9 @@ fn opcodes_and_indices_of_the_build() {
         (opcode::DESTROY_EQ, E),
         (opcode::WRITE_AH, Q),
         (opcode::SET_GID, 4),
+        (opcode::CREATE_SRQ, S),
+        (opcode::ARM_SRQ, S),
+        (opcode::DESTROY_SRQ, S),
     ] {
         let image = match opcode {
             opcode::CREATE_CQ => CQ.emit(),

@@ -2,7 +2,7 @@
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::eq::EqCtx;
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, qp_type};
 use ferroce_proto::abi::regs::feature;
 
 use super::Rig;
@@ -80,5 +80,66 @@ fn ranges_of_event_queues_and_address_handles() {
         };
         let command = Command::new(opcode::WRITE_AH, 3).with(av.emit());
         assert_eq!(rig.execute(command), expected);
+    }
+}
+
+/// They exist from CREATE_SRQ to DESTROY_SRQ; a limit and a queue pair need one that exists.
+#[test]
+fn shared_receive_queues() {
+    let mut rig = Rig::new::<512, 64>(4, 0);
+    let image = SrqCtx {
+        base: 0x7f00_0000_0040,
+        eqn: 3,
+        log_size: 15,
+        stride: 3,
+        limit: 0xffff,
+        pd: 0xff_ffff,
+        rsv0: 0,
+    };
+    let with = |opcode, image: SrqCtx| Command::new(opcode, 3).with(image.emit());
+    let arm = || with(opcode::ARM_SRQ, image);
+    let qp = |rq: RqCtx| {
+        let head = CmdHead {
+            qp_rq: true,
+            ..CmdHead::default()
+        };
+        modify(head, SQ, AvCtx::default(), rq)
+    };
+    let user = RqCtx {
+        srq_valid: true,
+        srqn: 3,
+        ..rq()
+    };
+    for round in 0..2 {
+        assert_eq!(rig.execute(arm()), status::BAD_STATE, "{round}");
+        assert_eq!(rig.execute(qp(user)), status::BAD_PARAM, "{round}");
+        for bad in [
+            SrqCtx {
+                base: image.base | 0x20,
+                ..image
+            },
+            SrqCtx { eqn: 4, ..image },
+        ] {
+            let status = rig.execute(with(opcode::CREATE_SRQ, bad));
+            assert_eq!(status, status::BAD_PARAM, "{bad:?}");
+        }
+        assert_eq!(rig.execute(arm()), status::BAD_STATE, "none was created");
+        let create = with(opcode::CREATE_SRQ, image);
+        assert_eq!(rig.execute(create), status::OK);
+        assert_eq!(rig.execute(arm()), status::OK);
+        assert_eq!(rig.execute(qp(user)), status::OK);
+        for srqn in [2, 7, 0x8003] {
+            let other = RqCtx { srqn, ..user };
+            assert_eq!(rig.execute(qp(other)), status::BAD_PARAM, "{srqn:#x}");
+        }
+        // a queue pair without one may name any
+        let none = RqCtx {
+            srq_valid: false,
+            srqn: 0x8003,
+            ..user
+        };
+        assert_eq!(rig.execute(qp(none)), status::OK);
+        let destroy = Command::new(opcode::DESTROY_SRQ, 3);
+        assert_eq!(rig.execute(destroy), status::OK);
     }
 }

@@ -214,6 +214,8 @@ fn doorbells_of_the_build_are_heard_while_enabled() {
     rig.write(doorbell::cq(1) as u32, doorbell::ARM_SOLICITED | 0xff_ffff);
     rig.write(doorbell::cq(1 << C) as u32, doorbell::ARM_ANY);
     rig.write(doorbell::srq(2) as u32, 5);
+    rig.write(doorbell::srq(0xffff) as u32, 0x1_8001);
+    rig.write(doorbell::srq(0x1_0000) as u32, 5);
     rig.write(regs::BAR0_BYTES as u32 - 8, 6);
     rig.write(regs::CONTROL, 0);
     rig.write(rq(1), 7);
@@ -223,6 +225,7 @@ fn doorbells_of_the_build_are_heard_while_enabled() {
     assert_eq!(rig.armed(), arms);
     let events = |base| (0..1 << Q).map(|qpn| (qpn, base + qpn)).collect::<Vec<_>>();
     assert_eq!(rig.rung(), [events(0x100), events(0x200)]);
+    assert_eq!(rig.shared, [(2, 5), (0xffff, 0x8001)]);
 }
 
 #[test]

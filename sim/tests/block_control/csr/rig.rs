@@ -16,6 +16,7 @@ pub(super) const C: usize = 3;
 /// Values of the variants of the events' kinds.
 pub(super) const SQ_DOORBELL: u64 = 1;
 const RQ_DOORBELL: u64 = 2;
+const SRQ_DOORBELL: u64 = 8;
 /// What the build says of itself.
 const BUILD: [(u32, &str, u32); 5] = [
     (regs::PARAMS, "params", 0x1234_5678),
@@ -100,6 +101,8 @@ pub(super) struct Rig {
     pub(super) sq: StreamSink,
     pub(super) rq: StreamSink,
     pub(super) cq: StreamSink,
+    /// Doorbells of shared receive queues that arrived by `rq`: number and index.
+    pub(super) shared: Vec<(u64, u64)>,
 }
 
 impl Rig {
@@ -120,6 +123,7 @@ impl Rig {
             sq: sink("sq_doorbell"),
             rq: sink("rq_doorbell"),
             cq: sink("cq_doorbell"),
+            shared: vec![],
             bench,
         };
         for name in [
@@ -187,9 +191,14 @@ impl Rig {
 
     /// Doorbell events that arrived: queue pair and index, send queue and receive queue.
     pub(super) fn rung(&mut self) -> [Vec<(u64, u64)>; 2] {
-        let take = |sink: &mut StreamSink, kind: u64| {
+        let shared = &mut self.shared;
+        let mut take = |sink: &mut StreamSink, kind: u64| {
             let mut events = vec![];
             while let Some((_, item)) = sink.pop() {
+                if kind == RQ_DOORBELL && item.get("kind") == SRQ_DOORBELL {
+                    shared.push((item.get("srqn"), item.get("index")));
+                    continue;
+                }
                 assert_eq!(item.get("kind"), kind, "{item:?}");
                 events.push((item.get("qpn"), item.get("index")));
             }

@@ -30,12 +30,13 @@ impl Rq {
         } else {
             opcode.is_start()
         };
-        if takes && self.producer == self.index && !reliable {
+        let taken = if takes { self.take() } else { None };
+        if takes && taken.is_none() && !reliable {
             self.abandon();
             out.place = self.place(p, 0, vec![], None);
             return;
         }
-        if takes && self.producer == self.index {
+        if takes && taken.is_none() {
             out.counts.push("rnr_nak_sent");
             self.silent = true;
             let syndrome = 0x20 | u64::from(self.ctx.min_rnr_timer);
@@ -56,18 +57,15 @@ impl Rq {
             rkey: p.rkey,
             length: p.dma_len,
             done: 0,
+            recv: None,
         });
-        // A SEND took its receive WQE with its first packet.
-        let wqe = if write || opcode.is_start() {
-            self.index
-        } else {
-            self.index.wrapping_sub(1)
-        };
+        // A SEND takes its receive WQE with its first packet.
+        message.recv = taken.or(message.recv);
+        let wqe = message.recv.unwrap_or(0);
         let expected = self.psn;
         if reliable {
             self.psn = Psn::new(self.psn).next().value();
         }
-        self.index = self.index.wrapping_add(takes.into());
         self.msn = (self.msn + u32::from(opcode.is_end())) & 0xff_ffff;
         let mut fields = vec![("pd", u64::from(self.ctx.pd))];
         let kind = match (write, p.plen) {
@@ -78,9 +76,10 @@ impl Rq {
                 1
             }
             (false, _) => {
-                let addr = self.wqe_address(wqe);
+                let (addr, stride, pd) = self.wqe_place(wqe);
+                fields = vec![("pd", pd.into())];
                 fields.extend([("addr", addr), ("offset", message.done.into())]);
-                out.read = Some((addr, self.ctx.rq_stride.into()));
+                out.read = Some((addr, stride.into()));
                 2
             }
         };
@@ -141,11 +140,17 @@ impl Rq {
         out.place = self.place(p, 0, vec![("reply", 1)], None);
     }
 
-    /// Where a receive WQE stands.
-    pub(super) fn wqe_address(&self, index: u16) -> u64 {
-        let entry = u64::from(index) & ((1 << self.ctx.rq_log) - 1);
-        let offset = entry << (6 + self.ctx.rq_stride);
-        self.ctx.rq_base.wrapping_add(offset)
+    /// Where a receive WQE stands: address, log2 of its slots; and the protection domain of its list.
+    pub(super) fn wqe_place(&self, index: u16) -> (u64, u8, u32) {
+        let rq = &self.ctx;
+        let (base, log, stride, pd) = if rq.srq_valid {
+            let srq = self.srqs.get(rq.srqn).ctx;
+            (srq.base, srq.log_size, srq.stride, srq.pd)
+        } else {
+            (rq.rq_base, rq.rq_log, rq.rq_stride, rq.pd)
+        };
+        let entry = u64::from(index) & ((1 << log) - 1);
+        (base.wrapping_add(entry << (6 + stride)), stride, pd)
     }
 
     /// PSNs that a request takes.

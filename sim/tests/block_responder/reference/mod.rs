@@ -4,6 +4,7 @@
 
 mod execute;
 mod packet;
+mod shared;
 mod unreliable;
 
 use std::collections::VecDeque;
@@ -17,6 +18,8 @@ pub(crate) use packet::{
     Packet, check, executed, is_atomic, length_fits, mtu, permitted, reason, wants,
 };
 
+pub(crate) use shared::Srqs;
+
 /// A placement: the fields that mean something, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place(pub(crate) Vec<(&'static str, u64)>);
@@ -29,6 +32,8 @@ struct Message {
     rkey: u32,
     length: u32,
     done: u32,
+    /// Receive WQE.
+    recv: Option<u16>,
 }
 
 /// What an event leads to.
@@ -61,13 +66,16 @@ pub(crate) struct Rq {
     /// A NAK for the PSN expected is out.
     silent: bool,
     message: Option<Message>,
+    /// Receive WQE of a message that was dropped.
+    unused: Option<u16>,
+    pub(crate) srqs: Srqs,
     /// Receive WQEs to be completed as flushed.
     pub(crate) flushed: VecDeque<u16>,
 }
 
 impl Rq {
     /// As after reset, with an image of `mtu` 256 in place of none.
-    pub(crate) fn new(qpn: u32) -> Self {
+    pub(crate) fn new(qpn: u32, srqs: &Srqs) -> Self {
         let ctx = RqCtx {
             mtu: Mtu::Mtu256.code(),
             ..RqCtx::default()
@@ -75,6 +83,7 @@ impl Rq {
         Self {
             ctx,
             qpn,
+            srqs: srqs.share(),
             ..Self::default()
         }
     }
@@ -180,14 +189,30 @@ impl Rq {
 
     fn fail(&mut self) {
         self.state = state::ERR;
-        if self.message.take().is_some_and(|message| !message.write) {
-            self.index = self.index.wrapping_sub(1);
-        }
+        self.abandon();
         self.flush();
     }
 
+    /// The next receive WQE: one left over, of the shared receive queue or of the own. It is taken.
+    fn take(&mut self) -> Option<u16> {
+        let unused = self.unused.take();
+        if unused.is_some() {
+            return unused;
+        }
+        if self.ctx.srq_valid {
+            return self.srqs.take(self.ctx.srqn);
+        }
+        let next = (self.producer != self.index).then_some(self.index);
+        self.index = self.index.wrapping_add(next.is_some().into());
+        next
+    }
+
     fn flush(&mut self) {
-        while self.known && self.state == state::ERR && self.index != self.producer {
+        if !self.known || self.state != state::ERR {
+            return;
+        }
+        self.flushed.extend(self.unused.take());
+        while !self.ctx.srq_valid && self.index != self.producer {
             self.flushed.push_back(self.index);
             self.index = self.index.wrapping_add(1);
         }
@@ -261,6 +286,7 @@ impl Rq {
                 producer: self.producer,
                 psn,
                 incarnation: (self.incarnation + 1) & 3,
+                srqs: self.srqs.share(),
                 ..Self::default()
             };
             out.place = Some(self.order("reset"));

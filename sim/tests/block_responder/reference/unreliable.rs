@@ -26,8 +26,8 @@ impl Rq {
 
     /// The message under way is dropped; the next one takes its receive WQE.
     pub(super) fn abandon(&mut self) {
-        if self.message.take().is_some_and(|message| !message.write) {
-            self.index = self.index.wrapping_sub(1);
+        if let Some(message) = self.message.take() {
+            self.unused = message.recv.or(self.unused);
         }
     }
 
@@ -42,17 +42,17 @@ impl Rq {
         }
         if executed(p).is_none() || p.plen > mtu(&self.ctx) {
             out.counts.push("invalid_request_errors");
-        } else if self.producer != self.index {
+        } else if let Some(index) = self.take() {
             out.counts.push("rx_send_requests");
-            self.index = self.index.wrapping_add(1);
             self.message = Some(Message {
                 write: false,
                 va: 0,
                 rkey: 0,
                 length: 0,
                 done: 40,
+                recv: Some(index),
             });
-            self.fill(grh, vec![("offset", 0)], &mut out);
+            self.fill(grh, index, vec![("offset", 0)], &mut out);
         }
         out
     }
@@ -65,7 +65,7 @@ impl Rq {
         };
         if let Some(counter) = self.dropped(found) {
             out.counts.extend(counter);
-        } else if self.message.take().is_some() {
+        } else if let Some(index) = self.message.take().and_then(|message| message.recv) {
             let with_imm = executed(p).is_some_and(Opcode::has_imm);
             let mut fields = vec![
                 ("offset", 40),
@@ -73,7 +73,7 @@ impl Rq {
                 ("cqn", self.ctx.cqn.into()),
                 ("cqe_opcode", cqe_opcode::RECV.into()),
                 ("status", 0),
-                ("wqe_index", self.index.wrapping_sub(1).into()),
+                ("wqe_index", index.into()),
                 ("byte_len", u64::from(p.plen) + 40),
                 ("with_imm", with_imm.into()),
                 ("with_inv", 0),
@@ -85,18 +85,24 @@ impl Rq {
             if with_imm {
                 fields.push(("imm", p.imm.into()));
             }
-            self.fill(p, fields, &mut out);
+            self.fill(p, index, fields, &mut out);
         }
         out
     }
 
-    /// Scatters by the receive WQE taken last.
-    fn fill(&self, p: &Packet, mut fields: Vec<(&'static str, u64)>, out: &mut Outcome) {
-        let addr = self.wqe_address(self.index.wrapping_sub(1));
-        fields.extend([("addr", addr), ("pd", self.ctx.pd.into())]);
+    /// Scatters by the receive WQE `index`.
+    fn fill(
+        &self,
+        p: &Packet,
+        index: u16,
+        mut fields: Vec<(&'static str, u64)>,
+        out: &mut Outcome,
+    ) {
+        let (addr, stride, pd) = self.wqe_place(index);
+        fields.extend([("addr", addr), ("pd", pd.into())]);
         fields.push(("unreliable", 1));
         fields.push(("incarnation", self.incarnation.into()));
-        out.read = Some((addr, self.ctx.rq_stride.into()));
+        out.read = Some((addr, stride.into()));
         out.place = self.place(p, 2, fields, None);
     }
 }

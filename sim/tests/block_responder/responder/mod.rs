@@ -3,6 +3,7 @@
 mod failures;
 mod random;
 mod replies;
+mod shared;
 mod unreliable;
 
 use ferroce_proto::abi::qpc::{RqCtx, state};

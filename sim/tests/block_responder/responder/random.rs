@@ -1,7 +1,7 @@
 //! Random traffic: good, spoilt and hostile, with doorbells, failures and commands among it.
 
 use fastrand::Rng;
-use ferroce_proto::abi::qpc::{RqCtx, state};
+use ferroce_proto::abi::qpc::{RqCtx, SrqCtx, state};
 use ferroce_proto::wire::psn::MASK;
 use ferroce_proto::wire::{Class, Opcode, Operation, Position, Suffix};
 use ferroce_sim::random::Pauses;
@@ -10,8 +10,16 @@ use crate::drive::uneven;
 use crate::reference::{Command, Packet, Rq, mtu, reason};
 use crate::rig::{Counts, Event, Rig, rkey_ok};
 
-fn context(rng: &mut Rng, qp_type: u8) -> RqCtx {
+/// Shared receive queues, the first of `SHARED_BY`.
+const SRQNS: [u16; 2] = [1, 3];
+/// Queue pairs that receive from the first, and from the second.
+const SHARED_BY: [[u32; 3]; 2] = [[3, 10, 12], [4, 8, 15]];
+
+fn context(rng: &mut Rng, qpn: u32, qp_type: u8) -> RqCtx {
+    let shared = SHARED_BY.iter().position(|qpns| qpns.contains(&qpn));
     RqCtx {
+        srq_valid: shared.is_some(),
+        srqn: shared.map_or(rng.u16(..), |i| SRQNS[i]),
         remote_gid: rng.u128(..),
         rq_base: rng.u64(..) & !63,
         qp_type,
@@ -144,11 +152,23 @@ pub(super) fn foresee(qp: &mut Rq, packet: &Packet, found: u8) {
 fn random_traffic(idle: Pauses, back: Pauses, cycles: u64, spoilt: f64) -> Counts {
     let mut rig = Rig::new(idle, back);
     let mut rng = rig.bench.rng().clone();
-    let qpns = [1, 2, 6, 7, 9];
-    // two of RC, two of UC, one of UD
-    let transports = [0, 0, 1, 1, 3];
+    let qpns = [1, 2, 6, 7, 9, 3, 10, 12, 4, 8, 15];
+    // RC, UC and UD, with a receive queue of their own and with shared ones
+    let transports = [0, 0, 1, 1, 3, 0, 1, 3, 0, 0, 1];
+    for srqn in SRQNS {
+        let ctx = SrqCtx {
+            base: rng.u64(..) & !63,
+            log_size: rng.u8(2..=6),
+            stride: rng.u8(0..=3),
+            eqn: rng.u8(..),
+            limit: rng.u16(..4),
+            pd: rng.u32(..1 << 24),
+            ..SrqCtx::default()
+        };
+        rig.create_srq(srqn, ctx);
+    }
     for (qpn, qp_type) in qpns.into_iter().zip(transports) {
-        let ctx = context(&mut rng, qp_type);
+        let ctx = context(&mut rng, qpn, qp_type);
         rig.connect(qpn, ctx, rng.u32(MASK - 50..=MASK));
     }
     let mut ahead: Vec<Rq> = rig.qps.clone();
@@ -163,8 +183,16 @@ fn random_traffic(idle: Pauses, back: Pauses, cycles: u64, spoilt: f64) -> Count
         let (incarnation, room) = (qp.incarnation, posted < 1 << qp.ctx.rq_log);
         let waits = qp.replies > 0;
         let (packets, others) = rig.waiting();
-        if dead && !rig.is_busy(qpn) && rng.u8(..4) == 0 {
-            let ctx = context(&mut rng, qp.ctx.qp_type);
+        let srqn = SRQNS[rng.usize(..2)];
+        let srq = rig.srqs.get(srqn).clone();
+        let srq_posted = srq.producer.wrapping_sub(srq.consumer);
+        if others == 0 && rng.u8(..8) == 0 && srq_posted < 1 << srq.ctx.log_size {
+            let producer = srq.producer.wrapping_add(rng.u16(1..4));
+            rig.post(srqn.into(), Event::SrqDoorbell(producer));
+        } else if others == 0 && rng.u8(..40) == 0 {
+            rig.post(srqn.into(), Event::SrqArm(rng.u16(..5)));
+        } else if dead && !rig.is_busy(qpn) && rng.u8(..4) == 0 {
+            let ctx = context(&mut rng, qpn, qp.ctx.qp_type);
             rig.connect(qpn, ctx, rng.u32(..=MASK));
         } else if others == 0 && rng.u8(..12) == 0 && room {
             let more = rng.u16(1..4);

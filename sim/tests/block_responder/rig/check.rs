@@ -2,7 +2,7 @@
 
 use ferroce_sim::bench::Item;
 
-use super::{BEAT, Event, Flush, Rig, rkey_ok};
+use super::{BEAT, Event, Flush, Rig, S, rkey_ok};
 use crate::drive::difference;
 use crate::reference::{Outcome, Packet, Place};
 
@@ -19,6 +19,9 @@ impl Rig {
     }
 
     pub(super) fn apply_event(&mut self, qpn: u32, event: &Event) {
+        if self.apply_shared(qpn as u16, event) {
+            return;
+        }
         let qp = &mut self.qps[qpn as usize];
         let outcome = match event {
             Event::Doorbell(producer) => {
@@ -33,11 +36,36 @@ impl Rig {
             Event::Command(command) => {
                 let [state, psn] = [qp.state.into(), qp.psn.into()];
                 self.expected_answers
-                    .push_back([state, psn, qp.msn.into(), qp.index.into()]);
+                    .push_back(Some([state, psn, qp.msn.into(), qp.index.into()]));
                 qp.command(command)
             }
+            _ => unreachable!("done before"),
         };
         self.expect(qpn, outcome);
+    }
+
+    /// The event, if it is of a shared receive queue.
+    fn apply_shared(&mut self, srqn: u16, event: &Event) -> bool {
+        match event {
+            // not of this build: not heard
+            Event::SrqDoorbell(_) if srqn >> S != 0 => return true,
+            Event::SrqDoorbell(producer) => {
+                self.srqs.get(srqn).producer = *producer;
+                return true;
+            }
+            Event::SrqCreate(limit) => {
+                let mut srq = self.srqs.get(srqn);
+                (srq.exists, srq.consumer, srq.limit) = (true, 0, *limit);
+            }
+            Event::SrqDestroy => {
+                let mut srq = self.srqs.get(srqn);
+                (srq.exists, srq.limit) = (false, 0);
+            }
+            Event::SrqArm(limit) => self.srqs.get(srqn).limit = *limit,
+            _ => return false,
+        }
+        self.expected_answers.push_back(None);
+        true
     }
 
     pub(super) fn expect(&mut self, qpn: u32, outcome: Outcome) {
@@ -45,6 +73,7 @@ impl Rig {
             self.announced += 1;
             self.expected_places.push_back(place);
         }
+        self.expected_limits.extend(self.srqs.low());
         self.expected_reads.extend(outcome.read);
         self.expected_replies.extend(outcome.reply);
         let failure = outcome.failure;
@@ -96,9 +125,15 @@ impl Rig {
             let got = (fields[0] as u32, fields[1] as u8, fields[2] as u8);
             assert_eq!(Some(got), self.expected_failures.pop_front(), "failure");
         }
+        while let Some((_, item)) = self.limits.pop() {
+            let got = (item.get("srqn") as u16, item.get("eqn") as u8);
+            assert_eq!(Some(got), self.expected_limits.pop_front(), "limit");
+            self.limits_seen += 1;
+        }
         while let Some(answer) = self.watch.answers.pop_front() {
             // the flush runs in the background: the index is compared when it is done
             let expected = self.expected_answers.pop_front().expect("one a command");
+            let Some(expected) = expected else { continue };
             assert_eq!(answer[..3], expected[..3], "state, PSN, MSN");
             if answer[0] != 6 {
                 assert_eq!(answer[3], expected[3], "receive WQE index");

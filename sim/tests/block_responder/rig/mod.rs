@@ -6,12 +6,12 @@ mod check;
 use std::collections::VecDeque;
 
 use ferroce_hdl::transport::responder::Responder;
-use ferroce_proto::abi::qpc::RqCtx;
+use ferroce_proto::abi::qpc::{RqCtx, SrqCtx};
 use ferroce_sim::bench::{Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
-use super::drive::{ImagePort, Q, requests, with};
-use super::reference::{Command, Packet, Place, Rq};
+use super::drive::{ImagePort, Q, S, requests, with};
+use super::reference::{Command, Packet, Place, Rq, Srqs};
 use agents::{COUNTERS, Regions, Watch};
 pub(crate) use agents::{Counts, rkey_ok};
 
@@ -26,6 +26,14 @@ pub(crate) enum Event {
     /// A READ or atomic of an incarnation was answered.
     Replied(u8),
     Command(Command),
+    /// Producer index of a shared receive queue.
+    SrqDoorbell(u16),
+    /// A shared receive queue begins to exist.
+    SrqCreate(u16),
+    /// It ends to exist.
+    SrqDestroy,
+    /// Its limit is set.
+    SrqArm(u16),
 }
 
 /// Numbers of the variants of `RqEventKind`.
@@ -34,6 +42,8 @@ mod kind {
     pub(super) const SQ_FAILED: u64 = 4;
     pub(super) const COMMAND: u64 = 5;
     pub(super) const REPLIED: u64 = 7;
+    pub(super) const SRQ_DOORBELL: u64 = 8;
+    pub(super) const SRQ_COMMAND: u64 = 9;
 }
 
 /// A flush of the reference, and how many placements come before it.
@@ -46,6 +56,7 @@ struct Flush {
 pub(crate) struct Rig {
     pub(crate) bench: Bench,
     pub(crate) qps: Vec<Rq>,
+    pub(crate) srqs: Srqs,
     pub(crate) packets: StreamSource,
     events: StreamSource,
     errors: StreamSource,
@@ -53,9 +64,11 @@ pub(crate) struct Rig {
     reads: StreamSink,
     replies: StreamSink,
     failures: StreamSink,
+    limits: StreamSink,
     regions: Regions,
     watch: Watch,
     images: ImagePort,
+    shared_images: ImagePort,
     /// Packets, what the static checks found, and which request of the packet it is.
     sent_packets: VecDeque<(Packet, u8, usize)>,
     sent_events: VecDeque<(u32, Event)>,
@@ -65,7 +78,9 @@ pub(crate) struct Rig {
     expected_reads: VecDeque<(u64, u64)>,
     expected_replies: VecDeque<Vec<(&'static str, u64)>>,
     expected_failures: VecDeque<(u32, u8, u8)>,
-    expected_answers: VecDeque<[u64; 4]>,
+    /// `None` if only that there is an answer counts.
+    expected_answers: VecDeque<Option<[u64; 4]>>,
+    expected_limits: VecDeque<(u16, u8)>,
     expected_counts: Counts,
     announced: u64,
     placed: u64,
@@ -73,16 +88,20 @@ pub(crate) struct Rig {
     pub(crate) seen: Vec<(u64, Item)>,
     /// READs and atomics to answer, for directed tests.
     pub(crate) asked: Vec<Item>,
+    /// Shared receive queues reported so far.
+    pub(crate) limits_seen: usize,
 }
 
 impl Rig {
     /// After reset and sweep. `idle` are the pauses of the sources, `back` those of the sinks.
     pub(crate) fn new(idle: Pauses, back: Pauses) -> Self {
-        let bench = Bench::of(Responder::<Q>::default).expect("the responder builds");
+        let bench = Bench::of(Responder::<Q, S>::default).expect("the responder builds");
         let source = |name| StreamSource::new(bench.dut(), name, idle).expect("a stream in");
         let sink = |name| StreamSink::new(bench.dut(), name, back).expect("a stream out");
+        let srqs = Srqs::new(1 << S);
         let mut rig = Self {
-            qps: (0..1 << Q).map(Rq::new).collect(),
+            qps: (0..1 << Q).map(|qpn| Rq::new(qpn, &srqs)).collect(),
+            srqs,
             packets: source("s"),
             events: source("events"),
             errors: source("errors"),
@@ -90,9 +109,12 @@ impl Rig {
             reads: sink("reads"),
             replies: sink("replies"),
             failures: sink("failures"),
+            // what finds no room may be forgotten
+            limits: StreamSink::new(bench.dut(), "limits", Pauses::NONE).expect("a stream out"),
             regions: Regions::new(bench.dut()),
             watch: Watch::new(bench.dut()),
             images: ImagePort::new(bench.dut()),
+            shared_images: ImagePort::shared(bench.dut()),
             sent_packets: VecDeque::new(),
             sent_events: VecDeque::new(),
             sent_errors: VecDeque::new(),
@@ -102,11 +124,13 @@ impl Rig {
             expected_replies: VecDeque::new(),
             expected_failures: VecDeque::new(),
             expected_answers: VecDeque::new(),
+            expected_limits: VecDeque::new(),
             expected_counts: COUNTERS.iter().map(|name| (*name, 0)).collect(),
             announced: 0,
             placed: 0,
             seen: Vec::new(),
             asked: Vec::new(),
+            limits_seen: 0,
             bench,
         };
         rig.reset();
@@ -115,6 +139,7 @@ impl Rig {
 
     fn reset(&mut self) {
         self.images.end(self.bench.dut_mut());
+        self.shared_images.end(self.bench.dut_mut());
         self.bench.reset(&mut [
             &mut self.packets,
             &mut self.events,
@@ -123,6 +148,7 @@ impl Rig {
             &mut self.reads,
             &mut self.replies,
             &mut self.failures,
+            &mut self.limits,
         ]);
     }
 
@@ -137,7 +163,8 @@ impl Rig {
         ] {
             *sink = StreamSink::new(self.bench.dut(), name, back).expect("as before");
         }
-        self.qps = (0..1 << Q).map(Rq::new).collect();
+        self.srqs = Srqs::new(1 << S);
+        self.qps = (0..1 << Q).map(|qpn| Rq::new(qpn, &self.srqs)).collect();
         self.expected_places.clear();
         self.expected_reads.clear();
         self.expected_replies.clear();
@@ -156,6 +183,7 @@ impl Rig {
             &mut self.reads,
             &mut self.replies,
             &mut self.failures,
+            &mut self.limits,
             &mut self.regions,
             &mut self.watch,
         ]);
@@ -189,13 +217,29 @@ impl Rig {
         }
     }
 
-    /// Queues an event.
+    /// Queues an event, of a queue pair or of a shared receive queue.
     pub(crate) fn post(&mut self, qpn: u32, event: Event) {
-        let item = self.events.item().with("qpn", qpn.into());
+        let number = match event {
+            Event::SrqDoorbell(_) | Event::SrqCreate(_) | Event::SrqDestroy | Event::SrqArm(_) => {
+                "srqn"
+            }
+            _ => "qpn",
+        };
+        let item = self.events.item().with(number, qpn.into());
+        let command = |limit: u16| {
+            let item = item.clone().with("kind", kind::SRQ_COMMAND);
+            item.with("index", limit.into())
+        };
         let item = match &event {
             Event::Doorbell(producer) => item
                 .with("kind", kind::DOORBELL)
                 .with("index", (*producer).into()),
+            Event::SrqDoorbell(producer) => item
+                .with("kind", kind::SRQ_DOORBELL)
+                .with("index", (*producer).into()),
+            Event::SrqCreate(limit) => command(*limit).with("set", 1).with("image", 1),
+            Event::SrqDestroy => command(0).with("set", 1),
+            Event::SrqArm(limit) => command(*limit),
             Event::SqFailed => item.with("kind", kind::SQ_FAILED),
             Event::Replied(incarnation) => item
                 .with("kind", kind::REPLIED)
@@ -241,6 +285,17 @@ impl Rig {
         self.step();
         self.images.end(self.bench.dut_mut());
         self.qps[qpn as usize].ctx = ctx;
+    }
+
+    /// Creates a shared receive queue.
+    pub(crate) fn create_srq(&mut self, srqn: u16, ctx: SrqCtx) {
+        let port = &self.shared_images;
+        port.start_shared(self.bench.dut_mut(), srqn.into(), &ctx);
+        self.step();
+        self.shared_images.end(self.bench.dut_mut());
+        self.srqs.get(srqn).ctx = ctx;
+        self.post(srqn.into(), Event::SrqCreate(ctx.limit));
+        self.settle();
     }
 
     /// Brings a queue pair through RESET to RTR, its ring empty, expecting `psn`.
@@ -289,6 +344,7 @@ impl Rig {
             && self.expected_replies.is_empty()
             && self.expected_failures.is_empty()
             && self.expected_answers.is_empty()
+            && self.expected_limits.is_empty()
             && self.expected_flushes.iter().all(VecDeque::is_empty)
     }
 

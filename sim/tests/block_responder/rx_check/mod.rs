@@ -192,6 +192,8 @@ fn context(rng: &mut Rng, qpn: u32) -> RqCtx {
         sgid_index: rng.u8(..),
         pd: rng.u32(..1 << 24),
         cqn: rng.u16(..),
+        srq_valid: rng.bool(),
+        srqn: rng.u16(..),
         ..RqCtx::default()
     }
 }

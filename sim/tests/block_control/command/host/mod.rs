@@ -43,9 +43,17 @@ pub(crate) enum Effect {
         image: Vec<u8>,
     },
     Ah(u64, Vec<u8>),
+    Srq(u64, Vec<u8>),
+    /// Event on a shared receive queue, for the responder.
+    SrqEvent {
+        srqn: u64,
+        set: bool,
+        image: bool,
+        limit: u64,
+    },
     SqEvent(Event),
     RqEvent(Event),
-    /// Both events are answered.
+    /// All events of the command are answered.
     Answered,
     DrainStart,
     DrainDone,
@@ -79,8 +87,9 @@ struct Ports {
     write_ready: Input,
     beats: [Output; 4],
     beats_ready: Input,
-    enables: [Output; 6],
-    images: [Output; 4],
+    enables: [Output; 7],
+    images: [Output; 5],
+    srq_srqn: Output,
     image_qpn: Output,
     mr_index: Output,
     gid: [Output; 4],
@@ -92,7 +101,7 @@ struct Ports {
     eq_ready: Input,
     sq_event: [Output; 7],
     sq_event_ready: Input,
-    rq_event: [Output; 8],
+    rq_event: [Output; 10],
     rq_event_ready: Input,
     sq_query: [Input; 2],
     rq_query: [Input; 2],
@@ -111,7 +120,9 @@ impl Ports {
             let names = payload.chain([format!("{name}_valid")]);
             names.map(|name| output(&name)).collect()
         };
-        let event = ["kind", "qpn", "psn", "state", "set", "reset", "image"];
+        let event = [
+            "kind", "qpn", "psn", "state", "set", "reset", "image", "srqn", "index",
+        ];
         Self {
             read: stream("read", &["addr", "len"]).try_into().unwrap(),
             read_ready: input("read_ready"),
@@ -120,8 +131,10 @@ impl Ports {
             write_ready: input("write_ready"),
             beats: ["data", "strb", "last", "valid"].map(|f| output(&format!("beats_{f}"))),
             beats_ready: input("beats_ready"),
-            enables: ["sq", "av", "rq", "mr", "gid", "ah"].map(|f| output(&format!("{f}_we"))),
-            images: ["sq", "av", "rq", "mr"].map(|f| output(&format!("{f}_image"))),
+            enables: ["sq", "av", "rq", "mr", "gid", "ah", "srq"]
+                .map(|f| output(&format!("{f}_we"))),
+            images: ["sq", "av", "rq", "mr", "srq"].map(|f| output(&format!("{f}_image"))),
+            srq_srqn: output("srq_srqn"),
             image_qpn: output("image_qpn"),
             mr_index: output("mr_index"),
             gid: ["index", "gid", "valid", "ipv6"].map(|f| output(&format!("gid.{f}"))),
@@ -164,8 +177,9 @@ pub(crate) struct Host {
     /// Events not answered: of the requester, of the responder.
     open: [Option<u64>; 2],
     telling: [bool; 2],
-    /// Answers given to the command under way.
+    /// Answers given to the command under way, and how many there will be.
     answers: u8,
+    due: u8,
     draining: bool,
     ending: bool,
     /// Nothing moves.
@@ -186,6 +200,7 @@ impl Host {
             open: [None; 2],
             telling: [false; 2],
             answers: 0,
+            due: 2,
             draining: false,
             ending: false,
             stalled: false,

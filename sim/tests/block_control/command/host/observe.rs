@@ -11,6 +11,7 @@ use super::{Effect, Event, Host};
 /// Values of the variants of the events' kinds.
 const SQ_COMMAND: u64 = 8;
 const RQ_COMMAND: u64 = 5;
+const SRQ_COMMAND: u64 = 9;
 
 /// A port of `width` bits with its value in bytes.
 fn bytes(dut: &Dut, output: Output, len: usize) -> Vec<u8> {
@@ -34,6 +35,11 @@ impl Host {
                 self.effects
                     .push(effect(index, bytes(dut, p.images[i], 64)));
             }
+        }
+        if dut.is_set(p.enables[6]) {
+            let image = bytes(dut, p.images[4], 64);
+            let srqn = dut.get(p.srq_srqn);
+            self.effects.push(Effect::Srq(srqn, image));
         }
         if dut.is_set(p.enables[5]) {
             let image = bytes(dut, p.images[1], 64);
@@ -83,12 +89,29 @@ impl Host {
             state: dut.get(ports[3]),
             set: dut.is_set(ports[4]),
             reset: dut.is_set(ports[5]),
-            image: ports.len() == 8 && dut.is_set(ports[6]),
+            image: ports.len() == 10 && dut.is_set(ports[6]),
         };
         let sq = dut.is_set(p.sq_event[6]) && self.ready[3];
-        let rq = dut.is_set(p.rq_event[7]) && self.ready[4];
+        let rq = dut.is_set(p.rq_event[9]) && self.ready[4];
         let kinds = (dut.get(p.sq_event[0]), dut.get(p.rq_event[0]));
         let (for_sq, for_rq) = (event(&p.sq_event), event(&p.rq_event));
+        if rq && kinds.1 == SRQ_COMMAND {
+            let [srqn, limit] = [p.rq_event[7], p.rq_event[8]].map(|port| dut.get(port));
+            let (set, image) = (for_rq.set, for_rq.image);
+            self.open[1] = Some(srqn);
+            self.due = 1;
+            self.effects.push(Effect::SrqEvent {
+                srqn,
+                set,
+                image,
+                limit,
+            });
+            return if sq {
+                Err("the requester has no part in it".into())
+            } else {
+                Ok(())
+            };
+        }
         if (sq && kinds.0 != SQ_COMMAND) || (rq && kinds.1 != RQ_COMMAND) {
             return Err(format!("events of the kinds {kinds:?}"));
         }
@@ -116,8 +139,9 @@ impl Host {
                 self.answers += 1;
             }
         }
-        if self.answers == 2 {
+        if self.answers == self.due {
             self.answers = 0;
+            self.due = 2;
             self.effects.push(Effect::Answered);
         }
         self.events(dut)?;

@@ -1,0 +1,246 @@
+//! Shared receive queues: who takes which receive WQE, and what is said when few are left.
+
+use ferroce_proto::abi::qpc::{RqCtx, SrqCtx, qp_type, state};
+use ferroce_proto::wire::Opcode;
+use ferroce_sim::bench::Item;
+use ferroce_sim::random::Pauses;
+
+use super::{CTX, QPN, acks, asking, packet, send, write};
+use crate::reference::Packet;
+use crate::rig::{Event, Rig};
+
+const SRQN: u16 = 2;
+/// A ring of 4 receive WQEs of 4 slots at 0x8000.
+const SRQ: SrqCtx = SrqCtx {
+    base: 0x8000,
+    log_size: 2,
+    stride: 2,
+    rsv0: 0,
+    eqn: 5,
+    limit: 0,
+    pd: 0x99,
+};
+/// Receives from it.
+const SHARED: RqCtx = RqCtx {
+    srq_valid: true,
+    srqn: SRQN,
+    ..CTX
+};
+/// The other queue pair that does.
+const OTHER: u32 = 6;
+
+fn rig(ctx: RqCtx, srq: SrqCtx, posted: u16) -> Rig {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.create_srq(SRQN, srq);
+    post(&mut rig, posted);
+    rig.connect(QPN, ctx, 0);
+    rig.connect(OTHER, ctx, 0);
+    rig.seen.clear();
+    rig
+}
+
+fn post(rig: &mut Rig, producer: u16) {
+    rig.post(SRQN.into(), Event::SrqDoorbell(producer));
+    rig.settle();
+}
+
+fn other(packet: Packet) -> Packet {
+    Packet {
+        qpn: OTHER,
+        ..packet
+    }
+}
+
+fn only(psn: u32) -> Packet {
+    packet(Opcode::RcSendOnly, psn, 8)
+}
+
+/// Queue pair, ordinal and status of the completions.
+fn completed(places: &[Item]) -> Vec<[u64; 3]> {
+    let done = places.iter().filter(|place| place.get("complete") == 1);
+    done.map(|place| ["qpn", "wqe_index", "status"].map(|field| place.get(field)))
+        .collect()
+}
+
+#[test]
+fn messages_of_two_queue_pairs_take_receive_wqes_in_their_order() {
+    let mut rig = rig(SHARED, SRQ, 4);
+    let places = send(
+        &mut rig,
+        [
+            packet(Opcode::RcSendFirst, 0, 1024),
+            other(only(0)),
+            other(packet(Opcode::RcSendFirst, 1, 1024)),
+            packet(Opcode::RcSendLast, 1, 4),
+            other(packet(Opcode::RcSendLast, 2, 4)),
+        ],
+    );
+    let field = |name: &str| places.iter().map(|p| p.get(name)).collect::<Vec<_>>();
+    assert_eq!(field("addr"), [0x8000, 0x8100, 0x8200, 0x8000, 0x8200]);
+    assert_eq!(field("pd"), [0x99; 5], "that of the shared queue");
+    assert_eq!(completed(&places), [[6, 1, 0], [5, 0, 0], [6, 2, 0]]);
+    rig.finish();
+}
+
+#[test]
+fn packets_that_follow_each_other_do_not_take_the_same() {
+    let mut rig = rig(SHARED, SRQ, 1000);
+    let both = (0..50).flat_map(|psn| [only(psn), other(only(psn))]);
+    let places = send(&mut rig, both);
+    let taken: Vec<_> = places.iter().map(|p| p.get("wqe_index")).collect();
+    assert_eq!(taken, (0..100).collect::<Vec<_>>());
+    rig.finish();
+}
+
+#[test]
+fn the_ring_wraps() {
+    let mut rig = rig(SHARED, SRQ, 4);
+    for psn in 0..9 {
+        let places = send(&mut rig, [only(psn)]);
+        assert_eq!(places[0].get("addr"), 0x8000 + u64::from(psn % 4) * 256);
+        assert_eq!(places[0].get("wqe_index"), u64::from(psn));
+        post(&mut rig, psn as u16 + 5);
+    }
+    rig.finish();
+}
+
+#[test]
+fn an_empty_queue_is_not_ready() {
+    let mut rig = rig(SHARED, SRQ, 1);
+    // the own receive queue is not looked at
+    rig.post(QPN, Event::Doorbell(3));
+    rig.settle();
+    let places = send(&mut rig, [other(only(0)), asking(only(0))]);
+    assert_eq!(acks(&places), [[0, 0, 0x2c]]);
+    post(&mut rig, 2);
+    let places = send(&mut rig, [asking(only(0))]);
+    assert_eq!(acks(&places), [[0, 1, 0x1f]]);
+    assert_eq!(completed(&places), [[5, 1, 0]]);
+    rig.finish();
+}
+
+#[test]
+fn immediate_data_of_a_write_takes_one_and_has_its_own_domain() {
+    let mut rig = rig(SHARED, SRQ, 1);
+    let with_imm = |psn| write(packet(Opcode::RcWriteOnlyImm, psn, 8), 8, true);
+    let places = send(&mut rig, [with_imm(0), asking(with_imm(1))]);
+    assert_eq!(places[0].get("pd"), u64::from(CTX.pd));
+    assert_eq!(completed(&places), [[5, 0, 0]]);
+    assert_eq!(acks(&places), [[1, 1, 0x2c]]);
+    rig.finish();
+}
+
+#[test]
+fn an_error_flushes_only_the_message_under_way() {
+    let mut rig = rig(SHARED, SRQ, 3);
+    let first = || packet(Opcode::RcSendFirst, 0, 1024);
+    let places = send(&mut rig, [first(), packet(Opcode::RcSendOnly, 1, 1)]);
+    assert_eq!(acks(&places), [[1, 0, 0x61]]);
+    assert_eq!(completed(&places), [[5, 0, 5]], "the others are everyone's");
+    let places = send(&mut rig, [other(only(0))]);
+    assert_eq!(completed(&places), [[6, 1, 0]]);
+    // a command does as much, and nothing of a queue pair without a message
+    let error = crate::reference::Command {
+        state: Some(state::ERR),
+        ..Default::default()
+    };
+    rig.post(OTHER, Event::Command(error));
+    rig.settle();
+    assert_eq!(rig.srqs.get(SRQN).consumer, 2);
+    assert!(rig.seen.drain(..).all(|(_, p)| p.get("complete") == 0));
+    rig.finish();
+}
+
+#[test]
+fn a_dropped_message_leaves_its_wqe_to_the_next_of_its_queue_pair() {
+    let uc = RqCtx {
+        qp_type: qp_type::UC,
+        ..SHARED
+    };
+    let mut rig = rig(uc, SRQ, 3);
+    let places = send(
+        &mut rig,
+        [
+            packet(Opcode::UcSendFirst, 0, 1024),
+            packet(Opcode::UcSendLast, 4, 1),
+            other(packet(Opcode::UcSendOnly, 0, 1)),
+            packet(Opcode::UcSendOnly, 5, 1),
+            packet(Opcode::UcSendOnly, 6, 1),
+        ],
+    );
+    assert_eq!(completed(&places), [[6, 1, 0], [5, 0, 0], [5, 2, 0]]);
+    let places = send(&mut rig, [packet(Opcode::UcSendOnly, 7, 1)]);
+    assert!(completed(&places).is_empty(), "none is left");
+    post(&mut rig, 5);
+    // what it left to itself is flushed
+    send(
+        &mut rig,
+        [
+            packet(Opcode::UcSendFirst, 8, 1024),
+            packet(Opcode::UcSendLast, 20, 1),
+        ],
+    );
+    rig.post(QPN, Event::SqFailed);
+    rig.settle();
+    let flushed: Vec<_> = rig.seen.drain(..).map(|(_, item)| item).collect();
+    assert_eq!(completed(&flushed), [[5, 3, 5]]);
+    rig.finish();
+}
+
+#[test]
+fn a_datagram_takes_one() {
+    let ud = RqCtx {
+        qp_type: qp_type::UD,
+        ..SHARED
+    };
+    let mut rig = rig(ud, SRQ, 1);
+    let datagram = || Packet {
+        beats: 1,
+        ..packet(Opcode::UdSendOnly, 0, 8)
+    };
+    let places = send(&mut rig, [other(datagram()), datagram()]);
+    assert_eq!(completed(&places), [[6, 0, 0]]);
+    assert_eq!(places[0].get("addr"), 0x8000);
+    assert_eq!(places[0].get("pd"), 0x99);
+    rig.finish();
+}
+
+#[test]
+fn the_limit_is_reported_once() {
+    let srq = SrqCtx { limit: 2, ..SRQ };
+    let mut rig = rig(SHARED, srq, 4);
+    let low = |rig: &mut Rig, psn| {
+        let before = rig.limits_seen;
+        send(rig, [only(psn)]);
+        rig.limits_seen - before
+    };
+    let reports: Vec<_> = (0..4).map(|psn| low(&mut rig, psn)).collect();
+    assert_eq!(reports, [0, 0, 1, 0], "one left, of a limit of two");
+    post(&mut rig, 8);
+    rig.post(SRQN.into(), Event::SrqArm(4));
+    rig.settle();
+    assert_eq!([low(&mut rig, 4), low(&mut rig, 5)], [1, 0]);
+    rig.post(SRQN.into(), Event::SrqArm(9));
+    rig.post(SRQN.into(), Event::SrqArm(0));
+    rig.settle();
+    assert_eq!(low(&mut rig, 6), 0, "a limit of 0 is none");
+    rig.finish();
+}
+
+#[test]
+fn a_queue_that_does_not_exist_has_nothing() {
+    let mut rig = rig(SHARED, SRQ, 4);
+    send(&mut rig, [only(0)]);
+    rig.post(SRQN.into(), Event::SrqDestroy);
+    rig.settle();
+    assert_eq!(acks(&send(&mut rig, [only(1)])), [[1, 1, 0x2c]]);
+    // created again it starts at 0; the producer index is the host's
+    rig.create_srq(SRQN, SRQ);
+    let places = send(&mut rig, [only(1)]);
+    assert_eq!(completed(&places), [[5, 0, 0]]);
+    // a doorbell beyond the build is not heard: 4 + 2 is not 2
+    rig.post(u32::from(SRQN) + 4, Event::SrqDoorbell(1));
+    rig.settle();
+    assert_eq!(completed(&send(&mut rig, [only(2)])), [[5, 1, 0]]);
+    rig.finish();
+}
