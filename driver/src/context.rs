@@ -104,6 +104,7 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) qps: Mutex<Numbers>,
     pub(crate) cqs: Mutex<Numbers>,
     pub(crate) ahs: Mutex<Numbers>,
+    pub(crate) srqs: Mutex<Numbers>,
     pub(crate) keys: Mutex<Keys>,
     pub(crate) outstanding: Mutex<Pool>,
     /// Queue pairs that ever lived: start PSNs differ from life to life.
@@ -185,6 +186,7 @@ impl<B: Backend> Context<B> {
             qps: Mutex::new(Numbers::new(2..info.max_qp)),
             cqs: Mutex::new(Numbers::new(0..info.max_cq.min(1 << 16))),
             ahs: Mutex::new(Numbers::new(0..info.max_ah)),
+            srqs: Mutex::new(Numbers::new(0..info.max_srq)),
             keys: Mutex::new(Keys::new(info.max_mr)),
             outstanding: Mutex::new(Pool::new(info.max_outstanding.ilog2())),
             lives: Mutex::new(0),

@@ -8,6 +8,7 @@
 //! | `ibv_reg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`] |
 //! | `ibv_create_cq`, `ibv_poll_cq` | [`Context::create_cq`], [`Cq::poll`] |
 //! | `ibv_create_ah` | [`Pd::create_ah`] |
+//! | `ibv_create_srq`, `ibv_post_srq_recv`, `ibv_modify_srq` | [`Pd::create_srq`], [`Srq::post_recv`], [`Srq::arm`] |
 //! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`] |
 //! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
 //! | a raw packet socket | [`Context::create_exception_queue`] |
@@ -67,6 +68,7 @@ mod path;
 mod pd;
 mod qp;
 mod queue;
+mod srq;
 mod wc;
 mod wr;
 
@@ -85,5 +87,6 @@ pub use qp::{
     BuildError, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, PostCause, PostError, Qp, QpAttr,
     QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
 };
+pub use srq::{Srq, SrqError};
 pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};
 pub use wr::{Data, RecvWr, Remote, SendFlags, SendOp, SendWr};

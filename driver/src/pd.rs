@@ -7,6 +7,7 @@ use crate::context::Card;
 use crate::host::lock;
 use crate::mr::{Access, Mr, MrBuf, MrError};
 use crate::path::{Ah, AhError, Path};
+use crate::srq::{Srq, SrqError};
 
 pub(crate) struct PdNumber<B: Backend> {
     pub(crate) card: Arc<Card<B>>,
@@ -76,6 +77,15 @@ impl<B: Backend> Pd<B> {
     /// [`AhError`]: a path that cannot be, no handle left, or refused.
     pub fn create_ah(&self, path: &Path) -> Result<Ah<B>, AhError> {
         Ah::new(self, path)
+    }
+
+    /// A receive queue for many queue pairs, of at least `max_wr` requests with lists of up to `max_sge` entries. The
+    /// memory that requests name is of this protection domain, whatever that of the queue pair.
+    ///
+    /// # Errors
+    /// [`SrqError`]: beyond a limit of the card, none left, no memory, or refused.
+    pub fn create_srq(&self, max_wr: u32, max_sge: u32) -> Result<Srq<B>, SrqError> {
+        Srq::new(&self.inner, max_wr, max_sge)
     }
 
     /// Allocates and registers a zeroed buffer of `len` bytes.

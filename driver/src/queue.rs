@@ -3,6 +3,7 @@
 //! The poster writes an entry and then publishes the producer index; the poller, who learns from a CQE
 //! that an entry is done, reads it and then publishes the consumer index. Both indices run free.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ferroce_proto::abi::cq::Cqe;
@@ -87,16 +88,98 @@ impl WorkQueue {
     }
 }
 
+/// A receive queue of many queue pairs. Their completions come in any order, so that an entry is used again when it is
+/// done and all entries before it are.
+pub(crate) struct SharedQueue {
+    wr_ids: Box<[AtomicU64]>,
+    /// Bit i % 64 of word i / 64: entry i is posted and not completed.
+    open: Box<[AtomicU64]>,
+    producer: AtomicU32,
+    consumer: AtomicU32,
+}
+
+impl SharedQueue {
+    /// A queue of `size` entries, a power of two.
+    pub(crate) fn new(size: u32) -> Self {
+        let words = |n: u32| (0..n).map(|_| AtomicU64::new(0)).collect();
+        Self {
+            wr_ids: words(size),
+            open: words(size.div_ceil(64)),
+            producer: AtomicU32::new(0),
+            consumer: AtomicU32::new(0),
+        }
+    }
+
+    /// Place in the ring of an index.
+    #[inline]
+    pub(crate) fn place(&self, index: u32) -> usize {
+        index as usize & (self.wr_ids.len() - 1)
+    }
+
+    /// Poster: the index of the next entry.
+    #[inline]
+    pub(crate) fn producer(&self) -> u32 {
+        self.producer.load(Ordering::Relaxed)
+    }
+
+    fn is_open(&self, place: usize) -> bool {
+        self.open[place / 64].load(Ordering::Acquire) >> (place % 64) & 1 == 1
+    }
+
+    /// Poster: entries that may be written. Looks how far completions have come.
+    pub(crate) fn free(&self) -> u32 {
+        let producer = self.producer();
+        let mut consumer = self.consumer.load(Ordering::Relaxed);
+        while consumer != producer && !self.is_open(self.place(consumer)) {
+            consumer = consumer.wrapping_add(1);
+        }
+        // a caller that reads at the same time comes to the same or an earlier end, both true
+        self.consumer.store(consumer, Ordering::Relaxed);
+        self.wr_ids.len() as u32 - producer.wrapping_sub(consumer)
+    }
+
+    /// Poster: notes a work request at `index`.
+    #[inline]
+    pub(crate) fn note(&self, index: u32, wr_id: u64) {
+        let place = self.place(index);
+        self.wr_ids[place].store(wr_id, Ordering::Relaxed);
+        self.open[place / 64].fetch_or(1 << (place % 64), Ordering::Release);
+    }
+
+    /// Poster: everything before `producer` is posted.
+    #[inline]
+    pub(crate) fn publish(&self, producer: u32) {
+        self.producer.store(producer, Ordering::Release);
+    }
+
+    /// Poller of any of the queue pairs: retires the request of ordinal `wqe_index`. `None` if it is not posted.
+    #[inline]
+    fn retire(&self, wqe_index: u16) -> Option<u64> {
+        let place = self.place(wqe_index.into());
+        if !self.is_open(place) {
+            return None;
+        }
+        let wr_id = self.wr_ids[place].load(Ordering::Relaxed);
+        self.open[place / 64].fetch_and(!(1 << (place % 64)), Ordering::Release);
+        Some(wr_id)
+    }
+}
+
 /// Both queues of a queue pair, for one life of it: from one RESET to the next.
 pub(crate) struct Queues {
     pub(crate) sq: WorkQueue,
     pub(crate) rq: WorkQueue,
+    /// Receives from this one in place of `rq`.
+    pub(crate) srq: Option<Arc<SharedQueue>>,
 }
 
 impl Queues {
     /// Retires what a CQE reports; its wr_id, or `None` if it names nothing that is posted.
     #[inline]
     pub(crate) fn retire(&self, cqe: &Cqe) -> Option<u64> {
+        if let (true, Some(shared)) = (cqe.recv, &self.srq) {
+            return shared.retire(cqe.wqe_index);
+        }
         let queue = if cqe.recv { &self.rq } else { &self.sq };
         queue.retire(cqe.wqe_index)
     }

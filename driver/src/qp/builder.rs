@@ -10,6 +10,7 @@ use crate::cq::CqCore;
 use crate::dma::DmaBuf;
 use crate::host::lock;
 use crate::queue::{Queues, WorkQueue};
+use crate::srq::Srq;
 use crate::{Backend, BackendError, Cq, DeviceInfo, Features, Pd};
 
 /// Entries of the outstanding ring that a queue pair gets unasked, if it posts that many.
@@ -24,9 +25,9 @@ pub enum BuildError {
         "the queue pair has no {0} completion queue: name one with `{0}_cq`, or one for both with `cq`"
     )]
     NoCq(&'static str),
-    /// Protection domain and completion queue are of different cards.
+    /// Protection domain and a completion queue or shared receive queue are of different cards.
     #[error(
-        "the {0} completion queue and the protection domain were opened on different contexts: create both on the same"
+        "the {0} queue and the protection domain were opened on different contexts: create both on the same"
     )]
     OtherContext(&'static str),
     /// A size beyond the card's limits.
@@ -87,6 +88,7 @@ pub struct QpBuilder<'a, B: Backend> {
     signal_all: bool,
     sgid_index: u8,
     psn: Option<u32>,
+    srq: Option<&'a Srq<B>>,
 }
 
 impl<'a, B: Backend> QpBuilder<'a, B> {
@@ -105,6 +107,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             signal_all: false,
             sgid_index: 0,
             psn: None,
+            srq: None,
         }
     }
 
@@ -141,6 +144,12 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
     /// Where all requests complete.
     pub fn cq(self, cq: &'a Cq<B>) -> Self {
         self.send_cq(cq).recv_cq(cq)
+    }
+
+    /// Receives from a shared receive queue; it has no receive queue of its own.
+    pub fn srq(mut self, srq: &'a Srq<B>) -> Self {
+        self.srq = Some(srq);
+        self
     }
 
     /// Send requests posted at a time, with the longest list or inline data. 64 unasked.
@@ -208,6 +217,13 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         let info = pd.card.info;
         let send_cq = self.core(self.send_cq, "send")?;
         let recv_cq = self.core(self.recv_cq, "recv")?;
+        let srq = self.srq.map(|srq| srq.core().clone());
+        if srq
+            .as_ref()
+            .is_some_and(|core| !Arc::ptr_eq(&core.pd.card, &pd.card))
+        {
+            return Err(BuildError::OtherContext("shared receive"));
+        }
         let (sq_slots, rq_entries, rq_stride) = self.sizes(&info)?;
         let rq_offset = sq_slots as usize * SLOT_BYTES;
         let rings = DmaBuf::new(
@@ -222,6 +238,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         let queues = Arc::new(Queues {
             sq: WorkQueue::new(sq_slots),
             rq: WorkQueue::new(rq_entries),
+            srq: srq.as_ref().map(|core| core.queue.clone()),
         });
         let qp = Qp {
             number,
@@ -248,6 +265,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             pd: pd.clone(),
             send_cq,
             recv_cq,
+            srq,
         };
         qp.attach();
         Ok(qp)
@@ -286,7 +304,13 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             }
         }
         let sq_slots = (self.max_send_wr * slots).next_power_of_two();
-        let rq_entries = self.max_recv_wr.next_power_of_two();
+        // a shared receive queue takes the place of the own, of which an entry is left
+        let max_recv_wr = if self.srq.is_some() {
+            1
+        } else {
+            self.max_recv_wr
+        };
+        let rq_entries = max_recv_wr.next_power_of_two();
         Ok((
             sq_slots,
             rq_entries,

@@ -33,7 +33,7 @@ pub(super) const fn inline_slots(bytes: usize) -> usize {
 }
 
 /// Log2 of the slots of receive WQEs with lists of up to `sges` entries.
-pub(super) const fn recv_stride(sges: usize) -> u8 {
+pub(crate) const fn recv_stride(sges: usize) -> u8 {
     let slots = slots(sges, RECV_SGES_FIRST, SGES_PER_SLOT);
     slots.next_power_of_two().ilog2() as u8
 }
@@ -109,7 +109,7 @@ fn operands(op: &SendOp) -> Option<AtomicOperands> {
 
 /// Hands the slots of a receive WQE to `put`, in order, with their place in the WQE.
 #[inline]
-pub(super) fn recv(wr: &RecvWr<'_>, put: impl FnMut(usize, &[u8; SLOT_BYTES])) {
+pub(crate) fn recv(wr: &RecvWr<'_>, put: impl FnMut(usize, &[u8; SLOT_BYTES])) {
     let (num_sge, length) = sum(wr.sges);
     let head = RecvWqe {
         num_sge,

@@ -2,7 +2,7 @@
 
 mod attr;
 mod builder;
-mod encode;
+pub(crate) mod encode;
 mod modify;
 mod post;
 
@@ -17,6 +17,7 @@ pub use attr::{
 };
 pub use builder::{BuildError, QpBuilder};
 pub use modify::ConnectAttr;
+pub(crate) use post::check_list;
 pub use post::{PostCause, PostError};
 
 use crate::command::{Command, CommandError};
@@ -25,6 +26,7 @@ use crate::dma::DmaBuf;
 use crate::host::lock;
 use crate::pd::PdNumber;
 use crate::queue::Queues;
+use crate::srq::SrqCore;
 use crate::{Backend, Features, Pd};
 
 /// A ring of 2^`log` entries of the outstanding pool.
@@ -63,6 +65,7 @@ pub struct Qp<B: Backend> {
     pd: Arc<PdNumber<B>>,
     send_cq: Arc<CqCore<B>>,
     recv_cq: Arc<CqCore<B>>,
+    srq: Option<Arc<SrqCore<B>>>,
 }
 
 /// State of a queue pair in the card.

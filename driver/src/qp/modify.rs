@@ -166,6 +166,7 @@ impl<B: Backend> Qp<B> {
                 self.queues = Arc::new(Queues {
                     sq: WorkQueue::new(self.queues.sq.size()),
                     rq: WorkQueue::new(self.queues.rq.size()),
+                    srq: self.srq.as_ref().map(|core| core.queue.clone()),
                 });
                 self.attach();
             }
@@ -243,6 +244,8 @@ impl<B: Backend> Qp<B> {
             pd: self.pd.number,
             cqn: self.recv_cq.number as u16,
             qkey: self.init.qkey,
+            srq_valid: self.srq.is_some(),
+            srqn: self.srq.as_ref().map_or(0, |core| core.number as u16),
             ..RqCtx::default()
         }
     }

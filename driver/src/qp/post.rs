@@ -156,6 +156,12 @@ impl<B: Backend> Qp<B> {
             let (state, needed) = (self.state, QpState::Init);
             return Err(PostCause::State { state, needed }.at(0));
         }
+        if self.srq.is_some() {
+            let cause = PostCause::Malformed(
+                "the queue pair receives from a shared receive queue: post to that",
+            );
+            return Err(cause.at(0));
+        }
         let free = self.queues.rq.free();
         for (index, wr) in wrs.iter().enumerate() {
             check_list(wr.sges, self.max_recv_sge).map_err(|cause| cause.at(index))?;
@@ -274,7 +280,7 @@ impl<B: Backend> Qp<B> {
 
 /// Checks entries and bytes of a list.
 #[inline]
-fn check_list(sges: &[Sge], limit: usize) -> Result<(), PostCause> {
+pub(crate) fn check_list(sges: &[Sge], limit: usize) -> Result<(), PostCause> {
     let (mut found, mut bytes) = (0, 0);
     for sge in encode::pieces(sges) {
         found += 1;

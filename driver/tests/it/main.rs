@@ -11,4 +11,5 @@ mod open;
 mod posting;
 mod rings;
 mod setup;
+mod srq;
 mod threads;

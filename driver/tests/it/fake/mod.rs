@@ -10,7 +10,7 @@ use ferroce_driver::Features;
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
 use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx};
 use ferroce_proto::abi::regs::{self, Params};
 
 /// Page size in bytes; larger than that of most systems.
@@ -64,6 +64,7 @@ pub(crate) struct State {
     pub(crate) mrs: HashMap<u32, MrCtx>,
     pub(crate) gids: HashMap<u32, GidEntry>,
     pub(crate) ahs: HashMap<u32, AvCtx>,
+    pub(crate) srqs: HashMap<u32, SrqCtx>,
     pub(crate) port: PortConfig,
 }
 
@@ -102,6 +103,7 @@ impl Fake {
             mrs: HashMap::new(),
             gids: HashMap::new(),
             ahs: HashMap::new(),
+            srqs: HashMap::new(),
             port: PortConfig::default(),
         })))
     }
@@ -223,6 +225,18 @@ impl State {
             }
             opcode::WRITE_AH => {
                 self.ahs.insert(head.index, AvCtx::parse(&images[1]));
+            }
+            opcode::CREATE_SRQ => {
+                let created = self.srqs.insert(head.index, SrqCtx::parse(&images[1]));
+                assert!(created.is_none(), "SRQ {} is free", head.index);
+            }
+            opcode::DESTROY_SRQ => {
+                let destroyed = self.srqs.remove(&head.index);
+                destroyed.expect("the SRQ to destroy exists");
+            }
+            opcode::ARM_SRQ => {
+                let srq = self.srqs.get_mut(&head.index).expect("the SRQ exists");
+                srq.limit = SrqCtx::parse(&images[1]).limit;
             }
             opcode::SET_PORT => self.port = PortConfig::parse(&images[1]),
             _ => {}

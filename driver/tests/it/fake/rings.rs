@@ -67,11 +67,21 @@ impl Fake {
 
     /// The receive WQE of ordinal `index`: head and list.
     pub(crate) fn recv_wqe(&self, qpn: u32, index: u32) -> (RecvWqe, Vec<Sge>) {
+        let rq = self.state().qps[&qpn].rq;
+        self.wqe(rq.rq_base, rq.rq_log, rq.rq_stride, index)
+    }
+
+    /// The receive WQE of ordinal `index` of a shared receive queue: head and list.
+    pub(crate) fn shared_wqe(&self, srqn: u32, index: u32) -> (RecvWqe, Vec<Sge>) {
+        let srq = self.state().srqs[&srqn];
+        self.wqe(srq.base, srq.log_size, srq.stride, index)
+    }
+
+    fn wqe(&self, base: u64, log: u8, stride: u8, index: u32) -> (RecvWqe, Vec<Sge>) {
         let state = self.state();
-        let ctx = state.qps[&qpn].rq;
-        let place = u64::from(index & ((1 << ctx.rq_log) - 1)) << ctx.rq_stride;
-        let bytes: Vec<u8> = (0..1 << ctx.rq_stride)
-            .flat_map(|i| state.read::<SLOT_BYTES>(ctx.rq_base + (place + i) * SLOT_BYTES as u64))
+        let place = u64::from(index & ((1 << log) - 1)) << stride;
+        let bytes: Vec<u8> = (0..1 << stride)
+            .flat_map(|i| state.read::<SLOT_BYTES>(base + (place + i) * SLOT_BYTES as u64))
             .collect();
         let head = RecvWqe::parse(bytes.first_chunk().unwrap());
         (head, list(&bytes[RecvWqe::BYTES..], head.num_sge))

@@ -1,0 +1,200 @@
+//! Shared receive queues.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::qpc::SrqCtx;
+use ferroce_proto::abi::wqe;
+use thiserror::Error;
+
+use crate::command::{Command, CommandError};
+use crate::dma::DmaBuf;
+use crate::host::lock;
+use crate::pd::PdNumber;
+use crate::qp::{PostCause, PostError, check_list, encode};
+use crate::queue::SharedQueue;
+use crate::wr::RecvWr;
+use crate::{Backend, BackendError};
+
+/// A shared receive queue could not be created.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SrqError {
+    /// A size beyond the card's limits, or 0.
+    #[error(
+        "{what} of {value} was asked for, a shared receive queue of this card has 1 to {limit}"
+    )]
+    Limit {
+        /// What was asked for.
+        what: &'static str,
+        /// How much.
+        value: u32,
+        /// At most.
+        limit: u32,
+    },
+    /// All are taken, or the card has none.
+    #[error("all {limit} shared receive queues of the card are in use: drop some")]
+    Full {
+        /// Shared receive queues of the card; 0: it was built without.
+        limit: u32,
+    },
+    /// No memory, or it could not be made reachable.
+    #[error("no memory for the shared receive queue")]
+    Memory(#[from] BackendError),
+    /// The card refused.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// The part of a shared receive queue that its queue pairs keep alive.
+pub(crate) struct SrqCore<B: Backend> {
+    pub(crate) pd: Arc<PdNumber<B>>,
+    pub(crate) number: u32,
+    pub(crate) queue: Arc<SharedQueue>,
+    ring: DmaBuf<B>,
+    /// Log2 of the slots of a WQE.
+    stride: u8,
+}
+
+impl<B: Backend> Drop for SrqCore<B> {
+    fn drop(&mut self) {
+        let card = &self.pd.card;
+        let command = Command::new(opcode::DESTROY_SRQ, self.number);
+        match card.execute("destroy SRQ", &command) {
+            Ok(_) => {
+                // the producer index is the host's and outlives the queue
+                let doorbell = doorbell::srq(self.number);
+                card.host.backend.write32(doorbell, 0);
+                lock(&card.srqs).put(self.number);
+            }
+            Err(e) => tracing::error!("the number stays taken: {e}"),
+        }
+    }
+}
+
+/// A receive queue that many queue pairs receive from.
+///
+/// One owner posts at a time (`&mut`); queue pairs on it are polled from any thread. The card's ring lives until the last
+/// of them is gone.
+///
+/// An entry of the ring is used again when its request and all before it completed and were polled. A queue pair that is
+/// reset or dropped in the middle of a message takes the request of that with it for good; bring it to ERR first, and poll
+/// its completions.
+pub struct Srq<B: Backend> {
+    core: Arc<SrqCore<B>>,
+    max_sge: usize,
+}
+
+impl<B: Backend> Srq<B> {
+    pub(crate) fn new(pd: &Arc<PdNumber<B>>, max_wr: u32, max_sge: u32) -> Result<Self, SrqError> {
+        let card = &pd.card;
+        for (what, value, limit) in [
+            ("a number of requests", max_wr, card.info.max_qp_wr),
+            ("a scatter list", max_sge, card.info.max_recv_sge),
+        ] {
+            if value == 0 || value > limit {
+                return Err(SrqError::Limit { what, value, limit });
+            }
+        }
+        let entries = max_wr.next_power_of_two();
+        let stride = encode::recv_stride(max_sge as usize);
+        let ring = DmaBuf::new(&card.host, ((entries as usize) << stride) * wqe::SLOT_BYTES)?;
+        let limit = card.info.max_srq;
+        let number = lock(&card.srqs).take().ok_or(SrqError::Full { limit })?;
+        let ctx = SrqCtx {
+            base: ring.iova(0),
+            log_size: entries.ilog2() as u8,
+            stride,
+            pd: pd.number,
+            ..SrqCtx::default()
+        };
+        let command = Command::new(opcode::CREATE_SRQ, number).with(ctx.emit());
+        if let Err(e) = card.execute("create SRQ", &command) {
+            lock(&card.srqs).put(number);
+            return Err(e.into());
+        }
+        let core = SrqCore {
+            pd: pd.clone(),
+            number,
+            queue: Arc::new(SharedQueue::new(entries)),
+            ring,
+            stride,
+        };
+        Ok(Self {
+            core: Arc::new(core),
+            max_sge: max_sge as usize,
+        })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<SrqCore<B>> {
+        &self.core
+    }
+
+    /// Number of the queue.
+    #[must_use]
+    pub fn srqn(&self) -> u32 {
+        self.core.number
+    }
+
+    /// Receive requests that may be posted.
+    #[must_use]
+    pub fn free(&self) -> u32 {
+        self.core.queue.free()
+    }
+
+    /// Posts receive requests in order and rings the doorbell once. All are posted or none.
+    ///
+    /// Their completions come to the completion queue of the queue pair that took them.
+    ///
+    /// # Errors
+    /// [`PostError`] names the first request that cannot be posted and why; nothing has changed then.
+    pub fn post_recv(&mut self, wrs: &[RecvWr<'_>]) -> Result<(), PostError> {
+        if wrs.is_empty() {
+            return Ok(());
+        }
+        let core = &self.core;
+        let room = core.queue.free();
+        for (index, wr) in wrs.iter().enumerate() {
+            let at = |cause| PostError { index, cause };
+            check_list(wr.sges, self.max_sge).map_err(at)?;
+            if index as u32 >= room {
+                let (queue, free, needed) = ("shared receive", 0, 1);
+                return Err(at(PostCause::Full {
+                    queue,
+                    free,
+                    needed,
+                }));
+            }
+        }
+        let mut producer = core.queue.producer();
+        for wr in wrs {
+            core.queue.note(producer, wr.wr_id);
+            let place = core.queue.place(producer) << core.stride;
+            encode::recv(wr, |slot, bytes| {
+                core.ring.write((place + slot) * wqe::SLOT_BYTES, bytes);
+            });
+            producer = producer.wrapping_add(1);
+        }
+        core.queue.publish(producer);
+        fence(Ordering::Release);
+        let doorbell = doorbell::srq(core.number);
+        core.pd.card.host.backend.write32(doorbell, producer);
+        Ok(())
+    }
+
+    /// Has the card report, once, when fewer than `limit` requests are left after one was taken; 0 = never.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn arm(&mut self, limit: u16) -> Result<(), CommandError> {
+        let ctx = SrqCtx {
+            limit,
+            ..SrqCtx::default()
+        };
+        let command = Command::new(opcode::ARM_SRQ, self.core.number).with(ctx.emit());
+        self.core.pd.card.execute("arm SRQ", &command)?;
+        Ok(())
+    }
+}

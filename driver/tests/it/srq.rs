@@ -1,0 +1,130 @@
+//! Shared receive queues: posting, completions by any queue pair, limits.
+
+use ferroce_driver::{BuildError, Features, PostCause, Qp, QpAttr, RecvWr, Sge, SrqError, Wc};
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::doorbell;
+
+use crate::fake::ALL;
+use crate::setup::{open, peer};
+
+fn list(addr: u64) -> [Sge; 1] {
+    [Sge {
+        addr,
+        length: 16,
+        lkey: 3,
+    }]
+}
+
+#[test]
+fn requests_stand_in_the_ring_of_the_shared_queue() {
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let mut srq = pd.create_srq(3, 7).unwrap();
+    let ctx = fake.state().srqs[&srq.srqn()];
+    assert_eq!((ctx.log_size, ctx.stride, ctx.limit), (2, 1, 0));
+    let lists = [list(64), list(128), list(192), list(256)];
+    let wrs: Vec<_> = lists.iter().map(|list| RecvWr::new(0, list)).collect();
+    srq.post_recv(&wrs).unwrap();
+    assert_eq!(fake.take_doorbells(), [(doorbell::srq(srq.srqn()), 4)]);
+    for (i, list) in lists.iter().enumerate() {
+        assert_eq!(fake.shared_wqe(srq.srqn(), i as u32).1, list);
+    }
+    let e = srq.post_recv(&wrs[..1]).unwrap_err();
+    assert!(matches!(e.cause, PostCause::Full { free: 0, .. }));
+    let long = [list(0)[0]; 8];
+    let e = srq.post_recv(&[RecvWr::new(0, &long)]).unwrap_err();
+    let (found, limit) = (8, 7);
+    assert_eq!(e.cause, PostCause::Sges { found, limit });
+    assert_eq!(fake.take_doorbells(), []);
+}
+
+#[test]
+fn completions_of_any_queue_pair_bring_the_wr_id() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut srq = pd.create_srq(4, 1).unwrap();
+    let mut qps = [(); 2].map(|()| {
+        let builder = Qp::builder(&pd).cq(&cq).srq(&srq);
+        let mut qp = builder.build().unwrap();
+        qp.connect(&peer()).unwrap();
+        qp
+    });
+    for qp in &qps {
+        let rq = fake.state().qps[&qp.qpn()].rq;
+        assert_eq!((rq.srq_valid, u32::from(rq.srqn)), (true, srq.srqn()));
+    }
+    let own = qps[0].post_recv(&[RecvWr::new(0, &[])]).unwrap_err();
+    assert!(matches!(own.cause, PostCause::Malformed(_)));
+    let sges = list(64);
+    let mut wcs = [Wc::default(); 8];
+    // twice round the 16-bit ordinals would take long; twice round the ring is enough
+    for round in 0..2u32 {
+        for i in 0..4 {
+            let wr_id = u64::from(100 * round + i);
+            srq.post_recv(&[RecvWr::new(wr_id, &sges)]).unwrap();
+        }
+        assert_eq!(srq.free(), 0);
+        // the oldest completes last: until then no entry is used again
+        for (place, free) in [(1, 0), (3, 0), (2, 0), (0, 4)] {
+            let qpn = qps[place as usize % 2].qpn();
+            let ordinal = 4 * round + place;
+            assert!(fake.complete_recv(qpn, ordinal, status::SUCCESS));
+            assert_eq!(cq.poll(&mut wcs), 1);
+            assert_eq!(wcs[0].wr_id, u64::from(100 * round + place));
+            assert_eq!(wcs[0].qp_num, qpn);
+            assert_eq!(srq.free(), free);
+        }
+    }
+    // none is posted
+    assert!(fake.complete_recv(qps[0].qpn(), 8, status::SUCCESS));
+    assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (0, 1));
+    // a new life receives from the same queue
+    qps[0].modify(&QpAttr::Reset).unwrap();
+    qps[0].connect(&peer()).unwrap();
+    srq.post_recv(&[RecvWr::new(7, &sges)]).unwrap();
+    assert!(fake.complete_recv(qps[0].qpn(), 8, status::SUCCESS));
+    assert_eq!(cq.poll(&mut wcs), 1);
+    assert_eq!(wcs[0].wr_id, 7);
+}
+
+#[test]
+fn a_queue_lives_as_long_as_its_queue_pairs() {
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut srq = pd.create_srq(4, 1).unwrap();
+    let srqn = srq.srqn();
+    srq.arm(3).unwrap();
+    assert_eq!(fake.state().srqs[&srqn].limit, 3);
+    srq.post_recv(&[RecvWr::new(0, &[])]).unwrap();
+    let qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
+    drop(srq);
+    assert!(fake.state().srqs.contains_key(&srqn));
+    fake.take_doorbells();
+    drop(qp);
+    assert!(fake.state().srqs.is_empty());
+    // the next one of this number starts at 0
+    assert!(fake.take_doorbells().contains(&(doorbell::srq(srqn), 0)));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let (_, context) = open(ALL);
+    let pd = context.alloc_pd();
+    for (wrs, sges) in [(0, 1), (1 << 16, 1), (4, 0), (4, 1000)] {
+        let e = pd.create_srq(wrs, sges).err();
+        assert!(matches!(e, Some(SrqError::Limit { .. })), "{wrs}, {sges}");
+    }
+    let both = [(); 2].map(|()| pd.create_srq(4, 1).unwrap());
+    let full = pd.create_srq(4, 1).err();
+    assert!(matches!(full, Some(SrqError::Full { limit: 2 })));
+    let (_, other) = open(ALL);
+    let (other_pd, cq) = (other.alloc_pd(), other.create_cq(4).unwrap());
+    let e = Qp::builder(&other_pd).cq(&cq).srq(&both[0]).build().err();
+    assert!(matches!(
+        e,
+        Some(BuildError::OtherContext("shared receive"))
+    ));
+    let (_, plain) = open(Features::RC);
+    let none = plain.alloc_pd().create_srq(4, 1).err();
+    assert!(matches!(none, Some(SrqError::Full { limit: 0 })));
+}
