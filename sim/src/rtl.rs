@@ -196,6 +196,12 @@ impl<P: Pins> Engine<P> {
         &mut self.pins
     }
 
+    /// What will stand at the inputs in the next step, but for frames handed over before it.
+    #[must_use]
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
     /// What stood at the outputs in the last step.
     #[must_use]
     pub fn outputs(&self) -> &Outputs {

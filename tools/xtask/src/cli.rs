@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, conformance, demo, emit, regs, replay, synth, test};
+use crate::{Usage, bench, conformance, demo, emit, regs, replay, synth, test};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -15,6 +15,8 @@ use crate::{Usage, conformance, demo, emit, regs, replay, synth, test};
     arg_required_else_help = true
 )]
 pub(crate) enum Task {
+    /// Measure the engine in cycles and bytes a cycle, and compare with the baseline.
+    Bench(bench::Args),
     /// Run the conformance suite: the rules of the transport, a case each, on the golden model and on the engine.
     Conformance(conformance::Args),
     /// Send a file from host to host, through two engines and a wire between them.

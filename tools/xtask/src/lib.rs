@@ -4,6 +4,7 @@
 //! [`Usage`]: then nothing was written.
 #![forbid(unsafe_code)]
 
+pub mod bench;
 mod cli;
 mod conformance;
 pub mod demo;
@@ -25,6 +26,7 @@ pub use usage::Usage;
 #[must_use]
 pub fn main() -> ExitCode {
     let result = cli::parse().and_then(|task| match task {
+        cli::Task::Bench(args) => bench::run(&args),
         cli::Task::Conformance(args) => conformance::run(&args),
         cli::Task::Demo(args) => demo::run(&args),
         cli::Task::Emit(args) => emit::run(&args),

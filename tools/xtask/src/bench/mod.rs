@@ -1,0 +1,190 @@
+//! `cargo xtask bench`: what the engine does in a cycle.
+//!
+//! Two Verilated engines on a wire of one beat a cycle, their hosts' rings written by hand, so that no
+//! driver is in the way. All figures but the speed of the simulation are exact: cycles of the core clock
+//! (4 ns) and payload bytes a cycle. They are compared with `baseline.json`; what is worse is told
+//! and fails the run.
+
+mod baseline;
+mod flood;
+mod load;
+mod probe;
+mod rig;
+mod scenario;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::Output;
+use crate::report::{Figure, Report};
+use crate::{Usage, tools};
+
+use baseline::Baseline;
+use scenario::{Scenario, Tier};
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Fewer scenarios: those of the baseline.
+    #[arg(long)]
+    quick: bool,
+    /// Data path of the engine in bits: 512 or 64.
+    #[arg(long, value_name = "BITS", default_value_t = 512, value_parser = width)]
+    width: u32,
+    /// Only scenarios whose name contains this.
+    #[arg(long, value_name = "NAME")]
+    filter: Option<String>,
+    /// Write a report in JSON, `bench.json`, to this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Make the figures of this run the baseline.
+    #[arg(long)]
+    update: bool,
+    /// Seed of the timing of host memory and of losses.
+    #[arg(long, value_name = "N", default_value_t = SEED)]
+    seed: u64,
+}
+
+/// Seed of the baseline.
+const SEED: u64 = 1;
+/// Width of the baseline in bits.
+const WIDTH: u32 = 512;
+
+fn width(text: &str) -> Result<u32, String> {
+    match text {
+        "512" => Ok(512),
+        "64" => Ok(64),
+        _ => Err("give 512 or 64".into()),
+    }
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// [`Usage`]: a mistake of the caller; else a scenario that failed, or figures worse than the baseline.
+pub fn run(args: &Args) -> Result<()> {
+    let comparable = args.width == WIDTH && args.seed == SEED;
+    if args.update && !comparable {
+        let text = format!("the baseline is of --width {WIDTH} --seed {SEED}; leave --update out");
+        return Err(Usage(text).into());
+    }
+    let most = if args.quick { Tier::Quick } else { Tier::Full };
+    let scenarios = chosen(args.width, args.seed, most, args.filter.as_deref());
+    if scenarios.is_empty() {
+        let text = "no scenario has a name with that in it; leave --filter out to see all";
+        return Err(Usage(text.into()).into());
+    }
+    let report = match &args.report {
+        Some(dir) => {
+            fs::create_dir_all(dir).map_err(|e| {
+                let dir = dir.display();
+                Usage(format!("cannot make {dir}: {e}; name another directory"))
+            })?;
+            Some(Output::create(&dir.join("bench.json"))?)
+        }
+        None => None,
+    };
+    tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    let (figures, failures) = measure(&scenarios);
+    let old = Baseline::load()?;
+    let (worse, better) = match comparable && !args.update {
+        true => old.compare(&figures),
+        false => Default::default(),
+    };
+    let ok = failures.is_empty() && worse.is_empty();
+    let said = Report::new(ok, args.seed, figures);
+    if let Some(mut output) = report {
+        serde_json::to_writer_pretty(output.file(), &said).context("cannot write the report")?;
+        output.finish()?;
+    }
+    for figure in &said.figures {
+        println!("{}", row(figure, comparable.then_some(&old)));
+    }
+    for line in &better {
+        println!("better: {line}");
+    }
+    if !better.is_empty() {
+        println!("make them the baseline: cargo xtask bench --quick --update");
+    }
+    ensure!(ok, "{}", [failures, worse].concat().join("\nerror: "));
+    if args.update {
+        old.updated(&said.figures).store()?;
+    }
+    Ok(())
+}
+
+/// A line of the table.
+fn row(figure: &Figure, old: Option<&Baseline>) -> String {
+    let was = old.and_then(|old| old.of(&figure.name));
+    let was = was.map_or_else(String::new, |was| format!("  (baseline {was:.2})"));
+    let (name, value, unit) = (&figure.name, figure.value.as_f64(), &figure.unit);
+    format!("{name:<58} {value:>12.2} {unit}{was}")
+}
+
+fn chosen(width: u32, seed: u64, most: Tier, filter: Option<&str>) -> Vec<Scenario> {
+    let mut all = scenario::all(width, seed);
+    all.retain(|scenario| {
+        scenario.tier <= most && filter.is_none_or(|part| scenario.name.contains(part))
+    });
+    all
+}
+
+/// Figures of all scenarios, and what went wrong with some of them.
+fn measure(scenarios: &[Scenario]) -> (Vec<Figure>, Vec<String>) {
+    let progress = progress_bar(scenarios.len() as u64);
+    let (mut figures, mut failures) = (Vec::new(), Vec::new());
+    let (mut cycles, mut seconds) = (0, 0.0);
+    for scenario in scenarios {
+        progress.set_message(scenario.name.clone());
+        let start = cpu();
+        match scenario.run() {
+            Ok(found) => {
+                if found.cycles > 0 {
+                    cycles += found.cycles;
+                    seconds += cpu() - start;
+                }
+                figures.extend(found.figures);
+            }
+            Err(error) => failures.push(format!("{}: {error:#}", scenario.name)),
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    if cycles > 0 && seconds > 0.0 {
+        let rate = cycles as f64 / seconds;
+        figures.push(Figure::new(SPEED, rate, "cycles/CPU-s"));
+    }
+    (figures, failures)
+}
+
+/// Speed of the simulation: of this machine, so of no baseline.
+const SPEED: &str = "sim_cycles_per_cpu_second";
+
+/// CPU time of this thread in s; 0 where nobody tells.
+fn cpu() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
+    ns.unwrap_or(0.0) * 1e-9
+}
+
+fn progress_bar(scenarios: u64) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}, {elapsed} gone, {eta} left")
+            .expect("the template is valid");
+    ProgressBar::new(scenarios).with_style(style)
+}
+
+/// The scenarios of the test: the figures that the project promises. Answers what is worse than the
+/// baseline, or failed, in words.
+#[must_use]
+pub fn gate() -> Vec<String> {
+    let (figures, mut failures) = measure(&chosen(WIDTH, SEED, Tier::Gate, None));
+    match Baseline::load() {
+        Ok(old) => failures.extend(old.compare(&figures).0),
+        Err(error) => failures.push(format!("{error:#}")),
+    }
+    failures
+}

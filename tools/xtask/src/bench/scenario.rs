@@ -1,0 +1,283 @@
+//! What is measured, under which names.
+
+use anyhow::Result;
+
+use super::flood;
+use super::load::{Load, Measured, Op};
+use super::rig::Setup;
+use crate::report::Figure;
+
+/// Latency of host memory in cycles: 1 us.
+const LATENCY: u32 = 250;
+/// Local ACK timeout code: 262 us, far above a round trip; with losses 33 us, as not even a NAK tells of a
+/// packet lost twice.
+const TIMEOUT: u8 = 6;
+const TIMEOUT_LOSS: u8 = 3;
+/// Bytes of the messages of a run: completions come to within about 40 cycles of even, a part in a thousand
+/// then.
+const MEASURED: u64 = 4 << 20;
+/// Bytes of a long message.
+const LONG: u32 = 64 << 10;
+/// Queue pairs of a build but 0 and 1, which are reserved, and one: both directions at once need their own.
+pub(super) const MOST_QPS: u32 = 250;
+
+/// How a figure is read.
+pub(super) const GOODPUT: &str = "bytes/cycle";
+pub(super) const CYCLES: &str = "cycles";
+
+/// When a scenario runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tier {
+    /// Always, also in the test.
+    Gate,
+    /// With `--quick`.
+    Quick,
+    /// In the whole bench.
+    Full,
+}
+
+enum What {
+    Load(Load, Setup, Shown),
+    Acks(Setup),
+    Tiny(Setup),
+    Single(Setup, bool),
+}
+
+/// Which figures of a load are told.
+#[derive(Clone, Copy)]
+enum Shown {
+    Goodput,
+    CyclesPerMessage,
+    /// Goodput and what it took to get over losses.
+    Loss,
+}
+
+/// Something to measure.
+pub(super) struct Scenario {
+    /// Start of its figures' names.
+    pub(super) name: String,
+    pub(super) tier: Tier,
+    what: What,
+}
+
+/// What a scenario gave.
+pub(super) struct Found {
+    pub(super) figures: Vec<Figure>,
+    /// Cycles of both engines in the part that a load takes.
+    pub(super) cycles: u64,
+}
+
+impl Scenario {
+    /// Runs it.
+    pub(super) fn run(&self) -> Result<Found> {
+        let name = &self.name;
+        match &self.what {
+            What::Load(load, setup, shown) => {
+                let measured = load.run(setup)?;
+                Ok(Found {
+                    figures: told(name, &measured, *shown),
+                    cycles: measured.run,
+                })
+            }
+            What::Acks(setup) => Ok(flooded(name, "ack", flood::acks(setup)?)),
+            What::Tiny(setup) => Ok(flooded(name, "packet", flood::tiny(setup)?)),
+            What::Single(setup, inline) => {
+                let single = flood::single(setup, *inline)?;
+                let suffix = if *inline { "_inline" } else { "" };
+                let figure = |what: &str, cycles: u64| {
+                    Figure::new(format!("{what}{suffix}_cycles"), cycles, CYCLES)
+                };
+                let [fetch, memory, check, payload, send] = single.stages;
+                let figures = vec![
+                    figure("doorbell_to_wire", single.doorbell_to_wire),
+                    figure("stage_doorbell_to_wqe_read", fetch),
+                    figure("stage_wqe_read", memory),
+                    figure("stage_wqe_to_payload_read", check),
+                    figure("stage_payload_read", payload),
+                    figure("stage_payload_to_wire", send),
+                    figure("wire_to_axi", single.wire_to_axi),
+                    figure("axi_to_ack", single.axi_to_ack),
+                    figure("ack_to_cqe", single.ack_to_cqe),
+                    figure("doorbell_to_completion", single.round_trip),
+                ];
+                Ok(Found { figures, cycles: 0 })
+            }
+        }
+    }
+}
+
+fn flooded(name: &str, packet: &str, flood: flood::Flood) -> Found {
+    let figures = vec![
+        Figure::new(format!("{name}_cycles_per_{packet}"), flood.cycles, CYCLES),
+        Figure::new(format!("{name}_dropped"), flood.dropped, "packets"),
+    ];
+    Found { figures, cycles: 0 }
+}
+
+fn told(name: &str, measured: &Measured, shown: Shown) -> Vec<Figure> {
+    let goodput = || {
+        let name = format!("{name}_goodput_bytes_per_cycle");
+        Figure::new(name, measured.goodput, GOODPUT)
+    };
+    match shown {
+        Shown::Goodput => vec![goodput()],
+        Shown::CyclesPerMessage => {
+            let cycles = measured.cycles as f64 / measured.messages as f64;
+            let name = format!("{name}_cycles_per_message");
+            vec![Figure::new(name, cycles, CYCLES)]
+        }
+        Shown::Loss => {
+            let count = |what: &str, value: u64| {
+                Figure::new(format!("{name}_{what}"), value, what.to_owned())
+            };
+            vec![
+                goodput(),
+                count("retransmissions", measured.retransmissions),
+                count("timeouts", measured.timeouts),
+            ]
+        }
+    }
+}
+
+/// All scenarios for a data path of `width` bits, in the order of the table.
+pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
+    let setup = Setup {
+        width,
+        latency: LATENCY,
+        loss: 0.0,
+        seed,
+    };
+    let fast = Setup {
+        latency: 0,
+        ..setup
+    };
+    // A narrow engine takes as many cycles for a part of the messages.
+    let scale = u64::from(512 / width);
+    let load = |op, bytes: u32| Load {
+        op,
+        bytes,
+        mtu: 4096,
+        qps: 1,
+        both: false,
+        timeout: TIMEOUT,
+        messages: (MEASURED / u64::from(bytes.max(1)) / scale).clamp(4, 1024),
+    };
+    let mut all = Vec::new();
+    let mut add = |tier, name: String, what| all.push(Scenario { name, tier, what });
+    let ops = [("write", Op::Write), ("read", Op::Read), ("send", Op::Send)];
+    let (gate, quick, full) = (Tier::Gate, Tier::Quick, Tier::Full);
+    let goodput = |load, setup| What::Load(load, setup, Shown::Goodput);
+    let rate = |load, setup| What::Load(load, setup, Shown::CyclesPerMessage);
+    for (name, op) in ops {
+        for (bytes, tier) in [
+            (1, full),
+            (8, quick),
+            (64, quick),
+            (256, full),
+            (1024, full),
+            (4096, quick),
+            (16 << 10, full),
+            (LONG, gate),
+            (256 << 10, full),
+            (1 << 20, full),
+        ] {
+            add(
+                tier,
+                format!("{name}_{bytes}"),
+                goodput(load(op, bytes), setup),
+            );
+        }
+    }
+    for (name, op) in [
+        ("fetch_add_8", Op::FetchAdd),
+        ("cmp_swap_8_one_address", Op::CmpSwap),
+    ] {
+        for (qps, tier) in [(1, quick), (64, quick)] {
+            let load = Load {
+                qps,
+                messages: 256,
+                ..load(op, 8)
+            };
+            add(tier, format!("{name}_qps_{qps}"), rate(load, setup));
+        }
+    }
+    for (name, op) in ops {
+        for mtu in [256, 1024] {
+            let tier = if op == Op::Write { quick } else { full };
+            let load = Load {
+                mtu,
+                ..load(op, LONG)
+            };
+            add(
+                tier,
+                format!("{name}_{LONG}_mtu_{mtu}"),
+                goodput(load, setup),
+            );
+        }
+    }
+    for (qps, tier) in [(1, full), (16, quick), (64, full), (MOST_QPS, full)] {
+        let load = Load {
+            qps,
+            messages: u64::from(4 * qps).max(256),
+            ..load(Op::Write, 4096)
+        };
+        add(tier, format!("write_4096_qps_{qps}"), goodput(load, setup));
+    }
+    for (name, op) in ops {
+        for (ns, tier) in [(0, quick), (500, full), (1000, full), (2000, quick)] {
+            let tier = if op == Op::Send { full } else { tier };
+            let setup = Setup {
+                latency: ns / 4,
+                ..setup
+            };
+            let name = format!("{name}_{LONG}_memory_{ns}_ns");
+            add(tier, name, goodput(load(op, LONG), setup));
+        }
+    }
+    for (percent, loss, tier) in [
+        ("0_01", 0.0001, full),
+        ("0_1", 0.001, full),
+        ("1", 0.01, quick),
+        ("5", 0.05, full),
+    ] {
+        let load = Load {
+            mtu: 1024,
+            timeout: TIMEOUT_LOSS,
+            messages: if loss < 0.001 { 256 } else { 64 },
+            ..load(Op::Write, LONG)
+        };
+        let setup = Setup { loss, ..setup };
+        let name = format!("write_{LONG}_mtu_1024_loss_{percent}_percent");
+        add(tier, name, What::Load(load, setup, Shown::Loss));
+    }
+    for (name, op) in ops {
+        let load = Load {
+            both: true,
+            ..load(op, LONG)
+        };
+        let tier = if op == Op::Write { gate } else { full };
+        if op != Op::Send {
+            add(
+                tier,
+                format!("{name}_{LONG}_both_ways"),
+                goodput(load, setup),
+            );
+        }
+    }
+    let many = Load {
+        qps: 64,
+        messages: 2048,
+        ..load(Op::Write, 64)
+    };
+    add(gate, "write_64".into(), rate(many, setup));
+    let one = Load {
+        messages: 1024,
+        ..load(Op::WriteInline, 8)
+    };
+    add(gate, "write_8_one_qp".into(), rate(one, setup));
+    add(gate, "ack_flood".into(), What::Acks(setup));
+    add(gate, "tiny_flood".into(), What::Tiny(setup));
+    add(gate, "single".into(), What::Single(fast, false));
+    add(gate, "single_inline".into(), What::Single(fast, true));
+    all
+}
