@@ -124,7 +124,7 @@ impl Load {
             Op::FetchAdd => {
                 let word = number % WORDS;
                 Work::fetch_add(side.source.sge(0, 8), &side.target, 8 * word, 1)
-            },
+            }
             Op::CmpSwap => Work::cmp_swap(side.source.sge(0, 8), &side.target, 0, 0, 0),
         };
         if (number + 1).is_multiple_of(self.signal()) {
