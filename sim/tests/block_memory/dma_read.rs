@@ -131,7 +131,9 @@ impl Setup {
         config: &Config,
         pauses: Pauses,
     ) -> Self {
-        let bench = Bench::of(DmaRead::<W, K, 7>::default).unwrap();
+        let mut bench = Bench::of(DmaRead::<W, K, 7>::default).unwrap();
+        let halt = bench.dut().input("halt").unwrap();
+        bench.dut_mut().set(halt, 0);
         let dut = bench.dut();
         let source = |i| StreamSource::new(dut, &format!("request_{i}"), pauses).unwrap();
         let mut setup = Self {

@@ -37,7 +37,9 @@ impl Setup {
                 .map(BASE + client * REGION, vec![0xee; REGION as usize])
                 .unwrap();
         }
-        let bench = Bench::of(DmaWrite::<W, K>::default).unwrap();
+        let mut bench = Bench::of(DmaWrite::<W, K>::default).unwrap();
+        let halt = bench.dut().input("halt").unwrap();
+        bench.dut_mut().set(halt, 0);
         let dut = bench.dut();
         let beats = |i| {
             let payload = ["data", "strb", "last"];
