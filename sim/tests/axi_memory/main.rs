@@ -69,7 +69,8 @@ fn random_traffic_reads_what_was_written() {
             );
             assert!(master.responses.iter().all(|r| r.2 == OKAY));
 
-            let mut expected: Vec<VecDeque<(Vec<u8>, usize, bool)>> = vec![VecDeque::new(); usize::from(IDS)];
+            let mut expected: Vec<VecDeque<(Vec<u8>, usize, bool)>> =
+                vec![VecDeque::new(); usize::from(IDS)];
             for _ in 0..400 {
                 let id = rng.u8(..IDS);
                 let (addr, len) = piece(&mut rng, id, lanes);
