@@ -76,6 +76,8 @@ fn merged<const W: usize, const K: usize>(pauses: Pauses, distance: u64) -> (u64
     const OWN: u64 = 100;
     let mut bench = Bench::of(ReturnPath::<W, K, 8>::default).unwrap();
     let overflows = bench.dut().output("overflows").unwrap();
+    let overflow = bench.dut().input("overflow").unwrap();
+    bench.dut_mut().set(overflow, 0);
     let mut wire = AxisSource::new(bench.dut(), "s_axis", pauses).unwrap();
     let mut own = AxisSource::new(bench.dut(), "own", Pauses::NONE).unwrap();
     let mut sink = AxisSink::new(bench.dut(), "m_axis", Pauses::NONE).unwrap();
