@@ -127,11 +127,12 @@ fn merged<const W: usize, const K: usize>(pauses: Pauses, distance: u64) -> (u64
 
 #[test]
 fn own_frames_come_in_among_those_of_the_wire() {
+    // In the second half the wire is idle.
     for pauses in [Pauses::new(0.3, 8), Pauses::new(0.02, 100)] {
         let (came, dropped) = merged::<512, 64>(pauses, 700);
-        assert!(came > 90, "{came} came, {dropped} dropped");
+        assert!(came > 40, "{came} came, {dropped} dropped");
         let (came, dropped) = merged::<64, 8>(pauses, 700);
-        assert!(came > 90, "{came} came, {dropped} dropped");
+        assert!(came > 40, "{came} came, {dropped} dropped");
     }
 }
 

@@ -19,17 +19,17 @@ module copier #(parameter LANES = 64) (
   input wire [21:0] s_axil_araddr, input wire s_axil_arvalid, output wire s_axil_arready,
   output reg [31:0] s_axil_rdata, output wire [1:0] s_axil_rresp, output reg s_axil_rvalid,
   input wire s_axil_rready,
-  output wire [2:0] m_axi_awid, output wire [63:0] m_axi_awaddr, output wire [7:0] m_axi_awlen,
+  output wire [3:0] m_axi_awid, output wire [63:0] m_axi_awaddr, output wire [7:0] m_axi_awlen,
   output wire [2:0] m_axi_awsize, output wire [1:0] m_axi_awburst, output reg m_axi_awvalid,
   input wire m_axi_awready,
   output wire [8*LANES-1:0] m_axi_wdata, output wire [LANES-1:0] m_axi_wstrb, output wire m_axi_wlast,
   output reg m_axi_wvalid, input wire m_axi_wready,
-  input wire [2:0] m_axi_bid, input wire [1:0] m_axi_bresp, input wire m_axi_bvalid,
+  input wire [3:0] m_axi_bid, input wire [1:0] m_axi_bresp, input wire m_axi_bvalid,
   output wire m_axi_bready,
-  output wire [2:0] m_axi_arid, output wire [63:0] m_axi_araddr, output wire [7:0] m_axi_arlen,
+  output wire [3:0] m_axi_arid, output wire [63:0] m_axi_araddr, output wire [7:0] m_axi_arlen,
   output wire [2:0] m_axi_arsize, output wire [1:0] m_axi_arburst, output reg m_axi_arvalid,
   input wire m_axi_arready,
-  input wire [2:0] m_axi_rid, input wire [8*LANES-1:0] m_axi_rdata, input wire [1:0] m_axi_rresp,
+  input wire [3:0] m_axi_rid, input wire [8*LANES-1:0] m_axi_rdata, input wire [1:0] m_axi_rresp,
   input wire m_axi_rlast, input wire m_axi_rvalid, output wire m_axi_rready,
   output wire [10:0] irq_vector, output reg irq_valid, input wire irq_ready
 );
@@ -114,7 +114,7 @@ module copier #(parameter LANES = 64) (
   // One copy at a time.
   reg [8*LANES-1:0] buffer [0:255];
   reg [7:0] got, sent;
-  assign {m_axi_awid, m_axi_arid} = {3'd2, 3'd5};
+  assign {m_axi_awid, m_axi_arid} = {4'd2, 4'd5};
   assign {m_axi_awsize, m_axi_arsize} = {2{SIZE}};
   assign {m_axi_awburst, m_axi_arburst} = {2'd1, 2'd1};
   assign {m_axi_awlen, m_axi_arlen} = {beats[7:0], beats[7:0]};
