@@ -19,8 +19,6 @@ const STEADY: &[&str] = &[
     "rx_not_roce",
     "rx_overflow",
     "rx_unknown_qp",
-    "rx_read_requests",
-    "rx_atomic_requests",
     "invalid_request_errors",
     "access_errors",
     "operational_errors",
@@ -37,6 +35,8 @@ const STEADY: &[&str] = &[
 const EXACT: &[&str] = &[
     "rx_write_requests",
     "rx_send_requests",
+    "rx_read_requests",
+    "rx_atomic_requests",
     "rx_qp_state",
     "rx_wrong_transport",
     "rx_pkey_violations",
