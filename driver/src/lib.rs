@@ -69,6 +69,8 @@ mod pd;
 mod qp;
 mod queue;
 mod srq;
+#[cfg(feature = "vfio-user")]
+pub mod vfio_user;
 mod wc;
 mod wr;
 

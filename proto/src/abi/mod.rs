@@ -12,6 +12,7 @@ pub mod doorbell;
 pub mod eq;
 pub mod exception;
 pub mod mr;
+pub mod pci;
 pub mod qpc;
 pub mod regs;
 pub mod wqe;

@@ -1,0 +1,196 @@
+//! Memory of this process that the card may reach.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{Ordering, fence};
+
+/// A mapped range. The pointer keeps its provenance.
+struct Range {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the pointer is used by whoever holds the `Memory`, under the rules of `Memory::insert`, on any thread.
+unsafe impl Send for Range {}
+
+/// Mapped ranges by address; disjoint.
+#[derive(Default)]
+pub(super) struct Memory(BTreeMap<usize, Range>);
+
+impl Memory {
+    /// Adds a range; false if it overlaps another or wraps.
+    ///
+    /// # Safety
+    /// Until [`remove`](Self::remove) the bytes stay allocated and may be read and written through `start` at any time.
+    pub(super) unsafe fn insert(&mut self, start: *mut u8, len: usize) -> bool {
+        let Some(end) = start.addr().checked_add(len) else {
+            return false;
+        };
+        let below = self.0.range(..end).next_back();
+        if below.is_some_and(|(&at, range)| at + range.len > start.addr()) {
+            return false;
+        }
+        self.0.insert(start.addr(), Range { start, len });
+        true
+    }
+
+    /// Takes a range out; false if it is not there as such.
+    pub(super) fn remove(&mut self, start: usize, len: usize) -> bool {
+        let found = self.0.get(&start).is_some_and(|range| range.len == len);
+        if found {
+            self.0.remove(&start);
+        }
+        found
+    }
+
+    /// Reads `data.len()` bytes; false, and nothing read, unless all of them are mapped.
+    pub(super) fn read(&self, address: u64, data: &mut [u8]) -> bool {
+        let Some(pieces) = self.pieces(address, data.len()) else {
+            return false;
+        };
+        let mut data = data;
+        for (from, len) in pieces {
+            let (now, rest) = data.split_at_mut(len);
+            // SAFETY: `pieces` gives mapped memory only, which `insert` says may be read.
+            unsafe { read(from, now) };
+            data = rest;
+        }
+        true
+    }
+
+    /// Writes `data`; false, and nothing written, unless all of it is mapped.
+    pub(super) fn write(&self, address: u64, data: &[u8]) -> bool {
+        let Some(pieces) = self.pieces(address, data.len()) else {
+            return false;
+        };
+        let mut data = data;
+        for (to, len) in pieces {
+            let (now, rest) = data.split_at(len);
+            // SAFETY: `pieces` gives mapped memory only, which `insert` says may be written.
+            unsafe { write(to, now) };
+            data = rest;
+        }
+        true
+    }
+
+    /// The parts of an access in their ranges; `None` unless all of it is mapped.
+    fn pieces(&self, address: u64, len: usize) -> Option<Vec<(*mut u8, usize)>> {
+        let mut at = usize::try_from(address).ok()?;
+        let end = at.checked_add(len)?;
+        let mut pieces = Vec::new();
+        while at < end {
+            let (&start, range) = self.0.range(..=at).next_back()?;
+            let here = (start + range.len).min(end).checked_sub(at)?;
+            if here == 0 {
+                return None;
+            }
+            // SAFETY: `at` lies in the range, whose bytes are one allocation.
+            pieces.push((unsafe { range.start.add(at - start) }, here));
+            at += here;
+        }
+        Some(pieces)
+    }
+}
+
+/// Bytes of the words that are moved in one access.
+const WORD: usize = size_of::<u64>();
+
+/// Reads shared memory, by whole words where they are aligned.
+///
+/// # Safety
+/// `from` may be read for the length of `to`.
+unsafe fn read(from: *const u8, to: &mut [u8]) {
+    let mut done = 0;
+    while done < to.len() {
+        // SAFETY: inside of what the caller may read.
+        let at = unsafe { from.add(done) };
+        if at.addr().is_multiple_of(WORD) && to.len() - done >= WORD {
+            // SAFETY: as before, and aligned.
+            let word = unsafe { at.cast::<u64>().read_volatile() };
+            to[done..done + WORD].copy_from_slice(&word.to_ne_bytes());
+            done += WORD;
+        } else if at.addr().is_multiple_of(4) && to.len() - done >= 4 {
+            // SAFETY: as before, and aligned.
+            let word = unsafe { at.cast::<u32>().read_volatile() };
+            to[done..done + 4].copy_from_slice(&word.to_ne_bytes());
+            done += 4;
+        } else {
+            // SAFETY: as before.
+            to[done] = unsafe { at.read_volatile() };
+            done += 1;
+        }
+    }
+}
+
+/// Writes shared memory, by whole words where they are aligned; the last word is seen no earlier than the others.
+///
+/// # Safety
+/// `to` may be written for the length of `from`.
+unsafe fn write(to: *mut u8, from: &[u8]) {
+    let mut done = 0;
+    while done < from.len() {
+        // SAFETY: inside of what the caller may write.
+        let at = unsafe { to.add(done) };
+        let left = from.len() - done;
+        match from[done..].first_chunk::<WORD>() {
+            Some(word) if at.addr().is_multiple_of(WORD) => {
+                if left == WORD {
+                    // The owner bit of a ring entry is in its last word.
+                    fence(Ordering::Release);
+                }
+                // SAFETY: as before, and aligned.
+                unsafe { at.cast::<u64>().write_volatile(u64::from_ne_bytes(*word)) };
+                done += WORD;
+            }
+            _ => match from[done..].first_chunk::<4>() {
+                Some(word) if at.addr().is_multiple_of(4) => {
+                    // SAFETY: as before, and aligned.
+                    unsafe { at.cast::<u32>().write_volatile(u32::from_ne_bytes(*word)) };
+                    done += 4;
+                }
+                _ => {
+                    // SAFETY: as before.
+                    unsafe { at.write_volatile(from[done]) };
+                    done += 1;
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_reaches_what_is_mapped_and_nothing_else() {
+        let mut bytes = vec![0u64; 12];
+        let start = bytes.as_mut_ptr().cast::<u8>();
+        let at = start.addr() as u64;
+        let mut memory = Memory::default();
+        // SAFETY: `bytes` lives to the end of the test and is touched through `start` only.
+        unsafe {
+            assert!(memory.insert(start, 32));
+            assert!(memory.insert(start.add(32), 32));
+            assert!(!memory.insert(start.add(24), 16), "overlaps both");
+            assert!(!memory.insert(start.add(8), 8), "inside of one");
+            assert!(!memory.insert(start.with_addr(usize::MAX - 3), 8), "wraps");
+        }
+        let data: Vec<u8> = (1..=40).collect();
+        for offset in 0..16 {
+            assert!(memory.write(at + offset, &data));
+            let mut back = [0; 40];
+            assert!(memory.read(at + offset, &mut back));
+            assert_eq!(back.as_slice(), data);
+        }
+        let mut back = [9; 40];
+        for bad in [at - 1, at + 25, at + 64, u64::MAX - 3, 0] {
+            assert!(!memory.write(bad, &data), "{bad:#x}");
+            assert!(!memory.read(bad, &mut back));
+        }
+        assert_eq!(back, [9; 40], "a refused read changes nothing");
+        assert!(!memory.remove(at as usize, 64));
+        assert!(memory.remove(at as usize, 32));
+        assert!(!memory.read(at + 31, &mut back[..1]));
+        assert!(memory.read(at + 32, &mut back[..1]));
+    }
+}
