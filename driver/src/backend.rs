@@ -1,7 +1,9 @@
-//! The world under the driver: register access, memory for DMA, waiting.
+//! The world under the driver: register access, memory for DMA, waiting, interrupts.
 //!
 //! One trait, implemented by the simulated card and by VFIO. The driver is generic over it, so that
 //! with VFIO a doorbell is one volatile store.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use thiserror::Error;
 
@@ -46,9 +48,27 @@ pub trait Backend {
 
     /// Granularity of [`map`](Self::map) in bytes, a power of two.
     fn page_size(&self) -> usize;
+
+    /// Bytes of BAR0 that [`read32`](Self::read32) and [`write32`](Self::write32) reach.
+    fn bar_len(&self) -> u64;
+
+    /// MSI-X vectors that can be waited on, numbered from 0. With 0 there is only polling.
+    fn vectors(&self) -> u32;
+
+    /// An [`eventfd`](crate::eventfd) that becomes readable when the card raises `vector`. Each call hands out a
+    /// duplicate of the same one, which counts from its first call on.
+    ///
+    /// # Errors
+    /// [`BackendError::NoVector`] beyond [`vectors`](Self::vectors); [`BackendError::Interrupt`] if the system refuses.
+    fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError>;
+
+    /// Waits until `fd` is readable or `timeout_ns` of the card's time have passed; whether it is readable.
+    ///
+    /// On hardware this sleeps, see [`eventfd::wait`](crate::eventfd::wait); in simulation time advances.
+    fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool;
 }
 
-/// A [`Backend`] could not change what memory the card reaches.
+/// A [`Backend`] could not change what memory the card reaches, or hand out an interrupt.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BackendError {
@@ -95,6 +115,25 @@ pub enum BackendError {
         #[source]
         source: std::io::Error,
     },
+    /// There is no such interrupt vector.
+    #[error("interrupt vector {vector} was asked for, the card has {vectors}, numbered from 0")]
+    NoVector {
+        /// Vector asked for.
+        vector: u32,
+        /// Vectors there are.
+        vectors: u32,
+    },
+    /// The system refused an interrupt.
+    #[error(
+        "the system refused an eventfd for interrupt vector {vector} (see the limit of open files, `ulimit -n`)"
+    )]
+    Interrupt {
+        /// Vector asked for.
+        vector: u32,
+        /// Answer of the system.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 macro_rules! forward {
@@ -124,6 +163,18 @@ macro_rules! forward {
             }
             fn page_size(&self) -> usize {
                 (**self).page_size()
+            }
+            fn bar_len(&self) -> u64 {
+                (**self).bar_len()
+            }
+            fn vectors(&self) -> u32 {
+                (**self).vectors()
+            }
+            fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError> {
+                (**self).interrupt(vector)
+            }
+            fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
+                (**self).wait_readable(fd, timeout_ns)
             }
         }
     )*};

@@ -25,11 +25,24 @@ pub const READY_LIMIT_NS: u64 = 100_000_000;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another device, or none.
+    /// BAR0 is too small for the registers and doorbells.
     #[error(
-        "register MAGIC reads {found:#010x}, expected {expected:#010x} (\"FRCE\"): {}",
-        if *.found == u32::MAX { "the card does not answer; check that it is configured and that memory access is enabled" }
-        else { "this is not a Ferroce card; check which device was opened" },
+        "BAR0 has {found} bytes, this driver needs {expected}: this is not a Ferroce card, or an image with another address map; check which device was opened"
+    )]
+    Bar {
+        /// Bytes of the BAR.
+        found: u64,
+        /// Bytes needed.
+        expected: u64,
+    },
+    /// Nothing answers.
+    #[error(
+        "register MAGIC reads as all ones: the card does not answer; check that it is plugged in and configured, and that memory access is enabled"
+    )]
+    Absent,
+    /// Another device.
+    #[error(
+        "register MAGIC reads {found:#010x}, expected {expected:#010x} (\"FRCE\"): this is not a Ferroce card; check which device was opened",
         expected = regs::MAGIC_VALUE
     )]
     Magic {
@@ -323,9 +336,14 @@ impl<B: Backend> Context<B> {
 
 /// Checks that this is a card this driver understands.
 fn identify(backend: &impl Backend) -> Result<(), OpenError> {
-    let found = backend.read32(regs::MAGIC.into());
-    if found != regs::MAGIC_VALUE {
-        return Err(OpenError::Magic { found });
+    let (found, expected) = (backend.bar_len(), regs::BAR0_BYTES);
+    if found < expected {
+        return Err(OpenError::Bar { found, expected });
+    }
+    match backend.read32(regs::MAGIC.into()) {
+        regs::MAGIC_VALUE => {}
+        u32::MAX => return Err(OpenError::Absent),
+        found => return Err(OpenError::Magic { found }),
     }
     let card = AbiVersion::from_register(backend.read32(regs::VERSION.into()));
     let driver = AbiVersion::DRIVER;

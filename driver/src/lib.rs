@@ -61,6 +61,7 @@ mod context;
 mod cq;
 mod device;
 mod dma;
+pub mod eventfd;
 mod exception;
 mod host;
 mod mr;

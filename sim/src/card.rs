@@ -2,9 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-use ferroce_driver::{Backend, BackendError};
+use ferroce_driver::{Backend, BackendError, eventfd};
+use ferroce_proto::abi::{pci, regs};
 
 use crate::memory::ProcessMemory;
 use crate::nic::NS_PER_CYCLE;
@@ -23,7 +25,8 @@ const UNPLUGGED_WAIT_NS: u64 = 1_000_000;
 /// A card of a [`World`] as the driver's [`Backend`].
 ///
 /// Time advances only while the host waits: in register reads and in [`relax`](Backend::relax), for all
-/// cards of the world. What the host computes takes no time.
+/// cards of the world. What the host computes takes no time. Its eventfds are written when one of its own
+/// methods is called: a host that sleeps on one elsewhere has another task call [`relax`](Backend::relax).
 pub struct SimCard {
     world: Rc<RefCell<World>>,
     node: NodeId,
@@ -35,6 +38,8 @@ pub struct SimCard {
     silent: Cell<bool>,
     /// Time in ns since the card was unplugged, if it was.
     unplugged: Cell<Option<u64>>,
+    /// Eventfds of the vectors that were asked for.
+    interrupts: RefCell<BTreeMap<u32, OwnedFd>>,
 }
 
 impl SimCard {
@@ -49,6 +54,7 @@ impl SimCard {
             relax_cycles: Cell::new(16),
             silent: Cell::new(false),
             unplugged: Cell::new(None),
+            interrupts: RefCell::default(),
         }
     }
 
@@ -74,6 +80,15 @@ impl SimCard {
     pub fn unplug(&self) {
         self.unplugged.set(Some(self.unplugged.get().unwrap_or(0)));
     }
+
+    /// Hands the interrupts that the card raised to those who wait for them.
+    fn deliver(&self, world: &mut World) {
+        while let Some(vector) = world.nic(self.node).interrupt() {
+            if let Some(fd) = self.interrupts.borrow().get(&vector.into()) {
+                eventfd::raise(fd).expect("an eventfd can be written");
+            }
+        }
+    }
 }
 
 impl Backend for SimCard {
@@ -89,6 +104,7 @@ impl Backend for SimCard {
             self.silent.set(false);
         }
         let answer = world.read32(self.node, offset, READ_TIMEOUT);
+        self.deliver(&mut world);
         self.silent.set(answer.is_err());
         answer.unwrap_or(u32::MAX)
     }
@@ -130,7 +146,11 @@ impl Backend for SimCard {
     fn relax(&self) {
         match self.unplugged.get() {
             Some(ns) => self.unplugged.set(Some(ns + UNPLUGGED_WAIT_NS)),
-            None => self.world.borrow_mut().run(self.relax_cycles.get()),
+            None => {
+                let mut world = self.world.borrow_mut();
+                world.run(self.relax_cycles.get());
+                self.deliver(&mut world);
+            }
         }
     }
 
@@ -140,5 +160,44 @@ impl Backend for SimCard {
 
     fn page_size(&self) -> usize {
         PAGE
+    }
+    fn bar_len(&self) -> u64 {
+        regs::BAR0_BYTES
+    }
+
+    fn vectors(&self) -> u32 {
+        pci::MSIX_VECTORS.into()
+    }
+
+    fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError> {
+        let vectors = self.vectors();
+        if vector >= vectors {
+            return Err(BackendError::NoVector { vector, vectors });
+        }
+        let refused = |source| BackendError::Interrupt { vector, source };
+        // What was raised before is not for the one who asks now.
+        self.deliver(&mut self.world.borrow_mut());
+        let mut interrupts = self.interrupts.borrow_mut();
+        if let Some(fd) = interrupts.get(&vector) {
+            return fd.try_clone().map_err(refused);
+        }
+        let fd = eventfd::create().map_err(refused)?;
+        let copy = fd.try_clone().map_err(refused)?;
+        interrupts.insert(vector, fd);
+        Ok(copy)
+    }
+
+    fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
+        let end = self.now_ns().saturating_add(timeout_ns);
+        self.deliver(&mut self.world.borrow_mut());
+        loop {
+            if eventfd::wait(fd, 0) {
+                return true;
+            }
+            if self.now_ns() >= end {
+                return false;
+            }
+            self.relax();
+        }
     }
 }

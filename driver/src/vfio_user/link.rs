@@ -14,10 +14,10 @@ use ferroce_vfio_user::message::{self, Message, Request};
 use ferroce_vfio_user::payload::{Dma, Region};
 use ferroce_vfio_user::stream::{Receiver, StreamError, Wait, send};
 use ferroce_vfio_user::{Errno, ProtocolError};
-use rustix::event::{EventfdFlags, eventfd};
 
 use super::VfioUserError;
 use super::memory::Memory;
+use crate::eventfd;
 use crate::host::lock;
 
 /// Longest wait for a reply, or for room in the socket. A last resort: a server that lives answers far sooner.
@@ -47,8 +47,7 @@ impl Link {
         };
         let socket = UnixStream::connect(path).map_err(connect)?;
         socket.set_write_timeout(Some(LIMIT)).map_err(connect)?;
-        let lost = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|e| VfioUserError::Thread(e.into()))?;
+        let lost = eventfd::create().map_err(VfioUserError::Thread)?;
         Ok(Self {
             socket,
             sender: Mutex::new(0),
@@ -80,7 +79,7 @@ impl Link {
         // It fails only if the other end was faster.
         let _ = self.socket.shutdown(Shutdown::Both);
         // An eventfd takes its first 1 always.
-        let _ = rustix::io::write(&self.lost, &1u64.to_ne_bytes());
+        let _ = eventfd::raise(&self.lost);
         drop(lock(&self.calls));
         self.answered.notify_all();
     }

@@ -22,10 +22,10 @@ use ferroce_vfio_user::payload::{
 };
 use ferroce_vfio_user::version::{Capabilities, Version};
 use ferroce_vfio_user::{MAJOR, MAX_TRANSFER, MINOR};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::host::lock;
-use crate::{Backend, BackendError};
+use crate::{Backend, BackendError, eventfd};
 
 pub use error::VfioUserError;
 use link::Link;
@@ -53,6 +53,8 @@ pub struct VfioUser {
     /// eventfds of the vectors asked for.
     events: Mutex<Vec<Option<OwnedFd>>>,
     started: Instant,
+    /// Bytes of BAR0.
+    bar_len: u64,
     /// How many times slower than ours the time of the card is.
     slowdown: u64,
     /// Nanoseconds of the card that waits took since it is gone.
@@ -75,6 +77,7 @@ impl VfioUser {
             reader: Some(reader.map_err(VfioUserError::Thread)?),
             events: Mutex::default(),
             started: Instant::now(),
+            bar_len: 0,
             slowdown: 1,
             lost_ns: AtomicU64::new(0),
         };
@@ -96,72 +99,6 @@ impl VfioUser {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.link.is_lost()
-    }
-
-    /// MSI-X vectors that can be waited on.
-    #[must_use]
-    pub fn vectors(&self) -> u32 {
-        lock(&self.events).len() as u32
-    }
-
-    /// An eventfd that becomes readable when the card raises `vector`; each call hands out a duplicate of the same one.
-    ///
-    /// # Errors
-    /// [`BackendError`]: there is no such vector, or the card is gone.
-    pub fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError> {
-        let refused = |source| BackendError::System {
-            operation: "an interrupt vector",
-            addr: vector as usize,
-            len: 1,
-            source,
-        };
-        let mut events = lock(&self.events);
-        let slot = events
-            .get_mut(vector as usize)
-            .ok_or_else(|| refused(std::io::ErrorKind::InvalidInput.into()))?;
-        if slot.is_none() {
-            let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-                .map_err(|e| refused(e.into()))?;
-            let set = SetIrqs {
-                argsz: SetIrqs::BYTES as u32,
-                flags: irq::DATA_EVENTFD | irq::ACTION_TRIGGER,
-                index: irq::MSIX,
-                start: vector,
-                count: 1,
-            };
-            self.link
-                .call(&Request::SetIrqs(set, Vec::new()), &[event.as_fd()])
-                .map_err(|e| refused(e.into()))?;
-            *slot = Some(event);
-        }
-        let event = slot.as_ref().map(OwnedFd::try_clone);
-        event.expect("made above").map_err(refused)
-    }
-
-    /// Waits until `fd` is readable or `timeout_ns` of the card's time have passed; true if readable.
-    #[must_use]
-    pub fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
-        let end = Instant::now() + Duration::from_nanos(timeout_ns.saturating_mul(self.slowdown));
-        loop {
-            let lost = self.link.lost();
-            let mut fds = [
-                PollFd::from_borrowed_fd(fd, PollFlags::IN),
-                PollFd::from_borrowed_fd(lost, PollFlags::IN),
-            ];
-            let left = end.saturating_duration_since(Instant::now());
-            let left = Timespec::try_from(left).ok();
-            match poll(&mut fds, left.as_ref()) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return false,
-                Ok(_) => {
-                    let is_readable = fds[0].revents().contains(PollFlags::IN);
-                    if !is_readable && self.is_lost() {
-                        self.lost_ns.fetch_add(timeout_ns, Ordering::Relaxed);
-                    }
-                    return is_readable;
-                }
-            }
-        }
     }
 
     /// Version and capabilities.
@@ -219,6 +156,7 @@ impl VfioUser {
         if info.size < regs::BAR0_BYTES {
             return Err(VfioUserError::Bar { bytes: info.size });
         }
+        self.bar_len = info.size;
 
         let ask = IrqInfo {
             argsz: IrqInfo::BYTES as u32,
@@ -354,5 +292,61 @@ impl Backend for VfioUser {
 
     fn page_size(&self) -> usize {
         PAGE
+    }
+    fn bar_len(&self) -> u64 {
+        self.bar_len
+    }
+
+    fn vectors(&self) -> u32 {
+        lock(&self.events).len() as u32
+    }
+
+    fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError> {
+        let refused = |source| BackendError::Interrupt { vector, source };
+        let mut events = lock(&self.events);
+        let vectors = events.len() as u32;
+        let slot = events
+            .get_mut(vector as usize)
+            .ok_or(BackendError::NoVector { vector, vectors })?;
+        if slot.is_none() {
+            let event = eventfd::create().map_err(refused)?;
+            let set = SetIrqs {
+                argsz: SetIrqs::BYTES as u32,
+                flags: irq::DATA_EVENTFD | irq::ACTION_TRIGGER,
+                index: irq::MSIX,
+                start: vector,
+                count: 1,
+            };
+            self.link
+                .call(&Request::SetIrqs(set, Vec::new()), &[event.as_fd()])
+                .map_err(|e| refused(e.into()))?;
+            *slot = Some(event);
+        }
+        let event = slot.as_ref().map(OwnedFd::try_clone);
+        event.expect("made above").map_err(refused)
+    }
+
+    fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
+        let end = Instant::now() + Duration::from_nanos(timeout_ns.saturating_mul(self.slowdown));
+        loop {
+            let lost = self.link.lost();
+            let mut fds = [
+                PollFd::from_borrowed_fd(fd, PollFlags::IN),
+                PollFd::from_borrowed_fd(lost, PollFlags::IN),
+            ];
+            let left = end.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).ok();
+            match poll(&mut fds, left.as_ref()) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return false,
+                Ok(_) => {
+                    let is_readable = fds[0].revents().contains(PollFlags::IN);
+                    if !is_readable && self.is_lost() {
+                        self.lost_ns.fetch_add(timeout_ns, Ordering::Relaxed);
+                    }
+                    return is_readable;
+                }
+            }
+        }
     }
 }

@@ -23,12 +23,20 @@ fn another_device_is_refused() {
         "register MAGIC reads 0x12345678, expected 0x45435246 (\"FRCE\"): \
          this is not a Ferroce card; check which device was opened"
     );
-    fake.state().magic = u32::MAX;
-    assert!(
-        failure(&fake)
-            .to_string()
-            .contains("the card does not answer")
+    fake.state().bar_len = 0x1_0000;
+    assert_eq!(
+        failure(&fake).to_string(),
+        "BAR0 has 65536 bytes, this driver needs 4194304: this is not a Ferroce card, or an image with another \
+         address map; check which device was opened"
     );
+}
+
+#[test]
+fn an_absent_card_is_named() {
+    let fake = Fake::new(ALL);
+    fake.state().magic = u32::MAX;
+    let e = failure(&fake);
+    assert!(matches!(e, OpenError::Absent), "{e}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The card as a backend.
 
-use ferroce_driver::{Backend, BackendError};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use ferroce_driver::{Backend, BackendError, eventfd};
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{self, Params2, Params3, control};
 
@@ -112,5 +114,33 @@ impl Backend for Fake {
 
     fn page_size(&self) -> usize {
         PAGE
+    }
+    fn bar_len(&self) -> u64 {
+        self.state().bar_len
+    }
+
+    fn vectors(&self) -> u32 {
+        self.state().vectors
+    }
+
+    fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError> {
+        let mut state = self.state();
+        let vectors = state.vectors;
+        if vector >= vectors {
+            return Err(BackendError::NoVector { vector, vectors });
+        }
+        let fd = state
+            .interrupts
+            .entry(vector)
+            .or_insert_with(|| eventfd::create().unwrap());
+        Ok(fd.try_clone().unwrap())
+    }
+
+    fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
+        if eventfd::wait(fd, 0) {
+            return true;
+        }
+        self.state().now_ns += timeout_ns;
+        false
     }
 }

@@ -4,6 +4,7 @@ mod backend;
 mod rings;
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ferroce_driver::Features;
@@ -66,6 +67,9 @@ pub(crate) struct State {
     pub(crate) ahs: HashMap<u32, AvCtx>,
     pub(crate) srqs: HashMap<u32, SrqCtx>,
     pub(crate) port: PortConfig,
+    pub(crate) bar_len: u64,
+    pub(crate) vectors: u32,
+    pub(crate) interrupts: HashMap<u32, OwnedFd>,
 }
 
 /// A handle of the card; clones are handles of the same.
@@ -105,6 +109,9 @@ impl Fake {
             ahs: HashMap::new(),
             srqs: HashMap::new(),
             port: PortConfig::default(),
+            bar_len: regs::BAR0_BYTES,
+            vectors: 4,
+            interrupts: HashMap::new(),
         })))
     }
 
