@@ -129,6 +129,16 @@ impl Error {
     }
 }
 
+impl From<ferroce_system::CacheError> for Error {
+    fn from(e: ferroce_system::CacheError) -> Self {
+        Self::Io {
+            action: e.action,
+            path: e.path,
+            source: e.source,
+        }
+    }
+}
+
 fn near_text(near: &[String]) -> String {
     if near.is_empty() {
         "it has none of that kind".into()

@@ -22,7 +22,6 @@
 //! Only [`Dut::eval`], [`Dut::tick`] and their like cross into C++; ports are read and written at
 //! addresses fetched once per instance. The `unsafe` of the bridge stays within this module.
 
-mod cache;
 mod compile;
 mod dut;
 mod error;
@@ -36,6 +35,8 @@ mod spec;
 mod tools;
 
 use std::path::PathBuf;
+
+use ferroce_system::cache;
 
 pub use dut::Dut;
 pub use error::Error;
@@ -85,7 +86,9 @@ pub enum Optimise {
 pub fn build(spec: &Spec, options: &Options) -> Result<Model, Error> {
     spec.check()?;
     let tools = tools::Tools::find(options)?;
-    let cache = cache::Cache::open(options.cache.as_deref())?;
+    let default = || cache::target_dir("verilated");
+    let dir = options.cache.clone().unwrap_or_else(default);
+    let cache = cache::Cache::open(&dir)?;
     let built = compile::build(spec, options, &tools, &cache)?;
     Model::load(spec, built)
 }

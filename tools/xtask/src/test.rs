@@ -32,13 +32,14 @@ fn cargo(args: &[&str]) -> Result<()> {
 
 /// Runs the task.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    tools::ensure_present(&[
+    let tools = [
         tools::VERILATOR,
         tools::CXX,
         tools::ZLIB,
         tools::YOSYS,
         tools::TSHARK,
-    ])?;
+    ];
+    tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
     if tools::has_rustfmt() {
         cargo(&["fmt", "--all", "--check"])?;
     } else {

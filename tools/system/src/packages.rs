@@ -1,0 +1,146 @@
+//! Programs and libraries of the system, by the Debian package that has them.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use thiserror::Error;
+
+/// A tool or library: how to see that it is there, and the Debian package that has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tool {
+    present: fn() -> bool,
+    package: &'static str,
+}
+
+impl Tool {
+    /// What `present` finds and `package` has.
+    #[must_use]
+    pub const fn new(package: &'static str, present: fn() -> bool) -> Self {
+        Self { present, package }
+    }
+}
+
+/// Simulates the emitted Verilog.
+pub const VERILATOR: Tool = Tool::new("verilator", || runs("verilator"));
+/// Compiles what Verilator writes.
+pub const CXX: Tool = Tool::new("g++", || runs("g++"));
+/// Compresses waveforms.
+pub const ZLIB: Tool = Tool::new("zlib1g-dev", || Path::new("/usr/include/zlib.h").exists());
+/// Reads the emitted Verilog as a synthesis tool does.
+pub const YOSYS: Tool = Tool::new("yosys", || runs("yosys"));
+/// Reads the captures that the simulation writes.
+pub const TSHARK: Tool = Tool::new("tshark", || runs("tshark"));
+/// Runs guests; Debian 12 has version 7.2.
+pub const QEMU: Tool = Tool::new("qemu-system-x86", || runs("qemu-system-x86_64"));
+/// The commands inside of a guest.
+pub const BUSYBOX: Tool = Tool::new("busybox-static", || Path::new("/bin/busybox").exists());
+/// Finds what a kernel module depends on.
+pub const KMOD: Tool = Tool::new("kmod", || Path::new("/sbin/depmod").exists());
+
+/// A tool is missing, or `apt-get` does not bring it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PackageError {
+    /// Not installed, and who asks may not install.
+    #[error("missing: {}; run: sudo {INSTALL} {}", packages.join(", "), packages.join(" "))]
+    Missing {
+        /// Debian packages.
+        packages: Vec<&'static str>,
+    },
+    /// `apt-get` does not start or fails.
+    #[error("apt-get {command} failed ({cause}): tools are installed on Debian 12 only")]
+    Apt {
+        /// Its arguments.
+        command: String,
+        /// What happened.
+        cause: String,
+    },
+    /// Installed, and still not found.
+    #[error("{package} is still missing after: {INSTALL} {package}")]
+    NotThere {
+        /// Debian package.
+        package: &'static str,
+    },
+}
+
+const INSTALL: &str = "apt-get install -y --no-install-recommends";
+
+/// Whether `program --version` runs.
+#[must_use]
+pub fn runs(program: &str) -> bool {
+    let status = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|s| s.success())
+}
+
+/// Whether the process may install packages.
+#[must_use]
+pub fn is_root() -> bool {
+    Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|o| o.stdout == b"0\n")
+}
+
+/// Runs `apt-get` quietly.
+///
+/// # Errors
+/// [`PackageError::Apt`].
+pub fn apt(args: &[&str]) -> Result<(), PackageError> {
+    let failed = |cause: String| PackageError::Apt {
+        command: args.join(" "),
+        cause,
+    };
+    let status = Command::new("apt-get")
+        .args(args)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|e| failed(e.to_string()))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(failed(status.to_string()))
+    }
+}
+
+/// Whether all `tools` are there.
+///
+/// # Errors
+/// [`PackageError::Missing`].
+pub fn check_present(tools: &[Tool]) -> Result<(), PackageError> {
+    let missing = tools.iter().filter(|t| !(t.present)());
+    let packages: Vec<_> = missing.map(|t| t.package).collect();
+    if packages.is_empty() {
+        Ok(())
+    } else {
+        Err(PackageError::Missing { packages })
+    }
+}
+
+/// Sees to it that all `tools` are there: as root installs what is missing, else names the one command that does.
+///
+/// # Errors
+/// [`PackageError`].
+pub fn ensure_present(tools: &[Tool]) -> Result<(), PackageError> {
+    let packages = match check_present(tools) {
+        Err(PackageError::Missing { packages }) if is_root() => packages,
+        other => return other,
+    };
+    eprintln!("installing {}", packages.join(", "));
+    apt(&["update", "-qq"])?;
+    apt(&[
+        &["install", "-y", "-qq", "--no-install-recommends"],
+        &packages[..],
+    ]
+    .concat())?;
+    match tools.iter().find(|t| !(t.present)()) {
+        Some(tool) => Err(PackageError::NotThere {
+            package: tool.package,
+        }),
+        None => Ok(()),
+    }
+}
