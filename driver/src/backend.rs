@@ -100,6 +100,54 @@ pub enum BackendError {
         /// Bytes.
         len: usize,
     },
+    /// The IOMMU does not translate these addresses.
+    #[error(
+        "memory {addr:#x}+{len:#x} is out of the card's reach: the IOMMU translates {ranges}, and the card uses the addresses of the process; map memory at a fixed address in there (a virtual IOMMU takes more address bits with aw-bits=48)"
+    )]
+    OutOfReach {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+        /// Ranges that the IOMMU translates.
+        ranges: String,
+    },
+    /// There is no such memory, or it may not be written.
+    #[error(
+        "memory {addr:#x}+{len:#x} is not, or not all, writable memory of this process: map it before it is registered"
+    )]
+    Fault {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+    },
+    /// The process may not pin so much memory.
+    #[error(
+        "memory {addr:#x}+{len:#x} cannot be pinned: the limit RLIMIT_MEMLOCK of this process is {}; raise it by `ulimit -l`, LimitMEMLOCK= of a service, or /etc/security/limits.conf",
+        .limit.map_or("not set, so the system itself has no memory left".into(), |bytes| format!("{bytes} bytes"))
+    )]
+    MemoryLimit {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+        /// Bytes that may be locked, if there is a limit.
+        limit: Option<u64>,
+    },
+    /// The process has too many mappings.
+    #[error(
+        "memory {addr:#x}+{len:#x} cannot be mapped: the kernel allows {} mappings; register larger regions, or raise dma_entry_limit of the module vfio_iommu_type1",
+        .limit.map_or("no more".into(), |n| n.to_string())
+    )]
+    Mappings {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+        /// Mappings that a card may have, if the kernel says.
+        limit: Option<u32>,
+    },
     /// The system refused.
     #[error(
         "the system refused {operation} of {addr:#x}+{len:#x} (for mapping see the locked-memory limit, `ulimit -l`)"

@@ -70,6 +70,8 @@ mod pd;
 mod qp;
 mod queue;
 mod srq;
+#[cfg(feature = "vfio")]
+pub mod vfio;
 #[cfg(feature = "vfio-user")]
 pub mod vfio_user;
 mod wc;

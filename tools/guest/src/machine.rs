@@ -58,12 +58,14 @@ impl<'a> Machine<'a> {
         self
     }
 
-    /// An IOMMU (intel-iommu) in front of all devices added after this, and the kernel's use of it.
+    /// An IOMMU (intel-iommu) in front of all devices, of 48 bits, so that it translates all addresses of a
+    /// process, and the kernel's use of it.
     #[must_use]
     pub fn iommu(self) -> Self {
+        let device = "intel-iommu,intremap=on,caching-mode=on,aw-bits=48";
         self.property("kernel-irqchip=split")
             .kernel("intel_iommu=on")
-            .args(["-device", "intel-iommu,intremap=on,caching-mode=on"])
+            .args(["-device", device])
     }
 
     /// An argument for the kernel.
