@@ -81,10 +81,11 @@ fn prose(doc: &str) -> String {
 }
 
 /// Arrays of doorbells: name, first byte, how many fit, what they are.
-fn doorbells() -> [(&'static str, u64, u64, &'static str); 3] {
+fn doorbells() -> [(&'static str, u64, u64, &'static str); 4] {
     let room = |from: u64, to: u64| (to - from) / doorbell::STRIDE;
     let qps = room(doorbell::QP_BASE, doorbell::CQ_BASE);
     let cqs = room(doorbell::CQ_BASE, doorbell::SRQ_BASE);
+    let srqs = room(doorbell::SRQ_BASE, regs::BAR0_BYTES);
     [
         (
             "SQ_DOORBELL",
@@ -103,6 +104,12 @@ fn doorbells() -> [(&'static str, u64, u64, &'static str); 3] {
             doorbell::cq(0),
             cqs,
             "Arms completion queue N: bit 30 = the next completion, bit 31 = the next solicited or failed one, [23:0] consumer index.",
+        ),
+        (
+            "SRQ_DOORBELL",
+            doorbell::srq(0),
+            srqs,
+            "Shared receive queue N: producer index in WQEs.",
         ),
     ]
 }
@@ -194,27 +201,27 @@ pub fn rdl() -> String {
         );
     }
     text.push('\n');
-    let [sq, rq, cq] = doorbells();
-    let bell = |(name, _, _, what): (&str, u64, u64, &str)| {
-        format!(
-            "reg {{ desc = \"{what}\"; field {{ sw = w; hw = r; }} index[31:0] = 32'h0; }} {name}"
-        )
-    };
-    // Both of a queue pair stand in one element: arrays may not interleave.
-    let _ = writeln!(
-        text,
-        "    regfile {{\n        {} @ 0x0;\n        {} @ 0x{:x};\n    }} QP[{}] @ 0x{:x} += {};\n\n    {}[{}] @ 0x{:x} += {};",
-        bell(sq),
-        bell(rq),
-        rq.1 - sq.1,
-        sq.2,
-        sq.1,
-        doorbell::STRIDE,
-        bell(cq),
-        cq.2,
-        cq.1,
-        doorbell::STRIDE
-    );
+    let [sq, rq, cq, srq] = doorbells();
+    // Both of a queue pair stand in one element: arrays may not interleave. The others have elements too: in IP-XACT the
+    // registers of an array follow each other without a gap.
+    for (name, bells) in [
+        ("QP", &[sq, rq][..]),
+        ("CQ", &[cq][..]),
+        ("SRQ", &[srq][..]),
+    ] {
+        let (_, first, count, _) = bells[0];
+        text += "    regfile {\n";
+        for (name, at, _, what) in bells {
+            let _ = writeln!(
+                text,
+                "        reg {{ desc = \"{what}\"; field {{ sw = w; hw = r; }} index[31:0] = 32'h0; }} {name} @ 0x{:x};",
+                at - first
+            );
+        }
+        let stride = doorbell::STRIDE;
+        let _ = writeln!(text, "    }} {name}[{count}] @ 0x{first:x} += {stride};\n");
+    }
+    text.pop();
     text += "};\n";
     text
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask emit`: the engine as Verilog, with what a tool chain needs beside it.
 
+mod board;
 mod bundle;
 mod rtl;
 mod text;
@@ -8,7 +9,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use ferroce_hdl::engine::builds::STANDARD;
+use ferroce_hdl::emit::Module;
+use ferroce_hdl::engine::builds::{STANDARD, WIDTHS};
+
+use self::board::Card;
+use self::board::cards;
+use crate::Usage;
 
 pub use bundle::Bundle;
 pub use rtl::Build;
@@ -53,9 +59,86 @@ pub(crate) struct BuildArgs {
 
 /// Boards that the engine can be written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Board {
+pub enum Board {
     /// The engine alone, with AXI ports.
     Generic,
+    /// Alveo U50, by Vivado.
+    U50,
+    /// Alveo U55C, by Vivado.
+    U55c,
+    /// Alveo U200, by Vivado.
+    U200,
+    /// Alveo U250, by Vivado.
+    U250,
+    /// Alveo U280, by Vivado.
+    U280,
+    /// VCU118, by Vivado.
+    Vcu118,
+}
+
+impl Board {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Generic,
+        Self::U50,
+        Self::U55c,
+        Self::U200,
+        Self::U250,
+        Self::U280,
+        Self::Vcu118,
+    ];
+
+    fn card(self) -> Option<&'static Card> {
+        match self {
+            Self::Generic => None,
+            Self::U50 => Some(&cards::U50),
+            Self::U55c => Some(&cards::U55C),
+            Self::U200 => Some(&cards::U200),
+            Self::U250 => Some(&cards::U250),
+            Self::U280 => Some(&cards::U280),
+            Self::Vcu118 => Some(&cards::VCU118),
+        }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.card().map_or("generic", |card| card.name)
+    }
+
+    /// Data paths in bits that it has a shell for.
+    #[must_use]
+    pub fn widths(self) -> &'static [usize] {
+        match self.card() {
+            None => &WIDTHS,
+            Some(_) => &[512],
+        }
+    }
+
+    /// Whether it has a shell for this build.
+    ///
+    /// # Errors
+    /// [`Usage`] with the limits.
+    fn check(self, build: &Build) -> Result<(), Usage> {
+        if self.widths().contains(&build.width) {
+            return Ok(());
+        }
+        let can: Vec<_> = self.widths().iter().map(usize::to_string).collect();
+        let (width, name) = (build.width, self.name());
+        let can = can.join(" or ");
+        Err(Usage(format!(
+            "--width {width}: the shell of {name} has a data path of {can} bits"
+        )))
+    }
+
+    /// The files of a build of `modules` for this board.
+    #[must_use]
+    pub fn bundle(self, build: &Build, modules: &[Module]) -> Bundle {
+        match self.card() {
+            None => text::generic(build, modules),
+            Some(card) => board::card(card, build, modules),
+        }
+    }
 }
 
 /// Runs the task.
@@ -63,10 +146,10 @@ enum Board {
 /// # Errors
 /// [`Usage`](crate::Usage) for a size that cannot be built or a directory that is not free; else what failed.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let Board::Generic = args.board;
     let build = Build::new(&args.build)?;
+    args.board.check(&build)?;
     let place = bundle::Place::new(&args.out, args.force)?;
-    let bundle = text::generic(&build, &build.modules()?);
+    let bundle = args.board.bundle(&build, &build.modules()?);
     let files = bundle.files().count();
     place.write(&bundle)?;
     println!(

@@ -54,22 +54,11 @@ fn core(paths: &[String]) -> String {
 }
 
 fn readme(build: &Build, modules: &[Module]) -> String {
-    let tables = &build.tables;
-    let mut text = format!(
+    let mut text = String::from(
         "# Ferroce engine\n\n\
-         A RoCEv2 NIC between a MAC and host memory, as Verilog-2005. Written by `cargo xtask emit`; do not edit.\n\n\
-         | size | value |\n|---|---|\n\
-         | data path | {} bits |\n\
-         | queue pairs | {} |\n\
-         | memory regions | {} |\n\
-         | completion queues | {} |\n\
-         | outstanding messages | {} |\n\n",
-        build.width,
-        1u32 << tables.log_qp,
-        1u32 << tables.log_mr,
-        1u32 << tables.log_cq,
-        1u32 << tables.log_outstanding,
+         A RoCEv2 NIC between a MAC and host memory, as Verilog-2005. Written by `cargo xtask emit`; do not edit.\n\n",
     );
+    text += &sizes(build);
     text += "## Next\n\n\
         Run these here:\n\n\
         ```sh\n\
@@ -96,4 +85,22 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         let _ = writeln!(text, "| `{}` | {doc} |", module.name);
     }
     text
+}
+
+/// Table of the sizes of a build.
+pub(super) fn sizes(build: &Build) -> String {
+    let tables = &build.tables;
+    format!(
+        "| size | value |\n|---|---|\n\
+         | data path | {} bits |\n\
+         | queue pairs | {} |\n\
+         | memory regions | {} |\n\
+         | completion queues | {} |\n\
+         | outstanding messages | {} |\n\n",
+        build.width,
+        1u32 << tables.log_qp,
+        1u32 << tables.log_mr,
+        1u32 << tables.log_cq,
+        1u32 << tables.log_outstanding,
+    )
 }

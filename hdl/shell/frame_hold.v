@@ -1,0 +1,66 @@
+// Holds a frame back until it is whole: a MAC takes no gap within a frame.
+//
+// 2^`LOG_DEPTH` beats of `WIDTH` bits beside `last`. A frame that is longer than that goes on as it comes, when the store is
+// full, so that nothing can stand still; keep it longer than the longest frame. A beat a cycle; the first beat of a frame
+// comes out two cycles after its last went in.
+module frame_hold #(
+    parameter WIDTH     = 576,
+    parameter LOG_DEPTH = 9
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire [WIDTH-1:0] s_data,
+    input  wire             s_last,
+    input  wire             s_valid,
+    output wire             s_ready,
+    output wire [WIDTH-1:0] m_data,
+    output wire             m_last,
+    output reg              m_valid,
+    input  wire             m_ready
+);
+    localparam A = LOG_DEPTH;
+
+    reg [WIDTH:0] mem [0:(1<<A)-1];
+    reg [WIDTH:0] head;
+    reg [A:0]     wr_ptr;
+    reg [A:0]     rd_ptr;
+    // Frames that are whole in the store; `last` of each beat by its place, to see an end as it is read.
+    reg [A:0]     whole;
+    reg           ends [0:(1<<A)-1];
+    // The frame at the head is longer than the store.
+    reg           giant;
+
+    wire          empty   = wr_ptr == rd_ptr;
+    wire          full    = wr_ptr == (rd_ptr ^ {1'b1, {A{1'b0}}});
+    wire          end_out = ends[rd_ptr[A-1:0]];
+    wire          wr_go   = s_valid & s_ready;
+    wire          rd_go   = ~empty & (whole != 0 | giant) & (~m_valid | m_ready);
+    wire          wr_end  = wr_go & s_last;
+    wire          rd_end  = rd_go & end_out;
+
+    assign s_ready = ~full & ~rst;
+
+    always @(posedge clk) begin
+        if (wr_go) begin
+            mem[wr_ptr[A-1:0]]  <= {s_last, s_data};
+            ends[wr_ptr[A-1:0]] <= s_last;
+        end
+        if (rd_go) head <= mem[rd_ptr[A-1:0]];
+
+        if (rst) begin
+            wr_ptr  <= 0;
+            rd_ptr  <= 0;
+            whole   <= 0;
+            giant   <= 1'b0;
+            m_valid <= 1'b0;
+        end else begin
+            wr_ptr  <= wr_ptr + {{A{1'b0}}, wr_go};
+            rd_ptr  <= rd_ptr + {{A{1'b0}}, rd_go};
+            whole   <= whole + {{A{1'b0}}, wr_end} - {{A{1'b0}}, rd_end};
+            giant   <= (giant | (full & whole == 0)) & ~rd_end;
+            m_valid <= rd_go | (m_valid & ~m_ready);
+        end
+    end
+
+    assign {m_last, m_data} = head;
+endmodule

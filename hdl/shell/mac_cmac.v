@@ -1,0 +1,247 @@
+// 100G port: the CMAC, its bring-up, and the crossings between its clock and the core's.
+//
+//     s_axis ─► cdc_fifo ─► frame_hold ─► tx_gate ─► CMAC ─► qsfp_tx
+//     m_axis ◄─ cdc_fifo ◄─ rx_drop ◄─────────────── CMAC ◄─ qsfp_rx
+//
+// The CMAC has the AXI4-Stream interface (512 bits at 322.265625 MHz, both directions on its transmit clock), RS-FEC, FCS added,
+// checked and removed. It takes no gap within a frame and cannot be held up when it receives: see `frame_hold`, `rx_drop`.
+// Data of the core has the same form, so that lanes, keep and error marks need no change but what `tx_gate` does.
+//
+// `arst` resets the core and both queues. The CMAC resets itself when its clocks come and go; that does not touch the queues:
+// `rx_drop` and `tx_gate` end what it cut off. `init_clk` has 125 MHz and runs always.
+module mac_cmac (
+    input  wire         core_clk,
+    input  wire         core_rst,
+    input  wire         arst,
+    input  wire         init_clk,
+
+    input  wire         refclk_p,
+    input  wire         refclk_n,
+    input  wire [3:0]   rx_p,
+    input  wire [3:0]   rx_n,
+    output wire [3:0]   tx_p,
+    output wire [3:0]   tx_n,
+
+    input  wire [511:0] s_axis_tdata,
+    input  wire [63:0]  s_axis_tkeep,
+    input  wire         s_axis_tlast,
+    input  wire         s_axis_tuser,
+    input  wire         s_axis_tvalid,
+    output wire         s_axis_tready,
+
+    output wire [511:0] m_axis_tdata,
+    output wire [63:0]  m_axis_tkeep,
+    output wire         m_axis_tlast,
+    output wire         m_axis_tuser,
+    output wire         m_axis_tvalid,
+    input  wire         m_axis_tready,
+
+    // In the domain of core_clk: {local fault, remote fault, aligned, up}, and the counters of `shell_page`.
+    output wire [3:0]   link_status,
+    output wire [31:0]  rx_overflow,
+    output wire [31:0]  rx_bad,
+    output wire [31:0]  tx_dropped
+);
+    wire         mac_clk;
+    wire         mac_rx_rst;
+    wire         mac_tx_rst;
+    wire         queue_rst;
+
+    wire [511:0] rx_tdata;
+    wire [63:0]  rx_tkeep;
+    wire         rx_tlast;
+    wire         rx_tuser;
+    wire         rx_tvalid;
+    wire [511:0] tx_tdata;
+    wire [63:0]  tx_tkeep;
+    wire         tx_tlast;
+    wire         tx_tuser;
+    wire         tx_tvalid;
+    wire         tx_tready;
+
+    wire         aligned;
+    wire         remote_fault;
+    wire         local_fault;
+    reg          up;
+    reg          send_rfi;
+
+    cdc_reset reset_mac (.clk(mac_clk), .arst(arst), .rst(queue_rst));
+
+    // Bring-up: receive at once; until the lanes are aligned tell the other side by remote fault indications.
+    always @(posedge mac_clk) begin
+        up       <= aligned & ~remote_fault & ~mac_rx_rst & ~mac_tx_rst;
+        send_rfi <= ~aligned;
+    end
+
+    cmac_usplus_0 cmac (
+        .gt_ref_clk_p(refclk_p),
+        .gt_ref_clk_n(refclk_n),
+        .gt_rxp_in(rx_p),
+        .gt_rxn_in(rx_n),
+        .gt_txp_out(tx_p),
+        .gt_txn_out(tx_n),
+        .gt_loopback_in(12'd0),
+        .gtwiz_reset_tx_datapath(1'b0),
+        .gtwiz_reset_rx_datapath(1'b0),
+        .gt_txusrclk2(mac_clk),
+        .rx_clk(mac_clk),
+        .init_clk(init_clk),
+        .sys_reset(arst),
+        .core_rx_reset(1'b0),
+        .core_tx_reset(1'b0),
+        .usr_rx_reset(mac_rx_rst),
+        .usr_tx_reset(mac_tx_rst),
+        .ctl_rx_enable(1'b1),
+        .ctl_rx_force_resync(1'b0),
+        .ctl_rx_test_pattern(1'b0),
+        .ctl_tx_enable(1'b1),
+        .ctl_tx_test_pattern(1'b0),
+        .ctl_tx_send_idle(1'b0),
+        .ctl_tx_send_rfi(send_rfi),
+        .ctl_tx_send_lfi(1'b0),
+        .ctl_tx_rsfec_enable(1'b1),
+        .ctl_rx_rsfec_enable(1'b1),
+        .ctl_rx_rsfec_enable_correction(1'b1),
+        .ctl_rx_rsfec_enable_indication(1'b1),
+        .ctl_rsfec_ieee_error_indication_mode(1'b0),
+        .stat_rx_aligned(aligned),
+        .stat_rx_remote_fault(remote_fault),
+        .stat_rx_local_fault(local_fault),
+        .rx_axis_tdata(rx_tdata),
+        .rx_axis_tkeep(rx_tkeep),
+        .rx_axis_tlast(rx_tlast),
+        .rx_axis_tuser(rx_tuser),
+        .rx_axis_tvalid(rx_tvalid),
+        .tx_axis_tdata(tx_tdata),
+        .tx_axis_tkeep(tx_tkeep),
+        .tx_axis_tlast(tx_tlast),
+        .tx_axis_tuser(tx_tuser),
+        .tx_axis_tvalid(tx_tvalid),
+        .tx_axis_tready(tx_tready),
+        .tx_preamblein(56'd0),
+        .drp_clk(1'b0),
+        .drp_en(1'b0),
+        .drp_we(1'b0),
+        .drp_addr(10'd0),
+        .drp_di(16'd0),
+        .core_drp_reset(1'b0)
+    );
+
+    // From the MAC: 512 beats, 8 RAMB36.
+    localparam BEAT = 512 + 64 + 2;
+
+    wire [BEAT-1:0] drop_beat;
+    wire            drop_valid;
+    wire            rx_high;
+    wire            rx_ready;
+    wire            overflow;
+    wire            bad;
+
+    rx_drop #(.WIDTH(512)) rx_drop (
+        .clk(mac_clk),
+        .mac_rst(mac_rx_rst),
+        .queue_rst(queue_rst),
+        .s_tdata(rx_tdata),
+        .s_tkeep(rx_tkeep),
+        .s_tlast(rx_tlast),
+        .s_tuser(rx_tuser),
+        .s_tvalid(rx_tvalid),
+        .m_tdata(drop_beat[511:0]),
+        .m_tkeep(drop_beat[575:512]),
+        .m_tlast(drop_beat[576]),
+        .m_tuser(drop_beat[577]),
+        .m_tvalid(drop_valid),
+        .m_high(rx_high),
+        .overflow(overflow),
+        .bad(bad)
+    );
+    cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(9), .MARGIN(8)) rx_queue (
+        .wr_clk(mac_clk),
+        .wr_rst(queue_rst),
+        .s_data(drop_beat),
+        .s_valid(drop_valid),
+        .s_ready(rx_ready),
+        .s_high(rx_high),
+        .rd_clk(core_clk),
+        .rd_rst(core_rst),
+        .m_data({m_axis_tuser, m_axis_tlast, m_axis_tkeep, m_axis_tdata}),
+        .m_valid(m_axis_tvalid),
+        .m_ready(m_axis_tready)
+    );
+
+    // To the MAC: a short queue for the crossing, then the store of a frame, 32 KiB.
+    wire [BEAT-1:0] cross_beat;
+    wire            cross_valid;
+    wire            cross_ready;
+    wire            cross_high;
+    wire [BEAT-1:0] hold_beat;
+    wire            hold_valid;
+    wire            hold_ready;
+    wire            dropped;
+
+    cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(5), .MARGIN(8)) tx_queue (
+        .wr_clk(core_clk),
+        .wr_rst(core_rst),
+        .s_data({s_axis_tlast, s_axis_tuser, s_axis_tkeep, s_axis_tdata}),
+        .s_valid(s_axis_tvalid),
+        .s_ready(s_axis_tready),
+        .s_high(cross_high),
+        .rd_clk(mac_clk),
+        .rd_rst(queue_rst),
+        .m_data(cross_beat),
+        .m_valid(cross_valid),
+        .m_ready(cross_ready)
+    );
+    frame_hold #(.WIDTH(BEAT - 1), .LOG_DEPTH(9)) tx_hold (
+        .clk(mac_clk),
+        .rst(queue_rst),
+        .s_data(cross_beat[BEAT-2:0]),
+        .s_last(cross_beat[BEAT-1]),
+        .s_valid(cross_valid),
+        .s_ready(cross_ready),
+        .m_data(hold_beat[BEAT-2:0]),
+        .m_last(hold_beat[BEAT-1]),
+        .m_valid(hold_valid),
+        .m_ready(hold_ready)
+    );
+    tx_gate #(.WIDTH(512)) tx_gate (
+        .clk(mac_clk),
+        .mac_rst(mac_tx_rst),
+        .queue_rst(queue_rst),
+        .up(up),
+        .s_tdata(hold_beat[511:0]),
+        .s_tkeep(hold_beat[575:512]),
+        .s_tlast(hold_beat[577]),
+        .s_tuser(hold_beat[576]),
+        .s_tvalid(hold_valid),
+        .s_tready(hold_ready),
+        .m_tdata(tx_tdata),
+        .m_tkeep(tx_tkeep),
+        .m_tlast(tx_tlast),
+        .m_tuser(tx_tuser),
+        .m_tvalid(tx_tvalid),
+        .m_tready(tx_tready),
+        .dropped(dropped)
+    );
+
+    cdc_count #(.WIDTH(32)) count_overflow (
+        .src_clk(mac_clk), .src_rst(queue_rst), .event_in(overflow),
+        .dst_clk(core_clk), .dst_rst(core_rst), .count(rx_overflow)
+    );
+    cdc_count #(.WIDTH(32)) count_bad (
+        .src_clk(mac_clk), .src_rst(queue_rst), .event_in(bad),
+        .dst_clk(core_clk), .dst_rst(core_rst), .count(rx_bad)
+    );
+    cdc_count #(.WIDTH(32)) count_dropped (
+        .src_clk(mac_clk), .src_rst(queue_rst), .event_in(dropped),
+        .dst_clk(core_clk), .dst_rst(core_rst), .count(tx_dropped)
+    );
+    cdc_level #(.WIDTH(4)) status (
+        .clk(core_clk),
+        .d({local_fault, remote_fault, aligned, up}),
+        .q(link_status)
+    );
+
+    // The queue from the MAC is never full when `rx_drop` writes: it looks at `s_high`, which leaves room.
+    wire unused = &{1'b0, rx_ready, cross_high};
+endmodule

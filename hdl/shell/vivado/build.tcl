@@ -1,0 +1,80 @@
+# Makes the project, builds it and writes reports and bitstream:
+#
+#     vivado -mode batch -source build.tcl -tclargs [name=value ...]
+#
+# Names are those of settings.tcl, and: project (folder), jobs, until (project, synth, impl or bit).
+set here [file dirname [file normalize [info script]]]
+source [file join $here settings.tcl]
+set project [file join $here vivado]
+set jobs 4
+set until bit
+foreach word $argv {
+    if {![regexp {^(\w+)=(.*)$} $word -> name value] || ![info exists $name] || $name in {here argv word}} {
+        error "$word: no setting; there are those of settings.tcl, and project, jobs, until"
+    }
+    set $name $value
+}
+if {$until ni {project synth impl bit}} {
+    error "until=$until: project, synth, impl or bit"
+}
+
+create_project -force ferroce_$board $project -part $part
+set list [open [file join $here ferroce.f]]
+foreach source [split [string trim [read $list]] "\n"] {
+    add_files -norecurse [file join $here $source]
+}
+close $list
+set_property top ferroce_$board [current_fileset]
+source [file join $here ip.tcl]
+foreach name {clocks pins config timing} {
+    add_files -fileset constrs_1 -norecurse [file join $here constraints $name.xdc]
+}
+source [file join $here scope.tcl]
+update_compile_order -fileset sources_1
+if {$until eq "project"} {
+    return
+}
+
+# Runs a step and stops if it fails.
+proc ferroce_run {run args} {
+    global jobs
+    launch_runs $run {*}$args -jobs $jobs
+    wait_on_run $run
+    if {[get_property PROGRESS [get_runs $run]] ne "100%"} {
+        error "$run failed: [get_property STATUS [get_runs $run]]; see [get_property DIRECTORY [get_runs $run]]/runme.log"
+    }
+}
+
+set reports [file join $project reports]
+file mkdir $reports
+ferroce_run synth_1
+open_run synth_1
+report_utilization -hierarchical -file [file join $reports synth_utilization.rpt]
+close_design
+if {$until eq "synth"} {
+    return
+}
+
+set_property STEPS.PHYS_OPT_DESIGN.IS_ENABLED true [get_runs impl_1]
+ferroce_run impl_1
+open_run impl_1
+report_timing_summary -max_paths 20 -report_unconstrained -file [file join $reports timing.rpt]
+report_utilization -hierarchical -file [file join $reports utilization.rpt]
+report_cdc -details -file [file join $reports cdc.rpt]
+report_clock_interaction -file [file join $reports clock_interaction.rpt]
+report_bus_skew -file [file join $reports bus_skew.rpt]
+report_methodology -file [file join $reports methodology.rpt]
+report_drc -file [file join $reports drc.rpt]
+report_power -file [file join $reports power.rpt]
+set slack [get_property STATS.WNS [get_runs impl_1]]
+puts "worst slack: $slack ns; reports in $reports"
+if {$slack < 0} {
+    error "timing is not met: see [file join $reports timing.rpt]"
+}
+if {$until eq "impl"} {
+    return
+}
+
+close_design
+ferroce_run impl_1 -to_step write_bitstream
+puts "bitstream: [glob -directory [get_property DIRECTORY [get_runs impl_1]] *.bit]"

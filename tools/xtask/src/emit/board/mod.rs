@@ -1,0 +1,153 @@
+//! The engine on a board: shell, constraints, scripts of the tools.
+
+pub(super) mod cards;
+mod script;
+mod shell;
+mod text;
+mod xdc;
+
+use ferroce_hdl::emit::Module;
+
+use super::{Build, Bundle, bundle};
+
+/// A lane of a transceiver: rx_p, rx_n, tx_p, tx_n.
+pub(crate) type Lane = [&'static str; 4];
+
+/// What a port of the top does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// One side of a transceiver's reference clock.
+    Clock,
+    /// A reset from outside, active low, asynchronous.
+    Reset,
+    /// A lamp.
+    Lamp,
+    /// Driven with this level.
+    Level(bool),
+}
+
+/// A pin beside those of the lanes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pin {
+    /// Port of the top.
+    pub(crate) port: &'static str,
+    /// Pin of the package.
+    pub(crate) site: &'static str,
+    /// I/O standard; none for those of transceivers.
+    pub(crate) standard: Option<&'static str>,
+    /// What it does.
+    pub(crate) role: Role,
+}
+
+impl Pin {
+    const fn new(
+        port: &'static str,
+        site: &'static str,
+        standard: &'static str,
+        role: Role,
+    ) -> Self {
+        let standard = Some(standard);
+        Self {
+            port,
+            site,
+            standard,
+            role,
+        }
+    }
+
+    const fn clock(port: &'static str, site: &'static str) -> Self {
+        Self {
+            port,
+            site,
+            standard: None,
+            role: Role::Clock,
+        }
+    }
+
+    const fn reset(port: &'static str, site: &'static str, standard: &'static str) -> Self {
+        Self::new(port, site, standard, Role::Reset)
+    }
+
+    const fn lamp(port: &'static str, site: &'static str, standard: &'static str) -> Self {
+        Self::new(port, site, standard, Role::Lamp)
+    }
+
+    const fn low(port: &'static str, site: &'static str, standard: &'static str) -> Self {
+        Self::new(port, site, standard, Role::Level(false))
+    }
+
+    const fn high(port: &'static str, site: &'static str, standard: &'static str) -> Self {
+        Self::new(port, site, standard, Role::Level(true))
+    }
+}
+
+/// A PCIe card with an UltraScale+ FPGA and a 100G port.
+#[derive(Debug)]
+pub(crate) struct Card {
+    /// Name on the command line.
+    pub(crate) name: &'static str,
+    /// Name in texts.
+    pub(crate) title: &'static str,
+    /// Part, as Vivado spells it.
+    pub(crate) part: &'static str,
+    /// Reference clock of the port in MHz.
+    pub(crate) refclk_mhz: &'static str,
+    /// Its period in ns.
+    pub(crate) refclk_ns: &'static str,
+    /// Site of the CMAC.
+    pub(crate) cmac: &'static str,
+    /// Sites of its transceivers.
+    pub(crate) gt_group: Option<&'static str>,
+    /// Power that the board gives the FPGA.
+    pub(crate) power_w: Option<u32>,
+    /// Data lines of the configuration flash.
+    pub(crate) spi_width: u32,
+    /// Cage that is used.
+    pub(crate) port: &'static str,
+    /// Lanes of PCIe, 0 first.
+    pub(crate) pcie: &'static [Lane; 16],
+    /// Lanes of the cage.
+    pub(crate) qsfp: [Lane; 4],
+    /// The other pins.
+    pub(crate) pins: &'static [Pin],
+    /// What one has to know of the board.
+    pub(crate) notes: &'static [&'static str],
+}
+
+/// Everything for `card`, around an engine of these modules.
+pub(crate) fn card(card: &Card, build: &Build, modules: &[Module]) -> Bundle {
+    let mut bundle = Bundle::default();
+    let top = shell::top(card);
+    let mut sources: Vec<_> = modules
+        .iter()
+        .map(|m| (format!("rtl/{}.v", m.name), m.text.clone()))
+        .collect();
+    let cells = shell::CELLS.iter().chain(shell::NIC_100G);
+    sources.extend(cells.map(|(name, text)| (format!("shell/{name}.v"), (*text).into())));
+    sources.push((format!("shell/ferroce_{}.v", card.name), top));
+    let list: String = sources
+        .iter()
+        .map(|(path, _)| format!("{path}\n"))
+        .collect();
+    let paths: Vec<_> = sources.iter().map(|(path, _)| path.clone()).collect();
+    for (path, text) in sources {
+        bundle.add(path, text);
+    }
+    bundle.add(bundle::MARK, list);
+    bundle.add("stub/vendor.v", shell::VENDOR);
+    for (cell, text) in shell::SCOPED {
+        bundle.add(format!("constraints/scoped/{cell}.xdc"), *text);
+    }
+    for (name, text) in xdc::files(card) {
+        bundle.add(format!("constraints/{name}.xdc"), text);
+    }
+    bundle.add("settings.tcl", script::settings(card));
+    bundle.add("ip.tcl", script::IP);
+    bundle.add("scope.tcl", script::SCOPE);
+    bundle.add("build.tcl", script::BUILD);
+    bundle.add("ferroce.core", script::core(card, &paths));
+    bundle.add("registers.md", crate::regs::page());
+    bundle.add("registers.rdl", crate::regs::rdl());
+    bundle.add("README.md", text::readme(card, build));
+    bundle
+}

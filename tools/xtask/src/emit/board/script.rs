@@ -1,0 +1,94 @@
+//! Scripts of the tools.
+use ferroce_proto::abi::pci;
+
+use super::Card;
+
+/// Makes the vendor's blocks.
+pub(crate) const IP: &str = include_str!("../../../../../hdl/shell/vivado/ip.tcl");
+/// Adds the constraints of the crossing cells.
+pub(crate) const SCOPE: &str = include_str!("../../../../../hdl/shell/vivado/scope.tcl");
+/// Makes and builds the project.
+pub(crate) const BUILD: &str = include_str!("../../../../../hdl/shell/vivado/build.tcl");
+
+/// What a user may want to change.
+pub(crate) fn settings(card: &Card) -> String {
+    format!(
+        "# Settings of this board; `-tclargs name=value` of build.tcl changes one.\n\
+         set board {}\n\
+         set part {}\n\
+         # Versions of the vendor's blocks; empty: the newest that this Vivado has.\n\
+         set qdma_version {{}}\n\
+         set cmac_version {{}}\n\
+         # The port: reference clock in MHz, site of the CMAC, sites of its transceivers.\n\
+         set refclk_mhz {}\n\
+         set cmac_site {}\n\
+         set gt_group {{{}}}\n\
+         # Site of the PCIe block; empty: the vendor's block chooses by the pins' quads.\n\
+         set pcie_location {{}}\n\
+         # PCI identity; a product needs one of its own.\n\
+         set pci_vendor {:04x}\n\
+         set pci_device {:04x}\n\
+         set pci_subsystem {:04x}\n\
+         set pci_revision {:02x}\n\
+         set pci_class {:06x}\n",
+        card.name,
+        card.part,
+        card.refclk_mhz,
+        card.cmac,
+        card.gt_group.unwrap_or_default(),
+        pci::VENDOR,
+        pci::DEVICE,
+        pci::SUBSYSTEM_HARDWARE,
+        pci::REVISION,
+        pci::CLASS,
+    )
+}
+
+/// The description that FuseSoC reads.
+pub(crate) fn core(card: &Card, sources: &[String]) -> String {
+    let sources: String = sources.iter().map(|p| format!("      - {p}\n")).collect();
+    let name = card.name;
+    format!(
+        "CAPI=2:\n\
+         name: ferroce:nic:ferroce_{name}:{version}\n\
+         description: RoCEv2 NIC on the {title}\n\
+         \n\
+         filesets:\n  \
+           rtl:\n    \
+             file_type: verilogSource-2005\n    \
+             files:\n{sources}  \
+           stub:\n    \
+             file_type: verilogSource-2005\n    \
+             files:\n      \
+               - stub/vendor.v\n  \
+           vivado:\n    \
+             files:\n      \
+               - settings.tcl: {{file_type: user, copyto: settings.tcl}}\n      \
+               - ip.tcl: {{file_type: tclSource}}\n      \
+               - constraints/clocks.xdc: {{file_type: xdc}}\n      \
+               - constraints/pins.xdc: {{file_type: xdc}}\n      \
+               - constraints/config.xdc: {{file_type: xdc}}\n      \
+               - constraints/timing.xdc: {{file_type: xdc}}\n      \
+               - scope.tcl: {{file_type: tclSource}}\n\
+         \n\
+         targets:\n  \
+           default: &default\n    \
+             filesets: [rtl, vivado]\n    \
+             toplevel: ferroce_{name}\n    \
+             default_tool: vivado\n    \
+             tools:\n      \
+               vivado:\n        \
+                 part: {part}\n  \
+           lint:\n    \
+             filesets: [rtl, stub]\n    \
+             toplevel: ferroce_{name}\n    \
+             default_tool: verilator\n    \
+             tools:\n      \
+               verilator:\n        \
+                 mode: lint-only\n        \
+                 verilator_options: [-Wno-UNUSEDSIGNAL, -Wno-SYNCASYNCNET]\n",
+        version = env!("CARGO_PKG_VERSION"),
+        title = card.title,
+        part = card.part,
+    )
+}

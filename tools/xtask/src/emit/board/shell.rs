@@ -1,0 +1,89 @@
+//! Verilog of the shells: crossing cells and what stands between engine and vendor's blocks, from `hdl/shell`, and the top.
+use std::fmt::Write;
+
+use super::{Card, Role};
+
+macro_rules! verilog {
+    ($folder:literal: $($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../../../../../hdl/shell/", $folder, $name, ".v")))),*]
+    };
+}
+macro_rules! scoped {
+    ($($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../../../../../hdl/shell/cdc/", $name, ".xdc")))),*]
+    };
+}
+
+/// Cells between two clocks.
+pub(crate) const CELLS: &[(&str, &str)] =
+    verilog!("cdc/": "cdc_level", "cdc_reset", "cdc_count", "cdc_fifo");
+
+/// Their constraints: scoped to the cell, wherever it stands.
+pub(crate) const SCOPED: &[(&str, &str)] =
+    scoped!("cdc_level", "cdc_reset", "cdc_count", "cdc_fifo");
+
+/// The NIC of the 100G boards, children before parents.
+pub(crate) const NIC_100G: &[(&str, &str)] = verilog!("": "leds", "shell_page", "msix_qdma", "host_qdma", "frame_hold",
+    "rx_drop", "tx_gate", "mac_cmac", "nic_100g");
+
+/// Stand-ins for the vendor's blocks, for tools that do not have them.
+pub(crate) const VENDOR: &str = include_str!("../../../../../hdl/shell/stub/vendor.v");
+
+/// Ports of `nic_100g` that a board need not have.
+const OPTIONAL: [&str; 3] = ["led_link", "led_activity", "led_fault"];
+
+/// The top: `nic_100g` and the pins of this board.
+pub(crate) fn top(card: &Card) -> String {
+    let mut ports = vec![];
+    let mut connections = vec![];
+    let mut assigns = String::new();
+    for pin in card.pins {
+        let direction = match pin.role {
+            Role::Clock | Role::Reset => "input  wire",
+            Role::Lamp | Role::Level(_) => "output wire",
+        };
+        ports.push(format!("{direction}        {}", pin.port));
+        match pin.role {
+            Role::Level(level) => {
+                let level = u8::from(level);
+                let _ = writeln!(assigns, "    assign {} = 1'b{level};", pin.port);
+            }
+            _ => connections.push(format!(".{0}({0})", pin.port)),
+        }
+    }
+    for (name, top) in [("pcie", 15), ("qsfp", 3)] {
+        for (side, direction) in [("rx", "input  wire"), ("tx", "output wire")] {
+            for half in ["p", "n"] {
+                let range = format!("[{top}:0]");
+                ports.push(format!("{direction} {range:6} {name}_{side}_{half}"));
+                connections.push(format!(".{name}_{side}_{half}({name}_{side}_{half})"));
+            }
+        }
+    }
+    let has = |port: &str| card.pins.iter().any(|p| p.port == port);
+    let missing: Vec<_> = OPTIONAL.iter().filter(|port| !has(port)).collect();
+    let mut unused = String::new();
+    for port in &missing {
+        let _ = writeln!(unused, "    wire {port};");
+        connections.push(format!(".{port}({port})"));
+    }
+    if !missing.is_empty() {
+        let names: Vec<_> = missing.iter().map(|p| **p).collect();
+        let _ = writeln!(
+            unused,
+            "    wire unused = &{{1'b0, {}}};\n",
+            names.join(", ")
+        );
+    }
+    if !assigns.is_empty() {
+        assigns.push('\n');
+    }
+    format!(
+        "// Ferroce on the {}: pins.\n\
+         module ferroce_{} (\n    {}\n);\n{assigns}{unused}    nic_100g nic (\n        {}\n    );\nendmodule\n",
+        card.title,
+        card.name,
+        ports.join(",\n    "),
+        connections.join(",\n        "),
+    )
+}

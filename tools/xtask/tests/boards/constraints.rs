@@ -1,0 +1,214 @@
+//! Every port of a top has its constraints, and every constraint its port.
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{file, hollow, shells};
+use xtask::emit::{Board, Bundle};
+
+/// Ports of the top, bit by bit as constraints name them, and whether it is an output.
+fn ports(bundle: &Bundle, board: Board) -> BTreeMap<String, bool> {
+    let name = format!("ferroce_{}", board.name());
+    let text = file(bundle, &format!("shell/{name}.v"));
+    let list = text.split_once(&format!("module {name} (\n")).unwrap().1;
+    let list = list.split_once(");\n").unwrap().0;
+    let mut ports = BTreeMap::new();
+    for line in list.lines() {
+        let words: Vec<_> = line
+            .trim()
+            .trim_end_matches(',')
+            .split_whitespace()
+            .collect();
+        let (output, port) = (words[0] == "output", *words.last().unwrap());
+        assert!(["input", "output", "inout"].contains(&words[0]), "{line}");
+        match words[2].strip_prefix('[') {
+            None => assert!(ports.insert(port.to_owned(), output).is_none()),
+            Some(range) => {
+                let top: usize = range.split(':').next().unwrap().parse().unwrap();
+                for bit in 0..=top {
+                    ports.insert(format!("{port}[{bit}]"), output);
+                }
+            }
+        }
+    }
+    ports
+}
+
+/// Lines of commands: not comments.
+fn commands(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .filter(|l| !l.starts_with('#') && !l.is_empty())
+}
+
+/// The port that a constraint names.
+fn named(line: &str) -> Option<String> {
+    let rest = line.split_once("[get_ports ")?.1;
+    let end = rest.rfind(']').unwrap();
+    Some(rest[..end].trim_matches(['{', '}']).to_owned())
+}
+
+/// What is wrong with the constraints of a board.
+fn faults(bundle: &Bundle, board: Board) -> Vec<String> {
+    let ports = ports(bundle, board);
+    let mut faults = vec![];
+    let mut sites = BTreeMap::new();
+    let mut standards = BTreeSet::new();
+    let mut timed = BTreeSet::new();
+    for name in ["clocks", "pins", "config", "timing"] {
+        for line in commands(file(bundle, &format!("constraints/{name}.xdc"))) {
+            let Some(port) = named(line) else {
+                if !line.ends_with("[current_design]")
+                    && !line.starts_with("set_operating_conditions ")
+                {
+                    faults.push(format!("{name}: {line}"));
+                }
+                continue;
+            };
+            if !ports.contains_key(&port) {
+                faults.push(format!("{name} names {port}, which is no port"));
+            }
+            let words: Vec<_> = line.split([' ', '{', '}']).collect();
+            let after = |word: &str| words.iter().position(|w| *w == word).map(|i| words[i + 1]);
+            if let Some(site) = after("PACKAGE_PIN")
+                && let Some(other) = sites.insert(site.to_owned(), port.clone())
+            {
+                faults.push(format!("pin {site} is {other} and {port}"));
+            }
+            if after("IOSTANDARD").is_some() {
+                standards.insert(port.clone());
+            }
+            let output = ports.get(&port).copied().unwrap_or_default();
+            let delay = if output {
+                "set_output_delay"
+            } else {
+                "set_input_delay"
+            };
+            if words[0] == "create_clock" || words[0] == delay {
+                timed.insert(port);
+            }
+        }
+    }
+    let placed: BTreeSet<_> = sites.into_values().collect();
+    for port in ports.keys() {
+        let lane = port.contains("_rx_") || port.contains("_tx_");
+        let clock = port.contains("refclk_");
+        let want = [
+            (placed.contains(port), "pin"),
+            (lane || clock || standards.contains(port), "I/O standard"),
+            (
+                lane || port.ends_with("refclk_n") || timed.contains(port),
+                "timing",
+            ),
+        ];
+        let missing = want.iter().filter(|(there, _)| !there);
+        faults.extend(missing.map(|(_, what)| format!("{port} has no {what}")));
+    }
+    faults
+}
+
+#[test]
+fn every_port_has_its_constraints_and_every_constraint_its_port() {
+    for board in shells() {
+        let bundle = hollow(board);
+        assert_eq!(faults(&bundle, board), [""; 0], "{board:?}");
+        assert!(ports(&bundle, board).len() > 80, "{board:?}");
+        let hbm = matches!(board, Board::U50 | Board::U55c | Board::U280);
+        let top = file(&bundle, &format!("shell/ferroce_{}.v", board.name()));
+        assert_eq!(top.contains("assign hbm_cattrip = 1'b0;"), hbm, "{board:?}");
+    }
+}
+
+#[test]
+fn a_port_without_constraints_and_a_constraint_without_port_are_found() {
+    let bundle = hollow(Board::U50);
+    let spoil = |path: &str, from: &str, to: &str| {
+        let mut spoilt = Bundle::default();
+        for (p, text) in bundle.files() {
+            let new = if p == path {
+                text.replacen(from, to, 1)
+            } else {
+                text.to_owned()
+            };
+            assert!(p != path || new != text, "{from} is not in {path}");
+            spoilt.add(p, new);
+        }
+        faults(&spoilt, Board::U50).join("; ")
+    };
+    let pins = "constraints/pins.xdc";
+    for (path, from, to, part) in [
+        (pins, "PACKAGE_PIN J18 ", "", "hbm_cattrip has no pin"),
+        (
+            pins,
+            " IOSTANDARD LVCMOS18 PULLDOWN",
+            " PULLDOWN",
+            "hbm_cattrip has no I/O standard",
+        ),
+        (
+            pins,
+            "get_ports led_link",
+            "get_ports led_lnk",
+            "led_lnk, which is no port",
+        ),
+        (pins, "PACKAGE_PIN AL1 ", "PACKAGE_PIN AL2 ", "pin AL2 is "),
+        (
+            "constraints/timing.xdc",
+            "set_output_delay 0 [get_ports led_fault]",
+            "",
+            "led_fault has no timing",
+        ),
+        (
+            "constraints/clocks.xdc",
+            "qsfp_refclk_p",
+            "qsfp_refclk",
+            "qsfp_refclk, which is no port",
+        ),
+        (
+            "shell/ferroce_u50.v",
+            "output wire        led_link,\n",
+            "",
+            "led_link, which is no port",
+        ),
+    ] {
+        let found = spoil(path, from, to);
+        assert!(found.contains(part), "{from}: {found}");
+    }
+}
+
+#[test]
+fn the_constraints_of_a_cell_name_its_ports_and_registers() {
+    let bundle = hollow(Board::U50);
+    let mut cells = 0;
+    for (path, text) in bundle.files() {
+        let Some(cell) = path.strip_prefix("constraints/scoped/") else {
+            continue;
+        };
+        cells += 1;
+        let cell = cell.trim_end_matches(".xdc");
+        let verilog = file(&bundle, &format!("shell/{cell}.v"));
+        let mut crossings = 0;
+        for line in commands(text) {
+            for part in line.split("[get_").skip(1) {
+                let inner = part.split([']', '[']).next().unwrap();
+                let (what, name) = inner.rsplit_once([' ', '{']).unwrap();
+                let name = name.trim_matches(['{', '}']);
+                let there = match what.split(' ').next().unwrap() {
+                    "ports" => {
+                        verilog.contains(&format!("wire             {name},"))
+                            || verilog.contains(&format!(" {name},\n"))
+                    }
+                    "cells" | "pins" => {
+                        crossings += 1;
+                        let register = name.strip_suffix("_reg").unwrap();
+                        verilog.contains(&format!(" {register} <= "))
+                            || verilog.contains(&format!(" {register}  <= "))
+                            || verilog.contains(&format!(" {register}   <= "))
+                    }
+                    "clocks" | "property" => true,
+                    other => panic!("{path}: get_{other}"),
+                };
+                assert!(there, "{path}: {line}: {name}");
+            }
+        }
+        assert!(crossings > 0, "{path}");
+        assert!(verilog.contains("ASYNC_REG"), "{cell}");
+    }
+    assert_eq!(cells, 4);
+}

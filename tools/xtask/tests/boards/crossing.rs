@@ -1,0 +1,68 @@
+//! The crossing cells and the port around the MAC, simulated with clocks that have nothing to do with each other.
+use std::path::Path;
+
+use super::{has, run, said};
+
+/// Builds a bench of `hdl/shell/tb` with these sources; the folder it is in.
+fn bench(name: &str, sources: &[&str]) -> Option<tempfile::TempDir> {
+    if !has("verilator", "--version") {
+        return None;
+    }
+    let shell = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../hdl/shell"));
+    let folder = tempfile::tempdir().unwrap();
+    let words = "--binary --timing -Wall -Wno-UNUSEDSIGNAL -Wno-UNDRIVEN -Wno-BLKSEQ -Wno-DECLFILENAME -Wno-SYNCASYNCNET \
+                 -CFLAGS -O1 -j 2 --Mdir";
+    let mut words: Vec<_> = words.split_whitespace().collect();
+    let bench = format!("tb/{name}.sv");
+    let out = folder.path().to_str().unwrap();
+    words.extend([out, "--top-module", name, &bench]);
+    words.extend([
+        "cdc/cdc_level.v",
+        "cdc/cdc_reset.v",
+        "cdc/cdc_count.v",
+        "cdc/cdc_fifo.v",
+    ]);
+    words.extend(sources);
+    let output = run(shell, "verilator", &words);
+    assert!(output.status.success(), "{}", said(&output));
+    Some(folder)
+}
+
+fn passes(folder: &Path, name: &str, args: &[&str]) {
+    let seed = std::env::var("FERROCE_SEED").unwrap_or("1".into());
+    let seed = format!("+seed={seed}");
+    let words: Vec<_> = args.iter().copied().chain([&*seed]).collect();
+    let output = run(folder, &format!("./V{name}"), &words);
+    let text = said(&output);
+    assert!(
+        output.status.success() && text.contains("PASS"),
+        "{words:?}: {text}"
+    );
+    println!("{words:?}: {}", text.lines().next().unwrap_or_default());
+}
+
+#[test]
+fn items_cross_once_in_order_whatever_the_clocks() {
+    let Some(folder) = bench("cdc_tb", &[]) else {
+        return;
+    };
+    for (wr, rd) in [
+        (3103, 4000),
+        (4000, 3103),
+        (4000, 4000),
+        (1000, 7777),
+        (9000, 1200),
+    ] {
+        let (wr, rd) = (format!("+wr={wr}"), format!("+rd={rd}"));
+        passes(folder.path(), "cdc_tb", &[&wr, &rd]);
+    }
+}
+
+#[test]
+fn frames_pass_the_mac_whole_or_are_counted() {
+    let sources = ["rx_drop.v", "frame_hold.v", "tx_gate.v", "mac_cmac.v"];
+    let Some(folder) = bench("mac_tb", &sources) else {
+        return;
+    };
+    passes(folder.path(), "mac_tb", &[]);
+}
