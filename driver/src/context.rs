@@ -300,6 +300,18 @@ impl<B: Backend> Context<B> {
         Ok(())
     }
 
+    /// MAC address of the port, as it was set.
+    #[must_use]
+    pub fn mac(&self) -> Mac {
+        self.card.mac()
+    }
+
+    /// Entry `index` of the GID table, as it was set.
+    #[must_use]
+    pub fn gid(&self, index: u8) -> Option<Gid> {
+        self.card.gid(index)
+    }
+
     /// A new protection domain.
     #[must_use]
     pub fn alloc_pd(&self) -> Pd<B> {

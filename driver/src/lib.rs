@@ -11,6 +11,7 @@
 //! | `ibv_create_srq`, `ibv_post_srq_recv`, `ibv_modify_srq` | [`Pd::create_srq`], [`Srq::post_recv`], [`Srq::arm`] |
 //! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`] |
 //! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
+//! | the neighbour table of the kernel | [`Neighbours`] |
 //! | a raw packet socket | [`Context::create_exception_queue`] |
 //!
 //! Objects hold what they need, so any order of drops is right; a drop returns when the card is done
@@ -65,6 +66,7 @@ pub mod eventfd;
 mod exception;
 mod host;
 mod mr;
+mod neighbour;
 mod path;
 mod pd;
 mod qp;
@@ -86,6 +88,10 @@ pub use exception::{EXCEPTION_LIMIT_NS, ExceptionError, ExceptionQueue, SendErro
 pub use ferroce_proto::abi::wqe::Sge;
 pub use ferroce_proto::wire::{Gid, Mac, Mtu};
 pub use mr::{Access, Mr, MrBuf, MrError};
+pub use neighbour::{
+    NeighbourConfig, NeighbourCounters, NeighbourState, Neighbours, Pong, ResolveError, Tap,
+    TapError,
+};
 pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
 pub use qp::{
