@@ -228,16 +228,7 @@ impl<B: Backend> Context<B> {
     pub fn statistics(&self) -> Vec<(&'static str, u64)> {
         // Reading a low half latches the high half: one reader at a time.
         let _one = lock(&self.card.commands);
-        let read = |offset: u64| u64::from(self.card.host.backend.read32(offset));
-        let base = u64::from(regs::STATS_BASE);
-        (base..)
-            .step_by(8)
-            .zip(regs::STATS)
-            .map(|(at, &name)| {
-                let low = read(at);
-                (name, low | (read(at + 4) << 32))
-            })
-            .collect()
+        crate::device::statistics(|offset| self.card.host.backend.read32(offset))
     }
 
     /// Sets the MAC address of the port. Frames to others are not received.

@@ -176,6 +176,19 @@ impl DeviceInfo {
     }
 }
 
+/// The statistics counters with their names. Reading a low half latches the high half: one reader at a time.
+pub(crate) fn statistics(read: impl Fn(u64) -> u32) -> Vec<(&'static str, u64)> {
+    let base = u64::from(regs::STATS_BASE);
+    (base..)
+        .step_by(8)
+        .zip(regs::STATS)
+        .map(|(at, &name)| {
+            let low = u64::from(read(at));
+            (name, low | u64::from(read(at + 4)) << 32)
+        })
+        .collect()
+}
+
 /// State of the card (register STATUS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -67,8 +67,11 @@ mod exception;
 mod host;
 mod mr;
 mod neighbour;
+#[cfg(all(feature = "vfio", feature = "vfio-user"))]
+pub mod open;
 mod path;
 mod pd;
+mod peek;
 mod qp;
 mod queue;
 mod srq;
@@ -94,6 +97,7 @@ pub use neighbour::{
 };
 pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
+pub use peek::{Peek, PeekError};
 pub use qp::{
     BuildError, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, PostCause, PostError, Qp, QpAttr,
     QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,

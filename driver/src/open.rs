@@ -1,0 +1,182 @@
+//! A card by its name: the backend that fits it.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::vfio::{Vfio, VfioError};
+use crate::vfio_user::{VfioUser, VfioUserError};
+use crate::{Backend, BackendError};
+
+/// The forms of a card's name.
+pub const FORMS: &str =
+    "the PCI address of a card bound to vfio-pci (0000:01:00.0), or unix:PATH of a simulated one";
+
+/// A card could not be opened by its name.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenDeviceError {
+    /// A name of neither form.
+    #[error("`{name}` names no card: give {FORMS}")]
+    Form {
+        /// The name.
+        name: String,
+    },
+    /// The card of this host cannot be used.
+    #[error("{name}")]
+    Vfio {
+        /// Its address.
+        name: String,
+        /// Why not.
+        #[source]
+        source: VfioError,
+    },
+    /// The simulated card cannot be used.
+    #[error("{name}")]
+    VfioUser {
+        /// Its name.
+        name: String,
+        /// Why not.
+        #[source]
+        source: VfioUserError,
+    },
+}
+
+/// A card of any kind.
+#[non_exhaustive]
+pub enum AnyBackend {
+    /// Of this host, through VFIO.
+    Vfio(Vfio),
+    /// Behind a vfio-user socket.
+    VfioUser(VfioUser),
+}
+
+impl AnyBackend {
+    /// Its time is not the host's: a simulated card.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Self::VfioUser(_))
+    }
+}
+
+/// Opens the card `name`, of one of [`FORMS`].
+///
+/// # Errors
+/// [`OpenDeviceError`]: no such form, or what the backend says.
+pub fn open(name: &str) -> Result<AnyBackend, OpenDeviceError> {
+    let owned = || name.to_owned();
+    match name.strip_prefix("unix:") {
+        Some(path) if !path.is_empty() => match VfioUser::connect(Path::new(path)) {
+            Ok(card) => Ok(AnyBackend::VfioUser(card)),
+            Err(source) => Err(OpenDeviceError::VfioUser {
+                name: owned(),
+                source,
+            }),
+        },
+        Some(_) => Err(OpenDeviceError::Form { name: owned() }),
+        None => match Vfio::open(name) {
+            Ok(card) => Ok(AnyBackend::Vfio(card)),
+            Err(VfioError::Address { .. }) => Err(OpenDeviceError::Form { name: owned() }),
+            Err(source) => Err(OpenDeviceError::Vfio {
+                name: owned(),
+                source,
+            }),
+        },
+    }
+}
+
+/// Passes a call on to the card.
+macro_rules! each {
+    ($self:ident, $card:ident => $call:expr) => {
+        match $self {
+            Self::Vfio($card) => $call,
+            Self::VfioUser($card) => $call,
+        }
+    };
+}
+
+impl Backend for AnyBackend {
+    fn read32(&self, offset: u64) -> u32 {
+        each!(self, card => card.read32(offset))
+    }
+
+    fn write32(&self, offset: u64, value: u32) {
+        each!(self, card => card.write32(offset, value));
+    }
+
+    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        // SAFETY: the rule is the caller's, unchanged.
+        each!(self, card => unsafe { card.map(addr, len) })
+    }
+
+    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        each!(self, card => card.unmap(addr, len))
+    }
+
+    fn relax(&self) {
+        each!(self, card => card.relax());
+    }
+
+    fn now_ns(&self) -> u64 {
+        each!(self, card => card.now_ns())
+    }
+
+    fn page_size(&self) -> usize {
+        each!(self, card => card.page_size())
+    }
+
+    fn bar_len(&self) -> u64 {
+        each!(self, card => card.bar_len())
+    }
+
+    fn vectors(&self) -> u32 {
+        each!(self, card => card.vectors())
+    }
+
+    fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError> {
+        each!(self, card => Backend::interrupt(card, vector))
+    }
+
+    fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
+        each!(self, card => card.wait_readable(fd, timeout_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for name in [
+            "",
+            "mlx5_0",
+            "unix:",
+            "01:00.0",
+            "0000:01:00",
+            "0000:01:00.8",
+            "0000:01:00.00",
+            "0000:g1:00.0",
+        ] {
+            let refused = open(name).err().expect(name);
+            assert!(
+                matches!(refused, OpenDeviceError::Form { .. }),
+                "{name}: {refused}"
+            );
+            assert!(
+                refused.to_string().contains("0000:01:00.0")
+                    && refused.to_string().contains("unix:PATH")
+            );
+        }
+        let absent = open("ffff:ff:1f.7").err().expect("no such card");
+        assert!(matches!(absent, OpenDeviceError::Vfio { .. }), "{absent}");
+        let absent = open("unix:/nonexistent/card")
+            .err()
+            .expect("nobody is there");
+        assert!(
+            matches!(absent, OpenDeviceError::VfioUser { .. }),
+            "{absent}"
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! The card that a program works on, with its addresses.
+
+use std::net::IpAddr;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use ferroce_driver::open::{self, AnyBackend};
+use ferroce_driver::{Backend, Context, Gid, Mac, NeighbourConfig, Neighbours, ResolveError};
+
+use crate::program::{BadInput, check_interrupt};
+
+/// Card that is used unless `-d` names one.
+const DEVICE_VARIABLE: &str = "FERROCE_DEVICE";
+
+/// Which card, and the addresses it gets.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DeviceArgs {
+    /// Card: PCI address of one bound to vfio-pci (0000:01:00.0), or unix:PATH of a simulated one [default:
+    /// $FERROCE_DEVICE]
+    #[arg(short = 'd', long = "ib-dev", value_name = "CARD")]
+    pub device: Option<String>,
+    /// Port of the card, which has one
+    #[arg(
+        short = 'i',
+        long = "ib-port",
+        value_name = "PORT",
+        default_value = "1"
+    )]
+    pub port: u8,
+    /// MAC address of the card [default: made from the names of host and card]
+    #[arg(long, value_name = "MAC", value_parser = parse_mac)]
+    pub mac: Option<Mac>,
+    /// Address of the card, GID 1 and up in the order given; GID 0 is the link-local address of the MAC
+    #[arg(long = "ip", value_name = "ADDRESS")]
+    pub ips: Vec<IpAddr>,
+}
+
+fn parse_mac(text: &str) -> Result<Mac, String> {
+    let octets: Vec<_> = text.split(':').map(|o| u8::from_str_radix(o, 16)).collect();
+    let octets: Result<Vec<_>, _> = octets.into_iter().collect();
+    let octets = octets.ok().and_then(|o| <[u8; 6]>::try_from(o).ok());
+    match octets {
+        Some(octets) if octets != [0; 6] && octets[0] & 1 == 0 => Ok(Mac(octets)),
+        _ => Err("expected the address of one station as in 02:00:00:00:00:01".into()),
+    }
+}
+
+/// An opened card with its addresses; it answers its neighbours while it waits.
+pub struct Device<B: Backend> {
+    /// Name it was opened by.
+    pub name: String,
+    /// Its time is not the host's.
+    pub simulated: bool,
+    /// The card.
+    pub context: Context<B>,
+    /// ARP, neighbour discovery, ping.
+    pub neighbours: Neighbours<B>,
+}
+
+impl DeviceArgs {
+    /// Name of the card.
+    ///
+    /// # Errors
+    /// [`BadInput`]: none is given, or a port that is not there.
+    pub fn name(&self) -> Result<String> {
+        if self.port != 1 {
+            let text = format!("port {} was asked for, the card has port 1 only", self.port);
+            return Err(BadInput(text).into());
+        }
+        let given = self
+            .device
+            .clone()
+            .or_else(|| std::env::var(DEVICE_VARIABLE).ok());
+        given.ok_or_else(|| {
+            BadInput(format!(
+                "no card: name one by -d or in ${DEVICE_VARIABLE}, {}",
+                open::FORMS
+            ))
+            .into()
+        })
+    }
+
+    /// Opens the card and gives it its addresses.
+    ///
+    /// # Errors
+    /// [`BadInput`] for names of no form; else why the card cannot be used.
+    pub fn open(&self) -> Result<Device<AnyBackend>> {
+        let name = self.name()?;
+        let backend = match open::open(&name) {
+            Err(e @ open::OpenDeviceError::Form { .. }) => {
+                return Err(BadInput(e.to_string()).into());
+            }
+            other => other?,
+        };
+        let simulated = backend.is_simulated();
+        Device::new(&name, simulated, backend, self)
+    }
+}
+
+/// A MAC address of local administration that stays the same for a card in a host (FNV-1a of both names).
+fn default_mac(name: &str) -> Mac {
+    let host = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in host.bytes().chain(name.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let [a, b, c, d, e, ..] = hash.to_be_bytes();
+    Mac([0x02, a, b, c, d, e])
+}
+
+impl<B: Backend> Device<B> {
+    /// Opens the card behind `backend`.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn new(name: &str, simulated: bool, backend: B, args: &DeviceArgs) -> Result<Self> {
+        let context = Context::open(backend).with_context(|| name.to_owned())?;
+        let mac = args.mac.unwrap_or_else(|| default_mac(name));
+        context.set_mac(mac)?;
+        let gids =
+            std::iter::once(Gid::link_local(mac)).chain(args.ips.iter().map(|&ip| ip.into()));
+        for (index, gid) in gids.enumerate() {
+            let index =
+                u8::try_from(index).map_err(|_| BadInput("more than 255 addresses".into()))?;
+            let set = context.set_gid(index, gid);
+            set.map_err(|e| BadInput(format!("address {}: {e}", gid.ip())))?;
+        }
+        // A peer starts at about the same time: many short tries find it soonest.
+        let config = NeighbourConfig {
+            tries: 6,
+            retry_ns: 50_000_000,
+            ..NeighbourConfig::default()
+        };
+        let mut neighbours = Neighbours::new(&context, config).with_context(|| name.to_owned())?;
+        neighbours.announce();
+        Ok(Self {
+            name: name.to_owned(),
+            simulated,
+            context,
+            neighbours,
+        })
+    }
+
+    /// Entry `index` of the GID table.
+    ///
+    /// # Errors
+    /// [`BadInput`]: it is empty.
+    pub fn gid(&self, index: u8) -> Result<Gid> {
+        let empty = || {
+            format!(
+                "GID {index} is empty: give the card addresses by --ip, or see ferroce-show-gids"
+            )
+        };
+        Ok(self.context.gid(index).ok_or_else(|| BadInput(empty()))?)
+    }
+
+    /// Where a peer is.
+    ///
+    /// # Errors
+    /// [`ResolveError`], or Ctrl-C.
+    pub fn resolve(&mut self, sgid_index: u8, peer: Gid) -> Result<Mac> {
+        loop {
+            match self.neighbours.try_resolve(sgid_index, peer) {
+                Ok(Some(mac)) => return Ok(mac),
+                Ok(None) => self.idle()?,
+                Err(e @ ResolveError::Path(_)) => return Err(BadInput(e.to_string()).into()),
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+
+    /// A turn of a wait for something other than the card: neighbours get their answers.
+    ///
+    /// # Errors
+    /// Ctrl-C.
+    pub fn idle(&mut self) -> Result<()> {
+        check_interrupt()?;
+        if self.neighbours.poll() == 0 {
+            self.context.backend().relax();
+            thread::sleep(Duration::from_micros(20));
+        }
+        Ok(())
+    }
+}
