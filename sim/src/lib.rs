@@ -15,10 +15,12 @@ pub mod pcap;
 pub mod pcapng;
 pub mod random;
 pub mod rate;
+pub mod remote;
 pub mod replay;
 pub mod rtl;
 pub mod scoreboard;
 pub mod testhost;
 #[allow(unsafe_code)]
 pub mod verilator;
+pub mod vfio_user;
 pub mod world;

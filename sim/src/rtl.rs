@@ -14,7 +14,7 @@ use fastrand::Rng;
 use crate::axi::check::Hold;
 use crate::axi::lite::{self, FromHost, Master, ToHost};
 use crate::axi::stream::{Beat, Sink, Source};
-use crate::axi::{self, FromMaster, Memory, ToMaster, Violation, Violations};
+use crate::axi::{self, FromMaster, Memory, Slave, ToMaster, Violation, Violations};
 use crate::bench::RESET_CYCLES;
 use crate::memory::HostMemory;
 use crate::nic::Nic;
@@ -149,8 +149,7 @@ pub struct Engine<P> {
     outputs: Outputs,
     now: u64,
     reset_left: u64,
-    memory: Rc<dyn HostMemory>,
-    axi: Memory,
+    axi: Box<dyn Slave>,
     lite: Master,
     rx: Source,
     tx: Sink,
@@ -168,6 +167,16 @@ impl<P: Pins> Engine<P> {
     /// If `options` cannot work, see [`Memory::new`] and [`Sink::new`].
     #[must_use]
     pub fn new(pins: P, memory: Rc<dyn HostMemory>, options: &Options) -> Self {
+        let memory = Memory::new(memory, pins.lanes(), &options.memory);
+        Self::with_memory(pins, memory, options)
+    }
+
+    /// Surrounds `pins` with a world that has `memory` behind `m_axi`, whatever `options` say of memory.
+    ///
+    /// # Panics
+    /// If `options` cannot work, see [`Sink::new`].
+    #[must_use]
+    pub fn with_memory(pins: P, memory: impl Slave + 'static, options: &Options) -> Self {
         let lanes = pins.lanes();
         let mut seeds = Rng::with_seed(options.seed);
         let mut engine = Self {
@@ -176,8 +185,7 @@ impl<P: Pins> Engine<P> {
             outputs: Outputs::default(),
             now: 0,
             reset_left: 0,
-            axi: Memory::new(memory.clone(), lanes, &options.memory),
-            memory,
+            axi: Box::new(memory),
             lite: Master::new(&options.lite),
             rx: Source::new(lanes, options.rx, seeds.u64(..)),
             tx: Sink::new(lanes, options.tx, options.tx_room, seeds.u64(..)),
@@ -323,11 +331,7 @@ impl<P: Pins> Nic for Engine<P> {
     }
 
     fn failures(&self) -> Vec<String> {
-        let faults = self
-            .memory
-            .faults()
-            .into_iter()
-            .map(|fault| fault.to_string());
+        let faults = self.axi.faults().into_iter().map(|fault| fault.to_string());
         faults
             .chain(self.violations().iter().map(ToString::to_string))
             .collect()

@@ -20,8 +20,8 @@ use fastrand::Rng;
 use super::check::{Hold, Violations};
 use super::read::Reads;
 use super::write::Writes;
-use super::{Address, FromMaster, MAX_LANES, ToMaster, WriteData};
-use crate::memory::HostMemory;
+use super::{Address, FromMaster, MAX_LANES, Slave, ToMaster, WriteData};
+use crate::memory::{Fault, HostMemory};
 use crate::random::{Delay, Pauses};
 use crate::rate::Rate;
 
@@ -231,5 +231,31 @@ impl Memory {
     #[must_use]
     pub fn violations(&self) -> &Violations {
         &self.shared.log
+    }
+}
+
+impl Slave for Memory {
+    fn step(&mut self, now: u64, from: &FromMaster, to: &mut ToMaster) {
+        Self::step(self, now, from, to);
+    }
+
+    fn reset(&mut self) {
+        Self::reset(self);
+    }
+
+    fn idle(&self) -> bool {
+        Self::idle(self)
+    }
+
+    fn stats(&self) -> &Stats {
+        Self::stats(self)
+    }
+
+    fn violations(&self) -> &Violations {
+        Self::violations(self)
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        self.shared.memory.faults()
     }
 }

@@ -10,11 +10,15 @@ pub mod check;
 pub mod lite;
 pub mod memory;
 mod read;
+pub mod remote;
 pub mod stream;
 mod write;
 
 pub use check::{Violation, Violations};
 pub use memory::{Config, Memory, Stats};
+pub use remote::RemotePort;
+
+use crate::memory::Fault;
 
 /// Bytes of the widest data path. A narrower engine uses the first lanes.
 pub const MAX_LANES: usize = 64;
@@ -147,4 +151,25 @@ pub struct ToMaster {
     pub arready: bool,
     /// Read data.
     pub r: ReadData,
+}
+
+/// Host memory behind `m_axi`.
+pub trait Slave {
+    /// One cycle `now`: `from` and `to` stood at the port; `to` becomes what the memory drives next.
+    fn step(&mut self, now: u64, from: &FromMaster, to: &mut ToMaster);
+
+    /// Forgets everything under way, as a reset of both sides does.
+    fn reset(&mut self);
+
+    /// Nothing is outstanding.
+    fn idle(&self) -> bool;
+
+    /// Counters since the start.
+    fn stats(&self) -> &Stats;
+
+    /// Rules the engine broke.
+    fn violations(&self) -> &Violations;
+
+    /// Accesses that make the run a failed one.
+    fn faults(&self) -> Vec<Fault>;
 }

@@ -10,6 +10,7 @@ use crate::memory::HostMemory;
 
 /// Reads and writes of host memory. An access that faults is remembered for `STATUS`; what it would
 /// have read is zero.
+#[derive(Clone)]
 pub(super) struct Dma {
     memory: Rc<dyn HostMemory>,
     pub(super) failed: bool,
@@ -60,6 +61,7 @@ pub(super) enum Right {
 pub(super) struct Denied;
 
 /// The memory region table.
+#[derive(Clone)]
 pub(super) struct Regions(Vec<MrCtx>);
 
 impl Regions {

@@ -8,7 +8,7 @@ use super::Env;
 use super::stats;
 
 /// A completion queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cq {
     /// Present between CREATE_CQ and DESTROY_CQ.
     pub(super) ctx: Option<CqCtx>,

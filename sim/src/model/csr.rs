@@ -19,13 +19,14 @@ const READY: u32 = status::LINK_UP | status::READY;
 const MAX_CMD_LOG_SIZE: u32 = 8;
 
 /// A register access on its way to the card.
+#[derive(Clone)]
 pub(super) enum Access {
     Write(u64, u32),
     Read(u64),
 }
 
 /// The registers that hold state.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Csr {
     pub(super) enabled: bool,
     pub(super) cmd_base: u64,

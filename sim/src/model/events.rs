@@ -7,7 +7,7 @@ use ferroce_proto::abi::eq::{EqCtx, Eqe};
 use super::{CYCLES_PER_TICK, Env};
 
 /// An event queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Eq {
     /// Present between CREATE_EQ and DESTROY_EQ.
     pub(super) ctx: Option<EqCtx>,

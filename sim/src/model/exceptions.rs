@@ -18,7 +18,7 @@ const MAX_HELD: usize = 32;
 const BASE_MASK: u64 = !0xfff;
 
 /// The queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Exceptions {
     base: u64,
     config: Config,

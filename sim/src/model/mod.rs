@@ -89,6 +89,7 @@ const fn params3(params: &Params) -> Params3 {
 }
 
 /// What all queue pairs share.
+#[derive(Clone)]
 struct Env {
     /// The current cycle.
     now: u64,
@@ -115,6 +116,7 @@ impl Env {
 }
 
 /// The golden model of the card.
+#[derive(Clone)]
 pub struct Model {
     params: Params,
     env: Env,
@@ -194,6 +196,16 @@ impl Model {
             timers: BTreeSet::new(),
             deadlines: vec![None; qps as usize],
         }
+    }
+
+    /// The answer of a register read was not taken.
+    pub(crate) fn is_read_open(&self) -> bool {
+        self.is_read_open
+    }
+
+    /// A DMA access was refused after its step.
+    pub(crate) fn fail_dma(&mut self) {
+        self.env.dma.failed = true;
     }
 
     /// CONTROL.reset: everything is as after power-up, time goes on.

@@ -12,7 +12,7 @@ use super::responder::Rq;
 use super::wqe;
 
 /// A queue pair.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct QueuePair {
     /// Local number.
     pub(super) qpn: u32,

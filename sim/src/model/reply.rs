@@ -20,6 +20,7 @@ const ATOMICS_KEPT: usize = 16;
 const MAX_RESPONSES: usize = 64;
 
 /// A response that is due.
+#[derive(Clone)]
 pub(super) enum Response {
     /// An acknowledgement, positive or negative.
     Ack {
@@ -31,6 +32,7 @@ pub(super) enum Response {
 }
 
 /// The answer to an atomic.
+#[derive(Clone)]
 pub(super) struct AtomicReply {
     psn: Psn,
     original: u64,
@@ -40,6 +42,7 @@ pub(super) struct AtomicReply {
 }
 
 /// What is left of a READ to answer.
+#[derive(Clone)]
 pub(super) struct ReadReply {
     /// PSN of the next response packet.
     psn: Psn,

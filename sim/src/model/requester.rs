@@ -23,7 +23,7 @@ const ACK_INTERVAL: u32 = 32;
 ///
 /// PSNs: everything before `una` is acknowledged, `next` is sent next, everything before `max` was
 /// sent at least once. `next` is behind `max` while packets are sent again.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Sq {
     pub(super) ctx: SqCtx,
     /// The context image was written since the queue pair left RESET.
@@ -48,7 +48,7 @@ pub(super) struct Sq {
 }
 
 /// A message on the wire.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Message {
     /// Producer index of the first slot of its WQE.
     pub(super) index: u16,
@@ -59,6 +59,7 @@ pub(super) struct Message {
 }
 
 /// The packet that a local error keeps from being sent.
+#[derive(Clone)]
 pub(super) struct Stall {
     psn: Psn,
     index: u16,

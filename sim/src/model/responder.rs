@@ -20,7 +20,7 @@ use super::wqe::RecvRequest;
 use super::{Env, stats};
 
 /// The receive queue, the message being received, and the answers due.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Rq {
     pub(super) ctx: RqCtx,
     /// The context image was written since the queue pair left RESET.
@@ -45,6 +45,7 @@ pub(super) struct Rq {
 }
 
 /// A SEND or WRITE between its first and its last packet.
+#[derive(Clone)]
 pub(super) struct Inbound {
     pub(super) operation: Operation,
     /// RETH of a WRITE.

@@ -13,7 +13,7 @@ use crate::nic::NS_PER_CYCLE;
 const RNR_RETRY_FOR_EVER: u8 = 7;
 
 /// Counters and timers, in cycles since reset.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Retry {
     /// Retries left after a timeout, a PSN-error NAK or an implied NAK.
     left: u8,

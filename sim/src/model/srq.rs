@@ -6,7 +6,7 @@ use ferroce_proto::abi::qpc::SrqCtx;
 use super::Env;
 
 /// A shared receive queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Srq {
     /// Present between CREATE_SRQ and DESTROY_SRQ.
     pub(super) ctx: Option<SrqCtx>,

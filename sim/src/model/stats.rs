@@ -76,6 +76,7 @@ counters! {
 }
 
 /// The counters.
+#[derive(Clone)]
 pub(super) struct Stats {
     counters: [u64; STATS.len()],
     /// High half of the counter whose low half was read last.

@@ -14,6 +14,7 @@ use super::{Env, Model, stats};
 const BYTES_PER_CYCLE: u64 = 64;
 
 /// A packet to send, without what the address vector adds.
+#[derive(Clone)]
 pub(super) struct Outgoing {
     pub(super) opcode: Opcode,
     pub(super) psn: Psn,
@@ -41,7 +42,7 @@ impl Outgoing {
 }
 
 /// Queue pairs that wait for the wire, each once, first come first served.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Ready {
     queue: VecDeque<u32>,
     members: std::collections::BTreeSet<u32>,
@@ -66,7 +67,7 @@ impl Ready {
 }
 
 /// The transmit side of the port.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Port {
     /// The frame on the wire, and the cycle in which its last beat leaves.
     leaving: Option<(u64, Vec<u8>)>,

@@ -76,6 +76,7 @@ impl RecvRequest {
 }
 
 /// Where receive WQEs are.
+#[derive(Clone)]
 pub(super) struct RecvRing {
     base: u64,
     log_size: u8,

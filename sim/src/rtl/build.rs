@@ -6,8 +6,10 @@ use std::sync::OnceLock;
 use ferroce_hdl::engine::builds;
 use ferroce_proto::abi::regs::Params;
 
-use super::{Engine, Options, VerilatedPins};
+use super::{Engine, Options, Pins, VerilatedPins};
+use crate::axi::RemotePort;
 use crate::memory::HostMemory;
+use crate::remote::RemoteMemory;
 use crate::verilator::{self, Model, Spec};
 
 /// Tables of the standard builds.
@@ -58,4 +60,18 @@ pub fn engine(
 ) -> Result<Engine<VerilatedPins>, verilator::Error> {
     let pins = VerilatedPins::new(model.instance()?)?;
     Ok(Engine::new(pins, memory, options))
+}
+
+/// A card of its own of a [`model`], in a world whose DMA reaches memory that answers later.
+///
+/// # Errors
+/// The instance cannot be made.
+pub fn remote_engine(
+    model: &Model,
+    memory: Rc<dyn RemoteMemory>,
+    options: &Options,
+) -> Result<Engine<VerilatedPins>, verilator::Error> {
+    let pins = VerilatedPins::new(model.instance()?)?;
+    let port = RemotePort::new(memory, pins.lanes());
+    Ok(Engine::with_memory(pins, port, options))
 }

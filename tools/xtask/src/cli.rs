@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, bench, conformance, demo, emit, regs, replay, synth, test};
+use crate::{Usage, bench, conformance, demo, emit, regs, replay, simnic, synth, test};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ pub(crate) enum Task {
     Regs(regs::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
     Replay(replay::Args),
+    /// Serve the engine as a PCIe card over vfio-user, to QEMU or to a driver.
+    Simnic(simnic::Args),
     /// Map the blocks of the engine by Yosys and show what they take and how deep their logic is.
     Synth(synth::Args),
     /// Run all tests.

@@ -13,6 +13,7 @@ pub mod output;
 pub mod regs;
 pub mod replay;
 pub mod report;
+mod simnic;
 pub mod synth;
 mod test;
 mod tools;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
         cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Regs(args) => regs::run(&args),
         cli::Task::Replay(args) => replay::run(&args),
+        cli::Task::Simnic(args) => simnic::run(&args),
         cli::Task::Synth(args) => synth::run(&args),
         cli::Task::Test(args) => test::run(&args),
     });

@@ -250,7 +250,8 @@ impl fmt::Display for Options {
 pub struct Share(f64);
 
 impl Share {
-    fn chance(self) -> Chance {
+    /// As the chance of each frame.
+    pub(crate) fn chance(self) -> Chance {
         Chance::new(self.0)
     }
 }

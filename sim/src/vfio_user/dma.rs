@@ -1,0 +1,223 @@
+//! Memory of the client, as the card reaches it: by messages, or where the client shares it and that is wanted, at once.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+
+use ferroce_vfio_user::Errno;
+use ferroce_vfio_user::header::{Command, Kind};
+use ferroce_vfio_user::message::{self, Message, Request, exactly};
+use ferroce_vfio_user::payload::{Dma as Range, DmaMap};
+
+use super::windows::Windows;
+use crate::remote::{Answer, Refused, RemoteMemory, Ticket};
+
+/// A message that was sent and not answered.
+struct Asked {
+    ticket: Ticket,
+    command: Command,
+    len: usize,
+}
+
+#[derive(Default)]
+struct State {
+    windows: Windows,
+    /// Windows with a file are reached through it.
+    uses_shared: bool,
+    /// There is a client, and it let the card reach memory.
+    is_open: bool,
+    next_ticket: u64,
+    next_id: u16,
+    asked: HashMap<u16, Asked>,
+    answers: HashMap<Ticket, Answer>,
+    to_send: VecDeque<Vec<u8>>,
+}
+
+/// DMA of a served card.
+#[derive(Default)]
+pub struct Dma(RefCell<State>);
+
+impl Dma {
+    /// Without a client. With `uses_shared` memory that the client shares is reached directly.
+    #[must_use]
+    pub fn new(uses_shared: bool) -> Self {
+        Self(RefCell::new(State {
+            uses_shared,
+            ..State::default()
+        }))
+    }
+
+    /// Accesses are made from now on; else all are refused at once.
+    pub fn open(&self, is_open: bool) {
+        self.0.borrow_mut().is_open = is_open;
+    }
+
+    /// The client is gone: what it mapped is, and what it did not answer is refused.
+    pub fn disconnect(&self) {
+        let mut state = self.0.borrow_mut();
+        state.is_open = false;
+        state.windows.clear();
+        state.to_send.clear();
+        let asked = std::mem::take(&mut state.asked);
+        let refused = asked
+            .into_values()
+            .map(|asked| (asked.ticket, Err(Refused)));
+        state.answers.extend(refused);
+    }
+
+    /// Maps a range; the file counts if shared memory is used.
+    ///
+    /// # Errors
+    /// See [`Windows::map`].
+    pub fn map(&self, map: &DmaMap, file: Option<OwnedFd>) -> Result<(), Errno> {
+        let mut state = self.0.borrow_mut();
+        let file = file.filter(|_| state.uses_shared);
+        state.windows.map(map, file)
+    }
+
+    /// Unmaps what lies in a range; the bytes that were mapped.
+    ///
+    /// # Errors
+    /// See [`Windows::unmap`].
+    pub fn unmap(&self, address: u64, size: u64) -> Result<u64, Errno> {
+        self.0.borrow_mut().windows.unmap(address, size)
+    }
+
+    /// Unmaps everything; the bytes that were mapped.
+    pub fn unmap_all(&self) -> u64 {
+        self.0.borrow_mut().windows.clear()
+    }
+
+    /// The next message to the client.
+    pub fn to_send(&self) -> Option<Vec<u8>> {
+        self.0.borrow_mut().to_send.pop_front()
+    }
+
+    /// Accesses wait for the client.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        !self.0.borrow().asked.is_empty()
+    }
+
+    /// Takes a reply of the client.
+    ///
+    /// # Errors
+    /// What is wrong with it; the access, if it belongs to one, is refused then.
+    pub fn reply(&self, reply: &Message) -> Result<(), String> {
+        let mut state = self.0.borrow_mut();
+        let id = reply.header.id;
+        let Some(asked) = state.asked.remove(&id) else {
+            return Err(format!("reply {id} to nothing that was asked"));
+        };
+        let answer = asked.answer(reply);
+        let is_wanted = asked.ticket != FORGOTTEN;
+        if is_wanted {
+            let kept = answer.clone().unwrap_or(Err(Refused));
+            state.answers.insert(asked.ticket, kept);
+        }
+        answer.map(drop)
+    }
+}
+
+/// The ticket of an access whose answer nobody wants any more.
+const FORGOTTEN: Ticket = Ticket(0);
+
+impl Asked {
+    /// What a reply says.
+    fn answer(&self, reply: &Message) -> Result<Answer, String> {
+        if reply.header.command != self.command as u16 {
+            let (found, expected) = (reply.header.command, self.command);
+            return Err(format!(
+                "a reply to command {found}; to {expected:?} is expected"
+            ));
+        }
+        if reply.header.kind != (Kind::Reply { error: None }) {
+            return Ok(Err(Refused));
+        }
+        if self.command == Command::DmaWrite {
+            return Ok(Ok(Vec::new()));
+        }
+        let (_, data) = Range::parse(&reply.body).map_err(|e| e.to_string())?;
+        let data = exactly(data, self.len as u64).map_err(|e| e.to_string())?;
+        Ok(Ok(data))
+    }
+}
+
+impl State {
+    fn ticket(&mut self) -> Ticket {
+        self.next_ticket += 1;
+        Ticket(self.next_ticket)
+    }
+
+    fn answered(&mut self, answer: Answer) -> Ticket {
+        let ticket = self.ticket();
+        self.answers.insert(ticket, answer);
+        ticket
+    }
+
+    fn ask(&mut self, request: &Request, len: usize) -> Ticket {
+        let ticket = self.ticket();
+        while self.asked.contains_key(&self.next_id) {
+            self.next_id = self.next_id.wrapping_add(1);
+        }
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1);
+        let command = request.command();
+        let asked = Asked {
+            ticket,
+            command,
+            len,
+        };
+        self.asked.insert(id, asked);
+        self.to_send.push_back(message::request(id, request, false));
+        ticket
+    }
+}
+
+impl RemoteMemory for Dma {
+    fn start_read(&self, addr: u64, len: usize) -> Ticket {
+        let mut state = self.0.borrow_mut();
+        if !state.is_open {
+            return state.answered(Err(Refused));
+        }
+        if state.uses_shared {
+            let mut data = vec![0; len];
+            if state.windows.read(addr, &mut data).is_some() {
+                return state.answered(Ok(data));
+            }
+        }
+        let range = Range {
+            address: addr,
+            count: len as u64,
+        };
+        state.ask(&Request::DmaRead(range), len)
+    }
+
+    fn start_write(&self, addr: u64, data: &[u8]) -> Ticket {
+        let mut state = self.0.borrow_mut();
+        if !state.is_open {
+            return state.answered(Err(Refused));
+        }
+        if state.uses_shared && state.windows.write(addr, data).is_some() {
+            return state.answered(Ok(Vec::new()));
+        }
+        let range = Range {
+            address: addr,
+            count: data.len() as u64,
+        };
+        state.ask(&Request::DmaWrite(range, data.to_vec()), data.len())
+    }
+
+    fn take(&self, ticket: Ticket) -> Option<Answer> {
+        self.0.borrow_mut().answers.remove(&ticket)
+    }
+
+    fn forget(&self, ticket: Ticket) {
+        let mut state = self.0.borrow_mut();
+        state.answers.remove(&ticket);
+        let asked = state.asked.values_mut().find(|a| a.ticket == ticket);
+        if let Some(asked) = asked {
+            asked.ticket = FORGOTTEN;
+        }
+    }
+}

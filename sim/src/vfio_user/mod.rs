@@ -1,0 +1,109 @@
+//! A card served over vfio-user: a PCIe device to QEMU, or to a driver that drives the socket itself.
+//!
+//! One thread does it all, in turns: take messages and frames, step the card, hand out what it made. So simulated time
+//! passes between messages, and nothing waits for anything: a write is answered when it comes and reaches the card in its
+//! order, a read when the card has answered, and while the card waits for host memory everything is served as ever.
+//! A card with nothing to do costs nothing: the thread sleeps until a message, a frame or the card's next timer. See
+//! `docs/simnic.md`.
+
+mod client;
+pub mod config_space;
+pub mod dma;
+pub mod irqs;
+mod pace;
+pub mod place;
+mod registers;
+mod requests;
+mod server;
+mod windows;
+pub mod wire;
+
+use std::rc::Rc;
+
+use crate::nic::Nic;
+use crate::remote::RemoteModel;
+use crate::rtl::{Engine, Pins};
+
+use config_space::ConfigSpace;
+use dma::Dma;
+use irqs::Irqs;
+use registers::Registers;
+
+pub use place::PlaceError;
+pub use server::{ServeError, Server, Stop};
+
+/// A card that can be served.
+pub trait Card: Nic {
+    /// It waits for host memory, and a step does nothing.
+    fn is_waiting(&self) -> bool;
+
+    /// Nothing is under way at its ports.
+    fn is_quiet(&self) -> bool;
+}
+
+impl Card for RemoteModel {
+    fn is_waiting(&self) -> bool {
+        Self::is_waiting(self)
+    }
+
+    fn is_quiet(&self) -> bool {
+        !self.is_waiting() && self.idle_until().is_some()
+    }
+}
+
+impl<P: Pins> Card for Engine<P> {
+    /// An engine goes on while its bursts are under way.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.idle()
+    }
+}
+
+impl<T: Card + ?Sized> Card for Box<T> {
+    fn is_waiting(&self) -> bool {
+        (**self).is_waiting()
+    }
+
+    fn is_quiet(&self) -> bool {
+        (**self).is_quiet()
+    }
+}
+
+/// The device around the card.
+struct Device {
+    config: ConfigSpace,
+    irqs: Irqs,
+    msix_table: Vec<u8>,
+    registers: Registers,
+    dma: Rc<Dma>,
+}
+
+impl Device {
+    fn new(dma: Rc<Dma>) -> Self {
+        Self {
+            config: ConfigSpace::new(),
+            irqs: Irqs::default(),
+            msix_table: requests::msix_table(),
+            registers: Registers::default(),
+            dma,
+        }
+    }
+
+    /// What the command register says holds.
+    fn follow_config(&self) {
+        self.dma.open(self.config.is_master());
+    }
+
+    /// As a function-level reset leaves it; attached eventfds stay. Replies to the reads that the card now will not
+    /// answer.
+    fn reset(&mut self) -> Vec<Vec<u8>> {
+        self.config = ConfigSpace::new();
+        self.irqs.reset();
+        self.msix_table = requests::msix_table();
+        self.follow_config();
+        self.registers.reset()
+    }
+}

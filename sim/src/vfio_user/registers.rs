@@ -1,0 +1,153 @@
+//! Accesses to the registers, in order, and their answers.
+
+use std::collections::VecDeque;
+
+use ferroce_vfio_user::header::Header;
+use ferroce_vfio_user::message;
+use ferroce_vfio_user::payload::Region;
+
+use crate::card::READ_TIMEOUT;
+use crate::nic::Nic;
+
+/// An access that the card has not heard of.
+enum Access {
+    Write(u64, u32),
+    Read(Header, Region),
+}
+
+/// A read that is under way.
+struct Reading {
+    header: Header,
+    region: Region,
+    data: Vec<u8>,
+    /// Calls of [`Registers::step`] since the word under way was asked for.
+    waited: u64,
+}
+
+/// Accesses of the client to BAR 0. Writes were answered when they came; a read is when the card has.
+#[derive(Default)]
+pub(super) struct Registers {
+    queue: VecDeque<Access>,
+    reading: Option<Reading>,
+    /// A read was given up, and its answer has not come: until then registers read as all ones.
+    is_silent: bool,
+}
+
+impl Registers {
+    /// A write of whole 32-bit registers; false if it is anything else.
+    #[must_use]
+    pub(super) fn write(&mut self, offset: u64, data: &[u8]) -> bool {
+        let is_whole = offset.is_multiple_of(4) && data.len().is_multiple_of(4);
+        if is_whole {
+            let words = (offset..).step_by(4).zip(data.chunks_exact(4));
+            let writes = words.map(|(at, word)| {
+                let word = word.first_chunk().copied().unwrap_or_default();
+                Access::Write(at, u32::from_le_bytes(word))
+            });
+            self.queue.extend(writes);
+        }
+        is_whole
+    }
+
+    /// A read, which [`step`](Self::step) answers.
+    pub(super) fn read(&mut self, header: Header, region: Region) {
+        self.queue.push_back(Access::Read(header, region));
+    }
+
+    /// The card has nothing more to hear or to answer.
+    #[must_use]
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.reading.is_none()
+    }
+
+    /// Hands over what the card can take, and gives the next reply that is complete. To be called between the steps of
+    /// the card; it waits [`READ_TIMEOUT`] calls for a register.
+    pub(super) fn step(&mut self, nic: &mut dyn Nic) -> Option<Vec<u8>> {
+        if self.is_silent && nic.take_read32().is_some() {
+            self.is_silent = false;
+        }
+        loop {
+            if let Some(reading) = &mut self.reading {
+                let value = match nic.take_read32().filter(|_| !self.is_silent) {
+                    Some(value) => value,
+                    None if self.is_silent || reading.waited >= READ_TIMEOUT => {
+                        self.is_silent = true;
+                        u32::MAX
+                    }
+                    None => {
+                        reading.waited += 1;
+                        return None;
+                    }
+                };
+                reading.data.extend(value.to_le_bytes());
+                if reading.wants().is_none() {
+                    return self.reading.take().map(Reading::reply);
+                }
+                self.ask(nic);
+                continue;
+            }
+            match self.queue.pop_front()? {
+                Access::Write(offset, value) => nic.write32(offset, value),
+                Access::Read(header, region) => {
+                    self.reading = Some(Reading {
+                        header,
+                        region,
+                        data: Vec::new(),
+                        waited: 0,
+                    });
+                    self.ask(nic);
+                }
+            }
+        }
+    }
+
+    /// Starts reading the next word of the read under way.
+    fn ask(&mut self, nic: &mut dyn Nic) {
+        if let Some(reading) = &mut self.reading {
+            reading.waited = 0;
+            if let Some(offset) = reading.wants().filter(|_| !self.is_silent) {
+                nic.start_read32(offset);
+            }
+        }
+    }
+
+    /// The card is reset or gone: reads are answered by all ones, writes go nowhere.
+    pub(super) fn reset(&mut self) -> Vec<Vec<u8>> {
+        self.is_silent = false;
+        let reading = self.reading.take().map(|r| (r.header, r.region));
+        let queued = self.queue.drain(..).filter_map(|access| match access {
+            Access::Read(header, region) => Some((header, region)),
+            Access::Write(..) => None,
+        });
+        let all = reading.into_iter().chain(queued);
+        all.map(|(header, region)| all_ones(&header, &region))
+            .collect()
+    }
+}
+
+impl Reading {
+    /// Offset of the register that is still to be read.
+    fn wants(&self) -> Option<u64> {
+        let Region { offset, count, .. } = self.region;
+        let at = (offset & !3) + self.data.len() as u64;
+        (at < offset + u64::from(count)).then_some(at)
+    }
+
+    fn reply(self) -> Vec<u8> {
+        let skip = (self.region.offset & 3) as usize;
+        let data = &self.data[skip..skip + self.region.count as usize];
+        message::reply(&self.header, |to| {
+            self.region.emit(to);
+            to.extend_from_slice(data);
+        })
+    }
+}
+
+/// The answer of a card that does not answer.
+#[must_use]
+pub(super) fn all_ones(header: &Header, region: &Region) -> Vec<u8> {
+    message::reply(header, |to| {
+        region.emit(to);
+        to.resize(to.len() + region.count as usize, 0xff);
+    })
+}

@@ -1,0 +1,146 @@
+//! `cargo xtask simnic`: a card served over vfio-user, to QEMU or to a driver that drives the socket itself.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use ferroce_sim::link;
+use ferroce_sim::model::DEFAULT_PARAMS;
+use ferroce_sim::rate::Rate;
+use ferroce_sim::remote::RemoteModel;
+use ferroce_sim::rtl::{self, build};
+use ferroce_sim::verilator;
+use ferroce_sim::vfio_user::dma::Dma;
+use ferroce_sim::vfio_user::wire::DatagramWire;
+use ferroce_sim::vfio_user::{Card, Server, Stop};
+
+use crate::demo::Share;
+use crate::tools;
+
+/// Cycles on the way in: one, as the wire proper is between two processes.
+const LATENCY: u64 = 1;
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Where clients connect: QEMU's vfio-user-pci, or the driver.
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// Datagram socket of the card's port: one datagram a frame. Without it no cable is plugged in.
+    #[arg(long, value_name = "PATH")]
+    wire: Option<PathBuf>,
+    /// Datagram socket at the other end of the wire; that which sends first unless given.
+    #[arg(long, value_name = "PATH", requires = "wire")]
+    peer: Option<PathBuf>,
+    /// What is served.
+    #[arg(long, value_enum, default_value = "rtl512")]
+    dut: Dut,
+    /// Reach memory that the client shares directly instead of by messages.
+    #[arg(long)]
+    shared_memory: bool,
+    /// Capture what passes the port, with simulated time, for Wireshark.
+    #[arg(long, value_name = "FILE.pcapng")]
+    pcap: Option<PathBuf>,
+    /// Share of the frames that come in and are lost, such as 1% or 0.01.
+    #[arg(long, value_name = "SHARE", default_value_t)]
+    loss: Share,
+    /// Share of the frames that come in and are held back until later ones have passed.
+    #[arg(long, value_name = "SHARE", default_value_t)]
+    reorder: Share,
+    /// Share of the frames that come in and have a bit flipped.
+    #[arg(long, value_name = "SHARE", default_value_t)]
+    corrupt: Share,
+    /// Share of the frames that come in twice.
+    #[arg(long, value_name = "SHARE", default_value_t)]
+    duplicate: Share,
+    /// Seed of what happens to frames.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// The card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Dut {
+    /// The golden model: its behaviour without its timing.
+    Model,
+    /// The emitted Verilog with a data path of 512 bits.
+    Rtl512,
+    /// The emitted Verilog with a data path of 64 bits.
+    Rtl64,
+}
+
+impl Dut {
+    /// Bytes of the data path.
+    fn lanes(self) -> u32 {
+        match self {
+            Self::Model | Self::Rtl512 => 64,
+            Self::Rtl64 => 8,
+        }
+    }
+
+    fn card(self, dma: Rc<Dma>) -> Result<Box<dyn Card>> {
+        if self == Self::Model {
+            return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, dma)));
+        }
+        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+        let width = 8 * self.lanes() as usize;
+        let model = build::model(width, &verilator::Options::default())?;
+        let engine = build::remote_engine(&model, dma, &rtl::Options::default())?;
+        Ok(Box::new(engine))
+    }
+}
+
+impl Args {
+    /// What frames meet on their way in.
+    fn incoming(&self) -> link::Config {
+        link::Config {
+            latency: LATENCY,
+            rate: Some(Rate::new(self.dut.lanes(), 1)),
+            loss: self.loss.chance(),
+            reordering: self.reorder.chance(),
+            corruption: self.corrupt.chance(),
+            duplication: self.duplicate.chance(),
+            seed: self.seed,
+            ..link::Config::default()
+        }
+    }
+}
+
+/// Runs the task, until it is ended by a signal.
+///
+/// # Errors
+/// The sockets cannot be had, the card not be built, or the capture not be written.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let dma = Rc::new(Dma::new(args.shared_memory));
+    let card = args.dut.card(dma.clone())?;
+    let mut server = Server::new(&args.socket, card, dma)?;
+    if let Some(path) = &args.wire {
+        let wire = DatagramWire::bind(path, args.peer.as_deref(), args.incoming())?;
+        server.plug(wire);
+    }
+    if let Some(path) = &args.pcap {
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        server.capture("card", BufWriter::new(file))?;
+    }
+    let stop = Stop::new().context("no file descriptor is left")?;
+    let ended = stop.clone();
+    ctrlc::set_handler(move || ended.set()).context("cannot watch for signals")?;
+
+    println!("serving {:?} at {}", args.dut, args.socket.display());
+    server.run(&stop)?;
+    let cycles = server.cycles();
+    println!("ended after {cycles} cycles");
+    if let Some(stats) = server.wire_stats() {
+        println!(
+            "frames: {} sent, {} sent to nobody, {} received, {} no frames",
+            stats.sent, stats.unplugged, stats.received, stats.bad
+        );
+    }
+    let failures = server.card().failures();
+    anyhow::ensure!(failures.is_empty(), "{}", failures.join("\nerror: "));
+    Ok(())
+}
