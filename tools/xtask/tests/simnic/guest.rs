@@ -27,7 +27,14 @@ two_cards $cards
 /// The program of the guest, built by the cargo that builds this.
 fn two_cards() -> PathBuf {
     let status = Command::new(env!("CARGO"))
-        .args(["build", "-q", "-p", "ferroce-driver", "--example", "two_cards"])
+        .args([
+            "build",
+            "-q",
+            "-p",
+            "ferroce-driver",
+            "--example",
+            "two_cards",
+        ])
         .status();
     assert!(status.unwrap().success());
     let xtask = PathBuf::from(env!("CARGO_BIN_EXE_xtask"));
@@ -57,7 +64,12 @@ fn two_cards_in_a_guest_behind_an_iommu() {
     }
     let end = machine.start().unwrap().finish(LIMIT).unwrap();
     assert_eq!(end.status, 0, "{end}");
-    let said = |part| end.console.lines().filter(|line| line.contains(part)).count();
+    let said = |part| {
+        end.console
+            .lines()
+            .filter(|line| line.contains(part))
+            .count()
+    };
     // Each round does all of it, and reaches for what is not mapped.
     assert_eq!(said("the data is right, both ways"), 2, "{end}");
     assert_eq!(said("outside of what is mapped"), 2, "{end}");
