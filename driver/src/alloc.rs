@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// Numbers of one kind of object. One given back is given out again as late as possible.
+#[derive(Default)]
 pub(crate) struct Numbers {
     fresh: Range<u32>,
     back: VecDeque<u32>,

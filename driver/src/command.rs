@@ -10,16 +10,14 @@ use thiserror::Error;
 use crate::device::Status;
 use crate::dma::DmaBuf;
 use crate::host::Host;
+use crate::ring::EntryRing;
 use crate::{Backend, BackendError};
 
 /// Longest wait for the completion of a command in ns.
 pub const COMMAND_LIMIT_NS: u64 = 100_000_000;
 
-const LOG_ENTRIES: u32 = 4;
+const LOG_ENTRIES: u8 = 4;
 const ENTRIES: u32 = 1 << LOG_ENTRIES;
-const CPL_OFFSET: usize = ENTRIES as usize * cmd::CMD_BYTES;
-/// Byte of a completion whose 8-byte word holds the owner bit, its highest.
-const OWNER_WORD: usize = CmdCpl::BYTES - 8;
 
 /// A command was not carried out.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -124,7 +122,8 @@ impl Command {
 
 /// Both rings and the indices, which are equal as commands go one at a time.
 pub(crate) struct CommandRing<B: Backend> {
-    buf: DmaBuf<B>,
+    commands: DmaBuf<B>,
+    answers: EntryRing<B, { CmdCpl::BYTES }>,
     index: u32,
     dead: bool,
 }
@@ -132,18 +131,20 @@ pub(crate) struct CommandRing<B: Backend> {
 impl<B: Backend> CommandRing<B> {
     /// Makes the rings known to a card that is not enabled.
     pub(crate) fn new(host: &Arc<Host<B>>) -> Result<Self, BackendError> {
-        let buf = DmaBuf::new(host, CPL_OFFSET + ENTRIES as usize * CmdCpl::BYTES)?;
+        let commands = DmaBuf::new(host, ENTRIES as usize * cmd::CMD_BYTES)?;
+        let answers = EntryRing::new(host, LOG_ENTRIES)?;
         let write = |register: u32, value: u32| host.backend.write32(register.into(), value);
         for (lo, hi, addr) in [
-            (regs::CMD_BASE_LO, regs::CMD_BASE_HI, buf.iova(0)),
-            (regs::CPL_BASE_LO, regs::CPL_BASE_HI, buf.iova(CPL_OFFSET)),
+            (regs::CMD_BASE_LO, regs::CMD_BASE_HI, commands.iova(0)),
+            (regs::CPL_BASE_LO, regs::CPL_BASE_HI, answers.base()),
         ] {
             write(lo, addr as u32);
             write(hi, (addr >> 32) as u32);
         }
-        write(regs::CMD_LOG_SIZE, LOG_ENTRIES);
+        write(regs::CMD_LOG_SIZE, LOG_ENTRIES.into());
         Ok(Self {
-            buf,
+            commands,
+            answers,
             index: 0,
             dead: false,
         })
@@ -159,11 +160,10 @@ impl<B: Backend> CommandRing<B> {
         if self.dead {
             return Err(CommandError::Dead { operation, index });
         }
-        let place = (self.index % ENTRIES) as usize;
-        let token = self.index as u16;
-        let owner = self.index & ENTRIES == 0;
+        let position = self.index;
+        let token = position as u16;
         self.put(
-            place,
+            (position % ENTRIES) as usize,
             &CmdHead {
                 token,
                 ..command.head
@@ -172,10 +172,10 @@ impl<B: Backend> CommandRing<B> {
         );
         self.index = self.index.wrapping_add(1);
         fence(Ordering::Release);
-        let host = self.buf.host();
+        let host = self.commands.host();
         host.backend.write32(regs::CMD_PI.into(), self.index);
 
-        let answer = host.wait(COMMAND_LIMIT_NS, || self.take(place, owner));
+        let answer = host.wait(COMMAND_LIMIT_NS, || self.answers.read(position));
         let Some(answer) = answer else {
             let card = Status::read(&host.backend);
             self.dead = true;
@@ -186,6 +186,7 @@ impl<B: Backend> CommandRing<B> {
                 card,
             });
         };
+        let answer = CmdCpl::parse(&answer);
         if answer.token != token {
             self.dead = true;
             return Err(CommandError::Mismatch {
@@ -207,23 +208,10 @@ impl<B: Backend> CommandRing<B> {
 
     fn put(&self, place: usize, head: &CmdHead, images: &[Option<[u8; 64]>; 3]) {
         let at = place * cmd::CMD_BYTES;
-        self.buf.write(at, &head.emit());
+        self.commands.write(at, &head.emit());
         for (i, image) in images.iter().enumerate() {
-            self.buf
+            self.commands
                 .write(at + 64 * (i + 1), image.as_ref().unwrap_or(&[0; 64]));
         }
-    }
-
-    /// The completion at `place`, if the card has written it.
-    fn take(&self, place: usize, owner: bool) -> Option<CmdCpl> {
-        let at = CPL_OFFSET + place * CmdCpl::BYTES;
-        if (self.buf.read_u64(at + OWNER_WORD) >> 63 == 1) != owner {
-            return None;
-        }
-        // What the card wrote before the owner bit is read after it.
-        fence(Ordering::Acquire);
-        let mut bytes = [0; CmdCpl::BYTES];
-        self.buf.read(at, &mut bytes);
-        Some(CmdCpl::parse(&bytes))
     }
 }

@@ -11,7 +11,8 @@ use thiserror::Error;
 use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
 use crate::cq::{Cq, CqError};
-use crate::device::{AbiVersion, DeviceInfo, Status};
+use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
+use crate::event::{ASYNC_EQN, AsyncEvents, CompChannel, EventAttr, EventError, Handover};
 use crate::exception::{ExceptionError, ExceptionQueue};
 use crate::host::{Host, lock};
 use crate::mr::Keys;
@@ -58,6 +59,20 @@ pub enum OpenError {
         card: AbiVersion,
         /// Version of this driver.
         driver: AbiVersion,
+    },
+    /// The card was built with tables that this driver cannot address.
+    #[error(
+        "parameter {parameter} of the card is {value}, this driver takes {minimum} to {maximum}: load another build, or a newer driver"
+    )]
+    Parameter {
+        /// Name of the parameter, as in the registers PARAMS to PARAMS3.
+        parameter: &'static str,
+        /// Its value.
+        value: u32,
+        /// Smallest value.
+        minimum: u32,
+        /// Largest value.
+        maximum: u32,
     },
     /// The card did not get ready.
     #[error(
@@ -118,6 +133,9 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) cqs: Mutex<Numbers>,
     pub(crate) ahs: Mutex<Numbers>,
     pub(crate) srqs: Mutex<Numbers>,
+    /// Event queues of completion channels.
+    pub(crate) eqs: Mutex<Numbers>,
+    pub(crate) handover: Mutex<Handover>,
     pub(crate) keys: Mutex<Keys>,
     pub(crate) outstanding: Mutex<Pool>,
     /// Queue pairs that ever lived: start PSNs differ from life to life.
@@ -141,6 +159,12 @@ impl<B: Backend> Card<B> {
             .get(usize::from(index))
             .copied()
             .flatten()
+    }
+
+    /// Completion channels there can be: each has an event queue and an interrupt vector, beside those of [`ASYNC_EQN`].
+    pub(crate) fn channels(&self) -> u32 {
+        let queues = self.info.max_eq.min(self.host.backend.vectors());
+        queues.saturating_sub(ASYNC_EQN + 1)
     }
 
     pub(crate) fn mac(&self) -> Mac {
@@ -175,7 +199,7 @@ impl<B: Backend> Context<B> {
     /// command rings and enables it. A card that a driver left in use is reset.
     ///
     /// # Errors
-    /// [`OpenError`]: no such card, versions do not fit, not ready within [`READY_LIMIT_NS`], no memory, no answer.
+    /// [`OpenError`]: no such card, versions or parameters do not fit, not ready within [`READY_LIMIT_NS`], no memory, no answer.
     pub fn open(backend: B) -> Result<Self, OpenError> {
         identify(&backend)?;
         let host = Arc::new(Host::new(backend));
@@ -184,6 +208,14 @@ impl<B: Backend> Context<B> {
             reset(&host)?;
         }
         wait_ready(&host)?;
+        check_parameters(&host.backend).map_err(|(parameter, value, minimum, maximum)| {
+            OpenError::Parameter {
+                parameter,
+                value,
+                minimum,
+                maximum,
+            }
+        })?;
         let info = DeviceInfo::read(&host.backend);
         let commands = CommandRing::new(&host)?;
         host.backend.write32(regs::CONTROL.into(), control::ENABLE);
@@ -200,11 +232,14 @@ impl<B: Backend> Context<B> {
             cqs: Mutex::new(Numbers::new(0..info.max_cq.min(1 << 16))),
             ahs: Mutex::new(Numbers::new(0..info.max_ah)),
             srqs: Mutex::new(Numbers::new(0..info.max_srq)),
+            eqs: Mutex::default(),
+            handover: Mutex::default(),
             keys: Mutex::new(Keys::new(info.max_mr)),
             outstanding: Mutex::new(Pool::new(info.max_outstanding.ilog2())),
             lives: Mutex::new(0),
             host,
         };
+        *lock(&card.eqs) = Numbers::new(ASYNC_EQN + 1..ASYNC_EQN + 1 + card.channels());
         card.execute("try the command ring", &Command::new(opcode::NOP, 0))?;
         Ok(Self {
             card: Arc::new(card),
@@ -314,7 +349,33 @@ impl<B: Backend> Context<B> {
     /// # Errors
     /// [`CqError`]: beyond a limit of the card, no memory, or refused.
     pub fn create_cq(&self, entries: u32) -> Result<Cq<B>, CqError> {
-        Cq::new(&self.card, entries)
+        Cq::new(&self.card, entries, None)
+    }
+
+    /// A new completion queue for at least `entries` completions, of which `channel` tells when asked by
+    /// [`Cq::req_notify`].
+    ///
+    /// # Errors
+    /// [`CqError`]: beyond a limit of the card, another card's channel, no memory, or refused.
+    pub fn create_cq_on(&self, entries: u32, channel: &CompChannel<B>) -> Result<Cq<B>, CqError> {
+        Cq::new(&self.card, entries, Some(channel))
+    }
+
+    /// A new completion channel. A card has one less than event queues ([`DeviceInfo::max_eq`]), or fewer if the backend
+    /// has fewer interrupt vectors.
+    ///
+    /// # Errors
+    /// [`EventError`]: no events or interrupts, none left, an attribute out of range, no memory, or refused.
+    pub fn create_comp_channel(&self, attr: &EventAttr) -> Result<CompChannel<B>, EventError> {
+        CompChannel::new(&self.card, attr)
+    }
+
+    /// The asynchronous events of the card. There is one handle at a time.
+    ///
+    /// # Errors
+    /// [`EventError`]: no events or interrupts, in use, an attribute out of range, no memory, or refused.
+    pub fn async_events(&self, attr: &EventAttr) -> Result<AsyncEvents<B>, EventError> {
+        AsyncEvents::new(&self.card, attr)
     }
 
     /// The queue of frames that are not RoCEv2, with `slots` slots each way (rounded up to a power of two, 1 to 256). A

@@ -1,24 +1,21 @@
 //! Completion queues.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cq::{CqCtx, Cqe};
+use ferroce_proto::abi::doorbell;
 use thiserror::Error;
 
 use crate::command::{Command, CommandError};
 use crate::context::Card;
-use crate::dma::DmaBuf;
+use crate::event::{ASYNC_EQN, Channel, CompChannel};
 use crate::host::lock;
 use crate::queue::Queues;
+use crate::ring::EntryRing;
 use crate::{Backend, BackendError, Wc};
-
-/// Byte of a CQE whose 8-byte word holds the owner bit, its highest.
-const OWNER_WORD: usize = Cqe::BYTES - 8;
-/// Bytes for the consumer record, a cache line of its own behind the ring.
-const RECORD_BYTES: usize = 64;
 
 /// A completion queue could not be created.
 #[derive(Debug, Error)]
@@ -40,12 +37,34 @@ pub enum CqError {
         /// Completion queues of the card.
         limit: u32,
     },
+    /// The channel is another card's.
+    #[error(
+        "completion channel and completion queue are of different contexts: create both on the same"
+    )]
+    OtherContext,
+    /// Nobody would hear of completions.
+    #[error(
+        "completion queue {cqn} has no channel, or its channel was dropped: create it with `create_cq_on` to be notified"
+    )]
+    NoChannel {
+        /// The completion queue.
+        cqn: u32,
+    },
     /// No memory, or it could not be made reachable.
     #[error("no memory for the completion queue")]
     Memory(#[from] BackendError),
     /// The card refused.
     #[error(transparent)]
     Command(#[from] CommandError),
+}
+
+/// Which completion to tell of, see [`Cq::req_notify`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Notify {
+    /// The next one.
+    Any,
+    /// The next one that is solicited by the peer, or failed.
+    Solicited,
 }
 
 /// A life of a queue pair, and the position in this queue from which on CQEs of its number mean it.
@@ -67,104 +86,57 @@ struct Changes {
 pub(crate) struct CqCore<B: Backend> {
     pub(crate) card: Arc<Card<B>>,
     pub(crate) number: u32,
-    ring: DmaBuf<B>,
-    log_size: u8,
-    /// CQEs consumed, as far as the card was told.
-    consumed: AtomicU32,
+    ring: EntryRing<B, { Cqe::BYTES }>,
+    channel: Option<Arc<Channel<B>>>,
     changes: Mutex<Changes>,
     changed: AtomicBool,
     unknown: AtomicU64,
 }
 
 impl<B: Backend> CqCore<B> {
-    fn new(card: &Arc<Card<B>>, entries: u32) -> Result<Self, CqError> {
+    fn new(
+        card: &Arc<Card<B>>,
+        entries: u32,
+        channel: Option<Arc<Channel<B>>>,
+    ) -> Result<Self, CqError> {
         let limit = card.info.max_cqe;
         if entries == 0 || entries > limit {
             return Err(CqError::Entries { entries, limit });
         }
         let log_size = entries.next_power_of_two().ilog2().max(1) as u8;
-        let ring = DmaBuf::new(&card.host, (Cqe::BYTES << log_size) + RECORD_BYTES)?;
+        let ring = EntryRing::new(&card.host, log_size)?;
         let taken = lock(&card.cqs).take();
         let number = taken.ok_or(CqError::Full {
             limit: card.info.max_cq,
         })?;
         let ctx = CqCtx {
-            base: ring.iova(0),
-            consumer: ring.iova(Cqe::BYTES << log_size),
+            base: ring.base(),
+            consumer: ring.consumer(),
             log_size,
-            eqn: 0,
+            eqn: channel.as_ref().map_or(ASYNC_EQN, |channel| channel.number) as u8,
         };
         let command = Command::new(opcode::CREATE_CQ, number).with(ctx.emit());
         if let Err(e) = card.execute("create CQ", &command) {
             lock(&card.cqs).put(number);
             return Err(e.into());
         }
+        if let Some(channel) = &channel {
+            channel.join(number);
+        }
         Ok(Self {
             card: card.clone(),
             number,
             ring,
-            log_size,
-            consumed: AtomicU32::new(0),
+            channel,
             changes: Mutex::default(),
             changed: AtomicBool::new(false),
             unknown: AtomicU64::new(0),
         })
     }
 
-    /// Byte in the ring of the CQE at a position.
-    #[inline]
-    fn at(&self, position: u32) -> usize {
-        (position as usize & ((1 << self.log_size) - 1)) * Cqe::BYTES
-    }
-
-    /// Whether the CQE at `position` is written; what the card wrote before it is visible then.
-    #[inline]
-    fn is_written(&self, position: u32) -> Option<u64> {
-        let last = self.ring.read_u64(self.at(position) + OWNER_WORD);
-        let owner = position >> self.log_size & 1 == 0;
-        if (last >> 63 == 1) != owner {
-            return None;
-        }
-        fence(Ordering::Acquire);
-        Some(last)
-    }
-
-    #[inline]
-    fn read(&self, position: u32) -> Option<Cqe> {
-        let last = self.is_written(position)?;
-        let at = self.at(position);
-        let mut bytes = [0; Cqe::BYTES];
-        for word in 0..OWNER_WORD / 8 {
-            let value = self.ring.read_u64(at + 8 * word);
-            bytes[8 * word..][..8].copy_from_slice(&value.to_le_bytes());
-        }
-        bytes[OWNER_WORD..].copy_from_slice(&last.to_le_bytes());
-        Some(Cqe::parse(&bytes))
-    }
-
-    /// The first position that the card has not written yet.
-    ///
-    /// The poller may run at the same time: an entry that seems unwritten because it is used again for a
-    /// later position was consumed before, which is seen after it.
-    fn end(&self) -> u32 {
-        let mut position = self.consumed.load(Ordering::Acquire);
-        loop {
-            if self.is_written(position).is_some() {
-                position = position.wrapping_add(1);
-                continue;
-            }
-            fence(Ordering::Acquire);
-            let consumed = self.consumed.load(Ordering::Acquire);
-            if (consumed.wrapping_sub(position) as i32) <= 0 {
-                return position;
-            }
-            position = consumed;
-        }
-    }
-
     /// A life of queue pair `qpn` begins. No CQE of it was written yet, and all of earlier lives were.
     pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>) {
-        let from = self.end();
+        let from = self.ring.end();
         let mut changes = lock(&self.changes);
         if changes.table_len <= qpn as usize {
             changes.table_len = (qpn as usize + 1).next_power_of_two();
@@ -184,6 +156,9 @@ impl<B: Backend> CqCore<B> {
 
 impl<B: Backend> Drop for CqCore<B> {
     fn drop(&mut self) {
+        if let Some(channel) = &self.channel {
+            channel.leave(self.number);
+        }
         let command = Command::new(opcode::DESTROY_CQ, self.number);
         match self.card.execute("destroy CQ", &command) {
             Ok(_) => lock(&self.card.cqs).put(self.number),
@@ -205,9 +180,20 @@ pub struct Cq<B: Backend> {
 }
 
 impl<B: Backend> Cq<B> {
-    pub(crate) fn new(card: &Arc<Card<B>>, entries: u32) -> Result<Self, CqError> {
+    pub(crate) fn new(
+        card: &Arc<Card<B>>,
+        entries: u32,
+        channel: Option<&CompChannel<B>>,
+    ) -> Result<Self, CqError> {
+        let channel = channel.map(|channel| channel.core().clone());
+        if channel
+            .as_ref()
+            .is_some_and(|channel| !Arc::ptr_eq(&channel.card, card))
+        {
+            return Err(CqError::OtherContext);
+        }
         Ok(Self {
-            core: Arc::new(CqCore::new(card, entries)?),
+            core: Arc::new(CqCore::new(card, entries, channel)?),
             position: 0,
             table: Vec::new(),
         })
@@ -227,7 +213,7 @@ impl<B: Backend> Cq<B> {
     /// puts the queue pairs in error.
     #[must_use]
     pub fn capacity(&self) -> u32 {
-        1 << self.core.log_size
+        1 << self.core.ring.log_size()
     }
 
     /// CQEs that named no posted work request: not 0 only if the card is faulty.
@@ -243,9 +229,10 @@ impl<B: Backend> Cq<B> {
         let start = self.position;
         let mut taken = 0;
         while taken < wcs.len() {
-            let Some(cqe) = self.core.read(self.position) else {
+            let Some(bytes) = self.core.ring.read(self.position) else {
                 break;
             };
+            let cqe = Cqe::parse(&bytes);
             // Whatever came before the CQE, as its queue pair, is seen by now.
             if self.core.changed.load(Ordering::Acquire) {
                 self.take_changes();
@@ -257,11 +244,7 @@ impl<B: Backend> Cq<B> {
             self.position = self.position.wrapping_add(1);
         }
         if self.position != start {
-            // The card may overwrite the entries once it sees the record: they are read before.
-            fence(Ordering::Release);
-            self.core.consumed.store(self.position, Ordering::Release);
-            let record = Cqe::BYTES << self.core.log_size;
-            self.core.ring.write_u32(record, self.position);
+            self.core.ring.consume(self.position);
         }
         taken
     }
@@ -274,6 +257,32 @@ impl<B: Backend> Cq<B> {
             taken => Some(taken),
         };
         host.wait(limit_ns, some).unwrap_or(0)
+    }
+
+    /// Asks for one event on the channel of the queue: at the next completion that `notify` names, or at once if one
+    /// that was not polled is there. So none is missed between the last poll and this call.
+    ///
+    /// # Errors
+    /// [`CqError::NoChannel`].
+    pub fn req_notify(&mut self, notify: Notify) -> Result<(), CqError> {
+        let core = &self.core;
+        if !core
+            .channel
+            .as_ref()
+            .is_some_and(|channel| channel.is_open())
+        {
+            return Err(CqError::NoChannel { cqn: core.number });
+        }
+        let order = match notify {
+            Notify::Any => doorbell::ARM_ANY,
+            Notify::Solicited => doorbell::ARM_SOLICITED,
+        };
+        // The consumer record is written before.
+        fence(Ordering::Release);
+        let value = order | self.position & doorbell::ARM_INDEX;
+        let backend = &core.card.host.backend;
+        backend.write32(doorbell::cq(core.number), value);
+        Ok(())
     }
 
     /// The completion that a CQE at the current position stands for; `None` for one of an earlier life.

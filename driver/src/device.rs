@@ -122,12 +122,56 @@ pub struct DeviceInfo {
 const MAX_SEND_SLOTS: usize =
     1 + (wqe::MAX_SGE - wqe::SEND_SGES_FIRST).div_ceil(wqe::SLOT_BYTES / wqe::SGE_BYTES);
 
+/// Reads the register of `offset` as its four bytes.
+fn bytes(backend: &impl Backend, offset: u32) -> [u8; 4] {
+    backend.read32(offset.into()).to_le_bytes()
+}
+
+/// Looks whether the parameters of a card are within what this driver and the contract can address: the first that is
+/// not, with its value and its smallest and largest.
+pub(crate) fn check_parameters(
+    backend: &impl Backend,
+) -> Result<(), (&'static str, u32, u32, u32)> {
+    let params = Params::parse(&bytes(backend, regs::PARAMS));
+    let params2 = Params2::parse(&bytes(backend, regs::PARAMS2));
+    let params3 = Params3::parse(&bytes(backend, regs::PARAMS3));
+    // doorbells of 8 bytes in a page of 1 MiB
+    let doorbells = 17;
+    for (parameter, value, minimum, maximum) in [
+        ("log_qp", params.log_qp.into(), 2, doorbells),
+        ("log_mr", params.log_mr.into(), 0, 24),
+        ("log_cq", params.log_cq.into(), 0, 16),
+        ("log_outstanding", params.log_outstanding.into(), 0, 24),
+        ("log_gid", params.log_gid.into(), 0, 8),
+        ("log_eq", params.log_eq.into(), 0, 8),
+        ("log_srq", params3.log_srq.into(), 0, 16),
+        ("log_ah", params3.log_ah.into(), 0, 24),
+        (
+            "data_width",
+            params2.data_width.into(),
+            8,
+            u32::from(u16::MAX),
+        ),
+        (
+            "core_clock_mhz",
+            params2.core_clock_mhz.into(),
+            1,
+            u32::from(u16::MAX),
+        ),
+    ] {
+        if !(minimum..=maximum).contains(&value) {
+            return Err((parameter, value, minimum, maximum));
+        }
+    }
+    Ok(())
+}
+
 impl DeviceInfo {
     pub(crate) fn read(backend: &impl Backend) -> Self {
         let read = |register: u32| backend.read32(register.into());
-        let params = Params::parse(&read(regs::PARAMS).to_le_bytes());
-        let params2 = Params2::parse(&read(regs::PARAMS2).to_le_bytes());
-        let params3 = Params3::parse(&read(regs::PARAMS3).to_le_bytes());
+        let params = Params::parse(&bytes(backend, regs::PARAMS));
+        let params2 = Params2::parse(&bytes(backend, regs::PARAMS2));
+        let params3 = Params3::parse(&bytes(backend, regs::PARAMS3));
         let features = Features::from_bits_retain(read(regs::FEATURES));
         let of = |feature, log| {
             if features.contains(feature) {

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::context::Card;
 use crate::dma::DmaBuf;
+use crate::ring::phase;
 use crate::{Backend, BackendError, Features};
 
 /// Longest wait in ns for the card to be done with the memory of a queue that is dropped.
@@ -123,7 +124,7 @@ impl<B: Backend> ExceptionQueue<B> {
         let at = self.slot(self.received);
         let word = self.rings.read_u64(at);
         let head = Head::parse(&word.to_le_bytes());
-        if head.owner != (self.received >> self.config.log_slots & 1 == 0) {
+        if head.owner != phase(self.received.into(), self.config.log_slots) {
             return None;
         }
         fence(Ordering::Acquire);
@@ -137,7 +138,7 @@ impl<B: Backend> ExceptionQueue<B> {
         Some(len)
     }
 
-    /// Asks for one event (`EXCEPTION` on event queue 0) when there is a frame to poll; at once if there is one.
+    /// Asks for one event ([`AsyncEvent::Exception`](crate::AsyncEvent::Exception)) when there is a frame to poll; at once if there is one.
     pub fn arm(&mut self) {
         self.consumed(true);
     }

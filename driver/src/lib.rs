@@ -7,6 +7,9 @@
 //! | `ibv_alloc_pd` | [`Context::alloc_pd`] |
 //! | `ibv_reg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`] |
 //! | `ibv_create_cq`, `ibv_poll_cq` | [`Context::create_cq`], [`Cq::poll`] |
+//! | `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event` | [`Context::create_comp_channel`], [`Cq::req_notify`], [`CompChannel::get_event`] |
+//! | `ibv_ack_cq_events` | not needed: an event of a queue that is gone is left out |
+//! | `ibv_get_async_event` | [`Context::async_events`], [`AsyncEvents::get_event`] |
 //! | `ibv_create_ah` | [`Pd::create_ah`] |
 //! | `ibv_create_srq`, `ibv_post_srq_recv`, `ibv_modify_srq` | [`Pd::create_srq`], [`Srq::post_recv`], [`Srq::arm`] |
 //! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`] |
@@ -62,18 +65,24 @@ mod context;
 mod cq;
 mod device;
 mod dma;
+mod event;
 pub mod eventfd;
 mod exception;
 mod host;
+#[cfg(doctest)]
+mod misuse;
 mod mr;
 mod neighbour;
 #[cfg(all(feature = "vfio", feature = "vfio-user"))]
 pub mod open;
+mod owned;
 mod path;
 mod pd;
 mod peek;
 mod qp;
 mod queue;
+mod ring;
+mod sge;
 mod srq;
 #[cfg(feature = "vfio")]
 pub mod vfio;
@@ -85,16 +94,17 @@ mod wr;
 pub use backend::{Backend, BackendError};
 pub use command::{COMMAND_LIMIT_NS, CommandError};
 pub use context::{Context, GidError, OpenError, READY_LIMIT_NS};
-pub use cq::{Cq, CqError};
+pub use cq::{Cq, CqError, Notify};
 pub use device::{AbiVersion, DeviceInfo, Features, Status};
+pub use event::{AsyncEvent, AsyncEvents, CompChannel, EventAttr, EventError};
 pub use exception::{EXCEPTION_LIMIT_NS, ExceptionError, ExceptionQueue, SendError};
-pub use ferroce_proto::abi::wqe::Sge;
 pub use ferroce_proto::wire::{Gid, Mac, Mtu};
 pub use mr::{Access, Mr, MrBuf, MrError};
 pub use neighbour::{
     NeighbourConfig, NeighbourCounters, NeighbourState, Neighbours, Pong, ResolveError, Tap,
     TapError,
 };
+pub use owned::{Buf, Done, NotAdded, OwnedQueues, Refused, RefusedCause};
 pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
 pub use peek::{Peek, PeekError};
@@ -102,6 +112,7 @@ pub use qp::{
     BuildError, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, PostCause, PostError, Qp, QpAttr,
     QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
 };
+pub use sge::Sge;
 pub use srq::{Srq, SrqError};
 pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};
 pub use wr::{Data, RecvWr, Remote, SendFlags, SendOp, SendWr};

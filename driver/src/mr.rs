@@ -9,14 +9,14 @@ use std::sync::Arc;
 use bitflags::bitflags;
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::wqe::Sge;
+use rustix::mm::MsyncFlags;
 use thiserror::Error;
 
 use crate::command::{Command, CommandError};
 use crate::dma::DmaBuf;
 use crate::host::{Host, lock};
 use crate::pd::PdNumber;
-use crate::{Backend, BackendError};
+use crate::{Backend, BackendError, Sge};
 
 bitflags! {
     /// Rights to a memory region, or of a peer over a queue pair. The card may always read for local operations.
@@ -46,6 +46,16 @@ pub enum MrError {
     /// A region holds at least a byte and ends before the address space does.
     #[error("a region of {len} bytes at {addr:#x} is empty or wraps round the address space")]
     Length {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+    },
+    /// There is no memory, or not everywhere.
+    #[error(
+        "a region of {len} bytes at {addr:#x} covers addresses where the process has no memory: allocate or map it first"
+    )]
+    Unmapped {
         /// First address.
         addr: usize,
         /// Bytes.
@@ -204,6 +214,10 @@ impl<B: Backend> Mr<B> {
         if access.intersects(writes) && !access.contains(Access::LOCAL_WRITE) {
             return Err(MrError::Access(access));
         }
+        if !is_mapped(addr, len) {
+            let addr = addr.addr();
+            return Err(MrError::Unmapped { addr, len });
+        }
         let host = pd.card.host.clone();
         // SAFETY: the memory stays until the region is dropped, by the caller's word; `Pinned` unpins it then.
         unsafe { host.pin(addr, len) }?;
@@ -242,8 +256,18 @@ impl<B: Backend> Mr<B> {
     ///
     /// # Panics
     /// If the part is outside of the region or longer than 2^32 - 1 bytes.
+    ///
+    /// # Safety
+    /// As of [`Sge::from_raw_parts`].
     #[must_use]
-    pub fn sge(&self, part: impl RangeBounds<usize>) -> Sge {
+    pub unsafe fn sge(&self, part: impl RangeBounds<usize>) -> Sge {
+        let (start, length) = self.part(part);
+        // SAFETY: the rule is the caller's, unchanged.
+        unsafe { Sge::from_raw_parts(self.addr() + start as u64, length, self.lkey()) }
+    }
+
+    /// First byte of a part of the region, and its length.
+    fn part(&self, part: impl RangeBounds<usize>) -> (usize, u32) {
         let start = match part.start_bound() {
             Bound::Included(&at) => at,
             Bound::Excluded(&at) => at + 1,
@@ -259,13 +283,18 @@ impl<B: Backend> Mr<B> {
             "bytes {start}..{end} are not a part of a region of {} bytes",
             self.len()
         );
-        Sge {
-            addr: self.addr() + start as u64,
-            length: u32::try_from(end - start)
-                .expect("a gather or scatter entry holds less than 2^32 bytes"),
-            lkey: self.lkey(),
-        }
+        let length = u32::try_from(end - start);
+        let length = length.expect("a gather or scatter entry holds less than 2^32 bytes");
+        (start, length)
     }
+}
+
+/// Whether the process has memory at all of `[addr, addr + len)`, whatever its rights to it.
+fn is_mapped(addr: *mut u8, len: usize) -> bool {
+    let offset = addr.addr() % rustix::param::page_size();
+    let start = addr.wrapping_sub(offset).cast();
+    // SAFETY: without other flags ASYNC does nothing but look whether the pages are there (msync(2)).
+    unsafe { rustix::mm::msync(start, len + offset, MsyncFlags::ASYNC) }.is_ok()
 }
 
 /// A memory region with a buffer of its own: whole pages, zero at first.
@@ -286,6 +315,16 @@ impl<B: Backend> MrBuf<B> {
         // SAFETY: the memory outlives the region by the order of the fields, and is never referenced.
         let mr = unsafe { Mr::new(pd, buf.at(0, len), len, access) }?;
         Ok(Self { mr, buf })
+    }
+
+    /// Gather or scatter entry of a part of the buffer, in bytes from its start.
+    ///
+    /// # Panics
+    /// If the part is outside of the buffer or longer than 2^32 - 1 bytes.
+    #[must_use]
+    pub fn sge(&self, part: impl RangeBounds<usize>) -> Sge {
+        // SAFETY: the bytes are never referenced, and stay until the card has let go of the region.
+        unsafe { self.mr.sge(part) }
     }
 
     /// Copies `bytes` into the buffer at `offset`.

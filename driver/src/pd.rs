@@ -6,6 +6,7 @@ use crate::Backend;
 use crate::context::Card;
 use crate::host::lock;
 use crate::mr::{Access, Mr, MrBuf, MrError};
+use crate::owned::Buf;
 use crate::path::{Ah, AhError, Path};
 use crate::srq::{Srq, SrqError};
 
@@ -58,9 +59,10 @@ impl<B: Backend> Pd<B> {
     /// [`MrError`]: no bytes, rights that make no sense, no free table entry, or refused by system or card.
     ///
     /// # Safety
-    /// Until the region is dropped the memory stays allocated. While a work request or a peer may use
-    /// the region, its bytes change at any time (with the rights to write) or must not change (else):
-    /// nobody holds a `&` or `&mut` to bytes that may be written from outside.
+    /// Until the region is dropped the memory stays allocated. With remote rights its bytes are the peer's as long as a
+    /// queue pair of the domain is connected: a peer that may write does so at any time, so that nobody holds a
+    /// reference to them; what a peer may only read, others do not write meanwhile. What requests of this side do is the
+    /// matter of [`Mr::sge`].
     pub unsafe fn reg_mr(
         &self,
         addr: *mut u8,
@@ -94,5 +96,14 @@ impl<B: Backend> Pd<B> {
     /// As of [`reg_mr`](Self::reg_mr), and no memory.
     pub fn alloc_mr(&self, len: usize, access: Access) -> Result<MrBuf<B>, MrError> {
         MrBuf::new(&self.inner, len, access)
+    }
+
+    /// Allocates and registers a zeroed buffer of `len` bytes for requests that own it, see
+    /// [`OwnedQueues`](crate::OwnedQueues).
+    ///
+    /// # Errors
+    /// As of [`alloc_mr`](Self::alloc_mr).
+    pub fn alloc_buf(&self, len: usize) -> Result<Buf<B>, MrError> {
+        Buf::new(self, len)
     }
 }

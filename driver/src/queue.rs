@@ -110,6 +110,10 @@ impl SharedQueue {
         }
     }
 
+    pub(crate) fn size(&self) -> u32 {
+        self.wr_ids.len() as u32
+    }
+
     /// Place in the ring of an index.
     #[inline]
     pub(crate) fn place(&self, index: u32) -> usize {
@@ -135,7 +139,7 @@ impl SharedQueue {
         }
         // a caller that reads at the same time comes to the same or an earlier end, both true
         self.consumer.store(consumer, Ordering::Relaxed);
-        self.wr_ids.len() as u32 - producer.wrapping_sub(consumer)
+        self.size() - producer.wrapping_sub(consumer)
     }
 
     /// Poster: notes a work request at `index`.

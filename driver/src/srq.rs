@@ -22,22 +22,27 @@ use crate::{Backend, BackendError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SrqError {
+    /// This build has none.
+    #[error("this build of the card has no shared receive queues: load one with feature SRQ")]
+    Unsupported,
     /// A size beyond the card's limits, or 0.
     #[error(
-        "{what} of {value} was asked for, a shared receive queue of this card has 1 to {limit}"
+        "{attribute} of {value} was asked for, this shared receive queue takes {minimum} to {limit}"
     )]
     Limit {
-        /// What was asked for.
-        what: &'static str,
+        /// Name of the attribute.
+        attribute: &'static str,
         /// How much.
         value: u32,
+        /// At least.
+        minimum: u32,
         /// At most.
         limit: u32,
     },
-    /// All are taken, or the card has none.
+    /// All are taken.
     #[error("all {limit} shared receive queues of the card are in use: drop some")]
     Full {
-        /// Shared receive queues of the card; 0: it was built without.
+        /// Shared receive queues of the card.
         limit: u32,
     },
     /// No memory, or it could not be made reachable.
@@ -46,6 +51,18 @@ pub enum SrqError {
     /// The card refused.
     #[error(transparent)]
     Command(#[from] CommandError),
+}
+
+fn check(attribute: &'static str, value: u32, minimum: u32, limit: u32) -> Result<(), SrqError> {
+    if (minimum..=limit).contains(&value) {
+        return Ok(());
+    }
+    Err(SrqError::Limit {
+        attribute,
+        value,
+        minimum,
+        limit,
+    })
 }
 
 /// The part of a shared receive queue that its queue pairs keep alive.
@@ -90,14 +107,11 @@ pub struct Srq<B: Backend> {
 impl<B: Backend> Srq<B> {
     pub(crate) fn new(pd: &Arc<PdNumber<B>>, max_wr: u32, max_sge: u32) -> Result<Self, SrqError> {
         let card = &pd.card;
-        for (what, value, limit) in [
-            ("a number of requests", max_wr, card.info.max_qp_wr),
-            ("a scatter list", max_sge, card.info.max_recv_sge),
-        ] {
-            if value == 0 || value > limit {
-                return Err(SrqError::Limit { what, value, limit });
-            }
+        if card.info.max_srq == 0 {
+            return Err(SrqError::Unsupported);
         }
+        check("max_wr", max_wr, 1, card.info.max_qp_wr)?;
+        check("max_sge", max_sge, 1, card.info.max_recv_sge)?;
         let entries = max_wr.next_power_of_two();
         let stride = encode::recv_stride(max_sge as usize);
         let ring = DmaBuf::new(&card.host, ((entries as usize) << stride) * wqe::SLOT_BYTES)?;
@@ -184,11 +198,13 @@ impl<B: Backend> Srq<B> {
         Ok(())
     }
 
-    /// Has the card report, once, when fewer than `limit` requests are left after one was taken; 0 = never.
+    /// Has the card report, once ([`AsyncEvent::SrqLimit`](crate::AsyncEvent::SrqLimit)), when fewer than `limit`
+    /// requests are left after one was taken; 0 = never.
     ///
     /// # Errors
-    /// [`CommandError`].
-    pub fn arm(&mut self, limit: u16) -> Result<(), CommandError> {
+    /// [`SrqError`]: more than the queue holds, or refused.
+    pub fn arm(&mut self, limit: u16) -> Result<(), SrqError> {
+        check("limit", limit.into(), 0, self.core.queue.size())?;
         let ctx = SrqCtx {
             limit,
             ..SrqCtx::default()

@@ -1,9 +1,9 @@
 //! Work requests.
 
 use bitflags::bitflags;
-use ferroce_proto::abi::wqe::{Sge, opcode};
+use ferroce_proto::abi::wqe::opcode;
 
-use crate::{Destination, Features};
+use crate::{Destination, Features, Sge};
 
 bitflags! {
     /// How a send request runs (`enum ibv_send_flags`).

@@ -93,12 +93,14 @@ impl QpState {
             .unwrap_or(Self::Err)
     }
 
-    /// States that `modify` reaches from this one (IB1 10.3.1; draining is not offered).
+    /// States that `modify` reaches from this one (IB1 10.3.1).
     pub(super) fn next(self) -> &'static [Self] {
         match self {
             Self::Reset => &[Self::Init, Self::Err, Self::Reset],
             Self::Init => &[Self::Init, Self::Rtr, Self::Err, Self::Reset],
             Self::Rtr => &[Self::Rts, Self::Err, Self::Reset],
+            Self::Rts => &[Self::Sqd, Self::Err, Self::Reset],
+            Self::Sqd => &[Self::Rts, Self::Err, Self::Reset],
             _ => &[Self::Err, Self::Reset],
         }
     }
@@ -215,6 +217,11 @@ pub enum QpAttr {
     RtrUd(Mtu),
     /// From RTR.
     Rts(RtsAttr),
+    /// From RTS: no further request is started; [`AsyncEvent::SqDrained`](crate::AsyncEvent::SqDrained) tells when those
+    /// under way are done. Requests may be posted.
+    Sqd,
+    /// From SQD back to RTS.
+    Resume,
     /// From any state: everything posted is flushed.
     Err,
 }
@@ -227,7 +234,8 @@ impl QpAttr {
             Self::Reset => QpState::Reset,
             Self::Init(_) => QpState::Init,
             Self::Rtr(_) | Self::RtrUd(_) => QpState::Rtr,
-            Self::Rts(_) => QpState::Rts,
+            Self::Rts(_) | Self::Resume => QpState::Rts,
+            Self::Sqd => QpState::Sqd,
             Self::Err => QpState::Err,
         }
     }
@@ -259,6 +267,16 @@ pub enum ModifyError {
         from: QpState,
         /// State asked for.
         to: QpState,
+    },
+    /// RTS is entered in two ways.
+    #[error(
+        "queue pair {qpn} cannot go from {from} to RTS like this: from RTR it goes with `Rts`, from SQD with `Resume`"
+    )]
+    Resume {
+        /// The queue pair.
+        qpn: u32,
+        /// State it is in.
+        from: QpState,
     },
     /// An attribute out of range.
     #[error("{attribute} of queue pair {qpn} is {value}, possible is {minimum} to {maximum}")]

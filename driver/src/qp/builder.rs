@@ -15,6 +15,8 @@ use crate::{Backend, BackendError, Cq, DeviceInfo, Features, Pd};
 
 /// Entries of the outstanding ring that a queue pair gets unasked, if it posts that many.
 const OUTSTANDING: u32 = 64;
+/// Entries of the longest outstanding ring.
+const MAX_OUTSTANDING: u32 = 1 << 15;
 
 /// A queue pair could not be built.
 #[derive(Debug, Error)]
@@ -30,13 +32,17 @@ pub enum BuildError {
         "the {0} queue and the protection domain were opened on different contexts: create both on the same"
     )]
     OtherContext(&'static str),
-    /// A size beyond the card's limits.
-    #[error("{what} of {value} was asked for, this build of the card has at most {limit}")]
+    /// A size beyond the card's limits, or a queue of 0.
+    #[error(
+        "{attribute} of {value} was asked for, this build of the card takes {minimum} to {limit}"
+    )]
     Limit {
-        /// What was asked for.
-        what: &'static str,
+        /// Name of the attribute.
+        attribute: &'static str,
         /// How much.
         value: u32,
+        /// At least.
+        minimum: u32,
         /// At most.
         limit: u32,
     },
@@ -292,15 +298,29 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         }
         let slots = encode::list_slots(self.max_send_sge as usize)
             .max(encode::inline_slots(self.max_inline_data as usize)) as u32;
-        for (what, value, limit) in [
-            ("a gather list", self.max_send_sge, info.max_send_sge),
-            ("a scatter list", self.max_recv_sge, info.max_recv_sge),
-            ("inline data", self.max_inline_data, info.max_inline_data),
-            ("a send queue", self.max_send_wr, info.max_qp_wr / slots),
-            ("a receive queue", self.max_recv_wr, info.max_qp_wr),
+        let outstanding = info.max_outstanding.min(MAX_OUTSTANDING);
+        let last_gid = info.max_gid - 1;
+        for (attribute, value, minimum, limit) in [
+            ("max_send_sge", self.max_send_sge, 0, info.max_send_sge),
+            ("max_recv_sge", self.max_recv_sge, 0, info.max_recv_sge),
+            (
+                "max_inline_data",
+                self.max_inline_data,
+                0,
+                info.max_inline_data,
+            ),
+            ("max_send_wr", self.max_send_wr, 1, info.max_qp_wr / slots),
+            ("max_recv_wr", self.max_recv_wr, 1, info.max_qp_wr),
+            ("outstanding", self.outstanding.unwrap_or(1), 1, outstanding),
+            ("sgid_index", self.sgid_index.into(), 0, last_gid),
         ] {
-            if value > limit {
-                return Err(BuildError::Limit { what, value, limit });
+            if !(minimum..=limit).contains(&value) {
+                return Err(BuildError::Limit {
+                    attribute,
+                    value,
+                    minimum,
+                    limit,
+                });
             }
         }
         let sq_slots = (self.max_send_wr * slots).next_power_of_two();
@@ -326,10 +346,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             .outstanding
             .unwrap_or(sq_slots.min(share.max(OUTSTANDING)));
         let full = BuildError::Outstanding { entries, limit };
-        if entries > limit.min(1 << 15) {
-            return Err(full);
-        }
-        let most = entries.max(1).next_power_of_two().ilog2();
+        let most = entries.min(MAX_OUTSTANDING).next_power_of_two().ilog2();
         let least = if self.outstanding.is_some() { most } else { 0 };
         let mut pool = lock(&card.outstanding);
         let taken = (least..=most)

@@ -2,9 +2,10 @@
 
 use ferroce_proto::abi::wqe::{
     AtomicOperands, INLINE_FIRST, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST, SGE_BYTES, SLOT_BYTES,
-    SendWqe, Sge,
+    SendWqe,
 };
 
+use crate::Sge;
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
 
 const SGES_PER_SLOT: usize = SLOT_BYTES / SGE_BYTES;
@@ -14,7 +15,7 @@ const OPERANDS_AT: usize = SendWqe::BYTES + SGE_BYTES;
 /// The entries of a list that hold bytes.
 #[inline]
 pub(super) fn pieces(sges: &[Sge]) -> impl Iterator<Item = &Sge> {
-    sges.iter().filter(|sge| sge.length != 0)
+    sges.iter().filter(|sge| sge.length() != 0)
 }
 
 /// Slots, at least one, for `units` of which `first` fit the first slot and `others` each other one.
@@ -125,7 +126,7 @@ pub(crate) fn recv(wr: &RecvWr<'_>, put: impl FnMut(usize, &[u8; SLOT_BYTES])) {
 #[inline]
 fn sum(sges: &[Sge]) -> (u8, u32) {
     pieces(sges).fold((0, 0), |(entries, bytes), sge| {
-        (entries + 1, bytes + sge.length)
+        (entries + 1, bytes + sge.length())
     })
 }
 
@@ -144,7 +145,7 @@ fn put_list(
             slot.fill(0);
             (place, at) = (place + 1, 0);
         }
-        slot[at..][..SGE_BYTES].copy_from_slice(&sge.emit());
+        slot[at..][..SGE_BYTES].copy_from_slice(&sge.0.emit());
         at += SGE_BYTES;
     }
     put(place, &slot);

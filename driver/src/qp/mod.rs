@@ -6,6 +6,7 @@ pub(crate) mod encode;
 mod modify;
 mod post;
 
+use std::fmt;
 use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::{self, opcode};
@@ -149,6 +150,21 @@ impl<B: Backend> Qp<B> {
         })
     }
 
+    /// All its requests complete on `cq`.
+    pub(crate) fn completes_on(&self, cq: &crate::Cq<B>) -> bool {
+        [&self.send_cq, &self.recv_cq].map(|own| Arc::ptr_eq(own, cq.core())) == [true; 2]
+    }
+
+    pub(crate) fn has_srq(&self) -> bool {
+        self.srq.is_some()
+    }
+
+    /// Nothing is posted whose completion was not polled.
+    pub(crate) fn is_idle(&self) -> bool {
+        let Queues { sq, rq, .. } = &*self.queues;
+        sq.free() == sq.size() && rq.free() == rq.size()
+    }
+
     /// Completions that name this queue pair from now on mean its present life.
     fn attach(&self) {
         self.send_cq.attach(self.number, &self.queues);
@@ -169,6 +185,12 @@ impl<B: Backend> Qp<B> {
         self.ring(doorbell::sq(self.number), 0);
         self.ring(doorbell::rq(self.number), 0);
         Ok(())
+    }
+}
+
+impl<B: Backend> fmt::Debug for Qp<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Qp({} {} in {})", self.qp_type, self.number, self.state)
     }
 }
 

@@ -151,6 +151,10 @@ impl<B: Backend> Qp<B> {
             let qpn = self.number;
             return Err(ModifyError::Transition { qpn, from, to });
         }
+        if to == QpState::Rts && (from == QpState::Sqd) != (*attr == QpAttr::Resume) {
+            let qpn = self.number;
+            return Err(ModifyError::Resume { qpn, from });
+        }
         let connects = match attr {
             QpAttr::Rtr(_) => Some(true),
             QpAttr::RtrUd(_) => Some(false),
@@ -174,7 +178,9 @@ impl<B: Backend> Qp<B> {
             QpAttr::Rtr(attr) => self.enter_rtr(attr)?,
             QpAttr::RtrUd(mtu) => self.enter_rtr_ud(*mtu)?,
             QpAttr::Rts(attr) => self.enter_rts(attr)?,
-            QpAttr::Err => self.command("bring to ERR QP", self.both(QpState::Err), [None; 3])?,
+            QpAttr::Sqd => self.enter("bring to SQD QP", QpState::Sqd)?,
+            QpAttr::Resume => self.enter("bring back to RTS QP", QpState::Rts)?,
+            QpAttr::Err => self.enter("bring to ERR QP", QpState::Err)?,
         }
         self.state = to;
         Ok(())
@@ -294,6 +300,11 @@ impl<B: Backend> Qp<B> {
         self.command("bring to RTS QP", head, [Some(sq.emit()), None, None])?;
         self.max_rd_atomic = max_rd_atomic;
         Ok(())
+    }
+
+    /// Brings requester and responder to `state` and leaves all else as it is.
+    fn enter(&self, operation: &'static str, state: QpState) -> Result<(), ModifyError> {
+        self.command(operation, self.both(state), [None; 3])
     }
 
     /// Head of a command that brings requester and responder to `state`.

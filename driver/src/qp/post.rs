@@ -3,14 +3,13 @@
 use std::sync::atomic::{Ordering, fence};
 
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::wqe::{self, Sge};
+use ferroce_proto::abi::wqe;
+use ferroce_proto::wire::Mtu;
 use thiserror::Error;
 
-use ferroce_proto::wire::Mtu;
-
 use super::{Qp, QpState, QpType, encode};
-use crate::Backend;
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
+use crate::{Backend, Sge};
 
 /// A batch was not posted: none of it was.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -110,7 +109,7 @@ impl<B: Backend> Qp<B> {
         if wrs.is_empty() {
             return Ok(());
         }
-        if !matches!(self.state, QpState::Rts | QpState::Err) {
+        if !matches!(self.state, QpState::Rts | QpState::Sqd | QpState::Err) {
             let (state, needed) = (self.state, QpState::Rts);
             return Err(PostCause::State { state, needed }.at(0));
         }
@@ -233,7 +232,9 @@ impl<B: Backend> Qp<B> {
         if self.qp_type == QpType::Ud {
             let limit = self.path_mtu.map_or(0, Mtu::bytes) as u32;
             let found = match wr.data {
-                Data::Sges(sges) => encode::pieces(sges).map(|sge| u64::from(sge.length)).sum(),
+                Data::Sges(sges) => encode::pieces(sges)
+                    .map(|sge| u64::from(sge.length()))
+                    .sum(),
                 Data::Inline(bytes) => bytes.len() as u64,
             };
             if found > limit.into() {
@@ -263,7 +264,7 @@ impl<B: Backend> Qp<B> {
         };
         if wr.op.is_atomic() {
             let mut pieces = encode::pieces(sges);
-            if !matches!((pieces.next(), pieces.next()), (Some(sge), None) if sge.length == 8) {
+            if !matches!((pieces.next(), pieces.next()), (Some(sge), None) if sge.length() == 8) {
                 return Err(PostCause::Malformed(
                     "an atomic puts the old value into memory: give a list of one entry of 8 bytes",
                 ));
@@ -284,7 +285,7 @@ pub(crate) fn check_list(sges: &[Sge], limit: usize) -> Result<(), PostCause> {
     let (mut found, mut bytes) = (0, 0);
     for sge in encode::pieces(sges) {
         found += 1;
-        bytes += u64::from(sge.length);
+        bytes += u64::from(sge.length());
     }
     if found > limit {
         return Err(PostCause::Sges { found, limit });

@@ -2,13 +2,13 @@
 
 use ferroce_driver::{
     AhError, Features, ModifyError, Mtu, Path, PathError, PostCause, Qp, QpAttr, QpState, QpType,
-    Remote, RtrAttr, SendOp, SendWr, Sge,
+    Remote, RtrAttr, SendOp, SendWr,
 };
 use ferroce_proto::abi::qpc::{self, qp_type};
 use ferroce_proto::abi::wqe::{UdAddress, opcode};
 
 use crate::fake::ALL;
-use crate::setup::{REMOTE_MAC, ipv4, open, path};
+use crate::setup::{REMOTE_MAC, ipv4, open, path, sge};
 
 const QKEY: u32 = 0x8111_2222;
 
@@ -96,13 +96,7 @@ fn requests_carry_where_they_go() {
         pd.create_ah(&path()).unwrap(),
     ];
     let to = ah[1].to(0x12_3456, QKEY);
-    let list = |length| {
-        [Sge {
-            addr: 64,
-            length,
-            lkey: 3,
-        }]
-    };
+    let list = |length| [sge(64, length, 3)];
     qp.post_send(&[SendWr::new(SendOp::DatagramImm(to, 9), &list(1024))])
         .unwrap();
     let (head, _, _) = fake.send_wqe(qp.qpn(), 0);

@@ -3,11 +3,14 @@
 mod attributes;
 mod completions;
 mod datagram;
+mod events;
 mod fake;
 mod modify;
 mod no_alloc;
+mod no_syscalls;
 mod objects;
 mod open;
+mod owned;
 mod posting;
 mod rings;
 mod setup;

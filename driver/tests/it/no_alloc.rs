@@ -3,10 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use ferroce_driver::{RecvWr, Remote, SendOp, SendWr, Sge, Wc};
+use ferroce_driver::{RecvWr, Remote, SendOp, SendWr, Wc};
 
 use crate::fake::ALL;
-use crate::setup::Connected;
+use crate::setup::{Connected, sge};
 
 thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
@@ -55,11 +55,7 @@ fn post_and_poll_do_not_allocate() {
     );
     // The record of doorbells is the card's, not the driver's.
     fake.state().doorbells.reserve(1000);
-    let list = [Sge {
-        addr: 8,
-        length: 8,
-        lkey: 1,
-    }; 16];
+    let list = [sge(8, 8, 1); 16];
     let remote = Remote { addr: 8, rkey: 1 };
     let bytes = [0; 288];
     let sends = [

@@ -28,10 +28,10 @@ fn a_region_is_one_entry_with_its_rights() {
     assert_eq!(region.to_vec(89, 3), b"\x0001");
     let sge = region.sge(10..30);
     assert_eq!(
-        (sge.addr, sge.length, sge.lkey),
+        (sge.addr(), sge.length(), sge.lkey()),
         (region.addr() + 10, 20, region.lkey())
     );
-    assert_eq!(region.sge(..=9).length, 10);
+    assert_eq!(region.sge(..=9).length(), 10);
     drop(region);
     assert!(!fake.state().mrs[&place].valid);
 }
@@ -97,6 +97,14 @@ fn senseless_regions_are_refused() {
         )
     };
     assert!(matches!(wrapping, Err(MrError::Length { .. })));
+    let map = memmap2::MmapMut::map_anon(3 * PAGE).unwrap();
+    let (start, len) = (map.as_ptr().cast_mut(), map.len());
+    drop(map);
+    // SAFETY: refused before anything is done with the address.
+    let unmapped = unsafe { pd.reg_mr(start.wrapping_add(100), len - 200, Access::empty()) };
+    let e = unmapped.err().unwrap();
+    assert!(matches!(e, MrError::Unmapped { .. }), "{e}");
+    assert!(e.to_string().contains("has no memory"), "{e}");
     fake.state()
         .answers
         .insert(opcode::WRITE_MR, Answer::Status(3));
@@ -293,6 +301,9 @@ fn builds_beyond_the_card_are_refused() {
         Err(BuildError::Limit { limit, .. }) => limit,
         other => panic!("{:?}", other.map(drop)),
     };
+    assert_eq!(limit(qp().max_send_wr(0)), 32768);
+    assert_eq!(limit(qp().max_recv_wr(0)), 32768);
+    assert_eq!(limit(qp().sgid_index(8)), 7);
     assert_eq!(limit(qp().max_send_sge(3)), 2);
     assert_eq!(limit(qp().max_recv_sge(4)), 3);
     assert_eq!(limit(qp().max_inline_data(33)), 32);
@@ -324,10 +335,15 @@ fn the_outstanding_pool_is_shared_out() {
     let pd = context.alloc_pd();
     let cq = context.create_cq(8).unwrap();
     let qp = || Qp::builder(&pd).cq(&cq);
-    assert!(matches!(
-        qp().outstanding(257).build(),
-        Err(BuildError::Outstanding { .. })
-    ));
+    for entries in [0, 257] {
+        let e = qp().outstanding(entries).build().err().unwrap();
+        assert_eq!(
+            e.to_string(),
+            format!(
+                "outstanding of {entries} was asked for, this build of the card takes 1 to 256"
+            )
+        );
+    }
     let half = qp().outstanding(100).build().unwrap();
     assert_eq!(half.outstanding(), 128);
     let asked = qp().build().unwrap();

@@ -68,6 +68,32 @@ fn another_major_version_is_refused_and_minor_is_not() {
 }
 
 #[test]
+fn parameters_that_cannot_be_are_named() {
+    let fake = Fake::new(ALL);
+    fake.state().params.log_qp = 18;
+    assert_eq!(
+        failure(&fake).to_string(),
+        "parameter log_qp of the card is 18, this driver takes 2 to 17: load another build, or a newer driver"
+    );
+    fake.state().params.log_qp = 4;
+    fake.state().params.log_gid = 9;
+    let e = failure(&fake);
+    assert!(
+        matches!(
+            e,
+            OpenError::Parameter {
+                parameter: "log_gid",
+                value: 9,
+                minimum: 0,
+                maximum: 8,
+            }
+        ),
+        "{e}"
+    );
+    assert!(fake.state().mapped.is_empty());
+}
+
+#[test]
 fn ready_is_waited_for_so_long() {
     let fake = Fake::new(ALL);
     fake.state().ready_in = Some(100);

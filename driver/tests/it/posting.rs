@@ -2,13 +2,13 @@
 
 use ferroce_driver::{
     Access, ConnectAttr, Data, Features, PostCause, QpAttr, RecvWr, Remote, SendFlags, SendOp,
-    SendWr, Sge,
+    SendWr,
 };
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe::{AtomicOperands, SendWqe};
 
 use crate::fake::{ALL, BASIC};
-use crate::setup::{Connected, REMOTE, peer, sges};
+use crate::setup::{Connected, REMOTE, peer, sge, sges};
 
 #[test]
 fn signal_all_signals_all() {
@@ -20,11 +20,7 @@ fn signal_all_signals_all() {
 #[test]
 fn operations_and_flags_stand_in_the_wqe() {
     let Connected { fake, mut qp, .. } = Connected::new(ALL, 4, |b| b);
-    let one = [Sge {
-        addr: 64,
-        length: 8,
-        lkey: 3,
-    }];
+    let one = [sge(64, 8, 3)];
     let word = Remote {
         addr: 0x1000,
         rkey: 5,
@@ -97,20 +93,16 @@ fn operations_and_flags_stand_in_the_wqe() {
 #[test]
 fn entries_of_no_bytes_are_left_out() {
     let Connected { fake, mut qp, .. } = Connected::new(BASIC, 4, |b| b);
-    let sge = |length| Sge {
-        addr: 1,
-        length,
-        lkey: 2,
-    };
-    let list = [sge(0), sge(5), sge(0), sge(0), sge(6)];
+    let list = [0, 5, 0, 0, 6].map(|length| sge(1, length, 2));
+    let list_of_two = [list[1], list[4]];
     qp.post_send(&[SendWr::new(SendOp::Send, &list)]).unwrap();
     let (head, found, _) = fake.send_wqe(qp.qpn(), 0);
     assert_eq!(
         (head.num_sge, head.slots, head.length, &found[..]),
-        (2, 1, 11, &[sge(5), sge(6)][..])
+        (2, 1, 11, &list_of_two[..])
     );
     qp.post_recv(&[RecvWr::new(0, &list)]).unwrap();
-    assert_eq!(fake.recv_wqe(qp.qpn(), 0).1, [sge(5), sge(6)]);
+    assert_eq!(fake.recv_wqe(qp.qpn(), 0).1, list_of_two);
 }
 
 #[test]
@@ -127,21 +119,8 @@ fn a_batch_is_posted_as_a_whole_or_not() {
         remote: Remote { addr: 12, rkey: 0 },
         add: 1,
     };
-    let eight = [Sge {
-        addr: 64,
-        length: 8,
-        lkey: 3,
-    }];
-    let huge = [
-        Sge {
-            length: 1 << 31,
-            ..eight[0]
-        },
-        Sge {
-            length: 1,
-            ..eight[0]
-        },
-    ];
+    let eight = [sge(64, 8, 3)];
+    let huge = [sge(64, 1 << 31, 3), sge(64, 1, 3)];
     let cases = [
         (
             SendWr::new(SendOp::Send, &long),
@@ -204,11 +183,7 @@ fn a_batch_is_posted_as_a_whole_or_not() {
 
 #[test]
 fn operations_the_card_or_the_connection_lacks_are_refused() {
-    let one = [Sge {
-        addr: 64,
-        length: 8,
-        lkey: 3,
-    }];
+    let one = [sge(64, 8, 3)];
     let read = SendWr::new(SendOp::Read(REMOTE), &one);
     let Connected { mut qp, .. } = Connected::new(Features::RC, 4, |b| b);
     let e = qp.post_send(&[read]).unwrap_err();
@@ -272,7 +247,7 @@ fn data_may_be_built_by_hand() {
     qp.post_send(&[wr]).unwrap();
     let (head, list, _) = fake.send_wqe(qp.qpn(), 0);
     assert_eq!(
-        (head.length, list[0].addr, list[0].lkey),
+        (head.length, list[0].addr(), list[0].lkey()),
         (50, region.addr() + 50, region.lkey())
     );
 }

@@ -143,7 +143,7 @@ fn check_send(
             );
             assert_eq!(
                 head.length,
-                list[..n].iter().map(|sge| sge.length).sum::<u32>()
+                list[..n].iter().map(|sge| sge.length()).sum::<u32>()
             );
         }
         Body::Inline(n) => {
@@ -212,7 +212,7 @@ proptest! {
                         for &n in &batch {
                             let (head, found) = fake.recv_wqe(qpn, rq.producer);
                             prop_assert_eq!((usize::from(head.num_sge), &found[..]), (n, &list[..n]));
-                            prop_assert_eq!(head.length, list[..n].iter().map(|sge| sge.length).sum::<u32>());
+                            prop_assert_eq!(head.length, list[..n].iter().map(|sge| sge.length()).sum::<u32>());
                             rq.push(wr_id, 1, true);
                             wr_id += 1;
                         }

@@ -5,14 +5,10 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 
 use crate::fake::ALL;
-use crate::setup::{open, peer};
+use crate::setup::{open, peer, sge};
 
 fn list(addr: u64) -> [Sge; 1] {
-    [Sge {
-        addr,
-        length: 16,
-        lkey: 3,
-    }]
+    [sge(addr, 16, 3)]
 }
 
 #[test]
@@ -114,6 +110,13 @@ fn what_cannot_be_is_refused() {
         let e = pd.create_srq(wrs, sges).err();
         assert!(matches!(e, Some(SrqError::Limit { .. })), "{wrs}, {sges}");
     }
+    let mut srq = pd.create_srq(4, 1).unwrap();
+    let e = srq.arm(5).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "limit of 5 was asked for, this shared receive queue takes 0 to 4"
+    );
+    drop(srq);
     let both = [(); 2].map(|()| pd.create_srq(4, 1).unwrap());
     let full = pd.create_srq(4, 1).err();
     assert!(matches!(full, Some(SrqError::Full { limit: 2 })));
@@ -126,5 +129,5 @@ fn what_cannot_be_is_refused() {
     ));
     let (_, plain) = open(Features::RC);
     let none = plain.alloc_pd().create_srq(4, 1).err();
-    assert!(matches!(none, Some(SrqError::Full { limit: 0 })));
+    assert!(matches!(none, Some(SrqError::Unsupported)));
 }

@@ -40,3 +40,5 @@ pub const fn srq(srqn: u32) -> u64 {
 pub const ARM_ANY: u32 = 1 << 30;
 /// Report the next solicited or failed completion.
 pub const ARM_SOLICITED: u32 = 1 << 31;
+/// Bits of the consumer index in the value of the arm doorbell.
+pub const ARM_INDEX: u32 = (1 << 24) - 1;

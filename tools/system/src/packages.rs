@@ -30,6 +30,8 @@ pub const ZLIB: Tool = Tool::new("zlib1g-dev", || Path::new("/usr/include/zlib.h
 pub const YOSYS: Tool = Tool::new("yosys", || runs("yosys"));
 /// Reads the captures that the simulation writes.
 pub const TSHARK: Tool = Tool::new("tshark", || runs("tshark"));
+/// Shows the system calls of a program.
+pub const STRACE: Tool = Tool::new("strace", || runs("strace"));
 /// Runs guests; Debian 12 has version 7.2.
 pub const QEMU: Tool = Tool::new("qemu-system-x86", || runs("qemu-system-x86_64"));
 /// The commands inside of a guest.

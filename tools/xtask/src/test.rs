@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::ZLIB,
         tools::YOSYS,
         tools::TSHARK,
+        tools::STRACE,
     ];
     tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
     if tools::has_rustfmt() {

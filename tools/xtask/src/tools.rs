@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ferroce_system::PackageError;
-pub(crate) use ferroce_system::packages::{CXX, TSHARK, Tool, VERILATOR, YOSYS, ZLIB};
+pub(crate) use ferroce_system::packages::{CXX, STRACE, TSHARK, Tool, VERILATOR, YOSYS, ZLIB};
 
 use crate::Usage;
 

@@ -1,6 +1,7 @@
 //! A card at the level of its rings: it answers commands, records doorbells and writes the CQEs a test tells it to.
 
 mod backend;
+mod paged;
 mod rings;
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,9 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ferroce_driver::Features;
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
 use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx};
 use ferroce_proto::abi::regs::{self, Params};
+
+pub(crate) use paged::Paged;
 
 /// Page size in bytes; larger than that of most systems.
 pub(crate) const PAGE: usize = 0x1_0000;
@@ -66,6 +70,8 @@ pub(crate) struct State {
     pub(crate) gids: HashMap<u32, GidEntry>,
     pub(crate) ahs: HashMap<u32, AvCtx>,
     pub(crate) srqs: HashMap<u32, SrqCtx>,
+    /// Event queues with the events written.
+    pub(crate) eqs: HashMap<u32, (EqCtx, u32)>,
     pub(crate) port: PortConfig,
     pub(crate) bar_len: u64,
     pub(crate) vectors: u32,
@@ -84,7 +90,7 @@ impl Fake {
             log_cq: 3,
             log_outstanding: 8,
             log_gid: 3,
-            log_eq: 0,
+            log_eq: 2,
         };
         Self(Arc::new(Mutex::new(State {
             magic: regs::MAGIC_VALUE,
@@ -108,6 +114,7 @@ impl Fake {
             gids: HashMap::new(),
             ahs: HashMap::new(),
             srqs: HashMap::new(),
+            eqs: HashMap::new(),
             port: PortConfig::default(),
             bar_len: regs::BAR0_BYTES,
             vectors: 4,
@@ -244,6 +251,15 @@ impl State {
             opcode::ARM_SRQ => {
                 let srq = self.srqs.get_mut(&head.index).expect("the SRQ exists");
                 srq.limit = SrqCtx::parse(&images[1]).limit;
+            }
+            opcode::CREATE_EQ => {
+                let created = (EqCtx::parse(&images[1]), 0);
+                let before = self.eqs.insert(head.index, created);
+                assert!(before.is_none(), "EQ {} is free", head.index);
+            }
+            opcode::DESTROY_EQ => {
+                let destroyed = self.eqs.remove(&head.index);
+                destroyed.expect("the EQ to destroy exists");
             }
             opcode::SET_PORT => self.port = PortConfig::parse(&images[1]),
             _ => {}

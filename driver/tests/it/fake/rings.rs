@@ -2,16 +2,29 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use ferroce_driver::Sge;
+use ferroce_driver::{Sge, eventfd};
 use ferroce_proto::abi::cq::{Cqe, opcode};
-use ferroce_proto::abi::wqe::{RecvWqe, SLOT_BYTES, SendWqe};
+use ferroce_proto::abi::eq::Eqe;
+use ferroce_proto::abi::wqe::{self, RecvWqe, SLOT_BYTES, SendWqe};
 
 use super::{Fake, State};
+use crate::setup::sge;
 
 impl Fake {
     /// Writes a CQE with its owner bit; `false` if the ring is full.
     pub(crate) fn put_cqe(&self, cqn: u32, cqe: Cqe) -> bool {
         self.state().put_cqe(cqn, cqe)
+    }
+
+    /// Writes an event and raises the interrupt of its queue; `false` if the ring is full. Without the queue it is forgotten.
+    pub(crate) fn put_event(&self, eqn: u32, event: u8, detail: u8, object: u32) -> bool {
+        let eqe = Eqe {
+            event,
+            detail,
+            object,
+            ..Eqe::default()
+        };
+        self.state().put_event(eqn, eqe)
     }
 
     /// Completes the send WQE at `index` on the completion queue of its queue pair.
@@ -89,9 +102,10 @@ impl Fake {
 }
 
 fn list(bytes: &[u8], entries: u8) -> Vec<Sge> {
-    let entries = bytes.chunks_exact(Sge::BYTES).take(entries.into());
+    let entries = bytes.chunks_exact(wqe::Sge::BYTES).take(entries.into());
     entries
-        .map(|bytes| Sge::parse(bytes.try_into().unwrap()))
+        .map(|bytes| wqe::Sge::parse(bytes.try_into().unwrap()))
+        .map(|entry| sge(entry.addr, entry.length, entry.lkey))
         .collect()
 }
 
@@ -128,6 +142,35 @@ impl State {
         }
     }
 
+    /// Writes an entry whose last 8 bytes hold the phase.
+    fn put_entry(&self, at: u64, bytes: &[u8]) {
+        let (front, last) = bytes.split_at(bytes.len() - 8);
+        self.write(at, front);
+        // As on the bus: whoever sees the owner bit sees the rest.
+        fence(Ordering::Release);
+        let last = u64::from_le_bytes(last.try_into().unwrap()).to_le();
+        let last_at = self.reach(at + front.len() as u64, 8).cast::<u64>();
+        // SAFETY: the word is mapped and aligned, and nobody holds a reference to it.
+        unsafe { last_at.write_volatile(last) };
+    }
+
+    fn put_event(&mut self, eqn: u32, eqe: Eqe) -> bool {
+        let Some((ctx, producer)) = self.eqs.get(&eqn).copied() else {
+            return true;
+        };
+        let consumed = u32::from_le_bytes(self.read(ctx.consumer));
+        if producer.wrapping_sub(consumed) == 1 << ctx.log_size {
+            return false;
+        }
+        let owner = producer >> ctx.log_size & 1 == 0;
+        let place = u64::from(producer & ((1 << ctx.log_size) - 1));
+        let at = ctx.base + place * Eqe::BYTES as u64;
+        self.put_entry(at, &Eqe { owner, ..eqe }.emit());
+        self.eqs.get_mut(&eqn).unwrap().1 = producer.wrapping_add(1);
+        eventfd::raise(&self.interrupts[&ctx.vector.into()]).unwrap();
+        true
+    }
+
     fn put_cqe(&mut self, cqn: u32, cqe: Cqe) -> bool {
         let (ctx, producer) = self.cqs[&cqn];
         let consumed = u32::from_le_bytes(self.read(ctx.consumer));
@@ -138,14 +181,7 @@ impl State {
         let place = u64::from(producer & ((1 << ctx.log_size) - 1));
         let bytes = Cqe { owner, ..cqe }.emit();
         let at = ctx.base + place * Cqe::BYTES as u64;
-        let (front, owner_word) = bytes.split_at(Cqe::BYTES - 8);
-        self.write(at, front);
-        // As on the bus: whoever sees the owner bit sees the rest.
-        fence(Ordering::Release);
-        let last = u64::from_le_bytes(owner_word.try_into().unwrap()).to_le();
-        let last_at = self.reach(at + front.len() as u64, 8).cast::<u64>();
-        // SAFETY: the word is mapped and aligned, and nobody holds a reference to it.
-        unsafe { last_at.write_volatile(last) };
+        self.put_entry(at, &bytes);
         self.cqs.get_mut(&cqn).unwrap().1 = producer.wrapping_add(1);
         true
     }

@@ -1,0 +1,161 @@
+//! Asynchronous events.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+
+use ferroce_proto::abi::eq::{Eqe, event};
+
+use super::queue::{EventQueue, supported};
+use super::{ASYNC_EQN, EventAttr, EventError};
+use crate::context::Card;
+use crate::host::lock;
+use crate::{Backend, WcStatus};
+
+/// What happened to an object of the card, or to its port (`enum ibv_event_type`).
+///
+/// Numbers are those of the objects. A number is used again when its object is gone, and an event may be older: ask the
+/// object for its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AsyncEvent {
+    /// A completion queue overflowed: completions are lost, and the queue pairs they were of go into error.
+    CqError {
+        /// The completion queue.
+        cqn: u32,
+    },
+    /// A queue pair went into error.
+    QpFatal {
+        /// The queue pair.
+        qpn: u32,
+        /// Why.
+        status: WcStatus,
+    },
+    /// A queue pair refused a request of its peer as invalid, and went into error.
+    QpRequestError {
+        /// The queue pair.
+        qpn: u32,
+    },
+    /// A queue pair refused its peer access, and went into error.
+    QpAccessError {
+        /// The queue pair.
+        qpn: u32,
+    },
+    /// A send queue has nothing under way any more, after [`QpAttr::Sqd`](crate::QpAttr::Sqd).
+    SqDrained {
+        /// The queue pair.
+        qpn: u32,
+    },
+    /// A shared receive queue has fewer requests left than [`Srq::arm`](crate::Srq::arm) named.
+    SrqLimit {
+        /// The shared receive queue.
+        srqn: u32,
+    },
+    /// The port came up.
+    PortUp,
+    /// The port went down.
+    PortDown,
+    /// The exception queue has a frame, after [`ExceptionQueue::arm`](crate::ExceptionQueue::arm).
+    Exception,
+    /// A kind this driver does not know.
+    Unknown {
+        /// Its code.
+        kind: u8,
+        /// Detail.
+        detail: u8,
+        /// Number of an object.
+        object: u32,
+    },
+}
+
+impl From<Eqe> for AsyncEvent {
+    fn from(eqe: Eqe) -> Self {
+        let number = eqe.object;
+        match eqe.event {
+            event::CQ_ERROR => Self::CqError { cqn: number },
+            event::QP_FATAL => Self::QpFatal {
+                qpn: number,
+                status: eqe.detail.into(),
+            },
+            event::QP_REQ_ERR => Self::QpRequestError { qpn: number },
+            event::QP_ACCESS_ERR => Self::QpAccessError { qpn: number },
+            event::SQ_DRAINED => Self::SqDrained { qpn: number },
+            event::SRQ_LIMIT => Self::SrqLimit { srqn: number },
+            event::PORT_UP => Self::PortUp,
+            event::PORT_DOWN => Self::PortDown,
+            event::EXCEPTION => Self::Exception,
+            kind => Self::Unknown {
+                kind,
+                detail: eqe.detail,
+                object: number,
+            },
+        }
+    }
+}
+
+/// The asynchronous events of a card: failures, and what was asked for that is no completion.
+///
+/// There is one handle at a time, and what happens while there is none is not told. Events of a queue pair whose send
+/// completions come to a queue on a [`CompChannel`](crate::CompChannel) arrive there first, and come here when the
+/// channel's events are taken, which its readable file descriptor asks for.
+///
+/// The file descriptor is used as that of a channel.
+pub struct AsyncEvents<B: Backend> {
+    // Fields drop in order: the event queue is free before another handle can be had.
+    queue: EventQueue<B>,
+    _taken: Taken<B>,
+}
+
+/// The one handle is taken.
+struct Taken<B: Backend>(Arc<Card<B>>);
+
+impl<B: Backend> Drop for Taken<B> {
+    fn drop(&mut self) {
+        *lock(&self.0.handover) = Default::default();
+    }
+}
+
+impl<B: Backend> AsyncEvents<B> {
+    pub(crate) fn new(card: &Arc<Card<B>>, attr: &EventAttr) -> Result<Self, EventError> {
+        supported(card)?;
+        let mut handover = lock(&card.handover);
+        if handover.fd.is_some() {
+            return Err(EventError::InUse);
+        }
+        let queue = EventQueue::new(card, ASYNC_EQN, attr)?;
+        let fd = queue.fd.try_clone();
+        handover.fd = Some(fd.map_err(|source| {
+            let vector = ASYNC_EQN;
+            crate::BackendError::Interrupt { vector, source }
+        })?);
+        let _taken = Taken(card.clone());
+        Ok(Self { queue, _taken })
+    }
+
+    /// The next event. `None` if there is none; the file descriptor becomes readable with the next one.
+    pub fn try_event(&mut self) -> Option<AsyncEvent> {
+        Self::next(&mut self.queue)
+    }
+
+    /// The next event; sleeps until there is one, for `limit_ns` at most.
+    pub fn get_event(&mut self, limit_ns: u64) -> Option<AsyncEvent> {
+        self.queue.wait(limit_ns, Self::next)
+    }
+
+    fn next(queue: &mut EventQueue<B>) -> Option<AsyncEvent> {
+        let card = queue.card.clone();
+        let (_, eqe) = queue.take(|| lock(&card.handover).events.pop_front())?;
+        Some(eqe.into())
+    }
+}
+
+impl<B: Backend> AsFd for AsyncEvents<B> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.fd.as_fd()
+    }
+}
+
+impl<B: Backend> AsRawFd for AsyncEvents<B> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.queue.fd.as_raw_fd()
+    }
+}

@@ -1,0 +1,124 @@
+//! Completion channels.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::{Arc, Mutex};
+
+use ferroce_proto::abi::eq::event;
+
+use super::queue::{EventQueue, Ring, supported};
+use super::{EventAttr, EventError};
+use crate::Backend;
+use crate::context::Card;
+use crate::host::lock;
+
+/// The part of a channel that its completion queues know.
+pub(crate) struct Channel<B: Backend> {
+    pub(crate) card: Arc<Card<B>>,
+    pub(crate) number: u32,
+    ring: Arc<Ring<B>>,
+    /// Completion queues by number, with the position from which on events mean them; none once the channel is gone.
+    members: Mutex<Option<BTreeMap<u32, u32>>>,
+}
+
+impl<B: Backend> Channel<B> {
+    /// Completion queue `cqn` reports here from now on.
+    pub(crate) fn join(&self, cqn: u32) {
+        let from = self.ring.end();
+        if let Some(members) = lock(&self.members).as_mut() {
+            members.insert(cqn, from);
+        }
+    }
+
+    /// Events of completion queue `cqn` are dropped from now on.
+    pub(crate) fn leave(&self, cqn: u32) {
+        if let Some(members) = lock(&self.members).as_mut() {
+            members.remove(&cqn);
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        lock(&self.members).is_some()
+    }
+
+    fn means(&self, cqn: u32, position: u32) -> bool {
+        let members = lock(&self.members);
+        let from = members.as_ref().and_then(|members| members.get(&cqn));
+        from.is_some_and(|from| position.wrapping_sub(*from) as i32 >= 0)
+    }
+}
+
+/// A completion channel: tells which of its completion queues have completions.
+///
+/// A queue created with [`Context::create_cq_on`](crate::Context::create_cq_on) sends one event for each
+/// [`req_notify`](crate::Cq::req_notify). Events need no acknowledgement: those of a queue that was dropped are left out,
+/// and after the channel was dropped its queues send none.
+///
+/// The channel's file descriptor is for `poll`, `epoll` or an async runtime, level or edge triggered: when it is
+/// readable take events with [`try_event`](Self::try_event) until there is none. Nobody else reads it.
+pub struct CompChannel<B: Backend> {
+    queue: EventQueue<B>,
+    core: Arc<Channel<B>>,
+}
+
+impl<B: Backend> CompChannel<B> {
+    pub(crate) fn new(card: &Arc<Card<B>>, attr: &EventAttr) -> Result<Self, EventError> {
+        supported(card)?;
+        let limit = card.channels();
+        let number = lock(&card.eqs).take().ok_or(EventError::Full { limit })?;
+        let queue =
+            EventQueue::new(card, number, attr).inspect_err(|_| lock(&card.eqs).put(number))?;
+        let core = Arc::new(Channel {
+            card: card.clone(),
+            number,
+            ring: queue.ring.clone(),
+            members: Mutex::new(Some(BTreeMap::new())),
+        });
+        Ok(Self { queue, core })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Channel<B>> {
+        &self.core
+    }
+
+    /// Number of a completion queue with completions, oldest event first. `None` if there is no event; the file
+    /// descriptor becomes readable with the next one.
+    pub fn try_event(&mut self) -> Option<u32> {
+        Self::next(&mut self.queue, &self.core)
+    }
+
+    /// Number of a completion queue with completions; sleeps until there is an event, for `limit_ns` at most.
+    pub fn get_event(&mut self, limit_ns: u64) -> Option<u32> {
+        let Self { queue, core } = self;
+        queue.wait(limit_ns, |queue| Self::next(queue, core))
+    }
+
+    fn next(queue: &mut EventQueue<B>, core: &Channel<B>) -> Option<u32> {
+        loop {
+            let (position, eqe) = queue.take(|| None)?;
+            if eqe.event != event::COMPLETION {
+                lock(&core.card.handover).put(eqe);
+            } else if core.means(eqe.object, position) {
+                return Some(eqe.object);
+            }
+        }
+    }
+}
+
+impl<B: Backend> Drop for CompChannel<B> {
+    fn drop(&mut self) {
+        *lock(&self.core.members) = None;
+    }
+}
+
+impl<B: Backend> AsFd for CompChannel<B> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.fd.as_fd()
+    }
+}
+
+impl<B: Backend> AsRawFd for CompChannel<B> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.queue.fd.as_raw_fd()
+    }
+}

@@ -1,0 +1,139 @@
+//! An event queue of the card with its interrupt.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::eq::{EqCtx, Eqe};
+
+use super::{ASYNC_EQN, EventAttr, EventError};
+use crate::command::Command;
+use crate::context::Card;
+use crate::host::lock;
+use crate::ring::EntryRing;
+use crate::{Backend, Features, eventfd};
+
+/// The ring of an event queue.
+pub(super) type Ring<B> = EntryRing<B, { Eqe::BYTES }>;
+
+/// ns of a unit of `EqCtx::moderation`.
+const MODERATION_UNIT_NS: u32 = 1024;
+const MAX_ENTRIES: u32 = 1 << 16;
+
+/// What `card` needs to have events at all.
+pub(super) fn supported<B: Backend>(card: &Card<B>) -> Result<(), EventError> {
+    if !card.info.features.contains(Features::EVENTS) {
+        return Err(EventError::Unsupported);
+    }
+    if card.host.backend.vectors() == 0 {
+        return Err(EventError::NoInterrupts);
+    }
+    Ok(())
+}
+
+/// Event queue `number` of a card, reported by the interrupt vector of the same number. It has one consumer.
+pub(super) struct EventQueue<B: Backend> {
+    pub(super) card: Arc<Card<B>>,
+    pub(super) number: u32,
+    pub(super) ring: Arc<Ring<B>>,
+    pub(super) fd: OwnedFd,
+    /// Events taken.
+    position: u32,
+}
+
+impl<B: Backend> EventQueue<B> {
+    pub(super) fn new(
+        card: &Arc<Card<B>>,
+        number: u32,
+        attr: &EventAttr,
+    ) -> Result<Self, EventError> {
+        let longest_ns = u32::from(u16::MAX) * MODERATION_UNIT_NS;
+        for (attribute, value, minimum, maximum) in [
+            ("entries", attr.entries, 1, MAX_ENTRIES),
+            ("moderation_ns", attr.moderation_ns, 0, longest_ns),
+        ] {
+            if !(minimum..=maximum).contains(&value) {
+                return Err(EventError::Limit {
+                    attribute,
+                    value,
+                    minimum,
+                    maximum,
+                });
+            }
+        }
+        let log_size = attr.entries.next_power_of_two().ilog2().max(1) as u8;
+        let ring = Ring::new(&card.host, log_size)?;
+        let fd = card.host.backend.interrupt(number)?;
+        // What an earlier user of the vector left there.
+        eventfd::clear(&fd);
+        let ctx = EqCtx {
+            base: ring.base(),
+            consumer: ring.consumer(),
+            log_size,
+            vector: number as u16,
+            moderation: attr.moderation_ns.div_ceil(MODERATION_UNIT_NS) as u16,
+        };
+        let command = Command::new(opcode::CREATE_EQ, number).with(ctx.emit());
+        card.execute("create EQ", &command)?;
+        Ok(Self {
+            card: card.clone(),
+            number,
+            ring: Arc::new(ring),
+            fd,
+            position: 0,
+        })
+    }
+
+    /// The next event with its position, from `first` or the ring. Without one the eventfd is not readable afterwards
+    /// and becomes so with the next event.
+    pub(super) fn take(&mut self, mut first: impl FnMut() -> Option<Eqe>) -> Option<(u32, Eqe)> {
+        loop {
+            if let Some(eqe) = first() {
+                return Some((self.position, eqe));
+            }
+            if let Some(bytes) = self.ring.read(self.position) {
+                let found = (self.position, Eqe::parse(&bytes));
+                self.position = self.position.wrapping_add(1);
+                self.ring.consume(self.position);
+                return Some(found);
+            }
+            // The interrupt comes after the event: what was written meanwhile is seen in the next turn, or wakes again.
+            if !eventfd::clear(&self.fd) {
+                return None;
+            }
+        }
+    }
+
+    /// Repeats `next` until it gives something, and sleeps in between, for `limit_ns` at most.
+    pub(super) fn wait<T>(
+        &mut self,
+        limit_ns: u64,
+        mut next: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let host = self.card.host.clone();
+        let start = host.backend.now_ns();
+        loop {
+            if let Some(found) = next(self) {
+                return Some(found);
+            }
+            let left = limit_ns.saturating_sub(host.backend.now_ns().saturating_sub(start));
+            if left == 0 {
+                return None;
+            }
+            if !host.backend.wait_readable(self.fd.as_fd(), left) {
+                return next(self);
+            }
+        }
+    }
+}
+
+impl<B: Backend> Drop for EventQueue<B> {
+    fn drop(&mut self) {
+        let command = Command::new(opcode::DESTROY_EQ, self.number);
+        match self.card.execute("destroy EQ", &command) {
+            Ok(_) if self.number == ASYNC_EQN => {}
+            Ok(_) => lock(&self.card.eqs).put(self.number),
+            Err(e) => tracing::error!("the number stays taken: {e}"),
+        }
+    }
+}
