@@ -23,11 +23,13 @@ pub struct Split<const K: usize> {
     /// Bytes less one.
     rest: Dff<Bits<13>>,
     tag: Dff<Bits<4>>,
+    /// The rest ends in the window of its first byte.
+    fits: Dff<Bit>,
     take: Signal<Local, Bit>,
+    behind: Signal<Local, Bits<14>>,
     offset: Signal<Local, Bits<14>>,
     reach: Signal<Local, Bits<14>>,
     over: Signal<Local, Bits<14>>,
-    fits: Signal<Local, Bit>,
     last_beat: Signal<Local, Bits<14>>,
     /// Offset bits of an address.
     window: Constant<Bits<64>>,
@@ -46,11 +48,12 @@ impl<const K: usize> Default for Split<K> {
             addr: Dff::default(),
             rest: Dff::default(),
             tag: Dff::default(),
+            fits: Dff::default(),
             take: Signal::default(),
+            behind: Signal::default(),
             offset: Signal::default(),
             reach: Signal::default(),
             over: Signal::default(),
-            fits: Signal::default(),
             last_beat: Signal::default(),
             window: Constant::new((burst - 1).to_bits()),
             burst: Constant::new(burst.to_bits()),
@@ -64,26 +67,28 @@ impl<const K: usize> Logic for Split<K> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, addr, rest, tag);
+        dff_setup!(self, clock, valid, addr, rest, tag, fits);
         // Offset in the window of the last byte; beyond the window when the range is to be cut.
         self.offset.next = bit_cast::<14, 64>(self.addr.q.val() & self.window.val());
         self.reach.next = self.offset.val() + bit_cast::<14, 13>(self.rest.q.val());
-        self.fits.next = self.reach.val() < self.burst.val();
         self.over.next = self.reach.val() - self.burst.val();
         self.last_beat.next = (self.burst.val() - 1) >> self.log_beat.val();
-        if self.fits.val() {
+        if self.fits.q.val() {
             self.last_beat.next = self.reach.val() >> self.log_beat.val();
         }
         self.m.valid.next = self.valid.q.val();
         self.m.payload.next.addr = self.addr.q.val();
         self.m.payload.next.len =
             bit_cast::<8, 14>(self.last_beat.val() - (self.offset.val() >> self.log_beat.val()));
-        self.m.payload.next.last = self.fits.val();
+        self.m.payload.next.last = self.fits.q.val();
         self.m.payload.next.tag = self.tag.q.val();
 
-        self.take.next = !self.valid.q.val() | (self.fits.val() & self.m.ready.val());
+        self.take.next = !self.valid.q.val() | (self.fits.q.val() & self.m.ready.val());
         self.s.ready.next = self.take.val();
+        self.behind.next = bit_cast::<14, 64>(self.s.payload.val().addr & self.window.val())
+            + bit_cast::<14, 13>(self.s.payload.val().len);
         if self.take.val() {
+            self.fits.d.next = self.behind.val() <= self.burst.val();
             self.valid.d.next = self.s.valid.val();
             self.addr.d.next = self.s.payload.val().addr;
             self.rest.d.next = self.s.payload.val().len - 1;
@@ -91,6 +96,7 @@ impl<const K: usize> Logic for Split<K> {
         } else if self.m.ready.val() {
             self.addr.d.next = (self.addr.q.val() | self.window.val()) + 1;
             self.rest.d.next = bit_cast::<13, 14>(self.over.val());
+            self.fits.d.next = self.over.val() < self.burst.val();
         }
     }
 }
