@@ -85,6 +85,7 @@ mod tests {
             (&["replay"], "CAPTURE"),
             (&["synth", "--width", "128"], "512 or 64"),
             (&["synth", "--write", "--block", "csr"], "--block"),
+            (&["synth", "--board", "u50"], "versa_ecp5"),
             (&["emit"], "--out"),
             (&["emit", "--board", "u1", "--out", "x"], "generic"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),

@@ -1,10 +1,22 @@
 //! Tools of the system that the tasks need.
 
-use anyhow::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
 use ferroce_system::PackageError;
 pub(crate) use ferroce_system::packages::{CXX, STRACE, TSHARK, Tool, VERILATOR, YOSYS, ZLIB};
 
 use crate::Usage;
+
+/// Makes virtual environments of Python.
+const VENV: Tool = Tool::new("python3-venv", || {
+    let mut python = Command::new("python3");
+    let status = python.args(["-c", "import ensurepip, venv"]);
+    let status = status.stderr(Stdio::null()).status();
+    status.is_ok_and(|s| s.success())
+});
 
 /// Whether the formatter of the toolchain is there.
 pub(crate) fn has_rustfmt() -> bool {
@@ -17,4 +29,38 @@ pub(crate) fn ensure_present(tools: &[Tool]) -> Result<()> {
         PackageError::Missing { .. } => Usage(e.to_string()).into(),
         e => e.into(),
     })
+}
+
+/// The folder of the programs of these Python packages, pinned as `name==version`. They are installed on the first use, into
+/// a virtual environment of their own below the target folder.
+///
+/// # Errors
+/// [`Usage`] if Python is missing; what pip says.
+pub(crate) fn wheels(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    ensure_present(&[VENV])?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).to_owned(),
+        PathBuf::from,
+    );
+    let folder = target.join("tools").join(name);
+    let (programs, complete) = (folder.join("bin"), folder.join("packages"));
+    let list = packages.join("\n");
+    if fs::read_to_string(&complete).is_ok_and(|text| text == list) {
+        return Ok(programs);
+    }
+    let run = |command: &mut Command| {
+        let status = command.stdout(Stdio::null()).status();
+        let status = status.with_context(|| format!("{command:?} cannot be started"))?;
+        ensure!(status.success(), "{command:?} failed ({status})");
+        Ok(())
+    };
+    eprintln!("installing {}", packages.join(", "));
+    run(Command::new("python3")
+        .args(["-m", "venv", "--clear"])
+        .arg(&folder))?;
+    run(Command::new(programs.join("pip"))
+        .args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(packages))?;
+    fs::write(&complete, list).with_context(|| format!("cannot write {}", complete.display()))?;
+    Ok(programs)
 }

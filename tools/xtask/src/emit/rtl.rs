@@ -60,6 +60,20 @@ impl Build {
         Ok(Self { width, tables })
     }
 
+    /// The build in words: data path and tables.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let tables = &self.tables;
+        format!(
+            "{} bits, {} queue pairs, {} memory regions, {} completion queues, {} outstanding messages",
+            self.width,
+            1u64 << tables.log_qp,
+            1u64 << tables.log_mr,
+            1u64 << tables.log_cq,
+            1u64 << tables.log_outstanding
+        )
+    }
+
     /// The modules, children before parents.
     ///
     /// The standard tables are part of this program; the program for others is compiled here, as their sizes are constants

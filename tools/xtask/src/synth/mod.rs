@@ -1,45 +1,73 @@
-//! `cargo xtask synth`: what the blocks of the engine take, and how deep their logic is, by Yosys for UltraScale+.
+//! `cargo xtask synth`: what the engine and its blocks take, and how deep their logic is, by Yosys for UltraScale+; what a
+//! board's chip makes of it.
 
+mod board;
+mod names;
 mod netlist;
+mod page;
+mod paths;
+mod record;
+mod yosys;
 
-use std::fmt::Write as _;
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::Design;
-use ferroce_hdl::engine::builds::{self, WIDTHS};
+use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
+use ferroce_proto::abi::regs::Params;
 
+use crate::emit::Build;
 use crate::output::Output;
 use crate::{Usage, tools};
+
+use board::Board;
+use page::{HEADS, columns};
+use record::Record;
+use yosys::Job;
 
 pub use netlist::{Cost, cost};
 
 /// The page, below the root of the repository.
 const PAGE: &str = "docs/resources.md";
 
-/// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine.
+/// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine. Those that take long
+/// to map come first, so that they run side by side with all others.
 const BLOCKS: [&str; 22] = [
-    "rx_front",
-    "rx_check",
-    "responder",
-    "track",
-    "rq_fetch",
-    "scatter",
-    "reply_queue",
-    "send_queues",
-    "send",
-    "gather",
     "tx_back",
+    "rx_front",
+    "send_queues",
+    "reply_queue",
+    "command",
     "exceptions",
+    "gather",
+    "scatter",
+    "responder",
     "host_port",
-    "mr_table",
+    "rq_fetch",
     "cq_write",
     "eq_write",
+    "track",
+    "rx_check",
+    "mr_table",
+    "send",
     "qp_events",
-    "command",
+    "csr",
+    "stats",
+    "drain",
+    "restart",
+];
+
+/// Blocks of the quick form: the deepest, and what takes little time to map.
+const QUICK: [&str; 12] = [
+    "gather",
+    "scatter",
+    "responder",
+    "host_port",
+    "cq_write",
+    "track",
+    "rx_check",
+    "mr_table",
     "csr",
     "stats",
     "drain",
@@ -50,14 +78,23 @@ const BLOCKS: [&str; 22] = [
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only this block: a module of the engine, with or without the sizes in its name. May be given more than once.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["write", "quick"])]
     block: Vec<String>,
-    /// Data path in bits: 512 or 64.
-    #[arg(long, default_value_t = 512, value_name = "BITS", value_parser = width)]
+    /// Data path of the blocks in bits: 512 or 64.
+    #[arg(long, default_value_t = 512, value_name = "BITS", value_parser = width, conflicts_with_all = ["write", "quick"])]
     width: usize,
-    /// Write the page of the table, docs/resources.md.
-    #[arg(long, conflicts_with_all = ["block", "width"])]
+    /// Only some of the blocks, in a few minutes; the tests do the same.
+    #[arg(long, conflicts_with = "write")]
+    quick: bool,
+    /// Place and route the build of this board instead; takes hours.
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["block", "width", "quick"])]
+    board: Option<Board>,
+    /// Keep the figures as the baseline, tools/xtask/resources.json, and write the page made from it, docs/resources.md.
+    #[arg(long)]
     write: bool,
+    /// Measure nothing; only write the page from the baseline.
+    #[arg(long, conflicts_with_all = ["block", "width", "quick", "board", "write"])]
+    page: bool,
 }
 
 fn width(text: &str) -> Result<usize, String> {
@@ -68,33 +105,124 @@ fn width(text: &str) -> Result<usize, String> {
 /// Runs the task.
 ///
 /// # Errors
-/// [`Usage`] if there is no such block; else what Yosys says.
+/// [`Usage`] if there is no such block; what Yosys says; what is worse than the baseline.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let design = builds::verilog(args.width).map_err(anyhow::Error::msg)?;
-    let asked: Vec<&str> = if args.block.is_empty() {
-        BLOCKS.to_vec()
-    } else {
-        args.block.iter().map(String::as_str).collect()
-    };
-    let modules = asked.iter().map(|name| module(&design, name));
-    let modules = modules.collect::<Result<Vec<_>>>()?;
+    if args.page {
+        return write_page(&Record::load()?);
+    }
     tools::ensure_present(&[tools::YOSYS])?;
+    if let Some(board) = args.board {
+        return run_board(board, args.write);
+    }
+    let design = builds::verilog(args.width).map_err(anyhow::Error::msg)?;
+    let jobs = if args.block.is_empty() {
+        blocks(&design, args.quick)?
+    } else {
+        let asked = args.block.iter();
+        asked
+            .map(|name| job(&design, name))
+            .collect::<Result<_>>()?
+    };
+    let standard = args.width == 512;
+    let mut record = Record::load()?;
+    let mut worse = vec![];
     println!("{}", line("block", HEADS.map(str::to_owned)));
-    let mut rows = vec![];
-    for module in modules {
-        let cost = synthesise(&design, module)?;
-        println!("{}  {}", line(module, columns(&cost)), cost.worst);
-        rows.push((module, cost));
+    let costs = yosys::run(&jobs, show)?;
+    for (job, cost) in jobs.iter().zip(costs) {
+        let old = record.blocks.get(&job.name).filter(|_| standard);
+        worse.extend(record::worse(&job.name, &cost, old));
+        if args.write {
+            record.blocks.insert(job.name.clone(), cost);
+        }
+    }
+    if args.block.is_empty() && !args.quick {
+        for (name, cost) in engines()? {
+            worse.extend(record::worse(&name, &cost, record.engines.get(&name)));
+            if args.write {
+                record.engines.insert(name, cost);
+            }
+        }
     }
     if args.write {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        let mut output = Output::create(&root.join(PAGE))?;
-        let text = page(args.width, &version()?, &rows);
-        let written = output.file().write_all(text.as_bytes());
-        written.with_context(|| format!("cannot write {PAGE}"))?;
-        output.finish()?;
+        record.tool = yosys::version()?;
+        record.store()?;
+        write_page(&record)?;
+        worse.iter().for_each(|line| eprintln!("warning: {line}"));
+        return Ok(());
+    }
+    ensure!(
+        worse.is_empty(),
+        "{}\nif that is meant to be: cargo xtask synth --write",
+        worse.join("\n")
+    );
+    Ok(())
+}
+
+/// The quick form as a test: what is worse than the baseline.
+///
+/// # Errors
+/// What Yosys says.
+pub fn gate() -> Result<Vec<String>> {
+    let record = Record::load()?;
+    let design = builds::verilog(512).map_err(anyhow::Error::msg)?;
+    let jobs = blocks(&design, true)?;
+    let costs = yosys::run(&jobs, show)?;
+    let found = jobs.iter().zip(&costs).flat_map(|(job, cost)| {
+        let name = &job.name;
+        record::worse(name, cost, record.blocks.get(name))
+    });
+    Ok(found.collect())
+}
+
+/// Maps the whole engines.
+fn engines() -> Result<Vec<(String, Cost)>> {
+    let of = |width, log_qp| Build {
+        width,
+        tables: Params { log_qp, ..STANDARD },
+    };
+    let builds = [of(512, 9), of(64, STANDARD.log_qp)];
+    let job = |build: Build| {
+        let modules = build.modules()?;
+        let top = &modules.last().context("no module")?.name;
+        Ok(Job::new(&build.words(), &modules, top))
+    };
+    let jobs = builds.into_iter().map(job).collect::<Result<Vec<_>>>()?;
+    let costs = yosys::run(&jobs, show)?;
+    Ok(jobs.into_iter().map(|job| job.name).zip(costs).collect())
+}
+
+fn run_board(board: Board, write: bool) -> Result<()> {
+    let routed = board.route()?;
+    println!("{}: {} MHz, {}", board.name(), routed.median(), routed.part);
+    for (kind, used, all) in &routed.used {
+        println!("{kind:>14} {used:>7} of {all}");
+    }
+    if write {
+        let mut record = Record::load()?;
+        record.boards.insert(board.name().into(), routed);
+        record.store()?;
+        write_page(&record)?;
     }
     Ok(())
+}
+
+fn write_page(record: &Record) -> Result<()> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let mut output = Output::create(&root.join(PAGE))?;
+    let written = output.file().write_all(page::page(record).as_bytes());
+    written.with_context(|| format!("cannot write {PAGE}"))?;
+    output.finish()
+}
+
+fn blocks(design: &Design, quick: bool) -> Result<Vec<Job>> {
+    let list = if quick { &QUICK[..] } else { &BLOCKS };
+    list.iter().map(|name| job(design, name)).collect()
+}
+
+/// What maps the module that `name` means.
+fn job(design: &Design, name: &str) -> Result<Job> {
+    let top = module(design, name)?;
+    Ok(Job::new(name, &design.modules, top))
 }
 
 /// The module that `name` means.
@@ -120,88 +248,29 @@ fn module<'a>(design: &'a Design, name: &str) -> Result<&'a str> {
     Err(Usage(text).into())
 }
 
-/// Maps one module and what is below it.
-fn synthesise(design: &Design, top: &str) -> Result<Cost> {
-    let folder = tempfile::tempdir().context("no temporary directory")?;
-    fs::write(folder.path().join("in.v"), design.source()).context("cannot write the Verilog")?;
-    let script = format!(
-        "read_verilog in.v; hierarchy -check -top {top}; \
-         synth_xilinx -family xcup -flatten -top {top} -noiopad -noclkbuf -nowidelut; write_json out.json"
-    );
-    let output = Command::new("yosys")
-        .args(["-q", "-p", &script])
-        .current_dir(folder.path())
-        .output()
-        .context("yosys cannot be started")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "yosys on {top}: {said}");
-    let json = fs::read_to_string(folder.path().join("out.json")).context("the netlist")?;
-    cost(&json, top).with_context(|| format!("block {top}"))
-}
-
-fn version() -> Result<String> {
-    let output = Command::new("yosys").arg("-V").output();
-    let text = String::from_utf8(output.context("yosys cannot be started")?.stdout)?;
-    let words: Vec<_> = text.split_whitespace().take(2).collect();
-    Ok(words.join(" "))
-}
-
-/// What is counted, in the order of the columns.
-const HEADS: [&str; 6] = ["LUT", "FF", "BRAM36", "URAM", "LUTRAM", "levels"];
-
-fn columns(cost: &Cost) -> [String; 6] {
-    [
-        cost.lut.to_string(),
-        cost.ff.to_string(),
-        cost.bram36.to_string(),
-        cost.uram.to_string(),
-        cost.lutram.to_string(),
-        cost.levels.to_string(),
-    ]
+fn show(job: &Job, cost: &Cost) {
+    let path = cost.paths.first();
+    let path = path.map_or(String::new(), |p| format!("{} to {}", p.from, p.to));
+    println!("{}  {path}", line(&job.name, columns(cost)));
 }
 
 fn line(name: &str, columns: [String; 6]) -> String {
     columns
         .iter()
-        .fold(format!("{name:<40}"), |text, c| format!("{text} {c:>7}"))
-}
-
-/// The page of the table.
-fn page(width: usize, version: &str, rows: &[(&str, Cost)]) -> String {
-    let mut text = format!(
-        "# Resources\n\n\
-         Generated by `cargo xtask synth --write`; do not edit. {version}, `synth_xilinx -family xcup`, standard build of {width} bits, each block by itself.\n\n\
-         Yosys packs less tightly than Vivado and knows no delays of this family: compare with other figures of the same program \
-         only. LUT levels count LUTs between registers (a carry chain is 1), ports of the block included; the aim is 8 at 250 MHz. \
-         The last column is the net or register where the longest path ends. Nothing was placed, routed or run on a board.\n\n"
-    );
-    let _ = writeln!(text, "| block | {} | path |", HEADS.join(" | "));
-    let _ = writeln!(text, "|---|{}---|", "---:|".repeat(HEADS.len()));
-    for (name, cost) in rows {
-        let columns = columns(cost).join(" | ");
-        let _ = writeln!(text, "| `{name}` | {columns} | `{}` |", cost.worst);
-    }
-    let sum = |of: fn(&Cost) -> f64| rows.iter().map(|(_, cost)| of(cost)).sum::<f64>();
-    let _ = writeln!(
-        text,
-        "| sum | {} | {} | {} | {} | {} | | |",
-        sum(|c| c.lut as f64),
-        sum(|c| c.ff as f64),
-        sum(|c| c.bram36),
-        sum(|c| c.uram as f64),
-        sum(|c| c.lutram as f64)
-    );
-    text
+        .fold(format!("{name:<32}"), |text, c| format!("{text} {c:>7}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
     fn names_mean_modules_with_their_sizes() {
         for width in WIDTHS {
             let design = builds::verilog(width).unwrap();
+            assert!(QUICK.iter().all(|name| BLOCKS.contains(name)));
             for name in BLOCKS {
                 module(&design, name).unwrap();
             }
@@ -222,8 +291,13 @@ mod tests {
             return;
         }
         let design = builds::verilog(64).unwrap();
-        let cost = synthesise(&design, "restart").unwrap();
-        assert!(cost.lut > 0 && cost.ff > 0, "{cost:?}");
-        assert!((1..=8).contains(&cost.levels), "{cost:?}");
+        let jobs = ["restart", "split"].map(|name| job(&design, name).unwrap());
+        assert!(jobs[0].source.lines().count() < 1000, "only what is below");
+        for cost in yosys::run(&jobs, show).unwrap() {
+            assert!(cost.lut > 0 && cost.ff > 0, "{cost:?}");
+            assert!((1..=8).contains(&cost.levels), "{cost:?}");
+            let path = &cost.paths[0];
+            assert!(path.levels == cost.levels && path.from != path.to);
+        }
     }
 }

@@ -1,13 +1,16 @@
-//! A netlist that Yosys mapped: what it takes and how many LUTs lie between its registers.
+//! A netlist that Yosys mapped: what it takes, and how many LUTs lie between its registers.
 //!
 //! Levels: a LUT is 1, entering a carry chain is 1 and each further hop along it 0, the multiplexers inside a slice are 0.
-//! Registers, RAMs and the ports of the block begin and end a path.
+//! Registers, RAMs and the ports of the block begin and end a path;
+//! the address of a memory made of LUTs passes it as it does a LUT.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+
+use super::names::Names;
+use super::paths::Paths;
 
 /// What `write_json` of Yosys writes, as far as it is needed here.
 #[derive(Deserialize)]
@@ -15,34 +18,54 @@ struct File {
     modules: BTreeMap<String, Module>,
 }
 
+/// A module, flat.
 #[derive(Deserialize)]
-struct Module {
-    ports: BTreeMap<String, Port>,
-    cells: BTreeMap<String, Cell>,
-    netnames: BTreeMap<String, Net>,
+pub(super) struct Module {
+    pub(super) ports: BTreeMap<String, Port>,
+    pub(super) cells: BTreeMap<String, Cell>,
+    pub(super) netnames: BTreeMap<String, Net>,
 }
 
 #[derive(Deserialize)]
-struct Port {
+pub(super) struct Port {
     direction: String,
-    bits: Vec<Value>,
+    bits: Vec<Bit>,
 }
 
 #[derive(Deserialize)]
-struct Cell {
+pub(super) struct Cell {
     #[serde(rename = "type")]
-    kind: String,
-    port_directions: BTreeMap<String, String>,
-    connections: BTreeMap<String, Vec<Value>>,
+    pub(super) kind: String,
+    pub(super) port_directions: BTreeMap<String, String>,
+    pub(super) connections: BTreeMap<String, Vec<Bit>>,
 }
 
 #[derive(Deserialize)]
-struct Net {
-    bits: Vec<Value>,
+pub(super) struct Net {
+    pub(super) bits: Vec<Bit>,
+    #[serde(default)]
+    pub(super) attributes: BTreeMap<String, String>,
 }
 
-/// Resources of a block.
-#[derive(Clone, Debug, PartialEq)]
+/// A bit of a connection: a net, or a constant.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Bit {
+    Net(usize),
+    Constant(#[allow(dead_code, reason = "only that it is no net")] String),
+}
+
+impl Bit {
+    pub(super) fn net(&self) -> Option<usize> {
+        match self {
+            Bit::Net(net) => Some(*net),
+            Bit::Constant(_) => None,
+        }
+    }
+}
+
+/// What a block takes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// LUTs of any size.
     pub lut: u64,
@@ -56,14 +79,27 @@ pub struct Cost {
     pub lutram: u64,
     /// LUT levels of the longest path.
     pub levels: u32,
-    /// The net or register where it ends; empty if it has no name.
-    pub worst: String,
+    /// The longest paths of different ends, longest first.
+    pub paths: Vec<Path>,
+}
+
+/// A path between two registers, memories or ports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// LUT levels.
+    pub levels: u32,
+    /// Where it begins, without the bit.
+    pub from: String,
+    /// Where it ends, without the bit.
+    pub to: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(super) enum Class {
     /// Begins and ends paths.
     State,
+    /// Memory made of LUTs: written like a register, read like a LUT.
+    LutRam,
     Lut,
     Mux,
     Carry,
@@ -73,15 +109,16 @@ enum Class {
     Other,
 }
 
-fn class(kind: &str) -> Class {
-    const STATE: [&str; 8] = ["FD", "RAMB", "URAM", "SRL", "RAM32", "RAM64", "DSP", "$_"];
-    const STATE_TOO: [&str; 4] = ["RAM128", "RAM256", "RAMD", "LATCH"];
+pub(super) fn class(kind: &str) -> Class {
+    const STATE: [&str; 7] = ["FD", "RAMB", "URAM", "SRL", "DSP", "$_", "LATCH"];
     const FREE: [&str; 6] = ["BUFG", "IBUF", "OBUF", "GND", "VCC", "INV"];
     let starts = |list: &[&str]| list.iter().any(|head| kind.starts_with(head));
     if starts(&FREE) || kind == "$scopeinfo" {
         Class::Free
-    } else if starts(&STATE) || starts(&STATE_TOO) {
+    } else if starts(&STATE) {
         Class::State
+    } else if starts(&LUT_RAM) {
+        Class::LutRam
     } else if kind.starts_with("LUT") {
         Class::Lut
     } else if kind.starts_with("MUXF") {
@@ -93,65 +130,64 @@ fn class(kind: &str) -> Class {
     }
 }
 
+const LUT_RAM: [&str; 5] = ["RAM32", "RAM64", "RAM128", "RAM256", "RAMD"];
+
 /// Inputs of a state element that are no data.
 const CLOCKS: [&str; 5] = ["C", "CLK", "CLKARDCLK", "CLKBWRCLK", "WCLK"];
 
-struct Node<'a> {
-    class: Class,
-    /// Pin and net.
-    inputs: Vec<(&'a str, u64)>,
-    /// One of the nets it drives.
-    output: Option<u64>,
-}
+/// Paths that a cost names.
+const WORST: usize = 10;
 
-/// Reads the cost of the module `top` from what `write_json` wrote of it, flattened and mapped.
+/// Reads the cost of the module `top` from what `write_json` wrote of it, flattened and mapped. `source` is the Verilog
+/// that was read, which tells registers from other nets; `""` if it is not at hand.
 ///
 /// # Errors
-/// The text is not of that form, or has a loop of combinational cells.
-pub fn cost(json: &str, top: &str) -> Result<Cost> {
+/// The text is not of that form, has a loop of combinational cells, or a memory was made of flip-flops.
+pub fn cost(json: &str, top: &str, source: &str) -> Result<Cost> {
     let file: File = serde_json::from_str(json).context("the netlist of Yosys")?;
     let module = file.modules.get(top);
     let module = module.with_context(|| format!("no module {top} in the netlist"))?;
-    let mut nodes = Vec::with_capacity(module.cells.len());
-    let mut driver: HashMap<u64, usize> = HashMap::new();
+    no_memory_of_registers(module)?;
+    let mut paths = Paths::new(module);
+    // Where a path ends, and a net of what it ends in: of a register its output.
+    let mut ends = vec![];
     for cell in module.cells.values() {
-        let (mut inputs, mut output) = (vec![], None);
-        for (pin, bits) in &cell.connections {
-            let out = cell.port_directions.get(pin).is_some_and(|d| d == "output");
-            for bit in bits.iter().filter_map(Value::as_u64) {
-                if out {
-                    driver.insert(bit, nodes.len());
-                    output = Some(bit);
-                } else {
-                    inputs.push((pin.as_str(), bit));
-                }
-            }
+        if !matches!(class(&cell.kind), Class::State | Class::LutRam) {
+            continue;
         }
-        let class = class(&cell.kind);
-        nodes.push(Node {
-            class,
-            inputs,
-            output,
-        });
+        let pins = |output: bool| {
+            let of = move |pin: &str| {
+                cell.port_directions
+                    .get(pin)
+                    .is_some_and(|d| (d == "output") == output)
+            };
+            let pins = cell.connections.iter().filter(move |(pin, _)| of(pin));
+            pins.filter(|(pin, _)| !CLOCKS.contains(&pin.as_str()))
+                .flat_map(|(_, bits)| bits.iter().filter_map(Bit::net))
+        };
+        let behind = pins(true).next();
+        for net in pins(false) {
+            ends.push((paths.levels(net)?, net, behind.unwrap_or(net)));
+        }
     }
-    let mut paths = Paths {
-        nodes: &nodes,
-        driver: &driver,
-        known: HashMap::new(),
-    };
-    let (mut levels, mut end) = (0, None);
-    let of_state = nodes
-        .iter()
-        .filter(|n| n.class == Class::State)
-        .flat_map(|n| n.inputs.iter().map(move |&(pin, bit)| (pin, bit, n.output)))
-        .filter(|(pin, ..)| !CLOCKS.contains(pin))
-        .map(|(_, bit, output)| (bit, output));
-    let outputs = module.ports.values().filter(|p| p.direction == "output");
-    let of_ports = outputs.flat_map(|p| p.bits.iter().filter_map(Value::as_u64));
-    for (bit, behind) in of_state.chain(of_ports.map(|bit| (bit, None))) {
-        let arrival = paths.arrival(bit)?;
-        if arrival > levels {
-            (levels, end) = (arrival, Some((bit, behind)));
+    for port in module.ports.values().filter(|p| p.direction == "output") {
+        for net in port.bits.iter().filter_map(Bit::net) {
+            ends.push((paths.levels(net)?, net, net));
+        }
+    }
+    ends.sort_by_key(|&(levels, net, _)| (std::cmp::Reverse(levels), net));
+    let names = Names::new(module, source);
+    let mut seen = BTreeSet::new();
+    let mut worst = vec![];
+    for &(levels, net, behind) in ends.iter().filter(|end| end.0 > 0) {
+        let name = |found: Option<&str>| found.unwrap_or("no name").to_owned();
+        let from = name(names.find(paths.begin(net)));
+        let to = name(names.find(behind).or_else(|| names.find(net)));
+        if seen.insert((from.clone(), to.clone())) {
+            worst.push(Path { levels, from, to });
+        }
+        if worst.len() == WORST {
+            break;
         }
     }
     let count = |heads: &[&str]| {
@@ -163,98 +199,33 @@ pub fn cost(json: &str, top: &str) -> Result<Cost> {
         ff: count(&["FD"]),
         bram36: count(&["RAMB36"]) as f64 + count(&["RAMB18"]) as f64 / 2.0,
         uram: count(&["URAM"]),
-        lutram: count(&["SRL", "RAM32", "RAM64", "RAM128", "RAM256", "RAMD"]),
-        levels,
-        worst: end.map_or_else(String::new, |(bit, behind)| {
-            // What has no name of its own is called after the register or RAM it goes to.
-            let own = name(module, bit);
-            let named = |text: &String| !text.starts_with('$');
-            let of_state = behind.map(|output| name(module, output)).filter(named);
-            Some(own).filter(named).or(of_state).unwrap_or_default()
-        }),
+        lutram: count(&["SRL"]) + count(&LUT_RAM),
+        levels: ends.first().map_or(0, |end| end.0),
+        paths: worst,
     })
 }
 
-/// A name that a person gave to a net, if there is one.
-fn name(module: &Module, bit: u64) -> String {
-    let mut best = format!("$net {bit}");
-    for (name, net) in &module.netnames {
-        let Some(at) = net.bits.iter().position(|b| b.as_u64() == Some(bit)) else {
-            continue;
-        };
-        let whole = net.bits.len() == 1;
-        best = if whole {
-            name.clone()
-        } else {
-            format!("{name}[{at}]")
-        };
-        if !name.starts_with('$') {
-            break;
-        }
-    }
-    best
-}
-
-struct Paths<'a> {
-    nodes: &'a [Node<'a>],
-    driver: &'a HashMap<u64, usize>,
-    /// Levels of a net; `None` while they are being found.
-    known: HashMap<u64, Option<u32>>,
-}
-
-impl Paths<'_> {
-    /// Levels from a register or port to `bit`. Without recursion: paths of a whole engine are deep.
-    fn arrival(&mut self, bit: u64) -> Result<u32> {
-        let mut stack = vec![bit];
-        while let Some(&bit) = stack.last() {
-            if let Some(Some(_)) = self.known.get(&bit) {
-                stack.pop();
-                continue;
-            }
-            let node = self.driver.get(&bit).map(|&at| &self.nodes[at]);
-            let Some(node) = node.filter(|n| n.class != Class::State) else {
-                self.known.insert(bit, Some(0));
-                continue;
-            };
-            let waits = node.inputs.iter().map(|&(_, input)| input);
-            let waits = waits.filter(|input| !matches!(self.known.get(input), Some(Some(_))));
-            let waits: Vec<_> = waits.collect();
-            if waits.is_empty() {
-                let levels = node
-                    .inputs
-                    .iter()
-                    .map(|&(pin, i)| self.through(node, pin, i));
-                let levels = levels.max().unwrap_or(0);
-                self.known.insert(bit, Some(levels));
-                continue;
-            }
-            let looped = waits.iter().any(|input| self.known.contains_key(input));
-            ensure!(!looped, "a loop of combinational cells at net {bit}");
-            self.known.insert(bit, None);
-            stack.extend(waits);
-        }
-        Ok(self.known[&bit].expect("found above"))
-    }
-
-    /// Levels behind `node` of a path that enters by `pin` from the net `input`.
-    fn through(&self, node: &Node, pin: &str, input: u64) -> u32 {
-        let before = self.known[&input].expect("found before its reader");
-        let chained = || {
-            let from = self.driver.get(&input).map(|&at| self.nodes[at].class);
-            from == Some(Class::Carry) && matches!(pin, "CI" | "CIN" | "CYINIT")
-        };
-        let own = match node.class {
-            Class::Lut | Class::Other => 1,
-            Class::Carry => u32::from(!chained()),
-            Class::Mux | Class::Free | Class::State => 0,
-        };
-        before + own
-    }
+/// Yosys names the registers of a memory that it could not map `NAME[0]`, `NAME[1]`...
+fn no_memory_of_registers(module: &Module) -> Result<()> {
+    let of_memory = |name: &&String| {
+        let stem = name.strip_suffix(']').and_then(|rest| {
+            let (stem, word) = rest.rsplit_once('[')?;
+            word.bytes().all(|b| b.is_ascii_digit()).then_some(stem)
+        });
+        stem.is_some_and(|stem| stem == "mem" || stem.ends_with(".mem"))
+    };
+    let found = module.netnames.keys().find(of_memory);
+    ensure!(
+        found.is_none(),
+        "a memory was made of flip-flops, not of RAM: {}",
+        found.map_or("", String::as_str)
+    );
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -268,7 +239,7 @@ mod tests {
         json!({"type": kind, "connections": connections, "port_directions": directions})
     }
 
-    fn netlist(cells: &[Value]) -> String {
+    fn netlist(cells: &[Value], names: &Value) -> String {
         let cells: serde_json::Map<_, _> = cells
             .iter()
             .enumerate()
@@ -279,63 +250,112 @@ mod tests {
             "x": {"direction": "input", "bits": [2]},
             "y": {"direction": "output", "bits": [9, "0"]},
         });
-        let names = json!({"$auto$9": {"bits": [9]}, "sum": {"bits": [7, 9]}});
         json!({"modules": {"t": {"ports": ports, "cells": cells, "netnames": names}}}).to_string()
+    }
+
+    fn path(levels: u32, from: &str, to: &str) -> Path {
+        let (from, to) = (from.into(), to.into());
+        Path { levels, from, to }
     }
 
     #[test]
     fn levels_are_counted_from_register_to_register() {
-        let text = netlist(&[
-            cell("FDRE", &[("C", 1), ("D", 2)], 3),
-            cell("LUT2", &[("I0", 3), ("I1", 2)], 4),
-            cell("LUT1", &[("I0", 4)], 5),
-            cell("MUXF7", &[("I0", 5), ("I1", 4)], 6),
-            // entered by DI: a level; along the chain: none
-            cell("CARRY4", &[("DI", 6)], 7),
-            cell("CARRY4", &[("CI", 7), ("DI", 3)], 8),
-            cell("LUT3", &[("I0", 8)], 9),
-            cell("FDRE", &[("C", 1), ("D", 9)], 10),
-            // a clock through a LUT is no data
-            cell("LUT6", &[("I0", 9)], 11),
-            cell("RAMB36E2", &[("CLKARDCLK", 11), ("DIN", 9)], 12),
-            cell("RAMB18E2", &[("DIN", 12)], 13),
-            cell("RAM32M16", &[("DIN", 13)], 14),
-        ]);
-        let expected = Cost {
-            lut: 4,
-            ff: 2,
-            bram36: 1.5,
-            uram: 0,
-            lutram: 1,
-            levels: 4,
-            worst: "sum[1]".into(),
-        };
-        assert_eq!(cost(&text, "t").unwrap(), expected);
+        let names = json!({
+            "x": {"bits": [2]},
+            "y": {"bits": [9, "0"]},
+            "u.state": {"bits": [3]},
+            "$auto$9": {"bits": [9]},
+            "sum": {"bits": [10, 20]},
+            "rdata": {"bits": [15]},
+            "other.s_sum": {"bits": [10, 20]},
+        });
+        let text = netlist(
+            &[
+                cell("FDRE", &[("C", 1), ("D", 2)], 3),
+                cell("LUT2", &[("I0", 3), ("I1", 2)], 4),
+                cell("LUT1", &[("I0", 4)], 5),
+                cell("MUXF7", &[("I0", 5), ("I1", 4)], 6),
+                // entered by DI: a level; along the chain: none
+                cell("CARRY4", &[("DI", 6)], 7),
+                cell("CARRY4", &[("CI", 7), ("DI", 3)], 8),
+                cell("LUT3", &[("I0", 8)], 9),
+                cell("FDRE", &[("C", 1), ("D", 9)], 10),
+                cell("FDRE", &[("C", 1), ("D", 9)], 20),
+                // a clock through a LUT is no data
+                cell("LUT6", &[("I0", 9)], 11),
+                cell("RAMB36E2", &[("CLKARDCLK", 11), ("DIN", 9)], 12),
+                cell("RAMB18E2", &[("DIN", 12)], 13),
+                cell("RAM32M16", &[("DIA", 13), ("ADDRA", 8), ("ADDRB", 3)], 14),
+                // behind a memory made of LUTs: a level more than its address
+                cell("FDRE", &[("C", 1), ("D", 14)], 15),
+            ],
+            &names,
+        );
+        let cost = cost(&text, "t", "").unwrap();
+        // Two bits of a register are one path; a RAM without a name is called after what enters it.
+        let mut ends: Vec<_> = cost
+            .paths
+            .iter()
+            .map(|p| (p.levels, p.to.as_str()))
+            .collect();
+        ends.sort_unstable();
+        assert_eq!(ends, [(3, "no name"), (4, "rdata"), (4, "sum"), (4, "y")]);
+        assert!(
+            cost.paths
+                .iter()
+                .all(|p| ["x", "u.state", "no name"].contains(&p.from.as_str()))
+        );
+        let resources = (cost.lut, cost.ff, cost.bram36, cost.uram, cost.lutram);
+        assert_eq!(resources, (4, 4, 1.5, 0, 1));
     }
 
     #[test]
     fn a_path_through_the_block_counts_too() {
-        let text = netlist(&[cell("LUT1", &[("I0", 2)], 9)]);
-        assert_eq!(cost(&text, "t").unwrap().levels, 1);
+        let names = json!({"x": {"bits": [2]}, "y": {"bits": [9, "0"]}});
+        let text = netlist(&[cell("LUT1", &[("I0", 2)], 9)], &names);
+        let cost = cost(&text, "t", "").unwrap();
+        assert_eq!((cost.levels, cost.paths), (1, vec![path(1, "x", "y")]));
+    }
+
+    #[test]
+    fn a_register_is_called_as_it_is_declared() {
+        let net = |bits, line| json!({"bits": bits, "attributes": {"src": format!("in.v:{line}.3-{line}.9")}});
+        let names = json!({"a.s": net([9], 2), "a.deep.state": net([9], 1), "q": net([2], 2)});
+        let text = netlist(&[cell("LUT1", &[("I0", 2)], 9)], &names);
+        let cost = cost(&text, "t", "reg state;\nwire s;\n").unwrap();
+        assert_eq!(cost.paths, [path(1, "q", "a.deep.state")]);
     }
 
     #[test]
     fn a_loop_is_refused() {
-        let text = netlist(&[
+        let cells = [
             cell("LUT2", &[("I0", 4), ("I1", 2)], 9),
             cell("LUT1", &[("I0", 9)], 4),
-        ]);
-        let error = cost(&text, "t").unwrap_err().to_string();
+        ];
+        let error = cost(&netlist(&cells, &json!({})), "t", "")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("loop"), "{error}");
     }
 
     #[test]
     fn nets_that_meet_again_are_no_loop() {
-        let text = netlist(&[
+        let cells = [
             cell("LUT1", &[("I0", 2)], 3),
             cell("LUT2", &[("I0", 3), ("I1", 2)], 4),
             cell("LUT3", &[("I0", 4), ("I1", 3), ("I2", 2)], 9),
-        ]);
-        assert_eq!(cost(&text, "t").unwrap().levels, 3);
+        ];
+        let cost = cost(&netlist(&cells, &json!({})), "t", "").unwrap();
+        assert_eq!(cost.levels, 3);
+    }
+
+    #[test]
+    fn a_memory_of_flip_flops_is_refused() {
+        for (name, refused) in [("u.ram.mem[17]", true), ("u.ram.mem_q", false)] {
+            let names = json!({name: {"bits": [3]}});
+            let text = netlist(&[cell("FDRE", &[("C", 1), ("D", 2)], 3)], &names);
+            let result = cost(&text, "t", "");
+            assert_eq!(result.is_err(), refused, "{name}");
+        }
     }
 }
