@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::BLOCKS;
 use super::board::Routed;
 use super::netlist::{Cost, Path};
 use super::record::{LEVELS, Record};
@@ -89,7 +90,11 @@ pub(super) fn page(record: &Record) -> String {
          {LEVELS} levels; it is part of the tests. A memory that became flip-flops fails every form of the task.\n\n\
          ## Whole engine\n\n"
     );
-    table(&mut text, "build", record.engines.iter(), false);
+    if record.engines.is_empty() {
+        text.push_str("Not measured yet.\n");
+    } else {
+        table(&mut text, "build", record.engines.iter(), false);
+    }
     for (name, cost) in &record.engines {
         let _ = write!(text, "\nThe longest paths, {name}:\n\n");
         paths(&mut text, &cost.paths);
@@ -100,6 +105,13 @@ pub(super) fn page(record: &Record) -> String {
     let mut blocks: Vec<_> = record.blocks.iter().collect();
     blocks.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.lut));
     table(&mut text, "block", blocks.iter().copied(), true);
+    let missing = BLOCKS
+        .iter()
+        .filter(|name| !record.blocks.contains_key(**name));
+    let missing: Vec<_> = missing.copied().collect();
+    if !missing.is_empty() {
+        let _ = writeln!(text, "\nNot measured yet: {}.", missing.join(", "));
+    }
     for (board, routed) in &record.boards {
         route(&mut text, board, routed);
     }
