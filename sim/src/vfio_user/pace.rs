@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_card_that_can_tell_waits_for_its_timer() {
         let mut watch = Watch::default();
-        let wait = |cycles| Pace::Wait(100 + cycles, Duration::from_nanos(4 * cycles));
+        let wait = |cycles: u64| Pace::Wait(100 + cycles, Duration::from_nanos(4 * cycles));
         assert_eq!(watch.pace(100, Some(350), true), wait(250));
         let longest = Pace::Wait(u64::MAX, LONGEST);
         assert_eq!(watch.pace(100, Some(u64::MAX), true), longest);
