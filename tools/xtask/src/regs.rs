@@ -1,31 +1,53 @@
 //! `cargo xtask regs`: the register map as a page and as SystemRDL, from the declarations in `proto`.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::Field;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{self, Access, Params, Params2, Params3, REGISTERS, Register};
 use ferroce_proto::abi::regs::{STATS, STATS_BASE, control, feature, status};
 
 use crate::output::Output;
+use crate::tools;
 
 /// The page, below the root of the repository.
 pub const PAGE: &str = "docs/registers.md";
 /// The SystemRDL, below the root of the repository.
 pub const RDL: &str = "docs/registers.rdl";
 
+/// PeakRDL and what it writes with.
+const PEAKRDL: [&str; 3] = [
+    "peakrdl==1.5.0",
+    "peakrdl-html==2.12.2",
+    "peakrdl-ipxact==3.5.0",
+];
+
 /// Options of the task.
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Write the map as HTML pages and as IP-XACT to DIR instead, by PeakRDL.
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
+}
 
-/// Writes both files.
+/// Writes both files, or what PeakRDL makes of them.
 ///
 /// # Errors
-/// Those of the file system.
-pub(crate) fn run(_: &Args) -> Result<()> {
+/// Those of the file system; what PeakRDL says.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if let Some(out) = &args.export {
+        export(&tools::wheels("peakrdl", &PEAKRDL)?, out)?;
+        println!(
+            "wrote html/index.html and ferroce.xml (IP-XACT) to {}",
+            out.display()
+        );
+        return Ok(());
+    }
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     for (path, text) in [(PAGE, page()), (RDL, rdl())] {
         let mut output = Output::create(&root.join(path))?;
@@ -33,6 +55,26 @@ pub(crate) fn run(_: &Args) -> Result<()> {
         written.with_context(|| format!("cannot write {path}"))?;
         output.finish()?;
         println!("wrote {path}");
+    }
+    Ok(())
+}
+
+/// Has PeakRDL, in the folder `programs`, write the map to `out`: `html/index.html` and `ferroce.xml`.
+fn export(programs: &Path, out: &Path) -> Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let source = out.join("registers.rdl");
+    fs::write(&source, rdl()).with_context(|| format!("cannot write {}", source.display()))?;
+    for (form, name) in [("html", "html"), ("ip-xact", "ferroce.xml")] {
+        let output = Command::new(programs.join("peakrdl"))
+            .arg(form)
+            .arg(&source)
+            .arg("-o")
+            .arg(out.join(name))
+            .output()
+            .context("peakrdl cannot be started")?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        ensure!(output.status.success(), "peakrdl {form} failed: {said}");
     }
     Ok(())
 }
@@ -257,6 +299,28 @@ mod tests {
         assert!(page.contains("| PARAMS | 28:25 | log_eq |"));
         assert!(rdl.contains("engine_reset[1:1] = 1'h0;"));
         assert!(rdl.contains("value[31:0] = 32'h45435246;"), "MAGIC");
+    }
+
+    #[test]
+    fn peakrdl_reads_the_map_and_writes_html_and_ip_xact() {
+        // Out of CI nothing is installed for a test: `cargo xtask regs --export` brings it.
+        let there = ferroce_system::cache::target_dir("tools").join("peakrdl");
+        if !ferroce_system::in_ci() && !there.is_dir() {
+            println!("skipped: run cargo xtask regs --export DIR once");
+            return;
+        }
+        let out = tempfile::tempdir().unwrap();
+        export(&tools::wheels("peakrdl", &PEAKRDL).unwrap(), out.path()).unwrap();
+        assert!(out.path().join("html/index.html").is_file());
+        let xml = fs::read_to_string(out.path().join("ferroce.xml")).unwrap();
+        let registers = REGISTERS
+            .iter()
+            .map(|r| r.name)
+            .chain(STATS.iter().copied());
+        for name in registers.chain(doorbells().map(|(name, ..)| name)) {
+            let tag = format!("<ipxact:name>{name}</ipxact:name>");
+            assert!(xml.contains(&tag), "{name}");
+        }
     }
 
     #[test]

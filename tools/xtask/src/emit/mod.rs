@@ -5,15 +5,16 @@ mod bundle;
 mod rtl;
 mod text;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ferroce_hdl::emit::Module;
 use ferroce_hdl::engine::builds::{STANDARD, WIDTHS};
 
 use self::board::Card;
-use self::board::cards;
+use self::board::{cards, ecp5};
 use crate::Usage;
 
 pub use bundle::Bundle;
@@ -28,8 +29,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     build: BuildArgs,
     /// Directory to write; it is made, and has to be empty if it is there.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "pages")]
+    out: Option<PathBuf>,
+    /// Write the pages of the boards, docs/boards, instead.
+    #[arg(long, conflicts_with = "out")]
+    pages: bool,
     /// Replace what an earlier run wrote to DIR.
     #[arg(long)]
     force: bool,
@@ -40,21 +44,22 @@ pub(crate) struct Args {
 // clap names groups by the type.
 #[group(skip)]
 pub(crate) struct BuildArgs {
-    /// Data path in bits: 512 or 64.
-    #[arg(long, default_value_t = 512, value_name = "BITS")]
-    width: u64,
-    /// Queue pairs: a power of two from 16 to 16384.
-    #[arg(long, default_value_t = 1 << STANDARD.log_qp, value_name = "N")]
-    qps: u64,
-    /// Memory regions: a power of two from 64 to 65536.
-    #[arg(long, default_value_t = 1 << STANDARD.log_mr, value_name = "N")]
-    mrs: u64,
-    /// Completion queues: a power of two from 16 to 16384.
-    #[arg(long, default_value_t = 1 << STANDARD.log_cq, value_name = "N")]
-    cqs: u64,
-    /// Messages that may be outstanding, of all queue pairs together: a power of two from 1024 to 65536.
-    #[arg(long, default_value_t = 1 << STANDARD.log_outstanding, value_name = "N")]
-    outstanding: u64,
+    /// Data path in bits: 512 or 64; 512 if not given, but for versa_ecp5.
+    #[arg(long, value_name = "BITS")]
+    width: Option<u64>,
+    /// Queue pairs: a power of two from 16 to 16384; 256 if not given, 16 for versa_ecp5.
+    #[arg(long, value_name = "N")]
+    qps: Option<u64>,
+    /// Memory regions: a power of two from 64 to 65536; 1024 if not given, 64 for versa_ecp5.
+    #[arg(long, value_name = "N")]
+    mrs: Option<u64>,
+    /// Completion queues: a power of two from 16 to 16384; 256 if not given, 16 for versa_ecp5.
+    #[arg(long, value_name = "N")]
+    cqs: Option<u64>,
+    /// Messages that may be outstanding, of all queue pairs together: a power of two from 1024 to 65536; 16384 if not given,
+    /// 1024 for versa_ecp5.
+    #[arg(long, value_name = "N")]
+    outstanding: Option<u64>,
 }
 
 /// Boards that the engine can be written for.
@@ -74,6 +79,9 @@ pub enum Board {
     U280,
     /// VCU118, by Vivado.
     Vcu118,
+    /// ECP5-5G Versa, by open tools.
+    #[value(name = "versa_ecp5")]
+    VersaEcp5,
 }
 
 impl Board {
@@ -86,11 +94,12 @@ impl Board {
         Self::U250,
         Self::U280,
         Self::Vcu118,
+        Self::VersaEcp5,
     ];
 
     fn card(self) -> Option<&'static Card> {
         match self {
-            Self::Generic => None,
+            Self::Generic | Self::VersaEcp5 => None,
             Self::U50 => Some(&cards::U50),
             Self::U55c => Some(&cards::U55C),
             Self::U200 => Some(&cards::U200),
@@ -103,15 +112,31 @@ impl Board {
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.card().map_or("generic", |card| card.name)
+        match self {
+            Self::VersaEcp5 => ecp5::NAME,
+            _ => self.card().map_or("generic", |card| card.name),
+        }
     }
 
     /// Data paths in bits that it has a shell for.
     #[must_use]
     pub fn widths(self) -> &'static [usize] {
-        match self.card() {
-            None => &WIDTHS,
-            Some(_) => &[512],
+        match self {
+            Self::Generic => &WIDTHS,
+            Self::VersaEcp5 => &[ecp5::BUILD.width],
+            _ => &[512],
+        }
+    }
+
+    /// What is built for it if nothing else is asked for.
+    #[must_use]
+    pub fn standard(self) -> Build {
+        match self {
+            Self::VersaEcp5 => ecp5::BUILD,
+            _ => Build {
+                width: 512,
+                tables: STANDARD,
+            },
         }
     }
 
@@ -134,11 +159,29 @@ impl Board {
     /// The files of a build of `modules` for this board.
     #[must_use]
     pub fn bundle(self, build: &Build, modules: &[Module]) -> Bundle {
-        match self.card() {
-            None => text::generic(build, modules),
-            Some(card) => board::card(card, build, modules),
+        match (self, self.card()) {
+            (_, Some(card)) => board::card(card, build, modules),
+            (Self::VersaEcp5, _) => ecp5::bundle(build, modules),
+            _ => text::generic(build, modules),
         }
     }
+}
+
+/// The pages of the boards: path below the root of the repository, and text.
+#[must_use]
+pub fn pages() -> Vec<(String, String)> {
+    let page = |board: &Board| match (board, board.card()) {
+        (_, Some(card)) => Some(board::text::page(card)),
+        (Board::VersaEcp5, _) => Some(ecp5::page()),
+        _ => None,
+    };
+    let named = |board: &Board| {
+        Some((
+            format!("docs/boards/{}.md", Board::name(*board)),
+            page(board)?,
+        ))
+    };
+    Board::ALL.iter().filter_map(named).collect()
 }
 
 /// Runs the task.
@@ -146,15 +189,27 @@ impl Board {
 /// # Errors
 /// [`Usage`](crate::Usage) for a size that cannot be built or a directory that is not free; else what failed.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let build = Build::new(&args.build)?;
+    let Some(out) = &args.out else {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        for (path, text) in pages() {
+            let path = root.join(path);
+            let folder = path.parent().expect("below docs");
+            fs::create_dir_all(folder)
+                .and_then(|()| fs::write(&path, text))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        println!("wrote docs/boards");
+        return Ok(());
+    };
+    let build = Build::new(&args.build, args.board.standard())?;
     args.board.check(&build)?;
-    let place = bundle::Place::new(&args.out, args.force)?;
+    let place = bundle::Place::new(out, args.force)?;
     let bundle = args.board.bundle(&build, &build.modules()?);
     let files = bundle.files().count();
     place.write(&bundle)?;
     println!(
         "wrote {files} files to {}; README.md there has the next commands",
-        args.out.display()
+        out.display()
     );
     Ok(())
 }

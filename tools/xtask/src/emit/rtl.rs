@@ -30,16 +30,23 @@ pub struct Build {
 }
 
 impl Build {
-    /// The build of these options.
+    /// The build of these options, with what `standard` has where they say nothing.
     ///
     /// # Errors
     /// [`Usage`] with the limits.
-    pub(crate) fn new(args: &BuildArgs) -> Result<Self> {
-        let width = usize::try_from(args.width).unwrap_or(0);
+    pub(crate) fn new(args: &BuildArgs, standard: Self) -> Result<Self> {
+        let asked = args.width.unwrap_or(standard.width as u64);
+        let width = usize::try_from(asked).unwrap_or(0);
         if !WIDTHS.contains(&width) {
-            return Err(Usage(format!("--width {}: 512 or 64", args.width)).into());
+            return Err(Usage(format!("--width {asked}: 512 or 64")).into());
         }
-        let asked = [args.qps, args.mrs, args.cqs, args.outstanding];
+        let asked = [
+            args.qps.unwrap_or(1 << standard.tables.log_qp),
+            args.mrs.unwrap_or(1 << standard.tables.log_mr),
+            args.cqs.unwrap_or(1 << standard.tables.log_cq),
+            args.outstanding
+                .unwrap_or(1 << standard.tables.log_outstanding),
+        ];
         let mut logs = [0; 4];
         for ((log, size), (option, limits)) in logs.iter_mut().zip(asked).zip(LIMITS) {
             *log = size.checked_ilog2().unwrap_or(0) as u8;
@@ -131,13 +138,18 @@ impl Build {
 mod tests {
     use super::*;
 
+    const STANDARD_BUILD: Build = Build {
+        width: 512,
+        tables: STANDARD,
+    };
+
     fn args() -> BuildArgs {
         BuildArgs {
-            width: 512,
-            qps: 256,
-            mrs: 1024,
-            cqs: 256,
-            outstanding: 16384,
+            width: None,
+            qps: None,
+            mrs: None,
+            cqs: None,
+            outstanding: None,
         }
     }
 
@@ -145,21 +157,24 @@ mod tests {
     fn sizes_beyond_the_limits_are_refused_with_the_limits() {
         type Spoil = fn(&mut BuildArgs);
         let cases: [(Spoil, &str); 7] = [
-            (|a| a.width = 128, "--width 128: 512 or 64"),
-            (|a| a.qps = 8, "--qps 8: a power of two from 16 to 16384"),
-            (|a| a.qps = 100, "--qps 100: a power of two"),
-            (|a| a.qps = 0, "--qps 0"),
+            (|a| a.width = Some(128), "--width 128: 512 or 64"),
             (
-                |a| a.mrs = 1 << 17,
+                |a| a.qps = Some(8),
+                "--qps 8: a power of two from 16 to 16384",
+            ),
+            (|a| a.qps = Some(100), "--qps 100: a power of two"),
+            (|a| a.qps = Some(0), "--qps 0"),
+            (
+                |a| a.mrs = Some(1 << 17),
                 "--mrs 131072: a power of two from 64 to 65536",
             ),
-            (|a| a.cqs = u64::MAX, "--cqs 18446744073709551615"),
-            (|a| a.outstanding = 512, "from 1024 to 65536"),
+            (|a| a.cqs = Some(u64::MAX), "--cqs 18446744073709551615"),
+            (|a| a.outstanding = Some(512), "from 1024 to 65536"),
         ];
         for (spoil, part) in cases {
             let mut args = args();
             spoil(&mut args);
-            let error = Build::new(&args).unwrap_err();
+            let error = Build::new(&args, STANDARD_BUILD).unwrap_err();
             let text = error.to_string();
             assert!(error.is::<Usage>() && text.contains(part), "{text}");
             assert!(!text.contains('\n'));
@@ -168,7 +183,10 @@ mod tests {
 
     #[test]
     fn the_defaults_are_the_standard_tables() {
-        assert_eq!(Build::new(&args()).unwrap().tables, STANDARD);
+        assert_eq!(
+            Build::new(&args(), STANDARD_BUILD).unwrap().tables,
+            STANDARD
+        );
     }
 
     #[test]
@@ -180,13 +198,16 @@ mod tests {
                 1u64 << if end { *limits.end() } else { *limits.start() }
             };
             let args = BuildArgs {
-                width: if end { 512 } else { 64 },
-                qps: log(0),
-                mrs: log(1),
-                cqs: log(2),
-                outstanding: log(3),
+                width: Some(if end { 512 } else { 64 }),
+                qps: Some(log(0)),
+                mrs: Some(log(1)),
+                cqs: Some(log(2)),
+                outstanding: Some(log(3)),
             };
-            let modules = Build::new(&args).unwrap().modules().unwrap();
+            let modules = Build::new(&args, STANDARD_BUILD)
+                .unwrap()
+                .modules()
+                .unwrap();
             assert_eq!(modules.last().unwrap().name, "ferroce");
         }
     }

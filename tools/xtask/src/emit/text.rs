@@ -14,7 +14,7 @@ pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
         .map(|m| format!("rtl/{}.v", m.name))
         .collect();
     for (path, module) in paths.iter().zip(modules) {
-        bundle.add(path, &module.text);
+        bundle.add(path, interfaces(module));
     }
     let list = paths.iter().fold(String::new(), |text, p| text + p + "\n");
     bundle.add(bundle::MARK, list);
@@ -23,6 +23,26 @@ pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
     bundle.add("registers.rdl", crate::regs::rdl());
     bundle.add("README.md", readme(build, modules));
     bundle
+}
+
+/// The top with what Vivado cannot see by the names of ports: which clock and reset its interfaces have.
+fn interfaces(module: &Module) -> String {
+    if module.name != "ferroce" {
+        return module.text.clone();
+    }
+    let clock = "    (* X_INTERFACE_INFO = \"xilinx.com:signal:clock:1.0 clk CLK\" *)\n    \
+                 (* X_INTERFACE_PARAMETER = \"ASSOCIATED_BUSIF s_axis_rx:m_axis_tx:s_axil:m_axi, ASSOCIATED_RESET rst\" *)\n";
+    let reset = "    (* X_INTERFACE_INFO = \"xilinx.com:signal:reset:1.0 rst RST\" *)\n    \
+                 (* X_INTERFACE_PARAMETER = \"POLARITY ACTIVE_HIGH\" *)\n";
+    let ports = [
+        ("    input  wire clk,\n", clock),
+        ("    input  wire rst,\n", reset),
+    ];
+    ports
+        .iter()
+        .fold(module.text.clone(), |text, (port, mark)| {
+            text.replacen(port, &format!("{mark}{port}"), 1)
+        })
 }
 
 /// The description that FuseSoC reads.

@@ -11,7 +11,7 @@ fn bench(name: &str, sources: &[&str]) -> Option<tempfile::TempDir> {
     let shell = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../hdl/shell"));
     let folder = tempfile::tempdir().unwrap();
     let words = "--binary --timing -Wall -Wno-UNUSEDSIGNAL -Wno-UNDRIVEN -Wno-BLKSEQ -Wno-DECLFILENAME -Wno-SYNCASYNCNET \
-                 -CFLAGS -O1 -j 2 --Mdir";
+                 -CFLAGS -O0 -j 2 --Mdir";
     let mut words: Vec<_> = words.split_whitespace().collect();
     let bench = format!("tb/{name}.sv");
     let out = folder.path().to_str().unwrap();
@@ -65,4 +65,13 @@ fn frames_pass_the_mac_whole_or_are_counted() {
         return;
     };
     passes(folder.path(), "mac_tb", &[]);
+}
+
+#[test]
+fn frames_pass_the_gigabit_mac() {
+    let sources = ["rx_drop.v", "frame_hold.v", "mac_1g.v"];
+    let Some(folder) = bench("mac_1g_tb", &sources) else {
+        return;
+    };
+    passes(folder.path(), "mac_1g_tb", &[]);
 }

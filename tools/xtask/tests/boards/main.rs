@@ -88,3 +88,17 @@ pub(crate) fn said(output: &Output) -> String {
     let texts = [&output.stdout, &output.stderr];
     texts.map(|t| String::from_utf8_lossy(t)).concat()
 }
+
+#[test]
+fn every_board_has_its_page() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let pages = xtask::emit::pages();
+    assert_eq!(pages.len(), shells().count());
+    for (path, text) in pages {
+        let stands = fs::read_to_string(root.join(&path)).unwrap_or_default();
+        assert!(
+            stands == text,
+            "{path} is stale: run cargo xtask emit --pages"
+        );
+    }
+}

@@ -66,6 +66,14 @@ fn the_files_are_complete_and_the_same_from_run_to_run() {
             "{path}"
         );
     }
+    let top = &files["rtl/ferroce.v"];
+    for bus in ["s_axis_rx", "m_axis_tx", "s_axil", "m_axi"] {
+        assert!(top.contains(&format!(" wire {bus}_")) || top.contains(&format!("] {bus}_")));
+        let associated = top.split_once("ASSOCIATED_BUSIF ").unwrap().1;
+        let associated = associated.split_once(',').unwrap().0;
+        assert!(associated.split(':').any(|b| b == bus), "{bus}");
+    }
+    assert_eq!(top.matches("X_INTERFACE_INFO").count(), 2);
     lint(&outs[0], &files["README.md"]);
 }
 
@@ -97,6 +105,14 @@ fn mistakes_are_refused_in_one_line_and_nothing_is_written() {
         (["--mrs", "131072"], "64 to 65536"),
         (["--width", "128"], "512 or 64"),
         (["--board", "u9"], "generic"),
+        (
+            ["--board=u50", "--width=64"],
+            "the shell of u50 has a data path of 512 bits",
+        ),
+        (
+            ["--board=versa_ecp5", "--width=512"],
+            "versa_ecp5 has a data path of 64 bits",
+        ),
     ] {
         let output = emit(&words, &out);
         assert_eq!(output.status.code(), Some(2), "{words:?}");

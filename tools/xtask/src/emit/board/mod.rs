@@ -1,9 +1,10 @@
 //! The engine on a board: shell, constraints, scripts of the tools.
 
 pub(super) mod cards;
+pub(super) mod ecp5;
 mod script;
 mod shell;
-mod text;
+pub(super) mod text;
 mod xdc;
 
 use ferroce_hdl::emit::Module;
@@ -114,26 +115,40 @@ pub(crate) struct Card {
     pub(crate) notes: &'static [&'static str],
 }
 
-/// Everything for `card`, around an engine of these modules.
-pub(crate) fn card(card: &Card, build: &Build, modules: &[Module]) -> Bundle {
+/// Verilog of the engine and, behind it, of a shell: path and text.
+fn sources<'a>(
+    modules: &'a [Module],
+    shell: impl IntoIterator<Item = &'a (&'a str, &'a str)>,
+) -> Vec<(String, &'a str)> {
+    let engine = modules
+        .iter()
+        .map(|m| (format!("rtl/{}.v", m.name), m.text.as_str()));
+    let shell = shell
+        .into_iter()
+        .map(|(name, text)| (format!("shell/{name}.v"), *text));
+    engine.chain(shell).collect()
+}
+
+/// Starts a bundle with these sources; also their paths.
+fn begin(sources: &[(String, &str)]) -> (Bundle, Vec<String>) {
     let mut bundle = Bundle::default();
-    let top = shell::top(card);
-    let mut sources: Vec<_> = modules
-        .iter()
-        .map(|m| (format!("rtl/{}.v", m.name), m.text.clone()))
-        .collect();
-    let cells = shell::CELLS.iter().chain(shell::NIC_100G);
-    sources.extend(cells.map(|(name, text)| (format!("shell/{name}.v"), (*text).into())));
-    sources.push((format!("shell/ferroce_{}.v", card.name), top));
-    let list: String = sources
-        .iter()
-        .map(|(path, _)| format!("{path}\n"))
-        .collect();
     let paths: Vec<_> = sources.iter().map(|(path, _)| path.clone()).collect();
     for (path, text) in sources {
-        bundle.add(path, text);
+        bundle.add(path, *text);
     }
+    let list: String = paths.iter().map(|path| format!("{path}\n")).collect();
     bundle.add(bundle::MARK, list);
+    bundle.add("registers.md", crate::regs::page());
+    bundle.add("registers.rdl", crate::regs::rdl());
+    (bundle, paths)
+}
+
+/// Everything for `card`, around an engine of these modules.
+pub(crate) fn card(card: &Card, build: &Build, modules: &[Module]) -> Bundle {
+    let top = shell::top(card);
+    let mut sources = sources(modules, shell::CELLS.iter().chain(shell::NIC_100G));
+    sources.push((format!("shell/ferroce_{}.v", card.name), &top));
+    let (mut bundle, paths) = begin(&sources);
     bundle.add("stub/vendor.v", shell::VENDOR);
     for (cell, text) in shell::SCOPED {
         bundle.add(format!("constraints/scoped/{cell}.xdc"), *text);
@@ -146,8 +161,6 @@ pub(crate) fn card(card: &Card, build: &Build, modules: &[Module]) -> Bundle {
     bundle.add("scope.tcl", script::SCOPE);
     bundle.add("build.tcl", script::BUILD);
     bundle.add("ferroce.core", script::core(card, &paths));
-    bundle.add("registers.md", crate::regs::page());
-    bundle.add("registers.rdl", crate::regs::rdl());
     bundle.add("README.md", text::readme(card, build));
     bundle
 }

@@ -26,6 +26,13 @@ pub(crate) const SCOPED: &[(&str, &str)] =
 pub(crate) const NIC_100G: &[(&str, &str)] = verilog!("": "leds", "shell_page", "msix_qdma", "host_qdma", "frame_hold",
     "rx_drop", "tx_gate", "mac_cmac", "nic_100g");
 
+/// The engine on an ECP5-5G Versa, children before parents.
+pub(crate) const VERSA: &[(&str, &str)] = verilog!("": "leds", "frame_hold", "rx_drop", "mac_1g", "rgmii_ecp5", "uart_bus",
+    "axi_ram", "ferroce_versa_ecp5");
+
+/// Stand-ins for cells of the ECP5.
+pub(crate) const VENDOR_ECP5: &str = include_str!("../../../../../hdl/shell/stub/vendor_ecp5.v");
+
 /// Stand-ins for the vendor's blocks, for tools that do not have them.
 pub(crate) const VENDOR: &str = include_str!("../../../../../hdl/shell/stub/vendor.v");
 
