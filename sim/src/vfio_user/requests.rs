@@ -15,6 +15,9 @@ use super::irqs::Irqs;
 use super::registers::all_ones;
 use super::{Device, config_space};
 
+/// File descriptors of a message beyond which QEMU takes the capability for malformed.
+const MOST_FDS: usize = 16;
+
 /// Bytes of the longest access to a BAR: what a processor does at once.
 const MAX_ACCESS: u32 = 8;
 /// Shortest longest transfer that a client may ask for: the card's own are not cut.
@@ -65,7 +68,7 @@ pub(super) fn agree(theirs: &Version) -> Result<Vec<u8>, Errno> {
         major: MAJOR,
         minor: theirs.minor.min(MINOR),
         capabilities: Capabilities {
-            max_msg_fds: Some(MAX_FDS as u64),
+            max_msg_fds: Some(MOST_FDS.min(MAX_FDS) as u64),
             max_data_xfer_size: Some(MAX_TRANSFER as u64),
             ..Capabilities::default()
         },

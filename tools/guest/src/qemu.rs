@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ferroce_system::packages::{QEMU, check_present};
+use ferroce_system::packages::{QEMU, apt, check_present, is_root};
 
 use crate::GuestError;
 use crate::command::{pipe, run};
@@ -83,19 +83,25 @@ impl Qemu {
 
 /// The mirror of Debian that the system uses.
 fn mirror() -> Result<String, GuestError> {
-    let text = run(Command::new("apt-get").args([
-        "indextargets",
-        "--format",
-        "$(REPO_URI)",
-        "Created-By: Packages",
-        "Codename: bookworm",
-        "Component: main",
-    ]))?;
-    let uri = text.lines().next().unwrap_or_default();
-    if uri.is_empty() {
-        return Err(GuestError::NoMirror);
+    let ask = || -> Result<_, GuestError> {
+        let text = run(Command::new("apt-get").args([
+            "indextargets",
+            "--format",
+            "$(REPO_URI)",
+            "Created-By: Packages",
+            "Codename: bookworm",
+            "Component: main",
+        ]))?;
+        Ok(text.lines().next().map(str::to_owned))
+    };
+    if let Some(uri) = ask()? {
+        return Ok(uri);
     }
-    Ok(uri.to_owned())
+    // The code name is known from the lists only.
+    if is_root() {
+        apt(&["update", "-qq"])?;
+    }
+    ask()?.ok_or(GuestError::NoMirror)
 }
 
 const SUITE: &str = "trixie-backports";
@@ -129,12 +135,12 @@ fn unpack(dir: &Path) -> Result<(), GuestError> {
         "APT::Architecture=amd64".into(),
         "Debug::NoLocking=1".into(),
     ];
-    let apt = |words: &[&str]| {
+    let private_apt = |words: &[&str]| {
         let options = options.iter().flat_map(|o| ["-o", o]);
         run(Command::new("apt-get").args(options).args(words))
     };
-    apt(&["-qq", "update"])?;
-    apt(&[
+    private_apt(&["-qq", "update"])?;
+    private_apt(&[
         "-qq",
         "-y",
         "--no-install-recommends",
