@@ -2,14 +2,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use ferroce_driver::{Backend, BackendError, eventfd};
 use ferroce_proto::abi::{pci, regs};
 
-use crate::memory::ProcessMemory;
-use crate::nic::NS_PER_CYCLE;
+use crate::link::Config;
+use crate::memory::{HostMemory, ProcessMemory};
+use crate::model::{DEFAULT_PARAMS, Model};
+use crate::nic::{NS_PER_CYCLE, Nic};
 use crate::world::{NodeId, World};
 
 /// Bytes of a page of the simulated IOMMU.
@@ -56,6 +59,34 @@ impl SimCard {
             unplugged: Cell::new(None),
             interrupts: RefCell::default(),
         }
+    }
+
+    /// Two cards on a wire of 100 Gb/s, in a world of their own; `nic` makes each, with the memory it reaches.
+    ///
+    /// # Errors
+    /// Those of `nic`.
+    pub fn pair<N: Nic + 'static, E>(
+        mut nic: impl FnMut(Rc<dyn HostMemory>) -> Result<N, E>,
+    ) -> Result<[Self; 2], E> {
+        let world = Rc::new(RefCell::new(World::new()));
+        let mut add = |name: &str| {
+            let memory = Rc::new(ProcessMemory::new());
+            let node = world.borrow_mut().add(name, nic(memory.clone())?);
+            Ok::<_, E>(Self::new(world.clone(), node, memory))
+        };
+        let cards = [add("host1")?, add("host2")?];
+        let wire = Config::ethernet_100g();
+        let [a, b] = [cards[0].node, cards[1].node];
+        world.borrow_mut().connect(a, b, wire.clone(), wire);
+        Ok(cards)
+    }
+
+    /// A [`pair`](Self::pair) of golden models.
+    #[must_use]
+    pub fn models() -> [Self; 2] {
+        let model = |memory| Ok::<_, Infallible>(Model::new(DEFAULT_PARAMS, memory));
+        let Ok(cards) = Self::pair(model);
+        cards
     }
 
     /// The world it lives in.
