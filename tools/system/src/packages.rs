@@ -28,6 +28,8 @@ pub const CXX: Tool = Tool::new("g++", || runs("g++"));
 pub const ZLIB: Tool = Tool::new("zlib1g-dev", || Path::new("/usr/include/zlib.h").exists());
 /// Reads the emitted Verilog as a synthesis tool does.
 pub const YOSYS: Tool = Tool::new("yosys", || runs("yosys"));
+/// Solves what the proofs ask.
+pub const Z3: Tool = Tool::new("z3", || runs("z3"));
 /// Reads the captures that the simulation writes.
 pub const TSHARK: Tool = Tool::new("tshark", || runs("tshark"));
 /// Shows the system calls of a program.

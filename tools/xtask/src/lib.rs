@@ -9,6 +9,7 @@ mod cli;
 mod conformance;
 pub mod demo;
 pub mod emit;
+mod formal;
 pub mod output;
 pub mod regs;
 pub mod replay;
@@ -31,6 +32,7 @@ pub fn main() -> ExitCode {
         cli::Task::Conformance(args) => conformance::run(&args),
         cli::Task::Demo(args) => demo::run(&args),
         cli::Task::Emit(args) => emit::run(&args),
+        cli::Task::Formal(args) => formal::run(&args),
         cli::Task::Regs(args) => regs::run(&args),
         cli::Task::Replay(args) => replay::run(&args),
         cli::Task::Simnic(args) => simnic::run(&args),

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::CXX,
         tools::ZLIB,
         tools::YOSYS,
+        tools::Z3,
         tools::TSHARK,
         tools::STRACE,
     ];

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use ferroce_system::PackageError;
-pub(crate) use ferroce_system::packages::{CXX, STRACE, TSHARK, Tool, VERILATOR, YOSYS, ZLIB};
+pub(crate) use ferroce_system::packages::{CXX, STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB};
 
 use crate::Usage;
 

@@ -1,0 +1,50 @@
+// Says: every item that goes in comes out once, in order and unchanged; an offer stands until it is taken; the queue
+// holds 16 items in RAM and one in its output register, says how many it holds, never refuses an item while the RAM has
+// room, and offers an item two cycles after it came at the latest.
+// Assumes: nothing.
+module check_fifo (
+    input clk,
+    input rst,
+    input [7:0] s_payload,
+    input s_valid,
+    input s_ready,
+    input [7:0] m_payload,
+    input m_valid,
+    input m_ready,
+    input [15:0] level,
+    input [3:0] read, // = read_q
+    input [3:0] write, // = write_q
+    input [15:0] stored, // = stored_q
+    input full, // = full_q
+    input empty, // = empty_q
+    input held, // = held_q
+    output [3:0] slot,
+    input [7:0] word // = u_ram.mem[slot]
+);
+    wire [7:0] count, ahead, item;
+    wire watching;
+    formal_reset reset (.clk(clk), .rst(rst));
+    formal_order order (
+        .clk(clk), .rst(rst), .push(s_valid && s_ready), .pushed(s_payload), .pop(m_valid && m_ready),
+        .popped(m_payload), .level(count), .watching(watching), .ahead(ahead), .item(item)
+    );
+    formal_stable stable (.clk(clk), .rst(rst), .payload(m_payload), .valid(m_valid), .ready(m_ready));
+    reg waited = 0;
+    // there was an item in the cycle before, and none was offered
+    always @(posedge clk) waited <= !rst && count != 0 && !m_valid;
+    // the slot of the watched item
+    assign slot = read + ahead - held;
+    always @* if (!rst) begin
+        assert (level == count);
+        assert (s_ready || count >= 16);
+        assert (count <= 17);
+        assert (!waited || m_valid);
+        // where the items are
+        assert (stored + held == count);
+        assert (stored <= 16 && stored[3:0] == write - read);
+        assert (full == (stored == 16));
+        assert (empty == (stored == 0));
+        if (watching) assert ((held && ahead == 0 ? m_payload : word) == item);
+        cover (count == 17);
+    end
+endmodule

@@ -1,0 +1,28 @@
+// Says: with the expected PSN e, a packet of a reliable queue pair with PSN e is neither duplicate nor gap, one of
+// e - 1 ... e - 2^23 is a duplicate, one of e + 1 ... e + 2^23 - 1 a gap (all modulo 2^24), and neither of them is
+// accepted (IB1 9.7.1, 9.7.4.1.2).
+// Assumes: the packet is for a queue pair that receives, and passed its static checks.
+module check_psn_receive (
+    input packet,
+    input unreliable, // = request.unreliable
+    input [23:0] psn, // = request.psn
+    input good, // = notes.good
+    input [23:0] expected, // = state.psn
+    input usable, // = fate.usable
+    input accepted, // = fate.accepted
+    input duplicate, // = fate.duplicate
+    input gap // = fate.gap
+);
+    (* anyconst *) reg [23:0] k;
+    wire [23:0] past = expected - k;
+    wire [23:0] future = expected + k;
+    always @* assume (packet && good && usable && !unreliable);
+    always @* begin
+        if (k >= 1 && k <= 24'h800000 && psn == past) assert (duplicate && !gap && !accepted);
+        if (k >= 1 && k < 24'h800000 && psn == future) assert (gap && !duplicate && !accepted);
+        if (psn == expected) assert (!gap && !duplicate);
+        cover (duplicate && psn > expected);
+        cover (gap && psn < expected);
+        cover (accepted);
+    end
+endmodule

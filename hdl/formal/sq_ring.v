@@ -1,0 +1,43 @@
+// Says: the outstanding ring of a send queue never holds more messages than it has entries, so that a message that
+// starts takes the place of none that is still there: an entry is written, at ordinal `tail`, only when one is free, and
+// only when a message starts; it is the only event that moves `tail` and adds to the ring, by one; a report of `retire`
+// takes off what it says, a reset everything, and no other event changes what the ring holds.
+// Assumes: the terms are what `sq_room` proves; `retire` reports no more than there was (proof `retire`); the log of the
+// size does not change while the ring holds messages.
+module check_sq_ring (
+    input [3:0] kind, // = sq_event.kind
+    input [15:0] retired, // = sq_event.count
+    input reset, // = sq_event.reset
+    input [3:0] ot_log, // = image.ot_log
+    input [15:0] tail, // = state.tail
+    input [15:0] used, // = state.used
+    input fresh, // = terms.fresh
+    input room, // = terms.room
+    input [15:0] used_after, // = terms.used_after
+    input current, // = terms.current
+    input write,
+    input [15:0] next_tail, // = next_state.tail
+    input [15:0] next_used, // = next_state.used
+    input entry // = verdict.entry
+);
+    localparam START = 3, RETIRED = 7, COMMAND = 8;
+    wire [16:0] size = 17'd1 << ot_log;
+    always @* begin
+        assume (used <= size);
+        assume (!room || !fresh || used < size);
+        assume (used_after == used - retired);
+        if (kind == RETIRED && current) assume (retired <= used);
+    end
+    always @* begin
+        if (entry) assert (write && kind == START && used < size);
+        if (write) begin
+            assert (next_used <= size);
+            assert (next_tail == tail + entry);
+            if (kind == RETIRED && current) assert (next_used == used - retired);
+            else if (kind == COMMAND && reset) assert (next_used == 0);
+            else assert (next_used == used + entry);
+        end
+        cover (entry && next_used == size);
+        cover (write && kind == RETIRED && used == size && next_used == 0);
+    end
+endmodule

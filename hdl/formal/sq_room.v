@@ -1,0 +1,36 @@
+// Says: a message is new if none is at or behind the one being executed; a new message has room only if the outstanding
+// ring has a free entry; what is left in the ring after a report of `retire`, and whether the report is of this
+// incarnation of the queue pair.
+// Assumes: the ring holds no more messages than it has entries (proof `sq_ring`).
+module check_sq_room (
+    input clk,
+    input [15:0] retired, // = sq_event.count
+    input [1:0] generation, // = sq_event.generation
+    input [3:0] ot_log, // = image.ot_log
+    input [15:0] used, // = state.used
+    input [15:0] behind, // = state.behind
+    input [1:0] incarnation, // = state.incarnation
+    input fresh, // = terms.fresh
+    input room, // = terms.room
+    input [15:0] used_after, // = terms.used_after
+    input current // = terms.current
+);
+    wire [16:0] size = 17'd1 << ot_log;
+    always @* assume (used <= size);
+    reg seen = 0, is_new, has_room, is_current;
+    reg [15:0] left;
+    always @(posedge clk) begin
+        seen <= 1;
+        is_new <= behind == 0;
+        has_room <= used < size;
+        is_current <= generation == incarnation;
+        left <= used - retired;
+    end
+    always @* if (seen) begin
+        assert (fresh == is_new);
+        assert (!room || !fresh || has_room);
+        assert (used_after == left);
+        assert (current == is_current);
+        cover (room && fresh);
+    end
+endmodule

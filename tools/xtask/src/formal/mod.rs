@@ -1,0 +1,222 @@
+//! `cargo xtask formal`: proofs of blocks on their emitted Verilog, by Yosys and an open solver.
+
+mod checker;
+mod page;
+mod proofs;
+mod solver;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::output::Output;
+use crate::{Usage, tools};
+
+use proofs::{Bug, PROOFS, Proof};
+use solver::{Model, Outcome};
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only proofs whose name contains this.
+    name: Option<String>,
+    /// Do not show that each proof fails when its block is broken.
+    #[arg(long)]
+    no_bugs: bool,
+    /// Leave the Verilog, the model and the trace of a violation in this directory, by proof.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Write the page of the proofs, docs/formal.md, and prove nothing.
+    #[arg(long, conflicts_with_all = ["name", "no_bugs", "keep"])]
+    write: bool,
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// [`Usage`] if there is no such proof; else the proofs that failed, and the bugs that were not found.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.write {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let mut output = Output::create(&root.join(page::PATH))?;
+        let written = output.file().write_all(page::page().as_bytes());
+        written.with_context(|| format!("cannot write {}", page::PATH))?;
+        return output.finish();
+    }
+    let name = args.name.as_deref().unwrap_or_default();
+    let proofs: Vec<_> = PROOFS.iter().filter(|p| p.name.contains(name)).collect();
+    if proofs.is_empty() {
+        let names: Vec<_> = PROOFS.iter().map(|p| p.name).collect();
+        let names = names.join(", ");
+        return Err(Usage(format!("no proof is named like {name}; there are {names}")).into());
+    }
+    tools::ensure_present(&[tools::YOSYS, tools::Z3])?;
+    println!(
+        "{}",
+        row("proof", "method", "assertions", "seconds", "result")
+    );
+    let failures = all(&proofs, !args.no_bugs, args.keep.as_deref());
+    ensure!(failures.is_empty(), "{}", failures.join("\n"));
+    Ok(())
+}
+
+fn row(name: &str, method: &str, assertions: &str, seconds: &str, result: &str) -> String {
+    format!("{name:<12} {method:<12} {assertions:>10} {seconds:>8}  {result}")
+}
+
+/// Makes the proofs, and with `broken` shows that they fail for their bugs, on all processors; what went wrong.
+fn all(proofs: &[&Proof], broken: bool, keep: Option<&Path>) -> Vec<String> {
+    let jobs = proofs.iter().flat_map(|&proof| {
+        let bugs = proof.bugs.iter().filter(|_| broken).map(Some);
+        std::iter::once(None)
+            .chain(bugs)
+            .map(move |bug| (proof, bug))
+    });
+    let jobs: Vec<_> = jobs.collect();
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(vec![]));
+    let worker = || {
+        while let Some(&(proof, bug)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let done = bug.map_or_else(|| prove(proof, keep), |bug| refute(proof, bug));
+            let failure = match done {
+                Ok(()) => continue,
+                Err(error) => format!("{}: {error:#}", proof.name),
+            };
+            failures.lock().expect("no panic with it").push(failure);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(worker);
+        }
+    });
+    failures.into_inner().expect("no panic with it")
+}
+
+/// A line of the table, and the error if there is one.
+fn report(proof: &Proof, method: &str, model: &Model, start: Instant, result: &str) {
+    let seconds = format!("{:.1}", start.elapsed().as_secs_f64());
+    let assertions = model.assertions.to_string();
+    println!("{}", row(proof.name, method, &assertions, &seconds, result));
+}
+
+fn prove(proof: &Proof, keep: Option<&Path>) -> Result<()> {
+    let start = Instant::now();
+    let model = Model::build(&(proof.block)(), proof.checker, None)?;
+    let outcome = model.check(proof.depth).and_then(|outcome| {
+        ensure!(outcome == Outcome::Holds, "{outcome}");
+        model.reaches(proof.reach)
+    });
+    if let Some(folder) = keep {
+        model.keep(&folder.join(proof.name))?;
+    }
+    let result = outcome
+        .as_ref()
+        .map_or_else(ToString::to_string, |()| "proven".into());
+    report(
+        proof,
+        &format!("induction {}", proof.depth),
+        &model,
+        start,
+        &result,
+    );
+    outcome
+}
+
+fn refute(proof: &Proof, bug: &Bug) -> Result<()> {
+    let start = Instant::now();
+    let model = Model::build(&(proof.block)(), proof.checker, Some(bug))?;
+    let outcome = model.check(proof.depth)?;
+    let result = format!("{outcome}: {}", bug.what);
+    report(proof, "broken", &model, start, &result);
+    ensure!(outcome != Outcome::Holds, "holds although {}", bug.what);
+    Ok(())
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Holds => write!(f, "proven"),
+            Outcome::Violated(step) => write!(f, "violated in cycle {step}"),
+            Outcome::NotInductive => write!(f, "not inductive"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Whether the tools are there; in CI they have to be.
+    fn equipped() -> bool {
+        let there =
+            ["yosys", "z3"].map(|tool| Command::new(tool).arg("--version").output().is_ok());
+        let there = there == [true; 2];
+        assert!(
+            there || std::env::var_os("CI").is_none(),
+            "Yosys and Z3 are needed in CI"
+        );
+        if !there {
+            println!("skipped: Yosys or Z3 is not installed");
+        }
+        there
+    }
+
+    #[test]
+    fn the_proofs_hold_and_fail_for_every_bug() {
+        if !equipped() {
+            return;
+        }
+        for proof in PROOFS {
+            assert!(
+                !proof.bugs.is_empty(),
+                "{}: no bug shows that it can fail",
+                proof.name
+            );
+        }
+        let failures = all(&PROOFS.iter().collect::<Vec<_>>(), true, None);
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+    }
+
+    #[test]
+    fn a_checker_that_checks_nothing_is_refused() {
+        if !equipped() {
+            return;
+        }
+        let checker = checker::Checker {
+            text: "module empty (\n    input clk\n);\nendmodule\n",
+        };
+        let error = Model::build(&(PROOFS[0].block)(), checker, None)
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("no assertion"), "{error:#}");
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_an_error() {
+        if !equipped() {
+            return;
+        }
+        let checker = checker::Checker {
+            text: "module stray (\n    input clk,\n    input gone_q\n);\n    always @* assert (!gone_q);\nendmodule\n",
+        };
+        let error = Model::build(&(PROOFS[0].block)(), checker, None)
+            .err()
+            .unwrap();
+        assert!(format!("{error:#}").contains("gone_q"), "{error:#}");
+    }
+
+    #[test]
+    fn the_page_is_current() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let page = std::fs::read_to_string(root.join(page::PATH)).unwrap();
+        assert!(page == page::page(), "run cargo xtask formal --write");
+    }
+}

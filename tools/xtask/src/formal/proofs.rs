@@ -1,0 +1,249 @@
+//! The proofs: block, checker, method, and for each the bugs that must break it.
+
+use ferroce_hdl::emit::{self, Design};
+use ferroce_hdl::memory::dma_read::DmaRead;
+use ferroce_hdl::memory::dma_write::DmaWrite;
+use ferroce_hdl::memory::mr_table::{MrPort, MrTable};
+use ferroce_hdl::memory::split::Split;
+use ferroce_hdl::prelude::{Arbiter, Bits, Block, Fifo, Skid};
+use ferroce_hdl::transport::requester::retire::Retire;
+use ferroce_hdl::transport::requester::sq_rules::SqRules;
+use ferroce_hdl::transport::requester::sq_terms::SqTermsOf;
+use ferroce_hdl::transport::responder::rq_rules::RqRules;
+
+use super::checker::Checker;
+
+/// An error put into the emitted Verilog, which the proof must find.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bug {
+    /// What is wrong then.
+    pub(super) what: &'static str,
+    /// Text that stands once in the source of the block.
+    pub(super) from: &'static str,
+    /// What stands there instead.
+    pub(super) to: &'static str,
+}
+
+/// A proof.
+pub(super) struct Proof {
+    /// Its name, that of its checker's file.
+    pub(super) name: &'static str,
+    /// Emits the block.
+    pub(super) block: fn() -> Design,
+    /// What is checked.
+    pub(super) checker: Checker,
+    /// Cycles of the induction.
+    pub(super) depth: u32,
+    /// Steps in which what the checker wants to be reached is reached.
+    pub(super) reach: u32,
+    /// Each of these makes it fail.
+    pub(super) bugs: &'static [Bug],
+}
+
+fn emitted<B: Block>(make: impl FnOnce() -> B + Send) -> Design {
+    let design = emit::with_stack(|| {
+        let mut block = make();
+        block.connect_all();
+        emit::verilog(&block)
+    });
+    design.unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+macro_rules! checker {
+    ($name:literal) => {
+        Checker {
+            text: include_str!(concat!("../../../../hdl/formal/", $name, ".v")),
+        }
+    };
+}
+
+/// Modules that the checkers share.
+pub(super) const COMMON: &str = include_str!("../../../../hdl/formal/common.v");
+
+/// All proofs.
+pub(super) const PROOFS: &[Proof] = &[
+    Proof {
+        name: "skid",
+        block: || emitted(Skid::<Bits<8>>::default),
+        checker: checker!("skid"),
+        depth: 3,
+        reach: 8,
+        bugs: &[
+            Bug {
+                what: "the item that came when the receiver stopped is lost",
+                from: "out_d = spare_q;",
+                to: "out_d = s_payload;",
+            },
+            Bug {
+                what: "a second item is taken without room",
+                from: "spare_valid_d = s_valid;",
+                to: "spare_valid_d = 1'b0;",
+            },
+        ],
+    },
+    Proof {
+        name: "fifo",
+        block: || emitted(Fifo::<Bits<8>, 4>::default),
+        checker: checker!("fifo"),
+        depth: 3,
+        reach: 24,
+        bugs: &[
+            Bug {
+                what: "full one item late",
+                from: "full_d = stored_q == last;",
+                to: "full_d = stored_q > last;",
+            },
+            Bug {
+                what: "an item leaves while the next one waits for the receiver",
+                from: "assign fetch = !empty_q & (!held_q | m_ready);",
+                to: "assign fetch = !empty_q;",
+            },
+        ],
+    },
+    Proof {
+        name: "arbiter",
+        block: || emitted(Arbiter::<9>::default),
+        checker: checker!("arbiter"),
+        depth: 2,
+        reach: 12,
+        bugs: &[
+            Bug {
+                what: "the turn does not move on",
+                from: "behind_d = ~(one | (one - 9'd1));",
+                to: "behind_d = behind_q;",
+            },
+            Bug {
+                what: "two grants",
+                from: "assign one = pick & negative;",
+                to: "assign one = pick;",
+            },
+        ],
+    },
+    Proof {
+        name: "psn_receive",
+        block: || emitted(RqRules::default),
+        checker: checker!("psn_receive"),
+        depth: 1,
+        reach: 1,
+        bugs: &[Bug {
+            what: "the window of duplicates is a PSN short",
+            from: "assign duplicate = live & !p[RqRequest_unreliable] & ahead[23];",
+            to: "assign duplicate = live & !p[RqRequest_unreliable] & (ahead > 24'h800000);",
+        }],
+    },
+    Proof {
+        name: "psn_send",
+        block: || emitted(SqTermsOf::default),
+        checker: checker!("psn_send"),
+        depth: 2,
+        reach: 3,
+        bugs: &[Bug {
+            what: "a PSN that was not sent is in the window",
+            from: "(distance < c[SqState_inflight +: 24])",
+            to: "(distance <= c[SqState_inflight +: 24])",
+        }],
+    },
+    Proof {
+        name: "mr_port",
+        block: || emitted(MrPort::<2>::default),
+        checker: checker!("mr_port"),
+        depth: 5,
+        reach: 7,
+        bugs: &[Bug {
+            what: "the end of the address space is not seen",
+            from: "assign sum = {1'b0, fetched_q[MrAccess_addr +: 64]} + fetched_q[MrAccess_more +: 65];",
+            to: "assign sum = {1'b0, fetched_q[MrAccess_addr +: 64] + fetched_q[MrAccess_more +: 64]};",
+        }],
+    },
+    Proof {
+        name: "mr_table",
+        block: || emitted(MrTable::<2, 1>::default),
+        checker: checker!("mr_table"),
+        depth: 3,
+        reach: 14,
+        bugs: &[Bug {
+            what: "a write in the last cycle of an invalidation is not seen",
+            from: "if (touched_q | write) begin",
+            to: "if (touched_q) begin",
+        }],
+    },
+    Proof {
+        name: "split",
+        block: || emitted(Split::<8>::default),
+        checker: checker!("split"),
+        depth: 2,
+        reach: 8,
+        bugs: &[Bug {
+            what: "a burst may end at the boundary a byte too late",
+            from: "assign fits = reach < burst;",
+            to: "assign fits = reach <= burst;",
+        }],
+    },
+    Proof {
+        name: "dma_read",
+        block: || emitted(DmaRead::<64, 8, 5>::default),
+        checker: checker!("dma_read"),
+        depth: 2,
+        reach: 9,
+        bugs: &[
+            Bug {
+                what: "requests are let in although the list has no room for their bursts",
+                from: "localparam limit = 16'h10;",
+                to: "localparam limit = 16'h1e;",
+            },
+            Bug {
+                what: "every burst of client 8 ends a request",
+                from: "last_d = m_axi_rlast & ends_8_m_payload;",
+                to: "last_d = m_axi_rlast;",
+            },
+        ],
+    },
+    Proof {
+        name: "dma_write",
+        block: || emitted(DmaWrite::<64, 8>::default),
+        checker: checker!("dma_write"),
+        depth: 2,
+        reach: 9,
+        bugs: &[Bug {
+            what: "the channel changes hands while the last beat waits",
+            from: "assign owner_m_ready = beat_valid & beat_last & last_s_ready;",
+            to: "assign owner_m_ready = beat_valid & beat_last;",
+        }],
+    },
+    Proof {
+        name: "retire",
+        block: || emitted(Retire::<2, 3>::default),
+        checker: checker!("retire"),
+        depth: 2,
+        reach: 12,
+        bugs: &[Bug {
+            what: "the first message that is not acknowledged is taken off when all PSNs behind it are",
+            from: "assign acked = behind[23];",
+            to: "assign acked = behind >= 24'h7fffff;",
+        }],
+    },
+    Proof {
+        name: "sq_ring",
+        block: || emitted(SqRules::default),
+        checker: checker!("sq_ring"),
+        depth: 1,
+        reach: 1,
+        bugs: &[Bug {
+            what: "a READ or atomic counts twice",
+            from: "n[SqState_used +: 16] = c[SqState_used +: 16] + 16'd1;",
+            to: "n[SqState_used +: 16] = c[SqState_used +: 16] + (t[SqTerms_answered] ? 16'd2 : 16'd1);",
+        }],
+    },
+    Proof {
+        name: "sq_room",
+        block: || emitted(SqTermsOf::default),
+        checker: checker!("sq_room"),
+        depth: 2,
+        reach: 3,
+        bugs: &[Bug {
+            what: "the ring is full at 2^15 messages, whatever its size",
+            from: "fresh & t0[k[SqCtx_ot_log +: 4]]",
+            to: "fresh & t0[15]",
+        }],
+    },
+];
