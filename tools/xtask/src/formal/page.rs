@@ -28,7 +28,7 @@ pub(super) fn page() -> String {
         let assumes = proof.checker.says("Assumes").unwrap_or_default();
         let _ = write!(
             text,
-            "\n## {}\n\nModule `{}`, by induction over {} cycles.\n\nSays: {says}\n\nAssumes: {assumes}\n\nFails when broken:\n\n",
+            "\n## {}\n\nModule `{}`, induction of depth {}.\n\nSays: {says}\n\nAssumes: {assumes}\n\nFails when broken:\n\n",
             proof.name,
             (proof.block)().top,
             proof.depth,
