@@ -1,6 +1,6 @@
 //! The card that a program works on, with its addresses.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -56,6 +56,8 @@ pub struct Device<B: Backend> {
     pub context: Context<B>,
     /// ARP, neighbour discovery, ping.
     pub neighbours: Neighbours<B>,
+    /// Connection to the peer of a test: when it is closed, nothing more will come.
+    pub peer: Option<TcpStream>,
 }
 
 impl DeviceArgs {
@@ -139,6 +141,7 @@ impl<B: Backend> Device<B> {
             simulated,
             context,
             neighbours,
+            peer: None,
         })
     }
 
@@ -153,6 +156,12 @@ impl<B: Backend> Device<B> {
             )
         };
         Ok(self.context.gid(index).ok_or_else(|| BadInput(empty()))?)
+    }
+
+    /// Code of the ACK timeout: 67 ms; 4.3 s of a simulated card, whose peer may be slower than its time.
+    #[must_use]
+    pub fn ack_timeout(&self) -> u8 {
+        if self.simulated { 20 } else { 14 }
     }
 
     /// Where a peer is.

@@ -45,6 +45,7 @@ impl Oob {
         };
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
+        device.peer = Some(stream.try_clone()?);
         Ok(Self { stream })
     }
 

@@ -148,6 +148,7 @@ pub fn run<B: Backend>(device: &mut Device<B>, args: &Args, out: &mut impl Write
     let mac = device.resolve(args.gid_idx, gid)?;
     let attr = ConnectAttr {
         path_mtu: args.mtu,
+        timeout: device.ack_timeout(),
         ..ConnectAttr::default()
     };
     qp.connect_with(&QpEndpoint { qpn, psn, gid, mac }, &attr)?;

@@ -142,9 +142,9 @@ pub struct Args {
     /// Largest message that is posted inline
     #[arg(short = 'I', long, value_name = "BYTES", default_value_t = 0)]
     pub inline_size: u32,
-    /// Code of the ACK timeout: 4.096 us * 2^code
-    #[arg(short = 'u', long, default_value_t = 14)]
-    pub qp_timeout: u8,
+    /// Code of the ACK timeout: 4.096 us * 2^code [default: 14; 20 with a simulated card]
+    #[arg(short = 'u', long)]
+    pub qp_timeout: Option<u8>,
     /// Local GID index
     #[arg(short = 'x', long, short_alias = 'g', default_value_t = 0)]
     pub gid_index: u8,
@@ -223,7 +223,9 @@ impl Args {
                     self.outs, info.max_rd_atomic
                 )
             }
-            () if self.qp_timeout > 31 => format!("-u is {}, possible is 0 to 31", self.qp_timeout),
+            () if self.qp_timeout.is_some_and(|code| code > 31) => {
+                "-u is a code from 0 to 31".into()
+            }
             () if self.report_unsorted && self.test.measure() == Measure::Bandwidth => {
                 "-U is for latency tests".into()
             }

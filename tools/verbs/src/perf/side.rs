@@ -169,7 +169,7 @@ impl<B: Backend> Side<B> {
         let outs = (args.connection == Connection::Rc).then_some(args.outs);
         let attr = ConnectAttr {
             path_mtu: args.mtu,
-            timeout: args.qp_timeout,
+            timeout: args.qp_timeout.unwrap_or_else(|| device.ack_timeout()),
             min_rnr_timer: 1,
             max_rd_atomic: outs,
             max_dest_rd_atomic: outs,

@@ -1,0 +1,8 @@
+//! The programs: both sides over two simulated cards on a wire, what they print, and bad input.
+
+mod bad_input;
+mod pair;
+mod perf;
+mod pingpong;
+mod processes;
+mod tables;

@@ -1,0 +1,206 @@
+//! The binaries as processes, each with a card of its own that is served at a socket.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ferroce_sim::link;
+use ferroce_sim::model::DEFAULT_PARAMS;
+use ferroce_sim::nic::Nic;
+use ferroce_sim::remote::RemoteModel;
+use ferroce_sim::vfio_user::dma::Dma;
+use ferroce_sim::vfio_user::wire::DatagramWire;
+use ferroce_sim::vfio_user::{Server, Stop};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::pair::free_port;
+
+const DEVINFO: &str = env!("CARGO_BIN_EXE_ferroce-devinfo");
+const PINGPONG: &str = env!("CARGO_BIN_EXE_ferroce-rc-pingpong");
+const PERF: &str = env!("CARGO_BIN_EXE_ferroce-perf");
+/// Only against hanging.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Two cards on a wire, each served at a socket by a thread.
+struct Served {
+    folder: tempfile::TempDir,
+    stops: Vec<Stop>,
+    threads: Vec<JoinHandle<Vec<String>>>,
+}
+
+fn serve(folder: &Path, name: &str, peer: &str, stop: &Stop) -> Vec<String> {
+    let dma = Rc::new(Dma::new(false));
+    let card = RemoteModel::new(DEFAULT_PARAMS, dma.clone());
+    let mut server = Server::new(&folder.join(name), card, dma).unwrap();
+    let at = |name: &str| folder.join(format!("{name}.wire"));
+    let wire = DatagramWire::bind(&at(name), Some(&at(peer)), link::Config::default());
+    server.plug(wire.unwrap());
+    server.run(stop).unwrap();
+    server.card().failures()
+}
+
+impl Served {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut stops, mut threads) = (Vec::new(), Vec::new());
+        for (name, peer) in [("a", "b"), ("b", "a")] {
+            let stop = Stop::new().unwrap();
+            let (path, ended) = (folder.path().to_owned(), stop.clone());
+            threads.push(thread::spawn(move || serve(&path, name, peer, &ended)));
+            stops.push(stop);
+        }
+        let start = Instant::now();
+        while !["a.wire", "b.wire"]
+            .iter()
+            .all(|name| folder.path().join(name).exists())
+        {
+            assert!(start.elapsed() < LIMIT, "the cards are not served");
+            thread::sleep(Duration::from_millis(1));
+        }
+        Self {
+            folder,
+            stops,
+            threads,
+        }
+    }
+
+    fn spawn(&self, program: &str, card: &str, options: &str) -> Child {
+        let name = format!("unix:{}", self.folder.path().join(card).display());
+        let mut command = Command::new(program);
+        command.args(options.split_whitespace()).args(["-d", &name]);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Both sides of a program, which must succeed; what the client prints, and the server.
+    fn both(&self, program: &str, options: &str) -> [String; 2] {
+        let port = free_port();
+        let server = self.spawn(program, "b", &format!("{options} -p {port} --ip 10.0.0.2"));
+        let client = self.spawn(
+            program,
+            "a",
+            &format!("{options} -p {port} --ip 10.0.0.1 127.0.0.1"),
+        );
+        [client, server].map(|side| {
+            let ended = wait(side);
+            let text = String::from_utf8(ended.stdout).unwrap();
+            let error = String::from_utf8(ended.stderr).unwrap();
+            assert!(ended.status.success(), "{options}: {error}\n{text}");
+            text
+        })
+    }
+
+    fn assert_healthy(mut self) {
+        self.stops.iter().for_each(Stop::set);
+        for thread in self.threads.drain(..) {
+            let failures = thread.join().unwrap();
+            assert!(failures.is_empty(), "{failures:?}");
+        }
+    }
+}
+
+fn wait(mut side: Child) -> Output {
+    let start = Instant::now();
+    while side.try_wait().unwrap().is_none() {
+        if start.elapsed() > LIMIT {
+            side.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    side.wait_with_output().unwrap()
+}
+
+/// Waits until a side has printed its address, so that it waits for its peer.
+fn address(side: &mut Child) -> String {
+    let mut text = Vec::new();
+    let out = side.stdout.as_mut().unwrap();
+    while text.last() != Some(&b'\n') {
+        let mut byte = [0];
+        assert_eq!(out.read(&mut byte).unwrap(), 1, "the program ended early");
+        text.push(byte[0]);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+fn signal(side: &Child, signal: Signal) {
+    kill_process(Pid::from_child(side), signal).unwrap();
+}
+
+#[test]
+fn pingpong_and_every_test_of_perf() {
+    let cards = Served::new();
+    for options in ["-n 20 -s 2000 -c", "-n 5 -s 64 -g 1 -c"] {
+        for text in cards.both(PINGPONG, options) {
+            assert!(
+                text.contains("usec/iter of host time") && text.contains("usec/iter of card time"),
+                "{text}"
+            );
+            assert!(
+                text.contains("  remote address:  LID 0x0000, QPN 0x000002, PSN 0x"),
+                "{text}"
+            );
+        }
+    }
+    for (test, size) in [
+        ("write_bw -s 3000", "3000"),
+        ("read_bw -s 3000", "3000"),
+        ("send_bw -s 3000 -r 4", "3000"),
+        ("atomic_bw", "8"),
+        ("write_lat -s 64", "64"),
+        ("read_lat -s 64", "64"),
+        ("send_lat -s 64", "64"),
+        ("atomic_lat", "8"),
+    ] {
+        let [client, _] = cards.both(PERF, &format!("{test} -n 12 --validate"));
+        let rows = client.lines().filter(|line| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(size) && words.next() == Some("12")
+        });
+        assert_eq!(rows.count(), 2, "{test}: {client}");
+    }
+    cards.assert_healthy();
+}
+
+/// Ctrl-C ends a program in order, and a program that is killed leaves a card that the next can open.
+#[test]
+fn ended_by_force() {
+    let cards = Served::new();
+    let mut server = cards.spawn(PINGPONG, "b", &format!("-p {}", free_port()));
+    address(&mut server);
+    signal(&server, Signal::INT);
+    let ended = wait(server);
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(
+        ended.stderr,
+        b"ferroce-rc-pingpong: interrupted; the card is reset\n"
+    );
+
+    let port = free_port();
+    let mut server = cards.spawn(PINGPONG, "b", &format!("-n 1000000 -p {port}"));
+    address(&mut server);
+    let mut client = cards.spawn(PINGPONG, "a", &format!("-n 1000000 -p {port} 127.0.0.1"));
+    address(&mut client);
+    // The remote address is printed when the connection stands.
+    assert!(address(&mut client).contains("remote address"));
+    signal(&server, Signal::KILL);
+    assert!(!wait(server).status.success());
+    let ended = wait(client);
+    let text = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    for card in ["a", "b"] {
+        let ended = wait(cards.spawn(DEVINFO, card, ""));
+        let text = String::from_utf8_lossy(&ended.stdout);
+        assert!(
+            ended.status.success() && text.contains("PORT_ACTIVE"),
+            "{text}"
+        );
+    }
+    cards.assert_healthy();
+}
