@@ -27,7 +27,7 @@ pub struct DeviceArgs {
         value_name = "PORT",
         default_value = "1"
     )]
-    pub port: u8,
+    pub ib_port: u8,
     /// MAC address of the card [default: made from the names of host and card]
     #[arg(long, value_name = "MAC", value_parser = parse_mac)]
     pub mac: Option<Mac>,
@@ -66,8 +66,8 @@ impl DeviceArgs {
     /// # Errors
     /// [`BadInput`]: none is given, or a port that is not there.
     pub fn name(&self) -> Result<String> {
-        if self.port != 1 {
-            let text = format!("port {} was asked for, the card has port 1 only", self.port);
+        if self.ib_port != 1 {
+            let text = format!("port {} was asked for, the card has port 1 only", self.ib_port);
             return Err(BadInput(text).into());
         }
         let given = self

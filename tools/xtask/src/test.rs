@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::Z3,
         tools::TSHARK,
         tools::STRACE,
+        tools::IPROUTE,
     ];
     tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
     if tools::has_rustfmt() {

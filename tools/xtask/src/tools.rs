@@ -18,6 +18,9 @@ const VENV: Tool = Tool::new("python3-venv", || {
     status.is_ok_and(|s| s.success())
 });
 
+/// Sets up the network interface of a test.
+pub(crate) const IPROUTE: Tool = Tool::new("iproute2", || Path::new("/usr/sbin/ip").exists());
+
 /// Whether the formatter of the toolchain is there.
 pub(crate) fn has_rustfmt() -> bool {
     ferroce_system::packages::runs("rustfmt")

@@ -35,8 +35,9 @@ pub(super) fn run<B: Backend>(
     }
     let mut wcs = [Wc::default(); 32];
     let (mut posted, mut completed) = (0, 0);
-    // Every message that is signaled, in order: its number, and when it was posted.
+    // Messages up to a signaled one, in order: number of the first and when it was posted, number of the last.
     let mut flying = std::collections::VecDeque::new();
+    let mut first = None;
     let mut samples = Vec::new();
     let clock = Clock::start(device);
     while completed < args.iters {
@@ -45,20 +46,21 @@ pub(super) fn run<B: Backend>(
             let turn = posted + 1;
             let signaled =
                 turn.is_multiple_of(args.cq_mod.min(args.tx_depth)) || turn == args.iters;
-            let at = clock.start.elapsed().as_secs_f64();
+            let (number, at) = *first.get_or_insert((turn, clock.start.elapsed().as_secs_f64()));
             side.post(args, size, signaled)?;
             posted += 1;
             if signaled {
-                flying.push_back((posted, at));
+                flying.push_back((number, at, posted));
+                first = None;
             }
         }
         let found = device.completions(&mut side.cq, &mut wcs)?.len();
         let now = clock.start.elapsed().as_secs_f64();
         for _ in 0..found {
-            if let Some((number, at)) = flying.pop_front() {
-                completed = number;
+            if let Some((first, at, last)) = flying.pop_front() {
+                completed = last;
                 if samples.len() < SAMPLES {
-                    samples.push((number, at, now));
+                    samples.push(Sample { first, at, last, now });
                 }
             }
         }
@@ -78,16 +80,20 @@ pub(super) fn run<B: Backend>(
     )
 }
 
+/// Messages `first` to `last`: when the first was posted, and when the last was complete, in seconds.
+struct Sample {
+    first: u32,
+    at: f64,
+    last: u32,
+    now: f64,
+}
+
 /// Most messages a second between the post of one message and the completion of a later one.
-fn peak(samples: &[(u32, f64, f64)]) -> Option<f64> {
-    let rates = samples
-        .iter()
-        .enumerate()
-        .flat_map(|(i, &(first, posted, _))| {
-            samples[i..].iter().map(move |&(last, _, completed)| {
-                f64::from(last - first + 1) / (completed - posted)
-            })
-        });
+fn peak(samples: &[Sample]) -> Option<f64> {
+    let rates = samples.iter().enumerate().flat_map(|(i, a)| {
+        let rate = |b: &Sample| f64::from(b.last - a.first + 1) / (b.now - a.at);
+        samples[i..].iter().map(rate)
+    });
     rates.filter(|rate| rate.is_finite()).reduce(f64::max)
 }
 
