@@ -67,7 +67,10 @@ impl DeviceArgs {
     /// [`BadInput`]: none is given, or a port that is not there.
     pub fn name(&self) -> Result<String> {
         if self.ib_port != 1 {
-            let text = format!("port {} was asked for, the card has port 1 only", self.ib_port);
+            let text = format!(
+                "port {} was asked for, the card has port 1 only",
+                self.ib_port
+            );
             return Err(BadInput(text).into());
         }
         let given = self

@@ -60,7 +60,12 @@ pub(super) fn run<B: Backend>(
             if let Some((first, at, last)) = flying.pop_front() {
                 completed = last;
                 if samples.len() < SAMPLES {
-                    samples.push(Sample { first, at, last, now });
+                    samples.push(Sample {
+                        first,
+                        at,
+                        last,
+                        now,
+                    });
                 }
             }
         }
