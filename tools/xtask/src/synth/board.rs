@@ -11,12 +11,10 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use ferroce_hdl::emit::Module;
-use ferroce_hdl::engine::builds::STANDARD;
-use ferroce_proto::abi::regs::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::emit::Build;
+use crate::emit::{self, Build};
 use crate::tools;
 
 use super::yosys;
@@ -88,16 +86,11 @@ impl Board {
         }
     }
 
-    /// What is built for it: tables that its block RAMs hold.
+    /// What is built for it.
     pub(super) fn build(self) -> Build {
-        let tables = Params {
-            log_qp: 4,
-            log_mr: 6,
-            log_cq: 4,
-            log_outstanding: 10,
-            ..STANDARD
-        };
-        Build { width: 64, tables }
+        match self {
+            Board::VersaEcp5 => emit::Board::VersaEcp5.standard(),
+        }
     }
 
     /// Maps, places and routes.
