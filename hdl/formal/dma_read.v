@@ -36,7 +36,7 @@ module check_dma_read #(
     input [63:0] cut_addr, // = u_split.addr_q
     input [12:0] cut_rest, // = u_split.rest_q
     input [3:0] cut_tag, // = u_split.tag_q
-    input cut_last, // = u_split.fits
+    input cut_last, // = u_split.fits_q
     // the register before AR: address, length, last, tag from bit 0 up
     input out_valid, // = u_address.out_valid_q
     input spare_valid, // = u_address.spare_valid_q
@@ -107,6 +107,7 @@ module check_dma_read #(
         // no more than 16 when a request is let in, a burst on its way then, and 5 of the request
         if (room[c]) assert (under_way <= 16);
         assert (under_way + coming <= 22);
+        if (cuts) assert (cut_last == (reach < 14'd2048));
         // the register before AR
         assert (out_valid || !spare_valid);
         if (out_valid) assert (out[63:11] == final_out[63:11]);

@@ -59,6 +59,7 @@ module check_split (
             // registers
             assert (left != 0 && rest == left - 13'd1);
             assert (addr_q == next);
+            assert (last == ({3'd0, burst[10:0]} + rest < 14'd2048));
         end
         cover (m_valid && m_ready && last && left != 0 && owner == 5);
         cover (m_valid && !last && beats == 255);

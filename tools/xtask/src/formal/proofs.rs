@@ -175,8 +175,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 8,
         bugs: &[Bug {
             what: "a burst may end at the boundary a byte too late",
-            from: "assign fits = reach < burst;",
-            to: "assign fits = reach <= burst;",
+            from: "fits_d = behind <= burst;",
+            to: "fits_d = behind <= (burst + 14'd1);",
         }],
     },
     Proof {
