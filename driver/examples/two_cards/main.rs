@@ -9,17 +9,16 @@
 mod exercise;
 
 use exercise::{Result, operations, outside, pair};
-use ferroce_driver::Backend;
-use ferroce_driver::vfio::Vfio;
-use ferroce_driver::vfio_user::VfioUser;
+use ferroce_driver::open::open;
 
-/// What stands before the path of a socket.
-const SOCKET: &str = "unix:";
-
-/// Runs it twice: the second time on cards that had an access refused the first time.
-fn run<B: Backend>(open: impl Fn(&str) -> Result<B>, cards: &[String; 2]) -> Result<()> {
+fn main() -> Result<()> {
+    let cards: Vec<String> = std::env::args().skip(1).collect();
+    let [first, second] = cards.as_slice() else {
+        return Err(format!("give two cards, each {}", ferroce_driver::open::FORMS).into());
+    };
+    // The second time on cards that had an access refused the first time.
     for round in 1..=2 {
-        let (mut a, mut b) = pair(open(&cards[0])?, open(&cards[1])?)?;
+        let (mut a, mut b) = pair(open(first)?, open(second)?)?;
         println!("round {round}: both cards are open");
         operations(&mut a, &mut b)?;
         operations(&mut b, &mut a)?;
@@ -28,19 +27,4 @@ fn run<B: Backend>(open: impl Fn(&str) -> Result<B>, cards: &[String; 2]) -> Res
     }
     println!("done");
     Ok(())
-}
-
-fn main() -> Result<()> {
-    let cards: Vec<String> = std::env::args().skip(1).collect();
-    let cards: [String; 2] = cards.try_into().map_err(|_| {
-        "give two cards: unix:PATH unix:PATH for sockets of `cargo xtask simnic`, or two PCI addresses".to_owned()
-    })?;
-    if cards.iter().all(|card| card.starts_with(SOCKET)) {
-        run(
-            |card| Ok(VfioUser::connect(card[SOCKET.len()..].as_ref())?),
-            &cards,
-        )
-    } else {
-        run(|card| Ok(Vfio::open(card)?), &cards)
-    }
 }
