@@ -47,5 +47,5 @@ pub const MINOR: u16 = 1;
 pub const MAX_TRANSFER: usize = 1 << 20;
 /// Longest message in bytes: a transfer, the largest payload before it, and room for a version's JSON.
 pub const MAX_MESSAGE: usize = MAX_TRANSFER + 4096;
-/// Most file descriptors taken with one message.
-pub const MAX_FDS: usize = 64;
+/// Most file descriptors taken with one message; QEMU refuses a server that says more.
+pub const MAX_FDS: usize = 16;
