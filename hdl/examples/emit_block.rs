@@ -32,7 +32,7 @@ fn main() {
             "send" => go(requester::send::SendPath::<8>::default()),
             "list_walk" => go(requester::list_walk::ListWalk::default()),
             "header_tx" => go(ferroce_hdl::ib::header_tx::HeaderTx::<8>::default()),
-            "segmenter" => go(requester::segmenter::Segmenter::default()),
+            "segmenter" => go(requester::segmenter::Segmenter::<8>::default()),
             "wqe_check" => go(requester::wqe_check::WqeCheck::<8>::default()),
             "retire" => go(requester::retire::Retire::<8, 14>::default()),
             "cq_write" => go(ferroce_hdl::queue::cq_write::CqWrite::<512, 64, 8>::default()),

@@ -387,6 +387,17 @@ payload! {
         msn: Bits<24>,
         /// The requester is to be told when the packet has all of its payload: the last of a message that nobody acknowledges.
         notify: Bit,
+        /// Of a request: round of its queue pair, see [`Recall`].
+        round: Bits<2>,
+    }
+
+    /// A send queue went back: what it granted in another round is not to be sent any more. Told before the first grant of
+    /// the round.
+    Recall {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// The round that begins.
+        round: Bits<2>,
     }
 
     /// A piece of a packet's payload to fetch (requester to `gather`), in order; the pieces of a packet add up to its `plen`. A packet without payload has none.

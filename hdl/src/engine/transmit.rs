@@ -7,10 +7,13 @@ use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
 use crate::transport::requester::event::SqEvent;
+use crate::transport::requester::recall_filter::RecallFilter;
 use crate::transport::requester::top::Requester;
 
 /// log2 of the pieces of payload under way.
 const PIECES: usize = 7;
+/// log2 of the packets of the requester that the header builder has and `gather` does not: more than it holds.
+const VERDICTS: usize = 5;
 
 /// Transmit side with a store of 2 * 2^G payload beats.
 #[derive(LogicBlock, Default)]
@@ -136,6 +139,7 @@ pub struct TransmitSide<
     responses: Gather<W, K, G, PIECES>,
     /// Packets whose payload is under way; as many as `gather` holds, or they would bound its reads.
     descs: Fifo<TxDesc, PIECES>,
+    recall: RecallFilter<Q, VERDICTS>,
     response_descs: Fifo<TxDesc, PIECES>,
     back: TxBack<W, K, Q>,
 }
@@ -158,6 +162,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
             gather,
             responses,
             descs,
+            recall,
             response_descs,
             back
         );
@@ -209,11 +214,18 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
 
         // lane 0 requests; lane 1 responses
         StreamOut::<TxDesc>::join(&mut self.requester.desc, &mut self.descs.s);
-        StreamOut::<TxDesc>::join(&mut self.descs.m, &mut self.back.desc[0]);
+        StreamOut::<TxDesc>::join(&mut self.descs.m, &mut self.recall.s);
+        StreamOut::<TxDesc>::join(&mut self.recall.m, &mut self.back.desc[0]);
+        self.recall.recall_valid.next = self.requester.recall_valid.val();
+        self.recall.recall.next = self.requester.recall.val();
+        StreamOut::<Bit>::join(&mut self.recall.payload, &mut self.gather.wanted);
         StreamOut::<PayloadToken>::join(&mut self.gather.packet, &mut self.back.token[0]);
         PayloadOut::<W>::join(&mut self.gather.payload, &mut self.back.payload[0]);
         StreamIn::<TxDesc>::link(&mut self.response, &mut self.response_descs.s);
         StreamOut::<TxDesc>::join(&mut self.response_descs.m, &mut self.back.desc[1]);
+        // responses are never recalled
+        self.responses.wanted.valid.next = true;
+        self.responses.wanted.payload.next = true;
         StreamOut::<PayloadToken>::join(&mut self.responses.packet, &mut self.back.token[1]);
         PayloadOut::<W>::join(&mut self.responses.payload, &mut self.back.payload[1]);
         self.back.av_we.next = self.av_we.val();

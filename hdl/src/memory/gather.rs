@@ -14,7 +14,8 @@
 //!
 //! `packet` announces a packet when all of its payload is there; its payload then comes a beat a cycle as long as
 //! `payload.ready` is 1, with no idle cycle to the next packet that was announced. A failed read is told by the token;
-//! the beats of the packet come as usual, with undefined data.
+//! the beats of the packet come as usual, with undefined data. A packet that `wanted` tells not to be is forgotten when all
+//! of it is there: it takes one cycle, and has no token.
 //!
 //! Parameters: 2 * 2^A payload beats, 2^P pieces and as many packets under way. Commands: 1 to 4096 bytes.
 //! Throughput: a command, a memory beat and a payload beat a cycle. Latency: `command.valid` to `request.valid` 1 cycle;
@@ -38,6 +39,8 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     pub request: StreamOut<ReadReq>,
     /// Their answers.
     pub beats: ReadBeatIn<W>,
+    /// Of each packet: it is to be announced; else it is forgotten.
+    pub wanted: StreamIn<Bit>,
     /// Packets whose payload is there.
     pub packet: StreamOut<PayloadToken>,
     /// The payload.
@@ -93,7 +96,12 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     show: Signal<Local, Bit>,
     fetch: Signal<Local, Bit>,
     last_fetch: Signal<Local, Bit>,
+    judged: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
+    forget: Signal<Local, Bit>,
+    closes: Signal<Local, Bit>,
+    /// Beats of packets forgotten.
+    forgotten: Reg<Bits<16>>,
     beat: Constant<Bits<7>>,
     lanes: Constant<Bits<6>>,
     /// Payload beats that two pieces can need.
@@ -121,6 +129,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             command: StreamIn::default(),
             request: StreamOut::default(),
             beats: ReadBeatIn::default(),
+            wanted: StreamIn::default(),
             packet: StreamOut::default(),
             activity: Signal::default(),
             payload: PayloadOut::default(),
@@ -168,7 +177,11 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             show: Signal::default(),
             fetch: Signal::default(),
             last_fetch: Signal::default(),
+            judged: Signal::default(),
             load: Signal::default(),
+            forget: Signal::default(),
+            closes: Signal::default(),
+            forgotten: Reg::default(),
             beat: Constant::new((K as u64).to_bits()),
             lanes: Constant::new((K as u64 - 1).to_bits()),
             enough: Constant::new((2 * most).to_bits()),
@@ -191,7 +204,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self, clock, lane, free, claimed, open, fresh, arrived, closing, start, behind, failed,
             write
         );
-        dff_setup!(self, clock, reading, read, stop);
+        dff_setup!(self, clock, reading, read, stop, forgotten);
         dff_setup!(
             self,
             clock,
@@ -311,10 +324,13 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         self.show.next = !self.shown.q.val() | self.payload.ready.val();
         self.fetch.next = self.reading.q.val() & (!self.latched.q.val() | self.show.val());
         self.last_fetch.next = self.read.q.val() + 1 == self.stop.q.val();
-        self.load.next = self.ends.m.valid.val()
-            & self.tokens.s.ready.val()
+        self.judged.next = self.ends.m.valid.val()
+            & self.wanted.valid.val()
             & (!self.reading.q.val() | (self.fetch.val() & self.last_fetch.val()));
-        self.ends.m.ready.next = self.load.val();
+        self.load.next = self.judged.val() & self.wanted.payload.val() & self.tokens.s.ready.val();
+        self.forget.next = self.judged.val() & !self.wanted.payload.val();
+        self.ends.m.ready.next = self.load.val() | self.forget.val();
+        self.wanted.ready.next = self.load.val() | self.forget.val();
         self.tokens.s.valid.next = self.load.val();
         self.tokens.s.payload.next.error = self.ends.m.payload.val().error;
         StreamOut::<PayloadToken>::link(&mut self.packet, &mut self.tokens.m);
@@ -342,6 +358,15 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.latched_last.d.next = self.last_fetch.val();
             self.latched_odd.d.next = self.read.q.val().get_bit(0);
         }
+        self.forgotten.d.next = bits::<16>(0);
+        if self.forget.val() {
+            self.read.d.next = self.ends.m.payload.val().end;
+            // the beat that `fetch` takes in this cycle is counted there
+            self.forgotten.d.next = self.ends.m.payload.val().end - self.read.q.val();
+            if self.fetch.val() {
+                self.forgotten.d.next = self.ends.m.payload.val().end - self.read.q.val() - 1;
+            }
+        }
         self.payload.valid.next = self.shown.q.val();
         self.payload.last.next = self.shown_last.q.val();
         self.payload.data.next = self.ram[0].rdata.val();
@@ -353,13 +378,15 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         self.activity.next.moved = self.beats.valid.val() & self.beats.last.val();
 
         // Space: claimed beats count one cycle late, which `enough` allows for.
-        self.free.d.next = self.free.q.val() - self.claimed.q.val();
+        self.free.d.next = self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val();
         if self.fetch.val() {
-            self.free.d.next = self.free.q.val() - self.claimed.q.val() + 1;
+            self.free.d.next =
+                self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val() + 1;
         }
-        if self.take.val() & self.command.payload.val().last & !self.load.val() {
+        self.closes.next = self.load.val() | self.forget.val();
+        if self.take.val() & self.command.payload.val().last & !self.closes.val() {
             self.open.d.next = self.open.q.val() + 1;
-        } else if self.load.val() & !(self.take.val() & self.command.payload.val().last) {
+        } else if self.closes.val() & !(self.take.val() & self.command.payload.val().last) {
             self.open.d.next = self.open.q.val() - 1;
         }
     }

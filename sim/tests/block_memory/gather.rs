@@ -11,6 +11,8 @@ use super::reader::{Reader, UNMAPPED};
 struct Packet {
     lane: usize,
     pieces: Vec<(u64, usize)>,
+    /// Nobody wants it any more.
+    forgotten: bool,
 }
 
 impl Packet {
@@ -31,6 +33,7 @@ struct Setup {
     bench: Bench,
     reader: Reader,
     command: StreamSource,
+    wanted: StreamSource,
     packet: StreamSink,
     payload: StreamSink,
     packets: Vec<Packet>,
@@ -51,6 +54,7 @@ impl Setup {
         let mut setup = Self {
             reader: Reader::new(dut, K, latency, pauses),
             command: StreamSource::new(dut, "command", pauses).unwrap(),
+            wanted: StreamSource::new(dut, "wanted", pauses).unwrap(),
             packet: StreamSink::new(dut, "packet", pauses).unwrap(),
             payload: payload.unwrap(),
             packets: vec![],
@@ -65,11 +69,13 @@ impl Setup {
         let Self {
             reader,
             command,
+            wanted,
             packet,
             payload,
             ..
         } = self;
-        act(&mut self.bench, &mut [reader, command, packet, payload])
+        let agents: &mut [&mut dyn Agent] = &mut [reader, command, wanted, packet, payload];
+        act(&mut self.bench, agents)
     }
 
     fn send(&mut self, packet: Packet) {
@@ -91,7 +97,12 @@ impl Setup {
             };
             self.command.push(item.with("lane", lane as u64));
         }
-        self.packets.push(packet);
+        let wanted = self.wanted.item();
+        self.wanted
+            .push(wanted.with("payload", (!packet.forgotten).into()));
+        if !packet.forgotten {
+            self.packets.push(packet);
+        }
     }
 
     /// Runs until all packets are out; the cycles of their tokens and of their first and last beats.
@@ -176,6 +187,7 @@ impl Setup {
         Packet {
             lane: rng.usize(..lanes),
             pieces,
+            forgotten: false,
         }
     }
 }
@@ -206,6 +218,43 @@ fn pieces_are_packed_whatever_waits() {
 }
 
 #[test]
+fn what_is_not_wanted_is_forgotten() {
+    for pauses in [Pauses::NONE, uneven()] {
+        let mut setup = Setup::new::<512, 64, 7>(100, pauses);
+        for number in 0..400 {
+            let mut packet = setup.random(4096, 4);
+            // never the last one, for whose end `finish` waits
+            packet.forgotten = number < 399 && setup.bench.rng().bool();
+            setup.send(packet);
+        }
+        setup.finish(400_000);
+    }
+}
+
+#[test]
+fn a_packet_is_forgotten_in_a_cycle() {
+    let mut setup = Setup::new::<512, 64, 9>(1, Pauses::NONE);
+    for number in 0..12 {
+        setup.send(Packet {
+            lane: 0,
+            pieces: vec![(0x1_0000 * number, 4096)],
+            forgotten: (1..11).contains(&number),
+        });
+    }
+    // All of them are there before the first one is taken.
+    let Setup {
+        bench,
+        reader,
+        command,
+        wanted,
+        ..
+    } = &mut setup;
+    bench.run(&mut [reader, command, wanted], 1_000).unwrap();
+    let cycles = setup.finish(1_000);
+    assert!(cycles[1].1 - cycles[0].2 <= 12, "{cycles:?}");
+}
+
+#[test]
 fn a_small_store_waits_for_room() {
     // 256 beats: hardly more than three packets.
     random::<512, 64, 7>(200, uneven(), 200);
@@ -223,9 +272,10 @@ fn a_stalled_assembler_loses_nothing() {
         bench,
         reader,
         command,
+        wanted,
         ..
     } = &mut setup;
-    bench.run(&mut [reader, command], 5_000).unwrap();
+    bench.run(&mut [reader, command, wanted], 5_000).unwrap();
     setup.finish(10_000);
 }
 
@@ -237,12 +287,14 @@ fn a_beat_a_cycle_without_pause() {
             setup.send(Packet {
                 lane,
                 pieces: vec![(0x1_0000 * n + offset, 4096)],
+                forgotten: false,
             });
         }
         let cycles = setup.finish(4_000);
         let beats = Packet {
             lane,
             pieces: vec![(0, 4096)],
+            forgotten: false,
         }
         .beats(64) as u64;
         for (told, first, last) in &cycles {
@@ -263,6 +315,7 @@ fn small_packets_one_a_cycle() {
             setup.send(Packet {
                 lane,
                 pieces: vec![(0x1_0000 * n + offset, 64)],
+                forgotten: false,
             });
         }
         let cycles = setup.finish(2_000);
@@ -281,6 +334,7 @@ fn reads_under_way_hide_a_microsecond() {
         setup.send(Packet {
             lane: 6,
             pieces: vec![(0x1_0000 * n, 64)],
+            forgotten: false,
         });
     }
     let cycles = setup.finish(10_000);
@@ -294,6 +348,7 @@ fn latency() {
     setup.send(Packet {
         lane: 0,
         pieces: vec![(0x1000, 4096)],
+        forgotten: false,
     });
     let start = setup.bench.cycle();
     let cycles = setup.finish(200);

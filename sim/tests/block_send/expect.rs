@@ -23,8 +23,14 @@ impl Setup {
         self.issue.expect(item);
     }
 
-    /// Expects `count` packets of a WQE.
-    pub(super) fn expect(&mut self, work: &Work, index: u16, psn: u64, from: u32, count: u32) {
+    /// Expects `count` packets of a WQE, granted in `round`.
+    pub(super) fn expect(
+        &mut self,
+        (work, index, round): (&Work, u16, u64),
+        psn: u64,
+        from: u32,
+        count: u32,
+    ) {
         let (head, mtu) = (&work.head, 128 << ctx(work.qpn).mtu);
         let class = ctx(work.qpn).qp_type;
         for number in from..from + count {
@@ -55,6 +61,7 @@ impl Setup {
                 ("dma_len", (head.length - low).into()),
                 ("imm", head.imm.into()),
                 ("notify", u64::from(last && class != qp_type::RC)),
+                ("round", round),
             ] {
                 item = item.with(field, value);
             }
@@ -73,7 +80,7 @@ impl Setup {
                     let item = item.with("first", (n == 0).into());
                     let item = item.with("last", (n + 1 == pieces.len()).into());
                     let lane = work.header_len(opcode) as u64 % 64;
-                    self.gather.expect(item.with("lane", lane));
+                    self.pieces.push_back(item.with("lane", lane));
                 }
             }
         }

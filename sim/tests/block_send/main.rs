@@ -1,6 +1,7 @@
 //! From fetched WQE slots to packets, as Verilog: statuses, packets, pieces, order and rates.
 mod agents;
 mod expect;
+mod recall;
 mod refused;
 mod setup;
 mod work;

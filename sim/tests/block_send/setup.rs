@@ -26,6 +26,8 @@ pub(crate) enum Plan {
         to: u32,
         again: u32,
     },
+    /// Sent whole, for the first time, in the round before: only a READ or atomic leaves.
+    Stale,
 }
 
 /// The bench.
@@ -39,6 +41,10 @@ pub(crate) struct Setup {
     cq: StreamSink,
     /// Packets due; whether they are atomics.
     pub(super) packets: VecDeque<(bool, Item)>,
+    /// Pieces due.
+    pub(super) pieces: VecDeque<Item>,
+    /// Round of each queue pair.
+    rounds: [u64; 1 << Q],
     grants: Grants,
     regions: Regions,
     index: [u16; 1 << Q],
@@ -70,6 +76,8 @@ impl Setup {
             gather: sink("gather"),
             cq: sink("cq"),
             packets: VecDeque::new(),
+            pieces: VecDeque::new(),
+            rounds: [3; 1 << Q],
             grants: Grants::default(),
             regions: Regions::default(),
             index: [0; 1 << Q],
@@ -104,7 +112,24 @@ impl Setup {
         for signal in ["sq_we", "av_we", "ah_we"] {
             dut.set(dut.input(signal).unwrap(), 0);
         }
+        (0..1 << Q).for_each(|qpn| setup.recall(qpn));
         setup
+    }
+
+    /// The send queue goes back: what it granted before is not to be sent any more.
+    pub(crate) fn recall(&mut self, qpn: u16) {
+        let round = (self.rounds[usize::from(qpn)] + 1) % 4;
+        self.rounds[usize::from(qpn)] = round;
+        let mut set = |port, value| {
+            let dut = self.bench.dut_mut();
+            dut.set(dut.input(port).unwrap(), value);
+        };
+        set("recall_valid", 1);
+        set("recall.qpn", qpn.into());
+        set("recall.round", round);
+        self.step();
+        let dut = self.bench.dut_mut();
+        dut.set(dut.input("recall_valid").unwrap(), 0);
     }
 
     fn act<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
@@ -203,6 +228,9 @@ impl Setup {
             self.sent += 1;
             self.latest = cycle;
         }
+        while let Some((_, piece)) = self.gather.pop() {
+            assert_eq!(Some(piece), self.pieces.pop_front());
+        }
         self.told = self.issue.count() as usize;
     }
 
@@ -243,10 +271,11 @@ impl Setup {
         assert!(self.waiting.is_empty(), "no event for {:?}", self.waiting);
         self.act(|bench, agents| bench.finish(agents, 10))
             .unwrap_or_else(|f| panic!("{f}"));
-        for sink in [&mut self.issue, &mut self.gather, &mut self.cq] {
+        for sink in [&mut self.issue, &mut self.cq] {
             assert_eq!(sink.pop(), None, "not expected");
         }
         assert_eq!(self.packets.front(), None, "a packet is missing");
+        assert_eq!(self.pieces.front(), None, "a piece is missing");
         assert_eq!(self.resent, self.expected_resent, "retransmissions");
     }
 
@@ -293,6 +322,7 @@ impl Setup {
             ("again", 0),
             ("final_part", 0),
             ("fresh", 0),
+            ("round", self.rounds[usize::from(work.qpn)]),
         ];
         match plan {
             Plan::Drop => {}
@@ -322,7 +352,22 @@ impl Setup {
                 if from == 0 && again == 0 && work.is_answered() {
                     self.expect_issue(&work, index, psn);
                 }
-                self.expect(&work, index, psn, from, count);
+                self.expect((&work, index, grant[7].1), psn, from, count);
+            }
+            Plan::Stale => {
+                grant[0].1 = 1;
+                grant[3].1 = if work.is_answered() {
+                    1
+                } else {
+                    work.packets().into()
+                };
+                grant[5].1 = 1;
+                grant[6].1 = 1;
+                grant[7].1 = (grant[7].1 + 3) % 4;
+                if work.is_answered() {
+                    self.expect_issue(&work, index, psn);
+                    self.expect((&work, index, grant[7].1), psn, 0, 1);
+                }
             }
         }
         let due = self.grants.cycle + self.delay;

@@ -117,6 +117,8 @@ payload! {
         broken: Bit,
         /// Execution goes back to the oldest message when `retire` reports.
         rewind: Bit,
+        /// Raised when execution goes back: packets of another round are not sent any more.
+        round: Bits<2>,
         /// A timer runs.
         timer_on: Bit,
         /// Its generation; timeouts of another are stale.
@@ -200,6 +202,8 @@ payload! {
         /// The message was not started before. (A READ or atomic is granted whole, as one packet: its PSNs from `psn` on
         /// are those of the responses not yet here, `offset` counts the others.)
         fresh: Bit,
+        /// Round of the queue pair, see [`Recall`](crate::bus::types::Recall).
+        round: Bits<2>,
     }
 
     /// Answer to Retire.

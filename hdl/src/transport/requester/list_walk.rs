@@ -38,6 +38,8 @@ pub struct ListWalk {
     pub m_wqe: Signal<Out, CheckedWqe>,
     /// Grant of the run's part.
     pub m_grant: Signal<Out, StartGrant>,
+    /// Queue pair of the run that `m` has in the next cycle, if it has one.
+    pub coming_qpn: Signal<Out, Bits<16>>,
     /// A part is inside.
     pub busy: Signal<Out, Bit>,
 
@@ -251,6 +253,10 @@ impl Logic for ListWalk {
         self.m.payload.next = self.run_4.q.val();
         self.m_wqe.next = self.wqe_4.q.val();
         self.m_grant.next = self.grant_4.q.val();
+        self.coming_qpn.next = self.wqe_4.q.val().qpn;
+        if self.go_3.val() & self.first_3.q.val() {
+            self.coming_qpn.next = self.wqe_3.q.val().qpn;
+        }
         self.busy.next = self.valid_1.q.val()
             | self.valid_2.q.val()
             | self.valid_3.q.val()

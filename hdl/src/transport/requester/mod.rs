@@ -6,6 +6,7 @@
 pub mod event;
 pub mod list_walk;
 pub mod packet_form;
+pub mod recall_filter;
 pub mod region_verdict;
 pub mod retire;
 pub mod segmenter;

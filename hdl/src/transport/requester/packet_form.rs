@@ -145,6 +145,7 @@ impl Logic for PacketForm {
         self.desc.next.imm = self.w.val().imm;
         self.desc.next.syndrome = bits::<8>(0);
         self.desc.next.msn = bits::<24>(0);
+        self.desc.next.round = bits::<2>(0);
         self.desc.next.notify = self.last.val() & !self.reliable.val();
     }
 }

@@ -8,6 +8,9 @@
 //! A READ or atomic is one packet, which asks for what of the message is not there yet; before its first packet
 //! [`ReadIssue`] tells of it. The last packet of a message on UC or UD has `notify`.
 //!
+//! When a send queue goes back ([`Recall`]), what it was granted before is dropped at the next end of a packet, a run of
+//! bytes a cycle; a READ or atomic still goes out, so that its issue is told once.
+//!
 //! ```text
 //!  CheckedWqe ─► Start ─► FIFO ┐
 //!                grant ─► FIFO ┴► list_walk ─► packets
@@ -16,12 +19,12 @@ use super::event::{CheckedWqe, SqEvent, SqEventKind, StartGrant};
 use super::list_walk::ListWalk;
 use super::packet_form::PacketForm;
 use super::send_types::{SendEntry, SendRun};
-use crate::bus::types::{Activity, CqToken, GatherCmd, ReadIssue, TxDesc};
+use crate::bus::types::{Activity, CqToken, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;
 
-/// The segmenter; the same for every width of the data path.
+/// The segmenter for 2^Q queue pairs; the same for every width of the data path.
 #[derive(LogicBlock, Default)]
-pub struct Segmenter {
+pub struct Segmenter<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Checked WQEs.
@@ -38,6 +41,10 @@ pub struct Segmenter {
     pub grant_valid: Signal<In, Bit>,
     /// The grant.
     pub grant: Signal<In, StartGrant>,
+    /// A send queue goes back: packets of another round are not to be sent any more.
+    pub recall_valid: Signal<In, Bit>,
+    /// Which, and its round.
+    pub recall: Signal<In, Recall>,
     /// READs and atomics, before their first packet.
     pub issue: StreamOut<ReadIssue>,
     /// Packets.
@@ -56,6 +63,7 @@ pub struct Segmenter {
     grants: Fifo<StartGrant, 4>,
     flush: Skid<CqToken>,
     walk: ListWalk,
+    rounds: Ram<Bits<2>, Q>,
     form: PacketForm,
     descs: Skid<TxDesc>,
     pieces: Skid<GatherCmd>,
@@ -79,6 +87,7 @@ pub struct Segmenter {
     again: Dff<Bits<8>>,
     retransmits: Reg<Bit>,
     psn: Dff<Bits<24>>,
+    round: Dff<Bits<2>>,
     first: Dff<Bit>,
     left: Dff<Bits<32>>,
     plen: Dff<Bits<13>>,
@@ -88,6 +97,14 @@ pub struct Segmenter {
     run_left: Dff<Bits<32>>,
     issue_valid: Reg<Bit>,
     issued: Dff<ReadIssue>,
+    /// The part is of another round.
+    stale: Reg<Bit>,
+    /// A recall, until every part that looked its round up before is the one being sent.
+    recall_1: Reg<Bit>,
+    recall_2: Reg<Bit>,
+    recalled_1: Dff<Bits<16>>,
+    recalled_2: Dff<Bits<16>>,
+    skip: Signal<Local, Bit>,
     run: Signal<Local, SendRun>,
     next_wqe: Signal<Local, CheckedWqe>,
     next_grant: Signal<Local, StartGrant>,
@@ -103,16 +120,17 @@ pub struct Segmenter {
     last: Signal<Local, Bit>,
 }
 
-impl Logic for Segmenter {
+impl<const Q: usize> Logic for Segmenter<Q> {
     describe!(
         "segmenter",
+        format!("q{Q}"),
         "Turns granted messages into packet descriptors and payload pieces."
     );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, ask, started, grants, flush, walk, descs, pieces
+            self, clock, ask, started, grants, flush, walk, rounds, descs, pieces
         );
         dff_setup!(
             self,
@@ -124,6 +142,7 @@ impl Logic for Segmenter {
             again,
             retransmits,
             psn,
+            round,
             first
         );
         dff_setup!(
@@ -137,6 +156,9 @@ impl Logic for Segmenter {
             run_left,
             issue_valid,
             issued
+        );
+        dff_setup!(
+            self, clock, stale, recall_1, recall_2, recalled_1, recalled_2
         );
 
         // ask
@@ -205,12 +227,14 @@ impl Logic for Segmenter {
         if self.one_piece.val() {
             self.piece.next = self.want.q.val();
         }
+        self.skip.next = self.have.q.val() & self.stale.q.val() & self.at_start.q.val();
         self.step.next = self.have.q.val()
+            & !(self.stale.q.val() & self.at_start.q.val())
             & !self.issue_valid.q.val()
             & self.descs.s.ready.val()
             & self.pieces.s.ready.val();
-        self.spent.next =
-            self.step.val() & (self.run_left.q.val() <= bit_cast::<32, 13>(self.want.q.val()));
+        self.spent.next = self.skip.val()
+            | (self.step.val() & (self.run_left.q.val() <= bit_cast::<32, 13>(self.want.q.val())));
         self.packet_end.next = self.step.val() & self.one_piece.val();
         self.last.next = self.final_part.q.val() & (self.count.q.val() == 1);
         self.rest.next = self.left.q.val() - bit_cast::<32, 13>(self.plen.q.val());
@@ -221,6 +245,20 @@ impl Logic for Segmenter {
         self.walk.m.ready.next = !self.have.q.val() | self.spent.val();
         self.load.next = self.walk.m.valid.val() & (!self.have.q.val() | self.spent.val());
         self.begins.next = self.load.val() & self.run.val().first;
+
+        // rounds: looked up for the run that waits, then listened for
+        self.rounds.we.next = self.recall_valid.val();
+        self.rounds.waddr.next = self.recall.val().qpn.get_bits::<Q>(0);
+        self.rounds.wdata.next = self.recall.val().round;
+        self.rounds.re.next = true;
+        self.rounds.raddr.next = self.walk.coming_qpn.val().get_bits::<Q>(0);
+        self.recall_1.d.next = self.recall_valid.val();
+        self.recalled_1.d.next = self.recall.val().qpn;
+        self.recall_2.d.next = self.recall_1.q.val();
+        self.recalled_2.d.next = self.recalled_1.q.val();
+        if self.recall_2.q.val() & (self.recalled_2.q.val() == self.wqe.q.val().qpn) {
+            self.stale.d.next = !self.wqe.q.val().answered;
+        }
 
         // a piece a cycle
         if self.step.val() {
@@ -256,6 +294,9 @@ impl Logic for Segmenter {
         if self.begins.val() {
             self.at_start.d.next = true;
             self.wqe.d.next = self.next_wqe.val();
+            self.stale.d.next = (self.rounds.rdata.val() != self.next_grant.val().round)
+                & !self.next_wqe.val().answered;
+            self.round.d.next = self.next_grant.val().round;
             self.final_part.d.next = self.next_grant.val().final_part;
             self.count.d.next = self.next_grant.val().count;
             self.again.d.next = self.next_grant.val().again;
@@ -300,6 +341,7 @@ impl Logic for Segmenter {
         self.form.left.next = self.left.q.val();
         self.descs.s.valid.next = self.packet_end.val();
         self.descs.s.payload.next = self.form.desc.val();
+        self.descs.s.payload.next.round = self.round.q.val();
         self.pieces.s.valid.next = self.step.val() & self.piece.val().any();
         self.pieces.s.payload.next.addr = self.addr.q.val();
         self.pieces.s.payload.next.len = self.piece.val();

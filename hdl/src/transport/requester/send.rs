@@ -4,7 +4,7 @@ use super::segmenter::Segmenter;
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
-use crate::bus::types::{Activity, CqToken, FetchedWqe, GatherCmd, ReadIssue, TxDesc};
+use crate::bus::types::{Activity, CqToken, FetchedWqe, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;
 
 /// Send WQEs of 2^Q queue pairs.
@@ -34,6 +34,10 @@ pub struct SendPath<const Q: usize> {
     pub grant_valid: Signal<In, Bit>,
     /// The grant.
     pub grant: Signal<In, StartGrant>,
+    /// A send queue goes back: packets of another round are not to be sent any more.
+    pub recall_valid: Signal<In, Bit>,
+    /// Which, and its round.
+    pub recall: Signal<In, Recall>,
     /// READs and atomics, before their first packet.
     pub issue: StreamOut<ReadIssue>,
     /// Packets.
@@ -47,7 +51,7 @@ pub struct SendPath<const Q: usize> {
     /// WQEs on their way to packets.
     pub activity: Signal<Out, Activity>,
     check: WqeCheck<Q>,
-    segmenter: Segmenter,
+    segmenter: Segmenter<Q>,
 }
 
 impl<const Q: usize> Logic for SendPath<Q> {
@@ -75,6 +79,8 @@ impl<const Q: usize> Logic for SendPath<Q> {
         StreamOut::<SqEvent>::link(&mut self.start, &mut self.segmenter.start);
         self.segmenter.grant_valid.next = self.grant_valid.val();
         self.segmenter.grant.next = self.grant.val();
+        self.segmenter.recall_valid.next = self.recall_valid.val();
+        self.segmenter.recall.next = self.recall.val();
         StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.segmenter.issue);
         StreamOut::<TxDesc>::link(&mut self.desc, &mut self.segmenter.desc);
         StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.segmenter.gather);

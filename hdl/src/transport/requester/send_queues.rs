@@ -8,7 +8,7 @@ use super::sq_state::SqStateTable;
 use super::timer::Timer;
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::image::{QpState, SqCtx};
-use crate::bus::types::{Activity, Answer, CqToken, FetchedWqe, ReadReq};
+use crate::bus::types::{Activity, Answer, CqToken, FetchedWqe, ReadReq, Recall};
 use crate::prelude::*;
 use crate::queue::scheduler::Scheduler;
 use crate::queue::wqe_fetch::WqeFetch;
@@ -52,6 +52,10 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub slots: StreamOut<FetchedWqe>,
     /// Completions of what was started.
     pub cq: StreamOut<CqToken>,
+    /// A send queue goes back: packets of another round are not to be sent any more.
+    pub recall_valid: Signal<Out, Bit>,
+    /// Which, and its round.
+    pub recall: Signal<Out, Recall>,
     /// Answer to a command event.
     pub query_valid: Signal<Out, Bit>,
     /// Answer to a command event.
@@ -164,6 +168,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
 
         self.timer.order_valid.next = self.state.timer_valid.val();
         self.timer.order.next = self.state.timer.val();
+        self.recall_valid.next = self.state.recall_valid.val();
+        self.recall.next = self.state.recall.val();
         self.query_valid.next = self.state.query_valid.val();
         self.query.next = self.state.query.val();
         self.failed_valid.next = self.state.failed_valid.val();

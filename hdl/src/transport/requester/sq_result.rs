@@ -6,6 +6,7 @@ use ferroce_proto::abi::qpc::state;
 
 use super::event::*;
 use super::verdict::*;
+use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
 
@@ -53,6 +54,10 @@ pub struct SqResults {
     pub entry_addr: Signal<Out, Bits<24>>,
     /// The entry.
     pub entry: Signal<Out, Outstanding>,
+    /// Packets of another round are not to be sent any more.
+    pub recall_valid: Signal<Out, Bit>,
+    /// The round.
+    pub recall: Signal<Out, Recall>,
     /// Order to the timer.
     pub timer_valid: Signal<Out, Bit>,
     /// Order to the timer.
@@ -104,6 +109,8 @@ pub struct SqResults {
     w_packets: Dff<Bits<24>>,
     w_outstanding: Dff<Outstanding>,
     w_image: Dff<SqCtx>,
+    w_recall: Reg<Bit>,
+    w_round: Dff<Bits<2>>,
     w_timer: Reg<Bit>,
     w_timer_set: Dff<TimerSet>,
     w_query: Reg<Bit>,
@@ -143,7 +150,9 @@ impl Logic for SqResults {
             w_fetch,
             w_fetch_index,
             w_fetch_count,
-            w_epoch
+            w_epoch,
+            w_recall,
+            w_round
         );
         dff_setup!(
             self,
@@ -208,6 +217,9 @@ impl Logic for SqResults {
         }
         self.w_grant.d.next.final_part = self.t.val().ends;
         self.w_grant.d.next.fresh = self.t.val().fresh;
+        self.w_grant.d.next.round = self.c.val().round;
+        self.w_recall.d.next = self.valid.val() & self.v.val().recall;
+        self.w_round.d.next = self.v.val().round;
         self.w_entry.d.next = self.valid.val() & self.v.val().entry;
         self.w_ready.d.next = self.valid.val()
             & ((self.v.val().push_ready & !self.c.val().queued)
@@ -325,6 +337,9 @@ impl Logic for SqResults {
         self.entry_valid.next = self.v_entry.q.val();
         self.entry_addr.next = self.v_entry_addr.q.val();
         self.entry.next = self.v_outstanding.q.val();
+        self.recall_valid.next = self.w_recall.q.val();
+        self.recall.next.qpn = self.w_qpn.q.val();
+        self.recall.next.round = self.w_round.q.val();
         self.timer_valid.next = self.w_timer.q.val();
         self.timer.next = self.w_timer_set.q.val();
         self.query_valid.next = self.w_query.q.val();

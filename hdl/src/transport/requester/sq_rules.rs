@@ -207,6 +207,8 @@ impl Logic for SqRules {
                             self.n.next.exec_offset = self.c.val().una_psn - self.e.val().psn;
                             self.n.next.next_psn = self.c.val().una_psn;
                             self.n.next.resend = self.c.val().inflight;
+                            self.n.next.round = self.c.val().round + 1;
+                            self.v.next.recall = true;
                             self.stop.next = true;
                         } else {
                             self.v.next.push_list = true;
@@ -236,6 +238,8 @@ impl Logic for SqRules {
             }
             SqEventKind::Command => {
                 if self.e.val().set {
+                    // who drops the packets of other rounds knows the round from here
+                    self.v.next.recall = true;
                     self.n.next.state = self.e.val().state;
                     self.stop.next = true;
                     self.v.next.push_ready = self.e.val().state != RESET;
@@ -350,6 +354,7 @@ impl Logic for SqRules {
             self.n.next.listed = true;
         }
         self.v.next.queued = self.n.val().queued;
+        self.v.next.round = self.n.val().round;
         self.write.next = self.changes.val();
         self.next_state.next = self.n.val();
         self.verdict.next = self.v.val();

@@ -12,6 +12,7 @@ use super::event::*;
 use super::sq_result::SqResults;
 use super::sq_rules::SqRules;
 use super::sq_terms::SqTermsOf;
+use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
 
@@ -52,6 +53,10 @@ pub struct SqStateTable<const Q: usize> {
     pub entry_addr: Signal<Out, Bits<24>>,
     /// The entry.
     pub entry: Signal<Out, Outstanding>,
+    /// A send queue goes back: packets of another round are not to be sent any more.
+    pub recall_valid: Signal<Out, Bit>,
+    /// Which, and its round.
+    pub recall: Signal<Out, Recall>,
     /// Order to the timer.
     pub timer_valid: Signal<Out, Bit>,
     /// Order to the timer.
@@ -158,6 +163,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.entry_valid.next = self.results.entry_valid.val();
         self.entry_addr.next = self.results.entry_addr.val();
         self.entry.next = self.results.entry.val();
+        self.recall_valid.next = self.results.recall_valid.val();
+        self.recall.next = self.results.recall.val();
         self.timer_valid.next = self.results.timer_valid.val();
         self.timer.next = self.results.timer.val();
         self.query_valid.next = self.results.query_valid.val();

@@ -5,7 +5,7 @@ use super::send_queues::SendQueues;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
 use crate::bus::types::{
-    Activity, Answer, CqToken, FetchedWqe, GatherCmd, ReadIssue, ReadReq, TxDesc,
+    Activity, Answer, CqToken, FetchedWqe, GatherCmd, ReadIssue, ReadReq, Recall, TxDesc,
 };
 use crate::prelude::*;
 
@@ -54,6 +54,10 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub gather: StreamOut<GatherCmd>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
+    /// A send queue goes back: packets of another round are not to be sent any more.
+    pub recall_valid: Signal<Out, Bit>,
+    /// Which, and its round.
+    pub recall: Signal<Out, Recall>,
     /// Answer to a command event.
     pub query_valid: Signal<Out, Bit>,
     /// Answer to a command event.
@@ -118,6 +122,8 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             desc: StreamOut::default(),
             gather: StreamOut::default(),
             cq: StreamOut::default(),
+            recall_valid: Signal::default(),
+            recall: Signal::default(),
             query_valid: Signal::default(),
             query: Signal::default(),
             failed_valid: Signal::default(),
@@ -163,6 +169,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.queues.sq_image.next = self.sq_image.val();
         StreamOut::<ReadReq>::link(&mut self.read, &mut self.queues.read);
         ReadBeatIn::<W>::link(&mut self.beat, &mut self.queues.beat);
+        self.recall_valid.next = self.queues.recall_valid.val();
+        self.recall.next = self.queues.recall.val();
         self.query_valid.next = self.queues.query_valid.val();
         self.query.next = self.queues.query.val();
         self.failed_valid.next = self.queues.failed_valid.val();
@@ -188,6 +196,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         StreamOut::<SqEvent>::join(&mut self.send.start, &mut self.queues.start);
         self.send.grant_valid.next = self.queues.grant_valid.val();
         self.send.grant.next = self.queues.grant.val();
+        self.send.recall_valid.next = self.queues.recall_valid.val();
+        self.send.recall.next = self.queues.recall.val();
         StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.send.issue);
         StreamOut::<TxDesc>::link(&mut self.desc, &mut self.send.desc);
         StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.send.gather);

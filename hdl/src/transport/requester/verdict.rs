@@ -86,6 +86,10 @@ payload! {
         action: Bits<2>,
         /// Start: the message is new in the outstanding table.
         entry: Bit,
+        /// What was granted before is not to be sent any more.
+        recall: Bit,
+        /// The round afterwards.
+        round: Bits<2>,
         /// Counter pulses.
         counts: Bits<9>,
     }

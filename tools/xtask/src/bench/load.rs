@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::wire::Mtu;
+use ferroce_sim::random::Chance;
 use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Work, pattern};
 
 use super::rig::{Rig, Setup};
@@ -31,6 +32,17 @@ pub(super) enum Op {
     CmpSwap,
 }
 
+/// A queue pair beside those that are measured, on the same cards and the same wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Beside {
+    /// It does what they do.
+    Same,
+    /// Likewise, but this share of its requests is lost.
+    Lossy(f64),
+    /// It SENDs to a receiver that is never ready.
+    NotReady,
+}
+
 /// Messages of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
@@ -44,6 +56,8 @@ pub(super) struct Load {
     pub(super) timeout: u8,
     /// Both hosts request.
     pub(super) both: bool,
+    /// A queue pair of the first host that is not measured.
+    pub(super) beside: Option<Beside>,
     /// Messages that are measured, of each requester.
     pub(super) messages: u64,
 }
@@ -69,6 +83,9 @@ struct Requester {
     qpn: u32,
     /// That of the other host.
     peer: u32,
+    op: Op,
+    /// It is measured.
+    counts: bool,
     posted: u64,
     done: u64,
 }
@@ -111,9 +128,9 @@ impl Load {
         }
     }
 
-    fn work(&self, side: &Side, number: u64) -> Work {
+    fn work(&self, side: &Side, op: Op, number: u64) -> Work {
         let local = [side.source.sge(0, self.bytes)];
-        let work = match self.op {
+        let work = match op {
             Op::Write => Work::write(&local, &side.target, 0),
             Op::WriteInline => {
                 Work::write(&[], &side.target, 0).inline(&pattern(self.bytes as usize, 1))
@@ -138,6 +155,16 @@ impl Load {
     pub(super) fn run(&self, setup: &Setup) -> Result<Measured> {
         let mut rig = Rig::new(setup)?;
         let mut sides = self.sides(&mut rig);
+        if let Some(beside) = self.beside {
+            let mut requester = self.connect(&mut rig.hosts, 0);
+            requester.counts = false;
+            match beside {
+                Beside::Same => {}
+                Beside::Lossy(share) => rig.lossy = Some((requester.peer, Chance::new(share))),
+                Beside::NotReady => requester.op = Op::Send,
+            }
+            sides[0].qps.push(requester);
+        }
         let start = rig.now;
         let mut last = (0, rig.now);
         while sides.iter().any(|side| side.end.is_none()) {
@@ -234,6 +261,8 @@ impl Load {
         Requester {
             qpn,
             peer,
+            op: self.op,
+            counts: true,
             posted: 0,
             done: 0,
         }
@@ -260,8 +289,11 @@ impl Load {
                     hosts[at].post_recv(cqe.qpn, &[side.target.sge(0, self.bytes)]);
                 } else {
                     let qp = side.qps.iter_mut().find(|qp| qp.qpn == cqe.qpn);
-                    qp.expect("a queue pair of this load").done += signal;
-                    side.done += signal;
+                    let qp = qp.expect("a queue pair of this load");
+                    qp.done += signal;
+                    if qp.counts {
+                        side.done += signal;
+                    }
                 }
             }
         }
@@ -280,7 +312,11 @@ impl Load {
         }
         for place in 0..side.qps.len() {
             let Requester {
-                qpn, posted, done, ..
+                qpn,
+                op,
+                posted,
+                done,
+                ..
             } = side.qps[place];
             // A doorbell for several messages, as an application in a hurry has them.
             if posted - done + signal > depth {
@@ -289,7 +325,7 @@ impl Load {
             let mut next = posted;
             while next - done + signal <= depth {
                 for number in next..next + signal {
-                    let slots = self.work(side, number).slots();
+                    let slots = self.work(side, op, number).slots();
                     hosts[index].write_slots(qpn, &slots);
                 }
                 next += signal;
@@ -301,7 +337,8 @@ impl Load {
     }
 
     fn drained(&self, side: &Side) -> bool {
-        side.qps.iter().all(|qp| qp.done == qp.posted)
+        let mut counted = side.qps.iter().filter(|qp| qp.counts);
+        counted.all(|qp| qp.done == qp.posted)
     }
 
     /// The target holds what was moved there, or the sum of all additions.

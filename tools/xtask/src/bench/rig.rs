@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use anyhow::{Result, ensure};
-use ferroce_proto::wire::Mac;
+use fastrand::Rng;
+use ferroce_proto::wire::{Mac, Packet};
 use ferroce_sim::axi;
 use ferroce_sim::link::{Config, Wire};
 use ferroce_sim::memory::{HostMemory, Ranges};
@@ -57,6 +58,9 @@ pub(super) struct Rig {
     pub(super) marks: [Rc<RefCell<Marks>>; 2],
     /// Frames of a host stay here instead of going onto its wire.
     pub(super) kept: [Option<Vec<Vec<u8>>>; 2],
+    /// Requests of the first host to this queue pair are lost with this chance.
+    pub(super) lossy: Option<(u32, Chance)>,
+    rng: Rng,
     /// Cycles since the start.
     pub(super) now: u64,
 }
@@ -101,6 +105,8 @@ impl Rig {
             wires: [wire(setup.seed, setup.loss), wire(setup.seed, 0.0)],
             marks,
             kept: [None, None],
+            lossy: None,
+            rng: Rng::with_seed(setup.seed),
             now: 0,
         })
     }
@@ -119,12 +125,24 @@ impl Rig {
                 let Some(frame) = self.hosts[side].nic.transmit() else {
                     break;
                 };
+                if side == 0 && self.loses(&frame) {
+                    continue;
+                }
                 match &mut self.kept[side] {
                     Some(kept) => kept.push(frame),
                     None => self.wires[side].send(self.now, frame),
                 }
             }
         }
+    }
+
+    /// Whether a frame of the first host is one of those that are lost by queue pair.
+    fn loses(&mut self, frame: &[u8]) -> bool {
+        let Some((qpn, chance)) = self.lossy else {
+            return false;
+        };
+        let packet = Packet::parse(frame);
+        packet.is_ok_and(|packet| packet.headers.bth.dest_qp == qpn) && chance.hit(&mut self.rng)
     }
 
     /// Steps until `done`; fails after `cycles`.

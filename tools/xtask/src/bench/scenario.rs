@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::flood;
-use super::load::{Load, Measured, Op};
+use super::load::{Beside, Load, Measured, Op};
 use super::rig::Setup;
 use crate::report::Figure;
 
@@ -159,6 +159,7 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         mtu: 4096,
         qps: 1,
         both: false,
+        beside: None,
         timeout: TIMEOUT,
         messages: (MEASURED / u64::from(bytes.max(1)) / scale).clamp(4, 1024),
     };
@@ -263,6 +264,22 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
                 goodput(load, setup),
             );
         }
+    }
+    for (name, beside) in [
+        ("another", Beside::Same),
+        ("lossy", Beside::Lossy(0.01)),
+        ("not_ready", Beside::NotReady),
+    ] {
+        let load = Load {
+            beside: Some(beside),
+            timeout: TIMEOUT_LOSS,
+            ..load(Op::Write, LONG)
+        };
+        add(
+            quick,
+            format!("write_{LONG}_beside_{name}"),
+            goodput(load, setup),
+        );
     }
     let many = Load {
         qps: 64,
