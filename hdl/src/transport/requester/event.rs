@@ -117,7 +117,10 @@ payload! {
         broken: Bit,
         /// Execution goes back to the oldest message when `retire` reports.
         rewind: Bit,
-        /// Raised when execution goes back: packets of another round are not sent any more.
+        /// It goes back because of an answer: what was granted before is of no use. After a timeout it is, as the timer may
+        /// have run out while packets wait for the wire; to drop them over and over would never get one out.
+        recalls: Bit,
+        /// Raised when execution goes back for that reason: packets of another round are not sent any more.
         round: Bits<2>,
         /// A timer runs.
         timer_on: Bit,

@@ -102,8 +102,8 @@ pub struct Segmenter<const Q: usize> {
     /// A recall, until every part that looked its round up before is the one being sent.
     recall_1: Reg<Bit>,
     recall_2: Reg<Bit>,
-    recalled_1: Dff<Bits<16>>,
-    recalled_2: Dff<Bits<16>>,
+    recalled_1: Dff<Recall>,
+    recalled_2: Dff<Recall>,
     skip: Signal<Local, Bit>,
     run: Signal<Local, SendRun>,
     next_wqe: Signal<Local, CheckedWqe>,
@@ -253,10 +253,13 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.rounds.re.next = true;
         self.rounds.raddr.next = self.walk.coming_qpn.val().get_bits::<Q>(0);
         self.recall_1.d.next = self.recall_valid.val();
-        self.recalled_1.d.next = self.recall.val().qpn;
+        self.recalled_1.d.next = self.recall.val();
         self.recall_2.d.next = self.recall_1.q.val();
         self.recalled_2.d.next = self.recalled_1.q.val();
-        if self.recall_2.q.val() & (self.recalled_2.q.val() == self.wqe.q.val().qpn) {
+        if self.recall_2.q.val()
+            & (self.recalled_2.q.val().qpn == self.wqe.q.val().qpn)
+            & (self.recalled_2.q.val().round != self.round.q.val())
+        {
             self.stale.d.next = !self.wqe.q.val().answered;
         }
 

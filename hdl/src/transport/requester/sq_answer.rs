@@ -112,6 +112,7 @@ impl Logic for SqAnswer {
                 self.n.next.next_psn = self.c.val().una_psn + self.t.val().progress;
                 self.n.next.resend = self.c.val().inflight - self.t.val().progress;
                 self.n.next.rewind = true;
+                self.n.next.recalls = true;
                 self.stops.next = true;
             }
             if self.t.val().progresses {
@@ -156,6 +157,7 @@ impl Logic for SqAnswer {
                         }
                         self.n.next.rnr_wait = true;
                         self.n.next.rewind = true;
+                        self.n.next.recalls = true;
                         self.stops.next = true;
                         self.v.next.push_list = true;
                         self.v.next.start_timer = true;

@@ -207,8 +207,11 @@ impl Logic for SqRules {
                             self.n.next.exec_offset = self.c.val().una_psn - self.e.val().psn;
                             self.n.next.next_psn = self.c.val().una_psn;
                             self.n.next.resend = self.c.val().inflight;
-                            self.n.next.round = self.c.val().round + 1;
-                            self.v.next.recall = true;
+                            self.n.next.recalls = false;
+                            if self.c.val().recalls {
+                                self.n.next.round = self.c.val().round + 1;
+                                self.v.next.recall = true;
+                            }
                             self.stop.next = true;
                         } else {
                             self.v.next.push_list = true;
@@ -263,6 +266,7 @@ impl Logic for SqRules {
                     self.n.next.implied = false;
                     self.n.next.rnr_wait = false;
                     self.n.next.rewind = false;
+                    self.n.next.recalls = false;
                     self.n.next.broken = false;
                     self.n.next.exec_index = bits::<16>(0);
                     self.n.next.exec_offset = bits::<24>(0);
@@ -305,6 +309,9 @@ impl Logic for SqRules {
             } else {
                 self.n.next.retry = self.t.val().retry - 1;
                 self.n.next.rewind = true;
+                if self.kind.val() == SqEventKind::Answer {
+                    self.n.next.recalls = true;
+                }
                 self.stop.next = true;
                 self.v.next.push_list = true;
                 self.v.next.start_timer = true;
@@ -327,6 +334,7 @@ impl Logic for SqRules {
             self.v.next.close = true;
             self.n.next.closing = true;
             self.n.next.rewind = false;
+            self.n.next.recalls = false;
             self.n.next.rnr_wait = false;
             self.n.next.blocked = false;
             self.n.next.read_blocked = false;
