@@ -28,16 +28,16 @@ impl Address {
         let (place, device) = place.rsplit_once(':')?;
         let (domain, bus) = place.rsplit_once(':').unwrap_or(("0", place));
         // A sign is no hexadecimal digit, though the parser of numbers takes one.
-        let number = |digits: &str, limit| {
-            let is_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let number = |digits: &str, width, limit| {
+            let is_hex = digits.len() <= width && digits.bytes().all(|b| b.is_ascii_hexdigit());
             let value = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
             (value <= limit).then_some(value)
         };
         Some(Self {
-            domain: number(domain, u32::MAX)?,
-            bus: number(bus, 0xff)? as u8,
-            device: number(device, 0x1f)? as u8,
-            function: number(function, 7)? as u8,
+            domain: number(domain, 8, u32::MAX)?,
+            bus: number(bus, 2, 0xff)? as u8,
+            device: number(device, 2, 0x1f)? as u8,
+            function: number(function, 1, 7)? as u8,
         })
     }
 
