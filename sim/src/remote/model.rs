@@ -17,14 +17,17 @@ const MAX_WRITES: usize = 256;
 /// The accesses of one step, as far as its reads are answered.
 #[derive(Default)]
 struct Record {
-    /// Answers of its reads, in order.
-    answers: Vec<Answer>,
+    /// Its reads, in order: address, bytes, answer.
+    answers: Vec<(u64, usize, Answer)>,
     /// Answers that the step was given this time.
     used: usize,
     /// Its writes before the first read without an answer.
     writes: Vec<(u64, Vec<u8>)>,
     /// The first read without an answer: address and bytes. What the step does behind it counts for nothing.
     missing: Option<(u64, usize)>,
+    /// A copy that has heard more than the step under way is asked for a register: what it reads besides is of no
+    /// consequence, but must not look like a failed access.
+    is_copy: bool,
 }
 
 /// The memory that the model sees: what is on record.
@@ -53,7 +56,12 @@ impl HostMemory for Recorded {
         }
         let refused = Fault { addr, len, kind };
         let record = &mut *self.0.borrow_mut();
-        let Some(answer) = record.answers.get(record.used) else {
+        let known = record.answers.get(record.used);
+        if record.is_copy && known.is_none_or(|(start, bytes, _)| (*start, *bytes) != (addr, len)) {
+            data.fill(0);
+            return Ok(());
+        }
+        let Some((_, _, answer)) = known else {
             record.missing.get_or_insert((addr, len));
             return Err(refused);
         };
@@ -97,8 +105,8 @@ pub struct RemoteModel {
     model: Model,
     remote: Rc<dyn RemoteMemory>,
     memory: Rc<Recorded>,
-    /// The read under way.
-    ticket: Option<Ticket>,
+    /// The read under way: address, bytes.
+    ticket: Option<(Ticket, u64, usize)>,
     /// Writes of the step under way that were started.
     started: usize,
     /// Writes that were not answered.
@@ -132,6 +140,11 @@ impl RemoteModel {
         self.ticket.is_some() || self.writes.len() >= MAX_WRITES
     }
 
+    /// A step was tried and is not kept yet: what comes now comes behind it.
+    fn is_under_way(&self) -> bool {
+        self.ticket.is_some() || self.started > 0 || !self.memory.0.borrow().answers.is_empty()
+    }
+
     /// Takes the answers of writes.
     fn collect(&mut self) {
         let (remote, mut failed) = (&self.remote, false);
@@ -162,7 +175,7 @@ impl RemoteModel {
         self.started = record.writes.len();
         drop(record);
         if let Some((addr, len)) = missing {
-            self.ticket = Some(self.remote.start_read(addr, len));
+            self.ticket = Some((self.remote.start_read(addr, len), addr, len));
             return;
         }
         self.started = 0;
@@ -183,6 +196,7 @@ impl RemoteModel {
             return None;
         }
         self.memory.rewind();
+        self.memory.0.borrow_mut().is_copy = true;
         let mut copy = self.model.clone();
         if !open {
             if self.is_answered {
@@ -197,6 +211,7 @@ impl RemoteModel {
         }
         copy.step();
         self.memory.rewind();
+        self.memory.0.borrow_mut().is_copy = false;
         let answer = copy.take_read32();
         match read {
             Some(read) if !open => drop(self.inputs.remove(read)),
@@ -216,7 +231,7 @@ fn apply(model: &mut Model, input: &Input) {
 
 impl RemoteModel {
     fn input(&mut self, input: Input) {
-        if self.ticket.is_some() {
+        if self.is_under_way() {
             self.inputs.push(input);
         } else {
             apply(&mut self.model, &input);
@@ -234,7 +249,7 @@ impl Nic for RemoteModel {
     }
 
     fn take_read32(&mut self) -> Option<u32> {
-        if self.ticket.is_some() {
+        if self.is_under_way() {
             return self.answer_early();
         }
         self.model.take_read32()
@@ -242,11 +257,13 @@ impl Nic for RemoteModel {
 
     fn step(&mut self) {
         self.collect();
-        if let Some(ticket) = self.ticket {
+        if let Some((ticket, addr, len)) = self.ticket {
             let Some(answer) = self.remote.take(ticket) else {
                 return;
             };
-            self.memory.0.borrow_mut().answers.push(answer);
+            let mut record = self.memory.0.borrow_mut();
+            record.answers.push((addr, len, answer));
+            drop(record);
             self.ticket = None;
         }
         if !self.is_waiting() {
@@ -271,7 +288,8 @@ impl Nic for RemoteModel {
     }
 
     fn reset(&mut self) {
-        let under_way = self.writes.drain(..).chain(self.ticket.take());
+        let read = self.ticket.take().map(|(ticket, ..)| ticket);
+        let under_way = self.writes.drain(..).chain(read);
         under_way.for_each(|ticket| self.remote.forget(ticket));
         self.started = 0;
         self.memory.clear();
@@ -291,16 +309,9 @@ impl Nic for RemoteModel {
         self.collect();
         while self.now() < cycle && !self.is_waiting() {
             match self.idle_until() {
-                Some(_) => self.model.run_until(cycle.min(self.idle_end())),
-                None => self.step(),
+                Some(end) if !self.is_under_way() => self.model.run_until(cycle.min(end)),
+                _ => self.step(),
             }
         }
-    }
-}
-
-impl RemoteModel {
-    /// Up to here the model does nothing.
-    fn idle_end(&self) -> u64 {
-        self.model.idle_until().unwrap_or(0)
     }
 }

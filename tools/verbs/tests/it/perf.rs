@@ -202,7 +202,7 @@ fn what_cannot_be_measured() {
         ("write_bw -u 32", "-u is a code from 0 to 31"),
         ("write_bw -U", "-U is for latency tests"),
         ("write_bw -x 9", "GID 9 is empty"),
-        ("write_bw -t 100000", "a send queue of 100000 was asked for"),
+        ("write_bw -t 100000", "max_send_wr of 100000 was asked for"),
     ] {
         for (_, result) in both(Kind::Model, [options; 2]) {
             let error = result.unwrap_err();

@@ -146,7 +146,6 @@ fn signal(side: &Child, signal: Signal) {
 }
 
 #[test]
-#[ignore = "the served golden model panics under traffic (remote/model.rs: an answer of another read)"]
 fn pingpong() {
     let cards = Served::new();
     for options in ["-n 20 -s 2000 -c", "-n 5 -s 64 -g 1 -c"] {
@@ -165,7 +164,6 @@ fn pingpong() {
 }
 
 #[test]
-#[ignore = "the served golden model panics under traffic (remote/model.rs: an answer of another read)"]
 fn every_test_of_perf() {
     let cards = Served::new();
     for (test, size) in [
@@ -206,7 +204,6 @@ fn interrupted() {
 
 /// A program that is killed leaves a card that the next can open, and its peer says so.
 #[test]
-#[ignore = "the served golden model panics under traffic (remote/model.rs: an answer of another read)"]
 fn killed() {
     let cards = Served::new();
     let port = free_port();
