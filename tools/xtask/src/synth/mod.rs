@@ -59,9 +59,7 @@ const BLOCKS: [&str; 22] = [
 ];
 
 /// Blocks of the quick form: the data paths, which are about half of the engine, and what takes little time to map.
-const QUICK: [&str; 8] = [
-    "tx_back", "rx_front", "scatter", "rx_check", "csr", "stats", "drain", "restart",
-];
+const QUICK: [&str; 6] = ["scatter", "rx_check", "csr", "stats", "drain", "restart"];
 
 /// Options of the task.
 #[derive(clap::Args)]
