@@ -58,7 +58,7 @@ const BLOCKS: [&str; 22] = [
     "restart",
 ];
 
-/// Blocks of the quick form: the data paths, which are about half of the engine, and what takes little time to map.
+/// Blocks of the quick form: what takes little time to map, `scatter` with the deepest logic among it.
 const QUICK: [&str; 6] = ["scatter", "rx_check", "csr", "stats", "drain", "restart"];
 
 /// Options of the task.
