@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use ferroce_driver::{Backend, Wc, WcOpcode};
 
 use super::bandwidth::{Clock, Times};
@@ -38,25 +38,21 @@ pub(super) fn run<B: Backend>(
     }
     let mut times = Vec::with_capacity(args.iters as usize);
     let mut wcs = [Wc::default(); 8];
+    let mut done = Done::default();
     for turn in 0..args.iters {
         let clock = Clock::start(device);
-        let mut waits = Waits {
-            send: true,
-            peer: !one_sided,
-        };
         if side.is_server {
-            await_message(device, side, args, size, turn, &mut waits, &mut wcs)?;
+            await_message(device, side, args, size, turn, &mut done, &mut wcs)?;
         }
         if args.test.operation() == Operation::Write {
             side.from.write(size as usize - 1, &[mark(turn)]);
         }
         side.post(args, size, true)?;
-        if !side.is_server {
-            await_message(device, side, args, size, turn, &mut waits, &mut wcs)?;
+        if !side.is_server && !one_sided {
+            await_message(device, side, args, size, turn, &mut done, &mut wcs)?;
         }
-        while waits.send {
-            let found = device.completions(&mut side.cq, &mut wcs)?;
-            take(found, &mut waits)?;
+        while done.sends <= turn {
+            done.take(device.completions(&mut side.cq, &mut wcs)?);
         }
         if sends && receives < args.iters {
             side.post_recvs(size, 1)?;
@@ -72,29 +68,30 @@ pub(super) fn run<B: Backend>(
     report::latency(out, device, args, size, &times)
 }
 
-/// What a turn waits for still.
-struct Waits {
-    /// Completion of the own message.
-    send: bool,
-    /// The message of the peer.
-    peer: bool,
+/// What completed since the first turn. The next message of the peer may come before the acknowledgement of the own one,
+/// so that no turn has its own count.
+#[derive(Default)]
+struct Done {
+    /// Own messages.
+    sends: u32,
+    /// Messages of the peer.
+    messages: u32,
+}
+
+impl Done {
+    fn take(&mut self, found: &[Wc]) {
+        for wc in found {
+            match wc.opcode {
+                WcOpcode::Recv => self.messages += 1,
+                _ => self.sends += 1,
+            }
+        }
+    }
 }
 
 /// Last byte of the message of a turn: another than that of the turn before, and not 0.
 fn mark(turn: u32) -> u8 {
     (turn % 255) as u8 + 1
-}
-
-fn take(found: &[Wc], waits: &mut Waits) -> Result<()> {
-    for wc in found {
-        let waited = match wc.opcode {
-            WcOpcode::Recv => &mut waits.peer,
-            _ => &mut waits.send,
-        };
-        ensure!(*waited, "a completion came twice in a turn: {wc:?}");
-        *waited = false;
-    }
-    Ok(())
 }
 
 /// Waits for the message of the peer.
@@ -104,7 +101,7 @@ fn await_message<B: Backend>(
     args: &Args,
     size: u32,
     turn: u32,
-    waits: &mut Waits,
+    done: &mut Done,
     wcs: &mut [Wc],
 ) -> Result<()> {
     if args.test.operation() == Operation::Write {
@@ -114,11 +111,10 @@ fn await_message<B: Backend>(
             to.read(last, &mut byte);
             usize::from(byte[0] == mark(turn))
         })?;
-        waits.peer = false;
+        return Ok(());
     }
-    while waits.peer {
-        let found = device.completions(&mut side.cq, wcs)?;
-        take(found, waits)?;
+    while done.messages <= turn {
+        done.take(device.completions(&mut side.cq, wcs)?);
     }
     Ok(())
 }
