@@ -49,7 +49,11 @@ fn listed(makefile: &str, lists: &'static [&str]) -> impl Iterator<Item = String
             wanted = lists.iter().any(|prefix| list.starts_with(prefix));
             return None;
         }
-        let file = line.strip_prefix('\t')?.trim_end_matches('\\').trim();
+        // A tab in releases such as 5.006, spaces in such as 5.048.
+        let file = line
+            .strip_prefix(['\t', ' '])?
+            .trim_end_matches('\\')
+            .trim();
         (wanted && !file.is_empty()).then(|| format!("{file}.cpp"))
     })
 }
@@ -58,7 +62,7 @@ fn listed(makefile: &str, lists: &'static [&str]) -> impl Iterator<Item = String
 mod tests {
     use super::*;
 
-    const MAKEFILE: &str = "VM_TRACE = 0\nVM_CLASSES_FAST += \\\n\tVmodel \\\n\tVmodel_a \\\n\n\
+    const MAKEFILE: &str = "VM_TRACE = 0\nVM_CLASSES_FAST += \\\n\tVmodel \\\n  Vmodel_a \\\n\n\
                             VM_SUPPORT_SLOW += \\\n\tVmodel__Syms \\\n\n\
                             VM_GLOBAL_FAST += \\\n\tverilated \\\n\tverilated_threads \\\n\n";
 
