@@ -1,0 +1,204 @@
+//! The opened card behind all objects: opening and closing, commands, addresses of its port, what is free.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use ferroce_proto::abi::cmd::{GidEntry, PortConfig, opcode};
+use ferroce_proto::abi::regs::{self, control};
+use ferroce_proto::wire::{Gid, Mac};
+
+use super::{GidError, OpenError, READY_LIMIT_NS};
+use crate::Backend;
+use crate::alloc::{Numbers, Pool};
+use crate::command::{Command, CommandError, CommandRing};
+use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
+use crate::event::{ASYNC_EQN, Handover};
+use crate::host::{Host, lock};
+use crate::mr::Keys;
+
+/// Addresses of the port, as the card was told.
+struct Port {
+    mac: Mac,
+    gids: Vec<Option<Gid>>,
+}
+
+/// What all objects of an opened card share.
+pub(crate) struct Card<B: Backend> {
+    pub(crate) host: Arc<Host<B>>,
+    pub(crate) info: DeviceInfo,
+    commands: Mutex<CommandRing<B>>,
+    /// The one exception queue is taken.
+    pub(crate) has_exception_queue: AtomicBool,
+    port: Mutex<Port>,
+    pub(crate) pds: Mutex<Numbers>,
+    pub(crate) qps: Mutex<Numbers>,
+    pub(crate) cqs: Mutex<Numbers>,
+    pub(crate) ahs: Mutex<Numbers>,
+    pub(crate) srqs: Mutex<Numbers>,
+    /// Event queues of completion channels.
+    pub(crate) eqs: Mutex<Numbers>,
+    pub(crate) handover: Mutex<Handover>,
+    pub(crate) keys: Mutex<Keys>,
+    pub(crate) outstanding: Mutex<Pool>,
+    /// Queue pairs that ever lived: start PSNs differ from life to life.
+    pub(crate) lives: Mutex<u32>,
+}
+
+impl<B: Backend> Card<B> {
+    /// See [`Context::open`](super::Context::open).
+    pub(super) fn open(backend: B) -> Result<Self, OpenError> {
+        identify(&backend)?;
+        let host = Arc::new(Host::new(backend));
+        let read = |register: u32| host.backend.read32(register.into());
+        if read(regs::CONTROL) & control::ENABLE != 0 || read(regs::CMD_PI) != 0 {
+            reset(&host)?;
+        }
+        wait_ready(&host)?;
+        check_parameters(&host.backend).map_err(|(parameter, value, minimum, maximum)| {
+            OpenError::Parameter {
+                parameter,
+                value,
+                minimum,
+                maximum,
+            }
+        })?;
+        let info = DeviceInfo::read(&host.backend);
+        let commands = CommandRing::new(&host)?;
+        host.backend.write32(regs::CONTROL.into(), control::ENABLE);
+        let card = Self {
+            info,
+            commands: Mutex::new(commands),
+            has_exception_queue: AtomicBool::new(false),
+            port: Mutex::new(Port {
+                mac: Mac::default(),
+                gids: vec![None; info.max_gid as usize],
+            }),
+            pds: Mutex::new(Numbers::new(1..1 << 24)),
+            qps: Mutex::new(Numbers::new(2..info.max_qp)),
+            cqs: Mutex::new(Numbers::new(0..info.max_cq.min(1 << 16))),
+            ahs: Mutex::new(Numbers::new(0..info.max_ah)),
+            srqs: Mutex::new(Numbers::new(0..info.max_srq)),
+            eqs: Mutex::default(),
+            handover: Mutex::default(),
+            keys: Mutex::new(Keys::new(info.max_mr)),
+            outstanding: Mutex::new(Pool::new(info.max_outstanding.ilog2())),
+            lives: Mutex::new(0),
+            host,
+        };
+        *lock(&card.eqs) = Numbers::new(ASYNC_EQN + 1..ASYNC_EQN + 1 + card.channels());
+        card.execute("try the command ring", &Command::new(opcode::NOP, 0))?;
+        Ok(card)
+    }
+
+    /// Carries out a command; see [`CommandRing::execute`].
+    pub(crate) fn execute(
+        &self,
+        operation: &'static str,
+        command: &Command,
+    ) -> Result<u128, CommandError> {
+        lock(&self.commands).execute(operation, command)
+    }
+
+    /// See [`Context::set_port`](super::Context::set_port).
+    pub(super) fn set_port(&self, mac: Mac, promiscuous: bool) -> Result<(), CommandError> {
+        let config = PortConfig {
+            mac: mac.to_le_bits(),
+            promiscuous,
+        };
+        let mut port = lock(&self.port);
+        let command = Command::new(opcode::SET_PORT, 0).with(config.emit());
+        self.execute("set port", &command)?;
+        port.mac = mac;
+        Ok(())
+    }
+
+    /// Sets entry `index` of the GID table, or empties it.
+    pub(super) fn write_gid(&self, index: u8, gid: Option<Gid>) -> Result<(), GidError> {
+        let mut port = lock(&self.port);
+        let Some(entry) = port.gids.get_mut(usize::from(index)) else {
+            let limit = self.info.max_gid;
+            return Err(GidError::Index { index, limit });
+        };
+        let image = gid.map_or_else(GidEntry::default, |gid| GidEntry {
+            gid: gid.to_le_bits(),
+            valid: true,
+            ipv6: !gid.is_ipv4(),
+        });
+        let command = Command::new(opcode::SET_GID, index.into()).with(image.emit());
+        self.execute("set GID", &command)?;
+        *entry = gid;
+        Ok(())
+    }
+
+    /// See [`Context::statistics`](super::Context::statistics).
+    pub(super) fn statistics(&self) -> Vec<(&'static str, u64)> {
+        // Reading a low half latches the high half: one reader at a time.
+        let _one = lock(&self.commands);
+        crate::device::statistics(|offset| self.host.backend.read32(offset))
+    }
+
+    /// The GID at `index` of the table, if set.
+    pub(crate) fn gid(&self, index: u8) -> Option<Gid> {
+        lock(&self.port)
+            .gids
+            .get(usize::from(index))
+            .copied()
+            .flatten()
+    }
+
+    /// Completion channels there can be: each has an event queue and an interrupt vector, beside those of [`ASYNC_EQN`].
+    pub(crate) fn channels(&self) -> u32 {
+        let queues = self.info.max_eq.min(self.host.backend.vectors());
+        queues.saturating_sub(ASYNC_EQN + 1)
+    }
+
+    pub(crate) fn mac(&self) -> Mac {
+        lock(&self.port).mac
+    }
+}
+
+impl<B: Backend> Drop for Card<B> {
+    fn drop(&mut self) {
+        // The rings are about to go: the card forgets them, and the next driver finds it fresh.
+        if let Err(e) = reset(&self.host) {
+            tracing::error!("while closing: {e}");
+        }
+    }
+}
+
+/// Checks that this is a card this driver understands.
+fn identify(backend: &impl Backend) -> Result<(), OpenError> {
+    let (found, expected) = (backend.bar_len(), regs::BAR0_BYTES);
+    if found < expected {
+        return Err(OpenError::Bar { found, expected });
+    }
+    match backend.read32(regs::MAGIC.into()) {
+        regs::MAGIC_VALUE => {}
+        u32::MAX => return Err(OpenError::Absent),
+        found => return Err(OpenError::Magic { found }),
+    }
+    let card = AbiVersion::from_register(backend.read32(regs::VERSION.into()));
+    let driver = AbiVersion::DRIVER;
+    if card.major != driver.major {
+        return Err(OpenError::Version { card, driver });
+    }
+    Ok(())
+}
+
+/// Resets the engine: it forgets every address it was told.
+fn reset<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
+    host.backend.write32(regs::CONTROL.into(), control::RESET);
+    wait_ready(host)
+}
+
+fn wait_ready<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
+    let ready = || {
+        let resetting = host.backend.read32(regs::CONTROL.into()) & control::RESET != 0;
+        (!resetting && Status::read(&host.backend).ready).then_some(())
+    };
+    host.wait(READY_LIMIT_NS, ready)
+        .ok_or_else(|| OpenError::NotReady {
+            limit_ns: READY_LIMIT_NS,
+            status: Status::read(&host.backend),
+        })
+}

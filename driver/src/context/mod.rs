@@ -1,0 +1,172 @@
+//! An opened card.
+
+mod card;
+mod error;
+
+use std::sync::Arc;
+
+use ferroce_proto::wire::{Gid, Mac};
+
+pub(crate) use card::Card;
+pub use error::{GidError, OpenError};
+
+use crate::Backend;
+use crate::command::CommandError;
+use crate::cq::{Cq, CqError};
+use crate::device::{DeviceInfo, Status};
+use crate::event::{AsyncEvents, CompChannel, EventAttr, EventError};
+use crate::exception::{ExceptionError, ExceptionQueue};
+use crate::pd::Pd;
+
+/// Longest wait for a card to be ready after its reset in ns.
+pub const READY_LIMIT_NS: u64 = 100_000_000;
+
+/// An opened card. Clones are handles of the same card, which is reset when the last object on it is dropped.
+pub struct Context<B: Backend> {
+    card: Arc<Card<B>>,
+}
+
+impl<B: Backend> Clone for Context<B> {
+    fn clone(&self) -> Self {
+        Self {
+            card: self.card.clone(),
+        }
+    }
+}
+
+impl<B: Backend> Context<B> {
+    /// Opens the card behind `backend`: checks what it is, waits until it is ready, hands over the
+    /// command rings and enables it. A card that a driver left in use is reset.
+    ///
+    /// # Errors
+    /// [`OpenError`]: no such card, versions or parameters do not fit, not ready within [`READY_LIMIT_NS`], no memory, no answer.
+    pub fn open(backend: B) -> Result<Self, OpenError> {
+        Ok(Self {
+            card: Arc::new(Card::open(backend)?),
+        })
+    }
+
+    /// Identity and limits of the card.
+    #[must_use]
+    pub fn query_device(&self) -> DeviceInfo {
+        self.card.info
+    }
+
+    /// State of the card.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status::read(&self.card.host.backend)
+    }
+
+    /// The statistics counters with their names.
+    #[must_use]
+    pub fn statistics(&self) -> Vec<(&'static str, u64)> {
+        self.card.statistics()
+    }
+
+    /// Sets the MAC address of the port. Frames to others are not received.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn set_mac(&self, mac: Mac) -> Result<(), CommandError> {
+        self.set_port(mac, false)
+    }
+
+    /// Sets the MAC address of the port, and whether frames to other addresses are received too.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn set_port(&self, mac: Mac, promiscuous: bool) -> Result<(), CommandError> {
+        self.card.set_port(mac, promiscuous)
+    }
+
+    /// Sets entry `index` of the GID table; an IPv4 address is an IPv4-mapped GID.
+    ///
+    /// # Errors
+    /// [`GidError`]: index or address family beyond what the card has.
+    pub fn set_gid(&self, index: u8, gid: Gid) -> Result<(), GidError> {
+        if !gid.is_ipv4() && !self.card.info.features.contains(crate::Features::IPV6) {
+            return Err(GidError::Ipv6(gid));
+        }
+        self.card.write_gid(index, Some(gid))
+    }
+
+    /// Empties entry `index` of the GID table.
+    ///
+    /// # Errors
+    /// [`GidError`]: index beyond the table.
+    pub fn clear_gid(&self, index: u8) -> Result<(), GidError> {
+        self.card.write_gid(index, None)
+    }
+
+    /// MAC address of the port, as it was set.
+    #[must_use]
+    pub fn mac(&self) -> Mac {
+        self.card.mac()
+    }
+
+    /// Entry `index` of the GID table, as it was set.
+    #[must_use]
+    pub fn gid(&self, index: u8) -> Option<Gid> {
+        self.card.gid(index)
+    }
+
+    /// A new protection domain.
+    #[must_use]
+    pub fn alloc_pd(&self) -> Pd<B> {
+        Pd::new(&self.card)
+    }
+
+    /// A new completion queue for at least `entries` completions.
+    ///
+    /// # Errors
+    /// [`CqError`]: beyond a limit of the card, no memory, or refused.
+    pub fn create_cq(&self, entries: u32) -> Result<Cq<B>, CqError> {
+        Cq::new(&self.card, entries, None)
+    }
+
+    /// A new completion queue for at least `entries` completions, of which `channel` tells when asked by
+    /// [`Cq::req_notify`].
+    ///
+    /// # Errors
+    /// [`CqError`]: beyond a limit of the card, another card's channel, no memory, or refused.
+    pub fn create_cq_on(&self, entries: u32, channel: &CompChannel<B>) -> Result<Cq<B>, CqError> {
+        Cq::new(&self.card, entries, Some(channel))
+    }
+
+    /// A new completion channel. A card has one less than event queues ([`DeviceInfo::max_eq`]), or fewer if the backend
+    /// has fewer interrupt vectors.
+    ///
+    /// # Errors
+    /// [`EventError`]: no events or interrupts, none left, an attribute out of range, no memory, or refused.
+    pub fn create_comp_channel(&self, attr: &EventAttr) -> Result<CompChannel<B>, EventError> {
+        CompChannel::new(&self.card, attr)
+    }
+
+    /// The asynchronous events of the card. There is one handle at a time.
+    ///
+    /// # Errors
+    /// [`EventError`]: no events or interrupts, in use, an attribute out of range, no memory, or refused.
+    pub fn async_events(&self, attr: &EventAttr) -> Result<AsyncEvents<B>, EventError> {
+        AsyncEvents::new(&self.card, attr)
+    }
+
+    /// The queue of frames that are not RoCEv2, with `slots` slots each way (rounded up to a power of two, 1 to 256). A
+    /// slot holds a frame of 1984 bytes, or with `jumbo` of 16320. There is one such queue.
+    ///
+    /// # Errors
+    /// [`ExceptionError`]: the card has none, it is in use, too many slots, no memory.
+    pub fn create_exception_queue(
+        &self,
+        slots: u32,
+        jumbo: bool,
+    ) -> Result<ExceptionQueue<B>, ExceptionError> {
+        ExceptionQueue::new(&self.card, slots, jumbo)
+    }
+
+    /// The backend: to pass time in a wait loop of one's own, or to reach what the driver has no verb for.
+    #[must_use]
+    pub fn backend(&self) -> &B {
+        &self.card.host.backend
+    }
+}
