@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use ferroce_driver::open::{self, AnyBackend};
-use ferroce_driver::{Backend, Context, Gid, Mac, NeighbourConfig, Neighbours, ResolveError};
+use ferroce_driver::{Backend, Context, Gid, Mac, Mtu, NeighbourConfig, Neighbours, ResolveError};
 
 use crate::program::{BadInput, check_interrupt};
 
@@ -44,6 +44,21 @@ fn parse_mac(text: &str) -> Result<Mac, String> {
         Some(octets) if octets != [0; 6] && octets[0] & 1 == 0 => Ok(Mac(octets)),
         _ => Err("expected the address of one station as in 02:00:00:00:00:01".into()),
     }
+}
+
+/// Reads an MTU in bytes.
+///
+/// # Errors
+/// Which are possible.
+pub fn parse_mtu(text: &str) -> Result<Mtu, String> {
+    let bytes = text.parse().ok().and_then(Mtu::from_bytes);
+    bytes.ok_or_else(|| "possible are 256, 512, 1024, 2048 and 4096".into())
+}
+
+/// The 802.1Q tag by which frames of service level `sl` have that priority: of VLAN 0, which is none; no tag for level 0.
+#[must_use]
+pub fn priority_tag(sl: u8) -> Option<u16> {
+    (sl > 0).then_some(u16::from(sl) << 13)
 }
 
 /// An opened card with its addresses; it answers its neighbours while it waits.
@@ -193,5 +208,16 @@ impl<B: Backend> Device<B> {
             thread::sleep(Duration::from_micros(20));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn service_levels_as_priorities() {
+        let tags = [0, 1, 7].map(priority_tag);
+        assert_eq!(tags, [None, Some(0x2000), Some(0xe000)]);
     }
 }

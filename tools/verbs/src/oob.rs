@@ -15,11 +15,12 @@ const SILENCE: Duration = Duration::from_secs(1800);
 /// Time for a server to start.
 const STARTING: Duration = Duration::from_secs(5);
 /// Longest line.
-const LINE: usize = 4096;
+const LINE: usize = 1 << 16;
 
 /// A connection to the peer. While it waits, the card's neighbours are answered.
 pub struct Oob {
     stream: TcpStream,
+    silence: Duration,
 }
 
 impl Oob {
@@ -46,7 +47,15 @@ impl Oob {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         device.peer = Some(stream.try_clone()?);
-        Ok(Self { stream })
+        Ok(Self {
+            stream,
+            silence: SILENCE,
+        })
+    }
+
+    /// Lets the peer be silent for `seconds` longer.
+    pub fn allow(&mut self, seconds: f64) {
+        self.silence += Duration::try_from_secs_f64(seconds).unwrap_or_default();
     }
 
     /// Sends `bytes`.
@@ -80,8 +89,8 @@ impl Oob {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e).context("the peer closed the connection"),
             }
-            if start.elapsed() > SILENCE {
-                bail!("the peer said nothing for {} s", SILENCE.as_secs());
+            if start.elapsed() > self.silence {
+                bail!("the peer said nothing for {} s", self.silence.as_secs());
             }
         }
         Ok(())

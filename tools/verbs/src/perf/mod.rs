@@ -1,6 +1,7 @@
 //! `ferroce-perf`: bandwidth and latency of WRITE, READ, SEND and atomics, with the options and columns of perftest.
 
 mod bandwidth;
+mod exchange;
 mod latency;
 mod options;
 mod report;
@@ -32,11 +33,17 @@ pub fn run<B: Backend>(device: &mut Device<B>, args: &Args, out: &mut impl Write
         vec![args.bytes()]
     };
     for size in sizes {
+        let (outcome, times) = match args.test.measure() {
+            Measure::Bandwidth => (bandwidth::run(device, &mut side, args, size)?, Vec::new()),
+            Measure::Latency => latency::run(device, &mut side, args, size)?,
+        };
+        let there = side.exchange(device, &outcome)?;
         match args.test.measure() {
-            Measure::Bandwidth => bandwidth::run(device, &mut side, args, size, out)?,
-            Measure::Latency => latency::run(device, &mut side, args, size, out)?,
+            Measure::Bandwidth => report::bandwidth(out, device, args, size, &outcome, &there)?,
+            Measure::Latency if side.is_server => {}
+            Measure::Latency => report::latency(out, device, args, size, &outcome, &times)?,
         }
-        side.validate(device, args, size)?;
+        side.validate(args, size, &there)?;
     }
     report::foot(out)?;
     side.finish(device)

@@ -1,13 +1,16 @@
 //! Options of `ferroce-perf`.
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, ValueEnum, value_parser};
 use ferroce_driver::{Backend, Features, Mtu};
 use serde::{Deserialize, Serialize};
 
-use crate::device::{Device, DeviceArgs};
-use crate::pingpong::parse_mtu;
+use crate::clock::Clock;
+use crate::device::{Device, DeviceArgs, parse_mtu};
 use crate::program::BadInput;
+
+/// Longest `-D` in seconds.
+const LONGEST: f64 = 1e6;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -124,16 +127,28 @@ pub struct Args {
     /// All sizes from 2 to 2^23 bytes
     #[arg(short, long, conflicts_with = "size")]
     pub all: bool,
-    /// Messages
-    #[arg(short = 'n', long, default_value_t = 1000)]
+    /// Messages of a queue pair
+    #[arg(short = 'n', long, default_value_t = 1000, conflicts_with = "duration")]
     pub iters: u32,
-    /// Messages posted at a time
+    /// Run for a time instead of a number of messages; seconds of the card's clock, which may be a fraction
+    #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "all")]
+    pub duration: Option<f64>,
+    /// Queue pairs (bandwidth)
+    #[arg(short, long, default_value_t = 1)]
+    pub qp: u32,
+    /// Both sides send at a time (bandwidth)
+    #[arg(short, long)]
+    pub bidirectional: bool,
+    /// Sleep on completion events instead of polling
+    #[arg(short, long)]
+    pub events: bool,
+    /// Messages posted at a time on a queue pair
     #[arg(short, long, default_value_t = 128)]
     pub tx_depth: u32,
-    /// Receives posted at a time (SEND)
+    /// Receives posted at a time on a queue pair (SEND)
     #[arg(short, long, default_value_t = 512)]
     pub rx_depth: u32,
-    /// READs and atomics outstanding
+    /// READs and atomics outstanding on a queue pair
     #[arg(short, long, default_value_t = 16)]
     pub outs: u8,
     /// Messages from one completion to the next (bandwidth)
@@ -145,6 +160,9 @@ pub struct Args {
     /// Code of the ACK timeout: 4.096 us * 2^code [default: 14; 20 with a simulated card]
     #[arg(short = 'u', long)]
     pub qp_timeout: Option<u8>,
+    /// Service level: if not 0, frames have an 802.1Q tag of VLAN 0 with this priority
+    #[arg(short = 'S', long, default_value_t = 0, value_parser = value_parser!(u8).range(0..=7))]
+    pub sl: u8,
     /// Local GID index
     #[arg(short = 'x', long, short_alias = 'g', default_value_t = 0)]
     pub gid_index: u8,
@@ -181,59 +199,111 @@ impl Args {
         }
     }
 
+    /// There is a message after `count` of a queue pair; with `-D` that is for the clock to say.
+    pub(super) fn goes_on(&self, count: u64) -> bool {
+        self.duration.is_some() || count < self.iters.into()
+    }
+
+    /// It is time to end a run of `-D`.
+    pub(super) fn is_over<B: Backend>(&self, clock: &Clock, device: &Device<B>) -> bool {
+        self.duration
+            .is_some_and(|duration| clock.card(device) >= duration)
+    }
+
+    /// Messages of a turn of a latency test, of which one is timed: there and back, as the peer answers in kind.
+    pub(super) fn parts(&self) -> f64 {
+        match self.test.operation() {
+            Operation::Write | Operation::Send => 2.0,
+            Operation::Read | Operation::Atomic => 1.0,
+        }
+    }
+
+    /// Receives of a queue pair at the start of a run.
+    pub(super) fn receives(&self) -> u32 {
+        match self.duration {
+            Some(_) => self.rx_depth,
+            None => self.rx_depth.min(self.iters),
+        }
+    }
+
     /// What the limits of the card do not say.
     pub(super) fn check<B: Backend>(&self, device: &Device<B>) -> Result<()> {
+        let wrong = self
+            .wrong_numbers(device)
+            .or_else(|| self.wrong_together(device));
+        match wrong {
+            Some(wrong) => Err(BadInput(wrong).into()),
+            None => device.gid(self.gid_index).map(drop),
+        }
+    }
+
+    /// A number that cannot be.
+    fn wrong_numbers<B: Backend>(&self, device: &Device<B>) -> Option<String> {
         let info = device.context.query_device();
-        let operation = self.test.operation();
-        let fetches = matches!(operation, Operation::Read | Operation::Atomic);
-        let atomic_sizes =
-            operation == Operation::Atomic && (self.all || self.size.is_some_and(|size| size != 8));
-        let lacks = |feature| !info.features.contains(feature);
-        let wrong = match () {
-            () if self.iters == 0
-                || self.tx_depth == 0
-                || self.rx_depth == 0
-                || self.cq_mod == 0 =>
-            {
-                "-n, -t, -r and -Q are at least 1".into()
+        let (bytes, longest) = (self.bytes(), info.max_msg_size);
+        // Numbers 0 and 1 are reserved.
+        let qps = info.max_qp - 2;
+        let counts = [self.iters, self.tx_depth, self.rx_depth, self.cq_mod];
+        let seconds = self.duration.unwrap_or(1.0);
+        Some(match () {
+            () if counts.contains(&0) => "-n, -t, -r and -Q are at least 1".into(),
+            () if bytes == 0 => "a message has at least 1 byte: give another -s".into(),
+            () if bytes > longest => format!(
+                "a message of {bytes} bytes, the card has at most {longest}: give a smaller -s"
+            ),
+            () if !(seconds > 0.0 && seconds <= LONGEST) => {
+                format!("-D is {seconds} s, possible is more than 0 to {LONGEST} s")
             }
-            () if self.bytes() == 0 => "a message has at least 1 byte: give another -s".into(),
-            () if self.bytes() > info.max_msg_size => {
-                format!(
-                    "a message of {} bytes, the card has at most {}: give a smaller -s",
-                    self.bytes(),
-                    info.max_msg_size
-                )
-            }
-            () if atomic_sizes => "an atomic has 8 bytes: leave out -s and -a".into(),
-            () if self.connection == Connection::Uc && fetches => {
-                "UC has no READs and no atomics: leave out -c UC".into()
-            }
-            () if operation == Operation::Read && lacks(Features::READ)
-                || operation == Operation::Atomic && lacks(Features::ATOMIC) =>
-            {
-                format!(
-                    "this build of the card has no {operation:?}, only {}",
-                    info.features
-                )
+            () if self.qp == 0 || self.qp > qps => {
+                format!("-q is {}, possible is 1 to {qps}", self.qp)
             }
             () if self.outs == 0 || self.outs > info.max_rd_atomic.max(1) => {
-                format!(
-                    "-o is {}, possible is 1 to {}",
-                    self.outs, info.max_rd_atomic
-                )
+                let limit = info.max_rd_atomic;
+                format!("-o is {}, possible is 1 to {limit}", self.outs)
             }
             () if self.qp_timeout.is_some_and(|code| code > 31) => {
                 "-u is a code from 0 to 31".into()
             }
-            () if self.report_unsorted && self.test.measure() == Measure::Bandwidth => {
-                "-U is for latency tests".into()
-            }
-            () => {
-                device.gid(self.gid_index)?;
-                return Ok(());
-            }
+            () => return None,
+        })
+    }
+
+    /// What does not go together.
+    fn wrong_together<B: Backend>(&self, device: &Device<B>) -> Option<String> {
+        let features = device.context.query_device().features;
+        let (operation, name) = (self.test.operation(), self.test.name());
+        let atomic = operation == Operation::Atomic;
+        let fetches = atomic || operation == Operation::Read;
+        let needed = match operation {
+            Operation::Read => Features::READ,
+            Operation::Atomic => Features::ATOMIC,
+            _ => Features::empty(),
         };
-        Err(BadInput(wrong).into())
+        let latency = self.test.measure() == Measure::Latency;
+        let refused = |flag, why| format!("{flag} is not for {name}: {why}");
+        Some(match () {
+            () if atomic && (self.all || self.size.is_some_and(|size| size != 8)) => {
+                "an atomic has 8 bytes: leave out -s and -a".into()
+            }
+            () if self.connection == Connection::Uc && fetches => {
+                "UC has no READs and no atomics: leave out -c UC".into()
+            }
+            () if !features.contains(needed) => {
+                format!("this build of the card has no {operation:?}, only {features}")
+            }
+            () if self.report_unsorted && !latency => "-U is for latency tests".into(),
+            () if self.report_unsorted && self.duration.is_some() => {
+                "-U and -D do not go together: times are listed of a number of messages".into()
+            }
+            () if self.qp > 1 && latency => refused("-q", "latency is of one queue pair"),
+            () if self.bidirectional && latency => {
+                refused("-b", "latency is of one message at a time")
+            }
+            () if self.events && self.test == Test::WriteLat => {
+                refused("-e", "no completion tells of the peer's WRITE")
+            }
+            () if self.inline_size > 0 && fetches => refused("-I", "it sends no data"),
+            () => return None,
+        })
     }
 }

@@ -5,22 +5,14 @@ use std::io::Write;
 use anyhow::Result;
 use ferroce_driver::{Backend, QpEndpoint};
 
-use super::bandwidth::Times;
+use super::exchange::Outcome;
 use super::options::{Args, Measure, Operation};
 use super::side::Side;
+use crate::clock::Times;
 use crate::device::Device;
 
 const RULE: &str =
     "---------------------------------------------------------------------------------------";
-
-/// Figures of a bandwidth test.
-pub(super) struct Bandwidth {
-    pub(super) size: u32,
-    pub(super) iters: u32,
-    pub(super) times: Times,
-    /// Messages a second of the host at best.
-    pub(super) peak: Option<f64>,
-}
 
 /// What is measured, with what, between whom, and the names of the columns.
 pub(super) fn head<B: Backend>(
@@ -37,16 +29,25 @@ pub(super) fn head<B: Backend>(
     };
     let (measure, columns) = match args.test.measure() {
         Measure::Bandwidth => ("BW", bandwidth_columns(args)),
+        Measure::Latency if args.duration.is_some() => ("Latency", DURATION_COLUMNS.to_owned()),
         Measure::Latency => ("Latency", LATENCY_COLUMNS.to_owned()),
     };
+    let ways = if args.bidirectional {
+        " Bidirectional"
+    } else {
+        ""
+    };
     let connection = format!("{:?}", args.connection).to_uppercase();
-    writeln!(out, "{RULE}\n                    {title} {measure} Test")?;
+    writeln!(
+        out,
+        "{RULE}\n                    {title}{ways} {measure} Test"
+    )?;
     writeln!(
         out,
         " Dual-port       : OFF\t\tDevice         : {}",
         device.name
     )?;
-    writeln!(out, " Number of qps   : 1\t\tTransport type : IB")?;
+    writeln!(out, " Number of qps   : {}\t\tTransport type : IB", args.qp)?;
     writeln!(
         out,
         " Connection type : {connection}\t\tUsing SRQ      : OFF"
@@ -67,8 +68,11 @@ pub(super) fn head<B: Backend>(
         args.gid_index, args.inline_size
     )?;
     writeln!(out, " Data ex. method : Ethernet\n{RULE}")?;
-    for (which, end) in [("local", &side.local), ("remote", &side.remote)] {
-        address(out, which, end)?;
+    for end in &side.ends {
+        address(out, "local", &end.local)?;
+    }
+    for end in &side.ends {
+        address(out, "remote", &end.remote)?;
     }
     writeln!(out, "{RULE}\n{columns}")?;
     out.flush()?;
@@ -102,6 +106,8 @@ fn bandwidth_columns(args: &Args) -> String {
 
 const LATENCY_COLUMNS: &str = " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] ";
 
+const DURATION_COLUMNS: &str = " #bytes        #iterations       t_avg[usec]    tps average";
+
 /// Whose time the figures of a line are: said only where there are two.
 fn times(simulated: bool) -> &'static [(usize, &'static str)] {
     if simulated {
@@ -114,28 +120,41 @@ fn times(simulated: bool) -> &'static [(usize, &'static str)] {
     }
 }
 
-/// A line of a bandwidth test, in host time, with a simulated card in card time too.
+/// A line of a bandwidth test, in host time, with a simulated card in card time too. A bidirectional test shows the sum of
+/// both sides.
 pub(super) fn bandwidth<B: Backend>(
     out: &mut impl Write,
     device: &Device<B>,
     args: &Args,
-    figures: &Bandwidth,
+    size: u32,
+    here: &Outcome,
+    there: &Outcome,
 ) -> Result<()> {
-    let size = f64::from(figures.size);
     let unit = if args.report_gbits {
-        size * 8.0 / 1e9
+        f64::from(size) * 8.0 / 1e9
     } else {
-        size / f64::from(1 << 20)
+        f64::from(size) / f64::from(1 << 20)
+    };
+    let sides: &[_] = if args.bidirectional {
+        &[here, there]
+    } else {
+        &[here]
     };
     for &(which, note) in times(device.simulated) {
-        let rate = f64::from(figures.iters) / figures.times[which];
+        let rates = sides.iter().filter_map(|side| {
+            let times = side.times?;
+            Some(side.messages as f64 / times[which])
+        });
+        let Some(rate) = rates.reduce(|a, b| a + b) else {
+            continue;
+        };
         // The peak is known in host time only.
-        let peak = figures.peak.filter(|_| which == 0).unwrap_or(0.0) * unit;
+        let peaks = sides.iter().filter_map(|side| side.peak);
+        let peak = if which == 0 { peaks.sum::<f64>() } else { 0.0 } * unit;
         writeln!(
             out,
-            " {:<7}    {:<10}       {peak:<7.2}            {:<7.2}\t\t     {:<7.6}{note}",
-            figures.size,
-            figures.iters,
+            " {size:<7}    {:<10}       {peak:<7.2}            {:<7.2}\t\t     {:<7.6}{note}",
+            here.messages,
             rate * unit,
             rate / 1e6
         )?;
@@ -149,10 +168,27 @@ pub(super) fn latency<B: Backend>(
     device: &Device<B>,
     args: &Args,
     size: u32,
+    outcome: &Outcome,
     all: &[Times],
 ) -> Result<()> {
     for &(which, note) in times(device.simulated) {
-        let mut us: Vec<_> = all.iter().map(|times| times[which] * 1e6).collect();
+        if args.duration.is_some() {
+            let seconds = outcome.times.map_or(f64::NAN, |times| times[which]);
+            let messages = outcome.messages as f64;
+            // There and back are two messages of a test that the peer answers in kind.
+            let average = seconds * 1e6 / messages / args.parts();
+            writeln!(
+                out,
+                " {size:<7}       {:<7}            {average:<7.2}        {:<7.2}{note}",
+                outcome.messages,
+                messages / seconds
+            )?;
+            continue;
+        }
+        let mut us: Vec<_> = all
+            .iter()
+            .map(|times| times[which] * 1e6 / args.parts())
+            .collect();
         if args.report_unsorted {
             for (i, time) in us.iter().enumerate() {
                 writeln!(out, "{}, {time:.3}{note}", i + 1)?;

@@ -1,181 +1,146 @@
-//! One side of a test: its queue pair, its memory, and what it knows of the other.
+//! One side of a test: its queue pairs, its memory, and what it knows of the other.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use ferroce_driver::{
-    Access, Backend, ConnectAttr, Cq, Data, Gid, MrBuf, Qp, QpEndpoint, RecvWr, Remote, SendFlags,
+    Access, Backend, ConnectAttr, Data, Gid, MrBuf, Qp, QpEndpoint, RecvWr, Remote, SendFlags,
     SendOp, SendWr,
 };
-use serde::{Deserialize, Serialize};
 
 use super::LARGEST;
-use super::options::{Args, Atomic, Connection, Operation};
-use crate::device::Device;
+use super::exchange::{Hello, Outcome};
+use super::options::{Args, Atomic, Connection, Measure, Operation, Test};
+use crate::device::{Device, priority_tag};
 use crate::oob::Oob;
+use crate::pattern;
 use crate::program::BadInput;
+use crate::wait::Completions;
 
-/// What one side tells the other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Hello {
-    program: String,
-    /// What must be equal.
-    test: String,
-    size: u32,
-    all: bool,
-    iters: u32,
-    mtu: usize,
-    connection: Connection,
-    validate: bool,
-    /// Where the side is.
-    qpn: u32,
-    psn: u32,
-    gid: [u8; 16],
-    addr: u64,
-    rkey: u32,
-}
+/// Immediate data of the last SEND of a queue pair.
+const END: u32 = 0xffff_ffff;
+/// Host time for a second of a simulated card's, at worst.
+const SLOWDOWN: f64 = 1000.0;
 
-impl Hello {
-    fn agreement(&self) -> String {
-        let Self {
-            program,
-            test,
-            size,
-            all,
-            iters,
-            mtu,
-            connection,
-            validate,
-            ..
-        } = self;
-        let sizes = if *all {
-            "-a".into()
-        } else {
-            format!("-s {size}")
-        };
-        let validate = if *validate { " --validate" } else { "" };
-        format!("{program} {test} {sizes} -n {iters} -m {mtu} -c {connection:?}{validate}")
-    }
+/// A queue pair and that of the peer.
+pub(super) struct End<B: Backend> {
+    qp: Qp<B>,
+    pub(super) local: QpEndpoint,
+    pub(super) remote: QpEndpoint,
 }
 
 /// One side.
 pub(super) struct Side<B: Backend> {
     pub(super) is_server: bool,
-    pub(super) local: QpEndpoint,
-    pub(super) remote: QpEndpoint,
-    pub(super) memory: Remote,
-    pub(super) qp: Qp<B>,
-    pub(super) cq: Cq<B>,
-    /// What is sent; its pattern tells sides apart.
+    pub(super) ends: Vec<End<B>>,
+    /// Where the peer's memory starts.
+    memory: Remote,
+    /// Bytes of the memory of one queue pair.
+    stride: usize,
+    pub(super) completions: Completions<B>,
+    /// What is sent; its pattern tells sides and queue pairs apart. A part for each queue pair, as of `to`.
     pub(super) from: MrBuf<B>,
     /// Where the peer's bytes go: of a WRITE or SEND at the peer's order, of a READ or atomic at ours; what the peer
-    /// reads is in the other half.
+    /// reads is in `from`.
     pub(super) to: MrBuf<B>,
-    pub(super) oob: Oob,
-}
-
-/// Byte `i` of what a side sends.
-pub(super) fn pattern(is_server: bool, i: usize) -> u8 {
-    (i.wrapping_mul(31) >> 3) as u8 ^ if is_server { 0xa5 } else { 0 }
+    oob: Oob,
 }
 
 impl<B: Backend> Side<B> {
     /// Makes the side and connects it to the other.
     pub(super) fn open(device: &mut Device<B>, args: &Args) -> Result<Self> {
         let is_server = args.server.is_none();
+        let operation = args.test.operation();
         let size = if args.all { LARGEST } else { args.bytes() } as usize;
-        let pd = device.context.alloc_pd();
-        let entries = args.tx_depth.saturating_add(args.rx_depth);
+        // Whole counters, and cache lines.
+        let stride = size.next_multiple_of(64);
+        let count = args.qp as usize;
         let bad = |e: &dyn std::fmt::Display| BadInput(e.to_string());
-        let cq = device.context.create_cq(entries).map_err(|e| bad(&e))?;
-        let builder = Qp::builder(&pd)
-            .cq(&cq)
-            .max_send_wr(args.tx_depth)
-            .max_recv_wr(args.rx_depth);
-        let builder = builder
-            .max_inline_data(args.inline_size.max(32))
-            .sgid_index(args.gid_index);
-        let built = match args.connection {
-            Connection::Rc => builder.rc(),
-            Connection::Uc => builder.uc(),
+        let receives = if operation == Operation::Send {
+            args.rx_depth
+        } else {
+            1
         };
-        let qp = built.build().map_err(|e| bad(&e))?;
+        let entries = args
+            .tx_depth
+            .saturating_add(receives)
+            .saturating_mul(args.qp);
+        let completions = Completions::new(device, entries, args.events)?;
+        let pd = device.context.alloc_pd();
+        let mut qps = Vec::with_capacity(count);
+        for _ in 0..count {
+            let builder = Qp::builder(&pd)
+                .cq(&completions.cq)
+                .max_send_wr(args.tx_depth)
+                .max_recv_wr(receives)
+                .max_inline_data(args.inline_size.max(32))
+                .sgid_index(args.gid_index);
+            let builder = match args.connection {
+                Connection::Rc => builder.rc(),
+                Connection::Uc => builder.uc(),
+            };
+            qps.push(builder.build().map_err(|e| bad(&e))?);
+        }
         let all = Access::LOCAL_WRITE
             | Access::REMOTE_WRITE
             | Access::REMOTE_READ
             | Access::REMOTE_ATOMIC;
-        let mut from = pd.alloc_mr(size, all).map_err(|e| bad(&e))?;
-        let to = pd.alloc_mr(size, all).map_err(|e| bad(&e))?;
-        if args.test.operation() != Operation::Atomic {
-            let bytes: Vec<_> = (0..size).map(|i| pattern(is_server, i)).collect();
-            from.write(0, &bytes);
+        let bytes = stride.saturating_mul(count);
+        let mut from = pd.alloc_mr(bytes, all).map_err(|e| bad(&e))?;
+        let to = pd.alloc_mr(bytes, all).map_err(|e| bad(&e))?;
+        if operation != Operation::Atomic {
+            for number in 0..count {
+                from.write(number * stride, &pattern::message(is_server, number, size));
+            }
         }
-        let local = qp.endpoint()?;
         // A peer writes to `to`, and reads or changes `from`.
-        let target = match args.test.operation() {
+        let target = match operation {
             Operation::Write | Operation::Send => &to,
             Operation::Read | Operation::Atomic => &from,
         };
-        let hello = Hello {
-            program: format!("ferroce-perf {}", env!("CARGO_PKG_VERSION")),
-            test: args.test.name(),
-            size: args.bytes(),
-            all: args.all,
-            iters: args.iters,
-            mtu: args.mtu.bytes(),
-            connection: args.connection,
-            validate: args.validate,
-            qpn: local.qpn,
-            psn: local.psn,
-            gid: local.gid.0,
-            addr: target.addr(),
-            rkey: target.rkey(),
-        };
-        let mut oob = Oob::open(device, args.server.as_deref(), args.port)?;
-        oob.send_line(device, &serde_json::to_string(&hello)?)?;
-        let line = oob.receive_line(device)?;
-        let there: Hello = serde_json::from_str(&line).with_context(|| {
-            format!("the peer says `{line}`, which is no ferroce-perf: run the same program on both sides")
-        })?;
-        let (ours, theirs) = (hello.agreement(), there.agreement());
-        if ours != theirs {
-            let text =
-                format!("the peer runs `{theirs}`, this side `{ours}`: give both the same options");
-            return Err(BadInput(text).into());
-        }
-        ensure!(
-            there.qpn < 1 << 24 && there.psn < 1 << 24,
-            "the peer sent a number of more than 24 bits"
+        let locals: Vec<_> = qps.iter().map(Qp::endpoint).collect::<Result<_, _>>()?;
+        let hello = Hello::new(
+            args,
+            locals.iter().map(|local| (local.qpn, local.psn)).collect(),
+            device.gid(args.gid_index)?.0,
+            (target.addr(), target.rkey()),
         );
+        let mut oob = Oob::open(device, args.server.as_deref(), args.port)?;
+        let slowdown = if device.simulated { SLOWDOWN } else { 1.0 };
+        oob.allow(args.duration.unwrap_or(0.0) * slowdown);
+        let there = hello.exchange(device, &mut oob)?;
         let gid = Gid(there.gid);
         let mac = device.resolve(args.gid_index, gid)?;
-        let mut side = Self {
-            is_server,
-            local,
-            remote: QpEndpoint {
-                qpn: there.qpn,
-                psn: there.psn,
-                gid,
-                mac,
-            },
-            memory: Remote {
-                addr: there.addr,
-                rkey: there.rkey,
-            },
-            qp,
-            cq,
-            from,
-            to,
-            oob,
-        };
+        let remotes = there
+            .ends
+            .iter()
+            .map(|&(qpn, psn)| QpEndpoint { qpn, psn, gid, mac });
         let outs = (args.connection == Connection::Rc).then_some(args.outs);
         let attr = ConnectAttr {
             path_mtu: args.mtu,
+            vlan: priority_tag(args.sl),
             timeout: args.qp_timeout.unwrap_or_else(|| device.ack_timeout()),
             min_rnr_timer: 1,
             max_rd_atomic: outs,
             max_dest_rd_atomic: outs,
             ..ConnectAttr::default()
         };
-        side.qp.connect_with(&side.remote, &attr)?;
+        let mut ends = Vec::with_capacity(count);
+        for ((mut qp, local), remote) in qps.into_iter().zip(locals).zip(remotes) {
+            qp.connect_with(&remote, &attr)?;
+            ends.push(End { qp, local, remote });
+        }
+        let mut side = Self {
+            is_server,
+            ends,
+            memory: Remote {
+                addr: there.addr,
+                rkey: there.rkey,
+            },
+            stride,
+            completions,
+            from,
+            to,
+            oob,
+        };
         side.meet(device, "connected")?;
         Ok(side)
     }
@@ -185,40 +150,48 @@ impl<B: Backend> Side<B> {
         self.oob.meet(device, place)
     }
 
-    /// Posts a message.
-    pub(super) fn post(&mut self, args: &Args, size: u32, signaled: bool) -> Result<()> {
-        let remote = self.memory;
+    /// Posts a message on queue pair `number`; a SEND that is the `last` says so.
+    pub(super) fn post(
+        &mut self,
+        args: &Args,
+        number: usize,
+        size: u32,
+        signaled: bool,
+        last: bool,
+    ) -> Result<()> {
+        let (start, length) = (number * self.stride, size as usize);
+        let remote = Remote {
+            addr: self.memory.addr.wrapping_add(start as u64),
+            ..self.memory
+        };
         let (op, mr) = match (args.test.operation(), args.atomic_type) {
             (Operation::Write, _) => (SendOp::Write(remote), &self.from),
+            (Operation::Send, _) if last => (SendOp::SendImm(END), &self.from),
             (Operation::Send, _) => (SendOp::Send, &self.from),
             (Operation::Read, _) => (SendOp::Read(remote), &self.to),
             (Operation::Atomic, Atomic::FetchAndAdd) => {
                 (SendOp::FetchAdd { remote, add: 1 }, &self.to)
             }
-            (Operation::Atomic, Atomic::CmpAndSwap) => (
-                SendOp::CmpSwap {
-                    remote,
-                    compare: 0,
-                    swap: 1,
-                },
-                &self.to,
-            ),
+            (Operation::Atomic, Atomic::CmpAndSwap) => {
+                let (compare, swap) = (0, 1);
+                (
+                    SendOp::CmpSwap {
+                        remote,
+                        compare,
+                        swap,
+                    },
+                    &self.to,
+                )
+            }
         };
-        let fits = size <= args.inline_size
-            && matches!(args.test.operation(), Operation::Write | Operation::Send);
-        let inline = if fits {
-            mr.to_vec(0, size as usize)
-        } else {
-            Vec::new()
-        };
-        let list = [mr.sge(..size as usize)];
+        let inline = (size <= args.inline_size).then(|| mr.to_vec(start, length));
+        let list = [mr.sge(start..start + length)];
         let wr = SendWr {
-            wr_id: 0,
+            wr_id: number as u64,
             op,
-            data: if fits {
-                Data::Inline(&inline)
-            } else {
-                Data::Sges(&list)
+            data: match &inline {
+                Some(bytes) => Data::Inline(bytes),
+                None => Data::Sges(&list),
             },
             flags: if signaled {
                 SendFlags::SIGNALED
@@ -226,62 +199,72 @@ impl<B: Backend> Side<B> {
                 SendFlags::empty()
             },
         };
-        self.qp.post_send(&[wr])?;
+        self.ends[number].qp.post_send(&[wr])?;
         Ok(())
     }
 
-    /// Posts receives.
-    pub(super) fn post_recvs(&mut self, size: u32, count: u32) -> Result<()> {
-        let list = [self.to.sge(..size as usize)];
+    /// Posts receives on queue pair `number`.
+    pub(super) fn post_recvs(&mut self, number: usize, size: u32, count: u32) -> Result<()> {
+        let start = number * self.stride;
+        let list = [self.to.sge(start..start + size as usize)];
+        let qp = &mut self.ends[number].qp;
         for _ in 0..count {
-            self.qp.post_recv(&[RecvWr::new(1, &list)])?;
+            qp.post_recv(&[RecvWr::new(number as u64, &list)])?;
         }
         Ok(())
     }
 
-    /// Checks the bytes that a test of messages of `size` bytes leaves.
-    pub(super) fn validate(
+    /// Tells the peer what came out, and hears what came out there.
+    pub(super) fn exchange(
         &mut self,
         device: &mut Device<B>,
-        args: &Args,
-        size: u32,
-    ) -> Result<()> {
-        self.meet(device, "measured")?;
-        if !args.validate {
+        outcome: &Outcome,
+    ) -> Result<Outcome> {
+        outcome.exchange(device, &mut self.oob)
+    }
+
+    /// Checks the bytes that a test of messages of `size` bytes leaves, of which the peer says what it did.
+    pub(super) fn validate(&self, args: &Args, size: u32, there: &Outcome) -> Result<()> {
+        let (operation, both) = (args.test.operation(), args.bidirectional);
+        let from_peer = match operation {
+            Operation::Write | Operation::Send => {
+                self.is_server || both || args.test.measure() == Measure::Latency
+            }
+            Operation::Read => !self.is_server || both,
+            Operation::Atomic => self.is_server || both,
+        };
+        if !args.validate || !from_peer {
             return Ok(());
         }
-        let from_peer = match args.test.operation() {
-            Operation::Write | Operation::Send => {
-                self.is_server || args.test.measure() == super::Measure::Latency
-            }
-            Operation::Read => !self.is_server,
-            Operation::Atomic => {
-                let mut counter = [0; 8];
-                self.from.read(0, &mut counter);
-                let counter = u64::from_le_bytes(counter);
-                let expected = match args.atomic_type {
-                    Atomic::FetchAndAdd => u64::from(args.iters),
-                    Atomic::CmpAndSwap => 1,
-                };
-                if self.is_server && counter != expected {
-                    bail!("wrong data: the counter is {counter}, expected {expected}");
+        for number in 0..self.ends.len() {
+            let checked = match operation {
+                Operation::Atomic => self.check_counter(args, number, there),
+                _ => {
+                    // A latency test of WRITE marks the last byte.
+                    let marked = usize::from(args.test == Test::WriteLat);
+                    let bytes = self.to.to_vec(number * self.stride, size as usize - marked);
+                    pattern::check(&bytes, !self.is_server, number)
                 }
-                false
-            }
-        };
-        let bytes = self.to.to_vec(0, size as usize);
-        let sent = |i| pattern(!self.is_server, i);
-        // A latency test of WRITE marks the last byte.
-        let marked = args.test == super::Test::WriteLat;
-        let checked = bytes.len() - usize::from(marked);
-        match (0..checked).find(|&i| from_peer && bytes[i] != sent(i)) {
-            Some(i) => bail!(
-                "wrong data: byte {i} is {:#04x}, expected {:#04x}",
-                bytes[i],
-                sent(i)
-            ),
-            None => Ok(()),
+            };
+            checked.with_context(|| format!("queue pair {number} of the test"))?;
         }
+        Ok(())
+    }
+
+    fn check_counter(&self, args: &Args, number: usize, there: &Outcome) -> Result<()> {
+        let mut counter = [0; 8];
+        self.from.read(number * self.stride, &mut counter);
+        let counter = u64::from_le_bytes(counter);
+        let sent = there.sent.get(number).copied().unwrap_or_default();
+        ensure!(sent > 0, "the peer says that it sent nothing");
+        let expected = match args.atomic_type {
+            Atomic::FetchAndAdd => sent,
+            Atomic::CmpAndSwap => 1,
+        };
+        if counter != expected {
+            bail!("wrong data: the counter is {counter}, expected {expected}");
+        }
+        Ok(())
     }
 
     /// Leaves together with the peer.

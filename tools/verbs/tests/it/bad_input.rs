@@ -2,12 +2,14 @@
 
 use std::process::{Command, Output};
 
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 7] = [
     env!("CARGO_BIN_EXE_ferroce-devinfo"),
     env!("CARGO_BIN_EXE_ferroce-show-gids"),
     env!("CARGO_BIN_EXE_ferroce-rc-pingpong"),
     env!("CARGO_BIN_EXE_ferroce-perf"),
     env!("CARGO_BIN_EXE_ferroce-stats"),
+    env!("CARGO_BIN_EXE_ferroce-uc-pingpong"),
+    env!("CARGO_BIN_EXE_ferroce-ud-pingpong"),
 ];
 
 fn run(program: &str, options: &[&str]) -> Output {
@@ -93,7 +95,7 @@ fn of_every_program() {
 
 #[test]
 fn of_some() {
-    let [_, _, pingpong, perf, stats] = PROGRAMS;
+    let [_, _, pingpong, perf, stats, _, datagrams] = PROGRAMS;
     refused(
         pingpong,
         &["-m", "1500"],
@@ -102,8 +104,20 @@ fn of_some() {
     );
     refused(pingpong, &["-s", "-1"], 2, "-1");
     refused(pingpong, &["-p", "65536"], 2, "65536");
+    refused(pingpong, &["-l", "8"], 2, "8 is not in 0..=7");
+    let text = "completions of the card carry no time: leave out -t";
+    refused(pingpong, &["-t"], 2, text);
+    refused(datagrams, &["-m", "1024"], 2, "unexpected argument '-m'");
     refused(perf, &["-c", "XRC"], 2, "XRC");
-    refused(perf, &["-s", "64", "-a"], 2, "cannot be used with");
+    refused(perf, &["-s", "64", "-a"], 2, "cannot be used with '--all'");
+    refused(perf, &["-D", "1", "-a"], 2, "cannot be used with '--all'");
+    refused(
+        perf,
+        &["-n", "9", "-D", "1"],
+        2,
+        "cannot be used with '--duration",
+    );
+    refused(perf, &["-S", "8"], 2, "8 is not in 0..=7");
     refused(stats, &["-c", "3"], 2, "--interval");
     refused(
         stats,

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod pair;
+mod peers;
 mod perf;
 mod pingpong;
 mod processes;

@@ -19,6 +19,7 @@ use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::verilator;
 use ferroce_sim::world::World;
 use ferroce_verbs_tools::device::{Device, DeviceArgs};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Cycles of a turn of a wait: coarse, as a turn is a message to another thread.
 const RELAX_CYCLES: u64 = 64;
@@ -28,6 +29,7 @@ enum Request {
     Write(u64, u32),
     Map(usize, usize),
     Unmap(usize, usize),
+    Interrupt(u32),
     Relax,
     Now,
 }
@@ -35,6 +37,7 @@ enum Request {
 enum Answer {
     Value(u64),
     Done(Result<(), BackendError>),
+    Event(Result<OwnedFd, BackendError>),
 }
 
 /// What the cards are made of.
@@ -61,14 +64,14 @@ impl RemoteCard {
     fn value(&self, request: Request) -> u64 {
         match self.ask(request) {
             Answer::Value(value) => value,
-            Answer::Done(_) => unreachable!("a value was asked for"),
+            _ => unreachable!("a value was asked for"),
         }
     }
 
     fn done(&self, request: Request) -> Result<(), BackendError> {
         match self.ask(request) {
             Answer::Done(result) => result,
-            Answer::Value(_) => unreachable!("no value was asked for"),
+            _ => unreachable!("no value was asked for"),
         }
     }
 }
@@ -107,16 +110,28 @@ impl Backend for RemoteCard {
     }
 
     fn vectors(&self) -> u32 {
-        0
+        ferroce_proto::abi::pci::MSIX_VECTORS.into()
     }
 
     fn interrupt(&self, vector: u32) -> Result<OwnedFd, BackendError> {
-        Err(BackendError::NoVector { vector, vectors: 0 })
+        match self.ask(Request::Interrupt(vector)) {
+            Answer::Event(result) => result,
+            _ => unreachable!("an interrupt was asked for"),
+        }
     }
 
-    fn wait_readable(&self, _: BorrowedFd<'_>, _: u64) -> bool {
-        // There is nothing to wait for: no interrupt is handed out.
-        false
+    fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
+        let end = self.now_ns().saturating_add(timeout_ns);
+        loop {
+            let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+            if poll(&mut fds, Some(&Timespec::default())).unwrap() > 0 {
+                return true;
+            }
+            if self.now_ns() >= end {
+                return false;
+            }
+            self.relax();
+        }
     }
 }
 
@@ -185,6 +200,7 @@ fn serve(
             Request::Unmap(addr, len) => {
                 Answer::Done(card.unmap(std::ptr::without_provenance_mut(addr), len))
             }
+            Request::Interrupt(vector) => Answer::Event(card.interrupt(vector)),
             Request::Relax => {
                 card.relax();
                 Answer::Value(0)

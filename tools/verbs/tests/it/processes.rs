@@ -20,6 +20,8 @@ use crate::pair::free_port;
 
 const DEVINFO: &str = env!("CARGO_BIN_EXE_ferroce-devinfo");
 const PINGPONG: &str = env!("CARGO_BIN_EXE_ferroce-rc-pingpong");
+const UC_PINGPONG: &str = env!("CARGO_BIN_EXE_ferroce-uc-pingpong");
+const UD_PINGPONG: &str = env!("CARGO_BIN_EXE_ferroce-ud-pingpong");
 const PERF: &str = env!("CARGO_BIN_EXE_ferroce-perf");
 /// Only against hanging.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -129,8 +131,8 @@ fn wait(mut side: Child) -> Output {
     side.wait_with_output().unwrap()
 }
 
-/// Waits until a side has printed its address, so that it waits for its peer.
-fn address(side: &mut Child) -> String {
+/// Waits until a side has printed a line more.
+fn line(side: &mut Child) -> String {
     let mut text = Vec::new();
     let out = side.stdout.as_mut().unwrap();
     while text.last() != Some(&b'\n') {
@@ -148,8 +150,13 @@ fn signal(side: &Child, signal: Signal) {
 #[test]
 fn pingpong() {
     let cards = Served::new();
-    for options in ["-n 20 -s 2000 -c", "-n 5 -s 64 -g 1 -c"] {
-        for text in cards.both(PINGPONG, options) {
+    for (program, options) in [
+        (PINGPONG, "-n 20 -s 2000 -c"),
+        (PINGPONG, "-n 5 -s 64 -g 1 -e -c"),
+        (UC_PINGPONG, "-n 5 -c"),
+        (UD_PINGPONG, "-n 5 -e -c"),
+    ] {
+        for text in cards.both(program, options) {
             assert!(
                 text.contains("usec/iter of host time") && text.contains("usec/iter of card time"),
                 "{text}"
@@ -171,6 +178,7 @@ fn every_test_of_perf() {
         ("read_bw -s 3000", "3000"),
         ("send_bw -s 3000 -r 4", "3000"),
         ("atomic_bw", "8"),
+        ("send_bw -s 256 -t 4 -b -e", "256"),
         ("write_lat -s 64", "64"),
         ("read_lat -s 64", "64"),
         ("send_lat -s 64", "64"),
@@ -191,7 +199,8 @@ fn every_test_of_perf() {
 fn interrupted() {
     let cards = Served::new();
     let mut server = cards.spawn(PINGPONG, "b", &format!("-p {}", free_port()));
-    address(&mut server);
+    // Its address: it waits for its peer.
+    line(&mut server);
     signal(&server, Signal::INT);
     let ended = wait(server);
     assert_eq!(ended.status.code(), Some(130));
@@ -206,18 +215,22 @@ fn interrupted() {
 #[test]
 fn killed() {
     let cards = Served::new();
-    let port = free_port();
-    let mut server = cards.spawn(PINGPONG, "b", &format!("-n 1000000 -p {port}"));
-    address(&mut server);
-    let mut client = cards.spawn(PINGPONG, "a", &format!("-n 1000000 -p {port} 127.0.0.1"));
-    address(&mut client);
-    // The remote address is printed when the connection stands.
-    assert!(address(&mut client).contains("remote address"));
-    signal(&server, Signal::KILL);
-    assert!(!wait(server).status.success());
-    let ended = wait(client);
-    let text = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(1), "{text}");
-    assert_eq!(text.lines().count(), 1, "{text}");
+    for (program, options) in [
+        (PINGPONG, "-n 1000000 -e"),
+        (UD_PINGPONG, "-n 1000000"),
+        (PERF, "write_bw -D 100000 -q 2 -b"),
+    ] {
+        let port = free_port();
+        let server = cards.spawn(program, "b", &format!("{options} -p {port}"));
+        let mut client = cards.spawn(program, "a", &format!("{options} -p {port} 127.0.0.1"));
+        // The remote address is printed when the connection stands.
+        while !line(&mut client).contains("remote address") {}
+        signal(&server, Signal::KILL);
+        assert!(!wait(server).status.success());
+        let ended = wait(client);
+        let text = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{options}: {text}");
+        assert_eq!(text.lines().count(), 1, "{options}: {text}");
+    }
     cards.assert_open();
 }
