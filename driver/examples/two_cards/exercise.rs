@@ -1,11 +1,11 @@
-//! Every kind of RC operation between two cards, with the data checked.
+//! Every kind of RC operation between two cards, with the data checked. Every completion is awaited by interrupt.
 
 use std::error::Error;
 use std::net::Ipv4Addr;
 
 use ferroce_driver::{
-    Access, Backend, ConnectAttr, Context, Cq, Gid, Mac, MrBuf, Mtu, Pd, Qp, RecvWr, Remote,
-    SendOp, SendWr, Wc, WcStatus,
+    Access, Backend, CompChannel, ConnectAttr, Context, Cq, EventAttr, Gid, Mac, MrBuf, Mtu,
+    Notify, Pd, Qp, RecvWr, Remote, SendOp, SendWr, Wc, WcStatus,
 };
 
 /// Bytes of the memory that the peer may reach.
@@ -31,6 +31,7 @@ pub(crate) struct End<B: Backend> {
     pd: Pd<B>,
     qp: Qp<B>,
     cq: Cq<B>,
+    channel: CompChannel<B>,
 }
 
 impl<B: Backend> End<B> {
@@ -43,7 +44,8 @@ impl<B: Backend> End<B> {
         let remote = Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
         let shared = pd.alloc_mr(SHARED, Access::LOCAL_WRITE | remote)?;
         let own = pd.alloc_mr(SHARED, Access::LOCAL_WRITE)?;
-        let cq = context.create_cq(64)?;
+        let channel = context.create_comp_channel(&EventAttr::default())?;
+        let cq = context.create_cq_on(64, &channel)?;
         let qp = Qp::builder(&pd).rc().cq(&cq).build()?;
         Ok(Self {
             context,
@@ -52,6 +54,7 @@ impl<B: Backend> End<B> {
             pd,
             qp,
             cq,
+            channel,
         })
     }
 
@@ -73,11 +76,14 @@ impl<B: Backend> End<B> {
         }
     }
 
-    /// Waits for the next completion, good or not.
+    /// Sleeps until an interrupt tells of the next completion, good or not. One that is there already is told of too.
     pub(crate) fn completion(&mut self) -> Result<Wc> {
+        self.cq.req_notify(Notify::Any)?;
+        let event = self.channel.get_event(LIMIT_NS);
+        event.ok_or("no interrupt told of a completion in time")?;
         let mut wcs = [Wc::default()];
-        if self.cq.wait(&mut wcs, LIMIT_NS) == 0 {
-            return Err("no completion came in time".into());
+        if self.cq.poll(&mut wcs) == 0 {
+            return Err("an interrupt told of a completion that is not there".into());
         }
         Ok(wcs[0])
     }

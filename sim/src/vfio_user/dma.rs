@@ -99,6 +99,21 @@ impl Dma {
         !self.0.borrow().asked.is_empty()
     }
 
+    /// The last access that was started.
+    #[must_use]
+    pub fn last(&self) -> Ticket {
+        Ticket(self.0.borrow().next_ticket)
+    }
+
+    /// No write up to that access is still to be made: who is told of something now finds them all.
+    #[must_use]
+    pub fn has_written(&self, last: Ticket) -> bool {
+        let state = self.0.borrow();
+        let writes = |asked: &&Asked| asked.command == Command::DmaWrite;
+        let mut open = state.asked.values().filter(writes);
+        open.all(|asked| asked.ticket.0 > last.0)
+    }
+
     /// Takes a reply of the client.
     ///
     /// # Errors

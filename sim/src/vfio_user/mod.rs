@@ -15,6 +15,7 @@ pub mod place;
 mod registers;
 mod requests;
 mod server;
+mod stop;
 mod windows;
 pub mod wire;
 
@@ -30,7 +31,8 @@ use irqs::Irqs;
 use registers::Registers;
 
 pub use place::PlaceError;
-pub use server::{ServeError, Server, Stop};
+pub use server::{ServeError, Server};
+pub use stop::Stop;
 
 /// A card that can be served.
 pub trait Card: Nic {

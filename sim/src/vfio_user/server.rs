@@ -1,18 +1,17 @@
 //! The turns of the one thread.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ferroce_vfio_user::Errno;
 use ferroce_vfio_user::header::Kind;
 use ferroce_vfio_user::message::{Message, Request};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
 use super::client::Client;
@@ -20,10 +19,12 @@ use super::dma::Dma;
 use super::pace::{Pace, TURN, Watch, cycles_since};
 use super::place::{Place, PlaceError};
 use super::requests::{self, Outcome};
+use super::stop::Stop;
 use super::wire::{DatagramWire, WireStats};
 use super::{Card, Device};
 use crate::nic::NS_PER_CYCLE;
 use crate::pcapng;
+use crate::remote::Ticket;
 use crate::world::Direction;
 
 /// Messages taken in a turn.
@@ -46,38 +47,6 @@ pub enum ServeError {
     Io(#[from] io::Error),
 }
 
-/// Ends a [`Server`] from another thread or a signal handler.
-#[derive(Clone, Debug)]
-pub struct Stop {
-    is_set: Arc<AtomicBool>,
-    event: Arc<OwnedFd>,
-}
-
-impl Stop {
-    /// Not set.
-    ///
-    /// # Errors
-    /// No descriptor is left.
-    pub fn new() -> io::Result<Self> {
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self {
-            is_set: Arc::default(),
-            event: Arc::new(event),
-        })
-    }
-
-    /// The server ends after its turn.
-    pub fn set(&self) {
-        self.is_set.store(true, Ordering::Release);
-        // Its counter is not full, and if it were it would be readable.
-        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
-    }
-
-    fn is_set(&self) -> bool {
-        self.is_set.load(Ordering::Acquire)
-    }
-}
-
 /// Where frames are captured.
 type Capture = pcapng::Writer<Box<dyn Write>>;
 
@@ -91,6 +60,8 @@ pub struct Server<C> {
     wire: Option<DatagramWire>,
     capture: Option<(Capture, u32)>,
     watch: Watch,
+    /// Vectors that the card raised, with the last access it made before.
+    raised: VecDeque<(u16, Ticket)>,
     /// Cycles of the card since the start, resets included.
     cycle: u64,
 }
@@ -114,6 +85,7 @@ impl<C: Card> Server<C> {
             wire: None,
             capture: None,
             watch: Watch::default(),
+            raised: VecDeque::new(),
             cycle: 0,
         })
     }
@@ -161,13 +133,11 @@ impl<C: Card> Server<C> {
         while !stop.is_set() {
             self.accept()?;
             self.messages();
+            self.interrupts();
             self.frames_in()?;
             self.advance(stop)?;
             self.frames_out()?;
-            while let Some(vector) = self.card.interrupt() {
-                self.device.irqs.raise(vector.into());
-                self.watch.moved();
-            }
+            self.interrupts();
             self.send();
         }
         if let Some((writer, _)) = self.capture.take() {
@@ -228,6 +198,7 @@ impl<C: Card> Server<C> {
     /// A function-level reset.
     fn reset(&mut self) {
         self.card.reset();
+        self.raised.clear();
         for reply in self.device.reset() {
             self.reply(reply);
         }
@@ -306,6 +277,21 @@ impl<C: Card> Server<C> {
         written.map_err(ServeError::Capture)
     }
 
+    /// Raises what the card raised, behind the writes that it made before: what they tell of must be there.
+    fn interrupts(&mut self) {
+        while let Some(vector) = self.card.interrupt() {
+            let last = self.device.dma.last();
+            self.raised.push_back((vector, last));
+            self.watch.moved();
+        }
+        while let Some((vector, last)) = self.raised.front()
+            && self.device.dma.has_written(*last)
+        {
+            self.device.irqs.raise((*vector).into());
+            self.raised.pop_front();
+        }
+    }
+
     /// Sends what the card asks of the client's memory, and all replies.
     fn send(&mut self) {
         let Some(client) = &mut self.client else {
@@ -323,10 +309,12 @@ impl<C: Card> Server<C> {
     fn advance(&mut self, stop: &Stop) -> Result<(), ServeError> {
         self.hand_over();
         if self.card.is_waiting() {
-            self.send();
-            self.sleep(stop, Some(RETRY.saturating_mul(100)))?;
-            self.messages();
+            // The answer may be here: then nothing more comes.
             self.step();
+            if self.card.is_waiting() {
+                self.send();
+                self.sleep(stop, Some(RETRY.saturating_mul(100)))?;
+            }
             return Ok(());
         }
         let is_quiet = self.card.is_quiet() && self.device.registers.is_idle();
@@ -384,7 +372,7 @@ impl<C: Card> Server<C> {
     /// Waits until something comes, `stop` is set, or `most` has passed.
     fn sleep(&self, stop: &Stop, most: Option<Duration>) -> Result<(), ServeError> {
         let mut fds = vec![
-            PollFd::from_borrowed_fd(stop.event.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(stop.event(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN),
         ];
         let mut most = most;
