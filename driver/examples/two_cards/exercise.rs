@@ -1,11 +1,13 @@
 //! Every kind of RC operation between two cards, with the data checked. Every completion is awaited by interrupt.
 
 use std::error::Error;
+use std::fmt;
 use std::net::Ipv4Addr;
+use std::str::FromStr;
 
 use ferroce_driver::{
     Access, Backend, CompChannel, ConnectAttr, Context, Cq, EventAttr, Gid, Mac, MrBuf, Mtu,
-    Notify, Pd, Qp, RecvWr, Remote, SendOp, SendWr, Wc, WcStatus,
+    Notify, Pd, Qp, QpEndpoint, RecvWr, Remote, SendOp, SendWr, Wc, WcStatus,
 };
 
 /// Bytes of the memory that the peer may reach.
@@ -13,12 +15,63 @@ const SHARED: usize = 64 << 10;
 /// Bytes of a message: several packets, the last one odd.
 const MESSAGE: usize = 10_001;
 /// Code of the ACK timeout, 4.3 s: a simulated peer is slow, and nothing is lost here.
-const TIMEOUT: u8 = 20;
+const PATIENT: u8 = 20;
 /// Longest wait for a completion in ns of the card's time.
 const LIMIT_NS: u64 = 2_000_000_000;
 
 /// What goes wrong.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What an end has to know of the other; a line of text, if that is another process.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer {
+    number: u8,
+    qpn: u32,
+    psn: u32,
+    shared: Remote,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            number,
+            qpn,
+            psn,
+            shared,
+        } = self;
+        write!(
+            f,
+            "end {number} {qpn} {psn} {} {}",
+            shared.addr, shared.rkey
+        )
+    }
+}
+
+impl FromStr for Peer {
+    type Err = Box<dyn Error>;
+
+    fn from_str(line: &str) -> Result<Self> {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let ["end", number, qpn, psn, addr, rkey] = words[..] else {
+            return Err(format!("`{line}` does not tell of an end").into());
+        };
+        Ok(Self {
+            number: number.parse()?,
+            qpn: qpn.parse()?,
+            psn: psn.parse()?,
+            shared: Remote {
+                addr: addr.parse()?,
+                rkey: rkey.parse()?,
+            },
+        })
+    }
+}
+
+/// MAC address and GID of card `number`: 10.0.0.`number`.
+fn address(number: u8) -> (Mac, Gid) {
+    let gid = Gid::from(Ipv4Addr::new(10, 0, 0, number));
+    (Mac([2, 0, 0, 0, 0, number]), gid)
+}
 
 /// One end.
 pub(crate) struct End<B: Backend> {
@@ -32,14 +85,16 @@ pub(crate) struct End<B: Backend> {
     qp: Qp<B>,
     cq: Cq<B>,
     channel: CompChannel<B>,
+    number: u8,
 }
 
 impl<B: Backend> End<B> {
     /// Opens a card and gives it address 10.0.0.`number`.
     pub(crate) fn open(card: B, number: u8) -> Result<Self> {
         let context = Context::open(card)?;
-        context.set_mac(Mac([2, 0, 0, 0, 0, number]))?;
-        context.set_gid(0, Gid::from(Ipv4Addr::new(10, 0, 0, number)))?;
+        let (mac, gid) = address(number);
+        context.set_mac(mac)?;
+        context.set_gid(0, gid)?;
         let pd = context.alloc_pd();
         let remote = Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
         let shared = pd.alloc_mr(SHARED, Access::LOCAL_WRITE | remote)?;
@@ -55,18 +110,37 @@ impl<B: Backend> End<B> {
             qp,
             cq,
             channel,
+            number,
+        })
+    }
+
+    /// What the other end has to know of this one.
+    pub(crate) fn describe(&self) -> Result<Peer> {
+        let QpEndpoint { qpn, psn, .. } = self.qp.endpoint()?;
+        Ok(Peer {
+            number: self.number,
+            qpn,
+            psn,
+            shared: self.remote(0),
         })
     }
 
     /// Connects to the other end, which has to do the same; `timeout`: code of the ACK timeout.
-    pub(crate) fn connect<P: Backend>(&mut self, peer: &End<P>, timeout: u8) -> Result<()> {
+    pub(crate) fn connect(&mut self, peer: &Peer, timeout: u8) -> Result<()> {
+        let (mac, gid) = address(peer.number);
+        let endpoint = QpEndpoint {
+            qpn: peer.qpn,
+            psn: peer.psn,
+            gid,
+            mac,
+        };
         let attr = ConnectAttr {
             access: Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
             path_mtu: Mtu::Mtu1024,
             timeout,
             ..ConnectAttr::default()
         };
-        Ok(self.qp.connect_with(&peer.qp.endpoint()?, &attr)?)
+        Ok(self.qp.connect_with(&endpoint, &attr)?)
     }
 
     fn remote(&self, offset: usize) -> Remote {
@@ -80,6 +154,9 @@ impl<B: Backend> End<B> {
     pub(crate) fn completion(&mut self) -> Result<Wc> {
         self.cq.req_notify(Notify::Any)?;
         let event = self.channel.get_event(LIMIT_NS);
+        if event.is_none() && self.context.status().absent {
+            return Err("the card is gone: its registers read as all ones".into());
+        }
         event.ok_or("no interrupt told of a completion in time")?;
         let mut wcs = [Wc::default()];
         if self.cq.poll(&mut wcs) == 0 {
@@ -88,12 +165,19 @@ impl<B: Backend> End<B> {
         Ok(wcs[0])
     }
 
+    /// Posts a WRITE of a message to the other end.
+    #[allow(dead_code, reason = "not every user has a use for it")]
+    pub(crate) fn post_write(&mut self, peer: &Peer) -> Result<()> {
+        let list = [self.own.sge(..MESSAGE)];
+        let op = SendOp::Write(peer.shared);
+        self.qp.post_send(&[SendWr::new(op, &list).signaled()])?;
+        Ok(())
+    }
+
     /// Writes a message to the other end: how that went.
     #[allow(dead_code, reason = "not every user has a use for it")]
-    pub(crate) fn write<P: Backend>(&mut self, peer: &End<P>) -> Result<Wc> {
-        let list = [self.own.sge(..MESSAGE)];
-        let op = SendOp::Write(peer.remote(0));
-        self.qp.post_send(&[SendWr::new(op, &list).signaled()])?;
+    pub(crate) fn write(&mut self, peer: &Peer) -> Result<Wc> {
+        self.post_write(peer)?;
         self.completion()
     }
 
@@ -110,8 +194,8 @@ impl<B: Backend> End<B> {
 pub(crate) fn pair<A: Backend, B: Backend>(a: A, b: B) -> Result<(End<A>, End<B>)> {
     let mut a = End::open(a, 1)?;
     let mut b = End::open(b, 2)?;
-    a.connect(&b, TIMEOUT)?;
-    b.connect(&a, TIMEOUT)?;
+    a.connect(&b.describe()?, PATIENT)?;
+    b.connect(&a.describe()?, PATIENT)?;
     Ok((a, b))
 }
 

@@ -30,7 +30,8 @@ struct State {
     next_id: u16,
     asked: HashMap<u16, Asked>,
     answers: HashMap<Ticket, Answer>,
-    to_send: VecDeque<Vec<u8>>,
+    /// Messages with their ID.
+    to_send: VecDeque<(u16, Vec<u8>)>,
 }
 
 /// DMA of a served card.
@@ -65,6 +66,14 @@ impl Dma {
         state.answers.extend(refused);
     }
 
+    /// The card is reset: it does nothing more of what it had begun, as far as that was not sent.
+    pub fn reset(&self) {
+        let state = &mut *self.0.borrow_mut();
+        for (id, _) in state.to_send.drain(..) {
+            state.asked.remove(&id);
+        }
+    }
+
     /// Maps a range; the file counts if shared memory is used.
     ///
     /// # Errors
@@ -90,7 +99,8 @@ impl Dma {
 
     /// The next message to the client.
     pub fn to_send(&self) -> Option<Vec<u8>> {
-        self.0.borrow_mut().to_send.pop_front()
+        let next = self.0.borrow_mut().to_send.pop_front();
+        next.map(|(_, message)| message)
     }
 
     /// Accesses wait for the client.
@@ -184,7 +194,8 @@ impl State {
             len,
         };
         self.asked.insert(id, asked);
-        self.to_send.push_back(message::request(id, request, false));
+        let message = message::request(id, request, false);
+        self.to_send.push_back((id, message));
         ticket
     }
 }
@@ -234,5 +245,70 @@ impl RemoteMemory for Dma {
         if let Some(asked) = asked {
             asked.ticket = FORGOTTEN;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferroce_vfio_user::stream::{Receiver, Wait, send};
+
+    use super::*;
+
+    /// The next message, which the card sends.
+    fn sent(dma: &Dma) -> Option<Message> {
+        let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        send(&near, &dma.to_send()?, &[]).unwrap();
+        Receiver::new().receive(&far, Wait::Forever).unwrap()
+    }
+
+    /// The client's reply to a write.
+    fn done(mut message: Message) -> Message {
+        message.header.kind = Kind::Reply { error: None };
+        message.body.truncate(Range::BYTES);
+        message
+    }
+
+    #[test]
+    fn what_was_written_is_known_to_be() {
+        let dma = Dma::new(false);
+        dma.open(true);
+        let none = dma.last();
+        let first = dma.start_write(0x1000, &[1; 8]);
+        dma.start_read(0x2000, 8);
+        let last = dma.last();
+        let later = dma.start_write(0x3000, &[2; 8]);
+        assert!(dma.has_written(none) && !dma.has_written(last));
+        let [one, _, three] = [(); 3].map(|()| sent(&dma).unwrap());
+        dma.reply(&done(three)).unwrap();
+        assert!(!dma.has_written(last));
+        dma.reply(&done(one)).unwrap();
+        assert!(dma.has_written(last), "the read does not count");
+        assert_eq!(dma.take(first), Some(Ok(Vec::new())));
+        assert_eq!(dma.take(later), Some(Ok(Vec::new())));
+    }
+
+    #[test]
+    fn after_a_reset_nothing_more_is_asked() {
+        let dma = Dma::new(false);
+        dma.open(true);
+        dma.start_write(0x1000, &[1; 8]);
+        let under_way = sent(&dma).unwrap();
+        dma.start_write(0x2000, &[2; 8]);
+        dma.reset();
+        assert!(sent(&dma).is_none() && dma.is_waiting());
+        dma.reply(&done(under_way)).unwrap();
+        assert!(!dma.is_waiting());
+    }
+
+    #[test]
+    fn without_a_client_all_is_refused() {
+        let dma = Dma::new(false);
+        dma.open(true);
+        let asked = dma.start_read(0x1000, 8);
+        dma.disconnect();
+        assert_eq!(dma.take(asked), Some(Err(Refused)));
+        let late = dma.start_write(0x1000, &[1; 8]);
+        assert_eq!(dma.take(late), Some(Err(Refused)));
+        assert!(dma.to_send().is_none());
     }
 }

@@ -198,6 +198,7 @@ impl<C: Card> Server<C> {
     /// A function-level reset.
     fn reset(&mut self) {
         self.card.reset();
+        self.device.dma.reset();
         self.raised.clear();
         for reply in self.device.reset() {
             self.reply(reply);

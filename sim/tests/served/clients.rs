@@ -9,7 +9,7 @@ use ferroce_driver::vfio_user::VfioUser;
 use ferroce_proto::abi::{pci, regs};
 use ferroce_vfio_user::header::{Header, Kind};
 use ferroce_vfio_user::message::{self, Message, Request};
-use ferroce_vfio_user::payload::{Dma, DmaMap, DmaUnmap, Region, RegionInfo, region};
+use ferroce_vfio_user::payload::{Dma, DmaMap, DmaUnmap, Region, RegionInfo, dma, region};
 use ferroce_vfio_user::stream::{Receiver, Wait, send};
 use ferroce_vfio_user::version::{Capabilities, Version};
 
@@ -201,6 +201,33 @@ fn the_device_is_as_the_bus_has_it() {
         ..DmaUnmap::default()
     };
     assert_eq!(client.call(&Request::DmaUnmap(unmap)), Err(EINVAL));
+}
+
+#[test]
+fn what_a_client_mapped_is_gone_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), Dut::Model, "a", "b");
+    let map = DmaMap {
+        address: 0x1000,
+        size: 0x1000,
+        ..DmaMap::default()
+    };
+    let all = DmaUnmap {
+        flags: dma::UNMAP_ALL,
+        ..DmaUnmap::default()
+    };
+    let unmapped = |client: &mut Raw| {
+        let body = client.call(&Request::DmaUnmap(all)).unwrap();
+        DmaUnmap::parse(&body).unwrap().0.size
+    };
+    for _ in 0..2 {
+        let mut client = Raw::connect(&served);
+        assert_eq!(unmapped(&mut client), 0, "a new client has nothing mapped");
+        client.call(&Request::DmaMap(map)).unwrap();
+    }
+    let mut client = Raw::connect(&served);
+    client.call(&Request::DmaMap(map)).unwrap();
+    assert_eq!(unmapped(&mut client), 0x1000);
 }
 
 /// Noise, and messages with noise in them; behind each a client that is as it should be.

@@ -3,18 +3,15 @@
 #[path = "../../../../driver/examples/two_cards/exercise.rs"]
 mod exercise;
 mod guest;
+mod lifetime;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 
-use exercise::{End, operations, outside, pair};
+use exercise::{operations, outside, pair};
 use ferroce_driver::vfio_user::VfioUser;
-use ferroce_driver::{Backend, WcStatus};
-use ferroce_proto::abi::regs;
-
-/// Where the cards of a client that is to be killed are.
-const VICTIM: &str = "FERROCE_SIMNIC_VICTIM";
 
 /// A card in a process.
 struct Served {
@@ -61,6 +58,12 @@ impl Served {
         VfioUser::connect(&self.socket).unwrap()
     }
 
+    /// Ends it without a word: its sockets stay.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Sends SIGTERM: how it ended and what it said.
     fn end(mut self) -> (ExitStatus, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
@@ -77,6 +80,22 @@ impl Drop for Served {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Where the programs are that tests start, built by the cargo that builds this, all at once so that nothing is built with
+/// other features.
+fn programs() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "-q", "--workspace"])
+            .args(["--bin", "ferroce-rc-pingpong"])
+            .args(["--example", "two_cards", "--example", "one_card"])
+            .status();
+        assert!(status.unwrap().success());
+        let xtask = Path::new(env!("CARGO_BIN_EXE_xtask"));
+        xtask.parent().unwrap().to_owned()
+    })
 }
 
 #[test]
@@ -96,68 +115,6 @@ fn two_processes_and_the_wire_between_them() {
         assert!(!socket.exists() && !socket.with_extension("wire").exists());
         let capture = std::fs::read(socket.with_extension("pcapng")).unwrap();
         assert!(capture.len() > 4 * 10_000, "{} bytes", capture.len());
-    }
-}
-
-#[test]
-fn a_server_that_is_killed_is_missed_by_its_client_and_by_the_peer() {
-    let folder = tempfile::tempdir().unwrap();
-    let [mut first, second] = Served::pair(folder.path(), ["model", "model"]);
-    let mut a = End::open(first.connect(), 1).unwrap();
-    let mut b = End::open(second.connect(), 2).unwrap();
-    // The shortest timeout: nobody is going to answer.
-    a.connect(&b, 1).unwrap();
-    b.connect(&a, 1).unwrap();
-    first.child.kill().unwrap();
-    first.child.wait().unwrap();
-    let wc = b.write(&a).unwrap();
-    assert_eq!(wc.status, WcStatus::RetryExcErr);
-    assert!(a.write(&b).is_err(), "no completion comes");
-    assert_eq!(a.context.backend().read32(regs::MAGIC.into()), u32::MAX);
-    drop((a, b));
-
-    // Its sockets are left behind.
-    assert!(first.socket.exists());
-    let again = Served::start(folder.path(), "model", "a", "b");
-    let (mut a, mut b) = pair(again.connect(), second.connect()).unwrap();
-    operations(&mut a, &mut b).unwrap();
-}
-
-#[test]
-fn a_client_that_is_killed_leaves_cards_that_can_be_opened() {
-    let folder = tempfile::tempdir().unwrap();
-    let cards = Served::pair(folder.path(), ["model", "rtl64"]);
-    for _ in 0..3 {
-        let mut victim = Command::new(std::env::current_exe().unwrap())
-            .args(["victim", "--exact", "--ignored", "--nocapture"])
-            .env(VICTIM, folder.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
-        let going = lines
-            .map_while(Result::ok)
-            .any(|line| line.contains("going"));
-        victim.kill().unwrap();
-        victim.wait().unwrap();
-        assert!(going, "it ended before it was killed");
-    }
-    let (mut a, mut b) = pair(cards[0].connect(), cards[1].connect()).unwrap();
-    operations(&mut a, &mut b).unwrap();
-}
-
-/// Transfers without end, for [`a_client_that_is_killed_leaves_cards_that_can_be_opened`].
-#[test]
-#[ignore = "a helper of another test"]
-fn victim() {
-    let Some(folder) = std::env::var_os(VICTIM).map(PathBuf::from) else {
-        return;
-    };
-    let connect = |name| VfioUser::connect(&folder.join(name)).unwrap();
-    let (mut a, mut b) = pair(connect("a"), connect("b")).unwrap();
-    println!("going");
-    loop {
-        operations(&mut a, &mut b).unwrap();
     }
 }
 
