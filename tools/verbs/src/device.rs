@@ -109,7 +109,7 @@ impl DeviceArgs {
         let name = self.name()?;
         let backend = match open::open(&name) {
             Err(e @ open::OpenDeviceError::Form { .. }) => {
-                return Err(BadInput(e.to_string()).into());
+                return Err(BadInput::of(e).into());
             }
             other => other?,
         };
@@ -191,7 +191,7 @@ impl<B: Backend> Device<B> {
             match self.neighbours.try_resolve(sgid_index, peer) {
                 Ok(Some(mac)) => return Ok(mac),
                 Ok(None) => self.idle()?,
-                Err(e @ ResolveError::Path(_)) => return Err(BadInput(e.to_string()).into()),
+                Err(e @ ResolveError::Path(_)) => return Err(BadInput::of(e).into()),
                 Err(e) => return Err(e.into()),
             }
         }

@@ -13,6 +13,14 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub struct BadInput(pub String);
 
+impl BadInput {
+    /// For an error that says which limit was passed.
+    #[must_use]
+    pub fn of(error: impl fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl fmt::Display for BadInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -53,7 +53,6 @@ impl<B: Backend> Side<B> {
         // Whole counters, and cache lines.
         let stride = size.next_multiple_of(64);
         let count = args.qp as usize;
-        let bad = |e: &dyn std::fmt::Display| BadInput(e.to_string());
         let receives = if operation == Operation::Send {
             args.rx_depth
         } else {
@@ -77,15 +76,15 @@ impl<B: Backend> Side<B> {
                 Connection::Rc => builder.rc(),
                 Connection::Uc => builder.uc(),
             };
-            qps.push(builder.build().map_err(|e| bad(&e))?);
+            qps.push(builder.build().map_err(BadInput::of)?);
         }
         let all = Access::LOCAL_WRITE
             | Access::REMOTE_WRITE
             | Access::REMOTE_READ
             | Access::REMOTE_ATOMIC;
         let bytes = stride.saturating_mul(count);
-        let mut from = pd.alloc_mr(bytes, all).map_err(|e| bad(&e))?;
-        let to = pd.alloc_mr(bytes, all).map_err(|e| bad(&e))?;
+        let mut from = pd.alloc_mr(bytes, all).map_err(BadInput::of)?;
+        let to = pd.alloc_mr(bytes, all).map_err(BadInput::of)?;
         if operation != Operation::Atomic {
             for number in 0..count {
                 from.write(number * stride, &pattern::message(is_server, number, size));

@@ -35,7 +35,6 @@ pub(super) struct Link<B: Backend> {
 
 impl<B: Backend> Link<B> {
     pub(super) fn new(device: &Device<B>, cq: &Cq<B>, args: &Args) -> Result<Self> {
-        let bad = |e: &dyn std::fmt::Display| BadInput(e.to_string());
         let (size, is_server) = (args.size as usize, args.common.server.is_none());
         let pd = device.context.alloc_pd();
         let builder = Qp::builder(&pd)
@@ -48,9 +47,9 @@ impl<B: Backend> Link<B> {
             QpType::Ud => (builder.ud(), GRH_BYTES),
             _ => (builder.rc(), 0),
         };
-        let qp = builder.build().map_err(|e| bad(&e))?;
+        let qp = builder.build().map_err(BadInput::of)?;
         let message = pd.alloc_mr(size, Access::empty());
-        let mut message = message.map_err(|e| bad(&e))?;
+        let mut message = message.map_err(BadInput::of)?;
         message.write(0, &pattern::message(is_server, 0, size));
         let received = pd.alloc_mr(head + size, Access::LOCAL_WRITE);
         Ok(Self {
@@ -60,7 +59,7 @@ impl<B: Backend> Link<B> {
             qp,
             to: None,
             message,
-            received: received.map_err(|e| bad(&e))?,
+            received: received.map_err(BadInput::of)?,
             head,
         })
     }

@@ -156,6 +156,15 @@ fn sides_that_do_not_agree() {
 }
 
 #[test]
+fn a_peer_that_ends_early() {
+    let [client, server] = rc(Kind::Model, ["-n 50 -s 100", "-n 5 -s 100 -e"]);
+    let error = format!("{:#}", client.1.unwrap_err());
+    let expected = "the peer ended before this side was done";
+    assert!(error.contains(expected), "{error}");
+    server.1.unwrap();
+}
+
+#[test]
 fn what_cannot_be() {
     let refused = |ended: [Ended; 2], text: &str| {
         for (_, result) in ended {
