@@ -150,7 +150,9 @@ pub(super) fn bandwidth<B: Backend>(
         };
         // The peak is known in host time only.
         let peaks = sides.iter().filter_map(|side| side.peak);
-        let peak = if which == 0 { peaks.sum::<f64>() } else { 0.0 } * unit;
+        // Not a sum, which of nothing is -0.
+        let peak = peaks.fold(0.0, |a, b| a + b);
+        let peak = if which == 0 { peak * unit } else { 0.0 };
         writeln!(
             out,
             " {size:<7}    {:<10}       {peak:<7.2}            {:<7.2}\t\t     {:<7.6}{note}",

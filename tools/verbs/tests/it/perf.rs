@@ -6,12 +6,7 @@ use ferroce_verbs_tools::program::BadInput;
 use crate::pair::{Ended, Kind, outputs, run};
 
 fn both(kind: Kind, options: [&str; 2]) -> [Ended; 2] {
-    run::<Args>(
-        kind,
-        options,
-        |args| args.device.clone(),
-        |device, args, out| program(device, args, out),
-    )
+    run::<Args>(kind, options, |args| args.device.clone(), program)
 }
 
 /// Rows of the table: figures, and whose time they are.
@@ -219,6 +214,12 @@ fn for_a_time() {
         let options = format!("{test} -D 0.0001 -t 8 --validate");
         let [client, _] = outputs(both(Kind::Model, [&options; 2]));
         let messages = check_bandwidth(&client, bytes, None);
+        // There is no peak.
+        assert!(
+            rows(&client).iter().all(|(row, _)| row[2] == 0.0),
+            "{client}"
+        );
+        assert!(!client.contains("-0.00"), "{client}");
         // No message takes more than 10 us of the card's time.
         assert!(messages >= 10.0, "{client}");
     }
