@@ -11,6 +11,7 @@ pub mod config_space;
 pub mod dma;
 pub mod irqs;
 mod pace;
+pub mod pair;
 pub mod place;
 mod registers;
 mod requests;

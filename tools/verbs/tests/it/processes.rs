@@ -1,19 +1,11 @@
 //! The binaries as processes, each with a card of its own that is served at a socket.
 
 use std::io::Read;
-use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::rc::Rc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use ferroce_sim::link;
-use ferroce_sim::model::DEFAULT_PARAMS;
-use ferroce_sim::nic::Nic;
-use ferroce_sim::remote::RemoteModel;
-use ferroce_sim::vfio_user::dma::Dma;
-use ferroce_sim::vfio_user::wire::DatagramWire;
-use ferroce_sim::vfio_user::{Server, Stop};
+use ferroce_sim::vfio_user::pair::ServedPair;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::pair::free_port;
@@ -26,51 +18,25 @@ const PERF: &str = env!("CARGO_BIN_EXE_ferroce-perf");
 /// Only against hanging.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Two cards on a wire, each served at a socket by a thread.
+/// Two cards on a wire, each served at a socket.
 struct Served {
-    folder: tempfile::TempDir,
-    stops: Vec<Stop>,
-    threads: Vec<JoinHandle<Vec<String>>>,
-}
-
-fn serve(folder: &Path, name: &str, peer: &str, stop: &Stop) -> Vec<String> {
-    let dma = Rc::new(Dma::new(false));
-    let card = RemoteModel::new(DEFAULT_PARAMS, dma.clone());
-    let mut server = Server::new(&folder.join(name), card, dma).unwrap();
-    let at = |name: &str| folder.join(format!("{name}.wire"));
-    let wire = DatagramWire::bind(&at(name), Some(&at(peer)), link::Config::default());
-    server.plug(wire.unwrap());
-    server.run(stop).unwrap();
-    server.card().failures()
+    // Goes after the sockets in it.
+    cards: ServedPair,
+    _folder: tempfile::TempDir,
 }
 
 impl Served {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (mut stops, mut threads) = (Vec::new(), Vec::new());
-        for (name, peer) in [("a", "b"), ("b", "a")] {
-            let stop = Stop::new().unwrap();
-            let (path, ended) = (folder.path().to_owned(), stop.clone());
-            threads.push(thread::spawn(move || serve(&path, name, peer, &ended)));
-            stops.push(stop);
-        }
-        let start = Instant::now();
-        while !["a.wire", "b.wire"]
-            .iter()
-            .all(|name| folder.path().join(name).exists())
-        {
-            assert!(start.elapsed() < LIMIT, "the cards are not served");
-            thread::sleep(Duration::from_millis(1));
-        }
+        let cards = ServedPair::new(folder.path());
         Self {
-            folder,
-            stops,
-            threads,
+            cards,
+            _folder: folder,
         }
     }
 
     fn spawn(&self, program: &str, card: &str, options: &str) -> Child {
-        let name = format!("unix:{}", self.folder.path().join(card).display());
+        let name = self.cards.device(card);
         let mut command = Command::new(program);
         command.args(options.split_whitespace()).args(["-d", &name]);
         command
@@ -111,12 +77,8 @@ impl Served {
         self.assert_healthy();
     }
 
-    fn assert_healthy(mut self) {
-        self.stops.iter().for_each(Stop::set);
-        for thread in self.threads.drain(..) {
-            let failures = thread.join().unwrap();
-            assert!(failures.is_empty(), "{failures:?}");
-        }
+    fn assert_healthy(self) {
+        self.cards.assert_healthy();
     }
 }
 
