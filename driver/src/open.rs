@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::vfio::{Vfio, VfioError};
 use crate::vfio_user::{VfioUser, VfioUserError};
-use crate::{Backend, BackendError};
+use crate::{Backend, BackendError, Mac};
 
 /// The forms of a card's name.
 pub const FORMS: &str =
@@ -83,6 +83,33 @@ pub fn open(name: &str) -> Result<AnyBackend, OpenDeviceError> {
                 source,
             }),
         },
+    }
+}
+
+/// The MAC address of a card that was given none: of local administration, and the same each time for a card in a host
+/// (FNV-1a of both names).
+#[must_use]
+pub fn default_mac(name: &str) -> Mac {
+    let host = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in host.bytes().chain(name.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let [a, b, c, d, e, ..] = hash.to_be_bytes();
+    Mac([0x02, a, b, c, d, e])
+}
+
+/// Reads the MAC address of a station, six hexadecimal octets with colons.
+///
+/// # Errors
+/// What is expected.
+pub fn parse_mac(text: &str) -> Result<Mac, String> {
+    let octets: Vec<_> = text.split(':').map(|o| u8::from_str_radix(o, 16)).collect();
+    let octets: Result<Vec<_>, _> = octets.into_iter().collect();
+    let octets = octets.ok().and_then(|o| <[u8; 6]>::try_from(o).ok());
+    match octets {
+        Some(octets) if octets != [0; 6] && octets[0] & 1 == 0 => Ok(Mac(octets)),
+        _ => Err("expected the address of one station as in 02:00:00:00:00:01".into()),
     }
 }
 

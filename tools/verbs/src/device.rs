@@ -29,21 +29,11 @@ pub struct DeviceArgs {
     )]
     pub ib_port: u8,
     /// MAC address of the card [default: made from the names of host and card]
-    #[arg(long, value_name = "MAC", value_parser = parse_mac)]
+    #[arg(long, value_name = "MAC", value_parser = open::parse_mac)]
     pub mac: Option<Mac>,
     /// Address of the card, GID 1 and up in the order given; GID 0 is the link-local address of the MAC
     #[arg(long = "ip", value_name = "ADDRESS")]
     pub ips: Vec<IpAddr>,
-}
-
-fn parse_mac(text: &str) -> Result<Mac, String> {
-    let octets: Vec<_> = text.split(':').map(|o| u8::from_str_radix(o, 16)).collect();
-    let octets: Result<Vec<_>, _> = octets.into_iter().collect();
-    let octets = octets.ok().and_then(|o| <[u8; 6]>::try_from(o).ok());
-    match octets {
-        Some(octets) if octets != [0; 6] && octets[0] & 1 == 0 => Ok(Mac(octets)),
-        _ => Err("expected the address of one station as in 02:00:00:00:00:01".into()),
-    }
 }
 
 /// Reads an MTU in bytes.
@@ -118,17 +108,6 @@ impl DeviceArgs {
     }
 }
 
-/// A MAC address of local administration that stays the same for a card in a host (FNV-1a of both names).
-fn default_mac(name: &str) -> Mac {
-    let host = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in host.bytes().chain(name.bytes()) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    let [a, b, c, d, e, ..] = hash.to_be_bytes();
-    Mac([0x02, a, b, c, d, e])
-}
-
 impl<B: Backend> Device<B> {
     /// Opens the card behind `backend`.
     ///
@@ -136,7 +115,7 @@ impl<B: Backend> Device<B> {
     /// Why it cannot be used.
     pub fn new(name: &str, simulated: bool, backend: B, args: &DeviceArgs) -> Result<Self> {
         let context = Context::open(backend).with_context(|| name.to_owned())?;
-        let mac = args.mac.unwrap_or_else(|| default_mac(name));
+        let mac = args.mac.unwrap_or_else(|| open::default_mac(name));
         context.set_mac(mac)?;
         let gids =
             std::iter::once(Gid::link_local(mac)).chain(args.ips.iter().map(|&ip| ip.into()));
