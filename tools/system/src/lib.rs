@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod link;
 pub mod packages;
 
 pub use cache::{Cache, CacheError};

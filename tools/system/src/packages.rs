@@ -34,6 +34,16 @@ pub const Z3: Tool = Tool::new("z3", || runs("z3"));
 pub const TSHARK: Tool = Tool::new("tshark", || runs("tshark"));
 /// Shows the system calls of a program.
 pub const STRACE: Tool = Tool::new("strace", || runs("strace"));
+/// Programs of verbs: `ibv_devinfo`, `ibv_rc_pingpong`.
+pub const IBVERBS_UTILS: Tool = Tool::new("ibverbs-utils", || {
+    Path::new("/usr/bin/ibv_devinfo").exists()
+});
+/// The header of verbs.
+pub const IBVERBS_DEV: Tool = Tool::new("libibverbs-dev", || {
+    Path::new("/usr/include/infiniband/verbs.h").exists()
+});
+/// Measuring programs of verbs: `ib_write_bw`.
+pub const PERFTEST: Tool = Tool::new("perftest", || Path::new("/usr/bin/ib_write_bw").exists());
 /// Runs guests; Debian 12 has version 7.2.
 pub const QEMU: Tool = Tool::new("qemu-system-x86", || runs("qemu-system-x86_64"));
 /// The commands inside of a guest.

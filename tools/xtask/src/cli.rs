@@ -4,7 +4,9 @@ use anyhow::Result;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::{Usage, bench, conformance, demo, emit, formal, regs, replay, simnic, synth, test};
+use crate::{
+    Usage, bench, conformance, demo, emit, formal, libibverbs, regs, replay, simnic, synth, test,
+};
 
 /// Tasks of the Ferroce project.
 #[derive(Parser)]
@@ -25,6 +27,8 @@ pub(crate) enum Task {
     Emit(emit::Args),
     /// Prove properties of blocks on their emitted Verilog.
     Formal(formal::Args),
+    /// Build the verbs library for unmodified programs, libibverbs.so.1.
+    Libibverbs(libibverbs::Args),
     /// Write the register map, docs/registers.md and docs/registers.rdl.
     Regs(regs::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
@@ -89,6 +93,7 @@ mod tests {
             (&["synth", "--write", "--block", "csr"], "--block"),
             (&["synth", "--board", "u50"], "versa_ecp5"),
             (&["emit"], "--out"),
+            (&["libibverbs"], "--out"),
             (&["formal", "fifo", "--write"], "--write"),
             (&["emit", "--board", "u1", "--out", "x"], "generic"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),

@@ -10,6 +10,7 @@ mod conformance;
 pub mod demo;
 pub mod emit;
 mod formal;
+mod libibverbs;
 pub mod output;
 pub mod regs;
 pub mod replay;
@@ -33,6 +34,7 @@ pub fn main() -> ExitCode {
         cli::Task::Demo(args) => demo::run(&args),
         cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Formal(args) => formal::run(&args),
+        cli::Task::Libibverbs(args) => libibverbs::run(&args),
         cli::Task::Regs(args) => regs::run(&args),
         cli::Task::Replay(args) => replay::run(&args),
         cli::Task::Simnic(args) => simnic::run(&args),

@@ -41,6 +41,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::TSHARK,
         tools::STRACE,
         tools::IPROUTE,
+        tools::IBVERBS_UTILS,
+        tools::IBVERBS_DEV,
+        tools::PERFTEST,
     ];
     tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
     if tools::has_rustfmt() {

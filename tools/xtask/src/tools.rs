@@ -6,7 +6,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use ferroce_system::PackageError;
-pub(crate) use ferroce_system::packages::{CXX, STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB};
+pub(crate) use ferroce_system::packages::{
+    CXX, IBVERBS_DEV, IBVERBS_UTILS, PERFTEST, STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB,
+};
 
 use crate::Usage;
 
@@ -34,6 +36,14 @@ pub(crate) fn ensure_present(tools: &[Tool]) -> Result<()> {
     })
 }
 
+/// Where cargo builds.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).to_owned(),
+        PathBuf::from,
+    )
+}
+
 /// The folder of the programs of these Python packages, pinned as `name==version`. They are installed on the first use, into
 /// a virtual environment of their own below the target folder.
 ///
@@ -41,11 +51,7 @@ pub(crate) fn ensure_present(tools: &[Tool]) -> Result<()> {
 /// [`Usage`] if Python is missing; what pip says.
 pub(crate) fn wheels(name: &str, packages: &[&str]) -> Result<PathBuf> {
     ensure_present(&[VENV])?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).to_owned(),
-        PathBuf::from,
-    );
-    let folder = target.join("tools").join(name);
+    let folder = target_folder().join("tools").join(name);
     let (programs, complete) = (folder.join("bin"), folder.join("packages"));
     let list = packages.join("\n");
     if fs::read_to_string(&complete).is_ok_and(|text| text == list) {

@@ -1,0 +1,111 @@
+//! Work requests and completions.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use super::{ibv_ah, structures, zero};
+
+structures! { LAYOUTS:
+    /// An entry of a gather or scatter list.
+    struct ibv_sge {
+        addr: u64,
+        length: u32,
+        lkey: u32,
+    }
+
+    /// A send request.
+    struct ibv_send_wr {
+        wr_id: u64,
+        next: *mut ibv_send_wr,
+        sg_list: *mut ibv_sge,
+        num_sge: c_int,
+        opcode: c_int,
+        send_flags: c_uint,
+        imm_data: u32,
+        wr: OfTransport,
+        qp_type: u32,
+        bind_mw: [u64; 6],
+    }
+
+    /// A receive request.
+    struct ibv_recv_wr {
+        wr_id: u64,
+        next: *mut ibv_recv_wr,
+        sg_list: *mut ibv_sge,
+        num_sge: c_int,
+    }
+
+    /// A completion.
+    struct ibv_wc {
+        wr_id: u64,
+        status: c_int,
+        opcode: c_int,
+        vendor_err: u32,
+        byte_len: u32,
+        imm_data: u32,
+        qp_num: u32,
+        src_qp: u32,
+        wc_flags: c_uint,
+        pkey_index: u16,
+        slid: u16,
+        sl: u8,
+        dlid_path_bits: u8,
+    }
+}
+
+/// What depends on the operation.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) union OfTransport {
+    pub(crate) rdma: Rdma,
+    pub(crate) atomic: Atomic,
+    pub(crate) ud: Ud,
+}
+
+/// Of READ and WRITE.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Rdma {
+    pub(crate) remote_addr: u64,
+    pub(crate) rkey: u32,
+}
+
+/// Of atomics.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Atomic {
+    pub(crate) remote_addr: u64,
+    pub(crate) compare_add: u64,
+    pub(crate) swap: u64,
+    pub(crate) rkey: u32,
+}
+
+/// Of datagrams.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Ud {
+    pub(crate) ah: *mut ibv_ah,
+    pub(crate) remote_qpn: u32,
+    pub(crate) remote_qkey: u32,
+}
+
+/// Places inside of unions of `ibv_send_wr`, as C names them.
+pub const NESTED: [(&str, usize); 6] = {
+    use std::mem::offset_of;
+    let wr = offset_of!(ibv_send_wr, wr);
+    [
+        ("wr.rdma.rkey", wr + offset_of!(Rdma, rkey)),
+        (
+            "wr.atomic.compare_add",
+            wr + offset_of!(Atomic, compare_add),
+        ),
+        ("wr.atomic.swap", wr + offset_of!(Atomic, swap)),
+        ("wr.atomic.rkey", wr + offset_of!(Atomic, rkey)),
+        ("wr.ud.remote_qpn", wr + offset_of!(Ud, remote_qpn)),
+        ("wr.ud.remote_qkey", wr + offset_of!(Ud, remote_qkey)),
+    ]
+};
+
+zero!(ibv_wc);
+
+/// A pointer that a C caller may leave out.
+pub(crate) type Opaque = *mut c_void;

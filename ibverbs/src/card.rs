@@ -1,0 +1,170 @@
+//! An opened card, and the thread that answers its neighbours and hands on its events.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ferroce_driver::open::{self, AnyBackend};
+use ferroce_driver::{
+    AsyncEvent, AsyncEvents, Backend, Context, EventAttr, Gid, Mac, NeighbourConfig, Neighbours,
+    ResolveError, eventfd,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::errno::{Errno, say};
+use crate::events::{self, Channel};
+use crate::handle::{Object, lock};
+
+/// Longest sleep of the thread if the card tells of frames; else from one look to the next.
+const SLEEP: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(5);
+
+/// An opened card.
+pub(crate) struct Card {
+    pub(crate) context: Context<AnyBackend>,
+    is_simulated: bool,
+    neighbours: Mutex<Neighbours<AnyBackend>>,
+    /// Wakes the thread: the card goes, or a channel came.
+    wake: Arc<OwnedFd>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Card {
+    /// Opens the card `name`; why not is said, as an error number tells too little.
+    pub(crate) fn open(name: &str, mac: Mac, ips: &[IpAddr]) -> Result<Arc<Self>, Errno> {
+        let told = |errno| {
+            move |e: &dyn std::error::Error| {
+                say(e);
+                errno
+            }
+        };
+        let backend = open::open(name).map_err(|e| told(Errno::NODEV)(&e))?;
+        let is_simulated = backend.is_simulated();
+        let context = Context::open(backend).map_err(|e| told(Errno::IO)(&e))?;
+        context.set_mac(mac).map_err(|e| told(Errno::IO)(&e))?;
+        let gids = [Gid::link_local(mac)].into_iter();
+        let gids = gids.chain(ips.iter().map(|&ip| ip.into()));
+        for (index, gid) in (0..=u8::MAX).zip(gids) {
+            context
+                .set_gid(index, gid)
+                .map_err(|e| told(Errno::INVAL)(&e))?;
+        }
+        // Peers start at about the same time: many short tries find one soonest.
+        let config = NeighbourConfig {
+            tries: 6,
+            retry_ns: 50_000_000,
+            ..NeighbourConfig::default()
+        };
+        let neighbours = Neighbours::new(&context, config);
+        let mut neighbours = neighbours.map_err(|e| told(Errno::IO)(&e))?;
+        neighbours.announce();
+        // Without events the thread looks from time to time.
+        let events = context.async_events(&EventAttr::default()).ok();
+        let wake = eventfd::create().map_err(|e| told(Errno::MFILE)(&e))?;
+        let card = Arc::new(Self {
+            context,
+            is_simulated,
+            neighbours: Mutex::new(neighbours),
+            wake: Arc::new(wake),
+            thread: Mutex::default(),
+        });
+        let weak = Arc::downgrade(&card);
+        let thread = thread::Builder::new().name("ferroce".into());
+        let thread = thread.spawn(move || serve(&weak, events));
+        *lock(&card.thread) = Some(thread.map_err(|e| told(Errno::AGAIN)(&e))?);
+        Ok(card)
+    }
+
+    /// Its time is not the host's.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.is_simulated
+    }
+
+    /// Where a peer is: asks, if that is not known.
+    pub(crate) fn resolve(&self, sgid_index: u8, peer: Gid) -> Result<Mac, ResolveError> {
+        lock(&self.neighbours).resolve(sgid_index, peer)
+    }
+
+    /// A turn of a program that found nothing: a simulated card needs the processor that would spin.
+    pub(crate) fn idle(&self) {
+        if self.is_simulated {
+            self.context.backend().relax();
+        }
+    }
+
+    /// Has the thread look at its descriptors anew.
+    pub(crate) fn wake(&self) {
+        // An eventfd that is at its end is readable all the same.
+        let _ = eventfd::raise(&*self.wake);
+    }
+
+    /// What the thread does when it is awake; whether the card is to be asked to tell of frames.
+    fn turn(
+        &self,
+        channels: &[Arc<Channel>],
+        events: Option<&mut AsyncEvents<AnyBackend>>,
+    ) -> bool {
+        lock(&self.neighbours).poll();
+        for channel in channels {
+            channel.collect();
+        }
+        let Some(events) = events else { return false };
+        let mut is_told = false;
+        while let Some(event) = events.try_event() {
+            if event == AsyncEvent::Exception {
+                is_told = true;
+            } else {
+                events::deliver(self, event);
+            }
+        }
+        is_told
+    }
+}
+
+/// The thread: sleeps, hands on events and answers neighbours, until the card is gone.
+fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents<AnyBackend>>) {
+    let mut is_armed = false;
+    loop {
+        let Some(card) = card.upgrade() else { return };
+        eventfd::clear(&*card.wake);
+        let channels = Channel::registry().all(|channel| channel.is_of(&card));
+        let is_told = card.turn(&channels, events.as_mut());
+        if events.is_some() && (is_told || !is_armed) {
+            // At once if a frame came meanwhile.
+            lock(&card.neighbours).arm();
+            is_armed = true;
+        }
+        let wake = card.wake.clone();
+        drop(card);
+        let mut fds = vec![PollFd::new(&*wake, PollFlags::IN)];
+        fds.extend(
+            events
+                .iter()
+                .map(|events| PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN)),
+        );
+        fds.extend(
+            channels
+                .iter()
+                .map(|channel| PollFd::from_borrowed_fd(channel.interrupt(), PollFlags::IN)),
+        );
+        let sleep = if events.is_some() { SLEEP } else { LOOK };
+        let sleep = Timespec::try_from(sleep).ok();
+        // An interrupted sleep is a short one.
+        let _ = poll(&mut fds, sleep.as_ref());
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        self.wake();
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread
+            && thread.thread().id() != thread::current().id()
+            && thread.join().is_err()
+        {
+            eprintln!("libibverbs: the thread of the card panicked");
+        }
+    }
+}

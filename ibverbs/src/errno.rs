@@ -1,0 +1,189 @@
+//! How a function tells its caller that it failed.
+
+use std::error::Error;
+use std::ffi::c_int;
+use std::ptr;
+
+pub(crate) use rustix::io::Errno;
+
+use ferroce_driver::{
+    AhError, BackendError, BuildError, CqError, EventError, ModifyError, MrError, PostCause,
+    PostError, ResolveError, SrqError,
+};
+
+/// Set to see why a function failed, on standard error.
+const LOG_VARIABLE: &str = "FERROCE_LOG";
+
+/// Sets `errno` of this thread.
+fn set(errno: Errno) {
+    // SAFETY: the place of this thread's own `errno`.
+    unsafe { *libc::__errno_location() = errno.raw_os_error() };
+}
+
+/// 0, or the error itself.
+pub(crate) fn status(result: Result<(), Errno>) -> c_int {
+    result.map_or_else(
+        |errno| {
+            set(errno);
+            errno.raw_os_error()
+        },
+        |()| 0,
+    )
+}
+
+/// The value, or -1 and `errno`.
+pub(crate) fn or_minus_one(result: Result<c_int, Errno>) -> c_int {
+    result.unwrap_or_else(|errno| {
+        set(errno);
+        -1
+    })
+}
+
+/// The pointer, or null and `errno`.
+pub(crate) fn or_null<T>(result: Result<*mut T, Errno>) -> *mut T {
+    result.unwrap_or_else(|errno| {
+        set(errno);
+        ptr::null_mut()
+    })
+}
+
+/// Says on standard error what an error number cannot, if that is asked for.
+pub(crate) fn explain(error: &dyn Error) {
+    if std::env::var_os(LOG_VARIABLE).is_some() {
+        say(error);
+    }
+}
+
+/// Says what happened, with its causes, in a line.
+pub(crate) fn say(error: &dyn Error) {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line = format!("{line}: {error}");
+        cause = error.source();
+    }
+    eprintln!("libibverbs: {line}");
+}
+
+/// The number that stands for an error of the driver.
+pub(crate) trait ToErrno: Error + Sized + 'static {
+    /// As the manual pages name it.
+    fn number(&self) -> Errno;
+
+    /// The number; what it does not tell is said if that is asked for.
+    fn errno(self) -> Errno {
+        explain(&self);
+        self.number()
+    }
+}
+
+impl ToErrno for BackendError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Fault { .. } => Errno::FAULT,
+            Self::System { source, .. } | Self::Interrupt { source, .. } => {
+                Errno::from_io_error(source).unwrap_or(Errno::IO)
+            }
+            _ => Errno::NOMEM,
+        }
+    }
+}
+
+impl ToErrno for MrError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Length { .. } | Self::Access(_) => Errno::INVAL,
+            Self::Unmapped { .. } => Errno::FAULT,
+            Self::Full { .. } => Errno::NOMEM,
+            Self::Memory(e) => e.number(),
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for CqError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Entries { .. } | Self::OtherContext | Self::NoChannel { .. } => Errno::INVAL,
+            Self::Full { .. } => Errno::NOMEM,
+            Self::Memory(e) => e.number(),
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for EventError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Unsupported | Self::NoInterrupts => Errno::OPNOTSUPP,
+            Self::InUse => Errno::BUSY,
+            Self::Full { .. } => Errno::NOMEM,
+            Self::Limit { .. } => Errno::INVAL,
+            Self::Backend(e) => e.number(),
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for BuildError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::NoCq(_) | Self::OtherContext(_) | Self::Limit { .. } => Errno::INVAL,
+            Self::Transport { .. } => Errno::OPNOTSUPP,
+            Self::Full { .. } | Self::Outstanding { .. } => Errno::NOMEM,
+            Self::Memory(e) => e.number(),
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for SrqError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Unsupported => Errno::OPNOTSUPP,
+            Self::Limit { .. } => Errno::INVAL,
+            Self::Full { .. } => Errno::NOMEM,
+            Self::Memory(e) => e.number(),
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for ModifyError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Command(_) => Errno::IO,
+            _ => Errno::INVAL,
+        }
+    }
+}
+
+impl ToErrno for AhError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Path(_) => Errno::INVAL,
+            Self::Full { .. } => Errno::NOMEM,
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for ResolveError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Path(_) | Self::NotUnicast(_) => Errno::INVAL,
+            Self::Unreachable { .. } => Errno::HOSTUNREACH,
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for PostError {
+    fn number(&self) -> Errno {
+        match self.cause {
+            PostCause::Full { .. } => Errno::NOMEM,
+            PostCause::Unsupported { .. } => Errno::OPNOTSUPP,
+            _ => Errno::INVAL,
+        }
+    }
+}

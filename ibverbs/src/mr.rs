@@ -1,0 +1,150 @@
+//! Memory regions.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use ferroce_driver::open::AnyBackend;
+use ferroce_driver::{Access, Mr};
+
+use crate::abi::*;
+use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
+use crate::handle::{Core, Held, Object, Registry, Shown, get};
+use crate::pd::PdHandle;
+
+/// Rights that a region, or a peer over a queue pair, can have.
+const RIGHTS: [(c_int, Access); 4] = [
+    (IBV_ACCESS_LOCAL_WRITE, Access::LOCAL_WRITE),
+    (IBV_ACCESS_REMOTE_WRITE, Access::REMOTE_WRITE),
+    (IBV_ACCESS_REMOTE_READ, Access::REMOTE_READ),
+    (IBV_ACCESS_REMOTE_ATOMIC, Access::REMOTE_ATOMIC),
+];
+
+/// The rights that flags name. Hints are left out; what the card does not have is `EOPNOTSUPP`.
+pub(crate) fn access(flags: c_uint) -> Result<Access, Errno> {
+    let mut left = flags & !((IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB) as c_uint);
+    let mut access = Access::empty();
+    for (flag, right) in RIGHTS {
+        if left & flag as c_uint != 0 {
+            access |= right;
+            left &= !(flag as c_uint);
+        }
+    }
+    if left != 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    Ok(access)
+}
+
+/// A memory region.
+struct MrHandle {
+    shown: Shown<ibv_mr>,
+    mr: Core<Mr<AnyBackend>>,
+    _pd: Held<PdHandle>,
+}
+
+impl Object for MrHandle {
+    type Abi = ibv_mr;
+
+    fn registry() -> &'static Registry<Self> {
+        static MRS: Registry<MrHandle> = Registry::new();
+        &MRS
+    }
+
+    fn shown(&self) -> *mut ibv_mr {
+        self.shown.get()
+    }
+}
+
+/// Registers memory. The card names it by the addresses of the process, so that `iova` is `addr`.
+fn register(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    flags: c_uint,
+) -> Result<*mut ibv_mr, Errno> {
+    let held = Held::<PdHandle>::get(pd)?;
+    let access = access(flags)?;
+    if iova != addr.addr() as u64 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    // SAFETY: who registers memory promises it to the card until it is deregistered (ibv_reg_mr(3)).
+    let mr = unsafe { held.pd.reg_mr(addr.cast(), length, access) }.map_err(ToErrno::errno)?;
+    let shown = ibv_mr {
+        context: held.context.shown(),
+        pd,
+        addr,
+        length,
+        handle: mr.lkey() >> 8,
+        lkey: mr.lkey(),
+        rkey: mr.rkey(),
+    };
+    let handle = MrHandle {
+        shown: Shown::new(shown),
+        mr: Core::new(mr),
+        _pd: held,
+    };
+    Ok(MrHandle::registry().add(Arc::new(handle)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn ibv_reg_mr(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    access: c_int,
+) -> *mut ibv_mr {
+    or_null(register(
+        pd,
+        addr,
+        length,
+        addr.addr() as u64,
+        access as c_uint,
+    ))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn ibv_reg_mr_iova(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    access: c_int,
+) -> *mut ibv_mr {
+    or_null(register(pd, addr, length, iova, access as c_uint))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn ibv_reg_mr_iova2(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    access: c_uint,
+) -> *mut ibv_mr {
+    or_null(register(pd, addr, length, iova, access))
+}
+
+/// The card keeps the key of a region for as long as it lives: register anew instead.
+#[unsafe(no_mangle)]
+extern "C" fn ibv_rereg_mr(
+    _: *mut ibv_mr,
+    _: c_int,
+    _: *mut ibv_pd,
+    _: *mut c_void,
+    _: usize,
+    _: c_int,
+) -> c_int {
+    const { assert!(IBV_REREG_MR_ERR_INPUT == -1) };
+    or_minus_one(Err(Errno::OPNOTSUPP))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
+    let deregister = || {
+        let mr = get::<MrHandle>(mr)?;
+        MrHandle::registry().remove(&mr);
+        mr.mr.destroy()
+    };
+    status(deregister())
+}

@@ -1,0 +1,243 @@
+//! Queue pairs.
+
+mod modify;
+mod post;
+mod query;
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex};
+
+use ferroce_driver::open::AnyBackend;
+use ferroce_driver::{Qp, QpBuilder, QpState, QpType};
+
+use crate::abi::*;
+use crate::context::Opened;
+use crate::cq::CqHandle;
+use crate::errno::{Errno, ToErrno, or_null, status};
+use crate::handle::{Acks, Core, Held, Object, Registry, Shown, get, lock};
+use crate::pd::PdHandle;
+use crate::srq::SrqHandle;
+
+pub(crate) use post::{post_recv, post_send};
+
+/// A queue pair.
+pub(crate) struct QpHandle {
+    shown: Shown<ibv_qp>,
+    pub(crate) qp: Core<Qp<AnyBackend>>,
+    pub(crate) number: u32,
+    /// As it was made, with the sizes it got.
+    init: ibv_qp_init_attr,
+    /// Attributes as they were set.
+    attr: Mutex<ibv_qp_attr>,
+    pd: Held<PdHandle>,
+    _cqs: [Held<CqHandle>; 2],
+    _srq: Option<Held<SrqHandle>>,
+    pub(crate) events: Acks,
+}
+
+// SAFETY: its pointers are handles, which are looked up before they are followed.
+unsafe impl Send for QpHandle {}
+// SAFETY: as above; what changes is behind locks.
+unsafe impl Sync for QpHandle {}
+
+impl Object for QpHandle {
+    type Abi = ibv_qp;
+
+    fn registry() -> &'static Registry<Self> {
+        static QPS: Registry<QpHandle> = Registry::new();
+        &QPS
+    }
+
+    fn shown(&self) -> *mut ibv_qp {
+        self.shown.get()
+    }
+}
+
+impl QpHandle {
+    pub(crate) fn context(&self) -> &Opened {
+        &self.pd.context
+    }
+
+    /// Shows the program a state.
+    fn show(&self, state: QpState) {
+        // SAFETY: the structure lives as long as the object; programs read the field.
+        unsafe { (*self.shown.get()).state = code(state) };
+    }
+}
+
+/// A state as the header counts.
+fn code(state: QpState) -> c_int {
+    match state {
+        QpState::Reset => IBV_QPS_RESET,
+        QpState::Init => IBV_QPS_INIT,
+        QpState::Rtr => IBV_QPS_RTR,
+        QpState::Rts => IBV_QPS_RTS,
+        QpState::Sqd => IBV_QPS_SQD,
+        QpState::Sqe => IBV_QPS_SQE,
+        _ => IBV_QPS_ERR,
+    }
+}
+
+/// A queue of 0 requests is one of 1, which nobody uses.
+fn sized<'a>(
+    builder: QpBuilder<'a, AnyBackend>,
+    init: &ibv_qp_init_attr,
+) -> QpBuilder<'a, AnyBackend> {
+    let cap = &init.cap;
+    let builder = builder
+        .max_send_wr(cap.max_send_wr.max(1))
+        .max_recv_wr(cap.max_recv_wr.max(1))
+        .max_send_sge(cap.max_send_sge)
+        .max_recv_sge(cap.max_recv_sge)
+        .max_inline_data(cap.max_inline_data);
+    if init.sq_sig_all != 0 {
+        builder.signal_all()
+    } else {
+        builder
+    }
+}
+
+fn create(pd: *mut ibv_pd, init: &ibv_qp_init_attr) -> Result<*mut ibv_qp, Errno> {
+    let held = Held::<PdHandle>::get(pd)?;
+    let send = Held::<CqHandle>::get(init.send_cq)?;
+    let recv = Held::<CqHandle>::get(init.recv_cq)?;
+    let srq = match init.srq.is_null() {
+        true => None,
+        false => Some(Held::<SrqHandle>::get(init.srq)?),
+    };
+    let builder = Qp::builder(&held.pd);
+    let builder = match init.qp_type {
+        IBV_QPT_RC => builder.rc(),
+        IBV_QPT_UC => builder.uc(),
+        IBV_QPT_UD => builder.ud(),
+        _ => return Err(Errno::OPNOTSUPP),
+    };
+    let builder = sized(builder, init);
+    let build = |builder: QpBuilder<'_, AnyBackend>| match &srq {
+        None => builder.build().map_err(ToErrno::errno),
+        Some(srq) => srq
+            .srq
+            .with(|srq| builder.srq(srq).build().map_err(ToErrno::errno)),
+    };
+    let qp = if send.is(&recv) {
+        send.cq.with(|cq| build(builder.cq(cq)))?
+    } else {
+        // Always in the same order, so that threads do not wait for each other.
+        let is_ordered = init.send_cq.addr() < init.recv_cq.addr();
+        let (first, second) = if is_ordered {
+            (&send, &recv)
+        } else {
+            (&recv, &send)
+        };
+        first.cq.with(|first| {
+            second.cq.with(|second| {
+                let (send, recv) = if is_ordered {
+                    (first, second)
+                } else {
+                    (second, first)
+                };
+                build(builder.send_cq(send).recv_cq(recv))
+            })
+        })?
+    };
+
+    let number = qp.qpn();
+    let mut shown = ibv_qp::zero();
+    shown.context = held.context.shown();
+    shown.qp_context = init.qp_context;
+    shown.pd = pd;
+    shown.send_cq = init.send_cq;
+    shown.recv_cq = init.recv_cq;
+    shown.srq = init.srq;
+    shown.handle = number;
+    shown.qp_num = number;
+    shown.state = code(qp.state());
+    shown.qp_type = init.qp_type;
+    shown.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
+    shown.cond = libc::PTHREAD_COND_INITIALIZER;
+    let mut attr = ibv_qp_attr::zero();
+    attr.cap = init.cap;
+    let handle = QpHandle {
+        shown: Shown::new(shown),
+        qp: Core::new(qp),
+        number,
+        init: *init,
+        attr: Mutex::new(attr),
+        pd: held,
+        _cqs: [send, recv],
+        _srq: srq,
+        events: Acks::default(),
+    };
+    Ok(QpHandle::registry().add(Arc::new(handle)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
+    // SAFETY: the caller gives the attributes. The sizes stay as they are: the queue pair has as much, or more.
+    or_null(create(pd, unsafe { &*init }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
+    let destroy = || {
+        let qp = get::<QpHandle>(qp)?;
+        qp.qp.destroy()?;
+        qp.context().events.forget(qp.shown().cast());
+        qp.events.wait();
+        QpHandle::registry().remove(&qp);
+        Ok(())
+    };
+    status(destroy())
+}
+
+impl QpHandle {
+    fn is_ud(qp: &Qp<AnyBackend>) -> bool {
+        qp.qp_type() == QpType::Ud
+    }
+
+    /// Q_Key of its own, for datagrams that name none.
+    fn qkey(&self) -> u32 {
+        lock(&self.attr).qkey
+    }
+}
+
+/// The functions of the newer interface of posting are not there: programs post by `ibv_post_send`.
+#[unsafe(no_mangle)]
+extern "C" fn ibv_qp_to_qp_ex(_: *mut ibv_qp) -> *mut ibv_qp {
+    or_null(Err(Errno::OPNOTSUPP))
+}
+
+/// The card writes data of a message in any order.
+#[unsafe(no_mangle)]
+extern "C" fn ibv_query_qp_data_in_order(_: *mut ibv_qp, _: c_int, _: u32) -> c_int {
+    0
+}
+
+/// No options of vendors: all zero.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_query_ece(qp: *mut ibv_qp, ece: *mut ibv_ece) -> c_int {
+    status(get::<QpHandle>(qp).map(|_| {
+        // SAFETY: the caller gives a place for the options.
+        unsafe {
+            *ece = ibv_ece {
+                vendor_id: 0,
+                options: 0,
+                comp_mask: 0,
+            };
+        }
+    }))
+}
+
+/// Only no options can be set.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_set_ece(qp: *mut ibv_qp, ece: *mut ibv_ece) -> c_int {
+    status(get::<QpHandle>(qp).and_then(|_| {
+        // SAFETY: the caller gives the options.
+        let ece = unsafe { *ece };
+        match (ece.vendor_id, ece.comp_mask) {
+            (_, 1..) => Err(Errno::INVAL),
+            (0, 0) => Ok(()),
+            _ => Err(Errno::OPNOTSUPP),
+        }
+    }))
+}

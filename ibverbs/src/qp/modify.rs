@@ -1,0 +1,185 @@
+//! Transitions.
+
+use std::ffi::c_int;
+
+use ferroce_driver::open::AnyBackend;
+use ferroce_driver::{InitAttr, Mtu, Qp, QpAttr, QpState, RtrAttr, RtsAttr};
+
+use super::QpHandle;
+use crate::abi::*;
+use crate::context::ContextHandle;
+use crate::errno::{Errno, ToErrno, status};
+use crate::handle::{get, lock};
+use crate::{ah, mr};
+
+/// Code of the shortest ACK timeout of a simulated card, 4.3 s: its peer may be slower than its time.
+const SIMULATED_TIMEOUT: u8 = 20;
+
+/// Attributes that a transition needs, and those that it may have (ibv_modify_qp(3)).
+fn attributes(qp_type: c_int, from: QpState, to: c_int) -> Result<(c_int, c_int), Errno> {
+    let of = |rc, uc, ud| match qp_type {
+        IBV_QPT_RC => rc,
+        IBV_QPT_UC => uc,
+        _ => ud,
+    };
+    let address = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+    let rights = of(IBV_QP_ACCESS_FLAGS, IBV_QP_ACCESS_FLAGS, IBV_QP_QKEY);
+    let init = IBV_QP_PKEY_INDEX | IBV_QP_PORT | rights;
+    let sets = match (from, to) {
+        (_, IBV_QPS_RESET | IBV_QPS_ERR) => (0, 0),
+        (QpState::Reset, IBV_QPS_INIT) => (init, 0),
+        (QpState::Init, IBV_QPS_INIT) => (0, init),
+        (QpState::Init, IBV_QPS_RTR) => (
+            of(
+                address | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                address,
+                0,
+            ),
+            IBV_QP_PKEY_INDEX | rights,
+        ),
+        (QpState::Rtr, IBV_QPS_RTS) => (
+            IBV_QP_SQ_PSN
+                | of(
+                    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+                    0,
+                    0,
+                ),
+            0,
+        ),
+        (QpState::Sqd, IBV_QPS_RTS) => (0, 0),
+        (QpState::Rts, IBV_QPS_SQD) => (0, IBV_QP_EN_SQD_ASYNC_NOTIFY),
+        // A change within a state is nothing that the card does.
+        (QpState::Rtr, IBV_QPS_RTR) | (QpState::Rts, IBV_QPS_RTS) => {
+            return Err(Errno::OPNOTSUPP);
+        }
+        _ => return Err(Errno::INVAL),
+    };
+    Ok((sets.0, sets.1 | IBV_QP_CUR_STATE))
+}
+
+/// Takes over the attributes that a mask names.
+fn merge(known: &mut ibv_qp_attr, new: &ibv_qp_attr, mask: c_int) {
+    macro_rules! take {
+        ($($bit:ident: $($field:ident),+;)*) => {$(
+            if mask & $bit != 0 {
+                $(known.$field = new.$field;)+
+            }
+        )*};
+    }
+    take! {
+        IBV_QP_ACCESS_FLAGS: qp_access_flags;
+        IBV_QP_PKEY_INDEX: pkey_index;
+        IBV_QP_PORT: port_num;
+        IBV_QP_QKEY: qkey;
+        IBV_QP_AV: ah_attr;
+        IBV_QP_PATH_MTU: path_mtu;
+        IBV_QP_TIMEOUT: timeout;
+        IBV_QP_RETRY_CNT: retry_cnt;
+        IBV_QP_RNR_RETRY: rnr_retry;
+        IBV_QP_RQ_PSN: rq_psn;
+        IBV_QP_MAX_QP_RD_ATOMIC: max_rd_atomic;
+        IBV_QP_MIN_RNR_TIMER: min_rnr_timer;
+        IBV_QP_SQ_PSN: sq_psn;
+        IBV_QP_MAX_DEST_RD_ATOMIC: max_dest_rd_atomic;
+        IBV_QP_DEST_QPN: dest_qp_num;
+    }
+}
+
+impl QpHandle {
+    fn init_attr(attr: &ibv_qp_attr) -> Result<InitAttr, Errno> {
+        ContextHandle::check_port(attr.port_num)?;
+        if attr.pkey_index != 0 {
+            return Err(Errno::INVAL);
+        }
+        Ok(InitAttr {
+            access: mr::access(attr.qp_access_flags)?,
+            qkey: attr.qkey,
+            ..InitAttr::default()
+        })
+    }
+
+    fn rtr_attr(&self, attr: &ibv_qp_attr) -> Result<RtrAttr, Errno> {
+        let path = ah::path(&self.context().card, &attr.ah_attr)?;
+        let codes = IBV_MTU_256..=IBV_MTU_4096;
+        let bytes = codes.contains(&attr.path_mtu).then(|| 128 << attr.path_mtu);
+        let is_rc = self.init.qp_type == IBV_QPT_RC;
+        Ok(RtrAttr {
+            path_mtu: bytes.and_then(Mtu::from_bytes).ok_or(Errno::INVAL)?,
+            max_dest_rd_atomic: is_rc.then_some(attr.max_dest_rd_atomic),
+            min_rnr_timer: attr.min_rnr_timer,
+            ..RtrAttr::new(path, attr.dest_qp_num, attr.rq_psn)
+        })
+    }
+
+    fn rts_attr(&self, attr: &ibv_qp_attr) -> RtsAttr {
+        let is_slow = self.context().card.is_simulated() && attr.timeout > 0;
+        let timeout = match is_slow {
+            true => attr.timeout.max(SIMULATED_TIMEOUT),
+            false => attr.timeout,
+        };
+        let is_rc = self.init.qp_type == IBV_QPT_RC;
+        RtsAttr {
+            timeout,
+            retry_cnt: attr.retry_cnt,
+            rnr_retry: attr.rnr_retry,
+            max_rd_atomic: is_rc.then_some(attr.max_rd_atomic),
+            ..RtsAttr::new(attr.sq_psn)
+        }
+    }
+
+    fn modify(&self, new: &ibv_qp_attr, mask: c_int) -> Result<(), Errno> {
+        let from = self.qp.with(|qp| Ok(qp.state()))?;
+        if mask & IBV_QP_CUR_STATE != 0 && new.cur_qp_state != super::code(from) {
+            return Err(Errno::INVAL);
+        }
+        let to = match mask & IBV_QP_STATE {
+            0 => super::code(from),
+            _ => new.qp_state,
+        };
+        let (needed, possible) = attributes(self.init.qp_type, from, to)?;
+        let given = mask & !IBV_QP_STATE;
+        if given & needed != needed || given & !(needed | possible) != 0 {
+            return Err(Errno::INVAL);
+        }
+        // Who else modifies the queue pair waits: finding the peer may take a while.
+        let mut known = lock(&self.attr);
+        let mut attr = *known;
+        merge(&mut attr, new, mask);
+        let is_ud = self.init.qp_type == IBV_QPT_UD;
+        let change = match to {
+            IBV_QPS_RESET => QpAttr::Reset,
+            IBV_QPS_INIT => QpAttr::Init(Self::init_attr(&attr)?),
+            IBV_QPS_RTR if is_ud => QpAttr::RtrUd(Mtu::Mtu4096),
+            IBV_QPS_RTR => QpAttr::Rtr(self.rtr_attr(&attr)?),
+            IBV_QPS_RTS if from == QpState::Sqd => QpAttr::Resume,
+            IBV_QPS_RTS => QpAttr::Rts(self.rts_attr(&attr)),
+            IBV_QPS_SQD => QpAttr::Sqd,
+            _ => QpAttr::Err,
+        };
+        // Rights and Q_Key are part of INIT, which the queue pair has before RTR.
+        let renew = to == IBV_QPS_RTR && given & (IBV_QP_ACCESS_FLAGS | IBV_QP_QKEY) != 0;
+        let init = match renew {
+            true => Some(QpAttr::Init(Self::init_attr(&attr)?)),
+            false => None,
+        };
+        self.qp.with(|qp: &mut Qp<AnyBackend>| {
+            for change in init.iter().chain([&change]) {
+                qp.modify(change).map_err(ToErrno::errno)?;
+            }
+            Ok(())
+        })?;
+        if to == IBV_QPS_RESET {
+            attr = ibv_qp_attr::zero();
+            attr.cap = self.init.cap;
+        }
+        *known = attr;
+        self.show(change.state());
+        Ok(())
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask: c_int) -> c_int {
+    // SAFETY: the caller gives the attributes.
+    status(get::<QpHandle>(qp).and_then(|qp| qp.modify(unsafe { &*attr }, mask)))
+}

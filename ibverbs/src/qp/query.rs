@@ -1,0 +1,52 @@
+//! Attributes of a queue pair as they are.
+
+use std::ffi::c_int;
+
+use ferroce_driver::QpState;
+
+use super::{QpHandle, code};
+use crate::abi::*;
+use crate::errno::{Errno, explain, status};
+use crate::handle::{get, lock};
+
+impl QpHandle {
+    fn query(&self) -> Result<ibv_qp_attr, Errno> {
+        let mut attr = *lock(&self.attr);
+        let (set, found) = self.qp.with(|qp| {
+            let found = qp.query().map_err(|e| {
+                explain(&e);
+                Errno::IO
+            })?;
+            Ok((qp.state(), found))
+        })?;
+        // A queue pair goes to ERR by itself; its two sides reach other states together.
+        let is_error = [found.sq_state, found.rq_state].contains(&QpState::Err);
+        let state = if is_error { QpState::Err } else { set };
+        self.show(state);
+        attr.qp_state = code(state);
+        attr.cur_qp_state = attr.qp_state;
+        if matches!(state, QpState::Rtr | QpState::Rts | QpState::Sqd) {
+            attr.rq_psn = found.rq_psn;
+        }
+        if matches!(state, QpState::Rts | QpState::Sqd) {
+            attr.sq_psn = found.sq_psn;
+        }
+        Ok(attr)
+    }
+}
+
+/// All attributes are told, whatever the mask names.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_query_qp(
+    qp: *mut ibv_qp,
+    attr: *mut ibv_qp_attr,
+    _mask: c_int,
+    init: *mut ibv_qp_init_attr,
+) -> c_int {
+    let found = get::<QpHandle>(qp).and_then(|qp| Ok((qp.query()?, qp.init)));
+    // SAFETY: the caller gives places for both.
+    status(found.map(|(found, made)| unsafe {
+        *attr = found;
+        *init = made;
+    }))
+}

@@ -1,0 +1,161 @@
+//! Shared receive queues.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ferroce_driver::open::AnyBackend;
+use ferroce_driver::{RecvWr, Srq};
+
+use crate::abi::*;
+use crate::context::Opened;
+use crate::errno::{Errno, ToErrno, or_null, status};
+use crate::handle::{Acks, Core, Held, Object, Registry, Shown, Used, Users, get};
+use crate::list;
+use crate::pd::PdHandle;
+
+/// A shared receive queue.
+pub(crate) struct SrqHandle {
+    shown: Shown<ibv_srq>,
+    pub(crate) srq: Core<Srq<AnyBackend>>,
+    pub(crate) number: u32,
+    pd: Held<PdHandle>,
+    max_wr: u32,
+    max_sge: u32,
+    limit: AtomicU32,
+    users: Users,
+    pub(crate) events: Acks,
+}
+
+impl Object for SrqHandle {
+    type Abi = ibv_srq;
+
+    fn registry() -> &'static Registry<Self> {
+        static SRQS: Registry<SrqHandle> = Registry::new();
+        &SRQS
+    }
+
+    fn shown(&self) -> *mut ibv_srq {
+        self.shown.get()
+    }
+}
+
+impl Used for SrqHandle {
+    fn users(&self) -> &Users {
+        &self.users
+    }
+}
+
+impl SrqHandle {
+    pub(crate) fn context(&self) -> &Opened {
+        &self.pd.context
+    }
+}
+
+fn create(pd: *mut ibv_pd, init: &mut ibv_srq_init_attr) -> Result<*mut ibv_srq, Errno> {
+    let held = Held::<PdHandle>::get(pd)?;
+    let asked = &mut init.attr;
+    let srq = held.pd.create_srq(asked.max_wr, asked.max_sge.max(1));
+    let srq = srq.map_err(ToErrno::errno)?;
+    asked.max_wr = srq.free();
+    asked.max_sge = asked.max_sge.max(1);
+    let mut shown = ibv_srq::zero();
+    shown.context = held.context.shown();
+    shown.srq_context = init.srq_context;
+    shown.pd = pd;
+    shown.handle = srq.srqn();
+    shown.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
+    shown.cond = libc::PTHREAD_COND_INITIALIZER;
+    let handle = SrqHandle {
+        shown: Shown::new(shown),
+        number: srq.srqn(),
+        srq: Core::new(srq),
+        pd: held,
+        max_wr: asked.max_wr,
+        max_sge: asked.max_sge,
+        limit: AtomicU32::new(0),
+        users: Users::default(),
+        events: Acks::default(),
+    };
+    Ok(SrqHandle::registry().add(Arc::new(handle)))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {
+    // SAFETY: the caller gives the attributes, and has the actual sizes written there.
+    or_null(create(pd, unsafe { &mut *init }))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_modify_srq(
+    srq: *mut ibv_srq,
+    attr: *mut ibv_srq_attr,
+    mask: c_int,
+) -> c_int {
+    let modify = || {
+        let handle = get::<SrqHandle>(srq)?;
+        if mask & !(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != 0 {
+            return Err(Errno::INVAL);
+        }
+        if mask & IBV_SRQ_MAX_WR != 0 {
+            return Err(Errno::OPNOTSUPP);
+        }
+        if mask & IBV_SRQ_LIMIT != 0 {
+            // SAFETY: the caller gives the attributes that the mask names.
+            let limit = unsafe { (*attr).srq_limit };
+            let code = u16::try_from(limit).map_err(|_| Errno::INVAL)?;
+            handle
+                .srq
+                .with(|srq| srq.arm(code).map_err(ToErrno::errno))?;
+            handle.limit.store(limit, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    status(modify())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_query_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr) -> c_int {
+    status(get::<SrqHandle>(srq).map(|srq| {
+        let found = ibv_srq_attr {
+            max_wr: srq.max_wr,
+            max_sge: srq.max_sge,
+            srq_limit: srq.limit.load(Ordering::Relaxed),
+        };
+        // SAFETY: the caller gives a place for the attributes.
+        unsafe { *attr = found }
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int {
+    let destroy = || {
+        let srq = get::<SrqHandle>(srq)?;
+        srq.check_unused()?;
+        srq.srq.destroy()?;
+        srq.context().events.forget(srq.shown().cast());
+        srq.events.wait();
+        SrqHandle::registry().remove(&srq);
+        Ok(())
+    };
+    status(destroy())
+}
+
+/// Posts a list of receive requests.
+pub(crate) unsafe extern "C" fn post_srq_recv(
+    srq: *mut ibv_srq,
+    first: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    let handle = get::<SrqHandle>(srq);
+    // SAFETY: the caller gives a list of requests and a place for the one that is refused.
+    unsafe {
+        list::post(first, bad, |wr: &ibv_recv_wr| {
+            let srq = handle.as_ref().map_err(|e| *e)?;
+            let (sges, count) = list::sges(wr.sg_list, wr.num_sge)?;
+            let wr = RecvWr::new(wr.wr_id, &sges[..count]);
+            srq.srq
+                .with(|srq| srq.post_recv(&[wr]).map_err(ToErrno::errno))
+        })
+    }
+}

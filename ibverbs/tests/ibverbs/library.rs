@@ -1,0 +1,155 @@
+//! The shared library, the cards it runs on, and programs that run with it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use std::{env, fs};
+
+use ferroce_ibverbs::{SONAME, version_script};
+use ferroce_sim::vfio_user::pair::ServedPair;
+use ferroce_system::packages::{Tool, check_present};
+use ferroce_system::{link, or_skip};
+use tempfile::TempDir;
+
+/// Only against hanging.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The static library that was built with this test.
+fn archive() -> PathBuf {
+    let deps = env::current_exe().unwrap().parent().unwrap().to_owned();
+    let files = fs::read_dir(&deps)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("libferroce_ibverbs") && name.ends_with(".a")
+    };
+    let changed = |path: &PathBuf| -> SystemTime { path.metadata().unwrap().modified().unwrap() };
+    let newest = files.filter(is_ours).max_by_key(changed);
+    newest.unwrap_or_else(|| panic!("no libferroce_ibverbs.a in {}", deps.display()))
+}
+
+/// The folder of the shared library, which is linked once a run.
+pub(crate) fn folder() -> &'static Path {
+    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        link::shared(&archive(), &version_script(), SONAME, folder.path()).unwrap();
+        folder
+    });
+    FOLDER.path()
+}
+
+/// Two cards on a wire.
+pub(crate) struct Cards {
+    // Goes after the sockets in it.
+    pair: ServedPair,
+    _folder: TempDir,
+}
+
+impl Cards {
+    /// The cards, or `None` with a printed reason if packages are missing.
+    pub(crate) fn with(tools: &[Tool]) -> Option<Self> {
+        or_skip(check_present(tools))?;
+        let folder = tempfile::tempdir().unwrap();
+        let pair = ServedPair::new(folder.path());
+        Some(Self {
+            pair,
+            _folder: folder,
+        })
+    }
+
+    /// Starts a program on card `a` or `b`, which has the address 10.0.0.1 or 10.0.0.2.
+    pub(crate) fn spawn(&self, card: &str, program: &str, options: &str) -> Child {
+        let (mac, ip) = match card {
+            "a" => ("02:00:00:00:00:01", "10.0.0.1"),
+            _ => ("02:00:00:00:00:02", "10.0.0.2"),
+        };
+        let mut command = Command::new(program);
+        command
+            .args(options.split_whitespace())
+            .env("LD_LIBRARY_PATH", folder())
+            .env("FERROCE_DEVICE", self.pair.device(card))
+            .env("FERROCE_MAC", mac)
+            .env("FERROCE_IP", ip)
+            .env("FERROCE_LOG", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    /// Runs a program on card `a`; what it prints.
+    pub(crate) fn run(&self, program: &str, options: &str) -> String {
+        succeeded(program, self.spawn("a", program, options))
+    }
+
+    /// Runs a program as server on card `b` and as client on card `a`, which find each other by `port`.
+    pub(crate) fn both(&self, program: &str, options: &str) -> [String; 2] {
+        let port = free_port();
+        let options = format!("{options} -p {port}");
+        let mut server = self.spawn("b", program, &options);
+        wait_for_port(&mut server, port);
+        let client = self.spawn("a", program, &format!("{options} 127.0.0.1"));
+        let client = finish(client);
+        let server = finish(server);
+        for side in [&client, &server] {
+            assert!(
+                side.status.success(),
+                "{program} {options}\nclient: {client:?}\nserver: {server:?}"
+            );
+        }
+        [client, server].map(|side| String::from_utf8(side.stdout).unwrap())
+    }
+
+    /// Ends the cards, which must not have failed.
+    pub(crate) fn assert_healthy(self) {
+        self.pair.assert_healthy();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Waits until somebody listens at a TCP port; without connecting, as a server takes one client.
+fn wait_for_port(server: &mut Child, port: u16) {
+    let start = Instant::now();
+    // Local port in hexadecimal and the state of a listener, in the tables of the kernel (proc_pid_net(5)).
+    let suffix = format!(":{port:04X}");
+    let listens = |table: &str| {
+        let text = fs::read_to_string(table).unwrap_or_default();
+        text.lines().any(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            words.next().is_some_and(|local| local.ends_with(&suffix)) && words.nth(1) == Some("0A")
+        })
+    };
+    while !listens("/proc/net/tcp") && !listens("/proc/net/tcp6") {
+        let ended = server.try_wait().unwrap();
+        // What it says is shown by who waits for its end.
+        if ended.is_some() {
+            return;
+        }
+        assert!(start.elapsed() < LIMIT, "the server does not listen");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn finish(mut side: Child) -> Output {
+    let start = Instant::now();
+    while side.try_wait().unwrap().is_none() {
+        if start.elapsed() > LIMIT {
+            side.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    side.wait_with_output().unwrap()
+}
+
+fn succeeded(program: &str, side: Child) -> String {
+    let ended = finish(side);
+    assert!(ended.status.success(), "{program}: {ended:?}");
+    String::from_utf8(ended.stdout).unwrap()
+}

@@ -1,0 +1,8 @@
+//! The library as C programs see it: its layouts against the header of the system, and Debian's own programs on it.
+
+mod info;
+mod layout;
+mod library;
+mod misuse;
+mod perftest;
+mod pingpong;

@@ -1,0 +1,238 @@
+/* Calls that must be refused, each with the error number it must have. Prints what differs; exits with how many did. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int wrong;
+
+static void expect(const char *call, int found, int expected)
+{
+	if (found == expected)
+		return;
+	printf("%s: %d (%s), expected %d (%s)\n", call, found, strerror(found), expected,
+	       strerror(expected));
+	wrong++;
+}
+
+/* A function that returns 0 or an error number. */
+#define REFUSED(call, number) expect(#call, (call), number)
+/* A function that returns 0 or -1 and sets errno. */
+#define MINUS_ONE(call, number) (errno = 0, expect(#call, (call) == -1 ? errno : 0, number))
+/* A function that returns a pointer or NULL and sets errno. */
+#define NO_POINTER(call, number) (errno = 0, expect(#call, (call) ? 0 : errno, number))
+#define MUST(condition) \
+	do { \
+		if (!(condition)) { \
+			printf("%s failed: %s\n", #condition, strerror(errno)); \
+			exit(99); \
+		} \
+	} while (0)
+
+static char memory[8192] __attribute__((aligned(4096)));
+
+static struct ibv_qp_init_attr qp_attr(struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+	return attr;
+}
+
+static void devices(struct ibv_context *context)
+{
+	union ibv_gid gid;
+	struct ibv_port_attr port;
+	__be16 pkey;
+
+	MINUS_ONE(ibv_query_gid(context, 1, 100, &gid), EINVAL);
+	MINUS_ONE(ibv_query_gid(context, 1, -1, &gid), EINVAL);
+	MINUS_ONE(ibv_query_gid(context, 2, 0, &gid), EINVAL);
+	MINUS_ONE(ibv_query_pkey(context, 1, 1, &pkey), EINVAL);
+	REFUSED(ibv_query_port(context, 2, &port), EINVAL);
+	NO_POINTER(ibv_open_device((struct ibv_device *)memory), EINVAL);
+	NO_POINTER(ibv_alloc_pd((struct ibv_context *)memory), EINVAL);
+	NO_POINTER(ibv_import_device(0), EOPNOTSUPP);
+	struct ibv_cq_init_attr_ex cq = { .cqe = 1 };
+	NO_POINTER(ibv_create_cq_ex(context, &cq), EOPNOTSUPP);
+}
+
+static void regions(struct ibv_pd *pd)
+{
+	int own = IBV_ACCESS_LOCAL_WRITE;
+	struct ibv_mr *mr;
+
+	NO_POINTER(ibv_reg_mr(pd, memory, 0, own), EINVAL);
+	NO_POINTER(ibv_reg_mr(pd, (void *)4096, 4096, own), EFAULT);
+	NO_POINTER(ibv_reg_mr(pd, memory, 4096, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	NO_POINTER(ibv_reg_mr(pd, memory, 4096, own | IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
+	NO_POINTER(ibv_reg_mr_iova(pd, memory, 4096, 0, own), EOPNOTSUPP);
+	NO_POINTER(ibv_reg_mr(NULL, memory, 4096, own), EINVAL);
+	NO_POINTER(ibv_alloc_mw(pd, IBV_MW_TYPE_1), EOPNOTSUPP);
+	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, own));
+	REFUSED(ibv_dealloc_pd(pd), EBUSY);
+	REFUSED(ibv_dereg_mr(mr), 0);
+	REFUSED(ibv_dereg_mr(mr), EINVAL);
+}
+
+static void completions(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq, *told;
+	struct ibv_wc wc;
+	void *user;
+
+	NO_POINTER(ibv_create_cq(context, 0, NULL, NULL, 0), EINVAL);
+	NO_POINTER(ibv_create_cq(context, -1, NULL, NULL, 0), EINVAL);
+	NO_POINTER(ibv_create_cq(context, 1 << 30, NULL, NULL, 0), EINVAL);
+	NO_POINTER(ibv_create_cq(context, 1, NULL, NULL, 1), EINVAL);
+	NO_POINTER(ibv_create_cq(context, 1, NULL, (void *)memory, 0), EINVAL);
+	MUST(channel = ibv_create_comp_channel(context));
+	MUST(cq = ibv_create_cq(context, 8, NULL, channel, 0));
+	MUST(fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0);
+	MINUS_ONE(ibv_get_cq_event(channel, &told, &user), EAGAIN);
+	REFUSED(ibv_destroy_comp_channel(channel), EBUSY);
+	REFUSED(-ibv_poll_cq(cq, -1, &wc), EINVAL);
+	REFUSED(ibv_resize_cq(cq, 16), EOPNOTSUPP);
+	REFUSED(ibv_destroy_cq(cq), 0);
+	REFUSED(ibv_destroy_cq(cq), EINVAL);
+	REFUSED(-context->ops.poll_cq(cq, 1, &wc), EINVAL);
+	REFUSED(context->ops.req_notify_cq(cq, 0), EINVAL);
+	REFUSED(ibv_destroy_comp_channel(channel), 0);
+	MINUS_ONE(ibv_get_cq_event(channel, &told, &user), EINVAL);
+}
+
+static void posting(struct ibv_context *context, struct ibv_pd *pd, struct ibv_qp *qp)
+{
+	struct ibv_sge sges[20];
+	struct ibv_recv_wr recvs[6], *bad_recv = NULL;
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send = NULL;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+
+	memset(sges, 0, sizeof sges);
+	memset(recvs, 0, sizeof recvs);
+	for (int i = 0; i < 5; i++)
+		recvs[i].next = &recvs[i + 1];
+	for (int i = 0; i < 20; i++)
+		sges[i].length = 1;
+
+	REFUSED(ibv_post_recv(qp, recvs, &bad_recv), EINVAL);
+	REFUSED(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EINVAL);
+	REFUSED(ibv_modify_qp(qp, &attr, init | IBV_QP_AV), EINVAL);
+	attr.port_num = 2;
+	REFUSED(ibv_modify_qp(qp, &attr, init), EINVAL);
+	attr.port_num = 1;
+	attr.pkey_index = 1;
+	REFUSED(ibv_modify_qp(qp, &attr, init), EINVAL);
+	attr.pkey_index = 0;
+	REFUSED(ibv_modify_qp(qp, &attr, init), 0);
+	expect("state", qp->state, IBV_QPS_INIT);
+	attr.qp_state = IBV_QPS_RTS;
+	REFUSED(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), EINVAL);
+
+	/* Those before the one that is refused are posted, of 4 places. */
+	recvs[1].sg_list = sges;
+	recvs[1].num_sge = 20;
+	REFUSED(ibv_post_recv(qp, recvs, &bad_recv), EINVAL);
+	expect("first bad receive", bad_recv - recvs, 1);
+	recvs[1].num_sge = 2;
+	REFUSED(ibv_post_recv(qp, &recvs[1], &bad_recv), EINVAL);
+	recvs[1].num_sge = -1;
+	REFUSED(ibv_post_recv(qp, &recvs[1], &bad_recv), EINVAL);
+	recvs[1].num_sge = 0;
+	REFUSED(ibv_post_recv(qp, &recvs[1], &bad_recv), ENOMEM);
+	expect("receive without a place", bad_recv - recvs, 4);
+
+	REFUSED(ibv_post_send(qp, &send, &bad_send), EINVAL);
+	expect("bad send", bad_send != &send, 0);
+	send.opcode = IBV_WR_LOCAL_INV;
+	REFUSED(ibv_post_send(qp, &send, &bad_send), EOPNOTSUPP);
+	send.opcode = IBV_WR_SEND;
+	send.send_flags = IBV_SEND_IP_CSUM;
+	REFUSED(ibv_post_send(qp, &send, &bad_send), EINVAL);
+
+	NO_POINTER(ibv_qp_to_qp_ex(qp), EOPNOTSUPP);
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_destroy_qp(qp), EINVAL);
+	REFUSED(context->ops.post_recv(qp, recvs, &bad_recv), EINVAL);
+	REFUSED(context->ops.post_send(qp, &send, &bad_send), EINVAL);
+	REFUSED(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EINVAL);
+	(void)pd;
+}
+
+static void queue_pairs(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_ah_attr path = { .port_num = 1 };
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq *srq;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+
+	MUST(cq = ibv_create_cq(context, 8, NULL, NULL, 0));
+	struct ibv_qp_init_attr attr = qp_attr(cq);
+	attr.qp_type = IBV_QPT_RAW_PACKET;
+	NO_POINTER(ibv_create_qp(pd, &attr), EOPNOTSUPP);
+	attr = qp_attr((struct ibv_cq *)pd);
+	NO_POINTER(ibv_create_qp(pd, &attr), EINVAL);
+	attr = qp_attr(cq);
+	attr.cap.max_send_wr = 1 << 20;
+	NO_POINTER(ibv_create_qp(pd, &attr), EINVAL);
+	attr = qp_attr(cq);
+	attr.cap.max_recv_sge = 1000;
+	NO_POINTER(ibv_create_qp(pd, &attr), EINVAL);
+	attr = qp_attr(cq);
+	NO_POINTER(ibv_create_qp((struct ibv_pd *)cq, &attr), EINVAL);
+
+	MUST(srq = ibv_create_srq(pd, &srq_attr));
+	attr.srq = srq;
+	MUST(qp = ibv_create_qp(pd, &attr));
+	REFUSED(ibv_destroy_srq(srq), EBUSY);
+	REFUSED(ibv_destroy_cq(cq), EBUSY);
+	REFUSED(ibv_dealloc_pd(pd), EBUSY);
+	REFUSED(ibv_modify_srq(srq, &srq_attr.attr, IBV_SRQ_MAX_WR), EOPNOTSUPP);
+	srq_attr.attr.srq_limit = 1 << 20;
+	REFUSED(ibv_modify_srq(srq, &srq_attr.attr, IBV_SRQ_LIMIT), EINVAL);
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_destroy_srq(srq), 0);
+	REFUSED(ibv_destroy_srq(srq), EINVAL);
+
+	attr = qp_attr(cq);
+	MUST(qp = ibv_create_qp(pd, &attr));
+	posting(context, pd, qp);
+
+	NO_POINTER(ibv_create_ah(pd, &path), EINVAL);
+	path.is_global = 1;
+	path.grh.sgid_index = 9;
+	NO_POINTER(ibv_create_ah(pd, &path), EINVAL);
+	REFUSED(ibv_destroy_cq(cq), 0);
+}
+
+int main(void)
+{
+	struct ibv_device **list;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	int count;
+
+	MUST(list = ibv_get_device_list(&count));
+	MUST(count == 1 && list[0] && !list[1]);
+	MUST(context = ibv_open_device(list[0]));
+	ibv_free_device_list(list);
+	MUST(pd = ibv_alloc_pd(context));
+	devices(context);
+	regions(pd);
+	completions(context);
+	queue_pairs(context, pd);
+	REFUSED(ibv_dealloc_pd(pd), 0);
+	REFUSED(ibv_dealloc_pd(pd), EINVAL);
+	REFUSED(ibv_close_device(context), 0);
+	REFUSED(ibv_close_device(context), EINVAL);
+	return wrong;
+}

@@ -1,0 +1,67 @@
+//! A shared library made of a static one, with versions of its symbols.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use thiserror::Error;
+
+/// What the Rust standard library needs of the system.
+const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lc"];
+
+/// The library could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// A file could not be written, or the linker not be started.
+    #[error("cannot {action}")]
+    System {
+        /// What was to be done.
+        action: String,
+        /// Answer of the system.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The linker failed.
+    #[error("cc failed to link {library}: {said}")]
+    Linker {
+        /// The library.
+        library: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+/// Links `archive` into the shared library `soname` in `folder`, by a version script: symbols that it does not name are
+/// hidden, and code that nothing needs is left out.
+///
+/// # Errors
+/// [`LinkError`]: `cc` is missing, or does not like what it is given.
+pub fn shared(
+    archive: &Path,
+    version_script: &str,
+    soname: &str,
+    folder: &Path,
+) -> Result<(), LinkError> {
+    let failed = |action: String| move |source| LinkError::System { action, source };
+    fs::create_dir_all(folder).map_err(failed(format!("make {}", folder.display())))?;
+    let script = folder.join(format!("{soname}.map"));
+    let library = folder.join(soname);
+    fs::write(&script, version_script).map_err(failed(format!("write {}", script.display())))?;
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-o"]).arg(&library);
+    cc.arg(format!("-Wl,-soname,{soname}"));
+    cc.arg(format!("-Wl,--version-script={}", script.display()));
+    cc.args(["-Wl,--gc-sections", "-Wl,-z,defs", "-Wl,--whole-archive"]);
+    cc.arg(archive)
+        .arg("-Wl,--no-whole-archive")
+        .args(LIBRARIES);
+    let output = cc.output().map_err(failed("start cc".into()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(LinkError::Linker {
+        library: library.display().to_string(),
+        said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+    })
+}

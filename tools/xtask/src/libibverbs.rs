@@ -1,0 +1,42 @@
+//! `cargo xtask libibverbs`: the verbs library for unmodified programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use ferroce_ibverbs::{SONAME, version_script};
+use ferroce_system::link;
+
+use crate::tools;
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Folder for the library.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// The library is not built or not linked.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    tools::ensure_present(&[tools::CXX])?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--package", "ferroce-ibverbs"])
+        .arg("--manifest-path")
+        .arg(manifest)
+        .status()
+        .context("cargo cannot be started")?;
+    ensure!(status.success(), "the library does not build ({status})");
+    let archive = tools::target_folder().join("release/libferroce_ibverbs.a");
+    link::shared(&archive, &version_script(), SONAME, &args.out)?;
+    let folder = args.out.display();
+    println!(
+        "{folder}/{SONAME} is ready: FERROCE_DEVICE=CARD LD_LIBRARY_PATH={folder} ibv_devinfo"
+    );
+    Ok(())
+}
