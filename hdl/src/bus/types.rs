@@ -442,6 +442,8 @@ payload! {
         slot: Bits<512>,
         /// Last slot of this WQE.
         last: Bit,
+        /// Slots of this WQE, 1 to 8.
+        slots: Bits<4>,
         /// The read of this slot failed.
         error: Bit,
     }

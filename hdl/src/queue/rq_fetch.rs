@@ -8,6 +8,15 @@
 use crate::bus::types::{ReadReq, RqRead, RqSlot};
 use crate::prelude::*;
 
+/// A read of a WQE, or of a part of it.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+struct Part {
+    /// It is the last of its WQE.
+    last: Bit,
+    /// Slots of the WQE.
+    slots: Bits<4>,
+}
+
 /// WQE fetch on a data path of W bits.
 #[derive(LogicBlock)]
 pub struct RqFetch<const W: usize> {
@@ -25,8 +34,8 @@ pub struct RqFetch<const W: usize> {
     buffer: Fifo<RqSlot, 6>,
     /// Slots of the buffer that no read has claimed.
     free: Reg<Bits<7>>,
-    /// One a read under way: it is the last of its WQE.
-    ends: Fifo<Bit, 6>,
+    /// One a read under way.
+    under_way: Fifo<Part, 6>,
     /// The head of the WQE is asked for.
     wrapped: Reg<Bit>,
     whole: Signal<Local, Bit>,
@@ -62,7 +71,7 @@ impl<const W: usize> Default for RqFetch<W> {
             skid: Skid::default(),
             buffer: Fifo::new(Style::Block),
             free: Reg::new(bits::<7>(64)),
-            ends: Fifo::default(),
+            under_way: Fifo::default(),
             wrapped: Reg::default(),
             whole: Signal::default(),
             part: Signal::default(),
@@ -93,7 +102,7 @@ impl<const W: usize> Logic for RqFetch<W> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, skid, buffer, ends);
+        clock!(self, clock, skid, buffer, under_way);
         dff_setup!(self, clock, free, wrapped, slot, failed, phase);
 
         self.whole.next =
@@ -105,7 +114,7 @@ impl<const W: usize> Logic for RqFetch<W> {
             self.skid.s.payload.next.addr = self.s.payload.val().base;
         }
         self.needed.next = bit_cast::<7, 4>(self.part.val());
-        self.room.next = (self.free.q.val() >= self.needed.val()) & self.ends.s.ready.val();
+        self.room.next = (self.free.q.val() >= self.needed.val()) & self.under_way.s.ready.val();
         self.go.next = self.s.valid.val() & self.skid.s.ready.val() & self.room.val();
         self.s.ready.next = self.skid.s.ready.val() & self.room.val() & self.whole.val();
         if self.go.val() {
@@ -113,8 +122,9 @@ impl<const W: usize> Logic for RqFetch<W> {
         }
         self.skid.s.valid.next = self.s.valid.val() & self.room.val();
         self.skid.s.payload.next.len = bit_cast::<13, 4>(self.part.val()) << 6;
-        self.ends.s.valid.next = self.go.val();
-        self.ends.s.payload.next = self.whole.val();
+        self.under_way.s.valid.next = self.go.val();
+        self.under_way.s.payload.next.last = self.whole.val();
+        self.under_way.s.payload.next.slots = self.s.payload.val().slots;
         StreamOut::<ReadReq>::link(&mut self.read, &mut self.skid.m);
         self.claimed.next = bits::<7>(0);
         if self.go.val() {
@@ -142,8 +152,10 @@ impl<const W: usize> Logic for RqFetch<W> {
         }
         self.buffer.s.valid.next = self.full_slot.val();
         self.buffer.s.payload.next.slot = self.slot_next.val();
-        self.ends.m.ready.next = self.full_slot.val() & self.beats.last.val();
-        self.buffer.s.payload.next.last = self.beats.last.val() & self.ends.m.payload.val();
+        self.under_way.m.ready.next = self.full_slot.val() & self.beats.last.val();
+        self.buffer.s.payload.next.last =
+            self.beats.last.val() & self.under_way.m.payload.val().last;
+        self.buffer.s.payload.next.slots = self.under_way.m.payload.val().slots;
         self.buffer.s.payload.next.error = self.failed_next.val();
         StreamOut::<RqSlot>::link(&mut self.m, &mut self.buffer.m);
     }

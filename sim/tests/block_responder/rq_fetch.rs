@@ -120,7 +120,8 @@ struct Run {
     reads: StreamSource,
     slots: StreamSink,
     reader: Reader,
-    expected: VecDeque<(u64, bool)>,
+    /// Slots asked for: their number, whether it is the last one, and how many there are.
+    expected: VecDeque<(u64, bool, u64)>,
 }
 
 impl Run {
@@ -155,7 +156,7 @@ impl Run {
             }
         };
         self.expected
-            .extend((0..slots).map(|i| (at(i), i + 1 == slots)));
+            .extend((0..slots).map(|i| (at(i), i + 1 == slots, slots)));
     }
 
     fn step(&mut self) {
@@ -163,10 +164,11 @@ impl Run {
         let result = self.bench.step(&mut agents);
         result.unwrap_or_else(|failure| panic!("{failure}"));
         while let Some((_, item)) = self.slots.pop() {
-            let (slot, last) = self.expected.pop_front().expect("it was asked for");
+            let (slot, last, slots) = self.expected.pop_front().expect("it was asked for");
             let (read, failed) = self.reader.failed.pop_front().expect("it was read");
             assert_eq!(slot, read, "slots come in order");
             assert_eq!(item.get("last"), u64::from(last));
+            assert_eq!(item.get("slots"), slots);
             assert_eq!(item.get("error"), u64::from(failed));
             if !failed {
                 let words: Vec<u32> = (0..16).map(|i| word(slot * 16 + i)).collect();

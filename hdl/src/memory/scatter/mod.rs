@@ -12,8 +12,8 @@
 //!
 //! | failure | NAK | CQE status, if a receive WQE fails |
 //! |---|---|---|
-//! | receive WQE unreadable, or its list does not end in its slots | 0x63 | LOC_QP_OP_ERR |
-//! | scatter list too long, or too short for the packet | 0x61 | LOC_LEN_ERR |
+//! | receive WQE unreadable, or its list too long for it or for a list | 0x63 | LOC_QP_OP_ERR |
+//! | scatter list too short for the packet | 0x61 | LOC_LEN_ERR |
 //! | region check of a scatter entry | 0x63 | LOC_PROT_ERR |
 //! | region check of an rkey | 0x62 | none |
 //! | key to invalidate: not valid, or of another protection domain | 0x62 | WR_FLUSH_ERR |

@@ -20,9 +20,7 @@ pub struct Entry {
     pub first: Bit,
     /// Last entry of its place.
     pub last: Bit,
-    /// The list is longer than allowed.
-    pub long: Bit,
-    /// The WQE was not read, or ends before its list.
+    /// The WQE was not read, or its list is longer than allowed or than its slots.
     pub broken: Bit,
     /// Payload bytes of the packet.
     pub plen: Bits<13>,

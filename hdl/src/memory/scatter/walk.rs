@@ -58,6 +58,8 @@ pub struct Walk {
     at: Signal<Local, Bits<2>>,
     count: Signal<Local, Bits<8>>,
     sge: Signal<Local, Bits<128>>,
+    /// More entries than a list may have, or than stand in the slots of a receive WQE.
+    long: Signal<Local, Bit>,
     ended: Signal<Local, Bit>,
     plain: Signal<Local, Bit>,
     listed: Signal<Local, Bit>,
@@ -96,6 +98,7 @@ impl Default for Walk {
             at: Signal::default(),
             count: Signal::default(),
             sge: Signal::default(),
+            long: Signal::default(),
             ended: Signal::default(),
             plain: Signal::default(),
             listed: Signal::default(),
@@ -155,6 +158,9 @@ impl Logic for Walk {
                 self.sge.next = self.slot.val().get_bits::<128>(0);
             }
         }
+        self.long.next = (self.count.val() > LONGEST)
+            | (self.count.val().get_bits::<6>(2)
+                >= bit_cast::<6, 4>(self.slots.payload.val().slots));
         self.list.next = self.place.payload.val().kind.get_bit(1);
         self.ended.next =
             (self.count.val() <= 1) | ((self.at.val() == 3) & self.slots.payload.val().last);
@@ -182,7 +188,6 @@ impl Logic for Walk {
             self.entry.d.next.offset = bits::<32>(0);
             self.entry.d.next.first = true;
             self.entry.d.next.last = true;
-            self.entry.d.next.long = false;
             self.entry.d.next.broken = false;
             self.entry.d.next.plen = bits::<13>(0);
             if self.place.payload.val().kind == 1 {
@@ -213,9 +218,10 @@ impl Logic for Walk {
                 self.entry.d.next.offset = self.place.payload.val().offset;
                 self.entry.d.next.first = self.fresh.q.val();
                 self.entry.d.next.last = self.ended.val();
-                self.entry.d.next.long = self.fresh.q.val() & (self.count.val() > LONGEST);
-                self.entry.d.next.broken =
-                    self.slots.payload.val().error | ((self.count.val() > 1) & self.ended.val());
+                // A list that is too long is so from its first entry on, which may hold all of the packet.
+                self.entry.d.next.broken = self.slots.payload.val().error
+                    | ((self.count.val() > 1) & self.ended.val())
+                    | (self.fresh.q.val() & self.long.val());
                 self.entry.d.next.plen = self.place.payload.val().plen;
             }
         }
@@ -293,9 +299,6 @@ impl Logic for Walk {
             self.target.d.next.pd = self.skipped.q.val().pd;
             self.target.d.next.last = self.enough.val() | self.skipped.q.val().last;
             self.target.d.next.short = !self.enough.val() & self.skipped.q.val().last;
-            if self.skipped.q.val().long {
-                self.target.d.next.short = true;
-            }
             self.target.d.next.broken = self.skipped.q.val().broken;
             self.target.d.next.qpn = self.skipped.q.val().qpn;
             self.target.d.next.kind = self.skipped.q.val().kind;

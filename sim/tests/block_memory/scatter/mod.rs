@@ -295,6 +295,19 @@ fn a_write_of_an_unreliable_queue_pair_fails_alone() {
     setup.finish(500);
 }
 
+/// Whatever of it the packet needs.
+#[test]
+fn a_list_longer_than_its_slots_is_told_with_its_first_entry() {
+    for (slots, num_sge) in [(1, 4), (2, 8), (4, 16), (8, 17), (1, 17), (8, 255)] {
+        let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+        let mut p = receive(&mut setup, 100, 100, true);
+        (p.wqe.slots, p.wqe.num_sge) = (slots, num_sge);
+        let failed = setup.push(&p);
+        assert_eq!(failed.error, Some((0x63, status::LOC_QP_OP_ERR)), "{p:?}");
+        setup.finish(500);
+    }
+}
+
 #[test]
 fn a_burst_ends_even_if_nobody_takes_the_completions() {
     let mut setup = Setup::new::<512, 64>(Pauses::NONE);

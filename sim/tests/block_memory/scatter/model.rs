@@ -83,8 +83,8 @@ impl Wqe {
         bytes
     }
 
-    /// Entries that stand in the slots, with what is wrong with each: (too many, unusable).
-    fn entries(&self) -> Vec<(Sge, bool, bool)> {
+    /// Entries that stand in the slots, and whether each is unusable; the first if there are too many.
+    fn entries(&self) -> Vec<(Sge, bool)> {
         let bytes = self.bytes();
         let there = (self.slots * SLOT_BYTES - self.head()) / SGE_BYTES;
         let count = usize::from(self.num_sge).clamp(1, there);
@@ -94,9 +94,10 @@ impl Wqe {
             if self.num_sge == 0 {
                 sge.length = 0;
             }
-            let long = i == 0 && usize::from(self.num_sge) > MAX_SGE;
-            let cut = i + 1 == there && usize::from(self.num_sge) > there;
-            (sge, long, cut || self.unreadable == Some(at / SLOT_BYTES))
+            let count = usize::from(self.num_sge);
+            let long = i == 0 && count > MAX_SGE.min(4 * self.slots - 1);
+            let cut = i + 1 == there && count > there;
+            (sge, long || cut || self.unreadable == Some(at / SLOT_BYTES))
         };
         (0..count).map(entry).collect()
     }
@@ -233,12 +234,11 @@ impl Model {
         }
         let (mut skip, mut left) = (u64::from(p.offset), len);
         let (mut pieces, mut denied, mut short, mut broken) = (vec![], false, false, false);
-        for (sge, long, unusable) in p.wqe.entries() {
+        for (sge, unusable) in p.wqe.entries() {
             let start = skip.min(sge.length.into());
             let n = left.min(sge.length as usize - start as usize);
             let addr = sge.addr.wrapping_add(start);
             denied |= !allowed(&self.regions, sge.lkey, p.pd, addr, n as u64, false);
-            short |= long;
             broken |= unusable;
             pieces.push((addr, n));
             skip -= start;

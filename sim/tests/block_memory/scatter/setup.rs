@@ -202,7 +202,8 @@ impl Setup {
                 let item = self
                     .slots
                     .item()
-                    .with("last", u64::from(n + 1 == p.wqe.slots));
+                    .with("last", u64::from(n + 1 == p.wqe.slots))
+                    .with("slots", p.wqe.slots as u64);
                 let mut item = item.with("error", u64::from(p.wqe.unreadable == Some(n)));
                 item.set_words("slot", &words(slot));
                 self.slots.push(item);

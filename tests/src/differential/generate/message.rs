@@ -185,7 +185,9 @@ impl Writer {
                 if kind == 10 {
                     Fault::ShortBuffer
                 } else if self.rng.u8(..4) == 0 {
-                    Fault::RecvEntries([17, 0xff][self.rng.usize(..2)])
+                    let connection = &self.scenario.connections[message.connection];
+                    let slots = 1 << connection.rq_stride;
+                    Fault::RecvEntries([4 * slots, 17, 0xff][self.rng.usize(..3)])
                 } else {
                     Fault::Scatter(self.denial(true))
                 }
@@ -218,10 +220,12 @@ impl Writer {
                 message.recv = Some(Recv { scatter, late: 0 });
             }
             Fault::RecvEntries(_) => {
-                message.recv = Some(Recv {
-                    scatter: Vec::new(),
-                    late: 0,
-                });
+                // Its first entry holds all of the message, or there is none.
+                let scatter = match self.rng.bool() {
+                    true => self.pieces(message.connection, &[region::TARGET], message.len(), 1),
+                    false => Vec::new(),
+                };
+                message.recv = Some(Recv { scatter, late: 0 });
             }
             _ => {}
         }
