@@ -62,9 +62,9 @@ fn receive_buffer_too_short_later(bench: &mut Bench) {
     too_short(bench, 3000, 1024);
 }
 
-/// A SEND of 30 bytes to three pieces of 8 and a list that claims more must be refused.
+/// A SEND to three pieces of 8 bytes and a list that claims more must be refused, also if it takes the first piece alone.
 fn too_many_pieces(bench: &mut Bench, claims: &[u8]) {
-    for &num_sge in claims {
+    for (num_sge, len) in claims.iter().flat_map(|&claim| [(claim, 30), (claim, 8)]) {
         let mut s = bench.script(QpOptions::default());
         let head = RecvWqe {
             num_sge,
@@ -73,9 +73,9 @@ fn too_many_pieces(bench: &mut Bench, claims: &[u8]) {
         };
         let list = [0, 8, 16].map(|at| s.target.sge(at, 8));
         s.host.post_recv_wqe(s.qpn, head, &list);
-        let answers = s.send(&s.request(Opcode::RcSendOnly), &[1; 30]);
+        let answers = s.send(&s.request(Opcode::RcSendOnly), &vec![1; len]);
         let nak = Syndrome::Nak(NakCode::RemoteOperational);
-        let what = format!("{num_sge} pieces");
+        let what = format!("{len} bytes, {num_sge} pieces");
         check(&what, syndromes(&answers), vec![nak]);
         check(&what, s.results(), vec![(0, status::LOC_QP_OP_ERR)]);
     }
