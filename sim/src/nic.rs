@@ -69,6 +69,15 @@ pub trait Nic {
     /// are gone, [`now`](Nic::now) is 0. Host memory stays as it is.
     fn reset(&mut self);
 
+    /// Nothing is under way at a port: no frame that was handed over waits, no access has begun.
+    fn ports_are_idle(&self) -> bool {
+        true
+    }
+
+    /// Host memory answers without latency from now on, or again as it was made to: what is set up before a test begins
+    /// need not take long.
+    fn hurry(&mut self, _on: bool) {}
+
     /// The first cycle at which the card may do something by itself (`u64::MAX`: never), given that
     /// nobody calls it before; `None` when it cannot tell or is busy.
     fn idle_until(&self) -> Option<u64> {
@@ -123,6 +132,14 @@ impl<T: Nic + ?Sized> Nic for Box<T> {
 
     fn reset(&mut self) {
         (**self).reset();
+    }
+
+    fn ports_are_idle(&self) -> bool {
+        (**self).ports_are_idle()
+    }
+
+    fn hurry(&mut self, on: bool) {
+        (**self).hurry(on);
     }
 
     fn idle_until(&self) -> Option<u64> {

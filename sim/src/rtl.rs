@@ -318,6 +318,14 @@ impl<P: Pins> Nic for Engine<P> {
         self.now
     }
 
+    fn ports_are_idle(&self) -> bool {
+        self.idle()
+    }
+
+    fn hurry(&mut self, on: bool) {
+        self.axi.hurry(on);
+    }
+
     fn receive(&mut self, frame: &[u8]) {
         self.rx.push(frame, false);
     }

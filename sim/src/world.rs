@@ -276,6 +276,14 @@ impl World {
         }
     }
 
+    /// No frame is on a wire, and nothing is under way at a port of a card.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let wires = self.wires.iter();
+        let mut flying = wires.filter_map(Wire::next_arrival);
+        flying.next().is_none() && self.nodes.iter().all(|node| node.nic.ports_are_idle())
+    }
+
     /// First cycle in which a card or a wire may do something; `None` if a card cannot tell, or may have
     /// a frame waiting for a busy wire.
     fn quiet_until(&self) -> Option<u64> {

@@ -46,6 +46,12 @@ impl Nic for Shared {
     fn reset(&mut self) {
         self.0.borrow_mut().reset();
     }
+    fn ports_are_idle(&self) -> bool {
+        self.0.borrow().ports_are_idle()
+    }
+    fn hurry(&mut self, on: bool) {
+        self.0.borrow_mut().hurry(on);
+    }
     fn idle_until(&self) -> Option<u64> {
         self.0.borrow().idle_until()
     }

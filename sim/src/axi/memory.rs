@@ -146,6 +146,8 @@ pub(super) struct Shared {
     /// Bytes of a beat.
     pub(super) lanes: usize,
     pub(super) reorder: bool,
+    /// Answers have no latency.
+    pub(super) hurry: bool,
     pub(super) rng: Rng,
     pub(super) stats: Stats,
     pub(super) log: Violations,
@@ -184,6 +186,7 @@ impl Memory {
                 memory,
                 lanes,
                 reorder: config.reorder,
+                hurry: false,
                 rng: Rng::with_seed(config.seed),
                 stats: Stats::default(),
                 log: Violations::default(),
@@ -234,6 +237,16 @@ impl Memory {
     }
 }
 
+impl Shared {
+    /// Cycles that an answer takes.
+    pub(super) fn latency(&mut self, usual: Delay) -> u64 {
+        if self.hurry {
+            return 0;
+        }
+        usual.draw(&mut self.rng)
+    }
+}
+
 impl Slave for Memory {
     fn step(&mut self, now: u64, from: &FromMaster, to: &mut ToMaster) {
         Self::step(self, now, from, to);
@@ -241,6 +254,10 @@ impl Slave for Memory {
 
     fn reset(&mut self) {
         Self::reset(self);
+    }
+
+    fn hurry(&mut self, on: bool) {
+        self.shared.hurry = on;
     }
 
     fn idle(&self) -> bool {

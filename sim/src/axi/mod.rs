@@ -161,6 +161,9 @@ pub trait Slave {
     /// Forgets everything under way, as a reset of both sides does.
     fn reset(&mut self);
 
+    /// Answers have no latency from now on, or again that of the configuration.
+    fn hurry(&mut self, _on: bool) {}
+
     /// Nothing is outstanding.
     fn idle(&self) -> bool;
 

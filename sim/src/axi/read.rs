@@ -112,7 +112,7 @@ impl Reads {
         burst.addr = ar.addr;
         burst.beats = ar.beats();
         burst.sent = 0;
-        burst.ready_at = now + 1 + self.latency.draw(&mut s.rng);
+        burst.ready_at = now + 1 + s.latency(self.latency);
         burst.number = self.begun;
         burst.sampled = false;
         if s.reorder && s.rng.bool() {

@@ -207,7 +207,7 @@ impl Writes {
     /// All data is here: draws when memory shows it and when the response may go.
     fn complete(&mut self, now: u64, index: u16, s: &mut Shared) {
         let burst = &self.bursts[usize::from(index)];
-        let mut response_at = now + 1 + self.latency.draw(&mut s.rng);
+        let mut response_at = now + 1 + s.latency(self.latency);
         let mut visible_at = if s.reorder {
             s.rng.u64(now..response_at)
         } else {

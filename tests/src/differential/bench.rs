@@ -114,7 +114,13 @@ impl Bench {
             tap,
             scoreboard,
         };
+        for host in &mut bench.hosts {
+            host.nic.hurry(true);
+        }
         bench.set_up(scenario);
+        for host in &mut bench.hosts {
+            host.nic.hurry(false);
+        }
         bench
     }
 

@@ -16,12 +16,9 @@ use crate::quiet::caught;
 /// Cycles between two looks of the hosts at their completion queues.
 const POLL: u64 = 16;
 
-/// Cycles without a frame or a completion after which everything is at rest: longer than a card takes for anything
-/// that it does without timers, and than a wire holds a frame back.
-const QUIET: u64 = 2000;
-
-/// The same on a wire with loss, where ACK timeouts are so short that large frames may be on their way twice.
-const QUIET_LOSSY: u64 = 6000;
+/// Cycles without anything at a port or on a wire after which everything is at rest: longer than a card takes for
+/// anything that it does without timers and memory.
+const QUIET: u64 = 500;
 
 /// Cycles without a frame or a completion after which a card hangs; longer than the timers of a scenario.
 const HANG: u64 = 40_000;
@@ -183,20 +180,15 @@ impl Run<'_> {
 
     /// Waits until nothing moves any more.
     fn settle(&mut self) -> Result<(), String> {
-        let quiet = if self.scenario.is_lossless() {
-            QUIET
-        } else {
-            QUIET_LOSSY
-        };
         let start = self.bench.world.now();
         let (mut seen, mut since) = (u64::MAX, start);
         loop {
             let now = self.bench.world.now();
             let moved = self.poll() + self.bench.tap.borrow().frames();
-            if moved != seen {
+            if moved != seen || !self.bench.world.is_idle() {
                 (seen, since) = (moved, now);
             }
-            if now - since >= quiet {
+            if now - since >= QUIET {
                 return Ok(());
             }
             if now - start > LONGEST {
@@ -327,6 +319,7 @@ impl Run<'_> {
         }
         for side in SIDES {
             let host = &mut bench.hosts[side as usize];
+            host.nic.hurry(true);
             for (connection, link) in bench.links.iter().enumerate() {
                 let state = host.query(link.qpn[side as usize]);
                 self.outcome

@@ -106,8 +106,12 @@ impl Nic for Jitter {
         self.leaving.clear();
     }
 
+    fn ports_are_idle(&self) -> bool {
+        self.arriving.is_empty() && self.leaving.is_empty()
+    }
+
     fn idle_until(&self) -> Option<u64> {
-        if !self.arriving.is_empty() || !self.leaving.is_empty() {
+        if !self.ports_are_idle() {
             return None;
         }
         let rest = self.model.idle_until()?.saturating_sub(self.model.now());
