@@ -47,11 +47,11 @@ fn options() -> QpOptions {
 
 /// Two queue pairs connected to each other: that of the first host, and of the second.
 fn connect(rig: &mut Rig) -> (u32, u32) {
-    let [a, b] = &mut rig.hosts;
-    let (qa, qb) = (a.create_qp(options()), b.create_qp(options()));
-    let (pa, pb) = (a.peer(qa), b.peer(qb));
-    a.connect(qa, &pb);
-    b.connect(qb, &pa);
+    let hosts = &mut rig.hosts;
+    let (qa, qb) = (hosts[0].create_qp(options()), hosts[1].create_qp(options()));
+    let (pa, pb) = (hosts[0].peer(qa), hosts[1].peer(qb));
+    hosts[0].connect(qa, &pb);
+    hosts[1].connect(qb, &pa);
     (qa, qb)
 }
 
@@ -93,7 +93,7 @@ pub(super) fn acks(setup: &Setup) -> Result<Flood> {
     let mut ends = [0; 2];
     let mut dropped = 0;
     for (end, count) in ends.iter_mut().zip(FLOODS) {
-        let mut rig = Rig::new(setup)?;
+        let mut rig = Rig::new(setup, 2)?;
         let (qa, _) = connect(&mut rig);
         let target = rig.hosts[1].create_mr(&[0; SHORT], Rights::ALL);
         rig.kept[0] = Some(Vec::new());
@@ -140,7 +140,7 @@ pub(super) fn tiny(setup: &Setup) -> Result<Flood> {
     let mut ends = [0; 2];
     let mut dropped = 0;
     for (end, count) in ends.iter_mut().zip(FLOODS) {
-        let mut rig = Rig::new(setup)?;
+        let mut rig = Rig::new(setup, 2)?;
         let (qa, qb) = connect(&mut rig);
         let target = rig.hosts[1].create_mr(&[0; SHORT], Rights::ALL);
         let source = rig.hosts[0].create_mr(&pattern(SHORT, 1), Rights::ALL);
@@ -196,22 +196,17 @@ fn slope(ends: [u64; 2], dropped: u64) -> Flood {
 pub(super) struct Single {
     /// From the doorbell taken at `s_axil` to the first beat at `m_axis_tx`.
     pub(super) doorbell_to_wire: u64,
-    /// The parts of that: doorbell to the WQE's read address, memory, WQE to the payload's read address,
-    /// memory, payload to the first beat.
-    pub(super) stages: [u64; 5],
-    /// From the last beat at `s_axis_rx` to the first W beat at `m_axi`.
-    pub(super) wire_to_axi: u64,
-    /// From the first W beat to the first beat of the ACK at `m_axis_tx`.
-    pub(super) axi_to_ack: u64,
-    /// From the last beat of the ACK at `s_axis_rx` to the CQE's W beat at `m_axi`.
-    pub(super) ack_to_cqe: u64,
+    /// Its parts and what follows: doorbell to the WQE's read address, memory, WQE to the payload's read address, memory,
+    /// payload to the first beat; last beat at `s_axis_rx` to the first W beat at `m_axi`; that to the first beat of the ACK
+    /// at `m_axis_tx`; last beat of the ACK at `s_axis_rx` to the CQE's W beat at `m_axi`.
+    pub(super) stages: [u64; 8],
     /// From the doorbell to the completion in the requester's memory.
     pub(super) round_trip: u64,
 }
 
 /// A WRITE of 64 bytes from memory, or of 8 bytes inline; the second of two.
 pub(super) fn single(setup: &Setup, inline: bool) -> Result<Single> {
-    let mut rig = Rig::new(setup)?;
+    let mut rig = Rig::new(setup, 2)?;
     let (qa, _) = connect(&mut rig);
     let source = rig.hosts[0].create_mr(&pattern(64, 1), Rights::ALL);
     let target = rig.hosts[1].create_mr(&[0; 64], Rights::ALL);
@@ -233,7 +228,7 @@ pub(super) fn single(setup: &Setup, inline: bool) -> Result<Single> {
         })?;
     }
     rig.check()?;
-    let [a, b] = rig.marks.each_ref().map(|marks| *marks.borrow());
+    let [a, b] = [0, 1].map(|host: usize| *rig.marks[host].borrow());
     let span = |from: Option<u64>, to: Option<u64>| {
         let (from, to) = from.zip(to).context("a port did not move")?;
         to.checked_sub(from).context("an answer before its cause")
@@ -246,10 +241,10 @@ pub(super) fn single(setup: &Setup, inline: bool) -> Result<Single> {
             span(a.first_data, a.second_read)?,
             span(a.second_read, a.second_data)?,
             span(a.second_data, a.first_tx)?,
+            span(b.last_rx, b.first_write)?,
+            span(b.first_write, b.first_tx)?,
+            span(a.last_rx, a.first_write)?,
         ],
-        wire_to_axi: span(b.last_rx, b.first_write)?,
-        axi_to_ack: span(b.first_write, b.first_tx)?,
-        ack_to_cqe: span(a.last_rx, a.first_write)?,
         round_trip: span(a.doorbell, Some(done))?,
     })
 }

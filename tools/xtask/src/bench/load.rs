@@ -1,12 +1,13 @@
 //! Messages as fast as the engine takes them, and how long they take.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::wire::Mtu;
 use ferroce_sim::random::Chance;
-use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Work, pattern};
+use ferroce_sim::testhost::{Host, QpOptions, Rights, Work, pattern};
 
 use super::rig::{Rig, Setup};
+use super::side::{Owners, Requester, Side, WORDS, owners};
 
 /// Messages outstanding of all queue pairs together, and of one, at most.
 const OUTSTANDING: u32 = 1024;
@@ -15,8 +16,6 @@ const OUTSTANDING_QP: u32 = 256;
 const IN_FLIGHT: u32 = 512 << 10;
 /// Cycles without any completion after which a run has failed.
 const PATIENCE: u64 = 2_000_000;
-/// Words that additions go to, one after the other.
-const WORDS: u64 = 64;
 /// READs and atomics outstanding of a queue pair.
 const READS: u8 = 16;
 
@@ -30,6 +29,29 @@ pub(super) enum Op {
     Send,
     FetchAdd,
     CmpSwap,
+}
+
+/// Who requests of whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Traffic {
+    /// The first host of the second.
+    OneWay,
+    /// Both of each other.
+    BothWays,
+    /// So many hosts of the first.
+    Incast(usize),
+    /// The first host of the second by WRITE, READ, SEND and fetch-and-add at once, on queue pairs of their own.
+    Mixed,
+}
+
+impl Traffic {
+    /// Hosts that it takes.
+    pub(super) fn hosts(self) -> usize {
+        match self {
+            Self::Incast(senders) => senders + 1,
+            _ => 2,
+        }
+    }
 }
 
 /// A queue pair beside those that are measured, on the same cards and the same wire.
@@ -54,8 +76,7 @@ pub(super) struct Load {
     pub(super) qps: u32,
     /// Local ACK timeout code.
     pub(super) timeout: u8,
-    /// Both hosts request.
-    pub(super) both: bool,
+    pub(super) traffic: Traffic,
     /// A queue pair of the first host that is not measured.
     pub(super) beside: Option<Beside>,
     /// Messages that are measured, of each requester.
@@ -65,41 +86,19 @@ pub(super) struct Load {
 /// What came out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
-    /// Messages completed of the slower requester, and the cycles this took.
+    /// Messages completed of the slowest requester, and the cycles this took.
     pub(super) messages: u64,
     pub(super) cycles: u64,
     /// Payload bytes a cycle of that one.
     pub(super) goodput: f64,
+    /// Payload bytes a cycle of all requesters.
+    pub(super) total: f64,
     /// Cycles of the whole run, set-up of the queue pairs not counted.
     pub(super) run: u64,
     /// Packets sent again.
     pub(super) retransmissions: u64,
     /// Local ACK timeouts.
     pub(super) timeouts: u64,
-}
-
-/// A queue pair that requests.
-struct Requester {
-    qpn: u32,
-    /// That of the other host.
-    peer: u32,
-    op: Op,
-    /// It is measured.
-    counts: bool,
-    posted: u64,
-    done: u64,
-}
-
-/// The requests of a host.
-struct Side {
-    index: usize,
-    qps: Vec<Requester>,
-    source: Mr,
-    target: Mr,
-    done: u64,
-    /// Messages done and cycle where the measurement begins, and where it ends.
-    begin: Option<(u64, u64)>,
-    end: Option<(u64, u64)>,
 }
 
 impl Load {
@@ -129,14 +128,14 @@ impl Load {
     }
 
     fn work(&self, side: &Side, op: Op, number: u64) -> Work {
-        let local = [side.source.sge(0, self.bytes)];
+        let local = [side.source.sge(0, side.bytes)];
         let work = match op {
             Op::Write => Work::write(&local, &side.target, 0),
             Op::WriteInline => {
-                Work::write(&[], &side.target, 0).inline(&pattern(self.bytes as usize, 1))
+                Work::write(&[], &side.target, 0).inline(&pattern(side.bytes as usize, 1))
             }
             // The target is on this side then.
-            Op::Read => Work::read(&[side.target.sge(0, self.bytes)], &side.source, 0),
+            Op::Read => Work::read(&[side.target.sge(0, side.bytes)], &side.source, 0),
             Op::Send => Work::send(&local),
             Op::FetchAdd => {
                 let word = number % WORDS;
@@ -153,10 +152,10 @@ impl Load {
 
     /// Connects the queue pairs, runs and checks what arrived.
     pub(super) fn run(&self, setup: &Setup) -> Result<Measured> {
-        let mut rig = Rig::new(setup)?;
+        let mut rig = Rig::new(setup, self.traffic.hosts())?;
         let mut sides = self.sides(&mut rig);
         if let Some(beside) = self.beside {
-            let mut requester = self.connect(&mut rig.hosts, 0);
+            let mut requester = self.connect(&mut rig.hosts, 0, 1, self.op);
             requester.counts = false;
             match beside {
                 Beside::Same => {}
@@ -165,25 +164,25 @@ impl Load {
             }
             sides[0].qps.push(requester);
         }
+        let owners = owners(&sides);
         let start = rig.now;
         let mut last = (0, rig.now);
         while sides.iter().any(|side| side.end.is_none()) {
+            self.complete(&mut rig, &mut sides, &owners)?;
             for side in &mut sides {
-                self.turn(&mut rig.hosts, side, rig.now, true)?;
+                self.post(&mut rig.hosts[side.from], side);
             }
             watch(&sides, &mut last, rig.now)?;
             rig.step();
         }
         let run = rig.now - start;
-        while sides.iter().any(|side| !self.drained(side)) {
-            for side in &mut sides {
-                self.turn(&mut rig.hosts, side, rig.now, false)?;
-            }
+        while sides.iter().any(|side| !side.is_drained()) {
+            self.complete(&mut rig, &mut sides, &owners)?;
             watch(&sides, &mut last, rig.now)?;
             rig.step();
         }
         for side in &sides {
-            self.check(&rig.hosts, side)?;
+            side.check(&rig.hosts)?;
         }
         rig.check()?;
         let mut sum = |name: &str| {
@@ -193,18 +192,16 @@ impl Load {
                 .sum::<u64>()
         };
         let (retransmissions, timeouts) = (sum("retransmissions"), sum("local_ack_timeout_err"));
-        let spans = sides.iter().map(|side| {
-            let ((m0, t0), (m1, t1)) = side.begin.zip(side.end).expect("measured");
-            (m1 - m0, t1 - t0)
-        });
-        let rate = |(messages, cycles): (u64, u64)| messages as f64 / cycles.max(1) as f64;
-        let (messages, cycles) = spans
-            .min_by(|&a, &b| rate(a).total_cmp(&rate(b)))
-            .expect("a host requests");
+        let goodputs = sides.iter().map(|side| (side, side.goodput()));
+        let (slowest, goodput) = goodputs
+            .min_by(|(_, a), (_, b)| a.total_cmp(b))
+            .context("a host requests")?;
+        let (messages, cycles) = slowest.span();
         Ok(Measured {
             messages,
             cycles,
-            goodput: rate((messages, cycles)) * f64::from(self.bytes),
+            goodput,
+            total: sides.iter().map(Side::goodput).sum(),
             run,
             retransmissions,
             timeouts,
@@ -212,104 +209,116 @@ impl Load {
     }
 
     fn sides(&self, rig: &mut Rig) -> Vec<Side> {
-        let indices = if self.both { 0..2 } else { 0..1 };
-        let mut sides: Vec<Side> = Vec::new();
-        for index in indices {
-            // What is moved, and where to; a READ moves to the one who asks.
-            let (from, to) = match self.op {
-                Op::Read => (1 - index, index),
-                _ => (index, 1 - index),
-            };
-            let len = self.bytes.max(8 * WORDS as u32) as usize;
-            let atomic = matches!(self.op, Op::FetchAdd | Op::CmpSwap);
-            let image = if atomic {
-                vec![0; len]
-            } else {
-                pattern(len, 1)
-            };
-            let source = rig.hosts[from].create_mr(&image, Rights::ALL);
-            let target = rig.hosts[to].create_mr(&vec![0; len], Rights::ALL);
-            let qps = (0..self.qps).map(|_| self.connect(&mut rig.hosts, index));
-            let mut side = Side {
-                index,
-                qps: qps.collect(),
-                source,
-                target,
-                done: 0,
-                begin: None,
-                end: None,
-            };
-            if self.op == Op::Send {
-                for qp in &mut side.qps {
-                    for _ in 0..2 * self.depth() {
-                        rig.hosts[to].post_recv(qp.peer, &[target.sge(0, self.bytes)]);
-                    }
-                }
+        let routes = match self.traffic {
+            Traffic::OneWay => vec![(0, 1, self.op)],
+            Traffic::BothWays => vec![(0, 1, self.op), (1, 0, self.op)],
+            Traffic::Incast(senders) => (1..=senders).map(|from| (from, 0, self.op)).collect(),
+            Traffic::Mixed => {
+                let ops = [Op::Write, Op::Read, Op::Send, Op::FetchAdd];
+                ops.map(|op| (0, 1, op)).to_vec()
             }
-            sides.push(side);
-        }
-        sides
+        };
+        let side = |(from, to, op)| self.side(&mut rig.hosts, from, to, op);
+        routes.into_iter().map(side).collect()
     }
 
-    fn connect(&self, hosts: &mut [Host; 2], index: usize) -> Requester {
-        let [a, b] = hosts;
-        let (from, to) = if index == 0 { (a, b) } else { (b, a) };
-        let (qpn, peer) = (from.create_qp(self.options()), to.create_qp(self.options()));
-        let (here, there) = (from.peer(qpn), to.peer(peer));
-        from.connect(qpn, &there);
-        to.connect(peer, &here);
+    fn side(&self, hosts: &mut [Host], from: usize, to: usize, op: Op) -> Side {
+        // What is moved, and where to; a READ moves to the one who asks.
+        let (here, there) = if op == Op::Read {
+            (to, from)
+        } else {
+            (from, to)
+        };
+        let atomic = matches!(op, Op::FetchAdd | Op::CmpSwap);
+        let bytes = if atomic { 8 } else { self.bytes };
+        let len = bytes.max(8 * WORDS as u32) as usize;
+        let image = if atomic {
+            vec![0; len]
+        } else {
+            pattern(len, 1)
+        };
+        let source = hosts[here].create_mr(&image, Rights::ALL);
+        let target = hosts[there].create_mr(&vec![0; len], Rights::ALL);
+        let qps = (0..self.qps).map(|_| self.connect(hosts, from, to, op));
+        let side = Side {
+            from,
+            to,
+            op,
+            bytes,
+            qps: qps.collect(),
+            source,
+            target,
+            done: 0,
+            begin: None,
+            end: None,
+        };
+        if op == Op::Send {
+            for qp in &side.qps {
+                for _ in 0..2 * self.depth() {
+                    hosts[to].post_recv(qp.peer, &[target.sge(0, bytes)]);
+                }
+            }
+        }
+        side
+    }
+
+    fn connect(&self, hosts: &mut [Host], from: usize, to: usize, op: Op) -> Requester {
+        let qpn = hosts[from].create_qp(self.options());
+        let peer = hosts[to].create_qp(self.options());
+        let (here, there) = (hosts[from].peer(qpn), hosts[to].peer(peer));
+        hosts[from].connect(qpn, &there);
+        hosts[to].connect(peer, &here);
         Requester {
             qpn,
             peer,
-            op: self.op,
+            op,
             counts: true,
             posted: 0,
             done: 0,
         }
     }
 
-    /// Looks at the completions and posts what there is room for.
-    fn turn(&self, hosts: &mut [Host; 2], side: &mut Side, now: u64, more: bool) -> Result<()> {
-        let index = side.index;
-        let (depth, signal) = (u64::from(self.depth()), self.signal());
-        for at in [index, 1 - index] {
-            // With requests both ways the completion queue of a host has those of both.
-            while let Some(cqe) = hosts[at].peek(0) {
-                let receive = cqe.opcode & 0x80 != 0;
-                if receive == (at == index) {
-                    break;
-                }
-                hosts[at].poll(0);
+    /// Takes all completions there are.
+    fn complete(&self, rig: &mut Rig, sides: &mut [Side], owners: &Owners) -> Result<()> {
+        for (index, host) in rig.hosts.iter_mut().enumerate() {
+            while let Some(cqe) = host.poll(0) {
                 ensure!(
                     cqe.status == status::SUCCESS,
                     "a message ended with status {}",
                     cqe.status
                 );
-                if receive {
-                    hosts[at].post_recv(cqe.qpn, &[side.target.sge(0, self.bytes)]);
-                } else {
-                    let qp = side.qps.iter_mut().find(|qp| qp.qpn == cqe.qpn);
-                    let qp = qp.expect("a queue pair of this load");
-                    qp.done += signal;
-                    if qp.counts {
-                        side.done += signal;
-                    }
+                let owner = owners.get(&(index, cqe.qpn));
+                let &(side, place) = owner.context("a completion of no queue pair of the load")?;
+                let side = &mut sides[side];
+                if cqe.opcode & 0x80 != 0 {
+                    host.post_recv(cqe.qpn, &[side.target.sge(0, side.bytes)]);
+                    continue;
+                }
+                let qp = &mut side.qps[place];
+                qp.done += self.signal();
+                if qp.counts {
+                    side.done += self.signal();
                 }
             }
         }
-        let warm = depth * u64::from(self.qps);
-        if side.begin.is_none() && side.done >= warm {
-            side.begin = Some((side.done, now));
+        let warm = u64::from(self.depth() * self.qps);
+        for side in sides {
+            if side.begin.is_none() && side.done >= warm {
+                side.begin = Some((side.done, rig.now));
+            }
+            let begin = side
+                .begin
+                .map_or(u64::MAX, |(done, _)| done + self.messages);
+            if side.end.is_none() && side.done >= begin {
+                side.end = Some((side.done, rig.now));
+            }
         }
-        let begin = side
-            .begin
-            .map_or(u64::MAX, |(done, _)| done + self.messages);
-        if side.end.is_none() && side.done >= begin {
-            side.end = Some((side.done, now));
-        }
-        if !more {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Posts what there is room for.
+    fn post(&self, host: &mut Host, side: &mut Side) {
+        let (depth, signal) = (u64::from(self.depth()), self.signal());
         for place in 0..side.qps.len() {
             let Requester {
                 qpn,
@@ -326,42 +335,13 @@ impl Load {
             while next - done + signal <= depth {
                 for number in next..next + signal {
                     let slots = self.work(side, op, number).slots();
-                    hosts[index].write_slots(qpn, &slots);
+                    host.write_slots(qpn, &slots);
                 }
                 next += signal;
             }
-            hosts[index].post_slots(qpn, &[]);
+            host.post_slots(qpn, &[]);
             side.qps[place].posted = next;
         }
-        Ok(())
-    }
-
-    fn drained(&self, side: &Side) -> bool {
-        let mut counted = side.qps.iter().filter(|qp| qp.counts);
-        counted.all(|qp| qp.done == qp.posted)
-    }
-
-    /// The target holds what was moved there, or the sum of all additions.
-    fn check(&self, hosts: &[Host; 2], side: &Side) -> Result<()> {
-        let to = match self.op {
-            Op::Read => side.index,
-            _ => 1 - side.index,
-        };
-        let read = |len: u64| hosts[to].read(side.target.addr, len as usize);
-        if self.op == Op::FetchAdd {
-            let words = read(8 * WORDS);
-            let words = words.as_chunks().0.iter();
-            let sum: u64 = words.map(|&word| u64::from_le_bytes(word)).sum();
-            ensure!(sum == side.done, "{sum} of {} were added", side.done);
-            return Ok(());
-        }
-        let expected = match self.op {
-            Op::CmpSwap => vec![0; 8],
-            _ => pattern(self.bytes as usize, 1),
-        };
-        let found = read(self.bytes.into());
-        ensure!(found == expected, "other bytes arrived than were sent");
-        Ok(())
     }
 }
 

@@ -8,11 +8,14 @@
 mod baseline;
 mod flood;
 mod load;
+mod page;
 mod probe;
 mod rig;
 mod scenario;
+mod side;
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -37,7 +40,7 @@ pub struct Args {
     /// Only scenarios whose name contains this.
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
-    /// Write a report in JSON, `bench.json`, to this directory.
+    /// Write a report to this directory: `bench.json`, and `bench.html` with plots.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Make the figures of this run the baseline.
@@ -83,7 +86,8 @@ pub fn run(args: &Args) -> Result<()> {
                 let dir = dir.display();
                 Usage(format!("cannot make {dir}: {e}; name another directory"))
             })?;
-            Some(Output::create(&dir.join("bench.json"))?)
+            let create = |name: &str| Output::create(&dir.join(name));
+            Some([create("bench.json")?, create("bench.html")?])
         }
         None => None,
     };
@@ -96,9 +100,14 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let ok = failures.is_empty() && worse.is_empty();
     let said = Report::new(ok, args.seed, figures);
-    if let Some(mut output) = report {
-        serde_json::to_writer_pretty(output.file(), &said).context("cannot write the report")?;
-        output.finish()?;
+    if let Some([mut json, mut html]) = report {
+        serde_json::to_writer_pretty(json.file(), &said).context("cannot write the report")?;
+        json.finish()?;
+        let page = page::page(&said)?;
+        html.file()
+            .write_all(page.as_bytes())
+            .context("cannot write the page")?;
+        html.finish()?;
     }
     for figure in &said.figures {
         println!("{}", row(figure, comparable.then_some(&old)));

@@ -1,4 +1,5 @@
-//! Two engines, their hosts without a driver, and the wire between them.
+//! Engines, their hosts without a driver, and the wire between them; of more than two a switch that forwards at once and
+//! drops nothing.
 
 use std::cell::RefCell;
 use std::net::Ipv4Addr;
@@ -17,8 +18,6 @@ use ferroce_sim::verilator;
 
 use super::probe::{Marks, Probe};
 
-/// Cycles of one way over the wire: 100 ns.
-const WIRE_LATENCY: u64 = 25;
 /// Log2 of the CQEs of the completion queue of a host.
 const CQ_LOG: u8 = 14;
 
@@ -29,6 +28,8 @@ pub(super) struct Setup {
     pub(super) width: u32,
     /// Cycles until host memory answers a read; it takes half of them for a write.
     pub(super) latency: u32,
+    /// Cycles of one way over the wire.
+    pub(super) wire: u64,
     /// Share of the frames of the first host that are lost: requests, so that every NAK arrives.
     pub(super) loss: f64,
     /// Seed of memory and wire.
@@ -50,14 +51,14 @@ impl Setup {
     }
 }
 
-/// Both hosts and the wires from each to the other.
+/// The hosts and the wires on which each sends.
 pub(super) struct Rig {
-    pub(super) hosts: [Host; 2],
-    wires: [Wire; 2],
+    pub(super) hosts: Vec<Host>,
+    wires: Vec<Wire>,
     /// What happened at the pins of each card.
-    pub(super) marks: [Rc<RefCell<Marks>>; 2],
+    pub(super) marks: Vec<Rc<RefCell<Marks>>>,
     /// Frames of a host stay here instead of going onto its wire.
-    pub(super) kept: [Option<Vec<Vec<u8>>>; 2],
+    pub(super) kept: Vec<Option<Vec<Vec<u8>>>>,
     /// Requests of the first host to this queue pair are lost with this chance.
     pub(super) lossy: Option<(u32, Chance)>,
     rng: Rng,
@@ -66,12 +67,12 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    /// Two cards, each with completion queue 0.
-    pub(super) fn new(setup: &Setup) -> Result<Self> {
+    /// So many cards, each with completion queue 0.
+    pub(super) fn new(setup: &Setup, hosts: usize) -> Result<Self> {
         let model = build::model(setup.width as usize, &verilator::Options::default())?;
-        let marks: [Rc<RefCell<Marks>>; 2] = Default::default();
-        let host = |side: usize| -> Result<Host> {
-            let seed = setup.seed.wrapping_add(side as u64);
+        let marks: Vec<Rc<RefCell<Marks>>> = (0..hosts).map(|_| Rc::default()).collect();
+        let host = |index: usize| -> Result<Host> {
+            let seed = setup.seed.wrapping_add(index as u64);
             let options = rtl::Options {
                 memory: setup.memory(seed),
                 seed,
@@ -80,9 +81,9 @@ impl Rig {
             let memory = Rc::new(Ranges::new());
             let reached: Rc<dyn HostMemory> = memory.clone();
             let engine = build::engine(&model, reached, &options)?;
-            let marks = Rc::clone(&marks[side]);
+            let marks = Rc::clone(&marks[index]);
             let nic = Probe { engine, marks };
-            let number = side as u8 + 1;
+            let number = index as u8 + 1;
             let mut host = Host::with_memory(
                 |_| Box::new(nic),
                 memory,
@@ -92,19 +93,19 @@ impl Rig {
             host.create_cq(CQ_LOG);
             Ok(host)
         };
-        let wire = |seed: u64, loss: f64| {
+        let wire = |index: usize| {
             Wire::new(Config {
-                latency: WIRE_LATENCY,
-                loss: Chance::new(loss),
-                seed,
+                latency: setup.wire,
+                loss: Chance::new(if index == 0 { setup.loss } else { 0.0 }),
+                seed: setup.seed,
                 ..Config::default()
             })
         };
         Ok(Self {
-            hosts: [host(0)?, host(1)?],
-            wires: [wire(setup.seed, setup.loss), wire(setup.seed, 0.0)],
+            wires: (0..hosts).map(wire).collect(),
+            kept: vec![None; hosts],
+            hosts: (0..hosts).map(host).collect::<Result<_>>()?,
             marks,
-            kept: [None, None],
             lossy: None,
             rng: Rng::with_seed(setup.seed),
             now: 0,
@@ -113,14 +114,17 @@ impl Rig {
 
     /// One cycle.
     pub(super) fn step(&mut self) {
-        for side in 0..2 {
-            while let Some(frame) = self.wires[1 - side].take(self.now) {
-                self.hosts[side].nic.receive(&frame);
+        for wire in &mut self.wires {
+            while let Some(frame) = wire.take(self.now) {
+                // The last byte of the destination's MAC address is the number of its host.
+                if let Some(host) = self.hosts.get_mut(usize::from(frame[5]).wrapping_sub(1)) {
+                    host.nic.receive(&frame);
+                }
             }
         }
         self.hosts.iter_mut().for_each(|host| host.nic.step());
         self.now += 1;
-        for side in 0..2 {
+        for side in 0..self.hosts.len() {
             while self.wires[side].ready(self.now) {
                 let Some(frame) = self.hosts[side].nic.transmit() else {
                     break;
@@ -165,11 +169,11 @@ impl Rig {
 
     /// Every rule of the ports was kept, and DMA stayed where it may.
     pub(super) fn check(&self) -> Result<()> {
-        for (host, name) in self.hosts.iter().zip(["first", "second"]) {
+        for (number, host) in (1..).zip(&self.hosts) {
             let failures = host.nic.failures();
             ensure!(
                 failures.is_empty(),
-                "the {name} card: {}",
+                "card {number}: {}",
                 failures.join("; ")
             );
         }

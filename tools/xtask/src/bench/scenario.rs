@@ -3,12 +3,14 @@
 use anyhow::Result;
 
 use super::flood;
-use super::load::{Beside, Load, Measured, Op};
+use super::load::{Beside, Load, Measured, Op, Traffic};
 use super::rig::Setup;
 use crate::report::Figure;
 
 /// Latency of host memory in cycles: 1 us.
 const LATENCY: u32 = 250;
+/// Cycles of one way over the wire: 100 ns.
+const WIRE: u64 = 25;
 /// Local ACK timeout code: 262 us, far above a round trip; with losses 33 us, as not even a NAK tells of a
 /// packet lost twice.
 const TIMEOUT: u8 = 6;
@@ -17,9 +19,49 @@ const TIMEOUT_LOSS: u8 = 3;
 /// then.
 const MEASURED: u64 = 4 << 20;
 /// Bytes of a long message.
-const LONG: u32 = 64 << 10;
+pub(super) const LONG: u32 = 64 << 10;
+/// Sizes of messages in bytes.
+pub(super) const SIZES: [u32; 10] = [
+    1,
+    8,
+    64,
+    256,
+    1 << 10,
+    4 << 10,
+    16 << 10,
+    LONG,
+    256 << 10,
+    1 << 20,
+];
+/// Operations that move data, by name.
+pub(super) const OPS: [(&str, Op); 3] =
+    [("write", Op::Write), ("read", Op::Read), ("send", Op::Send)];
+/// Queue pairs that send at once.
+pub(super) const QPS: [u32; 4] = [1, 16, 64, MOST_QPS];
+/// Shares of requests that are lost, by name in percent.
+pub(super) const LOSSES: [(&str, f64); 4] =
+    [("0_01", 0.0001), ("0_1", 0.001), ("1", 0.01), ("5", 0.05)];
 /// Queue pairs of a build but 0 and 1, which are reserved, and one: both directions at once need their own.
 pub(super) const MOST_QPS: u32 = 250;
+
+/// Stages of a message on its way, from the doorbell to the completion but for the wire.
+pub(super) const STAGES: [&str; 8] = [
+    "stage_doorbell_to_wqe_read",
+    "stage_wqe_read",
+    "stage_wqe_to_payload_read",
+    "stage_payload_read",
+    "stage_payload_to_wire",
+    "wire_to_axi",
+    "axi_to_ack",
+    "ack_to_cqe",
+];
+
+/// Share of the goodput that go-back-N keeps when a share of the requests is lost, (1-p)/(1-p+pW): W packets of MTU 1024
+/// are in flight in a round trip, 17 cycles each.
+pub(super) fn go_back_n(loss: f64) -> f64 {
+    const IN_FLIGHT: f64 = 60.0;
+    (1.0 - loss) / (1.0 - loss + loss * IN_FLIGHT)
+}
 
 /// How a figure is read.
 pub(super) const GOODPUT: &str = "bytes/cycle";
@@ -47,6 +89,8 @@ enum What {
 #[derive(Clone, Copy)]
 enum Shown {
     Goodput,
+    /// Of all requesters together, and of the slowest.
+    Total,
     CyclesPerMessage,
     /// Goodput and what it took to get over losses.
     Loss,
@@ -87,19 +131,10 @@ impl Scenario {
                 let figure = |what: &str, cycles: u64| {
                     Figure::new(format!("{what}{suffix}_cycles"), cycles, CYCLES)
                 };
-                let [fetch, memory, check, payload, send] = single.stages;
-                let figures = vec![
-                    figure("doorbell_to_wire", single.doorbell_to_wire),
-                    figure("stage_doorbell_to_wqe_read", fetch),
-                    figure("stage_wqe_read", memory),
-                    figure("stage_wqe_to_payload_read", check),
-                    figure("stage_payload_read", payload),
-                    figure("stage_payload_to_wire", send),
-                    figure("wire_to_axi", single.wire_to_axi),
-                    figure("axi_to_ack", single.axi_to_ack),
-                    figure("ack_to_cqe", single.ack_to_cqe),
-                    figure("doorbell_to_completion", single.round_trip),
-                ];
+                let stages = STAGES.iter().zip(single.stages);
+                let mut figures = vec![figure("doorbell_to_wire", single.doorbell_to_wire)];
+                figures.extend(stages.map(|(name, cycles)| figure(name, cycles)));
+                figures.push(figure("doorbell_to_completion", single.round_trip));
                 Ok(Found { figures, cycles: 0 })
             }
         }
@@ -121,6 +156,14 @@ fn told(name: &str, measured: &Measured, shown: Shown) -> Vec<Figure> {
     };
     match shown {
         Shown::Goodput => vec![goodput()],
+        Shown::Total => {
+            let total = format!("{name}_total_goodput_bytes_per_cycle");
+            let slowest = format!("{name}_slowest_goodput_bytes_per_cycle");
+            vec![
+                Figure::new(total, measured.total, GOODPUT),
+                Figure::new(slowest, measured.goodput, GOODPUT),
+            ]
+        }
         Shown::CyclesPerMessage => {
             let cycles = measured.cycles as f64 / measured.messages as f64;
             let name = format!("{name}_cycles_per_message");
@@ -144,6 +187,7 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
     let setup = Setup {
         width,
         latency: LATENCY,
+        wire: WIRE,
         loss: 0.0,
         seed,
     };
@@ -158,30 +202,23 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         bytes,
         mtu: 4096,
         qps: 1,
-        both: false,
+        traffic: Traffic::OneWay,
         beside: None,
         timeout: TIMEOUT,
         messages: (MEASURED / u64::from(bytes.max(1)) / scale).clamp(4, 1024),
     };
     let mut all = Vec::new();
     let mut add = |tier, name: String, what| all.push(Scenario { name, tier, what });
-    let ops = [("write", Op::Write), ("read", Op::Read), ("send", Op::Send)];
     let (gate, quick, full) = (Tier::Gate, Tier::Quick, Tier::Full);
     let goodput = |load, setup| What::Load(load, setup, Shown::Goodput);
     let rate = |load, setup| What::Load(load, setup, Shown::CyclesPerMessage);
-    for (name, op) in ops {
-        for (bytes, tier) in [
-            (1, full),
-            (8, quick),
-            (64, quick),
-            (256, full),
-            (1024, full),
-            (4096, quick),
-            (16 << 10, full),
-            (LONG, gate),
-            (256 << 10, full),
-            (1 << 20, full),
-        ] {
+    for (name, op) in OPS {
+        for bytes in SIZES {
+            let tier = match bytes {
+                LONG => gate,
+                8 | 64 | 4096 => quick,
+                _ => full,
+            };
             add(
                 tier,
                 format!("{name}_{bytes}"),
@@ -202,7 +239,7 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
             add(tier, format!("{name}_qps_{qps}"), rate(load, setup));
         }
     }
-    for (name, op) in ops {
+    for (name, op) in OPS {
         for mtu in [256, 1024] {
             let tier = if op == Op::Write { quick } else { full };
             let load = Load {
@@ -216,15 +253,19 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
             );
         }
     }
-    for (qps, tier) in [(1, full), (16, quick), (64, full), (MOST_QPS, full)] {
-        let load = Load {
+    for qps in QPS {
+        let many = |op, bytes| Load {
             qps,
             messages: u64::from(4 * qps).max(256),
-            ..load(Op::Write, 4096)
+            ..load(op, bytes)
         };
-        add(tier, format!("write_4096_qps_{qps}"), goodput(load, setup));
+        let tier = if qps == 16 { quick } else { full };
+        let name = format!("write_4096_qps_{qps}");
+        add(tier, name, goodput(many(Op::Write, 4096), setup));
+        let name = format!("write_64_qps_{qps}");
+        add(full, name, rate(many(Op::Write, 64), setup));
     }
-    for (name, op) in ops {
+    for (name, op) in OPS {
         for (ns, tier) in [(0, quick), (500, full), (1000, full), (2000, quick)] {
             let tier = if op == Op::Send { full } else { tier };
             let setup = Setup {
@@ -235,12 +276,18 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
             add(tier, name, goodput(load(op, LONG), setup));
         }
     }
-    for (percent, loss, tier) in [
-        ("0_01", 0.0001, full),
-        ("0_1", 0.001, full),
-        ("1", 0.01, quick),
-        ("5", 0.05, full),
-    ] {
+    for (name, op) in OPS {
+        for ns in [0, 1000, 5000] {
+            let setup = Setup {
+                wire: ns / 4,
+                ..setup
+            };
+            let name = format!("{name}_{LONG}_wire_{ns}_ns");
+            add(full, name, goodput(load(op, LONG), setup));
+        }
+    }
+    for (percent, loss) in LOSSES {
+        let tier = if percent == "1" { quick } else { full };
         let load = Load {
             mtu: 1024,
             timeout: TIMEOUT_LOSS,
@@ -251,9 +298,9 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         let name = format!("write_{LONG}_mtu_1024_loss_{percent}_percent");
         add(tier, name, What::Load(load, setup, Shown::Loss));
     }
-    for (name, op) in ops {
+    for (name, op) in OPS {
         let load = Load {
-            both: true,
+            traffic: Traffic::BothWays,
             ..load(op, LONG)
         };
         let tier = if op == Op::Write { gate } else { full };
@@ -263,6 +310,30 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
                 format!("{name}_{LONG}_both_ways"),
                 goodput(load, setup),
             );
+        }
+    }
+    for senders in [2, 4] {
+        let load = Load {
+            traffic: Traffic::Incast(senders),
+            ..load(Op::Write, LONG)
+        };
+        let name = format!("write_{LONG}_incast_{senders}");
+        add(full, name, What::Load(load, setup, Shown::Total));
+    }
+    let mixed = Load {
+        traffic: Traffic::Mixed,
+        ..load(Op::Write, LONG)
+    };
+    let name = format!("mixed_{LONG}");
+    add(full, name, What::Load(mixed, setup, Shown::Total));
+    if width == 512 {
+        for (name, op) in OPS {
+            let narrow = Setup { width: 64, ..setup };
+            let load = Load {
+                messages: 16,
+                ..load(op, LONG)
+            };
+            add(quick, format!("w64_{name}_{LONG}"), goodput(load, narrow));
         }
     }
     for (name, beside) in [
