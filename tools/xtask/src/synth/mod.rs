@@ -23,7 +23,7 @@ use crate::{Usage, tools};
 
 use board::Board;
 use page::{HEADS, columns};
-use record::Record;
+use record::{Costs, Record};
 use yosys::Job;
 
 pub use netlist::{Cost, cost};
@@ -110,25 +110,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .map(|name| job(&design, name))
             .collect::<Result<_>>()?
     };
-    let standard = args.width == 512;
     let mut record = Record::load()?;
-    let mut worse = vec![];
     println!("{}", line("block", HEADS.map(str::to_owned)));
-    let costs = yosys::run(&jobs, show)?;
-    for (job, cost) in jobs.iter().zip(costs) {
-        let old = record.blocks.get(&job.name).filter(|_| standard);
-        worse.extend(record::worse(&job.name, &cost, old));
-        if args.write {
-            record.blocks.insert(job.name.clone(), cost);
-        }
-    }
+    let baseline = match args.width {
+        512 => record.blocks.clone(),
+        _ => Costs::new(),
+    };
+    let (costs, mut worse) = mapped(jobs, &baseline)?;
+    record.blocks.extend(costs);
     if args.block.is_empty() && !args.quick {
-        for (name, cost) in engines()? {
-            worse.extend(record::worse(&name, &cost, record.engines.get(&name)));
-            if args.write {
-                record.engines.insert(name, cost);
-            }
-        }
+        let (costs, more) = mapped(engines()?, &record.engines)?;
+        record.engines.extend(costs);
+        worse.extend(more);
     }
     if args.write {
         record.tool = yosys::version()?;
@@ -150,19 +143,24 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// # Errors
 /// What Yosys says.
 pub fn gate() -> Result<Vec<String>> {
-    let record = Record::load()?;
     let design = builds::verilog(512).map_err(anyhow::Error::msg)?;
-    let jobs = blocks(&design, true)?;
-    let costs = yosys::run(&jobs, show)?;
-    let found = jobs.iter().zip(&costs).flat_map(|(job, cost)| {
-        let name = &job.name;
-        record::worse(name, cost, record.blocks.get(name))
-    });
-    Ok(found.collect())
+    let (_, worse) = mapped(blocks(&design, true)?, &Record::load()?.blocks)?;
+    Ok(worse)
 }
 
-/// Maps the whole engines.
-fn engines() -> Result<Vec<(String, Cost)>> {
+/// Maps modules: what each takes, and what is worse than before.
+fn mapped(jobs: Vec<Job>, before: &Costs) -> Result<(Costs, Vec<String>)> {
+    let costs = yosys::run(&jobs, show)?;
+    let costs: Costs = jobs.into_iter().map(|job| job.name).zip(costs).collect();
+    let worse = costs
+        .iter()
+        .flat_map(|(name, cost)| record::worse(name, cost, before.get(name)));
+    let worse = worse.collect();
+    Ok((costs, worse))
+}
+
+/// The whole engines.
+fn engines() -> Result<Vec<Job>> {
     let of = |width, log_qp| Build {
         width,
         tables: Params { log_qp, ..STANDARD },
@@ -173,9 +171,7 @@ fn engines() -> Result<Vec<(String, Cost)>> {
         let top = &modules.last().context("no module")?.name;
         Ok(Job::new(&build.words(), &modules, top))
     };
-    let jobs = builds.into_iter().map(job).collect::<Result<Vec<_>>>()?;
-    let costs = yosys::run(&jobs, show)?;
-    Ok(jobs.into_iter().map(|job| job.name).zip(costs).collect())
+    builds.into_iter().map(job).collect()
 }
 
 fn run_board(board: Board, write: bool) -> Result<()> {

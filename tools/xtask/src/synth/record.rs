@@ -18,15 +18,18 @@ const SMALL: f64 = 16.0;
 /// LUT levels that a path may have.
 pub(super) const LEVELS: u32 = 8;
 
+/// What modules take, by name.
+pub(super) type Costs = BTreeMap<String, Cost>;
+
 /// Figures by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Name and version of the program that mapped the blocks and engines.
     pub tool: String,
     /// Each block by itself, in the standard build of 512 bits.
-    pub blocks: BTreeMap<String, Cost>,
+    pub blocks: Costs,
     /// Whole engines, flat.
-    pub engines: BTreeMap<String, Cost>,
+    pub engines: Costs,
     /// Builds that were placed and routed, by board.
     pub boards: BTreeMap<String, Routed>,
 }
