@@ -17,8 +17,8 @@ use crate::quiet::caught;
 const POLL: u64 = 16;
 
 /// Cycles without anything at a port or on a wire after which everything is at rest: longer than a card takes for
-/// anything that it does without timers and memory.
-const QUIET: u64 = 500;
+/// anything that it does without timers and memory, such as the 512 of a path of 64 bits to drop a payload.
+const QUIET: u64 = 1000;
 
 /// Cycles without a frame or a completion after which a card hangs; longer than the timers of a scenario.
 const HANG: u64 = 40_000;
