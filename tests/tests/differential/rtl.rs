@@ -74,7 +74,7 @@ fn lossy_64() {
 fn many() {
     for width in ferroce_hdl::engine::builds::WIDTHS {
         for class in [Class::Lossless, Class::Lossy] {
-            campaign(width, class, 1001..=6000);
+            campaign(width, class, 1001..=3500);
         }
     }
 }
