@@ -25,10 +25,10 @@ module check_retire (
     input signaled, // = signaled of u_pool.mem[slot] as entry
     input answered, // = answered of u_pool.mem[slot] as entry
     input bad, // = bad of u_pool.mem[slot] as entry
-    input completes, // = done_s_valid
-    input completed, // = done_s_ready
-    input [15:0] wqe_index, // = wqe_index of done_s_payload as cq_payload
-    input [7:0] status, // = status of done_s_payload as cq_payload
+    input completes, // = done_valid
+    input completed, // = done_ready
+    input [15:0] wqe_index, // = wqe_index of done_payload as done_payload
+    input [7:0] status, // = status of done_payload as done_payload
     input reports, // = out_s_valid
     input [15:0] reported, // = count of out_s_payload as event_payload
     input [4:0] reported_reads, // = reads of out_s_payload as event_payload

@@ -356,10 +356,11 @@ impl<
         self.drain.activity[2].next = self.transmit.pieces.val();
         self.drain.activity[3].next = self.receive.decided.val();
         self.drain.activity[4].next = self.receive.placed.val();
-        self.drain.activity[5].next = self.completions.activity.val();
-        self.drain.activity[6].next = self.receive.replies.val();
-        self.drain.activity[7].next = self.transmit.response_pieces.val();
-        self.drain.activity[8].next = self.events.activity.val();
+        self.drain.activity[5].next = self.transmit.held.val();
+        self.drain.activity[6].next = self.completions.activity.val();
+        self.drain.activity[7].next = self.receive.replies.val();
+        self.drain.activity[8].next = self.transmit.response_pieces.val();
+        self.drain.activity[9].next = self.events.activity.val();
         self.drain.eqe_issued.next = self.host.issued[3].val();
         self.drain.eqe_done.next = self.host.done[3].val();
         self.drain.payload_issued.next = self.host.issued[0].val();

@@ -128,6 +128,8 @@ pub struct TransmitSide<
     pub wqes: Signal<Out, Activity>,
     /// Payload being read.
     pub pieces: Signal<Out, Activity>,
+    /// Completions that wait for payload to be read.
+    pub held: Signal<Out, Activity>,
     /// Payload of responses being read.
     pub response_pieces: Signal<Out, Activity>,
     /// Tables are swept after reset.
@@ -206,6 +208,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         StreamOut::<ReadReq>::link(&mut self.payload_read, &mut self.gather.request);
         ReadBeatIn::<W>::link(&mut self.payload_beat, &mut self.gather.beats);
         self.pieces.next = self.gather.activity.val();
+        self.requester.piece_read.next = self.gather.activity.val().moved;
+        self.held.next = self.requester.held.val();
 
         StreamIn::<GatherCmd>::link(&mut self.response_payload, &mut self.responses.command);
         StreamOut::<ReadReq>::link(&mut self.response_read, &mut self.responses.request);

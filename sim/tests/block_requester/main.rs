@@ -123,6 +123,25 @@ fn losses_are_made_good() {
 }
 
 #[test]
+fn nothing_completes_before_all_of_it_is_read() {
+    // acknowledgements come when packets were sent again, and reads take their time
+    for (delay, read_delay) in [(2500, 400), (4000, 900), (6000, 3000)] {
+        let mut rig = Rig::new(60, Pauses::new(0.2, 30));
+        for qpn in 0..1 << bench::Q {
+            rig.open(qpn, ctx(3), 0xff_fff0 + qpn as u32);
+        }
+        rig.peer = Peer {
+            delay,
+            loss: 0.005,
+            ..Peer::default()
+        };
+        rig.read_delay = read_delay;
+        post_random(&mut rig, 200, 20 * bench::mtu_bytes(3));
+        rig.finish(4_000_000);
+    }
+}
+
+#[test]
 fn a_receiver_that_is_not_ready_is_waited_for() {
     random_run(
         Peer {

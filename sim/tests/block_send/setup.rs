@@ -38,7 +38,7 @@ pub(crate) struct Setup {
     pub(super) issue: StreamSink,
     pub(super) desc: StreamSink,
     pub(super) gather: StreamSink,
-    cq: StreamSink,
+    flushed: StreamSink,
     /// Packets due; whether they are atomics.
     pub(super) packets: VecDeque<(bool, Item)>,
     /// Pieces due.
@@ -59,6 +59,11 @@ pub(crate) struct Setup {
     pub(crate) told: usize,
     pub(crate) resent: usize,
     expected_resent: usize,
+    /// Grants with packets, and those cut to their end.
+    granted: usize,
+    cut: usize,
+    /// Pieces told of that have not left yet.
+    pieces_cut: usize,
     /// Cycle of the latest packet.
     pub(crate) latest: u64,
 }
@@ -74,7 +79,7 @@ impl Setup {
             issue: sink("issue"),
             desc: sink("desc"),
             gather: sink("gather"),
-            cq: sink("cq"),
+            flushed: sink("flushed"),
             packets: VecDeque::new(),
             pieces: VecDeque::new(),
             rounds: [3; 1 << Q],
@@ -88,6 +93,9 @@ impl Setup {
             told: 0,
             resent: 0,
             expected_resent: 0,
+            granted: 0,
+            cut: 0,
+            pieces_cut: 0,
             latest: 0,
             bench,
         };
@@ -139,7 +147,7 @@ impl Setup {
             issue,
             desc,
             gather,
-            cq,
+            flushed,
             grants,
             regions,
             ..
@@ -147,12 +155,12 @@ impl Setup {
         if self.hold_issues {
             act(
                 &mut self.bench,
-                &mut [s, start, desc, gather, cq, grants, regions],
+                &mut [s, start, desc, gather, flushed, grants, regions],
             )
         } else {
             act(
                 &mut self.bench,
-                &mut [s, start, issue, desc, gather, cq, grants, regions],
+                &mut [s, start, issue, desc, gather, flushed, grants, regions],
             )
         }
     }
@@ -207,7 +215,10 @@ impl Setup {
         self.act(|bench, agents| bench.step(agents))
             .unwrap_or_else(|failure| panic!("{failure}"));
         let dut = self.bench.dut();
-        self.resent += usize::from(dut.is_set(dut.output("retransmission").unwrap()));
+        let pulse = |name| usize::from(dut.is_set(dut.output(name).unwrap()));
+        self.resent += pulse("retransmission");
+        self.cut += pulse("part_cut");
+        self.pieces_cut += pulse("piece_cut");
         while let Some((_, event)) = self.start.pop() {
             self.answer(&event);
         }
@@ -230,6 +241,7 @@ impl Setup {
         }
         while let Some((_, piece)) = self.gather.pop() {
             assert_eq!(Some(piece), self.pieces.pop_front());
+            self.pieces_cut -= 1;
         }
         self.told = self.issue.count() as usize;
     }
@@ -271,12 +283,14 @@ impl Setup {
         assert!(self.waiting.is_empty(), "no event for {:?}", self.waiting);
         self.act(|bench, agents| bench.finish(agents, 10))
             .unwrap_or_else(|f| panic!("{f}"));
-        for sink in [&mut self.issue, &mut self.cq] {
+        for sink in [&mut self.issue, &mut self.flushed] {
             assert_eq!(sink.pop(), None, "not expected");
         }
         assert_eq!(self.packets.front(), None, "a packet is missing");
         assert_eq!(self.pieces.front(), None, "a piece is missing");
         assert_eq!(self.resent, self.expected_resent, "retransmissions");
+        assert_eq!(self.cut, self.granted, "grants cut to their end");
+        assert_eq!(self.pieces_cut, 0, "pieces told of that did not leave");
     }
 
     /// Compares an event with the WQE it must be of, and carries out its plan.
@@ -328,7 +342,7 @@ impl Setup {
             Plan::Drop => {}
             Plan::Flush => {
                 grant[0].1 = 2;
-                let item = self.cq.item();
+                let item = self.flushed.item();
                 let item = item
                     .with("qpn", work.qpn.into())
                     .with("cqn", ctx(work.qpn).cqn.into());
@@ -336,7 +350,7 @@ impl Setup {
                 let item = item
                     .with("wqe_index", index.into())
                     .with("status", WR_FLUSH_ERR.into());
-                self.cq.expect(item);
+                self.flushed.expect(item);
             }
             // it has its place among the messages, and no packet
             Plan::Send { .. } if status != 0 => grant[0].1 = 1,
@@ -370,6 +384,7 @@ impl Setup {
                 }
             }
         }
+        self.granted += usize::from(grant[0].1 == 1 && grant[3].1 > 0);
         let due = self.grants.cycle + self.delay;
         self.grants.queue.push_back((due, grant));
     }

@@ -152,6 +152,8 @@ payload! {
         behind: Bits<16>,
         /// First slot of the oldest message in the ring.
         head_index: Bits<16>,
+        /// Number of the latest grant whose payload may still be to be read when its message completes.
+        unread: Bits<16>,
         /// Retries left.
         retry: Bits<3>,
         /// RNR retries left.
@@ -239,6 +241,32 @@ payload! {
         ot_base: Bits<24>,
         /// Log2 of its entries.
         ot_log: Bits<4>,
+        /// Completions wait until the payload of this grant is read.
+        unread: Bits<16>,
+    }
+
+    /// A completion of a send queue (`retire`, `segmenter` to `completion_hold`).
+    SendCompletion {
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// CQE opcode.
+        opcode: Bits<3>,
+        /// WQE index.
+        wqe_index: Bits<16>,
+        /// Bytes of a READ or atomic.
+        byte_len: Bits<32>,
+        /// CQE status.
+        status: Bits<8>,
+        /// AETH syndrome behind a remote error.
+        vendor_err: Bits<8>,
+        /// A READ or atomic: `fence` counts.
+        answered: Bit,
+        /// See [`CqToken`](crate::bus::types::CqToken).
+        fence: Bits<16>,
+        /// It waits until the payload of this grant is read.
+        unread: Bits<16>,
     }
 
     /// Entry of the outstanding table.

@@ -242,6 +242,7 @@ impl Logic for ListWalk {
                 self.run_4.d.next.len = self.needed.val();
             }
             self.run_4.d.next.first = self.first_3.q.val() | self.lead.q.val();
+            self.run_4.d.next.last = self.enough.val();
             self.run_4.d.next.left = self.left_3.q.val();
             self.run_4.d.next.plen = self.plen_3.q.val();
             if self.first_3.q.val() {

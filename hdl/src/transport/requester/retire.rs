@@ -5,8 +5,7 @@
 //! complete with success (if a CQE was asked for), a WQE that could not run completes with its status, and in error
 //! everything completes. The Retired event reports how far the walk came and where the oldest message now starts.
 //! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed.
-use super::event::{Outstanding, RetireGrant, SqEvent, SqEventKind};
-use crate::bus::types::CqToken;
+use super::event::{Outstanding, RetireGrant, SendCompletion, SqEvent, SqEventKind};
 use crate::prelude::*;
 
 /// What the walk is doing.
@@ -48,14 +47,13 @@ pub struct Retire<const Q: usize, const O: usize> {
     /// The entry.
     pub entry: Signal<In, Outstanding>,
     /// Completions.
-    pub cq: StreamOut<CqToken>,
+    pub done: StreamOut<SendCompletion>,
 
     list: Fifo<Bits<16>, Q>,
     pool: Ram<Outstanding, O>,
     out: Skid<SqEvent>,
-    done: Skid<CqToken>,
     no_event: Zero<SqEvent>,
-    no_completion: Zero<CqToken>,
+    no_completion: Zero<SendCompletion>,
     state: Reg<RetireState>,
     g: Dff<RetireGrant>,
     place: Dff<Bits<16>>,
@@ -91,7 +89,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, list, pool, out, done);
+        clock!(self, clock, list, pool, out);
         dff_setup!(
             self,
             clock,
@@ -132,27 +130,27 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.completes.next = self.takes.val() & (self.o.val().signaled | self.status.val().any());
         self.advance.next = (self.state.q.val() == RetireState::Walk)
             & self.takes.val()
-            & (self.done.s.ready.val() | !self.completes.val());
-        self.done.s.valid.next = (self.state.q.val() == RetireState::Walk) & self.completes.val();
-        self.done.s.payload.next = self.no_completion.val();
-        self.done.s.payload.next.cqn = self.g.q.val().cqn;
-        self.done.s.payload.next.qpn = self.g.q.val().qpn;
-        self.done.s.payload.next.opcode = bit_cast::<8, 3>(self.o.val().cqe_opcode);
-        self.done.s.payload.next.wqe_index = self.index.q.val();
-        self.done.s.payload.next.status = self.status.val();
+            & (self.done.ready.val() | !self.completes.val());
+        self.done.valid.next = (self.state.q.val() == RetireState::Walk) & self.completes.val();
+        self.done.payload.next = self.no_completion.val();
+        self.done.payload.next.cqn = self.g.q.val().cqn;
+        self.done.payload.next.qpn = self.g.q.val().qpn;
+        self.done.payload.next.opcode = self.o.val().cqe_opcode;
+        self.done.payload.next.wqe_index = self.index.q.val();
+        self.done.payload.next.status = self.status.val();
         self.whole.next = bit_cast::<32, 24>(self.o.val().last_psn - self.o.val().first_psn) << 7;
+        self.done.payload.next.fence = self.g.q.val().writes;
+        self.done.payload.next.unread = self.g.q.val().unread;
         if self.o.val().answered {
-            self.done.s.payload.next.fence = self.g.q.val().writes;
-            self.done.s.payload.next.fenced = true;
+            self.done.payload.next.answered = true;
             if !self.status.val().any() {
-                self.done.s.payload.next.byte_len = (self.whole.val() << self.g.q.val().mtu)
+                self.done.payload.next.byte_len = (self.whole.val() << self.g.q.val().mtu)
                     + bit_cast::<32, 13>(self.o.val().rest);
             }
         }
         if self.first_error.q.val() & (self.status.val() == self.g.q.val().status) {
-            self.done.s.payload.next.vendor_err = self.g.q.val().syndrome;
+            self.done.payload.next.vendor_err = self.g.q.val().syndrome;
         }
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.done.m);
 
         self.next_place.next = self.place.q.val() + 1;
         self.read_place.next = self.place.q.val();

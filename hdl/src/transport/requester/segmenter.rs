@@ -15,11 +15,11 @@
 //!  CheckedWqe ─► Start ─► FIFO ┐
 //!                grant ─► FIFO ┴► list_walk ─► packets
 //! ```
-use super::event::{CheckedWqe, SqEvent, SqEventKind, StartGrant};
+use super::event::{CheckedWqe, SendCompletion, SqEvent, SqEventKind, StartGrant};
 use super::list_walk::ListWalk;
 use super::packet_form::PacketForm;
 use super::send_types::{SendEntry, SendRun};
-use crate::bus::types::{Activity, CqToken, GatherCmd, ReadIssue, Recall, TxDesc};
+use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;
 
 /// The segmenter for 2^Q queue pairs; the same for every width of the data path.
@@ -52,7 +52,11 @@ pub struct Segmenter<const Q: usize> {
     /// Pieces of payload.
     pub gather: StreamOut<GatherCmd>,
     /// Completions of flushed WQEs.
-    pub cq: StreamOut<CqToken>,
+    pub flushed: StreamOut<SendCompletion>,
+    /// A piece of payload leaves.
+    pub piece_cut: Signal<Out, Bit>,
+    /// A part that was granted is cut to its end, or dropped; not before its last `piece_cut`.
+    pub part_cut: Signal<Out, Bit>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
     /// WQEs that are not sent as far as they were granted.
@@ -61,7 +65,7 @@ pub struct Segmenter<const Q: usize> {
     ask: Skid<SqEvent>,
     started: Fifo<CheckedWqe, 3>,
     grants: Fifo<StartGrant, 4>,
-    flush: Skid<CqToken>,
+    flush: Skid<SendCompletion>,
     walk: ListWalk,
     rounds: Ram<Bits<2>, Q>,
     form: PacketForm,
@@ -69,18 +73,22 @@ pub struct Segmenter<const Q: usize> {
     pieces: Skid<GatherCmd>,
 
     no_event: Zero<SqEvent>,
-    no_completion: Zero<CqToken>,
+    no_completion: Zero<SendCompletion>,
     asks: Signal<Local, Bit>,
     w: Signal<Local, CheckedWqe>,
     g: Signal<Local, StartGrant>,
     both: Signal<Local, Bit>,
     runs: Signal<Local, Bit>,
-    flushed: Signal<Local, Bit>,
+    flushes: Signal<Local, Bit>,
     accept: Signal<Local, Bit>,
 
     // the part being sent
     /// A run of bytes is there.
     have: Reg<Bit>,
+    /// It is the last of its part.
+    last_run: Dff<Bit>,
+    piece_out: Reg<Bit>,
+    part_out: Reg<Bit>,
     wqe: Dff<CheckedWqe>,
     final_part: Dff<Bit>,
     count: Dff<Bits<8>>,
@@ -158,7 +166,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
             issued
         );
         dff_setup!(
-            self, clock, stale, recall_1, recall_2, recalled_1, recalled_2
+            self, clock, stale, recall_1, recall_2, recalled_1, recalled_2, last_run, piece_out,
+            part_out
         );
 
         // ask
@@ -192,7 +201,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.g.next = self.grants.m.payload.val();
         self.both.next = self.started.m.valid.val() & self.grants.m.valid.val();
         self.runs.next = (self.g.val().action == 1) & self.g.val().count.any();
-        self.flushed.next = self.g.val().action == 2;
+        self.flushes.next = self.g.val().action == 2;
         self.walk.s_valid.next = self.both.val() & self.runs.val();
         self.walk.s_wqe.next = self.w.val();
         self.walk.s_grant.next = self.g.val();
@@ -200,19 +209,19 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.walk.entry_at.next = self.entry_at.val();
         self.walk.entry.next = self.entry.val();
         self.accept.next = self.both.val()
-            & ((!self.runs.val() & !self.flushed.val())
-                | (self.flushed.val() & self.flush.s.ready.val())
+            & ((!self.runs.val() & !self.flushes.val())
+                | (self.flushes.val() & self.flush.s.ready.val())
                 | (self.runs.val() & self.walk.s_ready.val()));
         self.started.m.ready.next = self.accept.val();
         self.grants.m.ready.next = self.accept.val();
-        self.flush.s.valid.next = self.both.val() & self.flushed.val();
+        self.flush.s.valid.next = self.both.val() & self.flushes.val();
         self.flush.s.payload.next = self.no_completion.val();
         self.flush.s.payload.next.cqn = self.w.val().cqn;
         self.flush.s.payload.next.qpn = self.w.val().qpn;
-        self.flush.s.payload.next.opcode = bit_cast::<8, 3>(self.w.val().cqe_opcode);
+        self.flush.s.payload.next.opcode = self.w.val().cqe_opcode;
         self.flush.s.payload.next.wqe_index = self.w.val().index;
         self.flush.s.payload.next.status = bits::<8>(5);
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.flush.m);
+        StreamOut::<SendCompletion>::link(&mut self.flushed, &mut self.flush.m);
 
         self.activity.next.busy = self.s.valid.val()
             | self.started.m.valid.val()
@@ -293,6 +302,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
             self.have.d.next = true;
             self.addr.d.next = self.run.val().addr;
             self.run_left.d.next = self.run.val().len;
+            self.last_run.d.next = self.run.val().last;
         }
         if self.begins.val() {
             self.at_start.d.next = true;
@@ -353,5 +363,9 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.pieces.s.payload.next.lane = self.form.lane.val();
         StreamOut::<TxDesc>::link(&mut self.desc, &mut self.descs.m);
         StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.pieces.m);
+        self.piece_out.d.next = self.step.val() & self.piece.val().any();
+        self.part_out.d.next = self.spent.val() & self.last_run.q.val();
+        self.piece_cut.next = self.piece_out.q.val();
+        self.part_cut.next = self.part_out.q.val();
     }
 }

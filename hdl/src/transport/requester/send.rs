@@ -1,10 +1,10 @@
 //! From fetched WQE slots to packets: wires [`wqe_check`](super::wqe_check) and [`segmenter`](super::segmenter).
-use super::event::{CheckedWqe, SqEvent, StartGrant};
+use super::event::{CheckedWqe, SendCompletion, SqEvent, StartGrant};
 use super::segmenter::Segmenter;
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
-use crate::bus::types::{Activity, CqToken, FetchedWqe, GatherCmd, ReadIssue, Recall, TxDesc};
+use crate::bus::types::{Activity, FetchedWqe, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;
 
 /// Send WQEs of 2^Q queue pairs.
@@ -45,7 +45,11 @@ pub struct SendPath<const Q: usize> {
     /// Pieces of payload.
     pub gather: StreamOut<GatherCmd>,
     /// Completions of flushed WQEs.
-    pub cq: StreamOut<CqToken>,
+    pub flushed: StreamOut<SendCompletion>,
+    /// See [`Segmenter::piece_cut`].
+    pub piece_cut: Signal<Out, Bit>,
+    /// See [`Segmenter::part_cut`].
+    pub part_cut: Signal<Out, Bit>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
     /// WQEs on their way to packets.
@@ -84,7 +88,9 @@ impl<const Q: usize> Logic for SendPath<Q> {
         StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.segmenter.issue);
         StreamOut::<TxDesc>::link(&mut self.desc, &mut self.segmenter.desc);
         StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.segmenter.gather);
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.segmenter.cq);
+        StreamOut::<SendCompletion>::link(&mut self.flushed, &mut self.segmenter.flushed);
+        self.piece_cut.next = self.segmenter.piece_cut.val();
+        self.part_cut.next = self.segmenter.part_cut.val();
         self.retransmission.next = self.segmenter.retransmission.val();
         self.activity.next = self.segmenter.activity.val();
     }

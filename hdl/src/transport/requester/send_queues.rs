@@ -2,7 +2,8 @@
 //!
 //! Who takes the slots out of `slots` assembles WQEs, asks with a Start event (or Refetch) for each in their order, and
 //! gets a grant for each Start, in their order too.
-use super::event::{SentPacket, SqEvent, SqEventKind, StartGrant};
+use super::completion_hold::CompletionHold;
+use super::event::{SendCompletion, SentPacket, SqEvent, SqEventKind, StartGrant};
 use super::retire::Retire;
 use super::sq_state::SqStateTable;
 use super::timer::Timer;
@@ -50,7 +51,15 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub beat: ReadBeatIn<W>,
     /// Slots of WQEs.
     pub slots: StreamOut<FetchedWqe>,
-    /// Completions of what was started.
+    /// Completions of flushed WQEs.
+    pub flushed: StreamIn<SendCompletion>,
+    /// A grant is cut to its end, or dropped.
+    pub part_cut: Signal<In, Bit>,
+    /// A piece of payload is to be read.
+    pub piece_cut: Signal<In, Bit>,
+    /// A piece of payload was read; in their order.
+    pub piece_read: Signal<In, Bit>,
+    /// Completions.
     pub cq: StreamOut<CqToken>,
     /// A send queue goes back: packets of another round are not to be sent any more.
     pub recall_valid: Signal<Out, Bit>,
@@ -80,6 +89,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub counts: Signal<Out, Bits<9>>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
+    /// Completions that wait for payload to be read.
+    pub held: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -90,6 +101,7 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     scheduler: Scheduler<Q, 7>,
     fetch: WqeFetch<W, 7>,
     retire: Retire<Q, O>,
+    hold: CompletionHold,
     timer: Timer<Q>,
     no_event: Zero<SqEvent>,
 }
@@ -104,7 +116,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, events, sent, state, scheduler, fetch, retire, timer
+            self, clock, events, sent, state, scheduler, fetch, retire, hold, timer
         );
 
         // events
@@ -164,7 +176,15 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         self.retire.entry_valid.next = self.state.entry_valid.val();
         self.retire.entry_addr.next = self.state.entry_addr.val();
         self.retire.entry.next = self.state.entry.val();
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.retire.cq);
+        StreamOut::<SendCompletion>::join(&mut self.retire.done, &mut self.hold.retired);
+        StreamIn::<SendCompletion>::link(&mut self.flushed, &mut self.hold.flushed);
+        self.hold.granted.next = self.state.granted.val();
+        self.hold.part_cut.next = self.part_cut.val();
+        self.hold.piece_cut.next = self.piece_cut.val();
+        self.hold.piece_read.next = self.piece_read.val();
+        self.state.room.next = self.hold.room.val();
+        self.held.next = self.hold.activity.val();
+        StreamOut::<CqToken>::link(&mut self.cq, &mut self.hold.cq);
 
         self.timer.order_valid.next = self.state.timer_valid.val();
         self.timer.order.next = self.state.timer.val();

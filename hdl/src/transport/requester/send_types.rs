@@ -20,6 +20,8 @@ payload! {
         len: Bits<32>,
         /// First of its part.
         first: Bit,
+        /// Last of its part.
+        last: Bit,
         /// Bytes of the message from the part on.
         left: Bits<32>,
         /// Payload of the part's first packet.

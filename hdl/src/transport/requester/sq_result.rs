@@ -252,6 +252,7 @@ impl Logic for SqResults {
         self.w_retire_grant.d.next.cqn = self.k.val().cqn;
         self.w_retire_grant.d.next.ot_base = self.k.val().ot_base;
         self.w_retire_grant.d.next.ot_log = self.k.val().ot_log;
+        self.w_retire_grant.d.next.unread = self.c.val().unread;
         self.w_tail.d.next = self.c.val().tail;
         self.w_packets.d.next = self.e.val().packets;
         self.w_outstanding.d.next.first_psn = self.c.val().next_psn;

@@ -28,6 +28,10 @@ pub struct SqRules {
     pub state: Signal<In, SqState>,
     /// What the event means for that state.
     pub terms: Signal<In, SqTerms>,
+    /// Grants so far, modulo 2^16.
+    pub granted: Signal<In, Bits<16>>,
+    /// There is room for completions of flushed WQEs.
+    pub room: Signal<In, Bit>,
     /// The state changes.
     pub write: Signal<Out, Bit>,
     /// The state afterwards.
@@ -99,19 +103,26 @@ impl Logic for SqRules {
             SqEventKind::Start => {
                 if self.t.val().fits {
                     if self.in_error.val() {
-                        if (self.c.val().used == 0) & !self.c.val().closing {
+                        if self.c.val().used.any() | self.c.val().closing {
+                            self.stop.next = true;
+                        } else if !self.room.val() {
+                            self.stop.next = true;
+                            self.v.next.push_ready = true;
+                        } else {
                             self.v.next.action = bits::<2>(2);
                             self.n.next.exec_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
                             // it never stood in the ring
                             self.n.next.head_index =
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
-                        } else {
-                            self.stop.next = true;
                         }
                     } else if self.t.val().running & self.t.val().room {
                         self.v.next.action = bits::<2>(1);
                         self.n.next.next_psn = self.c.val().next_psn + self.t.val().part;
+                        if self.c.val().resend.any() {
+                            // what was sent before may be acknowledged at any time
+                            self.n.next.unread = self.granted.val() + 1;
+                        }
                         if self.c.val().resend >= self.t.val().part {
                             self.n.next.resend = self.c.val().resend - self.t.val().part;
                         } else {
@@ -333,6 +344,8 @@ impl Logic for SqRules {
         if self.down.val() {
             self.v.next.close = true;
             self.n.next.closing = true;
+            // nothing of it is granted any more; what was may not be read yet
+            self.n.next.unread = self.granted.val();
             self.n.next.rewind = false;
             self.n.next.recalls = false;
             self.n.next.rnr_wait = false;

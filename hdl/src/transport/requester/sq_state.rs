@@ -29,6 +29,10 @@ pub struct SqStateTable<const Q: usize> {
     pub image_qpn: Signal<In, Bits<Q>>,
     /// The image.
     pub image: Signal<In, SqCtx>,
+    /// There is room for completions of flushed WQEs.
+    pub room: Signal<In, Bit>,
+    /// Grants that let packets out so far, modulo 2^16.
+    pub granted: Signal<Out, Bits<16>>,
     /// The queue pair has something to fetch.
     pub ready_valid: Signal<Out, Bit>,
     /// The queue pair has something to retire.
@@ -99,6 +103,7 @@ pub struct SqStateTable<const Q: usize> {
     k3: Dff<SqCtx>,
     c3: Dff<SqState>,
     valid_3: Reg<Bit>,
+    grants: Reg<Bits<16>>,
 }
 
 impl<const Q: usize> Logic for SqStateTable<Q> {
@@ -111,7 +116,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, table, images, terms, results);
-        dff_setup!(self, clock, e1, e2, e3, k2, k3, c3, valid_3);
+        dff_setup!(self, clock, e1, e2, e3, k2, k3, c3, valid_3, grants);
 
         // entry and stage 1
         self.ready.next = self.table.ready.val();
@@ -142,6 +147,15 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.rules.image.next = self.k3.q.val();
         self.rules.state.next = self.c3.q.val();
         self.rules.terms.next = self.terms.terms.val();
+        self.rules.granted.next = self.grants.q.val();
+        self.rules.room.next = self.room.val();
+        if self.valid_3.q.val()
+            & (self.rules.verdict.val().action == 1)
+            & self.terms.terms.val().part.any()
+        {
+            self.grants.d.next = self.grants.q.val() + 1;
+        }
+        self.granted.next = self.grants.q.val();
         self.table.write.next = self.rules.write.val();
         self.table.result.next = self.rules.next_state.val();
 

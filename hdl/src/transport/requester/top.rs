@@ -1,5 +1,5 @@
 //! The requester: wires its blocks together.
-use super::event::SqEvent;
+use super::event::{SendCompletion, SqEvent};
 use super::send::SendPath;
 use super::send_queues::SendQueues;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
@@ -52,6 +52,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub desc: StreamOut<TxDesc>,
     /// Pieces of payload.
     pub gather: StreamOut<GatherCmd>,
+    /// A piece of payload was read; in their order.
+    pub piece_read: Signal<In, Bit>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
     /// A send queue goes back: packets of another round are not to be sent any more.
@@ -86,12 +88,13 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub fetches: Signal<Out, Activity>,
     /// Send WQEs on their way to packets.
     pub wqes: Signal<Out, Activity>,
+    /// Completions that wait for payload to be read.
+    pub held: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
     queues: SendQueues<W, Q, O>,
     send: SendPath<Q>,
-    completions: Merge<CqToken, 2>,
 }
 
 impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q, O> {
@@ -121,6 +124,7 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             issue: StreamOut::default(),
             desc: StreamOut::default(),
             gather: StreamOut::default(),
+            piece_read: Signal::default(),
             cq: StreamOut::default(),
             recall_valid: Signal::default(),
             recall: Signal::default(),
@@ -138,10 +142,10 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             retransmission: Signal::default(),
             fetches: Signal::default(),
             wqes: Signal::default(),
+            held: Signal::default(),
             ready: Signal::default(),
             queues: SendQueues::default(),
             send: SendPath::default(),
-            completions: Merge::default(),
         }
     }
 }
@@ -155,7 +159,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, queues, send, completions);
+        clock!(self, clock, queues, send);
 
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.queues.doorbell);
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.queues.command);
@@ -204,11 +208,11 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.retransmission.next = self.send.retransmission.val();
         self.wqes.next = self.send.activity.val();
 
-        // what was started was posted before what the segmenter flushes
-        StreamOut::<CqToken>::join(&mut self.queues.cq, &mut self.completions.s[0]);
-        self.completions.s[1].valid.next = self.send.cq.valid.val() & !self.queues.cq.valid.val();
-        self.completions.s[1].payload.next = self.send.cq.payload.val();
-        self.send.cq.ready.next = self.completions.s[1].ready.val();
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.completions.m);
+        StreamOut::<SendCompletion>::join(&mut self.send.flushed, &mut self.queues.flushed);
+        self.queues.part_cut.next = self.send.part_cut.val();
+        self.queues.piece_cut.next = self.send.piece_cut.val();
+        self.queues.piece_read.next = self.piece_read.val();
+        StreamOut::<CqToken>::link(&mut self.cq, &mut self.queues.cq);
+        self.held.next = self.queues.held.val();
     }
 }

@@ -100,6 +100,10 @@ impl Rig {
         let mtu = mtu_bytes(qp.mtu);
         let (write, imm) = (wqe.opcode >= 3, wqe.opcode == 1 || wqe.opcode == 4);
         let count = wqe.length.div_ceil(mtu).max(1);
+        qp.lasts.push((
+            qp.producer.wrapping_sub(1),
+            qp.packets.len() + count as usize - 1,
+        ));
         let sges = match (wqe.inline_data, wqe.num_sge) {
             (true, _) => vec![(addr + 32, wqe.length)],
             (_, n) => sges[..n.min(2).into()]

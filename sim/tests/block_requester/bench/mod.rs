@@ -39,6 +39,10 @@ struct Qp {
     expected: usize,
     nak_sent: bool,
     done: Vec<(u64, u64)>,
+    /// Last packet of each message posted, by WQE index.
+    lasts: Vec<(u16, usize)>,
+    /// Packets of the messages that completed.
+    completed: usize,
     details: Vec<(u64, u64)>,
 }
 
@@ -61,6 +65,10 @@ pub(crate) struct Rig {
     descs: VecDeque<Item>,
     answers: VecDeque<(u64, u64, u32, u8)>,
     failed: Vec<u64>,
+    /// Cycles from a piece to the end of its read.
+    pub(crate) read_delay: u64,
+    /// Pieces being read: cycle, queue pair, packet of the queue.
+    unread: VecDeque<(u64, u64, usize)>,
 }
 
 impl Rig {
@@ -85,13 +93,15 @@ impl Rig {
             descs: VecDeque::new(),
             answers: VecDeque::new(),
             failed: Vec::new(),
+            read_delay: 0,
+            unread: VecDeque::new(),
             peer: Peer::default(),
             bench: {
                 bench.dut_mut().settle();
                 bench
             },
         };
-        for name in ["sq_we", "av_we", "sent_valid"] {
+        for name in ["sq_we", "av_we", "sent_valid", "piece_read"] {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);
         }
@@ -140,6 +150,13 @@ impl Rig {
     }
 
     pub(crate) fn step(&mut self) {
+        let now = self.bench.cycle();
+        let read = self.unread.front().is_some_and(|piece| piece.0 <= now);
+        if read {
+            self.unread.pop_front();
+        }
+        let dut = self.bench.dut_mut();
+        dut.set(dut.input("piece_read").unwrap(), read.into());
         let mut agents: [&mut dyn Agent; 10] = [
             &mut self.doorbell,
             &mut self.command,
@@ -171,6 +188,15 @@ impl Rig {
             let qp = &mut self.qps[item.get("qpn") as usize];
             assert_eq!(item.get("cqn"), 5);
             qp.done.push((item.get("wqe_index"), item.get("status")));
+            let index = item.get("wqe_index") as u16;
+            if let Some((_, last)) = qp.lasts.iter().rfind(|message| message.0 == index) {
+                qp.completed = qp.completed.max(last + 1);
+            }
+            let late = self
+                .unread
+                .iter()
+                .find(|piece| piece.1 == item.get("qpn") && piece.2 < qp.completed);
+            assert_eq!(late, None, "completed before it was read: {item:?}");
             qp.details
                 .push((item.get("opcode"), item.get("vendor_err")));
         }

@@ -100,6 +100,14 @@ impl Rig {
         let rnr = Chance::new(peer.rnr).hit(rng);
         let qp = &mut self.qps[qpn as usize];
         let at = psn.wrapping_sub(qp.first_psn) & 0xff_ffff;
+        let due = self.bench.cycle() + self.read_delay;
+        for _ in &packet.pieces {
+            assert!(
+                at as usize >= qp.completed,
+                "qp {qpn} packet {at}: read after its completion"
+            );
+            self.unread.push_back((due, qpn, at as usize));
+        }
         assert_eq!(
             Some(&packet),
             qp.packets.get(at as usize),

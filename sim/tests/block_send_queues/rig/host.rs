@@ -7,6 +7,7 @@ use ferroce_proto::abi::wqe::SendWqe;
 use ferroce_sim::bench::{Agent, Item};
 use ferroce_sim::verilator::Dut;
 
+use super::path::CQE_OPCODES;
 use super::{Done, Kind, Message, Post, Qp, RING, Rig};
 
 /// Values of `SqEventKind`.
@@ -208,7 +209,7 @@ impl Rig {
         let message = qp.messages.iter().rfind(|m| m.index == done.index);
         let message = message.expect("a completion of what was posted");
         let answered = message.post.kind.is_answered() && message.post.bad == 0;
-        assert_eq!(item.get("fenced") == 1, answered);
+        assert_eq!(item.get("fenced") == 1, answered && message.started);
         if answered && done.status == 0 {
             assert_eq!(
                 message.answered, message.packets,
@@ -223,7 +224,7 @@ impl Rig {
         } else {
             assert_eq!(done.byte_len, 0);
         }
-        let opcode = [0, 2, 3][message.post.kind as usize];
+        let opcode = CQE_OPCODES[message.post.kind as usize];
         assert_eq!(item.get("opcode"), opcode, "{message:?}");
         assert!(done.status != 0 || !message.post.quiet, "{message:?}");
         qp.done.push(done);

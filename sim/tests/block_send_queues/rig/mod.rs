@@ -132,6 +132,7 @@ pub(crate) struct Rig {
     failure: StreamSource,
     pub(crate) answer: StreamSource,
     start: StreamSource,
+    flushed: StreamSource,
     slots: StreamSink,
     cq: StreamSink,
     read: StreamSink,
@@ -146,6 +147,8 @@ pub(crate) struct Rig {
     pub(crate) hold: bool,
     held: Vec<u64>,
     writes: u16,
+    /// Grants that are to be cut; nothing is read for them.
+    uncut: u64,
     pub(crate) refetches: u64,
     pub(crate) failures: Vec<Failure>,
     pub(crate) drained: Vec<u64>,
@@ -165,6 +168,7 @@ impl Rig {
             failure: source("failure"),
             answer: source("answer"),
             start: source("start"),
+            flushed: source("flushed"),
             slots: sink("slots", pauses),
             cq: sink("cq", pauses),
             read: sink("read", pauses),
@@ -177,6 +181,7 @@ impl Rig {
             hold: false,
             held: Vec::new(),
             writes: 0xff00,
+            uncut: 0,
             refetches: 0,
             failures: Vec::new(),
             drained: Vec::new(),
@@ -187,15 +192,16 @@ impl Rig {
                 bench
             },
         };
-        for name in ["sq_we", "sent_valid"] {
+        for name in ["sq_we", "sent_valid", "part_cut", "piece_cut", "piece_read"] {
             rig.set(name, 0);
         }
-        let mut agents: [&mut dyn Agent; 9] = [
+        let mut agents: [&mut dyn Agent; 10] = [
             &mut rig.doorbell,
             &mut rig.command,
             &mut rig.failure,
             &mut rig.answer,
             &mut rig.start,
+            &mut rig.flushed,
             &mut rig.slots,
             &mut rig.cq,
             &mut rig.read,
@@ -233,12 +239,15 @@ impl Rig {
             self.set("sent_qpn", qpn);
             self.set("sent_psn", psn.into());
         }
-        let mut agents: [&mut dyn Agent; 9] = [
+        self.set("part_cut", u64::from(self.uncut > 0));
+        self.uncut = self.uncut.saturating_sub(1);
+        let mut agents: [&mut dyn Agent; 10] = [
             &mut self.doorbell,
             &mut self.command,
             &mut self.failure,
             &mut self.answer,
             &mut self.start,
+            &mut self.flushed,
             &mut self.slots,
             &mut self.cq,
             &mut self.read,

@@ -5,11 +5,13 @@ use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe::SendWqe;
 use ferroce_sim::bench::Item;
 
-use super::{Done, Rig};
+use super::Rig;
 
 /// Values of `SqEventKind`.
 const START: u64 = 3;
 const REFETCH: u64 = 10;
+/// CQE opcode by [`Kind`](super::Kind).
+pub(super) const CQE_OPCODES: [u64; 3] = [0, 2, 3];
 
 /// A WQE of which slots are missing.
 pub(super) struct Partial {
@@ -79,7 +81,7 @@ impl Rig {
             let m = &qp.messages[place];
             let status = if refused != 0 { refused } else { m.post.bad };
             let packets = if status == 0 { m.packets } else { 0 };
-            let opcode = [0, 2, 3][m.post.kind as usize];
+            let opcode = CQE_OPCODES[m.post.kind as usize];
             item = item
                 .with("packets", packets.into())
                 .with("status", status.into())
@@ -108,12 +110,13 @@ impl Rig {
         let open = qp.messages.iter().filter(|m| m.is_open()).count();
         let m = &mut qp.messages[place];
         if action == 2 {
-            qp.done.push(Done {
-                index: m.index,
-                status: status::WR_FLUSH_ERR,
-                byte_len: 0,
-                syndrome: 0,
-            });
+            let opcode = CQE_OPCODES[m.post.kind as usize];
+            let item = self.flushed.item().with("qpn", qpn).with("cqn", 5);
+            self.flushed.push(
+                item.with("opcode", opcode)
+                    .with("wqe_index", m.index.into())
+                    .with("status", status::WR_FLUSH_ERR.into()),
+            );
             return;
         }
         assert_eq!(fresh, !m.started, "{m:?}");
@@ -126,6 +129,7 @@ impl Rig {
         if count == 0 {
             return;
         }
+        self.uncut += 1;
         let at = m.first.wrapping_add(offset);
         assert_eq!(psn, qp.psn.wrapping_add(at) & 0xff_ffff, "{m:?}");
         let mut psns = count;

@@ -1,0 +1,128 @@
+//! Completions of send queues wait here, in order, for the last read of their payload.
+//!
+//! A packet that is sent again may be acknowledged before its payload is read again: the acknowledgement is that of the
+//! first time. Its message completes when no grant that is of it has payload to be read, as host memory belongs to the
+//! host again then. The same holds for a message that is flushed. Grants are numbered in the order in which they are cut
+//! and read; a completion names the last one that counts ([`SendCompletion::unread`], not looked at once it is through).
+//!
+//! Which grants are read is found in rounds: the pieces cut so far are read, so are the grants cut by then. A round is a
+//! cycle if no read is under way.
+//!
+//! Flushed WQEs hold the segmenter up if they find no room, and with it the very grants that are waited for: no flush is
+//! granted without `room`, and there is always room for those that are.
+//!
+//! Latency: 3 cycles for what need not wait. Throughput: a completion a cycle.
+use super::event::SendCompletion;
+use crate::bus::types::{Activity, CqToken};
+use crate::prelude::*;
+
+/// Log2 of the completions held: `room` for 16, and as many again on their way, of which the segmenter has 13 at most.
+const HELD: usize = 5;
+
+/// The completions held.
+#[derive(LogicBlock, Default)]
+pub struct CompletionHold {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Completions of what was started.
+    pub retired: StreamIn<SendCompletion>,
+    /// Completions of WQEs that were not.
+    pub flushed: StreamIn<SendCompletion>,
+    /// Grants so far, modulo 2^16.
+    pub granted: Signal<In, Bits<16>>,
+    /// A grant is cut to its end, or dropped.
+    pub part_cut: Signal<In, Bit>,
+    /// A piece of payload is to be read.
+    pub piece_cut: Signal<In, Bit>,
+    /// A piece of payload was read; in their order.
+    pub piece_read: Signal<In, Bit>,
+    /// Completions.
+    pub cq: StreamOut<CqToken>,
+    /// A WQE may be flushed.
+    pub room: Signal<Out, Bit>,
+    /// Completions that wait.
+    pub activity: Signal<Out, Activity>,
+
+    list: Fifo<SendCompletion, HELD>,
+    has_room: Reg<Bit>,
+    out: Skid<CqToken>,
+    no_token: Zero<CqToken>,
+    head: Signal<Local, SendCompletion>,
+    is_read: Signal<Local, Bit>,
+
+    parts: Reg<Bits<16>>,
+    cut: Reg<Bits<16>>,
+    read: Reg<Bits<16>>,
+    // the round: `through` becomes `parts_due` when `cut_due` pieces are read
+    parts_due: Reg<Bits<16>>,
+    cut_due: Reg<Bits<16>>,
+    through: Reg<Bits<16>>,
+    // grants, and how many of these are not through, of one cycle
+    latest: Reg<Bits<16>>,
+    open: Reg<Bits<16>>,
+}
+
+impl Logic for CompletionHold {
+    describe!(
+        "completion_hold",
+        "Holds completions until the payload of what was granted is read."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, list, out);
+        dff_setup!(
+            self, clock, has_room, parts, cut, read, parts_due, cut_due, through, latest, open
+        );
+
+        // in
+        self.list.s.valid.next =
+            self.flushed.valid.val() | (self.retired.valid.val() & self.has_room.q.val());
+        self.list.s.payload.next = self.retired.payload.val();
+        if self.flushed.valid.val() {
+            self.list.s.payload.next = self.flushed.payload.val();
+        }
+        self.flushed.ready.next = self.list.s.ready.val();
+        self.retired.ready.next = self.has_room.q.val() & !self.flushed.valid.val();
+        self.has_room.d.next = !self.list.level.val().get_bits::<2>(4).any();
+        self.room.next = self.has_room.q.val();
+
+        // which grants are through
+        if self.part_cut.val() {
+            self.parts.d.next = self.parts.q.val() + 1;
+        }
+        if self.piece_cut.val() {
+            self.cut.d.next = self.cut.q.val() + 1;
+        }
+        if self.piece_read.val() {
+            self.read.d.next = self.read.q.val() + 1;
+        }
+        if self.read.q.val() == self.cut_due.q.val() {
+            self.through.d.next = self.parts_due.q.val();
+            self.parts_due.d.next = self.parts.q.val();
+            self.cut_due.d.next = self.cut.q.val();
+        }
+        self.latest.d.next = self.granted.val();
+        self.open.d.next = self.granted.val() - self.through.q.val();
+
+        // out
+        self.head.next = self.list.m.payload.val();
+        self.is_read.next = (self.latest.q.val() - self.head.val().unread) >= self.open.q.val();
+        self.list.m.ready.next = self.is_read.val() & self.out.s.ready.val();
+        self.out.s.valid.next = self.is_read.val() & self.list.m.valid.val();
+        self.out.s.payload.next = self.no_token.val();
+        self.out.s.payload.next.cqn = self.head.val().cqn;
+        self.out.s.payload.next.qpn = self.head.val().qpn;
+        self.out.s.payload.next.opcode = bit_cast::<8, 3>(self.head.val().opcode);
+        self.out.s.payload.next.wqe_index = self.head.val().wqe_index;
+        self.out.s.payload.next.byte_len = self.head.val().byte_len;
+        self.out.s.payload.next.status = self.head.val().status;
+        self.out.s.payload.next.vendor_err = self.head.val().vendor_err;
+        self.out.s.payload.next.fenced = self.head.val().answered;
+        self.out.s.payload.next.fence = self.head.val().fence;
+        StreamOut::<CqToken>::link(&mut self.cq, &mut self.out.m);
+
+        self.activity.next.busy = self.list.level.val().any() | self.retired.valid.val();
+        self.activity.next.moved = self.cq.valid.val() & self.cq.ready.val();
+    }
+}
