@@ -148,6 +148,8 @@ impl Logic for SqRules {
                                 self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
                         } else {
                             self.n.next.exec_offset = self.c.val().exec_offset + self.t.val().part;
+                        }
+                        if self.t.val().turn_ends {
                             self.stop.next = true;
                             self.v.next.push_ready = true;
                         }

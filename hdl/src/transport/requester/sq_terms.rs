@@ -98,6 +98,7 @@ impl Logic for SqTermsOf {
         self.answered.next = self.e.val().answered & !self.e.val().status.any();
         self.out.d.next.answered = self.answered.val();
         self.out.d.next.ends = self.answered.val() | (self.left.val() <= self.quantum.val());
+        self.out.d.next.turn_ends = !self.answered.val() & (self.left.val() >= self.quantum.val());
         self.out.d.next.part = self.quantum.val();
         if self.answered.val() | (self.left.val() <= self.quantum.val()) {
             self.out.d.next.part = self.left.val();

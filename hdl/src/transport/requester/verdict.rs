@@ -30,6 +30,8 @@ payload! {
         part: Bits<24>,
         /// Start: the part ends the message.
         ends: Bit,
+        /// Start: the part is a whole quantum: it is the turn of another queue pair.
+        turn_ends: Bit,
         /// Answer: the PSN is in the window.
         in_window: Bit,
         /// Answer: PSNs newly acknowledged.
