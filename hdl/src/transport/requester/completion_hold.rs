@@ -45,6 +45,9 @@ pub struct CompletionHold {
 
     list: Fifo<SendCompletion, HELD>,
     has_room: Reg<Bit>,
+    /// The turn of `retired`; else that of `flushed`, every second cycle if both have something.
+    turn: Reg<Bit>,
+    few: Signal<Local, Bit>,
     out: Skid<CqToken>,
     no_token: Zero<CqToken>,
     head: Signal<Local, SendCompletion>,
@@ -72,19 +75,22 @@ impl Logic for CompletionHold {
     fn update(&mut self) {
         clock!(self, clock, list, out);
         dff_setup!(
-            self, clock, has_room, parts, cut, read, parts_due, cut_due, through, latest, open
+            self, clock, has_room, turn, parts, cut, read, parts_due, cut_due, through, latest,
+            open
         );
 
         // in
-        self.list.s.valid.next =
-            self.flushed.valid.val() | (self.retired.valid.val() & self.has_room.q.val());
+        self.few.next = !self.list.level.val().get_bits::<2>(4).any();
+        self.has_room.d.next = self.few.val();
+        self.turn.d.next = self.few.val() & !(self.flushed.valid.val() & self.turn.q.val());
+        self.list.s.valid.next = self.retired.valid.val();
         self.list.s.payload.next = self.retired.payload.val();
-        if self.flushed.valid.val() {
+        if !self.turn.q.val() {
+            self.list.s.valid.next = self.flushed.valid.val();
             self.list.s.payload.next = self.flushed.payload.val();
         }
-        self.flushed.ready.next = self.list.s.ready.val();
-        self.retired.ready.next = self.has_room.q.val() & !self.flushed.valid.val();
-        self.has_room.d.next = !self.list.level.val().get_bits::<2>(4).any();
+        self.retired.ready.next = self.turn.q.val();
+        self.flushed.ready.next = !self.turn.q.val() & self.list.s.ready.val();
         self.room.next = self.has_room.q.val();
 
         // which grants are through
@@ -122,7 +128,7 @@ impl Logic for CompletionHold {
         self.out.s.payload.next.fence = self.head.val().fence;
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.out.m);
 
-        self.activity.next.busy = self.list.level.val().any() | self.retired.valid.val();
+        self.activity.next.busy = self.list.level.val().any();
         self.activity.next.moved = self.cq.valid.val() & self.cq.ready.val();
     }
 }
