@@ -5,6 +5,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use ferroce_proto::abi::regs;
 use thiserror::Error;
 
 /// What the driver needs from the world.
@@ -66,6 +67,13 @@ pub trait Backend {
     ///
     /// On hardware this sleeps, see [`eventfd::wait`](crate::eventfd::wait); in simulation time advances.
     fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool;
+
+    /// The card is gone. Asked now and then by whatever waits for the card for long.
+    ///
+    /// Unless a backend knows better: register MAGIC, whose value is fixed, reads as all ones.
+    fn is_lost(&self) -> bool {
+        self.read32(regs::MAGIC.into()) == u32::MAX
+    }
 }
 
 /// A [`Backend`] could not change what memory the card reaches, or hand out an interrupt.
@@ -223,6 +231,9 @@ macro_rules! forward {
             }
             fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
                 (**self).wait_readable(fd, timeout_ns)
+            }
+            fn is_lost(&self) -> bool {
+                (**self).is_lost()
             }
         }
     )*};

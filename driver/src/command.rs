@@ -48,6 +48,17 @@ pub enum CommandError {
         /// State of the card after the wait.
         card: Status,
     },
+    /// The card is gone.
+    #[error(
+        "cannot {operation} {index}: the card is gone: its registers read as all ones; what was posted completes in error: \
+         drop everything opened on it, see that it is there (`lspci`) and configured, and open it anew"
+    )]
+    Lost {
+        /// What was asked for.
+        operation: &'static str,
+        /// Number of the object.
+        index: u32,
+    },
     /// The card answered something else.
     #[error(
         "the card answered the command to {operation} {index} with token {found:#06x}, expected {expected:#06x}: \
@@ -157,6 +168,10 @@ impl<B: Backend> CommandRing<B> {
         command: &Command,
     ) -> Result<u128, CommandError> {
         let index = command.head.index;
+        let host = self.commands.host();
+        if host.lost() {
+            return Err(CommandError::Lost { operation, index });
+        }
         if self.dead {
             return Err(CommandError::Dead { operation, index });
         }
@@ -177,6 +192,9 @@ impl<B: Backend> CommandRing<B> {
 
         let answer = host.wait(COMMAND_LIMIT_NS, || self.answers.read(position));
         let Some(answer) = answer else {
+            if host.look() {
+                return Err(CommandError::Lost { operation, index });
+            }
             let card = Status::read(&host.backend);
             self.dead = true;
             return Err(CommandError::Timeout {

@@ -15,7 +15,10 @@ use crate::event::{ASYNC_EQN, Channel, CompChannel};
 use crate::host::lock;
 use crate::queue::Queues;
 use crate::ring::EntryRing;
-use crate::{Backend, BackendError, Wc};
+use crate::{Backend, BackendError, Wc, WcOpcode, WcStatus};
+
+/// Polls of an empty queue from one look for the card to the next.
+const LOOK_POLLS: u32 = 1 << 16;
 
 /// A completion queue could not be created.
 #[derive(Debug, Error)]
@@ -67,9 +70,17 @@ pub enum Notify {
     Solicited,
 }
 
+/// Which requests of a queue pair complete on a queue.
+#[derive(Clone, Copy)]
+pub(crate) struct Completes {
+    pub(crate) sends: bool,
+    pub(crate) receives: bool,
+}
+
 /// A life of a queue pair, and the position in this queue from which on CQEs of its number mean it.
 struct Life {
     queues: Arc<Queues>,
+    completes: Completes,
     from: u32,
 }
 
@@ -135,7 +146,7 @@ impl<B: Backend> CqCore<B> {
     }
 
     /// A life of queue pair `qpn` begins. No CQE of it was written yet, and all of earlier lives were.
-    pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>) {
+    pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>, completes: Completes) {
         let from = self.ring.end();
         let mut changes = lock(&self.changes);
         if changes.table_len <= qpn as usize {
@@ -143,7 +154,12 @@ impl<B: Backend> CqCore<B> {
             changes.table = Vec::with_capacity(changes.table_len);
         }
         let queues = queues.clone();
-        changes.lives.insert(qpn, Some(Life { queues, from }));
+        let life = Life {
+            queues,
+            completes,
+            from,
+        };
+        changes.lives.insert(qpn, Some(life));
         self.changed.store(true, Ordering::Release);
     }
 
@@ -177,6 +193,8 @@ pub struct Cq<B: Backend> {
     position: u32,
     /// Queue pairs by number.
     table: Vec<Option<Life>>,
+    /// Polls since the card was looked for that found nothing.
+    empty_polls: u32,
 }
 
 impl<B: Backend> Cq<B> {
@@ -196,6 +214,7 @@ impl<B: Backend> Cq<B> {
             core: Arc::new(CqCore::new(card, entries, channel)?),
             position: 0,
             table: Vec::new(),
+            empty_polls: 0,
         })
     }
 
@@ -224,7 +243,9 @@ impl<B: Backend> Cq<B> {
 
     /// Takes up to `wcs.len()` completions, oldest first, to the start of `wcs`; returns how many.
     ///
-    /// No system call and no allocation; no lock unless a queue pair on this queue came or went.
+    /// No system call and no allocation; no lock unless a queue pair on this queue came or went. Now and then a poll that
+    /// finds nothing looks for the card: if that is gone, what is posted completes with [`WcStatus::FatalErr`], but for
+    /// what is posted to shared receive queues.
     pub fn poll(&mut self, wcs: &mut [Wc]) -> usize {
         let start = self.position;
         let mut taken = 0;
@@ -245,11 +266,54 @@ impl<B: Backend> Cq<B> {
         }
         if self.position != start {
             self.core.ring.consume(self.position);
+            return taken;
         }
-        taken
+        self.empty_polls += 1;
+        if self.empty_polls >= LOOK_POLLS || self.core.card.host.lost() {
+            return self.poll_lost(wcs);
+        }
+        0
     }
 
-    /// Polls until there is a completion, for `limit_ns` at most; 0 after that.
+    /// Takes what is posted if the card is gone.
+    #[cold]
+    fn poll_lost(&mut self, wcs: &mut [Wc]) -> usize {
+        self.empty_polls = 0;
+        if !self.core.card.host.look() {
+            return 0;
+        }
+        if self.core.changed.load(Ordering::Acquire) {
+            self.take_changes();
+        }
+        let mut places = wcs.iter_mut();
+        let lives = (0..).zip(&self.table);
+        for (qp_num, life) in lives.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
+            let Queues { sq, rq, .. } = &*life.queues;
+            for (is_ours, queue, opcode) in [
+                (life.completes.sends, sq, WcOpcode::Send),
+                (life.completes.receives, rq, WcOpcode::Recv),
+            ] {
+                while is_ours
+                    && places.len() > 0
+                    && let Some(wr_id) = queue.retire_oldest()
+                    && let Some(place) = places.next()
+                {
+                    *place = Wc {
+                        wr_id,
+                        status: WcStatus::FatalErr,
+                        opcode,
+                        qp_num,
+                        ..Wc::default()
+                    };
+                }
+            }
+        }
+        let left = places.len();
+        wcs.len() - left
+    }
+
+    /// Polls until there is a completion, for `limit_ns` at most; 0 after that, and if the card is gone and all that was
+    /// posted is told of.
     pub fn wait(&mut self, wcs: &mut [Wc], limit_ns: u64) -> usize {
         let host = self.core.card.host.clone();
         let some = || match self.poll(wcs) {
@@ -263,7 +327,7 @@ impl<B: Backend> Cq<B> {
     /// that was not polled is there. So none is missed between the last poll and this call.
     ///
     /// # Errors
-    /// [`CqError::NoChannel`].
+    /// [`CqError::NoChannel`]; [`CommandError::Lost`]: the card was found to be gone.
     pub fn req_notify(&mut self, notify: Notify) -> Result<(), CqError> {
         let core = &self.core;
         if !core
@@ -273,6 +337,11 @@ impl<B: Backend> Cq<B> {
         {
             return Err(CqError::NoChannel { cqn: core.number });
         }
+        let host = &core.card.host;
+        if host.lost() {
+            let (operation, index) = ("arm CQ", core.number);
+            return Err(CommandError::Lost { operation, index }.into());
+        }
         let order = match notify {
             Notify::Any => doorbell::ARM_ANY,
             Notify::Solicited => doorbell::ARM_SOLICITED,
@@ -280,8 +349,7 @@ impl<B: Backend> Cq<B> {
         // The consumer record is written before.
         fence(Ordering::Release);
         let value = order | self.position & doorbell::ARM_INDEX;
-        let backend = &core.card.host.backend;
-        backend.write32(doorbell::cq(core.number), value);
+        host.backend.write32(doorbell::cq(core.number), value);
         Ok(())
     }
 

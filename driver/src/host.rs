@@ -1,9 +1,14 @@
 //! The backend and the memory that it makes reachable for the card.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Backend, BackendError};
+use crate::{Backend, BackendError, eventfd};
+
+/// Time in ns of the card from one look for it to the next in a wait that polls.
+const LOOK_NS: u64 = 1_000_000;
 
 /// Takes a lock; what it guards is kept consistent, also when a thread panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -21,6 +26,10 @@ pub(crate) struct Host<B> {
     pub(crate) backend: B,
     /// Disjoint ranges of pages by their first address.
     pins: Mutex<BTreeMap<usize, Pin>>,
+    /// The card is gone, and reaches no memory any more.
+    lost: AtomicBool,
+    /// Interrupt vectors that are waited for.
+    awaited: Mutex<BTreeSet<u32>>,
 }
 
 impl<B: Backend> Host<B> {
@@ -28,26 +37,85 @@ impl<B: Backend> Host<B> {
         Self {
             backend,
             pins: Mutex::default(),
+            lost: AtomicBool::new(false),
+            awaited: Mutex::default(),
         }
     }
 
-    /// Turns the wait loop until `done` answers; `None` after `limit_ns`.
+    /// The card was found to be gone.
+    #[inline]
+    pub(crate) fn lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// Looks whether the card is gone.
+    ///
+    /// One that is stays so, even if it answers again: what it was told is forgotten. All memory is taken from it first, so
+    /// that nothing of what is given back is ever written, and everybody who waits for an interrupt is woken.
+    pub(crate) fn look(&self) -> bool {
+        if self.lost() {
+            return true;
+        }
+        if !self.backend.is_lost() {
+            return false;
+        }
+        let mut pins = lock(&self.pins);
+        pins.retain(|&start, pin| {
+            // Only the address counts: nothing is read through the pointer.
+            let addr = ptr::without_provenance_mut(start);
+            let left = self.backend.unmap(addr, pin.end - start);
+            left.inspect_err(|e| tracing::error!("a card that is gone keeps memory: {e}"))
+                .is_err()
+        });
+        if !pins.is_empty() {
+            return false;
+        }
+        self.lost.store(true, Ordering::Release);
+        drop(pins);
+        for &vector in &*lock(&self.awaited) {
+            let woken = self.backend.interrupt(vector).map(eventfd::raise);
+            if !matches!(woken, Ok(Ok(()))) {
+                tracing::debug!("nobody can be woken by vector {vector}");
+            }
+        }
+        true
+    }
+
+    /// Somebody waits for interrupt `vector`, or does no more: the end of the card wakes him.
+    pub(crate) fn awaits(&self, vector: u32, awaits: bool) {
+        let mut awaited = lock(&self.awaited);
+        if awaits {
+            awaited.insert(vector);
+        } else {
+            awaited.remove(&vector);
+        }
+    }
+
+    /// Turns the wait loop until `done` answers; `None` after `limit_ns`, or when the card is gone.
     pub(crate) fn wait<T>(&self, limit_ns: u64, mut done: impl FnMut() -> Option<T>) -> Option<T> {
         let start = self.backend.now_ns();
+        let mut look_at = LOOK_NS;
         loop {
             // The time is taken first: after a long pause of this thread the card still gets its chance.
-            let late = self.backend.now_ns().saturating_sub(start) > limit_ns;
+            let waited = self.backend.now_ns().saturating_sub(start);
             if let Some(value) = done() {
                 return Some(value);
             }
-            if late {
+            if waited >= look_at || self.lost() {
+                look_at = waited.saturating_add(LOOK_NS);
+                if self.look() {
+                    // What was posted to a card that is gone is done.
+                    return done();
+                }
+            }
+            if waited > limit_ns {
                 return None;
             }
             self.backend.relax();
         }
     }
 
-    /// Makes the pages of `[addr, addr + len)` reachable. Pages may be pinned many times.
+    /// Makes the pages of `[addr, addr + len)` reachable. Pages may be pinned many times. A card that is gone reaches none.
     ///
     /// # Safety
     /// As of [`Backend::map`], for the bytes and until the matching [`unpin`](Self::unpin).
@@ -59,6 +127,9 @@ impl<B: Backend> Host<B> {
             page,
         })?;
         let mut pins = lock(&self.pins);
+        if self.lost() {
+            return Ok(());
+        }
         let held = held(&pins, start, end);
         let mut mapped = Vec::new();
         for (from, to) in gaps(&pins, &held, start, end)

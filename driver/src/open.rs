@@ -168,6 +168,10 @@ impl Backend for AnyBackend {
     fn wait_readable(&self, fd: BorrowedFd<'_>, timeout_ns: u64) -> bool {
         each!(self, card => card.wait_readable(fd, timeout_ns))
     }
+
+    fn is_lost(&self) -> bool {
+        each!(self, card => Backend::is_lost(card))
+    }
 }
 
 #[cfg(test)]

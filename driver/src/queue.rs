@@ -88,6 +88,14 @@ impl WorkQueue {
     }
 }
 
+/// A work queue whose card is gone.
+impl WorkQueue {
+    /// Poller: retires the oldest work request that is posted.
+    pub(crate) fn retire_oldest(&self) -> Option<u64> {
+        self.retire(self.consumer.load(Ordering::Relaxed) as u16)
+    }
+}
+
 /// A receive queue of many queue pairs. Their completions come in any order, so that an entry is used again when it is
 /// done and all entries before it are.
 pub(crate) struct SharedQueue {

@@ -35,6 +35,8 @@ pub enum WcStatus {
     RnrRetryExcErr,
     /// The peer aborted.
     RemAbortErr,
+    /// The card is gone. Said by the driver in its place.
+    FatalErr,
     /// Anything else.
     GeneralErr,
     /// A value this driver does not know.
@@ -77,6 +79,7 @@ impl fmt::Display for WcStatus {
             Self::RetryExcErr => "transport retry counter exceeded",
             Self::RnrRetryExcErr => "RNR retry counter exceeded",
             Self::RemAbortErr => "aborted error",
+            Self::FatalErr => "fatal error",
             Self::GeneralErr => "general error",
             Self::Unknown(_) => "unknown",
         })
@@ -208,7 +211,16 @@ impl Wc {
 /// A work request that failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
-    "work request {:#x} of queue pair {}: {} (status {:?}, syndrome {:#04x}); the queue pair is in error, reset it to use it again",
-    .0.wr_id, .0.qp_num, .0.status, .0.status, .0.vendor_err
+    "work request {:#x} of queue pair {}: {} (status {:?}, syndrome {:#04x}); {}",
+    .0.wr_id, .0.qp_num, .0.status, .0.status, .0.vendor_err, advice(.0.status)
 )]
 pub struct WcError(pub Wc);
+
+fn advice(status: WcStatus) -> &'static str {
+    match status {
+        WcStatus::FatalErr => {
+            "the card is gone: drop everything opened on it, see that it is there, and open it anew"
+        }
+        _ => "the queue pair is in error, reset it to use it again",
+    }
+}

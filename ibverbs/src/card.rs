@@ -106,6 +106,8 @@ impl Card {
         channels: &[Arc<Channel>],
         events: Option<&mut AsyncEvents<AnyBackend>>,
     ) -> bool {
+        // Of the card's end no interrupt tells; below it is told as an event.
+        let _ = self.context.is_lost();
         lock(&self.neighbours).poll();
         for channel in channels {
             channel.collect();

@@ -234,6 +234,7 @@ fn status_code(status: WcStatus) -> c_int {
         WcStatus::RetryExcErr => IBV_WC_RETRY_EXC_ERR,
         WcStatus::RnrRetryExcErr => IBV_WC_RNR_RETRY_EXC_ERR,
         WcStatus::RemAbortErr => IBV_WC_REM_ABORT_ERR,
+        WcStatus::FatalErr => IBV_WC_FATAL_ERR,
         _ => IBV_WC_GENERAL_ERR,
     }
 }

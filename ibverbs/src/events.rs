@@ -192,9 +192,8 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
             qp.context().events.0.put(Told { kind, element });
         }
     };
-    let to_all = |kind| {
+    let to_all = |kind, element| {
         for context in ContextHandle::registry().all(is_of) {
-            let element = PORT.into();
             context.events.0.put(Told { kind, element });
         }
     };
@@ -215,8 +214,9 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
                 srq.context().events.0.put(Told { kind, element });
             }
         }
-        AsyncEvent::PortUp => to_all(IBV_EVENT_PORT_ACTIVE),
-        AsyncEvent::PortDown => to_all(IBV_EVENT_PORT_ERR),
+        AsyncEvent::PortUp => to_all(IBV_EVENT_PORT_ACTIVE, PORT.into()),
+        AsyncEvent::PortDown => to_all(IBV_EVENT_PORT_ERR, PORT.into()),
+        AsyncEvent::DeviceFatal => to_all(IBV_EVENT_DEVICE_FATAL, 0),
         // There is no name for it in verbs.
         _ => {}
     }
@@ -231,7 +231,7 @@ fn with_acks(kind: c_int, element: Opaque, then: impl FnOnce(&crate::handle::Ack
         IBV_EVENT_SRQ_LIMIT_REACHED => get::<SrqHandle>(element.cast())
             .map(|srq| then(&srq.events))
             .is_ok(),
-        IBV_EVENT_PORT_ACTIVE | IBV_EVENT_PORT_ERR => true,
+        IBV_EVENT_PORT_ACTIVE | IBV_EVENT_PORT_ERR | IBV_EVENT_DEVICE_FATAL => true,
         _ => get::<QpHandle>(element.cast())
             .map(|qp| then(&qp.events))
             .is_ok(),

@@ -11,7 +11,7 @@
 //! | order | what |
 //! |---|---|
 //! | `write` | writes a message; prints `wrote` and how that went |
-//! | `forever` | prints `going` when the first messages are written, and writes until one fails |
+//! | `forever` | prints `going` when the first messages are written, and writes until one fails; prints `ended` and why |
 //! | `reset` | resets the card in the middle of transfers and ends as it stands |
 //! | `end` | closes the card |
 
@@ -59,7 +59,10 @@ fn forever(end: &mut End<AnyBackend>, peer: &Peer) -> Result<()> {
     }
     println!("going");
     loop {
-        end.write(peer)?.ok()?;
+        if let Err(error) = end.write(peer).and_then(|wc| Ok(wc.ok()?)) {
+            println!("ended: {error}");
+            return Err(error.to_string().into());
+        }
     }
 }
 

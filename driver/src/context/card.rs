@@ -160,8 +160,10 @@ impl<B: Backend> Card<B> {
 impl<B: Backend> Drop for Card<B> {
     fn drop(&mut self) {
         // The rings are about to go: the card forgets them, and the next driver finds it fresh.
-        if let Err(e) = reset(&self.host) {
-            tracing::error!("while closing: {e}");
+        match reset(&self.host) {
+            Ok(()) => {}
+            Err(OpenError::Absent) => tracing::warn!("a card that is gone is closed"),
+            Err(e) => tracing::error!("while closing: {e}"),
         }
     }
 }
@@ -196,9 +198,14 @@ fn wait_ready<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
         let resetting = host.backend.read32(regs::CONTROL.into()) & control::RESET != 0;
         (!resetting && Status::read(&host.backend).ready).then_some(())
     };
-    host.wait(READY_LIMIT_NS, ready)
-        .ok_or_else(|| OpenError::NotReady {
+    let Some(()) = host.wait(READY_LIMIT_NS, ready) else {
+        if host.look() {
+            return Err(OpenError::Absent);
+        }
+        return Err(OpenError::NotReady {
             limit_ns: READY_LIMIT_NS,
             status: Status::read(&host.backend),
-        })
+        });
+    };
+    Ok(())
 }

@@ -58,6 +58,17 @@ impl<B: Backend> Context<B> {
         Status::read(&self.card.host.backend)
     }
 
+    /// Looks whether the card is gone: it left the bus, or what simulates it ended.
+    ///
+    /// A card that was found to be gone, here or by any wait on it, is gone for good, even if it answers again: it reaches
+    /// no memory any more, what was posted completes with [`WcStatus::FatalErr`](crate::WcStatus::FatalErr), every command
+    /// fails with [`CommandError::Lost`], [`AsyncEvent::DeviceFatal`](crate::AsyncEvent::DeviceFatal) tells of it, and no
+    /// wait waits. Waits look for themselves; who sleeps on a file descriptor calls this now and then.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.card.host.look()
+    }
+
     /// The statistics counters with their names.
     #[must_use]
     pub fn statistics(&self) -> Vec<(&'static str, u64)> {

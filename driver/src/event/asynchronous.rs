@@ -18,6 +18,8 @@ use crate::{Backend, WcStatus};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AsyncEvent {
+    /// The card is gone, see [`Context::is_lost`](crate::Context::is_lost). Told once, and nothing after it.
+    DeviceFatal,
     /// A completion queue overflowed: completions are lost, and the queue pairs they were of go into error.
     CqError {
         /// The completion queue.
@@ -103,6 +105,8 @@ pub struct AsyncEvents<B: Backend> {
     // Fields drop in order: the event queue is free before another handle can be had.
     queue: EventQueue<B>,
     _taken: Taken<B>,
+    /// The end of the card was told.
+    is_over: bool,
 }
 
 /// The one handle is taken.
@@ -128,23 +132,34 @@ impl<B: Backend> AsyncEvents<B> {
             crate::BackendError::Interrupt { vector, source }
         })?);
         let _taken = Taken(card.clone());
-        Ok(Self { queue, _taken })
+        Ok(Self {
+            queue,
+            _taken,
+            is_over: false,
+        })
     }
 
     /// The next event. `None` if there is none; the file descriptor becomes readable with the next one.
     pub fn try_event(&mut self) -> Option<AsyncEvent> {
-        Self::next(&mut self.queue)
+        Self::next(&mut self.queue, &mut self.is_over)
     }
 
-    /// The next event; sleeps until there is one, for `limit_ns` at most.
+    /// The next event; sleeps until there is one, for `limit_ns` at most, and not at all after the last.
     pub fn get_event(&mut self, limit_ns: u64) -> Option<AsyncEvent> {
-        self.queue.wait(limit_ns, Self::next)
+        let Self { queue, is_over, .. } = self;
+        queue.wait(limit_ns, |queue| Self::next(queue, is_over))
     }
 
-    fn next(queue: &mut EventQueue<B>) -> Option<AsyncEvent> {
+    fn next(queue: &mut EventQueue<B>, is_over: &mut bool) -> Option<AsyncEvent> {
         let card = queue.card.clone();
-        let (_, eqe) = queue.take(|| lock(&card.handover).events.pop_front())?;
-        Some(eqe.into())
+        if let Some((_, eqe)) = queue.take(|| lock(&card.handover).events.pop_front()) {
+            return Some(eqe.into());
+        }
+        if *is_over || !card.host.lost() {
+            return None;
+        }
+        *is_over = true;
+        Some(AsyncEvent::DeviceFatal)
     }
 }
 

@@ -41,6 +41,13 @@ impl<B: Backend> Channel<B> {
         lock(&self.members).is_some()
     }
 
+    /// Of a card that is gone: its first completion queue from number `cqn` on.
+    fn member(&self, cqn: u32) -> Option<u32> {
+        let members = lock(&self.members);
+        let next = members.as_ref()?.range(cqn..).next();
+        next.map(|(&cqn, _)| cqn)
+    }
+
     fn means(&self, cqn: u32, position: u32) -> bool {
         let members = lock(&self.members);
         let from = members.as_ref().and_then(|members| members.get(&cqn));
@@ -52,13 +59,16 @@ impl<B: Backend> Channel<B> {
 ///
 /// A queue created with [`Context::create_cq_on`](crate::Context::create_cq_on) sends one event for each
 /// [`req_notify`](crate::Cq::req_notify). Events need no acknowledgement: those of a queue that was dropped are left out,
-/// and after the channel was dropped its queues send none.
+/// and after the channel was dropped its queues send none. When the card is found to be gone each queue is told of once:
+/// what is posted completes in error.
 ///
 /// The channel's file descriptor is for `poll`, `epoll` or an async runtime, level or edge triggered: when it is
 /// readable take events with [`try_event`](Self::try_event) until there is none. Nobody else reads it.
 pub struct CompChannel<B: Backend> {
     queue: EventQueue<B>,
     core: Arc<Channel<B>>,
+    /// Completion queues of numbers below were told of since the card is gone.
+    told: u32,
 }
 
 impl<B: Backend> CompChannel<B> {
@@ -74,7 +84,11 @@ impl<B: Backend> CompChannel<B> {
             ring: queue.ring.clone(),
             members: Mutex::new(Some(BTreeMap::new())),
         });
-        Ok(Self { queue, core })
+        Ok(Self {
+            queue,
+            core,
+            told: 0,
+        })
     }
 
     pub(crate) fn core(&self) -> &Arc<Channel<B>> {
@@ -84,18 +98,24 @@ impl<B: Backend> CompChannel<B> {
     /// Number of a completion queue with completions, oldest event first. `None` if there is no event; the file
     /// descriptor becomes readable with the next one.
     pub fn try_event(&mut self) -> Option<u32> {
-        Self::next(&mut self.queue, &self.core)
+        Self::next(&mut self.queue, &self.core, &mut self.told)
     }
 
-    /// Number of a completion queue with completions; sleeps until there is an event, for `limit_ns` at most.
+    /// Number of a completion queue with completions; sleeps until there is an event, for `limit_ns` at most. `None` at
+    /// once if the card is gone and all queues were told of.
     pub fn get_event(&mut self, limit_ns: u64) -> Option<u32> {
-        let Self { queue, core } = self;
-        queue.wait(limit_ns, |queue| Self::next(queue, core))
+        let Self { queue, core, told } = self;
+        queue.wait(limit_ns, |queue| Self::next(queue, core, told))
     }
 
-    fn next(queue: &mut EventQueue<B>, core: &Channel<B>) -> Option<u32> {
+    fn next(queue: &mut EventQueue<B>, core: &Channel<B>, told: &mut u32) -> Option<u32> {
         loop {
-            let (position, eqe) = queue.take(|| None)?;
+            let Some((position, eqe)) = queue.take(|| None) else {
+                let is_lost = core.card.host.lost();
+                let cqn = is_lost.then(|| core.member(*told)).flatten()?;
+                *told = cqn + 1;
+                return Some(cqn);
+            };
             if eqe.event != event::COMPLETION {
                 lock(&core.card.handover).put(eqe);
             } else if core.means(eqe.object, position) {

@@ -19,6 +19,8 @@ pub(super) type Ring<B> = EntryRing<B, { Eqe::BYTES }>;
 /// ns of a unit of `EqCtx::moderation`.
 const MODERATION_UNIT_NS: u32 = 1024;
 const MAX_ENTRIES: u32 = 1 << 16;
+/// Longest sleep in ns of the card from one look for it to the next: of its end no interrupt tells.
+const LOOK_NS: u64 = 20_000_000;
 
 /// What `card` needs to have events at all.
 pub(super) fn supported<B: Backend>(card: &Card<B>) -> Result<(), EventError> {
@@ -75,6 +77,7 @@ impl<B: Backend> EventQueue<B> {
         };
         let command = Command::new(opcode::CREATE_EQ, number).with(ctx.emit());
         card.execute("create EQ", &command)?;
+        card.host.awaits(number, true);
         Ok(Self {
             card: card.clone(),
             number,
@@ -104,7 +107,7 @@ impl<B: Backend> EventQueue<B> {
         }
     }
 
-    /// Repeats `next` until it gives something, and sleeps in between, for `limit_ns` at most.
+    /// Repeats `next` until it gives something, and sleeps in between, for `limit_ns` at most and while the card lives.
     pub(super) fn wait<T>(
         &mut self,
         limit_ns: u64,
@@ -117,11 +120,14 @@ impl<B: Backend> EventQueue<B> {
                 return Some(found);
             }
             let left = limit_ns.saturating_sub(host.backend.now_ns().saturating_sub(start));
-            if left == 0 {
+            if left == 0 || host.lost() {
                 return None;
             }
-            if !host.backend.wait_readable(self.fd.as_fd(), left) {
-                return next(self);
+            if !host
+                .backend
+                .wait_readable(self.fd.as_fd(), left.min(LOOK_NS))
+            {
+                host.look();
             }
         }
     }
@@ -129,6 +135,7 @@ impl<B: Backend> EventQueue<B> {
 
 impl<B: Backend> Drop for EventQueue<B> {
     fn drop(&mut self) {
+        self.card.host.awaits(self.number, false);
         let command = Command::new(opcode::DESTROY_EQ, self.number);
         match self.card.execute("destroy EQ", &command) {
             Ok(_) if self.number == ASYNC_EQN => {}

@@ -22,7 +22,7 @@ pub(crate) use post::check_list;
 pub use post::{PostCause, PostError};
 
 use crate::command::{Command, CommandError};
-use crate::cq::CqCore;
+use crate::cq::{Completes, CqCore};
 use crate::dma::DmaBuf;
 use crate::host::lock;
 use crate::pd::PdNumber;
@@ -167,9 +167,13 @@ impl<B: Backend> Qp<B> {
 
     /// Completions that name this queue pair from now on mean its present life.
     fn attach(&self) {
-        self.send_cq.attach(self.number, &self.queues);
-        if !Arc::ptr_eq(&self.send_cq, &self.recv_cq) {
-            self.recv_cq.attach(self.number, &self.queues);
+        let (sends, receives) = (true, Arc::ptr_eq(&self.send_cq, &self.recv_cq));
+        let completes = Completes { sends, receives };
+        self.send_cq.attach(self.number, &self.queues, completes);
+        if !receives {
+            let (sends, receives) = (false, true);
+            let completes = Completes { sends, receives };
+            self.recv_cq.attach(self.number, &self.queues, completes);
         }
     }
 

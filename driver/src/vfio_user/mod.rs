@@ -349,4 +349,8 @@ impl Backend for VfioUser {
             }
         }
     }
+
+    fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
 }

@@ -5,6 +5,7 @@ mod completions;
 mod datagram;
 mod events;
 mod fake;
+mod lost;
 mod modify;
 mod no_alloc;
 mod no_syscalls;

@@ -121,6 +121,11 @@ impl<B: Backend> Device<B> {
             }
             check_interrupt()?;
             self.neighbours.poll();
+            if context.is_lost() {
+                bail!(
+                    "the card is gone: its registers read as all ones; see that it is there and configured, and start anew"
+                );
+            }
             let status = context.status();
             let waited = context.backend().now_ns().saturating_sub(start);
             if left.is_none() && self.peer_left() {
@@ -129,7 +134,7 @@ impl<B: Backend> Device<B> {
             if left.is_some_and(|left| waited - left > last) {
                 bail!("the peer ended before this side was done: see what it says");
             }
-            if waited > PATIENCE_NS || status.absent || status.dma_error {
+            if waited > PATIENCE_NS || status.dma_error {
                 bail!(
                     "nothing completed for {} ms of the card's time ({status}): see whether the peer still runs, and ferroce-stats; over UC and UD a lost message stays lost",
                     waited / 1_000_000

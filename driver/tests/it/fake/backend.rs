@@ -11,6 +11,9 @@ use super::{Fake, PAGE, TURN_NS};
 impl Backend for Fake {
     fn read32(&self, offset: u64) -> u32 {
         let state = self.state();
+        if state.gone {
+            return u32::MAX;
+        }
         let ready = state
             .ready_in
             .is_some_and(|turns| turns * TURN_NS <= state.now_ns);
@@ -43,6 +46,9 @@ impl Backend for Fake {
 
     fn write32(&self, offset: u64, value: u32) {
         let mut state = self.state();
+        if state.gone {
+            return;
+        }
         if offset >= doorbell::QP_BASE {
             state.doorbells.push((offset, value));
             return;
@@ -96,11 +102,17 @@ impl Backend for Fake {
     }
 
     fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
-        assert_eq!(
-            self.state().mapped.remove(&addr.addr()),
-            Some(len),
-            "a mapping is removed as a whole"
-        );
+        let mut state = self.state();
+        if state.refuse_unmap {
+            return Err(BackendError::System {
+                operation: "unmapping",
+                addr: addr.addr(),
+                len,
+                source: std::io::ErrorKind::Other.into(),
+            });
+        }
+        let removed = state.mapped.remove(&addr.addr());
+        assert_eq!(removed, Some(len), "a mapping is removed as a whole");
         Ok(())
     }
 

@@ -32,6 +32,8 @@ pub(crate) enum Answer {
     Status(u8),
     Never,
     WrongToken,
+    /// The card is gone in the middle of the command.
+    Vanish,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -64,6 +66,9 @@ pub(crate) struct State {
     /// Length of mapped ranges by their first address.
     pub(crate) mapped: BTreeMap<usize, usize>,
     pub(crate) refuse_map: bool,
+    pub(crate) refuse_unmap: bool,
+    /// Registers read as all ones, and writes go nowhere.
+    pub(crate) gone: bool,
     pub(crate) qps: HashMap<u32, QpImages>,
     pub(crate) cqs: HashMap<u32, (CqCtx, u32)>,
     pub(crate) mrs: HashMap<u32, MrCtx>,
@@ -108,6 +113,8 @@ impl Fake {
             doorbells: Vec::new(),
             mapped: BTreeMap::new(),
             refuse_map: false,
+            refuse_unmap: false,
+            gone: false,
             qps: HashMap::new(),
             cqs: HashMap::new(),
             mrs: HashMap::new(),
@@ -157,6 +164,10 @@ impl State {
             let (mut status, mut token, mut value) = (status::OK, head.token, 0);
             match answer {
                 Answer::Never => continue,
+                Answer::Vanish => {
+                    self.gone = true;
+                    return;
+                }
                 Answer::WrongToken => token ^= 0x8000,
                 Answer::Status(status::OK) => value = self.execute(&head, &images),
                 Answer::Status(other) => status = other,

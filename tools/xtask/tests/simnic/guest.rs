@@ -30,7 +30,7 @@ fn cards_in_a_guest_behind_an_iommu() {
     image.script(include_str!("guest.sh"));
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let engines = Served::pair(folders[0].path(), ["rtl512", "rtl64"]);
-    let models = Served::pair(folders[1].path(), ["model", "model"]);
+    let mut models = Served::pair(folders[1].path(), ["model", "model"]);
     let mut machine = Machine::new(&qemu, &image).iommu();
     for (card, addr) in engines.iter().chain(&models).zip(4..) {
         let path = card.socket.display();
@@ -39,7 +39,10 @@ fn cards_in_a_guest_behind_an_iommu() {
         );
         machine = machine.args(["-device".to_owned(), device]);
     }
-    let end = machine.start().unwrap().finish(LIMIT).unwrap();
+    let mut guest = machine.start().unwrap();
+    guest.wait_for("lose the card", LIMIT).unwrap();
+    models[0].kill();
+    let end = guest.finish(LIMIT).unwrap();
     assert_eq!(end.status, 0, "{end}");
     let said = |part: &str| {
         let lines = end.console.lines();
@@ -49,7 +52,13 @@ fn cards_in_a_guest_behind_an_iommu() {
     assert_eq!(said("the data is right, both ways"), 2, "{end}");
     assert_eq!(said("outside of what is mapped"), 2, "{end}");
     assert!(end.kernel.contains("DMAR: [DMA Read"), "{end}");
-    for part in ["ok operations", "ok ping-pong", "ok killed", "ok reset"] {
+    for part in [
+        "ok operations",
+        "ok ping-pong",
+        "ok killed",
+        "ok reset",
+        "ok lost",
+    ] {
         assert_eq!(said(part), 1, "{part}: {end}");
     }
     for card in engines {

@@ -91,3 +91,16 @@ grep -q "^reset" /tmp/app
 missed
 as_new
 echo "ok reset"
+
+# The card ends: of that no interrupt tells, and the application ends by itself.
+start
+echo forever >&3
+said app "^going"
+echo "lose the card"
+said app "^ended: .* the card is gone"
+status=0
+wait $process || status=$?
+[ $status = 1 ]
+missed
+unpinned
+echo "ok lost"
