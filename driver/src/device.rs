@@ -6,7 +6,7 @@ use bitflags::bitflags;
 use ferroce_proto::abi::regs::{self, Params, Params2, Params3, feature, status};
 use ferroce_proto::abi::wqe;
 
-use crate::Backend;
+use crate::{Backend, shell};
 
 bitflags! {
     /// What a build of the card can do (register FEATURES).
@@ -237,7 +237,8 @@ pub(crate) fn statistics(read: impl Fn(u64) -> u32) -> Vec<(&'static str, u64)> 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// The link is up.
+    /// The port has a link, as the shell of a board tells. Always, if nothing tells: an engine alone, as in simulation, knows
+    /// of no link.
     pub link_up: bool,
     /// The card finished its reset.
     pub ready: bool,
@@ -251,7 +252,7 @@ impl Status {
     pub(crate) fn read(backend: &impl Backend) -> Self {
         let value = backend.read32(regs::STATUS.into());
         Self {
-            link_up: value & status::LINK_UP != 0,
+            link_up: shell::link_up(backend).unwrap_or(value & status::LINK_UP != 0),
             ready: value & status::READY != 0,
             dma_error: value & status::DMA_ERROR != 0,
             absent: value == u32::MAX,

@@ -83,6 +83,7 @@ mod qp;
 mod queue;
 mod ring;
 mod sge;
+mod shell;
 mod srq;
 #[cfg(feature = "vfio")]
 pub mod vfio;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use ferroce_proto::abi::cmd::{GidEntry, PortConfig, opcode};
-use ferroce_proto::abi::regs::{self, control};
+use ferroce_proto::abi::regs::{self, control, status};
 use ferroce_proto::wire::{Gid, Mac};
 
 use super::{GidError, OpenError, READY_LIMIT_NS};
@@ -196,7 +196,8 @@ fn reset<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
 fn wait_ready<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
     let ready = || {
         let resetting = host.backend.read32(regs::CONTROL.into()) & control::RESET != 0;
-        (!resetting && Status::read(&host.backend).ready).then_some(())
+        let status = host.backend.read32(regs::STATUS.into());
+        (!resetting && status & status::READY != 0).then_some(())
     };
     let Some(()) = host.wait(READY_LIMIT_NS, ready) else {
         if host.look() {

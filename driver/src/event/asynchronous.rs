@@ -52,9 +52,9 @@ pub enum AsyncEvent {
         /// The shared receive queue.
         srqn: u32,
     },
-    /// The port came up.
+    /// The port came up. No card tells of it yet: [`Context::status`](crate::Context::status) knows.
     PortUp,
-    /// The port went down.
+    /// The port went down. No card tells of it yet, as above.
     PortDown,
     /// The exception queue has a frame, after [`ExceptionQueue::arm`](crate::ExceptionQueue::arm).
     Exception,

@@ -193,6 +193,24 @@ fn statistics_have_their_names() {
 }
 
 #[test]
+fn the_link_is_that_of_the_shell() {
+    let (fake, context) = open(ALL);
+    assert!(context.status().link_up, "nothing tells");
+    const SHELL: u32 = u32::from_le_bytes(*b"SHLL");
+    for (words, up) in [
+        ([SHELL, 0x1_0000, 0b0010], false),
+        ([SHELL, 0x1_0007, 0b0011], true),
+        // Another page.
+        ([SHELL, 0x2_0000, 0b0000], true),
+        ([SHELL + 1, 0x1_0000, 0b0000], true),
+    ] {
+        fake.state().shell = Some(words);
+        let status = context.status();
+        assert_eq!((status.link_up, status.ready), (up, true), "{words:x?}");
+    }
+}
+
+#[test]
 fn a_refusal_names_operation_object_and_status() {
     let (fake, context) = open(ALL);
     fake.state()

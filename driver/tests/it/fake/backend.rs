@@ -38,6 +38,9 @@ impl Backend for Fake {
             regs::FEATURES => state.features.bits(),
             regs::CONTROL => state.control,
             regs::STATUS => 1 | u32::from(ready) << 1,
+            shell @ (0x8000 | 0x8004 | 0x8008) => state
+                .shell
+                .map_or(0, |words| words[(shell - 0x8000) as usize / 4]),
             // Counter i is i in its low and i + 1 in its high half.
             stats if stats >= regs::STATS_BASE => (stats - regs::STATS_BASE).div_ceil(8),
             other => state.register(other),

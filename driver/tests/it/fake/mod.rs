@@ -69,6 +69,8 @@ pub(crate) struct State {
     pub(crate) refuse_unmap: bool,
     /// Registers read as all ones, and writes go nowhere.
     pub(crate) gone: bool,
+    /// Registers of the shell from 0x8000 on, if there is one.
+    pub(crate) shell: Option<[u32; 3]>,
     pub(crate) qps: HashMap<u32, QpImages>,
     pub(crate) cqs: HashMap<u32, (CqCtx, u32)>,
     pub(crate) mrs: HashMap<u32, MrCtx>,
@@ -115,6 +117,7 @@ impl Fake {
             refuse_map: false,
             refuse_unmap: false,
             gone: false,
+            shell: None,
             qps: HashMap::new(),
             cqs: HashMap::new(),
             mrs: HashMap::new(),
