@@ -246,7 +246,19 @@ impl<B: Backend> Cq<B> {
     /// No system call and no allocation; no lock unless a queue pair on this queue came or went. Now and then a poll that
     /// finds nothing looks for the card: if that is gone, what is posted completes with [`WcStatus::FatalErr`], but for
     /// what is posted to shared receive queues.
+    #[inline]
     pub fn poll(&mut self, wcs: &mut [Wc]) -> usize {
+        if self.core.ring.is_written(self.position) {
+            return self.poll_ring(wcs);
+        }
+        self.empty_polls += 1;
+        if self.empty_polls >= LOOK_POLLS || self.core.card.host.lost() {
+            return self.poll_lost(wcs);
+        }
+        0
+    }
+
+    fn poll_ring(&mut self, wcs: &mut [Wc]) -> usize {
         let start = self.position;
         let mut taken = 0;
         while taken < wcs.len() {
@@ -266,13 +278,8 @@ impl<B: Backend> Cq<B> {
         }
         if self.position != start {
             self.core.ring.consume(self.position);
-            return taken;
         }
-        self.empty_polls += 1;
-        if self.empty_polls >= LOOK_POLLS || self.core.card.host.lost() {
-            return self.poll_lost(wcs);
-        }
-        0
+        taken
     }
 
     /// Takes what is posted if the card is gone.

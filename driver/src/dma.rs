@@ -1,8 +1,11 @@
 //! Memory that driver and card share.
 
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
+use ferroce_proto::abi::wqe::SLOT_BYTES;
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::host::Host;
@@ -83,6 +86,39 @@ impl<B: Backend> DmaBuf<B> {
         u64::from_le(unsafe { at.read_volatile() })
     }
 
+    /// Reads an entry of `BYTES` bytes at `offset`, both multiples of 8, that is written from its start to its last 8-byte word:
+    /// that first, and the rest if it says that the entry is written.
+    #[inline]
+    pub(crate) fn read_entry<const BYTES: usize>(
+        &self,
+        offset: usize,
+        is_written: impl FnOnce(u64) -> bool,
+    ) -> Option<[u8; BYTES]> {
+        let from = self.at(offset, BYTES).cast::<u64>();
+        debug_assert!(from.is_aligned());
+        // SAFETY: a word of the bytes above, aligned as `offset` is.
+        let word = |place: usize| unsafe { from.add(place).read_volatile() };
+        let last = word(BYTES / 8 - 1);
+        if !is_written(u64::from_le(last)) {
+            return None;
+        }
+        // What was written before it is visible.
+        fence(Ordering::Acquire);
+        let mut bytes = [0; BYTES];
+        for (place, to) in bytes.chunks_exact_mut(8).enumerate() {
+            let is_last = place == BYTES / 8 - 1;
+            let value = if is_last { last } else { word(place) };
+            to.copy_from_slice(&value.to_ne_bytes());
+        }
+        Some(bytes)
+    }
+
+    /// The slot of a work queue at `offset`.
+    #[inline]
+    pub(crate) fn slot(&self, offset: usize) -> Slot<'_> {
+        Slot(self.at(offset, SLOT_BYTES), PhantomData)
+    }
+
     /// Writes 4 bytes at `offset`, a multiple of 4, in one access.
     #[inline]
     pub(crate) fn write_u32(&self, offset: usize, value: u32) {
@@ -105,6 +141,23 @@ impl<B: Backend> DmaBuf<B> {
         let from = self.at(offset, bytes.len());
         // SAFETY: `from` points to as many bytes of the mapping; no reference to those exists.
         unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) }
+    }
+}
+
+/// A slot of a work queue, to be written.
+pub(crate) struct Slot<'a>(*mut u8, PhantomData<&'a ()>);
+
+impl Slot<'_> {
+    /// Copies `bytes` to byte `at`.
+    #[inline]
+    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+        let fits = at <= SLOT_BYTES && bytes.len() <= SLOT_BYTES - at;
+        assert!(fits, "a slot has {SLOT_BYTES} bytes");
+        // SAFETY: so many bytes of the slot are left; no reference to those exists.
+        unsafe {
+            let to = self.0.add(at);
+            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
     }
 }
 

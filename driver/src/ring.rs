@@ -22,27 +22,25 @@ pub(crate) const fn phase(position: u32, log_size: u8) -> bool {
 /// A ring of entries of `BYTES` bytes with its consumer record.
 pub(crate) struct EntryRing<B: Backend, const BYTES: usize> {
     buf: DmaBuf<B>,
-    log_size: u8,
+    /// Entries of the ring, a power of two.
+    size: u32,
     /// Entries taken, as far as the card was told.
     consumed: AtomicU32,
 }
 
 impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
-    /// Byte of an entry whose 8-byte word holds the phase.
-    const LAST_WORD: usize = BYTES - 8;
-
     /// An empty ring of 2^`log_size` entries.
     pub(crate) fn new(host: &Arc<Host<B>>, log_size: u8) -> Result<Self, BackendError> {
         Ok(Self {
             buf: DmaBuf::new(host, (BYTES << log_size) + RECORD_BYTES)?,
-            log_size,
+            size: 1 << log_size,
             consumed: AtomicU32::new(0),
         })
     }
 
     #[inline]
     pub(crate) fn log_size(&self) -> u8 {
-        self.log_size
+        self.size.ilog2() as u8
     }
 
     /// Address of the ring.
@@ -52,38 +50,38 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
 
     /// Address of the consumer record.
     pub(crate) fn consumer(&self) -> u64 {
-        self.buf.iova(BYTES << self.log_size)
+        self.buf.iova(self.record())
+    }
+
+    /// Byte of the consumer record.
+    #[inline]
+    fn record(&self) -> usize {
+        self.size as usize * BYTES
     }
 
     /// Byte of the entry at a position.
     #[inline]
     fn at(&self, position: u32) -> usize {
-        (position as usize & ((1 << self.log_size) - 1)) * BYTES
+        (position & (self.size - 1)) as usize * BYTES
     }
 
-    /// Last word of the entry at `position` if it is written; what the card wrote before it is visible then.
+    /// Whether `last`, the last word of the entry at `position`, is that of this pass over the ring.
     #[inline]
-    fn written(&self, position: u32) -> Option<u64> {
-        let last = self.buf.read_u64(self.at(position) + Self::LAST_WORD);
-        if (last >> 63 == 1) != phase(position, self.log_size) {
-            return None;
-        }
-        fence(Ordering::Acquire);
-        Some(last)
+    fn is_new(&self, position: u32, last: u64) -> bool {
+        (last >> 63 == 1) == (position & self.size == 0)
+    }
+
+    /// The entry at `position` is written.
+    #[inline]
+    pub(crate) fn is_written(&self, position: u32) -> bool {
+        self.is_new(position, self.buf.read_u64(self.at(position) + BYTES - 8))
     }
 
     /// The entry at `position` if it is written.
     #[inline]
     pub(crate) fn read(&self, position: u32) -> Option<[u8; BYTES]> {
-        let last = self.written(position)?;
         let at = self.at(position);
-        let mut bytes = [0; BYTES];
-        for word in 0..Self::LAST_WORD / 8 {
-            let value = self.buf.read_u64(at + 8 * word);
-            bytes[8 * word..][..8].copy_from_slice(&value.to_le_bytes());
-        }
-        bytes[Self::LAST_WORD..].copy_from_slice(&last.to_le_bytes());
-        Some(bytes)
+        self.buf.read_entry(at, |last| self.is_new(position, last))
     }
 
     /// Consumer: everything before `position` is taken, and the card may write there again.
@@ -92,7 +90,7 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
         // The card may overwrite the entries once it sees the record: they are read before.
         fence(Ordering::Release);
         self.consumed.store(position, Ordering::Release);
-        self.buf.write_u32(BYTES << self.log_size, position);
+        self.buf.write_u32(self.record(), position);
     }
 
     /// The first position that the card has not written yet.
@@ -102,7 +100,7 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
     pub(crate) fn end(&self) -> u32 {
         let mut position = self.consumed.load(Ordering::Acquire);
         loop {
-            if self.written(position).is_some() {
+            if self.is_written(position) {
                 position = position.wrapping_add(1);
                 continue;
             }

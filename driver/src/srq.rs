@@ -13,7 +13,8 @@ use crate::command::{Command, CommandError};
 use crate::dma::DmaBuf;
 use crate::host::lock;
 use crate::pd::PdNumber;
-use crate::qp::{PostCause, PostError, check_list, encode};
+use crate::qp::encode::{self, Extent};
+use crate::qp::{PostCause, PostError, check_list};
 use crate::queue::SharedQueue;
 use crate::wr::RecvWr;
 use crate::{Backend, BackendError};
@@ -169,7 +170,9 @@ impl<B: Backend> Srq<B> {
             return Ok(());
         }
         let core = &self.core;
-        let room = core.queue.free();
+        let queue = &core.queue;
+        let room = queue.free();
+        // A request counts from its note on: all are looked at before.
         for (index, wr) in wrs.iter().enumerate() {
             let at = |cause| PostError { index, cause };
             check_list(wr.sges, self.max_sge).map_err(at)?;
@@ -182,12 +185,12 @@ impl<B: Backend> Srq<B> {
                 }));
             }
         }
-        let mut producer = core.queue.producer();
+        let mut producer = queue.producer();
         for wr in wrs {
-            core.queue.note(producer, wr.wr_id);
-            let place = core.queue.place(producer) << core.stride;
-            encode::recv(wr, |slot, bytes| {
-                core.ring.write((place + slot) * wqe::SLOT_BYTES, bytes);
+            queue.note(producer, wr.wr_id);
+            let first = queue.place(producer) << core.stride;
+            encode::recv(wr, Extent::of_list(wr.sges), |place| {
+                core.ring.slot((first + place) * wqe::SLOT_BYTES)
             });
             producer = producer.wrapping_add(1);
         }

@@ -165,6 +165,7 @@ pub struct Wc {
 }
 
 impl Wc {
+    #[inline]
     pub(crate) fn new(cqe: &Cqe, wr_id: u64) -> Self {
         let mut flags = WcFlags::empty();
         flags.set(WcFlags::WITH_IMM, cqe.with_imm);

@@ -66,43 +66,36 @@ pub enum SendOp {
 }
 
 impl SendOp {
-    /// Code of the operation in the WQE.
-    pub(crate) fn code(&self) -> u8 {
-        match self {
-            Self::Send | Self::Datagram(_) => opcode::SEND,
-            Self::SendImm(_) | Self::DatagramImm(..) => opcode::SEND_IMM,
-            Self::SendInv(_) => opcode::SEND_INV,
-            Self::Write(_) => opcode::WRITE,
-            Self::WriteImm(..) => opcode::WRITE_IMM,
-            Self::Read(_) => opcode::READ,
-            Self::CmpSwap { .. } => opcode::CMP_SWAP,
-            Self::FetchAdd { .. } => opcode::FETCH_ADD,
+    /// What the WQE says of it: its code, where it works at the peer, and immediate data or the key to invalidate.
+    #[inline]
+    pub(crate) fn fields(&self) -> (u8, Remote, u32) {
+        let nowhere = Remote::default();
+        // `UdAddress` of the WQE stands in place of the remote address
+        let of = |to: Destination| Remote {
+            addr: u64::from(to.qpn) << 32 | u64::from(to.ah),
+            rkey: to.qkey,
+        };
+        match *self {
+            Self::Send => (opcode::SEND, nowhere, 0),
+            Self::SendImm(imm) => (opcode::SEND_IMM, nowhere, imm),
+            Self::Datagram(to) => (opcode::SEND, of(to), 0),
+            Self::DatagramImm(to, imm) => (opcode::SEND_IMM, of(to), imm),
+            Self::SendInv(key) => (opcode::SEND_INV, nowhere, key),
+            Self::Write(remote) => (opcode::WRITE, remote, 0),
+            Self::WriteImm(remote, imm) => (opcode::WRITE_IMM, remote, imm),
+            Self::Read(remote) => (opcode::READ, remote, 0),
+            Self::CmpSwap { remote, .. } => (opcode::CMP_SWAP, remote, 0),
+            Self::FetchAdd { remote, .. } => (opcode::FETCH_ADD, remote, 0),
         }
     }
 
-    /// Where it works at the peer.
-    pub(crate) fn remote(&self) -> Remote {
-        match *self {
-            Self::Send | Self::SendImm(_) | Self::SendInv(_) => Remote::default(),
-            Self::Write(remote) | Self::WriteImm(remote, _) | Self::Read(remote) => remote,
-            // `UdAddress` of the WQE stands in this place
-            Self::Datagram(to) | Self::DatagramImm(to, _) => Remote {
-                addr: u64::from(to.qpn) << 32 | u64::from(to.ah),
-                rkey: to.qkey,
-            },
-            Self::CmpSwap { remote, .. } | Self::FetchAdd { remote, .. } => remote,
-        }
-    }
-
-    /// Immediate data, or the key to invalidate.
-    pub(crate) fn imm(&self) -> u32 {
-        match *self {
-            Self::SendImm(imm)
-            | Self::SendInv(imm)
-            | Self::WriteImm(_, imm)
-            | Self::DatagramImm(_, imm) => imm,
-            _ => 0,
-        }
+    /// Any connection has it.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(
+            self,
+            Self::Send | Self::SendImm(_) | Self::Write(_) | Self::WriteImm(..)
+        )
     }
 
     pub(crate) fn is_datagram(&self) -> bool {

@@ -6,6 +6,7 @@ use ferroce_proto::abi::wqe::{
 };
 
 use crate::Sge;
+use crate::dma::Slot;
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
 
 const SGES_PER_SLOT: usize = SLOT_BYTES / SGE_BYTES;
@@ -39,57 +40,87 @@ pub(crate) const fn recv_stride(sges: usize) -> u8 {
     slots.next_power_of_two().ilog2() as u8
 }
 
-/// Slots of a send request.
-#[inline]
-pub(super) fn send_slots(wr: &SendWr<'_>) -> usize {
-    match wr.data {
-        Data::Sges(sges) => list_slots(pieces(sges).count()),
-        Data::Inline(bytes) => inline_slots(bytes.len()),
+/// What a list or inline data come to.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    /// Entries of the list that hold bytes.
+    pub(crate) entries: usize,
+    /// Bytes.
+    pub(crate) bytes: u64,
+}
+
+impl Extent {
+    #[inline]
+    pub(crate) fn of_list(sges: &[Sge]) -> Self {
+        let (mut entries, mut bytes) = (0, 0);
+        for sge in pieces(sges) {
+            entries += 1;
+            bytes += u64::from(sge.length());
+        }
+        Self { entries, bytes }
+    }
+
+    #[inline]
+    pub(super) fn of(data: Data<'_>) -> Self {
+        match data {
+            Data::Sges(sges) => Self::of_list(sges),
+            Data::Inline(bytes) => Self {
+                entries: 0,
+                bytes: bytes.len() as u64,
+            },
+        }
+    }
+
+    /// Slots of a send WQE with it.
+    #[inline]
+    pub(super) fn slots(self, data: Data<'_>) -> u32 {
+        let slots = match data {
+            Data::Sges(_) => list_slots(self.entries),
+            Data::Inline(bytes) => inline_slots(bytes.len()),
+        };
+        slots as u32
     }
 }
 
-/// Hands the slots of a send WQE to `put`, in order, with their place in the WQE.
+/// Writes a send WQE of so many `slots` into those that `slot` gives by their place in the WQE.
 #[inline]
-pub(super) fn send(
+pub(super) fn send<'a>(
     wr: &SendWr<'_>,
     signaled: bool,
+    extent: Extent,
     slots: u32,
-    mut put: impl FnMut(usize, &[u8; SLOT_BYTES]),
+    slot: impl Fn(usize) -> Slot<'a>,
 ) {
-    let remote = wr.op.remote();
-    let mut head = SendWqe {
-        opcode: wr.op.code(),
+    let (opcode, remote, imm) = wr.op.fields();
+    let head = SendWqe {
+        opcode,
         signaled,
         solicited: wr.flags.contains(SendFlags::SOLICITED),
         fence: wr.flags.contains(SendFlags::FENCE),
+        inline_data: matches!(wr.data, Data::Inline(_)),
+        num_sge: extent.entries as u8,
         slots: slots as u8,
-        imm: wr.op.imm(),
+        imm,
         remote_addr: remote.addr,
         rkey: remote.rkey,
+        length: extent.bytes as u32,
         ..SendWqe::default()
     };
-    let mut slot = [0; SLOT_BYTES];
+    let first = slot(0);
+    first.write(0, &head.emit());
     match wr.data {
         Data::Inline(bytes) => {
-            head.inline_data = true;
-            head.length = bytes.len() as u32;
-            slot[..SendWqe::BYTES].copy_from_slice(&head.emit());
-            let (first, rest) = bytes.split_at(bytes.len().min(INLINE_FIRST));
-            slot[SendWqe::BYTES..][..first.len()].copy_from_slice(first);
-            put(0, &slot);
+            let (start, rest) = bytes.split_at(bytes.len().min(INLINE_FIRST));
+            first.write(SendWqe::BYTES, start);
             for (i, chunk) in rest.chunks(SLOT_BYTES).enumerate() {
-                slot.fill(0);
-                slot[..chunk.len()].copy_from_slice(chunk);
-                put(i + 1, &slot);
+                slot(i + 1).write(0, chunk);
             }
         }
         Data::Sges(sges) => {
-            (head.num_sge, head.length) = sum(sges);
-            slot[..SendWqe::BYTES].copy_from_slice(&head.emit());
+            write_list(&first, SendWqe::BYTES, sges, &slot);
             if let Some(operands) = operands(&wr.op) {
-                slot[OPERANDS_AT..].copy_from_slice(&operands.emit());
+                first.write(OPERANDS_AT, &operands.emit());
             }
-            put_list(slot, SendWqe::BYTES, sges, put);
         }
     }
 }
@@ -108,45 +139,30 @@ fn operands(op: &SendOp) -> Option<AtomicOperands> {
     }
 }
 
-/// Hands the slots of a receive WQE to `put`, in order, with their place in the WQE.
+/// Writes a receive WQE into the slots that `slot` gives by their place in the WQE.
 #[inline]
-pub(crate) fn recv(wr: &RecvWr<'_>, put: impl FnMut(usize, &[u8; SLOT_BYTES])) {
-    let (num_sge, length) = sum(wr.sges);
+pub(crate) fn recv<'a>(wr: &RecvWr<'_>, extent: Extent, slot: impl Fn(usize) -> Slot<'a>) {
     let head = RecvWqe {
-        num_sge,
-        length,
+        num_sge: extent.entries as u8,
+        length: extent.bytes as u32,
         ..RecvWqe::default()
     };
-    let mut slot = [0; SLOT_BYTES];
-    slot[..RecvWqe::BYTES].copy_from_slice(&head.emit());
-    put_list(slot, RecvWqe::BYTES, wr.sges, put);
+    let first = slot(0);
+    first.write(0, &head.emit());
+    write_list(&first, RecvWqe::BYTES, wr.sges, &slot);
 }
 
-/// Entries and bytes of a list, which was checked.
+/// Writes a list from byte `at` of the first slot on, and further slots as it needs them.
 #[inline]
-fn sum(sges: &[Sge]) -> (u8, u32) {
-    pieces(sges).fold((0, 0), |(entries, bytes), sge| {
-        (entries + 1, bytes + sge.length())
-    })
-}
-
-/// Hands over a first slot with a list from byte `at` on, and further slots as the list needs them.
-#[inline]
-fn put_list(
-    mut slot: [u8; SLOT_BYTES],
-    mut at: usize,
-    sges: &[Sge],
-    mut put: impl FnMut(usize, &[u8; SLOT_BYTES]),
-) {
-    let mut place = 0;
+fn write_list<'a>(first: &Slot<'a>, at: usize, sges: &[Sge], slot: &impl Fn(usize) -> Slot<'a>) {
+    let (mut place, mut at, mut next) = (0, at, None);
     for sge in pieces(sges) {
         if at == SLOT_BYTES {
-            put(place, &slot);
-            slot.fill(0);
             (place, at) = (place + 1, 0);
+            next = Some(slot(place));
         }
-        slot[at..][..SGE_BYTES].copy_from_slice(&sge.0.emit());
+        let to = next.as_ref().unwrap_or(first);
+        to.write(at, &sge.0.emit());
         at += SGE_BYTES;
     }
-    put(place, &slot);
 }

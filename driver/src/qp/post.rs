@@ -7,7 +7,8 @@ use ferroce_proto::abi::wqe;
 use ferroce_proto::wire::Mtu;
 use thiserror::Error;
 
-use super::{Qp, QpState, QpType, encode};
+use super::encode::{self, Extent};
+use super::{Qp, QpState, QpType};
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
 use crate::{Backend, Sge};
 
@@ -113,9 +114,12 @@ impl<B: Backend> Qp<B> {
             let (state, needed) = (self.state, QpState::Rts);
             return Err(PostCause::State { state, needed }.at(0));
         }
-        let mut free = self.queues.sq.free();
+        let sq = &self.queues.sq;
+        let (mut free, mut producer) = (sq.free(), sq.producer());
+        // Nothing of this exists for the card before the doorbell.
         for (index, wr) in wrs.iter().enumerate() {
-            let needed = self.check(wr).map_err(|cause| cause.at(index))?;
+            let extent = self.check(wr).map_err(|cause| cause.at(index))?;
+            let needed = extent.slots(wr.data);
             if needed > free {
                 let queue = "send";
                 return Err(PostCause::Full {
@@ -125,18 +129,14 @@ impl<B: Backend> Qp<B> {
                 }
                 .at(index));
             }
-            free -= needed;
-        }
-        let mut producer = self.queues.sq.producer();
-        for wr in wrs {
-            let slots = encode::send_slots(wr) as u32;
-            self.queues.sq.note(producer, wr.wr_id, slots);
+            sq.note(producer, wr.wr_id, needed);
             let signaled = self.signal_all || wr.flags.contains(SendFlags::SIGNALED);
-            encode::send(wr, signaled, slots, |slot, bytes| {
-                let place = self.queues.sq.place(producer.wrapping_add(slot as u32));
-                self.rings.write(place * wqe::SLOT_BYTES, bytes);
+            encode::send(wr, signaled, extent, needed, |place| {
+                let place = sq.place(producer.wrapping_add(place as u32));
+                self.rings.slot(place * wqe::SLOT_BYTES)
             });
-            producer = producer.wrapping_add(slots);
+            free -= needed;
+            producer = producer.wrapping_add(needed);
         }
         self.queues.sq.publish(producer);
         self.ring(doorbell::sq(self.number), producer);
@@ -161,9 +161,10 @@ impl<B: Backend> Qp<B> {
             );
             return Err(cause.at(0));
         }
-        let free = self.queues.rq.free();
+        let rq = &self.queues.rq;
+        let (free, mut producer) = (rq.free(), rq.producer());
         for (index, wr) in wrs.iter().enumerate() {
-            check_list(wr.sges, self.max_recv_sge).map_err(|cause| cause.at(index))?;
+            let extent = check_list(wr.sges, self.max_recv_sge).map_err(|cause| cause.at(index))?;
             if index as u32 >= free {
                 let (queue, free, needed) = ("receive", 0, 1);
                 return Err(PostCause::Full {
@@ -173,14 +174,11 @@ impl<B: Backend> Qp<B> {
                 }
                 .at(index));
             }
-        }
-        let mut producer = self.queues.rq.producer();
-        for wr in wrs {
-            self.queues.rq.note(producer, wr.wr_id, 1);
-            let place = self.queues.rq.place(producer) << self.rq_stride;
-            encode::recv(wr, |slot, bytes| {
-                let at = self.rq_offset + (place + slot) * wqe::SLOT_BYTES;
-                self.rings.write(at, bytes);
+            rq.note(producer, wr.wr_id, 1);
+            let first = rq.place(producer) << self.rq_stride;
+            encode::recv(wr, extent, |place| {
+                let at = self.rq_offset + (first + place) * wqe::SLOT_BYTES;
+                self.rings.slot(at)
             });
             producer = producer.wrapping_add(1);
         }
@@ -196,27 +194,26 @@ impl<B: Backend> Qp<B> {
         self.rings.host().backend.write32(offset, producer);
     }
 
-    /// Slots that a send request takes.
+    /// What a send request comes to, if the queue pair can do it.
     #[inline]
-    fn check(&self, wr: &SendWr<'_>) -> Result<u32, PostCause> {
-        match wr.data {
-            Data::Sges(sges) => {
-                check_list(sges, self.max_send_sge)?;
-            }
+    fn check(&self, wr: &SendWr<'_>) -> Result<Extent, PostCause> {
+        let extent = match wr.data {
+            Data::Sges(sges) => check_list(sges, self.max_send_sge)?,
             Data::Inline(bytes) if bytes.len() > self.max_inline_data => {
                 let (found, limit) = (bytes.len(), self.max_inline_data);
                 return Err(PostCause::Inline { found, limit });
             }
-            Data::Inline(_) => {}
+            Data::Inline(_) => Extent::of(wr.data),
+        };
+        if self.qp_type != QpType::Rc || !wr.op.is_plain() {
+            self.check_op(wr, extent)?;
         }
-        if self.qp_type != QpType::Rc || !wr.op.feature().is_empty() || wr.op.is_datagram() {
-            self.check_op(wr)?;
-        }
-        Ok(encode::send_slots(wr) as u32)
+        Ok(extent)
     }
 
-    /// Checks of what not every queue pair can do.
-    fn check_op(&self, wr: &SendWr<'_>) -> Result<(), PostCause> {
+    /// Checks of what not every queue pair can do. A call, so that plain requests do not carry it.
+    #[inline(never)]
+    fn check_op(&self, wr: &SendWr<'_>, extent: Extent) -> Result<(), PostCause> {
         let unsupported = |missing| PostCause::Unsupported {
             qp_type: self.qp_type,
             operation: wr.op.name(),
@@ -231,12 +228,7 @@ impl<B: Backend> Qp<B> {
         }
         if self.qp_type == QpType::Ud {
             let limit = self.path_mtu.map_or(0, Mtu::bytes) as u32;
-            let found = match wr.data {
-                Data::Sges(sges) => encode::pieces(sges)
-                    .map(|sge| u64::from(sge.length()))
-                    .sum(),
-                Data::Inline(bytes) => bytes.len() as u64,
-            };
+            let found = extent.bytes;
             if found > limit.into() {
                 return Err(PostCause::Length { found, limit });
             }
@@ -257,19 +249,18 @@ impl<B: Backend> Qp<B> {
                 "its max_rd_atomic is 0, connect it with 1 or more",
             ));
         }
-        let Data::Sges(sges) = wr.data else {
+        if let Data::Inline(_) = wr.data {
             return Err(PostCause::Malformed(
                 "READs and atomics put data into memory: give a list instead of inline data",
             ));
-        };
+        }
         if wr.op.is_atomic() {
-            let mut pieces = encode::pieces(sges);
-            if !matches!((pieces.next(), pieces.next()), (Some(sge), None) if sge.length() == 8) {
+            if (extent.entries, extent.bytes) != (1, 8) {
                 return Err(PostCause::Malformed(
                     "an atomic puts the old value into memory: give a list of one entry of 8 bytes",
                 ));
             }
-            if !wr.op.remote().addr.is_multiple_of(8) {
+            if !wr.op.fields().1.addr.is_multiple_of(8) {
                 return Err(PostCause::Malformed(
                     "an atomic works on 8 aligned bytes: give a remote address that is a multiple of 8",
                 ));
@@ -279,20 +270,17 @@ impl<B: Backend> Qp<B> {
     }
 }
 
-/// Checks entries and bytes of a list.
+/// What a list comes to, if that is possible.
 #[inline]
-pub(crate) fn check_list(sges: &[Sge], limit: usize) -> Result<(), PostCause> {
-    let (mut found, mut bytes) = (0, 0);
-    for sge in encode::pieces(sges) {
-        found += 1;
-        bytes += u64::from(sge.length());
-    }
-    if found > limit {
+pub(crate) fn check_list(sges: &[Sge], limit: usize) -> Result<Extent, PostCause> {
+    let extent = Extent::of_list(sges);
+    if extent.entries > limit {
+        let found = extent.entries;
         return Err(PostCause::Sges { found, limit });
     }
-    if bytes > wqe::MAX_MSG.into() {
-        let (found, limit) = (bytes, wqe::MAX_MSG);
+    if extent.bytes > wqe::MAX_MSG.into() {
+        let (found, limit) = (extent.bytes, wqe::MAX_MSG);
         return Err(PostCause::Length { found, limit });
     }
-    Ok(())
+    Ok(extent)
 }
