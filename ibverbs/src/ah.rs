@@ -10,7 +10,7 @@ use crate::abi::*;
 use crate::card::Card;
 use crate::context::ContextHandle;
 use crate::errno::{Errno, ToErrno, or_null, status};
-use crate::handle::{Core, Held, Object, Registry, Shown, get};
+use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
 
 /// The path that attributes name; its MAC address is found out.
@@ -41,18 +41,7 @@ pub(crate) struct AhHandle {
     pd: Held<PdHandle>,
 }
 
-impl Object for AhHandle {
-    type Abi = ibv_ah;
-
-    fn registry() -> &'static Registry<Self> {
-        static AHS: Registry<AhHandle> = Registry::new();
-        &AHS
-    }
-
-    fn shown(&self) -> *mut ibv_ah {
-        self.shown.get()
-    }
-}
+object!(AhHandle, ibv_ah);
 
 impl AhHandle {
     /// Queue pair `qpn` at its end, for one of protection domain `pd`.

@@ -11,7 +11,7 @@ use crate::abi::*;
 use crate::context::Opened;
 use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::events::Channel;
-use crate::handle::{Acks, Core, Held, Object, Registry, Shown, Used, Users, get};
+use crate::handle::{Acks, Core, Held, Object, Shown, Used, Users, get, object};
 
 /// Completions taken from the driver at a time.
 const BATCH: usize = 16;
@@ -31,24 +31,7 @@ pub(crate) struct CqHandle {
     pub(crate) failures: Acks,
 }
 
-impl Object for CqHandle {
-    type Abi = ibv_cq;
-
-    fn registry() -> &'static Registry<Self> {
-        static CQS: Registry<CqHandle> = Registry::new();
-        &CQS
-    }
-
-    fn shown(&self) -> *mut ibv_cq {
-        self.shown.get()
-    }
-}
-
-impl Used for CqHandle {
-    fn users(&self) -> &Users {
-        &self.users
-    }
-}
+object!(CqHandle, ibv_cq, used);
 
 impl CqHandle {
     /// What the program wants back with events.

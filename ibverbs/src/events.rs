@@ -12,7 +12,7 @@ use crate::card::Card;
 use crate::context::{ContextHandle, Opened, PORT};
 use crate::cq::CqHandle;
 use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
-use crate::handle::{Core, Object, Registry, Shown, Used, Users, get};
+use crate::handle::{Core, Object, Shown, Used, Users, get, object};
 use crate::mailbox::Mailbox;
 use crate::qp::QpHandle;
 use crate::srq::SrqHandle;
@@ -29,24 +29,7 @@ pub(crate) struct Channel {
     users: Users,
 }
 
-impl Object for Channel {
-    type Abi = ibv_comp_channel;
-
-    fn registry() -> &'static Registry<Self> {
-        static CHANNELS: Registry<Channel> = Registry::new();
-        &CHANNELS
-    }
-
-    fn shown(&self) -> *mut ibv_comp_channel {
-        self.shown.get()
-    }
-}
-
-impl Used for Channel {
-    fn users(&self) -> &Users {
-        &self.users
-    }
-}
+object!(Channel, ibv_comp_channel, used);
 
 impl Channel {
     pub(crate) fn is_of(&self, card: &Arc<Card>) -> bool {

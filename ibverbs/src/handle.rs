@@ -44,6 +44,35 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     fn shown(&self) -> *mut Self::Abi;
 }
 
+/// Makes `$handle`, with a field `shown`, an object that the program holds by a pointer to `$abi`; with `used` and a field
+/// `users` one that others use.
+macro_rules! object {
+    ($handle:ident, $abi:ident) => {
+        impl $crate::handle::Object for $handle {
+            type Abi = $abi;
+
+            fn registry() -> &'static $crate::handle::Registry<Self> {
+                static LIVE: $crate::handle::Registry<$handle> = $crate::handle::Registry::new();
+                &LIVE
+            }
+
+            fn shown(&self) -> *mut $abi {
+                self.shown.get()
+            }
+        }
+    };
+    ($handle:ident, $abi:ident, used) => {
+        $crate::handle::object!($handle, $abi);
+
+        impl $crate::handle::Used for $handle {
+            fn users(&self) -> &$crate::handle::Users {
+                &self.users
+            }
+        }
+    };
+}
+pub(crate) use object;
+
 /// The live objects of a kind, by the address of what the program sees.
 pub(crate) struct Registry<T>(RwLock<BTreeMap<usize, Arc<T>>>);
 

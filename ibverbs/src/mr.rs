@@ -8,7 +8,7 @@ use ferroce_driver::{Access, Mr};
 
 use crate::abi::*;
 use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
-use crate::handle::{Core, Held, Object, Registry, Shown, get};
+use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
 
 /// Rights that a region, or a peer over a queue pair, can have.
@@ -42,18 +42,7 @@ struct MrHandle {
     _pd: Held<PdHandle>,
 }
 
-impl Object for MrHandle {
-    type Abi = ibv_mr;
-
-    fn registry() -> &'static Registry<Self> {
-        static MRS: Registry<MrHandle> = Registry::new();
-        &MRS
-    }
-
-    fn shown(&self) -> *mut ibv_mr {
-        self.shown.get()
-    }
-}
+object!(MrHandle, ibv_mr);
 
 /// Registers memory. The card names it by the addresses of the process, so that `iova` is `addr`.
 fn register(

@@ -9,7 +9,7 @@ use ferroce_driver::open::AnyBackend;
 use crate::abi::{Zero, ibv_context, ibv_pd};
 use crate::context::Opened;
 use crate::errno::{Errno, or_null, status};
-use crate::handle::{Object, Registry, Shown, Used, Users, get};
+use crate::handle::{Object, Shown, Used, Users, get, object};
 
 /// A protection domain.
 pub(crate) struct PdHandle {
@@ -19,24 +19,7 @@ pub(crate) struct PdHandle {
     users: Users,
 }
 
-impl Object for PdHandle {
-    type Abi = ibv_pd;
-
-    fn registry() -> &'static Registry<Self> {
-        static PDS: Registry<PdHandle> = Registry::new();
-        &PDS
-    }
-
-    fn shown(&self) -> *mut ibv_pd {
-        self.shown.get()
-    }
-}
-
-impl Used for PdHandle {
-    fn users(&self) -> &Users {
-        &self.users
-    }
-}
+object!(PdHandle, ibv_pd, used);
 
 #[unsafe(no_mangle)]
 extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {

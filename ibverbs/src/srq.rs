@@ -10,7 +10,7 @@ use ferroce_driver::{RecvWr, Srq};
 use crate::abi::*;
 use crate::context::Opened;
 use crate::errno::{Errno, ToErrno, or_null, status};
-use crate::handle::{Acks, Core, Held, Object, Registry, Shown, Used, Users, get};
+use crate::handle::{Acks, Core, Held, Object, Shown, Used, Users, get, object};
 use crate::list;
 use crate::pd::PdHandle;
 
@@ -27,24 +27,7 @@ pub(crate) struct SrqHandle {
     pub(crate) events: Acks,
 }
 
-impl Object for SrqHandle {
-    type Abi = ibv_srq;
-
-    fn registry() -> &'static Registry<Self> {
-        static SRQS: Registry<SrqHandle> = Registry::new();
-        &SRQS
-    }
-
-    fn shown(&self) -> *mut ibv_srq {
-        self.shown.get()
-    }
-}
-
-impl Used for SrqHandle {
-    fn users(&self) -> &Users {
-        &self.users
-    }
-}
+object!(SrqHandle, ibv_srq, used);
 
 impl SrqHandle {
     pub(crate) fn context(&self) -> &Opened {

@@ -14,7 +14,7 @@ use crate::abi::*;
 use crate::context::Opened;
 use crate::cq::CqHandle;
 use crate::errno::{Errno, ToErrno, or_null, status};
-use crate::handle::{Acks, Core, Held, Object, Registry, Shown, get, lock};
+use crate::handle::{Acks, Core, Held, Object, Shown, get, lock, object};
 use crate::pd::PdHandle;
 use crate::srq::SrqHandle;
 
@@ -40,18 +40,7 @@ unsafe impl Send for QpHandle {}
 // SAFETY: as above; what changes is behind locks.
 unsafe impl Sync for QpHandle {}
 
-impl Object for QpHandle {
-    type Abi = ibv_qp;
-
-    fn registry() -> &'static Registry<Self> {
-        static QPS: Registry<QpHandle> = Registry::new();
-        &QPS
-    }
-
-    fn shown(&self) -> *mut ibv_qp {
-        self.shown.get()
-    }
-}
+object!(QpHandle, ibv_qp);
 
 impl QpHandle {
     pub(crate) fn context(&self) -> &Opened {
