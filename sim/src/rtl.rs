@@ -221,12 +221,6 @@ impl<P: Pins> Engine<P> {
         self.rx.push(frame, true);
     }
 
-    /// Nothing is under way at any port.
-    #[must_use]
-    pub fn idle(&self) -> bool {
-        self.axi.idle() && self.lite.idle() && self.rx.idle() && self.tx.idle()
-    }
-
     /// Counters of the memory port.
     #[must_use]
     pub fn dma_stats(&self) -> &axi::Stats {
@@ -319,7 +313,7 @@ impl<P: Pins> Nic for Engine<P> {
     }
 
     fn ports_are_idle(&self) -> bool {
-        self.idle()
+        self.axi.idle() && self.lite.idle() && self.rx.idle() && self.tx.idle()
     }
 
     fn hurry(&mut self, on: bool) {

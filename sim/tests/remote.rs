@@ -175,11 +175,14 @@ fn an_engine_answers_while_memory_does_not_and_after_a_reset() {
     let mut engine = build::remote_engine(&model, Rc::new(Never), &Options::default()).unwrap();
     for _ in 0..2 {
         (0..2000).for_each(|_| engine.step());
-        assert!(engine.idle());
+        assert!(engine.ports_are_idle());
         engine.write32(regs::CONTROL.into(), regs::control::ENABLE);
         engine.write32(regs::CMD_PI.into(), 1);
         (0..500).for_each(|_| engine.step());
-        assert!(!engine.idle(), "its read of the command is not answered");
+        assert!(
+            !engine.ports_are_idle(),
+            "its read of the command is not answered"
+        );
         assert_eq!(read32(&mut engine, regs::MAGIC), Some(regs::MAGIC_VALUE));
         assert_eq!(read32(&mut engine, regs::CMD_CI), Some(0));
         engine.reset();

@@ -93,7 +93,7 @@ fn memory_is_copied() {
             assert_eq!(read32(&mut nic, 0x1c), 1);
             assert_eq!(nic.failures(), [""; 0]);
             assert_eq!(nic.dma_stats().written_bytes, bytes as u64);
-            assert!(nic.idle());
+            assert!(nic.ports_are_idle());
         }
     }
 }

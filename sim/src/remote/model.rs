@@ -298,6 +298,10 @@ impl Nic for RemoteModel {
         self.model.reset();
     }
 
+    fn ports_are_idle(&self) -> bool {
+        self.idle_until().is_some()
+    }
+
     fn idle_until(&self) -> Option<u64> {
         if self.is_waiting() {
             return None;

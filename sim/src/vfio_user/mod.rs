@@ -39,18 +39,11 @@ pub use stop::Stop;
 pub trait Card: Nic {
     /// It waits for host memory, and a step does nothing.
     fn is_waiting(&self) -> bool;
-
-    /// Nothing is under way at its ports.
-    fn is_quiet(&self) -> bool;
 }
 
 impl Card for RemoteModel {
     fn is_waiting(&self) -> bool {
         Self::is_waiting(self)
-    }
-
-    fn is_quiet(&self) -> bool {
-        !self.is_waiting() && self.idle_until().is_some()
     }
 }
 
@@ -59,19 +52,11 @@ impl<P: Pins> Card for Engine<P> {
     fn is_waiting(&self) -> bool {
         false
     }
-
-    fn is_quiet(&self) -> bool {
-        self.idle()
-    }
 }
 
 impl<T: Card + ?Sized> Card for Box<T> {
     fn is_waiting(&self) -> bool {
         (**self).is_waiting()
-    }
-
-    fn is_quiet(&self) -> bool {
-        (**self).is_quiet()
     }
 }
 

@@ -318,7 +318,7 @@ impl<C: Card> Server<C> {
             }
             return Ok(());
         }
-        let is_quiet = self.card.is_quiet() && self.device.registers.is_idle();
+        let is_quiet = self.card.ports_are_idle() && self.device.registers.is_idle();
         let idle = self.card.idle_until().filter(|_| is_quiet);
         match self.watch.pace(self.card.now(), idle, is_quiet) {
             Pace::Step => (0..TURN).try_for_each(|_| {
