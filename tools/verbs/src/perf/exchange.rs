@@ -104,8 +104,7 @@ impl Hello {
         device: &mut Device<B>,
         oob: &mut Oob,
     ) -> Result<Self> {
-        oob.send_line(device, &serde_json::to_string(self)?)?;
-        let line = oob.receive_line(device)?;
+        let line = trade(device, oob, self)?;
         let unknown = || {
             format!(
                 "the peer says `{line}`, which is no ferroce-perf: run the same program on both sides"
@@ -133,6 +132,16 @@ impl Hello {
     }
 }
 
+/// Tells the peer, and hears its line.
+fn trade<B: Backend>(
+    device: &mut Device<B>,
+    oob: &mut Oob,
+    ours: &impl Serialize,
+) -> Result<String> {
+    oob.send_line(device, &serde_json::to_string(ours)?)?;
+    oob.receive_line(device)
+}
+
 /// What one side tells the other after a test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
@@ -152,8 +161,7 @@ impl Outcome {
         device: &mut Device<B>,
         oob: &mut Oob,
     ) -> Result<Self> {
-        oob.send_line(device, &serde_json::to_string(self)?)?;
-        let line = oob.receive_line(device)?;
+        let line = trade(device, oob, self)?;
         serde_json::from_str(&line).with_context(|| {
             format!(
                 "the peer says `{line}`, expected its figures: run the same version on both sides"

@@ -111,38 +111,33 @@ impl TryFrom<RcArgs> for Args {
                 BadInput("completions of the card carry no time: leave out -t".into()).into(),
             );
         }
-        Ok(Self {
-            qp_type: QpType::Rc,
-            mtu: args.mtu,
-            size: args.common.size.unwrap_or(4096),
-            common: args.common,
-        })
+        Ok(Self::new(QpType::Rc, args.mtu, 4096, args.common))
     }
 }
 
 impl From<UcArgs> for Args {
     fn from(args: UcArgs) -> Self {
-        Self {
-            qp_type: QpType::Uc,
-            mtu: args.mtu,
-            size: args.common.size.unwrap_or(4096),
-            common: args.common,
-        }
+        Self::new(QpType::Uc, args.mtu, 4096, args.common)
     }
 }
 
 impl From<UdArgs> for Args {
     fn from(args: UdArgs) -> Self {
-        Self {
-            qp_type: QpType::Ud,
-            mtu: Mtu::Mtu4096,
-            size: args.common.size.unwrap_or(2048),
-            common: args.common,
-        }
+        Self::new(QpType::Ud, Mtu::Mtu4096, 2048, args.common)
     }
 }
 
 impl Args {
+    /// Messages of `usual` bytes unless asked for others.
+    fn new(qp_type: QpType, mtu: Mtu, usual: u32, common: Common) -> Self {
+        Self {
+            qp_type,
+            mtu,
+            size: common.size.unwrap_or(usual),
+            common,
+        }
+    }
+
     /// What a queue pair would not say better; `max_msg_size` is the card's.
     pub(super) fn check(&self, max_msg_size: u32) -> Result<()> {
         let Common {
