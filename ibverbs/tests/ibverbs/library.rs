@@ -10,7 +10,7 @@ use std::{env, fs};
 use ferroce_ibverbs::{SONAME, version_script};
 use ferroce_sim::vfio_user::pair::ServedPair;
 use ferroce_system::packages::{Tool, check_present};
-use ferroce_system::{link, or_skip};
+use ferroce_system::{link, or_skip, process};
 use tempfile::TempDir;
 
 /// Only against hanging.
@@ -87,7 +87,7 @@ impl Cards {
 
     /// Runs a program as server on card `b` and as client on card `a`, which find each other by `port`.
     pub(crate) fn both(&self, program: &str, options: &str) -> [String; 2] {
-        let port = free_port();
+        let port = process::free_port().unwrap();
         let options = format!("{options} -p {port}");
         let mut server = self.spawn("b", program, &options);
         wait_for_port(&mut server, port);
@@ -107,11 +107,6 @@ impl Cards {
     pub(crate) fn assert_healthy(self) {
         self.pair.assert_healthy();
     }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// Waits until somebody listens at a TCP port; without connecting, as a server takes one client.
@@ -137,15 +132,8 @@ fn wait_for_port(server: &mut Child, port: u16) {
     }
 }
 
-fn finish(mut side: Child) -> Output {
-    let start = Instant::now();
-    while side.try_wait().unwrap().is_none() {
-        if start.elapsed() > LIMIT {
-            side.kill().unwrap();
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    side.wait_with_output().unwrap()
+fn finish(side: Child) -> Output {
+    process::finish(side, LIMIT).unwrap()
 }
 
 fn succeeded(program: &str, side: Child) -> String {

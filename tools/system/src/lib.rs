@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod link;
 pub mod packages;
+pub mod process;
 
 pub use cache::{Cache, CacheError};
 pub use packages::{PackageError, Tool, ensure_present};

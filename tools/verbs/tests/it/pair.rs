@@ -1,7 +1,7 @@
 //! Two simulated cards on a wire that live in a thread of their own, so that each side of a test has its thread too.
 
 use std::cell::RefCell;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Mutex;
@@ -18,6 +18,7 @@ use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::verilator;
 use ferroce_sim::world::World;
+use ferroce_system::process::free_port;
 use ferroce_verbs_tools::device::{Device, DeviceArgs};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -216,12 +217,6 @@ fn serve(
 /// What a side printed, and how it ended.
 pub(crate) type Ended = (String, anyhow::Result<()>);
 
-/// A TCP port that nobody uses.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 /// Runs both sides of a program with the options of each: client, then server.
 pub(crate) fn run<A: Parser + Sync>(
     kind: Kind,
@@ -230,7 +225,7 @@ pub(crate) fn run<A: Parser + Sync>(
     side: impl Fn(&mut Device<RemoteCard>, &A, &mut Vec<u8>) -> anyhow::Result<()> + Sync,
 ) -> [Ended; 2] {
     let (thread, cards) = cards(kind);
-    let port = free_port();
+    let port = free_port().unwrap();
     let ended = thread::scope(|scope| {
         let sides: Vec<_> = cards
             .into_iter()

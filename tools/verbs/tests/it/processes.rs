@@ -2,13 +2,11 @@
 
 use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ferroce_sim::vfio_user::pair::ServedPair;
+use ferroce_system::process::{self, free_port};
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::pair::free_port;
 
 const DEVINFO: &str = env!("CARGO_BIN_EXE_ferroce-devinfo");
 const PINGPONG: &str = env!("CARGO_BIN_EXE_ferroce-rc-pingpong");
@@ -48,7 +46,7 @@ impl Served {
 
     /// Both sides of a program, which must succeed; what the client prints, and the server.
     fn both(&self, program: &str, options: &str) -> [String; 2] {
-        let port = free_port();
+        let port = free_port().unwrap();
         let server = self.spawn(program, "b", &format!("{options} -p {port} --ip 10.0.0.2"));
         let client = self.spawn(
             program,
@@ -82,15 +80,8 @@ impl Served {
     }
 }
 
-fn wait(mut side: Child) -> Output {
-    let start = Instant::now();
-    while side.try_wait().unwrap().is_none() {
-        if start.elapsed() > LIMIT {
-            side.kill().unwrap();
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    side.wait_with_output().unwrap()
+fn wait(side: Child) -> Output {
+    process::finish(side, LIMIT).unwrap()
 }
 
 /// Waits until a side has printed a line more.
@@ -160,7 +151,7 @@ fn every_test_of_perf() {
 #[test]
 fn interrupted() {
     let cards = Served::new();
-    let mut server = cards.spawn(PINGPONG, "b", &format!("-p {}", free_port()));
+    let mut server = cards.spawn(PINGPONG, "b", &format!("-p {}", free_port().unwrap()));
     // Its address: it waits for its peer.
     line(&mut server);
     signal(&server, Signal::INT);
@@ -182,7 +173,7 @@ fn killed() {
         (UD_PINGPONG, "-n 1000000"),
         (PERF, "write_bw -D 100000 -q 2 -b"),
     ] {
-        let port = free_port();
+        let port = free_port().unwrap();
         let server = cards.spawn(program, "b", &format!("{options} -p {port}"));
         let mut client = cards.spawn(program, "a", &format!("{options} -p {port} 127.0.0.1"));
         // The remote address is printed when the connection stands.
