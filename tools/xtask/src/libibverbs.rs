@@ -1,7 +1,6 @@
 //! `cargo xtask libibverbs`: the verbs library for unmodified programs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use ferroce_ibverbs::{SONAME, version_script};
@@ -23,9 +22,8 @@ pub(crate) struct Args {
 /// The library is not built or not linked.
 pub(crate) fn run(args: &Args) -> Result<()> {
     tools::ensure_present(&[tools::CXX])?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
-    let status = Command::new(cargo)
+    let status = tools::cargo()
         .args(["build", "--release", "--package", "ferroce-ibverbs"])
         .arg("--manifest-path")
         .arg(manifest)

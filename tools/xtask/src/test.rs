@@ -1,7 +1,5 @@
 //! `cargo xtask test`: formatting, then all tests of the workspace.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
 
 use crate::tools;
@@ -17,8 +15,7 @@ pub(crate) struct Args {
 }
 
 fn cargo(args: &[&str]) -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = tools::cargo()
         .args(args)
         .status()
         .context("cargo cannot be started")?;

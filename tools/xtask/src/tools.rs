@@ -36,6 +36,11 @@ pub(crate) fn ensure_present(tools: &[Tool]) -> Result<()> {
     })
 }
 
+/// The cargo that runs this, else that of the path.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
 /// Where cargo builds.
 pub(crate) fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(

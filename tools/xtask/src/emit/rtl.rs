@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::Module;
@@ -10,7 +10,7 @@ use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
 use ferroce_proto::abi::regs::Params;
 
 use super::BuildArgs;
-use crate::Usage;
+use crate::{Usage, tools};
 
 /// Log2 of the sizes that can be built, by option.
 const LIMITS: [(&str, std::ops::RangeInclusive<u8>); 4] = [
@@ -112,9 +112,8 @@ impl Build {
     /// Compiles and runs the program that writes this build to `folder`; the names of the modules, a line each.
     fn compiled(&self, folder: &Path) -> Result<String> {
         let tables = &self.tables;
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let words = "run --quiet --package ferroce-hdl --example emit_engine --";
-        let output = Command::new(cargo)
+        let output = tools::cargo()
             .args(words.split(' '))
             .arg(folder)
             .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
