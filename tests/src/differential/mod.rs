@@ -20,6 +20,7 @@
 //! | number of ACKs | responders may coalesce | the last one and every MSN are compared |
 //! | retransmissions, RNR NAKs | a receive buffer that is late, loss | by PSN instead of by order ([`Agreement::Contents`]) |
 //! | packets behind one that fails | the NAK is on its way | PSNs that both sent ([`Agreement::UntilFailure`]) |
+//! | which of two faults of a queue pair is counted | one is found when a packet is decided, one when its memory is looked up | their sum |
 //! | order of completions of different queues | they run concurrently | each queue by itself |
 //! | AckReq within a message | up to the requester | taken out |
 //! | messages against a failing queue pair from its own side | a race that verbs leave open | not generated, see [`generate`] |
