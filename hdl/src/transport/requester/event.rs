@@ -97,6 +97,8 @@ payload! {
         queued: Bit,
         /// Stands in the retire FIFO.
         listed: Bit,
+        /// Its latest message took a whole quantum: what is fetched beyond the next one would be fetched again.
+        lengthy: Bit,
         /// Waits for messages to retire.
         blocked: Bit,
         /// Of these, for a READ or atomic.

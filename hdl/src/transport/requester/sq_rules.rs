@@ -97,7 +97,7 @@ impl Logic for SqRules {
                     self.n.next.fetch_index =
                         self.c.val().fetch_index + bit_cast::<16, 4>(self.t.val().fetched);
                     // still in the FIFO's care: goes to its tail at once
-                    self.n.next.queued = self.t.val().more;
+                    self.n.next.queued = self.t.val().more & !self.c.val().lengthy;
                 }
             }
             SqEventKind::Start => {
@@ -149,10 +149,9 @@ impl Logic for SqRules {
                         } else {
                             self.n.next.exec_offset = self.c.val().exec_offset + self.t.val().part;
                         }
-                        if self.t.val().turn_ends {
-                            self.stop.next = true;
-                            self.v.next.push_ready = true;
-                        }
+                        self.n.next.lengthy = self.t.val().turn_ends;
+                        self.stop.next = self.t.val().turn_ends;
+                        self.v.next.push_ready = self.t.val().turn_ends | self.c.val().lengthy;
                         self.v.next.start_timer = !self.c.val().timer_on & (self.t.val().part != 0);
                         // a WQE that cannot run is retired like any other, in its turn
                         if self.e.val().status != 0 {
@@ -281,6 +280,7 @@ impl Logic for SqRules {
                     self.n.next.rewind = false;
                     self.n.next.recalls = false;
                     self.n.next.broken = false;
+                    self.n.next.lengthy = false;
                     self.n.next.exec_index = bits::<16>(0);
                     self.n.next.exec_offset = bits::<24>(0);
                     self.n.next.next_psn = self.e.val().psn;
@@ -354,6 +354,7 @@ impl Logic for SqRules {
             self.n.next.blocked = false;
             self.n.next.read_blocked = false;
             self.n.next.broken = false;
+            self.n.next.lengthy = false;
             self.stop.next = true;
             self.v.next.push_list = false;
             self.v.next.stop_timer = true;
