@@ -2,7 +2,8 @@
 //!
 //! A FIFO of ready queue pairs: each stands in it at most once (`sq_state` keeps the mark), goes to the tail when it
 //! has more to do, and so takes its turn round robin. A Fetch event leaves when 8 slots of the WQE buffer are free;
-//! they are reserved by it, and `credit` gives back what was not used or has been taken out of the buffer.
+//! they are reserved by it, and `credit` gives back what was not used or has been taken out of the buffer. `shared` says that
+//! the buffer holds slots of more than one queue pair, or did since it was empty.
 use crate::prelude::*;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
 
@@ -19,6 +20,8 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     pub credit: Signal<In, Bits<5>>,
     /// Fetch events.
     pub m: StreamOut<SqEvent>,
+    /// WQEs of another queue pair wait behind those of one.
+    pub shared: Signal<Out, Bit>,
     fifo: Fifo<Bits<16>, Q>,
     free: Reg<Bits<10>>,
     issue: Signal<Local, Bit>,
@@ -26,6 +29,9 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     event: Dff<SqEvent>,
     no_event: Zero<SqEvent>,
     valid: Reg<Bit>,
+    owner: Dff<Bits<16>>,
+    mixed: Reg<Bit>,
+    slots: Constant<Bits<10>>,
 }
 
 impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
@@ -40,6 +46,7 @@ impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
             push_qpn: Signal::default(),
             credit: Signal::default(),
             m: StreamOut::default(),
+            shared: Signal::default(),
             fifo: Fifo::default(),
             free: Reg::new((1u64 << B).to_bits()),
             issue: Signal::default(),
@@ -47,6 +54,9 @@ impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
             event: Dff::default(),
             no_event: Zero::default(),
             valid: Reg::default(),
+            owner: Dff::default(),
+            mixed: Reg::default(),
+            slots: Constant::new((1u64 << B).to_bits()),
         }
     }
 }
@@ -61,7 +71,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, fifo);
-        dff_setup!(self, clock, free, event, valid);
+        dff_setup!(self, clock, free, event, valid, owner, mixed);
         self.fifo.s.valid.next = self.push.val();
         self.fifo.s.payload.next = self.push_qpn.val();
         self.issue.next = self.fifo.m.valid.val()
@@ -75,11 +85,18 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
             self.event.d.next.kind = SqEventKind::Fetch;
             self.event.d.next.qpn = self.fifo.m.payload.val();
             self.valid.d.next = true;
+            if self.free.q.val() == self.slots.val() {
+                self.owner.d.next = self.fifo.m.payload.val();
+                self.mixed.d.next = false;
+            } else if self.fifo.m.payload.val() != self.owner.q.val() {
+                self.mixed.d.next = true;
+            }
         } else if self.m.ready.val() {
             self.valid.d.next = false;
         }
         self.free.d.next =
             self.free.q.val() - self.spent.val() + bit_cast::<10, 5>(self.credit.val());
+        self.shared.next = self.mixed.q.val();
         self.m.valid.next = self.valid.q.val();
         self.m.payload.next = self.event.q.val();
     }

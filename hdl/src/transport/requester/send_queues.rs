@@ -183,6 +183,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         self.hold.piece_cut.next = self.piece_cut.val();
         self.hold.piece_read.next = self.piece_read.val();
         self.state.room.next = self.hold.room.val();
+        self.state.shared.next = self.scheduler.shared.val();
         self.held.next = self.hold.activity.val();
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.hold.cq);
 

@@ -31,6 +31,8 @@ pub struct SqStateTable<const Q: usize> {
     pub image: Signal<In, SqCtx>,
     /// There is room for completions of flushed WQEs.
     pub room: Signal<In, Bit>,
+    /// WQEs of another queue pair wait behind those of one.
+    pub shared: Signal<In, Bit>,
     /// Grants that let packets out so far, modulo 2^16.
     pub granted: Signal<Out, Bits<16>>,
     /// The queue pair has something to fetch.
@@ -137,6 +139,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.terms.sq_event.next = self.e2.q.val();
         self.terms.image.next = self.k2.q.val();
         self.terms.state.next = self.table.current.val();
+        self.terms.shared.next = self.shared.val();
         self.e3.d.next = self.e2.q.val();
         self.k3.d.next = self.k2.q.val();
         self.c3.d.next = self.table.current.val();

@@ -23,6 +23,8 @@ pub struct SqTermsOf {
     pub image: Signal<In, SqCtx>,
     /// State of its queue pair.
     pub state: Signal<In, SqState>,
+    /// WQEs of another queue pair wait behind those of one.
+    pub shared: Signal<In, Bit>,
     /// The terms.
     pub terms: Signal<Out, SqTerms>,
 
@@ -98,7 +100,9 @@ impl Logic for SqTermsOf {
         self.answered.next = self.e.val().answered & !self.e.val().status.any();
         self.out.d.next.answered = self.answered.val();
         self.out.d.next.ends = self.answered.val() | (self.left.val() <= self.quantum.val());
-        self.out.d.next.turn_ends = !self.answered.val() & (self.left.val() >= self.quantum.val());
+        self.out.d.next.turn_ends = !self.answered.val()
+            & ((self.left.val() > self.quantum.val())
+                | (self.shared.val() & (self.left.val() == self.quantum.val())));
         self.out.d.next.part = self.quantum.val();
         if self.answered.val() | (self.left.val() <= self.quantum.val()) {
             self.out.d.next.part = self.left.val();

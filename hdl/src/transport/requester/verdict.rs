@@ -30,7 +30,7 @@ payload! {
         part: Bits<24>,
         /// Start: the part ends the message.
         ends: Bit,
-        /// Start: the part is a whole quantum: it is the turn of another queue pair.
+        /// Start: the part is a whole quantum, and the message goes on or another queue pair waits, whose turn it is.
         turn_ends: Bit,
         /// Answer: the PSN is in the window.
         in_window: Bit,
