@@ -48,47 +48,6 @@ fn failing(before: usize, peer: Peer, cycles: u64) -> Rig {
     rig
 }
 
-#[test]
-fn a_flush_does_not_hold_up_the_reads_that_completions_wait_for() {
-    let mut rig = Rig::new(20, Pauses::NONE);
-    // packets sent again are acknowledged long before they are read
-    rig.peer.delay = 4000;
-    rig.read_delay = 3000;
-    let queues = 0..1 << Q;
-    let (steady, broken) = (0..4, 4..1 << Q);
-    for qpn in queues.clone() {
-        rig.open(qpn, ctx(3), 0xff_ff00);
-    }
-    for _ in 0..40 {
-        for qpn in steady.clone() {
-            rig.post(qpn, wqe(opcode::WRITE, 2000), one(2000));
-        }
-        for qpn in broken.clone() {
-            rig.post(qpn, wqe(opcode::WRITE, 64), one(64));
-        }
-    }
-    queues.clone().for_each(|qpn| rig.ring(qpn));
-    rig.run(9_000);
-    for qpn in broken.clone() {
-        for _ in 0..60 {
-            rig.post(qpn, wqe(opcode::WRITE, 64), one(64));
-        }
-        rig.ring(qpn);
-        rig.fail(qpn, 0);
-    }
-    rig.run(300_000);
-    for qpn in steady {
-        let good: Vec<_> = (0..40).map(|index| (index, 0)).collect();
-        assert_eq!(rig.done(qpn), good, "queue pair {qpn}");
-    }
-    for qpn in broken {
-        let indices = rig.done(qpn).iter().map(|done| done.0);
-        assert!(indices.eq(0..100), "queue pair {qpn}: {:?}", rig.done(qpn));
-        let (_, status) = rig.done(qpn)[99];
-        assert_eq!(status, u64::from(status::WR_FLUSH_ERR), "queue pair {qpn}");
-    }
-}
-
 /// Status and CQE opcode; the golden model says the same (`sim::model::wqe`).
 #[test]
 fn wqes_that_cannot_run() {

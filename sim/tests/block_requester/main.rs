@@ -3,6 +3,7 @@
 
 mod bench;
 mod failures;
+mod reads;
 
 use bench::{Peer, Rig, sge};
 use ferroce_proto::abi::qpc::SqCtx;
@@ -84,19 +85,30 @@ fn post_random(rig: &mut Rig, count: usize, longest: u32) {
     }
 }
 
-fn random_run(peer: Peer, pauses: Pauses, mtu: u8, limit: u64) {
+/// All queue pairs open, before `peer`.
+fn opened(peer: Peer, pauses: Pauses, mtu: u8) -> Rig {
     let mut rig = Rig::new(60, pauses);
     for qpn in 0..1 << bench::Q {
         rig.open(qpn, ctx(mtu), 0xff_fff0 + qpn as u32);
     }
     rig.peer = peer;
-    post_random(&mut rig, 800, 40 * bench::mtu_bytes(mtu));
+    rig
+}
+
+/// Random WQEs of up to `longest` bytes, all of which complete in order.
+fn run_random(rig: &mut Rig, count: usize, longest: u32, limit: u64) {
+    post_random(rig, count, longest);
     rig.finish(limit);
     for qpn in 0..1 << bench::Q {
         let done = rig.done(qpn);
         assert!(done.iter().all(|d| d.1 == 0), "qp {qpn}: {done:?}");
         assert!(done.is_sorted_by(|a, b| a.0 < b.0), "qp {qpn}: {done:?}");
     }
+}
+
+fn random_run(peer: Peer, pauses: Pauses, mtu: u8, limit: u64) {
+    let longest = 40 * bench::mtu_bytes(mtu);
+    run_random(&mut opened(peer, pauses, mtu), 800, longest, limit);
 }
 
 #[test]
@@ -120,25 +132,6 @@ fn losses_are_made_good() {
         3,
         3_000_000,
     );
-}
-
-#[test]
-fn nothing_completes_before_all_of_it_is_read() {
-    // acknowledgements come when packets were sent again, and reads take their time
-    for (delay, read_delay) in [(2500, 400), (4000, 900), (6000, 3000)] {
-        let mut rig = Rig::new(60, Pauses::new(0.2, 30));
-        for qpn in 0..1 << bench::Q {
-            rig.open(qpn, ctx(3), 0xff_fff0 + qpn as u32);
-        }
-        rig.peer = Peer {
-            delay,
-            loss: 0.005,
-            ..Peer::default()
-        };
-        rig.read_delay = read_delay;
-        post_random(&mut rig, 200, 20 * bench::mtu_bytes(3));
-        rig.finish(4_000_000);
-    }
 }
 
 #[test]

@@ -1,11 +1,27 @@
 //! What must leave the block for a granted WQE.
 
+use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
 use ferroce_proto::abi::qpc::qp_type;
 
 use super::setup::Setup;
 use super::work::{Work, ctx};
 
 impl Setup {
+    /// Expects the completion of a WQE that is flushed.
+    pub(super) fn expect_flush(&mut self, work: &Work, index: u16) {
+        let mut item = self.flushed.item();
+        for (field, value) in [
+            ("qpn", work.qpn.into()),
+            ("cqn", ctx(work.qpn).cqn.into()),
+            ("opcode", work.cqe_opcode().into()),
+            ("wqe_index", index.into()),
+            ("status", WR_FLUSH_ERR.into()),
+        ] {
+            item = item.with(field, value);
+        }
+        self.flushed.expect(item);
+    }
+
     /// Expects that a READ or atomic is told of.
     pub(super) fn expect_issue(&mut self, work: &Work, index: u16, psn: u64) {
         let mut item = self.issue.item();

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 use ferroce_hdl::transport::requester::send::SendPath;
-use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
 use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
@@ -38,7 +37,7 @@ pub(crate) struct Setup {
     pub(super) issue: StreamSink,
     pub(super) desc: StreamSink,
     pub(super) gather: StreamSink,
-    flushed: StreamSink,
+    pub(super) flushed: StreamSink,
     /// Packets due; whether they are atomics.
     pub(super) packets: VecDeque<(bool, Item)>,
     /// Pieces due.
@@ -342,15 +341,7 @@ impl Setup {
             Plan::Drop => {}
             Plan::Flush => {
                 grant[0].1 = 2;
-                let item = self.flushed.item();
-                let item = item
-                    .with("qpn", work.qpn.into())
-                    .with("cqn", ctx(work.qpn).cqn.into());
-                let item = item.with("opcode", work.cqe_opcode().into());
-                let item = item
-                    .with("wqe_index", index.into())
-                    .with("status", WR_FLUSH_ERR.into());
-                self.flushed.expect(item);
+                self.expect_flush(&work, index);
             }
             // it has its place among the messages, and no packet
             Plan::Send { .. } if status != 0 => grant[0].1 = 1,
