@@ -1,4 +1,7 @@
-//! `cargo xtask test`: formatting, then all tests of the workspace.
+//! `cargo xtask test`: formatting, then all tests of the workspace, several binaries at a time.
+
+mod binaries;
+mod run;
 
 use anyhow::{Context, Result, ensure};
 
@@ -12,19 +15,6 @@ pub(crate) struct Args {
     /// Also the tests that take long.
     #[arg(long)]
     slow: bool,
-}
-
-fn cargo(args: &[&str]) -> Result<()> {
-    let status = tools::cargo()
-        .args(args)
-        .status()
-        .context("cargo cannot be started")?;
-    ensure!(
-        status.success(),
-        "cargo {} failed ({status})",
-        args.join(" ")
-    );
-    Ok(())
 }
 
 /// Runs the task.
@@ -43,9 +33,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::PERFTEST,
     ];
     tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
-    if tools::has_rustfmt() {
-        cargo(&["fmt", "--all", "--check"])?;
-    } else {
+    check_format()?;
+    let mut jobs: Vec<_> = binaries::build()?
+        .into_iter()
+        .map(|binary| binary.job(args))
+        .collect();
+    jobs.push(binaries::examples_in_docs(args));
+    let failed = run::all(jobs)?;
+    ensure!(
+        failed.is_empty(),
+        "these have tests that failed: {}",
+        failed.join(", ")
+    );
+    Ok(())
+}
+
+fn check_format() -> Result<()> {
+    if !tools::has_rustfmt() {
         ensure!(
             std::env::var_os("CI").is_none(),
             "rustfmt is missing: run rustup component add rustfmt"
@@ -53,11 +57,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         eprintln!(
             "skipped the format check: rustfmt is not installed (rustup component add rustfmt)"
         );
+        return Ok(());
     }
-    let mut words = vec!["test", "--workspace"];
-    words.extend(args.filter.as_deref());
-    if args.slow {
-        words.extend(["--", "--include-ignored"]);
-    }
-    cargo(&words)
+    let status = tools::cargo().args(["fmt", "--all", "--check"]).status();
+    let status = status.context("cargo cannot be started")?;
+    ensure!(
+        status.success(),
+        "the format is not rustfmt's: cargo fmt --all"
+    );
+    Ok(())
 }

@@ -1,0 +1,179 @@
+//! What cargo builds for the tests.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use super::Args;
+use super::run::Job;
+use crate::tools;
+
+/// Those that take longest, which start first so that none of them is left over at the end.
+const LONG: [&str; 10] = [
+    "differential",
+    "conformance",
+    "xtask",
+    "synth",
+    "replay",
+    "block_requester",
+    "demo",
+    "engine",
+    "boards",
+    "block_memory",
+];
+
+/// A binary with tests.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Binary {
+    name: String,
+    executable: PathBuf,
+    /// Folder of its package, in which it runs.
+    package: PathBuf,
+}
+
+/// What is read of a message of cargo: an artifact with `profile.test` is a binary with tests.
+#[derive(Deserialize)]
+struct Message {
+    manifest_path: Option<PathBuf>,
+    target: Option<Target>,
+    profile: Option<Profile>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+impl Binary {
+    /// The binary a message of cargo tells of, if it does.
+    fn of(line: &str) -> Result<Option<Self>> {
+        let message: Message = serde_json::from_str(line)?;
+        let parts = (message.target, message.executable, message.manifest_path);
+        let (Some(target), Some(executable), Some(manifest)) = parts else {
+            return Ok(None);
+        };
+        if !message.profile.is_some_and(|profile| profile.test) {
+            return Ok(None);
+        }
+        let package = manifest.parent().unwrap_or(Path::new("/")).to_owned();
+        Ok(Some(Self {
+            name: target.name,
+            executable,
+            package,
+        }))
+    }
+
+    /// Where it stands in the order of starting.
+    fn rank(&self) -> usize {
+        let rank = LONG.iter().position(|&name| name == self.name);
+        rank.unwrap_or(LONG.len())
+    }
+
+    /// Its run, with the environment that `cargo test` gives.
+    pub(super) fn job(self, args: &Args) -> Job {
+        let mut command = Command::new(self.executable);
+        command.env("CARGO_MANIFEST_DIR", &self.package);
+        command.current_dir(self.package).args(&args.filter);
+        if args.slow {
+            command.arg("--include-ignored");
+        }
+        Job {
+            name: self.name,
+            command,
+        }
+    }
+}
+
+/// Builds all binaries with tests, those that take long first.
+///
+/// # Errors
+/// What does not compile, which cargo has printed.
+pub(super) fn build() -> Result<Vec<Binary>> {
+    let mut cargo = tools::cargo();
+    cargo.args(["test", "--workspace", "--no-run"]);
+    cargo.arg("--message-format=json-render-diagnostics");
+    let child = cargo.stdout(Stdio::piped()).spawn();
+    let mut child = child.context("cargo cannot be started")?;
+    let messages = BufReader::new(child.stdout.take().context("no messages of cargo")?);
+    let mut binaries = Vec::new();
+    for line in messages.lines() {
+        let line = line.context("messages of cargo")?;
+        binaries.extend(Binary::of(&line).with_context(|| format!("a message of cargo: {line}"))?);
+    }
+    let status = child.wait()?;
+    ensure!(status.success(), "the tests do not build ({status})");
+    ensure!(!binaries.is_empty(), "cargo names no binary with tests");
+    binaries.sort_by_key(Binary::rank);
+    Ok(binaries)
+}
+
+/// The examples in the documentation.
+pub(super) fn examples_in_docs(args: &Args) -> Job {
+    let mut command = tools::cargo();
+    let words = ["test", "--workspace", "--doc", "--quiet"].map(OsString::from);
+    command.args(
+        words
+            .into_iter()
+            .chain(args.filter.as_ref().map(OsString::from)),
+    );
+    Job {
+        name: "examples in the documentation".into(),
+        command,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARTIFACT: &str = r#"{"reason":"compiler-artifact","manifest_path":"/w/sim/Cargo.toml","target":{"kind":["test"],"name":"link"},"profile":{"opt_level":"1","test":TEST},"executable":EXE}"#;
+
+    fn of(test: &str, executable: &str) -> Option<Binary> {
+        Binary::of(&ARTIFACT.replace("TEST", test).replace("EXE", executable)).unwrap()
+    }
+
+    #[test]
+    fn an_artifact_of_the_test_profile_is_a_binary_in_the_folder_of_its_package() {
+        let binary = Binary {
+            name: "link".into(),
+            executable: "/t/link-1".into(),
+            package: "/w/sim".into(),
+        };
+        assert_eq!(of("true", r#""/t/link-1""#), Some(binary));
+        assert_eq!(of("false", r#""/t/link-1""#), None);
+        assert_eq!(of("true", "null"), None);
+        let end = r#"{"reason":"build-finished","success":true}"#;
+        assert_eq!(Binary::of(end).unwrap(), None);
+        assert!(Binary::of("no message").is_err());
+    }
+
+    #[test]
+    fn its_run_takes_the_filter_and_what_is_slow() {
+        let args = Args {
+            filter: Some("many".into()),
+            slow: true,
+        };
+        let job = of("true", r#""/t/link-1""#).unwrap().job(&args);
+        let words: Vec<_> = job.command.get_args().collect();
+        assert_eq!(words, ["many", "--include-ignored"]);
+        assert_eq!(job.command.get_current_dir(), Some(Path::new("/w/sim")));
+    }
+
+    #[test]
+    fn what_takes_long_starts_first() {
+        let mut binary = of("true", r#""/t/link-1""#).unwrap();
+        let late = binary.rank();
+        binary.name = LONG[1].into();
+        assert!(binary.rank() == 1 && late > 1);
+    }
+}

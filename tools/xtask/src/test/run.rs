@@ -1,0 +1,136 @@
+//! Programs that run side by side, each with its output in one piece.
+
+use std::io::{IsTerminal, PipeReader, Read, Write, pipe, stderr, stdout};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A program and the name it is shown under.
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) command: Command,
+}
+
+/// How many run at a time: one test of a binary often waits for another or for a tool, and each has threads of its own.
+fn parallelism() -> usize {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    processors.div_ceil(2) + 1
+}
+
+/// Runs all of them in their order, several at a time, also when some fail; the names of those that failed. What one says is
+/// printed when it has ended.
+///
+/// # Errors
+/// One that cannot be started.
+pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<String>> {
+    let bar = bar(jobs.len() as u64);
+    let queue = Mutex::new(jobs.into_iter());
+    let failed = Mutex::new(Vec::new());
+    let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let worker = || -> Result<()> {
+        while let Some(mut job) = take() {
+            let name = &job.name;
+            if bar.is_hidden() {
+                eprintln!("started {name}");
+            }
+            let (success, said) = run(&mut job.command).with_context(|| name.clone())?;
+            bar.suspend(|| {
+                // Whole lines of one program: the lock is held. Nobody reads a closed output.
+                let mut out = stdout().lock();
+                let _ = writeln!(out, "\n     Running {name}");
+                let _ = out.write_all(&said).and_then(|()| out.flush());
+            });
+            bar.inc(1);
+            if !success {
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                failed.push(job.name);
+            }
+        }
+        Ok(())
+    };
+    let ended = thread::scope(|scope| {
+        let workers: Vec<_> = (0..parallelism()).map(|_| scope.spawn(worker)).collect();
+        let ended = workers.into_iter().map(|worker| worker.join());
+        ended.collect::<Vec<_>>()
+    });
+    bar.finish_and_clear();
+    for end in ended {
+        end.expect("no worker panics")?;
+    }
+    Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Whether it succeeded, and what it said on both of its outputs.
+fn run(command: &mut Command) -> Result<(bool, Vec<u8>)> {
+    let (mut reader, writer): (PipeReader, _) = pipe()?;
+    command.stdin(Stdio::null());
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn().context("it cannot be started")?;
+    // Else our own ends of the pipe keep it open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut said = Vec::new();
+    reader.read_to_end(&mut said)?;
+    Ok((child.wait()?.success(), said))
+}
+
+fn bar(jobs: u64) -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(
+        "{bar:40} {pos}/{len} test binaries, {elapsed} gone, {eta} left",
+    )
+    .expect("the template is constant");
+    let bar = ProgressBar::new(jobs).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(name: &str, script: &str) -> Job {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Job {
+            name: name.into(),
+            command,
+        }
+    }
+
+    #[test]
+    fn what_a_program_says_on_both_outputs_comes_in_order() {
+        let mut job = shell("a", "echo one; echo two >&2; echo three; exit 3");
+        let (success, said) = run(&mut job.command).unwrap();
+        assert!(!success);
+        assert_eq!(said, b"one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn all_run_although_some_fail() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = |n: u32| folder.path().join(n.to_string());
+        let script = |n: u32| format!("touch {}; exit {}", mark(n).display(), n % 2);
+        let jobs = (0..8).map(|n| shell(&n.to_string(), &script(n)));
+        let mut failed = all(jobs.collect()).unwrap();
+        failed.sort();
+        assert_eq!(failed, ["1", "3", "5", "7"]);
+        assert!((0..8).all(|n| mark(n).exists()));
+    }
+
+    #[test]
+    fn one_that_cannot_start_is_an_error_that_names_it() {
+        let mut job = shell("b", "");
+        job.command = Command::new("/no/such/program");
+        let error = all(vec![job]).unwrap_err();
+        assert!(
+            format!("{error:#}").starts_with("b: it cannot be started"),
+            "{error:#}"
+        );
+    }
+}
