@@ -11,7 +11,6 @@ use crate::{Served, programs};
 const LIMIT: Duration = Duration::from_secs(600);
 
 #[test]
-#[ignore = "takes minutes on a busy machine; each stage was seen to pass, not yet all in this form in one run"]
 fn cards_in_a_guest_behind_an_iommu() {
     let Some(qemu) = or_skip(Qemu::debian13()) else {
         return;
