@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use ferroce_hdl::engine::builds;
 use ferroce_proto::abi::regs::Params;
 
-use super::{Engine, Options, Pins, VerilatedPins};
+use super::{Engine, Options, Pins, VerilatedPins, verilated};
 use crate::axi::RemotePort;
 use crate::memory::HostMemory;
 use crate::remote::RemoteMemory;
@@ -47,6 +47,21 @@ fn spec(width: usize) -> Result<&'static Spec, BuildError> {
 /// See [`BuildError`].
 pub fn model(width: usize, options: &verilator::Options) -> Result<Model, BuildError> {
     Ok(verilator::build(spec(width)?, options)?)
+}
+
+/// Verilates an engine with other tables and a data path of `width` bits, or takes it from the cache: module `top` of a text that
+/// was emitted.
+///
+/// # Errors
+/// What Verilator says, also of ports that are not those of an engine.
+pub fn model_of(
+    width: usize,
+    top: &str,
+    source: &str,
+    options: &verilator::Options,
+) -> Result<Model, verilator::Error> {
+    let spec = Spec::new(top, source).clock("clk");
+    verilator::build(&spec.ports(verilated::ports(width / 8)), options)
 }
 
 /// A card of its own of a [`model`], in a world whose DMA reaches `memory`.

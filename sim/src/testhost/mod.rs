@@ -256,6 +256,11 @@ impl Host {
         assert_eq!(completion.status, status::OK, "command {opcode} on {index}");
     }
 
+    /// The next region gets this number, those behind it the ones that follow. Numbers start at 1.
+    pub fn number_regions(&mut self, next: u32) {
+        self.regions = next - 1;
+    }
+
     /// Registers `len` bytes at `addr`; the memory need not be there.
     pub fn register(&mut self, addr: u64, len: u64, rights: Rights) -> Mr {
         self.regions += 1;

@@ -20,6 +20,8 @@ pub(super) struct Cq {
 /// A queue pair.
 pub(super) struct Qp {
     options: QpOptions,
+    /// In the order of creation, from 2.
+    place: u32,
     sq_base: u64,
     rq_base: u64,
     sq_producer: u16,
@@ -171,8 +173,12 @@ impl Host {
     pub fn create_qp_as(&mut self, qpn: u32, options: QpOptions) -> u32 {
         let sq_base = self.alloc(SLOT_BYTES << options.sq_log);
         let rq_base = self.alloc(SLOT_BYTES << options.rq_stride << options.rq_log);
+        // Slots for outstanding messages go by the order of creation: a large number has none of its own in every build.
+        let count = self.qps.len() as u32;
+        let place = self.qps.get(&qpn).map_or(2 + count, |qp| qp.place);
         let qp = Qp {
             options,
+            place,
             sq_base,
             rq_base,
             sq_producer: 0,
@@ -254,6 +260,7 @@ impl Host {
     pub fn images(&self, qpn: u32, peer: &Peer) -> [[u8; 64]; 3] {
         let Qp {
             options,
+            place,
             sq_base,
             rq_base,
             ..
@@ -269,7 +276,7 @@ impl Host {
             max_rd_atomic: options.max_rd_atomic,
             pd: PD,
             cqn: options.send_cq,
-            ot_base: qpn << options.ot_log,
+            ot_base: place << options.ot_log,
             sq_base: *sq_base,
             ..SqCtx::default()
         };

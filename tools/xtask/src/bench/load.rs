@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::regs::Params;
 use ferroce_proto::wire::Mtu;
 use ferroce_sim::random::Chance;
 use ferroce_sim::testhost::{Host, QpOptions, Rights, Work, pattern};
@@ -81,6 +82,8 @@ pub(super) struct Load {
     pub(super) beside: Option<Beside>,
     /// Messages that are measured, of each requester.
     pub(super) messages: u64,
+    /// Numbers of queue pairs and regions are spread over all that a build with these tables has, up to the last one.
+    pub(super) spread: Option<Params>,
 }
 
 /// What came out.
@@ -155,7 +158,7 @@ impl Load {
         let mut rig = Rig::new(setup, self.traffic.hosts())?;
         let mut sides = self.sides(&mut rig);
         if let Some(beside) = self.beside {
-            let mut requester = self.connect(&mut rig.hosts, 0, 1, self.op);
+            let mut requester = self.connect(&mut rig.hosts, 0, 1, self.op, self.qps);
             requester.counts = false;
             match beside {
                 Beside::Same => {}
@@ -237,9 +240,14 @@ impl Load {
         } else {
             pattern(len, 1)
         };
+        if let Some(tables) = self.spread {
+            let last = (1 << tables.log_mr) - 1;
+            hosts[from].number_regions(last);
+            hosts[to].number_regions(last);
+        }
         let source = hosts[here].create_mr(&image, Rights::ALL);
         let target = hosts[there].create_mr(&vec![0; len], Rights::ALL);
-        let qps = (0..self.qps).map(|_| self.connect(hosts, from, to, op));
+        let qps = (0..self.qps).map(|place| self.connect(hosts, from, to, op, place));
         let side = Side {
             from,
             to,
@@ -262,9 +270,15 @@ impl Load {
         side
     }
 
-    fn connect(&self, hosts: &mut [Host], from: usize, to: usize, op: Op) -> Requester {
-        let qpn = hosts[from].create_qp(self.options());
-        let peer = hosts[to].create_qp(self.options());
+    fn connect(&self, hosts: &mut [Host], from: usize, to: usize, op: Op, place: u32) -> Requester {
+        let create = |host: &mut Host| match self.spread {
+            None => host.create_qp(self.options()),
+            Some(tables) => {
+                let all = 1 << tables.log_qp;
+                host.create_qp_as(all - 1 - place * (all / (self.qps + 1)), self.options())
+            }
+        };
+        let (qpn, peer) = (create(&mut hosts[from]), create(&mut hosts[to]));
         let (here, there) = (hosts[from].peer(qpn), hosts[to].peer(peer));
         hosts[from].connect(qpn, &there);
         hosts[to].connect(peer, &here);

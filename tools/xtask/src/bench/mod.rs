@@ -16,6 +16,7 @@ mod side;
 
 use std::fs;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -34,6 +35,9 @@ pub struct Args {
     /// Fewer scenarios: those of the baseline.
     #[arg(long)]
     quick: bool,
+    /// Only the largest build, of 16,384 queue pairs and 65,536 memory regions.
+    #[arg(long, conflicts_with = "quick")]
+    scale: bool,
     /// Data path of the engine in bits: 512 or 64.
     #[arg(long, value_name = "BITS", default_value_t = 512, value_parser = width)]
     width: u32,
@@ -74,8 +78,12 @@ pub fn run(args: &Args) -> Result<()> {
         let text = format!("the baseline is of --width {WIDTH} --seed {SEED}; leave --update out");
         return Err(Usage(text).into());
     }
-    let most = if args.quick { Tier::Quick } else { Tier::Full };
-    let scenarios = chosen(args.width, args.seed, most, args.filter.as_deref());
+    let tiers = match (args.scale, args.quick) {
+        (true, _) => Tier::Scale..=Tier::Scale,
+        (_, true) => Tier::Gate..=Tier::Quick,
+        _ => Tier::Gate..=Tier::Full,
+    };
+    let scenarios = chosen(args.width, args.seed, tiers, args.filter.as_deref());
     if scenarios.is_empty() {
         let text = "no scenario has a name with that in it; leave --filter out to see all";
         return Err(Usage(text.into()).into());
@@ -133,10 +141,15 @@ fn row(figure: &Figure, old: Option<&Baseline>) -> String {
     format!("{name:<58} {value:>12.2} {unit}{was}")
 }
 
-fn chosen(width: u32, seed: u64, most: Tier, filter: Option<&str>) -> Vec<Scenario> {
+fn chosen(
+    width: u32,
+    seed: u64,
+    tiers: RangeInclusive<Tier>,
+    filter: Option<&str>,
+) -> Vec<Scenario> {
     let mut all = scenario::all(width, seed);
     all.retain(|scenario| {
-        scenario.tier <= most && filter.is_none_or(|part| scenario.name.contains(part))
+        tiers.contains(&scenario.tier) && filter.is_none_or(|part| scenario.name.contains(part))
     });
     all
 }
@@ -190,7 +203,7 @@ fn progress_bar(scenarios: u64) -> ProgressBar {
 /// baseline, or failed, in words.
 #[must_use]
 pub fn gate() -> Vec<String> {
-    let (figures, mut failures) = measure(&chosen(WIDTH, SEED, Tier::Gate, None));
+    let (figures, mut failures) = measure(&chosen(WIDTH, SEED, Tier::Gate..=Tier::Gate, None));
     match Baseline::load() {
         Ok(old) => failures.extend(old.compare(&figures).0),
         Err(error) => failures.push(format!("{error:#}")),

@@ -14,9 +14,9 @@ use ferroce_sim::memory::{HostMemory, Ranges};
 use ferroce_sim::random::{Chance, Delay};
 use ferroce_sim::rtl::{self, build};
 use ferroce_sim::testhost::Host;
-use ferroce_sim::verilator;
 
 use super::probe::{Marks, Probe};
+use crate::emit::Build;
 
 /// Log2 of the CQEs of the completion queue of a host.
 const CQ_LOG: u8 = 14;
@@ -24,8 +24,8 @@ const CQ_LOG: u8 = 14;
 /// What surrounds the engines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
-    /// Data path in bits.
-    pub(super) width: u32,
+    /// The engine.
+    pub(super) build: Build,
     /// Cycles until host memory answers a read; it takes half of them for a write.
     pub(super) latency: u32,
     /// Cycles of one way over the wire.
@@ -69,7 +69,7 @@ pub(super) struct Rig {
 impl Rig {
     /// So many cards, each with completion queue 0.
     pub(super) fn new(setup: &Setup, hosts: usize) -> Result<Self> {
-        let model = build::model(setup.width as usize, &verilator::Options::default())?;
+        let model = setup.build.model()?;
         let marks: Vec<Rc<RefCell<Marks>>> = (0..hosts).map(|_| Rc::default()).collect();
         let host = |index: usize| -> Result<Host> {
             let seed = setup.seed.wrapping_add(index as u64);

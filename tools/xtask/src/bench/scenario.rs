@@ -1,10 +1,13 @@
 //! What is measured, under which names.
 
 use anyhow::Result;
+use ferroce_hdl::engine::builds::STANDARD;
+use ferroce_proto::abi::regs::Params;
 
 use super::flood;
 use super::load::{Beside, Load, Measured, Op, Traffic};
 use super::rig::Setup;
+use crate::emit::Build;
 use crate::report::Figure;
 
 /// Latency of host memory in cycles: 1 us.
@@ -76,7 +79,17 @@ pub(super) enum Tier {
     Quick,
     /// In the whole bench.
     Full,
+    /// With `--scale`, and nothing else then: the largest build.
+    Scale,
 }
+
+/// The largest build: 16,384 queue pairs, 65,536 memory regions, 65,536 outstanding messages.
+pub(super) const LARGEST: Params = Params {
+    log_qp: 14,
+    log_mr: 16,
+    log_outstanding: 16,
+    ..STANDARD
+};
 
 enum What {
     Load(Load, Setup, Shown),
@@ -188,7 +201,7 @@ fn told(name: &str, measured: &Measured, shown: Shown) -> Vec<Figure> {
 /// All scenarios for a data path of `width` bits, in the order of the table.
 pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
     let setup = Setup {
-        width,
+        build: standard(width),
         latency: LATENCY,
         wire: WIRE,
         loss: 0.0,
@@ -209,6 +222,7 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         beside: None,
         timeout: TIMEOUT,
         messages: (MEASURED / u64::from(bytes.max(1)) / scale).clamp(4, 1024),
+        spread: None,
     };
     let mut all = Vec::new();
     let mut add = |tier, name: String, what| all.push(Scenario { name, tier, what });
@@ -331,7 +345,10 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
     add(full, name, What::Load(mixed, setup, Shown::Total));
     if width == 512 {
         for (name, op) in OPS {
-            let narrow = Setup { width: 64, ..setup };
+            let narrow = Setup {
+                build: standard(64),
+                ..setup
+            };
             let load = Load {
                 messages: 16,
                 ..load(op, LONG)
@@ -370,5 +387,32 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
     add(gate, "tiny_flood".into(), What::Tiny(setup));
     add(gate, "single".into(), What::Single(fast, false));
     add(gate, "single_inline".into(), What::Single(fast, true));
+    let large = Setup {
+        build: Build {
+            tables: LARGEST,
+            ..setup.build
+        },
+        ..setup
+    };
+    let spread = |load| Load {
+        spread: Some(LARGEST),
+        ..load
+    };
+    for (name, op) in OPS {
+        let name = format!("scale_{name}_{LONG}");
+        add(Tier::Scale, name, goodput(spread(load(op, LONG)), large));
+    }
+    let name = "scale_write_64".into();
+    add(Tier::Scale, name, rate(spread(many), large));
+    let name = "scale_write_8_one_qp".into();
+    add(Tier::Scale, name, rate(spread(one), large));
     all
+}
+
+/// The standard build with a data path of `width` bits.
+fn standard(width: u32) -> Build {
+    Build {
+        width: width as usize,
+        tables: STANDARD,
+    }
 }

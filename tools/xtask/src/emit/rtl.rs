@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::Module;
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
 use ferroce_proto::abi::regs::Params;
+use ferroce_sim::rtl::build;
+use ferroce_sim::verilator::{self, Model};
 
 use super::BuildArgs;
 use crate::{Usage, tools};
@@ -107,6 +110,27 @@ impl Build {
                 })
             })
             .collect()
+    }
+
+    /// It Verilated; other tables than the standard ones are emitted once in a process.
+    ///
+    /// # Errors
+    /// As [`modules`](Self::modules); what Verilator says.
+    pub(crate) fn model(&self) -> Result<Model> {
+        static EMITTED: Mutex<Vec<(Build, Vec<Module>)>> = Mutex::new(Vec::new());
+        let options = verilator::Options::default();
+        if self.tables == STANDARD {
+            return Ok(build::model(self.width, &options)?);
+        }
+        let mut emitted = EMITTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if emitted.iter().all(|(known, _)| known != self) {
+            emitted.push((*self, self.modules()?));
+        }
+        let found = emitted.iter().find(|(known, _)| known == self);
+        let (_, modules) = found.expect("it was put there a moment ago");
+        let source: String = modules.iter().map(|module| module.text.as_str()).collect();
+        let top = modules.last().context("an engine has modules")?;
+        Ok(build::model_of(self.width, &top.name, &source, &options)?)
     }
 
     /// Compiles and runs the program that writes this build to `folder`; the names of the modules, a line each.

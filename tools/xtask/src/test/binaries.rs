@@ -17,13 +17,13 @@ const LONG: [&str; 10] = [
     "differential",
     "conformance",
     "xtask",
+    "simnic",
     "synth",
     "replay",
-    "block_requester",
-    "demo",
     "engine",
-    "boards",
-    "block_memory",
+    "demo",
+    "boot",
+    "edu",
 ];
 
 /// A binary with tests.
