@@ -5,14 +5,14 @@
 //! |---|---|
 //! | `ibv_open_device`, `ibv_query_device` | [`Context::open`], [`Context::query_device`] |
 //! | `ibv_alloc_pd` | [`Context::alloc_pd`] |
-//! | `ibv_reg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`] |
+//! | `ibv_reg_mr`, `ibv_rereg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`]; [`Mr::rereg`] |
 //! | `ibv_create_cq`, `ibv_poll_cq` | [`Context::create_cq`], [`Cq::poll`] |
 //! | `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event` | [`Context::create_comp_channel`], [`Cq::req_notify`], [`CompChannel::get_event`] |
 //! | `ibv_ack_cq_events` | not needed: an event of a queue that is gone is left out |
 //! | `ibv_get_async_event` | [`Context::async_events`], [`AsyncEvents::get_event`] |
 //! | `ibv_create_ah` | [`Pd::create_ah`] |
 //! | `ibv_create_srq`, `ibv_post_srq_recv`, `ibv_modify_srq` | [`Pd::create_srq`], [`Srq::post_recv`], [`Srq::arm`] |
-//! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`] |
+//! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`]; [`Qp::change`] |
 //! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
 //! | the neighbour table of the kernel | [`Neighbours`] |
 //! | a raw packet socket | [`Context::create_exception_queue`] |
@@ -100,7 +100,7 @@ pub use device::{AbiVersion, DeviceInfo, Features, Status};
 pub use event::{AsyncEvent, AsyncEvents, CompChannel, EventAttr, EventError};
 pub use exception::{EXCEPTION_LIMIT_NS, ExceptionError, ExceptionQueue, SendError};
 pub use ferroce_proto::wire::{Gid, Mac, Mtu};
-pub use mr::{Access, Mr, MrBuf, MrError};
+pub use mr::{Access, Mr, MrBuf, MrChange, MrError};
 pub use neighbour::{
     NeighbourConfig, NeighbourCounters, NeighbourState, Neighbours, Pong, ResolveError, Tap,
     TapError,
@@ -110,8 +110,8 @@ pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
 pub use peek::{Peek, PeekError};
 pub use qp::{
-    BuildError, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, PostCause, PostError, Qp, QpAttr,
-    QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
+    BuildError, ChangeAttr, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, PostCause, PostError,
+    Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
 };
 pub use sge::Sge;
 pub use srq::{Srq, SrqError};

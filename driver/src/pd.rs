@@ -36,6 +36,15 @@ impl<B: Backend> Clone for Pd<B> {
     }
 }
 
+/// Handles of the same domain are equal.
+impl<B: Backend> PartialEq for Pd<B> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl<B: Backend> Eq for Pd<B> {}
+
 impl<B: Backend> Pd<B> {
     pub(crate) fn new(card: &Arc<Card<B>>) -> Self {
         let number = lock(&card.pds)

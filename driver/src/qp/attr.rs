@@ -278,6 +278,16 @@ pub enum ModifyError {
         /// State it is in.
         from: QpState,
     },
+    /// Nothing is changed in this state.
+    #[error(
+        "queue pair {qpn} is in {state}: it is changed in RTR, RTS and SQD, before that by `modify`"
+    )]
+    Change {
+        /// The queue pair.
+        qpn: u32,
+        /// State it is in.
+        state: QpState,
+    },
     /// An attribute out of range.
     #[error("{attribute} of queue pair {qpn} is {value}, possible is {minimum} to {maximum}")]
     Range {

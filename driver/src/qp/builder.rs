@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ferroce_proto::abi::qpc::RqCtx;
 use ferroce_proto::abi::wqe::{INLINE_FIRST, RECV_SGES_FIRST, SEND_SGES_FIRST, SLOT_BYTES};
 use thiserror::Error;
 
@@ -268,6 +269,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             sgid_index: self.sgid_index,
             init: InitAttr::default(),
             path_mtu: None,
+            image: RqCtx::default(),
             pd: pd.clone(),
             send_cq,
             recv_cq,

@@ -2,6 +2,7 @@
 
 mod attr;
 mod builder;
+mod change;
 pub(crate) mod encode;
 mod modify;
 mod post;
@@ -11,12 +12,14 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::{self, opcode};
 use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::qpc::RqCtx;
 use ferroce_proto::wire::Mtu;
 
 pub use attr::{
     DEFAULT_PKEY, InitAttr, ModifyError, QpAttr, QpEndpoint, QpState, QpType, RtrAttr, RtsAttr,
 };
 pub use builder::{BuildError, QpBuilder};
+pub use change::ChangeAttr;
 pub use modify::ConnectAttr;
 pub(crate) use post::check_list;
 pub use post::{PostCause, PostError};
@@ -63,6 +66,8 @@ pub struct Qp<B: Backend> {
     init: InitAttr,
     /// Known from RTR on.
     path_mtu: Option<Mtu>,
+    /// What the card knows of the responder, from RTR on.
+    image: RqCtx,
     pd: Arc<PdNumber<B>>,
     send_cq: Arc<CqCore<B>>,
     recv_cq: Arc<CqCore<B>>,
@@ -111,6 +116,21 @@ impl<B: Backend> Qp<B> {
     #[must_use]
     pub fn state(&self) -> QpState {
         self.state
+    }
+
+    /// Send requests that may be posted at a time, each with the longest list or inline data: no fewer than asked for.
+    #[must_use]
+    pub fn max_send_wr(&self) -> u32 {
+        let slots = encode::list_slots(self.max_send_sge)
+            .max(encode::inline_slots(self.max_inline_data)) as u32;
+        self.queues.sq.size() / slots
+    }
+
+    /// Receive requests that may be posted at a time: no fewer than asked for. With a shared receive queue 1, which
+    /// nobody uses.
+    #[must_use]
+    pub fn max_recv_wr(&self) -> u32 {
+        self.queues.rq.size()
     }
 
     /// Slots of the send queue that are free. A request takes one, or more with a long list or much inline data.

@@ -231,6 +231,7 @@ impl<B: Backend> Qp<B> {
             [None, Some(av.emit()), Some(rq.emit())],
         )?;
         self.path_mtu = Some(attr.path_mtu);
+        self.image = rq;
         Ok(())
     }
 
@@ -264,9 +265,10 @@ impl<B: Backend> Qp<B> {
             rq_state: QpState::Rtr.code(),
             ..CmdHead::default()
         };
-        let image = self.responder(mtu).emit();
-        self.command("bring to RTR QP", head, [None, None, Some(image)])?;
+        let image = self.responder(mtu);
+        self.command("bring to RTR QP", head, [None, None, Some(image.emit())])?;
         self.path_mtu = Some(mtu);
+        self.image = image;
         Ok(())
     }
 
@@ -318,7 +320,7 @@ impl<B: Backend> Qp<B> {
         }
     }
 
-    fn command(
+    pub(super) fn command(
         &self,
         operation: &'static str,
         head: CmdHead,
@@ -333,7 +335,7 @@ impl<B: Backend> Qp<B> {
         Ok(())
     }
 
-    fn check_range(
+    pub(super) fn check_range(
         &self,
         attribute: &'static str,
         value: u32,

@@ -13,6 +13,7 @@ mod objects;
 mod open;
 mod owned;
 mod posting;
+mod regions;
 mod rings;
 mod setup;
 mod srq;

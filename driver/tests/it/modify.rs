@@ -1,7 +1,8 @@
 //! States of queue pairs and the images that go with them.
 
 use ferroce_driver::{
-    InitAttr, PostCause, Qp, QpAttr, QpState, RecvWr, RtrAttr, RtsAttr, SendOp, SendWr, Wc,
+    Access, ChangeAttr, InitAttr, ModifyError, PostCause, Qp, QpAttr, QpState, RecvWr, RtrAttr,
+    RtsAttr, SendOp, SendWr, Wc,
 };
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::doorbell;
@@ -74,6 +75,41 @@ fn legal_transitions_and_no_others() {
             }
         }
     }
+}
+
+#[test]
+fn the_responder_changes_while_it_runs() {
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+    let change = ChangeAttr {
+        access: Some(Access::REMOTE_READ),
+        min_rnr_timer: Some(20),
+        qkey: None,
+    };
+    for to in [0, 1, 4] {
+        qp.modify(&QpAttr::Reset).unwrap();
+        bring(&mut qp, to);
+        let e = qp.change(&change).unwrap_err();
+        assert!(matches!(e, ModifyError::Change { .. }), "{e}");
+    }
+    qp.modify(&QpAttr::Reset).unwrap();
+    bring(&mut qp, 3);
+    let before = fake.state().qps[&qp.qpn()].rq;
+    assert!(before.remote_write && before.min_rnr_timer != 20);
+    qp.change(&change).unwrap();
+    let mut expected = before;
+    (expected.remote_write, expected.remote_atomic) = (false, false);
+    expected.min_rnr_timer = 20;
+    assert_eq!(fake.state().qps[&qp.qpn()].rq, expected);
+    let wrong = ChangeAttr {
+        min_rnr_timer: Some(32),
+        ..ChangeAttr::default()
+    };
+    let e = qp.change(&wrong).unwrap_err();
+    assert!(matches!(e, ModifyError::Range { .. }), "{e}");
+    assert_eq!(fake.state().qps[&qp.qpn()].rq, expected);
+    assert_eq!(qp.state(), QpState::Rts);
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! The memory region table of the card.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::mr::MrCtx;
+
+use super::{Access, MrError};
+use crate::Backend;
+use crate::command::{Command, CommandError};
+use crate::host::lock;
+use crate::pd::PdNumber;
+
+/// Places of the memory region table, and the variant of the key given out last for each.
+pub(crate) struct Keys {
+    limit: u32,
+    variants: Vec<u8>,
+    back: VecDeque<u32>,
+}
+
+impl Keys {
+    pub(crate) fn new(limit: u32) -> Self {
+        Self {
+            limit,
+            variants: Vec::new(),
+            back: VecDeque::new(),
+        }
+    }
+
+    /// A place and its key: the place in bits 8 and up, a variant from 1 to 255 below.
+    fn take(&mut self) -> Option<(u32, u32)> {
+        let place = if self.variants.len() < self.limit as usize {
+            self.variants.push(0);
+            self.variants.len() as u32 - 1
+        } else {
+            self.back.pop_front()?
+        };
+        let variant = &mut self.variants[place as usize];
+        // Not 0: no key is 0.
+        *variant = variant.checked_add(1).unwrap_or(1);
+        Some((place, place << 8 | u32::from(*variant)))
+    }
+
+    fn put(&mut self, place: u32) {
+        self.back.push_back(place);
+    }
+}
+
+/// What an entry says of its region.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) addr: usize,
+    pub(super) len: usize,
+    pub(super) access: Access,
+}
+
+/// An entry of the memory region table; cleared when dropped.
+pub(super) struct Entry<B: Backend> {
+    pub(super) pd: Arc<PdNumber<B>>,
+    place: u32,
+    pub(super) key: u32,
+}
+
+impl<B: Backend> Entry<B> {
+    pub(super) fn new(pd: &Arc<PdNumber<B>>, extent: Extent) -> Result<Self, MrError> {
+        let taken = lock(&pd.card.keys).take();
+        let (place, key) = taken.ok_or(MrError::Full {
+            limit: pd.card.info.max_mr,
+        })?;
+        if let Err(e) = write(pd, place, key, extent) {
+            lock(&pd.card.keys).put(place);
+            return Err(e.into());
+        }
+        Ok(Self {
+            pd: pd.clone(),
+            place,
+            key,
+        })
+    }
+
+    /// Says something else under the same key. The card is done with what the entry said before when this returns.
+    pub(super) fn rewrite(
+        &mut self,
+        pd: &Arc<PdNumber<B>>,
+        extent: Extent,
+    ) -> Result<(), CommandError> {
+        write(pd, self.place, self.key, extent)?;
+        self.pd = pd.clone();
+        Ok(())
+    }
+}
+
+fn write<B: Backend>(
+    pd: &PdNumber<B>,
+    place: u32,
+    key: u32,
+    extent: Extent,
+) -> Result<(), CommandError> {
+    let Extent { addr, len, access } = extent;
+    let ctx = MrCtx {
+        base: addr as u64,
+        last: (addr + (len - 1)) as u64,
+        key,
+        pd: pd.number,
+        valid: true,
+        local_write: access.contains(Access::LOCAL_WRITE),
+        remote_write: access.contains(Access::REMOTE_WRITE),
+        remote_read: access.contains(Access::REMOTE_READ),
+        remote_atomic: access.contains(Access::REMOTE_ATOMIC),
+    };
+    let command = Command::new(opcode::WRITE_MR, place).with(ctx.emit());
+    pd.card.execute("register MR", &command)?;
+    Ok(())
+}
+
+impl<B: Backend> Drop for Entry<B> {
+    fn drop(&mut self) {
+        let card = &self.pd.card;
+        let command = Command::new(opcode::WRITE_MR, self.place).with(MrCtx::default().emit());
+        // Answered only when the card is done with the memory.
+        match card.execute("deregister MR", &command) {
+            Ok(_) => lock(&card.keys).put(self.place),
+            Err(e) => tracing::error!("the table entry stays taken: {e}"),
+        }
+    }
+}

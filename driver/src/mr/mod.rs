@@ -1,0 +1,288 @@
+//! Memory regions.
+
+mod buf;
+mod entry;
+
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+use std::ptr;
+use std::sync::Arc;
+
+use bitflags::bitflags;
+use rustix::mm::MsyncFlags;
+use thiserror::Error;
+
+use crate::command::CommandError;
+use crate::host::Host;
+use crate::pd::PdNumber;
+use crate::{Backend, BackendError, Pd, Sge};
+pub use buf::MrBuf;
+pub(crate) use entry::Keys;
+use entry::{Entry, Extent};
+
+bitflags! {
+    /// Rights to a memory region, or of a peer over a queue pair. The card may always read for local operations.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Access: u8 {
+        /// The card may write for local operations: receives, READs, atomics.
+        const LOCAL_WRITE = 1 << 0;
+        /// A peer may write.
+        const REMOTE_WRITE = 1 << 1;
+        /// A peer may read.
+        const REMOTE_READ = 1 << 2;
+        /// A peer may use atomics.
+        const REMOTE_ATOMIC = 1 << 3;
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        bitflags::parser::to_writer(self, f)
+    }
+}
+
+/// Memory could not be registered or deregistered.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MrError {
+    /// A region holds at least a byte and ends before the address space does.
+    #[error("a region of {len} bytes at {addr:#x} is empty or wraps round the address space")]
+    Length {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+    },
+    /// There is no memory, or not everywhere.
+    #[error(
+        "a region of {len} bytes at {addr:#x} covers addresses where the process has no memory: allocate or map it first"
+    )]
+    Unmapped {
+        /// First address.
+        addr: usize,
+        /// Bytes.
+        len: usize,
+    },
+    /// A peer that may write needs a card that may write (IB1 10.6.3).
+    #[error("rights {0} let a peer write where the card may not: add LOCAL_WRITE")]
+    Access(Access),
+    /// The table is full.
+    #[error(
+        "all {limit} memory regions of the card are in use: drop some, or register larger ones"
+    )]
+    Full {
+        /// Entries of the table.
+        limit: u32,
+    },
+    /// A region goes to another domain of its own card only.
+    #[error(
+        "region and protection domain are of different contexts: allocate the domain on that of the region"
+    )]
+    OtherContext,
+    /// No memory, or it could not be made reachable.
+    #[error("memory cannot be made reachable for the card")]
+    Memory(#[from] BackendError),
+    /// The card refused.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// Memory of somebody else, reachable for the card.
+struct Pinned<B: Backend> {
+    host: Arc<Host<B>>,
+    addr: usize,
+    len: usize,
+}
+
+impl<B: Backend> Pinned<B> {
+    /// # Safety
+    /// The memory stays allocated until the value is dropped.
+    unsafe fn new(host: &Arc<Host<B>>, addr: *mut u8, len: usize) -> Result<Self, BackendError> {
+        let host = host.clone();
+        // SAFETY: by the caller's word; the drop unpins it.
+        unsafe { host.pin(addr, len) }?;
+        let addr = addr.addr();
+        Ok(Self { host, addr, len })
+    }
+}
+
+impl<B: Backend> Drop for Pinned<B> {
+    fn drop(&mut self) {
+        // Only the address counts: nothing is read through the pointer.
+        if let Err(e) = self
+            .host
+            .unpin(ptr::without_provenance_mut(self.addr), self.len)
+        {
+            tracing::error!("memory stays reachable for the card: {e}");
+        }
+    }
+}
+
+/// What [`Mr::rereg`] changes of a region; what is `None` stays.
+pub struct MrChange<'a, B: Backend> {
+    /// Protection domain.
+    pub pd: Option<&'a Pd<B>>,
+    /// First byte and number of bytes.
+    pub memory: Option<(*mut u8, usize)>,
+    /// Rights.
+    pub access: Option<Access>,
+}
+
+impl<B: Backend> Default for MrChange<'_, B> {
+    fn default() -> Self {
+        Self {
+            pd: None,
+            memory: None,
+            access: None,
+        }
+    }
+}
+
+/// A memory region: bytes that the card, and with the rights to it a peer, may access by key.
+///
+/// When it is dropped the card forgets the key and is done with the memory before the drop returns.
+pub struct Mr<B: Backend> {
+    // Fields drop in order: the card lets go before the memory leaves its reach.
+    entry: Entry<B>,
+    pinned: Pinned<B>,
+    access: Access,
+}
+
+impl<B: Backend> Mr<B> {
+    /// # Safety
+    /// As of [`Pd::reg_mr`](crate::Pd::reg_mr).
+    pub(crate) unsafe fn new(
+        pd: &Arc<PdNumber<B>>,
+        addr: *mut u8,
+        len: usize,
+        access: Access,
+    ) -> Result<Self, MrError> {
+        let extent = check(addr, len, access)?;
+        // SAFETY: the memory stays until the region is dropped, by the caller's word.
+        let pinned = unsafe { Pinned::new(&pd.card.host, addr, len) }?;
+        let entry = Entry::new(pd, extent)?;
+        Ok(Self {
+            entry,
+            pinned,
+            access,
+        })
+    }
+
+    /// Changes the region under its key. Requests that are under way meanwhile find the old or the new; when this returns
+    /// the card is done with the old.
+    ///
+    /// # Errors
+    /// [`MrError`], with nothing changed: as of [`Pd::reg_mr`](crate::Pd::reg_mr), and a domain of another context.
+    ///
+    /// # Safety
+    /// As of [`Pd::reg_mr`](crate::Pd::reg_mr), of the new memory, rights and domain.
+    pub unsafe fn rereg(&mut self, change: &MrChange<'_, B>) -> Result<(), MrError> {
+        let pd = change.pd.map_or(&self.entry.pd, Pd::inner).clone();
+        if !Arc::ptr_eq(&pd.card, &self.entry.pd.card) {
+            return Err(MrError::OtherContext);
+        }
+        let old = ptr::without_provenance_mut(self.pinned.addr);
+        let (addr, len) = change.memory.unwrap_or((old, self.pinned.len));
+        let extent = check(addr, len, change.access.unwrap_or(self.access))?;
+        let pinned = match change.memory {
+            // SAFETY: as of `new`.
+            Some((addr, len)) => Some(unsafe { Pinned::new(&pd.card.host, addr, len) }?),
+            None => None,
+        };
+        self.entry.rewrite(&pd, extent)?;
+        self.access = extent.access;
+        if let Some(pinned) = pinned {
+            self.pinned = pinned;
+        }
+        Ok(())
+    }
+
+    /// Key for local operations.
+    #[must_use]
+    pub fn lkey(&self) -> u32 {
+        self.entry.key
+    }
+
+    /// Key for a peer.
+    #[must_use]
+    pub fn rkey(&self) -> u32 {
+        self.entry.key
+    }
+
+    /// First address, as local and remote operations name it.
+    #[must_use]
+    pub fn addr(&self) -> u64 {
+        self.pinned.addr as u64
+    }
+
+    /// Bytes.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a region is never empty")]
+    pub fn len(&self) -> usize {
+        self.pinned.len
+    }
+
+    /// Gather or scatter entry of a part of the region, in bytes from its start.
+    ///
+    /// # Panics
+    /// If the part is outside of the region or longer than 2^32 - 1 bytes.
+    ///
+    /// # Safety
+    /// As of [`Sge::from_raw_parts`].
+    #[must_use]
+    pub unsafe fn sge(&self, part: impl RangeBounds<usize>) -> Sge {
+        let (start, length) = self.part(part);
+        // SAFETY: the rule is the caller's, unchanged.
+        unsafe { Sge::from_raw_parts(self.addr() + start as u64, length, self.lkey()) }
+    }
+
+    /// First byte of a part of the region, and its length.
+    fn part(&self, part: impl RangeBounds<usize>) -> (usize, u32) {
+        let start = match part.start_bound() {
+            Bound::Included(&at) => at,
+            Bound::Excluded(&at) => at + 1,
+            Bound::Unbounded => 0,
+        };
+        let end = match part.end_bound() {
+            Bound::Included(&at) => at + 1,
+            Bound::Excluded(&at) => at,
+            Bound::Unbounded => self.len(),
+        };
+        assert!(
+            start <= end && end <= self.len(),
+            "bytes {start}..{end} are not a part of a region of {} bytes",
+            self.len()
+        );
+        let length = u32::try_from(end - start);
+        let length = length.expect("a gather or scatter entry holds less than 2^32 bytes");
+        (start, length)
+    }
+}
+
+/// What a region would be, if it may be.
+fn check(addr: *mut u8, len: usize, access: Access) -> Result<Extent, MrError> {
+    let start = addr.addr();
+    if len == 0 || start.checked_add(len).is_none() {
+        return Err(MrError::Length { addr: start, len });
+    }
+    let writes = Access::REMOTE_WRITE | Access::REMOTE_ATOMIC;
+    if access.intersects(writes) && !access.contains(Access::LOCAL_WRITE) {
+        return Err(MrError::Access(access));
+    }
+    if !is_mapped(addr, len) {
+        return Err(MrError::Unmapped { addr: start, len });
+    }
+    Ok(Extent {
+        addr: start,
+        len,
+        access,
+    })
+}
+
+/// Whether the process has memory at all of `[addr, addr + len)`, whatever its rights to it.
+fn is_mapped(addr: *mut u8, len: usize) -> bool {
+    let offset = addr.addr() % rustix::param::page_size();
+    let start = addr.wrapping_sub(offset).cast();
+    // SAFETY: without other flags ASYNC does nothing but look whether the pages are there (msync(2)).
+    unsafe { rustix::mm::msync(start, len + offset, MsyncFlags::ASYNC) }.is_ok()
+}

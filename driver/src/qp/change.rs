@@ -1,0 +1,51 @@
+//! Changes of a queue pair that stays in its state.
+
+use ferroce_proto::abi::cmd::CmdHead;
+
+use super::{ModifyError, Qp, QpState};
+use crate::Backend;
+use crate::mr::Access;
+
+/// What [`Qp::change`] changes; what is `None` stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeAttr {
+    /// What the peer may do.
+    pub access: Option<Access>,
+    /// Code of the wait asked of a peer for which no receive is posted, 0 to 31.
+    pub min_rnr_timer: Option<u8>,
+    /// Q_Key that datagrams must bring (UD).
+    pub qkey: Option<u32>,
+}
+
+impl<B: Backend> Qp<B> {
+    /// Changes what the responder does, in RTR, RTS or SQD. Packets that arrive meanwhile find the old or the new.
+    ///
+    /// # Errors
+    /// [`ModifyError`], with nothing changed: another state, an attribute out of range, or refused.
+    pub fn change(&mut self, attr: &ChangeAttr) -> Result<(), ModifyError> {
+        let (qpn, state) = (self.number, self.state);
+        if !matches!(state, QpState::Rtr | QpState::Rts | QpState::Sqd) {
+            return Err(ModifyError::Change { qpn, state });
+        }
+        let mut image = self.image;
+        if let Some(access) = attr.access {
+            image.remote_write = access.contains(Access::REMOTE_WRITE);
+            image.remote_read = access.contains(Access::REMOTE_READ);
+            image.remote_atomic = access.contains(Access::REMOTE_ATOMIC);
+        }
+        if let Some(timer) = attr.min_rnr_timer {
+            self.check_range("min_rnr_timer", timer.into(), 31)?;
+            image.min_rnr_timer = timer;
+        }
+        if let Some(qkey) = attr.qkey {
+            image.qkey = qkey;
+        }
+        let head = CmdHead {
+            qp_rq: true,
+            ..CmdHead::default()
+        };
+        self.command("change QP", head, [None, None, Some(image.emit())])?;
+        self.image = image;
+        Ok(())
+    }
+}
