@@ -51,7 +51,7 @@ impl AhHandle {
         qpn: u32,
         qkey: u32,
     ) -> Result<Destination, Errno> {
-        if !self.pd.is(pd) {
+        if self.pd.pd != pd.pd {
             return Err(Errno::INVAL);
         }
         self.ah.with(|ah| Ok(ah.to(qpn, qkey)))

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -21,6 +21,38 @@ use crate::handle::{Object, lock};
 const SLEEP: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Keeps a card from being opened before it is closed: it is open once at a time, and who closes it last may be any thread.
+#[derive(Default)]
+pub(crate) struct Gate {
+    is_open: Mutex<bool>,
+    closed: Condvar,
+}
+
+impl Gate {
+    /// Waits until the card is closed.
+    pub(crate) fn enter(self: &Arc<Self>) -> Entry {
+        let mut is_open = lock(&self.is_open);
+        while *is_open {
+            is_open = self
+                .closed
+                .wait(is_open)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *is_open = true;
+        Entry(self.clone())
+    }
+}
+
+/// The right to have a card open.
+pub(crate) struct Entry(Arc<Gate>);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        *lock(&self.0.is_open) = false;
+        self.0.closed.notify_one();
+    }
+}
+
 /// An opened card.
 pub(crate) struct Card {
     pub(crate) context: Context<AnyBackend>,
@@ -29,11 +61,18 @@ pub(crate) struct Card {
     /// Wakes the thread: the card goes, or a channel came.
     wake: Arc<OwnedFd>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    // Goes last, when the card is closed.
+    _entry: Arc<Entry>,
 }
 
 impl Card {
     /// Opens the card `name`; why not is said, as an error number tells too little.
-    pub(crate) fn open(name: &str, mac: Mac, ips: &[IpAddr]) -> Result<Arc<Self>, Errno> {
+    pub(crate) fn open(
+        name: &str,
+        mac: Mac,
+        ips: &[IpAddr],
+        entry: Entry,
+    ) -> Result<Arc<Self>, Errno> {
         let told = |errno| {
             move |e: &dyn std::error::Error| {
                 say(e);
@@ -63,16 +102,22 @@ impl Card {
         // Without events the thread looks from time to time.
         let events = context.async_events(&EventAttr::default()).ok();
         let wake = eventfd::create().map_err(|e| told(Errno::MFILE)(&e))?;
+        let entry = Arc::new(entry);
         let card = Arc::new(Self {
             context,
             is_simulated,
             neighbours: Mutex::new(neighbours),
             wake: Arc::new(wake),
             thread: Mutex::default(),
+            _entry: entry.clone(),
         });
         let weak = Arc::downgrade(&card);
         let thread = thread::Builder::new().name("ferroce".into());
-        let thread = thread.spawn(move || serve(&weak, events));
+        let thread = thread.spawn(move || {
+            serve(&weak, events);
+            // The events it had were of the card.
+            drop(entry);
+        });
         *lock(&card.thread) = Some(thread.map_err(|e| told(Errno::AGAIN)(&e))?);
         Ok(card)
     }

@@ -10,7 +10,7 @@ use ferroce_driver::open::{default_mac, parse_mac};
 use ferroce_driver::{Gid, Mac};
 
 use crate::abi::{IBV_NODE_CA, IBV_TRANSPORT_IB, Zero, ibv_context, ibv_device};
-use crate::card::Card;
+use crate::card::{Card, Gate};
 use crate::context;
 use crate::errno::{Errno, or_minus_one, or_null};
 use crate::handle::{Shown, lock};
@@ -32,6 +32,7 @@ pub(crate) struct Device {
     ips: Vec<IpAddr>,
     /// The card, while a context of it lives: it can be opened once at a time.
     card: Mutex<Weak<Card>>,
+    gate: Arc<Gate>,
 }
 
 /// A mistake in the environment.
@@ -80,6 +81,7 @@ impl Device {
             mac,
             ips,
             card: Mutex::default(),
+            gate: Arc::default(),
         }))
     }
 
@@ -114,7 +116,8 @@ impl Device {
         if let Some(card) = place.upgrade() {
             return Ok(card);
         }
-        let card = Card::open(&self.name, self.mac, &self.ips)?;
+        let entry = self.gate.enter();
+        let card = Card::open(&self.name, self.mac, &self.ips, entry)?;
         *place = Arc::downgrade(&card);
         Ok(card)
     }

@@ -92,7 +92,7 @@ impl ToErrno for BackendError {
 impl ToErrno for MrError {
     fn number(&self) -> Errno {
         match self {
-            Self::Length { .. } | Self::Access(_) => Errno::INVAL,
+            Self::Length { .. } | Self::Access(_) | Self::OtherContext => Errno::INVAL,
             Self::Unmapped { .. } => Errno::FAULT,
             Self::Full { .. } => Errno::NOMEM,
             Self::Memory(e) => e.number(),

@@ -57,7 +57,8 @@ macro_rules! object {
             }
 
             fn shown(&self) -> *mut $abi {
-                self.shown.get()
+                // The extended structure starts with the one that everybody knows.
+                self.shown.get().cast()
             }
         }
     };

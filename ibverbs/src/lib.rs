@@ -15,6 +15,7 @@ mod device;
 mod errno;
 mod events;
 mod handle;
+mod limits;
 mod list;
 mod mailbox;
 mod mr;
@@ -23,6 +24,7 @@ mod qp;
 mod srq;
 mod symbols;
 mod text;
+mod turn;
 
 pub use abi::{Layout, NESTED, layouts, values};
 pub use symbols::{SYMBOLS, version_script};

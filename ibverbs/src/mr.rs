@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{Access, Mr};
+use ferroce_driver::{Access, Mr, MrChange};
 
 use crate::abi::*;
-use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
+use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
 
@@ -38,8 +38,13 @@ pub(crate) fn access(flags: c_uint) -> Result<Access, Errno> {
 /// A memory region.
 struct MrHandle {
     shown: Shown<ibv_mr>,
-    mr: Core<Mr<AnyBackend>>,
-    _pd: Held<PdHandle>,
+    core: Core<Registered>,
+}
+
+/// A region and its protection domain.
+struct Registered {
+    mr: Mr<AnyBackend>,
+    pd: Held<PdHandle>,
 }
 
 object!(MrHandle, ibv_mr);
@@ -70,8 +75,7 @@ fn register(
     };
     let handle = MrHandle {
         shown: Shown::new(shown),
-        mr: Core::new(mr),
-        _pd: held,
+        core: Core::new(Registered { mr, pd: held }),
     };
     Ok(MrHandle::registry().add(Arc::new(handle)))
 }
@@ -114,18 +118,68 @@ extern "C" fn ibv_reg_mr_iova2(
     or_null(register(pd, addr, length, iova, access))
 }
 
-/// The card keeps the key of a region for as long as it lives: register anew instead.
+impl MrHandle {
+    /// Changes what the flags name; the key stays.
+    fn reregister(
+        &self,
+        flags: c_int,
+        pd: *mut ibv_pd,
+        (addr, length): (*mut c_void, usize),
+        rights: c_uint,
+    ) -> Result<(), Errno> {
+        let has = |flag| flags & flag != 0;
+        let domain = match has(IBV_REREG_MR_CHANGE_PD) {
+            true => Some(Held::<PdHandle>::get(pd)?),
+            false => None,
+        };
+        let memory = has(IBV_REREG_MR_CHANGE_TRANSLATION).then_some((addr.cast(), length));
+        let access = match has(IBV_REREG_MR_CHANGE_ACCESS) {
+            true => Some(access(rights)?),
+            false => None,
+        };
+        self.core.with(|core| {
+            let change = MrChange {
+                pd: domain.as_ref().map(|domain| &domain.pd),
+                memory,
+                access,
+            };
+            // SAFETY: the promise of `register`, of what the region is from now on.
+            unsafe { core.mr.rereg(&change) }.map_err(ToErrno::errno)?;
+            // SAFETY: the structure lives as long as the object; a region is changed by a thread at a time.
+            let shown = unsafe { &mut *self.shown.get() };
+            if memory.is_some() {
+                (shown.addr, shown.length) = (addr, length);
+            }
+            if let Some(domain) = domain {
+                (shown.pd, shown.context) = (pd, domain.context.shown());
+                core.pd = domain;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What the card refuses has changed nothing.
 #[unsafe(no_mangle)]
 extern "C" fn ibv_rereg_mr(
-    _: *mut ibv_mr,
-    _: c_int,
-    _: *mut ibv_pd,
-    _: *mut c_void,
-    _: usize,
-    _: c_int,
+    mr: *mut ibv_mr,
+    flags: c_int,
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    access: c_int,
 ) -> c_int {
-    const { assert!(IBV_REREG_MR_ERR_INPUT == -1) };
-    or_minus_one(Err(Errno::OPNOTSUPP))
+    let known =
+        IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+    let changed = match flags & !known {
+        0 => get::<MrHandle>(mr)
+            .and_then(|mr| mr.reregister(flags, pd, (addr, length), access as c_uint)),
+        _ => Err(Errno::INVAL),
+    };
+    match status(changed) {
+        0 => 0,
+        _ => IBV_REREG_MR_ERR_INPUT,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -133,7 +187,7 @@ extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     let deregister = || {
         let mr = get::<MrHandle>(mr)?;
         MrHandle::registry().remove(&mr);
-        mr.mr.destroy()
+        mr.core.destroy()
     };
     status(deregister())
 }

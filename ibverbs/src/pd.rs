@@ -1,15 +1,16 @@
 //! Protection domains.
 
 use std::ffi::c_int;
+use std::ptr;
 use std::sync::Arc;
 
 use ferroce_driver::Pd;
 use ferroce_driver::open::AnyBackend;
 
-use crate::abi::{Zero, ibv_context, ibv_pd};
+use crate::abi::{Zero, ibv_context, ibv_parent_domain_init_attr, ibv_pd};
 use crate::context::Opened;
 use crate::errno::{Errno, or_null, status};
-use crate::handle::{Object, Shown, Used, Users, get, object};
+use crate::handle::{Held, Object, Shown, Used, Users, get, object};
 
 /// A protection domain.
 pub(crate) struct PdHandle {
@@ -17,23 +18,57 @@ pub(crate) struct PdHandle {
     pub(crate) pd: Pd<AnyBackend>,
     pub(crate) context: Opened,
     users: Users,
+    /// The domain that a parent domain is made of.
+    _of: Option<Held<PdHandle>>,
 }
 
 object!(PdHandle, ibv_pd, used);
 
 #[unsafe(no_mangle)]
 extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
+    let opened = Opened::get(context);
+    or_null(opened.map(|opened| {
+        let pd = opened.card.context.alloc_pd();
+        add(context, opened, pd, None)
+    }))
+}
+
+fn add(
+    context: *mut ibv_context,
+    opened: Opened,
+    pd: Pd<AnyBackend>,
+    of: Option<Held<PdHandle>>,
+) -> *mut ibv_pd {
+    let mut shown = ibv_pd::zero();
+    shown.context = context;
+    let pd = PdHandle {
+        shown: Shown::new(shown),
+        pd,
+        context: opened,
+        users: Users::default(),
+        _of: of,
+    };
+    PdHandle::registry().add(Arc::new(pd))
+}
+
+/// Another handle of a domain. Memory of queues is the library's own: allocators of the program are not supported, nor are
+/// thread domains.
+pub(crate) unsafe extern "C" fn alloc_parent_domain(
+    context: *mut ibv_context,
+    attr: *mut ibv_parent_domain_init_attr,
+) -> *mut ibv_pd {
+    // SAFETY: the caller gives the attributes.
+    let attr = unsafe { &*attr };
     let alloc = || {
         let opened = Opened::get(context)?;
-        let mut shown = ibv_pd::zero();
-        shown.context = context;
-        let pd = PdHandle {
-            shown: Shown::new(shown),
-            pd: opened.card.context.alloc_pd(),
-            context: opened,
-            users: Users::default(),
-        };
-        Ok(PdHandle::registry().add(Arc::new(pd)))
+        if attr.comp_mask != 0 || !attr.td.is_null() {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let of = Held::<PdHandle>::get(attr.pd)?;
+        if !ptr::eq(of.context.shown(), context) {
+            return Err(Errno::INVAL);
+        }
+        Ok(add(context, opened, of.pd.clone(), Some(of)))
     };
     or_null(alloc())
 }

@@ -4,7 +4,11 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use libc::pthread_mutex_t;
 
-use super::{ibv_cq, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc, structures, zero};
+use super::{
+    ibv_cq, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_device_attr_ex, ibv_parent_domain_init_attr,
+    ibv_pd, ibv_qp, ibv_qp_init_attr_ex, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc, structures,
+    zero,
+};
 
 /// A function that nobody is to call.
 type Unused = *const c_void;
@@ -92,7 +96,9 @@ structures! { LAYOUTS:
         destroy_flow_action: Unused,
         create_flow_action_esp: Unused,
         modify_qp_rate_limit: Unused,
-        alloc_parent_domain: Unused,
+        alloc_parent_domain: Option<
+            unsafe extern "C" fn(*mut ibv_context, *mut ibv_parent_domain_init_attr) -> *mut ibv_pd,
+        >,
         dealloc_td: Unused,
         alloc_td: Unused,
         modify_cq: Unused,
@@ -103,15 +109,26 @@ structures! { LAYOUTS:
         modify_wq: Unused,
         create_wq: Unused,
         query_rt_values: Unused,
-        create_cq_ex: Unused,
+        create_cq_ex: Option<
+            unsafe extern "C" fn(*mut ibv_context, *mut ibv_cq_init_attr_ex) -> *mut ibv_cq_ex,
+        >,
         r#priv: Unused,
-        query_device_ex: Unused,
+        query_device_ex: Option<
+            unsafe extern "C" fn(
+                *mut ibv_context,
+                *const c_void,
+                *mut ibv_device_attr_ex,
+                usize,
+            ) -> c_int,
+        >,
         ibv_destroy_flow: Unused,
         ABI_placeholder2: Unused,
         ibv_create_flow: Unused,
         ABI_placeholder1: Unused,
         open_qp: Unused,
-        create_qp_ex: Unused,
+        create_qp_ex: Option<
+            unsafe extern "C" fn(*mut ibv_context, *mut ibv_qp_init_attr_ex) -> *mut ibv_qp,
+        >,
         get_srq_num: Unused,
         create_srq_ex: Unused,
         open_xrcd: Unused,

@@ -4,12 +4,14 @@
 
 mod attr;
 mod device;
+mod extended;
 mod object;
 mod value;
 mod work;
 
 pub(crate) use attr::*;
 pub(crate) use device::*;
+pub(crate) use extended::*;
 pub(crate) use object::*;
 pub(crate) use value::*;
 pub use work::NESTED;
@@ -76,6 +78,7 @@ pub fn layouts() -> Vec<&'static Layout> {
         object::LAYOUTS,
         work::LAYOUTS,
         attr::LAYOUTS,
+        extended::LAYOUTS,
     ]
     .into_iter()
     .flatten()

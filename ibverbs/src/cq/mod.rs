@@ -1,24 +1,30 @@
 //! Completion queues.
 
+mod convert;
+mod extended;
+
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{Cq, Notify, Wc, WcFlags, WcOpcode, WcStatus};
+use ferroce_driver::{Cq, Notify, Wc};
 
 use crate::abi::*;
 use crate::context::Opened;
 use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::events::Channel;
 use crate::handle::{Acks, Core, Held, Object, Shown, Used, Users, get, object};
+use crate::turn::Turn;
+use convert::convert;
+pub(crate) use extended::create_cq_ex;
 
 /// Completions taken from the driver at a time.
 const BATCH: usize = 16;
 
 /// A completion queue.
 pub(crate) struct CqHandle {
-    shown: Shown<ibv_cq>,
+    shown: Shown<ibv_cq_ex>,
     pub(crate) cq: Core<Cq<AnyBackend>>,
     /// Its number in the card.
     pub(crate) number: u32,
@@ -29,6 +35,8 @@ pub(crate) struct CqHandle {
     pub(crate) events: Acks,
     /// Asynchronous events.
     pub(crate) failures: Acks,
+    /// The completion that the program reads, from `start_poll` to `end_poll`.
+    at_hand: Turn<Option<ibv_wc>>,
 }
 
 object!(CqHandle, ibv_cq, used);
@@ -41,35 +49,36 @@ impl CqHandle {
     }
 }
 
-fn create(
+/// What a completion queue is made of.
+struct Make {
     context: *mut ibv_context,
-    entries: c_int,
+    entries: u32,
     cq_context: *mut c_void,
     channel: *mut ibv_comp_channel,
-    vector: c_int,
-) -> Result<*mut ibv_cq, Errno> {
-    let opened = Opened::get(context)?;
-    let entries = u32::try_from(entries).map_err(|_| Errno::INVAL)?;
-    if vector != 0 {
+    vector: u32,
+}
+
+fn create(make: &Make, mut shown: ibv_cq_ex) -> Result<*mut ibv_cq, Errno> {
+    let opened = Opened::get(make.context)?;
+    if make.vector != 0 {
         return Err(Errno::INVAL);
     }
-    let held = match channel.is_null() {
+    let held = match make.channel.is_null() {
         true => None,
-        false => Some(Held::<Channel>::get(channel)?),
+        false => Some(Held::<Channel>::get(make.channel)?),
     };
     let device = &opened.card.context;
     let cq = match &held {
-        None => device.create_cq(entries).map_err(ToErrno::errno)?,
+        None => device.create_cq(make.entries).map_err(ToErrno::errno)?,
         Some(channel) => channel.core.with(|channel| {
             device
-                .create_cq_on(entries, channel)
+                .create_cq_on(make.entries, channel)
                 .map_err(ToErrno::errno)
         })?,
     };
-    let mut shown = ibv_cq::zero();
-    shown.context = context;
-    shown.channel = channel;
-    shown.cq_context = cq_context;
+    shown.context = make.context;
+    shown.channel = make.channel;
+    shown.cq_context = make.cq_context;
     shown.handle = cq.cqn();
     shown.cqe = cq.capacity() as c_int;
     shown.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
@@ -83,6 +92,7 @@ fn create(
         users: Users::default(),
         events: Acks::default(),
         failures: Acks::default(),
+        at_hand: Turn::new(None),
     };
     Ok(CqHandle::registry().add(Arc::new(handle)))
 }
@@ -95,7 +105,21 @@ extern "C" fn ibv_create_cq(
     channel: *mut ibv_comp_channel,
     vector: c_int,
 ) -> *mut ibv_cq {
-    or_null(create(context, entries, cq_context, channel, vector))
+    let sizes = u32::try_from(entries).and_then(|entries| Ok((entries, vector.try_into()?)));
+    or_null(
+        sizes
+            .map_err(|_| Errno::INVAL)
+            .and_then(|(entries, vector)| {
+                let make = Make {
+                    context,
+                    entries,
+                    cq_context,
+                    channel,
+                    vector,
+                };
+                create(&make, ibv_cq_ex::zero())
+            }),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -160,64 +184,4 @@ pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c
             .with(|cq| cq.req_notify(notify).map_err(ToErrno::errno))
     });
     status(armed)
-}
-
-/// A completion as the header has it.
-fn convert(wc: &Wc) -> ibv_wc {
-    let mut flags = 0;
-    for (flag, value) in [
-        (WcFlags::GRH, IBV_WC_GRH),
-        (WcFlags::WITH_IMM, IBV_WC_WITH_IMM),
-        (WcFlags::WITH_INV, IBV_WC_WITH_INV),
-    ] {
-        if wc.flags.contains(flag) {
-            flags |= value as u32;
-        }
-    }
-    // Immediate data are in network order, keys are not.
-    let imm_data = if wc.flags.contains(WcFlags::WITH_IMM) {
-        wc.imm.to_be()
-    } else {
-        wc.imm
-    };
-    ibv_wc {
-        wr_id: wc.wr_id,
-        status: status_code(wc.status),
-        opcode: match wc.opcode {
-            WcOpcode::RdmaWrite => IBV_WC_RDMA_WRITE,
-            WcOpcode::RdmaRead => IBV_WC_RDMA_READ,
-            WcOpcode::CompSwap => IBV_WC_COMP_SWAP,
-            WcOpcode::FetchAdd => IBV_WC_FETCH_ADD,
-            WcOpcode::Recv => IBV_WC_RECV,
-            WcOpcode::RecvRdmaWithImm => IBV_WC_RECV_RDMA_WITH_IMM,
-            _ => IBV_WC_SEND,
-        },
-        vendor_err: wc.vendor_err.into(),
-        byte_len: wc.byte_len,
-        imm_data,
-        qp_num: wc.qp_num,
-        src_qp: wc.src_qp,
-        wc_flags: flags,
-        ..ibv_wc::zero()
-    }
-}
-
-/// A result as the header counts.
-fn status_code(status: WcStatus) -> c_int {
-    match status {
-        WcStatus::Success => IBV_WC_SUCCESS,
-        WcStatus::LocLenErr => IBV_WC_LOC_LEN_ERR,
-        WcStatus::LocQpOpErr => IBV_WC_LOC_QP_OP_ERR,
-        WcStatus::LocProtErr => IBV_WC_LOC_PROT_ERR,
-        WcStatus::WrFlushErr => IBV_WC_WR_FLUSH_ERR,
-        WcStatus::BadRespErr => IBV_WC_BAD_RESP_ERR,
-        WcStatus::RemInvReqErr => IBV_WC_REM_INV_REQ_ERR,
-        WcStatus::RemAccessErr => IBV_WC_REM_ACCESS_ERR,
-        WcStatus::RemOpErr => IBV_WC_REM_OP_ERR,
-        WcStatus::RetryExcErr => IBV_WC_RETRY_EXC_ERR,
-        WcStatus::RnrRetryExcErr => IBV_WC_RNR_RETRY_EXC_ERR,
-        WcStatus::RemAbortErr => IBV_WC_REM_ABORT_ERR,
-        WcStatus::FatalErr => IBV_WC_FATAL_ERR,
-        _ => IBV_WC_GENERAL_ERR,
-    }
 }

@@ -1,5 +1,7 @@
 //! Queue pairs.
 
+mod batch;
+mod extended;
 mod modify;
 mod post;
 mod query;
@@ -17,12 +19,14 @@ use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::handle::{Acks, Core, Held, Object, Shown, get, lock, object};
 use crate::pd::PdHandle;
 use crate::srq::SrqHandle;
-
+use crate::turn::Turn;
+use batch::Batch;
+pub(crate) use extended::create_qp_ex;
 pub(crate) use post::{post_recv, post_send};
 
 /// A queue pair.
 pub(crate) struct QpHandle {
-    shown: Shown<ibv_qp>,
+    shown: Shown<ibv_qp_ex>,
     pub(crate) qp: Core<Qp<AnyBackend>>,
     pub(crate) number: u32,
     /// As it was made, with the sizes it got.
@@ -33,6 +37,10 @@ pub(crate) struct QpHandle {
     _cqs: [Held<CqHandle>; 2],
     _srq: Option<Held<SrqHandle>>,
     pub(crate) events: Acks,
+    /// Operations of `ibv_wr_*` that it was made for; 0 if for none.
+    operations: u64,
+    /// Requests from `wr_start` to `wr_complete`.
+    batch: Turn<Batch>,
 }
 
 // SAFETY: its pointers are handles, which are looked up before they are followed.
@@ -50,7 +58,7 @@ impl QpHandle {
     /// Shows the program a state.
     fn show(&self, state: QpState) {
         // SAFETY: the structure lives as long as the object; programs read the field.
-        unsafe { (*self.shown.get()).state = code(state) };
+        unsafe { (*self.shown.get()).qp_base.state = code(state) };
     }
 }
 
@@ -86,7 +94,13 @@ fn sized<'a>(
     }
 }
 
-fn create(pd: *mut ibv_pd, init: &ibv_qp_init_attr) -> Result<*mut ibv_qp, Errno> {
+/// Makes a queue pair that has the functions of `shown` for `operations`; what it can hold is written into `init`.
+fn create(
+    pd: *mut ibv_pd,
+    init: &mut ibv_qp_init_attr,
+    mut shown: ibv_qp_ex,
+    operations: u64,
+) -> Result<*mut ibv_qp, Errno> {
     let held = Held::<PdHandle>::get(pd)?;
     let send = Held::<CqHandle>::get(init.send_cq)?;
     let recv = Held::<CqHandle>::get(init.recv_cq)?;
@@ -130,20 +144,26 @@ fn create(pd: *mut ibv_pd, init: &ibv_qp_init_attr) -> Result<*mut ibv_qp, Errno
         })?
     };
 
+    init.cap.max_send_wr = qp.max_send_wr();
+    if srq.is_none() {
+        init.cap.max_recv_wr = qp.max_recv_wr();
+    }
     let number = qp.qpn();
-    let mut shown = ibv_qp::zero();
-    shown.context = held.context.shown();
-    shown.qp_context = init.qp_context;
-    shown.pd = pd;
-    shown.send_cq = init.send_cq;
-    shown.recv_cq = init.recv_cq;
-    shown.srq = init.srq;
-    shown.handle = number;
-    shown.qp_num = number;
-    shown.state = code(qp.state());
-    shown.qp_type = init.qp_type;
-    shown.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
-    shown.cond = libc::PTHREAD_COND_INITIALIZER;
+    shown.qp_base = ibv_qp {
+        context: held.context.shown(),
+        qp_context: init.qp_context,
+        pd,
+        send_cq: init.send_cq,
+        recv_cq: init.recv_cq,
+        srq: init.srq,
+        handle: number,
+        qp_num: number,
+        state: code(qp.state()),
+        qp_type: init.qp_type,
+        mutex: libc::PTHREAD_MUTEX_INITIALIZER,
+        cond: libc::PTHREAD_COND_INITIALIZER,
+        events_completed: 0,
+    };
     let mut attr = ibv_qp_attr::zero();
     attr.cap = init.cap;
     let handle = QpHandle {
@@ -156,14 +176,16 @@ fn create(pd: *mut ibv_pd, init: &ibv_qp_init_attr) -> Result<*mut ibv_qp, Errno
         _cqs: [send, recv],
         _srq: srq,
         events: Acks::default(),
+        operations,
+        batch: Turn::new(Batch::default()),
     };
     Ok(QpHandle::registry().add(Arc::new(handle)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
-    // SAFETY: the caller gives the attributes. The sizes stay as they are: the queue pair has as much, or more.
-    or_null(create(pd, unsafe { &*init }))
+    // SAFETY: the caller gives the attributes, and has the actual sizes written there.
+    or_null(create(pd, unsafe { &mut *init }, ibv_qp_ex::zero(), 0))
 }
 
 #[unsafe(no_mangle)]
@@ -190,10 +212,13 @@ impl QpHandle {
     }
 }
 
-/// The functions of the newer interface of posting are not there: programs post by `ibv_post_send`.
+/// The interface of posting call by call, of a queue pair that was made with it.
 #[unsafe(no_mangle)]
-extern "C" fn ibv_qp_to_qp_ex(_: *mut ibv_qp) -> *mut ibv_qp {
-    or_null(Err(Errno::OPNOTSUPP))
+extern "C" fn ibv_qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
+    or_null(get::<QpHandle>(qp).and_then(|qp| match qp.operations {
+        0 => Err(Errno::OPNOTSUPP),
+        _ => Ok(qp.shown.get()),
+    }))
 }
 
 /// The card writes data of a message in any order.

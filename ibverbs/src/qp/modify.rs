@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{InitAttr, Mtu, Qp, QpAttr, QpState, RtrAttr, RtsAttr};
+use ferroce_driver::{ChangeAttr, InitAttr, Mtu, Qp, QpAttr, QpState, RtrAttr, RtsAttr};
 
 use super::QpHandle;
 use crate::abi::*;
@@ -25,6 +25,11 @@ fn attributes(qp_type: c_int, from: QpState, to: c_int) -> Result<(c_int, c_int)
     let address = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     let rights = of(IBV_QP_ACCESS_FLAGS, IBV_QP_ACCESS_FLAGS, IBV_QP_QKEY);
     let init = IBV_QP_PKEY_INDEX | IBV_QP_PORT | rights;
+    let changes = of(
+        IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER,
+        IBV_QP_ACCESS_FLAGS,
+        IBV_QP_QKEY,
+    );
     let sets = match (from, to) {
         (_, IBV_QPS_RESET | IBV_QPS_ERR) => (0, 0),
         (QpState::Reset, IBV_QPS_INIT) => (init, 0),
@@ -44,14 +49,11 @@ fn attributes(qp_type: c_int, from: QpState, to: c_int) -> Result<(c_int, c_int)
                     0,
                     0,
                 ),
-            0,
+            changes,
         ),
-        (QpState::Sqd, IBV_QPS_RTS) => (0, 0),
+        (QpState::Sqd, IBV_QPS_RTS) => (0, changes),
         (QpState::Rts, IBV_QPS_SQD) => (0, IBV_QP_EN_SQD_ASYNC_NOTIFY),
-        // A change within a state is nothing that the card does.
-        (QpState::Rtr, IBV_QPS_RTR) | (QpState::Rts, IBV_QPS_RTS) => {
-            return Err(Errno::OPNOTSUPP);
-        }
+        (QpState::Rts, IBV_QPS_RTS) => (0, changes),
         _ => return Err(Errno::INVAL),
     };
     Ok((sets.0, sets.1 | IBV_QP_CUR_STATE))
@@ -127,6 +129,19 @@ impl QpHandle {
         }
     }
 
+    /// What changes while the queue pair runs.
+    fn changes(attr: &ibv_qp_attr, given: c_int) -> Result<ChangeAttr, Errno> {
+        let has = |flag| given & flag != 0;
+        Ok(ChangeAttr {
+            access: match has(IBV_QP_ACCESS_FLAGS) {
+                true => Some(mr::access(attr.qp_access_flags)?),
+                false => None,
+            },
+            min_rnr_timer: has(IBV_QP_MIN_RNR_TIMER).then_some(attr.min_rnr_timer),
+            qkey: has(IBV_QP_QKEY).then_some(attr.qkey),
+        })
+    }
+
     fn modify(&self, new: &ibv_qp_attr, mask: c_int) -> Result<(), Errno> {
         let from = self.qp.with(|qp| Ok(qp.state()))?;
         if mask & IBV_QP_CUR_STATE != 0 && new.cur_qp_state != super::code(from) {
@@ -146,34 +161,41 @@ impl QpHandle {
         let mut attr = *known;
         merge(&mut attr, new, mask);
         let is_ud = self.init.qp_type == IBV_QPT_UD;
-        let change = match to {
-            IBV_QPS_RESET => QpAttr::Reset,
-            IBV_QPS_INIT => QpAttr::Init(Self::init_attr(&attr)?),
-            IBV_QPS_RTR if is_ud => QpAttr::RtrUd(Mtu::Mtu4096),
-            IBV_QPS_RTR => QpAttr::Rtr(self.rtr_attr(&attr)?),
-            IBV_QPS_RTS if from == QpState::Sqd => QpAttr::Resume,
-            IBV_QPS_RTS => QpAttr::Rts(self.rts_attr(&attr)),
-            IBV_QPS_SQD => QpAttr::Sqd,
-            _ => QpAttr::Err,
+        let transition = match to {
+            IBV_QPS_RESET => Some(QpAttr::Reset),
+            IBV_QPS_INIT => Some(QpAttr::Init(Self::init_attr(&attr)?)),
+            IBV_QPS_RTR if is_ud => Some(QpAttr::RtrUd(Mtu::Mtu4096)),
+            IBV_QPS_RTR => Some(QpAttr::Rtr(self.rtr_attr(&attr)?)),
+            IBV_QPS_RTS if from == QpState::Rts => None,
+            IBV_QPS_RTS if from == QpState::Sqd => Some(QpAttr::Resume),
+            IBV_QPS_RTS => Some(QpAttr::Rts(self.rts_attr(&attr))),
+            IBV_QPS_SQD => Some(QpAttr::Sqd),
+            _ => Some(QpAttr::Err),
         };
+        let changes = Self::changes(&attr, given)?;
+        let changes = (to == IBV_QPS_RTS).then_some(changes);
         // Rights and Q_Key are part of INIT, which the queue pair has before RTR.
         let renew = to == IBV_QPS_RTR && given & (IBV_QP_ACCESS_FLAGS | IBV_QP_QKEY) != 0;
         let init = match renew {
             true => Some(QpAttr::Init(Self::init_attr(&attr)?)),
             false => None,
         };
-        self.qp.with(|qp: &mut Qp<AnyBackend>| {
-            for change in init.iter().chain([&change]) {
-                qp.modify(change).map_err(ToErrno::errno)?;
+        let state = self.qp.with(|qp: &mut Qp<AnyBackend>| {
+            // What may fail without a change of state comes first.
+            if let Some(changes) = changes.filter(|changes| *changes != ChangeAttr::default()) {
+                qp.change(&changes).map_err(ToErrno::errno)?;
             }
-            Ok(())
+            for transition in init.iter().chain(&transition) {
+                qp.modify(transition).map_err(ToErrno::errno)?;
+            }
+            Ok(qp.state())
         })?;
         if to == IBV_QPS_RESET {
             attr = ibv_qp_attr::zero();
             attr.cap = self.init.cap;
         }
         *known = attr;
-        self.show(change.state());
+        self.show(state);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint};
 use std::slice;
 
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{Data, Qp, RecvWr, Remote, SendFlags, SendOp, SendWr, Sge};
+use ferroce_driver::{Data, Destination, Qp, RecvWr, Remote, SendFlags, SendOp, SendWr, Sge};
 
 use super::QpHandle;
 use crate::abi::*;
@@ -14,11 +14,25 @@ use crate::handle::get;
 use crate::list;
 
 /// Most bytes of inline data that any card takes; a queue pair's own limit is checked by the driver.
-const MAX_INLINE: usize = 512;
+pub(super) const MAX_INLINE: usize = 512;
 /// Bit of a Q_Key that stands for the Q_Key of the queue pair (IB1 10.2.5).
 const OWN_QKEY: u32 = 1 << 31;
 
 impl QpHandle {
+    /// Where a datagram goes.
+    pub(super) fn destination(
+        &self,
+        ah: *mut ibv_ah,
+        qpn: u32,
+        qkey: u32,
+    ) -> Result<Destination, Errno> {
+        let qkey = match qkey & OWN_QKEY {
+            0 => qkey,
+            _ => self.qkey(),
+        };
+        get::<AhHandle>(ah)?.to(&self.pd, qpn, qkey)
+    }
+
     /// What a request does.
     fn operation(&self, qp: &Qp<AnyBackend>, wr: &ibv_send_wr) -> Result<SendOp, Errno> {
         // SAFETY: all fields of the union are numbers and a pointer that is not followed here: any bytes will do.
@@ -28,13 +42,7 @@ impl QpHandle {
             rkey: rdma.rkey,
         };
         let imm = u32::from_be(wr.imm_data);
-        let destination = || {
-            let qkey = match ud.remote_qkey & OWN_QKEY {
-                0 => ud.remote_qkey,
-                _ => self.qkey(),
-            };
-            get::<AhHandle>(ud.ah)?.to(&self.pd, ud.remote_qpn, qkey)
-        };
+        let destination = || self.destination(ud.ah, ud.remote_qpn, ud.remote_qkey);
         Ok(match wr.opcode {
             IBV_WR_SEND if Self::is_ud(qp) => SendOp::Datagram(destination()?),
             IBV_WR_SEND_WITH_IMM if Self::is_ud(qp) => SendOp::DatagramImm(destination()?, imm),
@@ -64,20 +72,8 @@ impl QpHandle {
     }
 
     fn send(&self, wr: &ibv_send_wr) -> Result<(), Errno> {
-        let mut left = wr.send_flags;
-        let mut has = |flag: c_int| {
-            let is_set = left & flag as c_uint != 0;
-            left &= !(flag as c_uint);
-            is_set
-        };
-        let mut flags = SendFlags::empty();
-        flags.set(SendFlags::FENCE, has(IBV_SEND_FENCE));
-        flags.set(SendFlags::SIGNALED, has(IBV_SEND_SIGNALED));
-        flags.set(SendFlags::SOLICITED, has(IBV_SEND_SOLICITED));
-        let is_inline = has(IBV_SEND_INLINE);
-        if left != 0 {
-            return Err(Errno::INVAL);
-        }
+        let flags = flags(wr.send_flags)?;
+        let is_inline = wr.send_flags & IBV_SEND_INLINE as c_uint != 0;
         // SAFETY: the caller of `post_send` gives the list.
         let (sges, count) = unsafe { list::sges(wr.sg_list, wr.num_sge) }?;
         let mut copy = [0; MAX_INLINE];
@@ -104,6 +100,26 @@ impl QpHandle {
         let wr = RecvWr::new(wr.wr_id, &sges[..count]);
         self.qp
             .with(|qp| qp.post_recv(&[wr]).map_err(ToErrno::errno))
+    }
+}
+
+/// How a request runs; `IBV_SEND_INLINE` says what it works on and is left out.
+pub(super) fn flags(all: c_uint) -> Result<SendFlags, Errno> {
+    let mut left = all & !(IBV_SEND_INLINE as c_uint);
+    let mut flags = SendFlags::empty();
+    for (flag, meant) in [
+        (IBV_SEND_FENCE, SendFlags::FENCE),
+        (IBV_SEND_SIGNALED, SendFlags::SIGNALED),
+        (IBV_SEND_SOLICITED, SendFlags::SOLICITED),
+    ] {
+        if left & flag as c_uint != 0 {
+            flags |= meant;
+            left &= !(flag as c_uint);
+        }
+    }
+    match left {
+        0 => Ok(flags),
+        _ => Err(Errno::INVAL),
     }
 }
 

@@ -1,41 +1,29 @@
 //! The shared library, the cards it runs on, and programs that run with it.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
-use std::{env, fs};
+use std::time::{Duration, Instant};
 
 use ferroce_ibverbs::{SONAME, version_script};
+use ferroce_sim::rtl::{self, build};
+use ferroce_sim::verilator;
 use ferroce_sim::vfio_user::pair::ServedPair;
-use ferroce_system::packages::{Tool, check_present};
+use ferroce_system::packages::{Tool, VERILATOR, ZLIB, check_present};
 use ferroce_system::{link, or_skip, process};
 use tempfile::TempDir;
 
 /// Only against hanging.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The static library that was built with this test.
-fn archive() -> PathBuf {
-    let deps = env::current_exe().unwrap().parent().unwrap().to_owned();
-    let files = fs::read_dir(&deps)
-        .unwrap()
-        .map(|file| file.unwrap().path());
-    let is_ours = |path: &PathBuf| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        name.starts_with("libferroce_ibverbs") && name.ends_with(".a")
-    };
-    let changed = |path: &PathBuf| -> SystemTime { path.metadata().unwrap().modified().unwrap() };
-    let newest = files.filter(is_ours).max_by_key(changed);
-    newest.unwrap_or_else(|| panic!("no libferroce_ibverbs.a in {}", deps.display()))
-}
-
 /// The folder of the shared library, which is linked once a run.
 pub(crate) fn folder() -> &'static Path {
     static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
         let folder = tempfile::tempdir().unwrap();
-        link::shared(&archive(), &version_script(), SONAME, folder.path()).unwrap();
+        let archive = link::archive("ferroce_ibverbs").unwrap();
+        link::shared(&archive, &version_script(), SONAME, folder.path()).unwrap();
         folder
     });
     FOLDER.path()
@@ -49,11 +37,28 @@ pub(crate) struct Cards {
 }
 
 impl Cards {
-    /// The cards, or `None` with a printed reason if packages are missing.
+    /// Golden models, or `None` with a printed reason if packages are missing.
     pub(crate) fn with(tools: &[Tool]) -> Option<Self> {
+        Self::serve(tools, ServedPair::new)
+    }
+
+    /// Engines with a data path of `width` bits, or `None` with a printed reason if packages are missing.
+    pub(crate) fn engines(width: usize, tools: &[Tool]) -> Option<Self> {
+        Self::serve(&[tools, &[VERILATOR, ZLIB]].concat(), |folder| {
+            // Built once, for both.
+            build::model(width, &verilator::Options::default()).unwrap();
+            ServedPair::of(folder, move |dma| {
+                let model = build::model(width, &verilator::Options::default()).unwrap();
+                let options = rtl::Options::default();
+                Box::new(build::remote_engine(&model, dma, &options).unwrap())
+            })
+        })
+    }
+
+    fn serve(tools: &[Tool], pair: impl FnOnce(&Path) -> ServedPair) -> Option<Self> {
         or_skip(check_present(tools))?;
         let folder = tempfile::tempdir().unwrap();
-        let pair = ServedPair::new(folder.path());
+        let pair = pair(folder.path());
         Some(Self {
             pair,
             _folder: folder,

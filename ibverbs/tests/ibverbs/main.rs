@@ -3,6 +3,6 @@
 mod info;
 mod layout;
 mod library;
-mod misuse;
 mod perftest;
 mod pingpong;
+mod programs;

@@ -1,49 +1,6 @@
 /* Calls that must be refused, each with the error number it must have. Prints what differs; exits with how many did. */
 
-#include <errno.h>
-#include <fcntl.h>
-#include <infiniband/verbs.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int wrong;
-
-static void expect(const char *call, int found, int expected)
-{
-	if (found == expected)
-		return;
-	printf("%s: %d (%s), expected %d (%s)\n", call, found, strerror(found), expected,
-	       strerror(expected));
-	wrong++;
-}
-
-/* A function that returns 0 or an error number. */
-#define REFUSED(call, number) expect(#call, (call), number)
-/* A function that returns 0 or -1 and sets errno. */
-#define MINUS_ONE(call, number) (errno = 0, expect(#call, (call) == -1 ? errno : 0, number))
-/* A function that returns a pointer or NULL and sets errno. */
-#define NO_POINTER(call, number) (errno = 0, expect(#call, (call) ? 0 : errno, number))
-#define MUST(condition) \
-	do { \
-		if (!(condition)) { \
-			printf("%s failed: %s\n", #condition, strerror(errno)); \
-			exit(99); \
-		} \
-	} while (0)
-
-static char memory[8192] __attribute__((aligned(4096)));
-
-static struct ibv_qp_init_attr qp_attr(struct ibv_cq *cq)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-	};
-	return attr;
-}
+#include "check.h"
 
 static void devices(struct ibv_context *context)
 {
@@ -59,8 +16,6 @@ static void devices(struct ibv_context *context)
 	NO_POINTER(ibv_open_device((struct ibv_device *)memory), EINVAL);
 	NO_POINTER(ibv_alloc_pd((struct ibv_context *)memory), EINVAL);
 	NO_POINTER(ibv_import_device(0), EOPNOTSUPP);
-	struct ibv_cq_init_attr_ex cq = { .cqe = 1 };
-	NO_POINTER(ibv_create_cq_ex(context, &cq), EOPNOTSUPP);
 }
 
 static void regions(struct ibv_pd *pd)
@@ -76,9 +31,124 @@ static void regions(struct ibv_pd *pd)
 	NO_POINTER(ibv_reg_mr(NULL, memory, 4096, own), EINVAL);
 	NO_POINTER(ibv_alloc_mw(pd, IBV_MW_TYPE_1), EOPNOTSUPP);
 	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, own));
+	MINUS_ONE(ibv_rereg_mr(mr, 1 << 3, pd, NULL, 0, own), EINVAL);
+	MINUS_ONE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, (void *)memory, NULL, 0, 0), EINVAL);
+	MINUS_ONE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, 0, 0), EINVAL);
+	MINUS_ONE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)4096, 4096, 0), EFAULT);
+	MINUS_ONE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	MINUS_ONE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
 	REFUSED(ibv_dealloc_pd(pd), EBUSY);
 	REFUSED(ibv_dereg_mr(mr), 0);
 	REFUSED(ibv_dereg_mr(mr), EINVAL);
+	MINUS_ONE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, own), EINVAL);
+}
+
+static void extended(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_parent_domain_init_attr domain = { .pd = (void *)memory };
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 0 };
+	struct ibv_poll_cq_attr poll = { .comp_mask = 1 };
+	struct ibv_cq_ex *cq;
+	struct ibv_pd *parent;
+
+	NO_POINTER(ibv_alloc_parent_domain(context, &domain), EINVAL);
+	domain.pd = pd;
+	domain.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+	NO_POINTER(ibv_alloc_parent_domain(context, &domain), EOPNOTSUPP);
+	domain.comp_mask = 0;
+	MUST(parent = ibv_alloc_parent_domain(context, &domain));
+	REFUSED(ibv_dealloc_pd(pd), EBUSY);
+	REFUSED(ibv_dealloc_pd(parent), 0);
+
+	NO_POINTER(ibv_create_cq_ex(context, &cq_attr), EINVAL);
+	cq_attr.cqe = 8;
+	cq_attr.comp_vector = 1;
+	NO_POINTER(ibv_create_cq_ex(context, &cq_attr), EINVAL);
+	cq_attr.comp_vector = 0;
+	cq_attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	NO_POINTER(ibv_create_cq_ex(context, &cq_attr), EOPNOTSUPP);
+	cq_attr.wc_flags = IBV_WC_STANDARD_FLAGS;
+	cq_attr.comp_mask = 1 << 7;
+	NO_POINTER(ibv_create_cq_ex(context, &cq_attr), EOPNOTSUPP);
+	cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	cq_attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	NO_POINTER(ibv_create_cq_ex(context, &cq_attr), EOPNOTSUPP);
+	cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+	cq_attr.parent_domain = (void *)memory;
+	NO_POINTER(ibv_create_cq_ex(context, &cq_attr), EINVAL);
+	cq_attr.comp_mask = 0;
+	MUST(cq = ibv_create_cq_ex(context, &cq_attr));
+	REFUSED(ibv_start_poll(cq, &poll), EINVAL);
+	poll.comp_mask = 0;
+	REFUSED(ibv_start_poll(cq, &poll), ENOENT);
+	REFUSED(ibv_next_poll(cq), EINVAL);
+	ibv_end_poll(cq);
+	expect("bytes of no completion", ibv_wc_read_byte_len(cq), 0);
+
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = ibv_cq_ex_to_cq(cq),
+		.recv_cq = ibv_cq_ex_to_cq(cq),
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+		.pd = (void *)memory,
+	};
+	struct ibv_qp_ex *qp;
+	struct ibv_qp *base;
+
+	NO_POINTER(ibv_create_qp_ex(context, &attr), EINVAL);
+	attr.comp_mask |= IBV_QP_INIT_ATTR_PD;
+	NO_POINTER(ibv_create_qp_ex(context, &attr), EINVAL);
+	attr.pd = pd;
+	attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+	NO_POINTER(ibv_create_qp_ex(context, &attr), EOPNOTSUPP);
+	attr.create_flags = 0;
+	attr.send_ops_flags = IBV_QP_EX_WITH_BIND_MW;
+	NO_POINTER(ibv_create_qp_ex(context, &attr), EOPNOTSUPP);
+	attr.qp_type = IBV_QPT_UD;
+	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
+	NO_POINTER(ibv_create_qp_ex(context, &attr), EOPNOTSUPP);
+	attr.qp_type = IBV_QPT_RC;
+	attr.send_ops_flags = IBV_QP_EX_WITH_SEND;
+	MUST(base = ibv_create_qp_ex(context, &attr));
+	MUST(qp = ibv_qp_to_qp_ex(base));
+
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	connect_to(base, base->qp_num);
+	/* A description without a request, an operation that was not asked for, one that the card has not, no memory of a key. */
+	ibv_wr_start(qp);
+	ibv_wr_set_sge(qp, 1, 0, 0);
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_rdma_write(qp, 1, 0);
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_local_inv(qp, 1);
+	REFUSED(ibv_wr_complete(qp), EOPNOTSUPP);
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	ibv_wr_set_ud_addr(qp, (void *)memory, 1, 1);
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	/* More than there is room for: nothing is posted. */
+	ibv_wr_start(qp);
+	for (int i = 0; i < 100; i++)
+		ibv_wr_send(qp);
+	REFUSED(ibv_wr_complete(qp), ENOMEM);
+	ibv_wr_start(qp);
+	ibv_wr_send(qp);
+	ibv_wr_set_inline_data(qp, memory, sizeof memory);
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_start(qp);
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	REFUSED(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), EBUSY);
+	REFUSED(ibv_destroy_qp(base), 0);
+	REFUSED(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
 static void completions(struct ibv_context *context)
@@ -216,19 +286,14 @@ static void queue_pairs(struct ibv_context *context, struct ibv_pd *pd)
 
 int main(void)
 {
-	struct ibv_device **list;
-	struct ibv_context *context;
+	struct ibv_context *context = open_device();
 	struct ibv_pd *pd;
-	int count;
 
-	MUST(list = ibv_get_device_list(&count));
-	MUST(count == 1 && list[0] && !list[1]);
-	MUST(context = ibv_open_device(list[0]));
-	ibv_free_device_list(list);
 	MUST(pd = ibv_alloc_pd(context));
 	devices(context);
 	regions(pd);
 	completions(context);
+	extended(context, pd);
 	queue_pairs(context, pd);
 	REFUSED(ibv_dealloc_pd(pd), 0);
 	REFUSED(ibv_dealloc_pd(pd), EINVAL);

@@ -1,12 +1,19 @@
 //! Debian's ping-pong programs, both sides on a card of their own.
 
-use ferroce_system::packages::{CXX, IBVERBS_UTILS};
+use ferroce_system::packages::{CXX, IBVERBS_UTILS, Tool};
 
 use crate::library::Cards;
 
-/// Runs both sides; each must say that it did all.
+const TOOLS: [Tool; 2] = [IBVERBS_UTILS, CXX];
+
+/// Runs both sides on golden models.
 fn pingpong(program: &str, options: &str, iters: u32) {
-    let Some(cards) = Cards::with(&[IBVERBS_UTILS, CXX]) else {
+    play(Cards::with(&TOOLS), program, options, iters);
+}
+
+/// Runs both sides; each must say that it did all.
+fn play(cards: Option<Cards>, program: &str, options: &str, iters: u32) {
+    let Some(cards) = cards else {
         return;
     };
     for text in cards.both(program, &format!("{options} -n {iters}")) {
@@ -39,4 +46,15 @@ fn ud() {
 #[test]
 fn srq() {
     pingpong("ibv_srq_pingpong", "-g 1 -q 4 -r 64", 20);
+}
+
+#[test]
+fn rc_with_the_newer_interface() {
+    pingpong("ibv_rc_pingpong", "-g 1 -N -r 16 -c", 20);
+}
+
+#[test]
+fn rc_on_engines() {
+    let cards = Cards::engines(64, &TOOLS);
+    play(cards, "ibv_rc_pingpong", "-g 1 -s 3000 -r 16 -c", 5);
 }

@@ -1,4 +1,4 @@
-//! A C program that passes garbage gets an error number, and goes on.
+//! C programs that use the library as no program of Debian does. Each prints what is not as it should be.
 
 use std::process::Command;
 
@@ -7,16 +7,17 @@ use ferroce_system::packages::{CXX, IBVERBS_DEV};
 
 use crate::library::{Cards, folder};
 
-#[test]
-fn is_refused() {
+/// Compiles a program of this folder and runs it on a card.
+fn run(name: &str) {
     let Some(cards) = Cards::with(&[IBVERBS_DEV, CXX]) else {
         return;
     };
     let place = tempfile::tempdir().unwrap();
-    let program = place.path().join("misuse");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ibverbs/misuse.c");
+    let program = place.path().join(name);
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ibverbs");
     let mut cc = Command::new("cc");
-    cc.args(["-Wall", "-Werror", source, "-o"]).arg(&program);
+    cc.args(["-Wall", "-Werror", "-o"]).arg(&program);
+    cc.arg(format!("{sources}/{name}.c"));
     cc.arg("-L").arg(folder()).arg(format!("-l:{SONAME}"));
     let compiled = cc.output().unwrap();
     assert!(
@@ -27,4 +28,19 @@ fn is_refused() {
     let text = cards.run(program.to_str().unwrap(), "");
     assert_eq!(text, "");
     cards.assert_healthy();
+}
+
+#[test]
+fn garbage_is_refused() {
+    run("misuse");
+}
+
+#[test]
+fn extended_objects_work() {
+    run("extended");
+}
+
+#[test]
+fn events_are_told() {
+    run("events");
 }

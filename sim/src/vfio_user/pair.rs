@@ -1,4 +1,4 @@
-//! Two golden models on a wire, each served at a socket by a thread of its own: cards for tests of programs.
+//! Two cards on a wire, each served at a socket by a thread of its own: cards for tests of programs.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -7,10 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use super::dma::Dma;
 use super::wire::DatagramWire;
-use super::{Server, Stop};
+use super::{Card, Server, Stop};
 use crate::link;
 use crate::model::DEFAULT_PARAMS;
-use crate::nic::Nic;
 use crate::remote::RemoteModel;
 
 /// Two served cards, `a` and `b`.
@@ -20,17 +19,32 @@ pub struct ServedPair {
 }
 
 impl ServedPair {
-    /// Serves the cards at sockets in `folder`. They can be opened when this returns.
+    /// Serves golden models at sockets in `folder`. They can be opened when this returns.
     ///
     /// # Panics
     /// If the sockets cannot be had.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
+        Self::of(folder, |dma| {
+            Box::new(RemoteModel::new(DEFAULT_PARAMS, dma))
+        })
+    }
+
+    /// Serves what `card` makes.
+    ///
+    /// # Panics
+    /// If the sockets cannot be had, or `card` panics.
+    #[must_use]
+    pub fn of(
+        folder: &Path,
+        card: impl Fn(Rc<Dma>) -> Box<dyn Card> + Clone + Send + 'static,
+    ) -> Self {
         let cards = [("a", "b"), ("b", "a")].map(|(name, peer)| {
             let stop = Stop::new().expect("a file descriptor is left");
             let (folder, ended) = (folder.to_owned(), stop.clone());
             let (ready, is_ready) = channel();
-            let thread = thread::spawn(move || serve(&folder, name, peer, &ended, &ready));
+            let card = card.clone();
+            let thread = thread::spawn(move || serve(&folder, [name, peer], card, &ended, &ready));
             is_ready.recv().expect("the card is served");
             (stop, thread)
         });
@@ -59,9 +73,15 @@ impl ServedPair {
     }
 }
 
-fn serve(folder: &Path, name: &str, peer: &str, stop: &Stop, ready: &Sender<()>) -> Vec<String> {
+fn serve(
+    folder: &Path,
+    [name, peer]: [&str; 2],
+    card: impl Fn(Rc<Dma>) -> Box<dyn Card>,
+    stop: &Stop,
+    ready: &Sender<()>,
+) -> Vec<String> {
     let dma = Rc::new(Dma::new(false));
-    let card = RemoteModel::new(DEFAULT_PARAMS, dma.clone());
+    let card = card(dma.clone());
     let mut server = Server::new(&folder.join(name), card, dma).expect("the socket can be had");
     let at = |name: &str| folder.join(format!("{name}.wire"));
     let wire = DatagramWire::bind(&at(name), Some(&at(peer)), link::Config::default());

@@ -1,8 +1,8 @@
 //! A shared library made of a static one, with versions of its symbols.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use thiserror::Error;
 
@@ -30,6 +30,28 @@ pub enum LinkError {
         /// What it said.
         said: String,
     },
+}
+
+/// The static library of a crate that cargo built with the running test: the newest of its name beside the program.
+///
+/// # Errors
+/// There is none, or the folder cannot be read.
+pub fn archive(crate_name: &str) -> std::io::Result<PathBuf> {
+    let program = env::current_exe()?;
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    let start = format!("lib{crate_name}");
+    let mut newest = None;
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(&start) && name.ends_with(".a") {
+            newest = newest.max(Some((path.metadata()?.modified()?, path)));
+        }
+    }
+    newest.map(|(_, path)| path).ok_or_else(|| {
+        let text = format!("no {start}.a in {}", folder.display());
+        std::io::Error::new(std::io::ErrorKind::NotFound, text)
+    })
 }
 
 /// Links `archive` into the shared library `soname` in `folder`, by a version script: symbols that it does not name are

@@ -44,6 +44,12 @@ pub const IBVERBS_DEV: Tool = Tool::new("libibverbs-dev", || {
 });
 /// Measuring programs of verbs: `ib_write_bw`.
 pub const PERFTEST: Tool = Tool::new("perftest", || Path::new("/usr/bin/ib_write_bw").exists());
+/// Where [`PYVERBS`] has rdma-core's tests.
+pub const PYVERBS_TESTS: &str = "/usr/share/doc/rdma-core/tests";
+/// Verbs for Python, with rdma-core's tests of them.
+pub const PYVERBS: Tool = Tool::new("python3-pyverbs", || {
+    Path::new(PYVERBS_TESTS).join("run_tests.py").exists()
+});
 /// Runs guests; Debian 12 has version 7.2.
 pub const QEMU: Tool = Tool::new("qemu-system-x86", || runs("qemu-system-x86_64"));
 /// The commands inside of a guest.

@@ -1,0 +1,127 @@
+//! Requests that are described call by call, and posted together.
+
+use std::ffi::c_uint;
+use std::ops::Range;
+
+use ferroce_driver::{Data, Destination, SendFlags, SendOp, SendWr, Sge};
+
+use super::QpHandle;
+use super::post::{self, MAX_INLINE};
+use crate::errno::{Errno, ToErrno};
+
+/// What a request works on: places in the memory of the batch.
+enum Content {
+    Sges(Range<usize>),
+    Inline(Range<usize>),
+}
+
+/// A request.
+struct Request {
+    wr_id: u64,
+    flags: SendFlags,
+    op: SendOp,
+    content: Content,
+}
+
+/// Requests from `wr_start` on. What goes wrong is told by `wr_complete`, which posts nothing then.
+#[derive(Default)]
+pub(super) struct Batch {
+    requests: Vec<Request>,
+    sges: Vec<Sge>,
+    bytes: Vec<u8>,
+    failed: Option<Errno>,
+}
+
+impl Batch {
+    /// Forgets all requests.
+    pub(super) fn clear(&mut self) {
+        self.requests.clear();
+        self.sges.clear();
+        self.bytes.clear();
+        self.failed = None;
+    }
+
+    /// Of several mistakes the first is told.
+    pub(super) fn fail(&mut self, errno: Errno) {
+        self.failed.get_or_insert(errno);
+    }
+
+    /// A further request; what follows describes it.
+    pub(super) fn begin(&mut self, wr_id: u64, flags: c_uint, op: SendOp) -> Result<(), Errno> {
+        let flags = post::flags(flags)?;
+        let content = Content::Sges(0..0);
+        self.requests.push(Request {
+            wr_id,
+            flags,
+            op,
+            content,
+        });
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<&mut Request, Errno> {
+        self.requests.last_mut().ok_or(Errno::INVAL)
+    }
+
+    /// The datagram goes there.
+    pub(super) fn address(&mut self, to: Destination) -> Result<(), Errno> {
+        let last = self.last()?;
+        last.op = match last.op {
+            SendOp::Send => SendOp::Datagram(to),
+            SendOp::SendImm(imm) => SendOp::DatagramImm(to, imm),
+            _ => return Err(Errno::INVAL),
+        };
+        Ok(())
+    }
+
+    /// It works on pieces of memory.
+    pub(super) fn list(&mut self, sges: &[Sge]) -> Result<(), Errno> {
+        let start = self.sges.len();
+        let end = start + sges.len();
+        self.last()?.content = Content::Sges(start..end);
+        self.sges.extend_from_slice(sges);
+        Ok(())
+    }
+
+    /// It works on a copy of these bytes, one piece after the other.
+    pub(super) fn inline<'a>(
+        &mut self,
+        pieces: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), Errno> {
+        self.last()?;
+        let start = self.bytes.len();
+        for piece in pieces {
+            if self.bytes.len() - start + piece.len() > MAX_INLINE {
+                return Err(Errno::INVAL);
+            }
+            self.bytes.extend_from_slice(piece);
+        }
+        let end = self.bytes.len();
+        self.last()?.content = Content::Inline(start..end);
+        Ok(())
+    }
+
+    /// Posts all requests, or none.
+    pub(super) fn post(&self, qp: &QpHandle) -> Result<(), Errno> {
+        if let Some(errno) = self.failed {
+            return Err(errno);
+        }
+        let request = |request: &Request| SendWr {
+            wr_id: request.wr_id,
+            op: request.op,
+            data: match &request.content {
+                Content::Sges(places) => Data::Sges(&self.sges[places.clone()]),
+                Content::Inline(places) => Data::Inline(&self.bytes[places.clone()]),
+            },
+            flags: request.flags,
+        };
+        qp.qp.with(|qp| match &self.requests[..] {
+            // Not worth a list.
+            [one] => qp.post_send(&[request(one)]).map_err(ToErrno::errno),
+            all => {
+                let all: Vec<_> = all.iter().map(request).collect();
+                qp.post_send(&all).map_err(ToErrno::errno)
+            }
+        })
+    }
+}

@@ -1,0 +1,109 @@
+/* Asynchronous events, told by a card whose queue pairs talk to each other. Prints what differs; exits with how many did. */
+
+#include "check.h"
+
+#include <poll.h>
+
+/* Longest wait for an event in ms: against hanging only. */
+#define LIMIT 60000
+
+/* The next event is this one, of this object. */
+static void event(struct ibv_context *context, enum ibv_event_type type, void *element)
+{
+	struct pollfd ready = { .fd = context->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	MUST(poll(&ready, 1, LIMIT) == 1);
+	MUST(ibv_get_async_event(context, &event) == 0);
+	expect(ibv_event_type_str(type), event.event_type, type);
+	expect("its object", (long long)event.element.qp, (long long)element);
+	ibv_ack_async_event(&event);
+}
+
+static struct ibv_qp *queue_pair(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr attr = qp_attr(cq);
+	struct ibv_qp *qp;
+
+	attr.srq = srq;
+	attr.sq_sig_all = 1;
+	MUST(qp = ibv_create_qp(pd, &attr));
+	return qp;
+}
+
+/* A shared receive queue of which less is left than was said. */
+static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq_attr limit = { .srq_limit = 2 };
+	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = 8, .lkey = mr->lkey };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad_send;
+	struct ibv_srq *srq;
+
+	MUST(srq = ibv_create_srq(pd, &init));
+	struct ibv_qp *qp = queue_pair(pd, cq, srq);
+	connect_to(qp, qp->qp_num);
+	for (int i = 0; i < 2; i++)
+		MUST(ibv_post_srq_recv(srq, &recv, &bad_recv) == 0);
+	MUST(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
+	MUST(ibv_post_send(qp, &send, &bad_send) == 0);
+	for (int i = 0; i < 2; i++)
+		expect("SEND to itself", completion(cq).status, IBV_WC_SUCCESS);
+	event(context, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_destroy_srq(srq), 0);
+}
+
+static void drained(struct ibv_context *context, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+
+	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
+	event(context, IBV_EVENT_SQ_DRAINED, qp);
+	attr.qp_state = IBV_QPS_RTS;
+	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
+}
+
+/* A WRITE to a key that is not there: the responder tells, and then, as it learns of it, the requester. */
+static void access_error(struct ibv_context *context, struct ibv_cq *cq, struct ibv_qp *from, struct ibv_qp *to,
+			 struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = 8, .lkey = mr->lkey };
+	struct ibv_send_wr send = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	send.wr.rdma.rkey = mr->rkey ^ 0xff;
+	MUST(ibv_post_send(from, &send, &bad) == 0);
+	expect("WRITE to no key", completion(cq).status, IBV_WC_REM_ACCESS_ERR);
+	event(context, IBV_EVENT_QP_ACCESS_ERR, to);
+	event(context, IBV_EVENT_QP_FATAL, from);
+}
+
+int main(void)
+{
+	struct ibv_context *context = open_device();
+	struct ibv_async_event none;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+
+	MUST(pd = ibv_alloc_pd(context));
+	MUST(cq = ibv_create_cq(context, 8, NULL, NULL, 0));
+	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
+	MUST(fcntl(context->async_fd, F_SETFL, O_NONBLOCK) == 0);
+	MINUS_ONE(ibv_get_async_event(context, &none), EAGAIN);
+	srq_limit(context, pd, cq, mr);
+	struct ibv_qp *qp = queue_pair(pd, cq, NULL), *peer = queue_pair(pd, cq, NULL);
+	connect_to(qp, peer->qp_num);
+	connect_to(peer, qp->qp_num);
+	drained(context, qp);
+	access_error(context, cq, qp, peer, mr);
+	MINUS_ONE(ibv_get_async_event(context, &none), EAGAIN);
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_destroy_qp(peer), 0);
+	REFUSED(ibv_dereg_mr(mr), 0);
+	REFUSED(ibv_destroy_cq(cq), 0);
+	REFUSED(ibv_dealloc_pd(pd), 0);
+	REFUSED(ibv_close_device(context), 0);
+	return wrong;
+}
