@@ -5,7 +5,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::{
-    Usage, bench, conformance, demo, emit, formal, libibverbs, regs, replay, simnic, synth, test,
+    Usage, bench, conformance, demo, emit, formal, libibverbs, pyverbs, regs, replay, simnic,
+    synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -29,6 +30,8 @@ pub(crate) enum Task {
     Formal(formal::Args),
     /// Build the verbs library for unmodified programs, libibverbs.so.1.
     Libibverbs(libibverbs::Args),
+    /// Run rdma-core's own tests of verbs on a served card.
+    Pyverbs(pyverbs::Args),
     /// Write the register map, docs/registers.md and docs/registers.rdl.
     Regs(regs::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
@@ -94,6 +97,7 @@ mod tests {
             (&["synth", "--board", "u50"], "versa_ecp5"),
             (&["emit"], "--out"),
             (&["libibverbs"], "--out"),
+            (&["pyverbs", "test_qp", "--write"], "--write"),
             (&["formal", "fifo", "--write"], "--write"),
             (&["emit", "--board", "u1", "--out", "x"], "generic"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),

@@ -12,6 +12,7 @@ pub mod emit;
 mod formal;
 mod libibverbs;
 pub mod output;
+mod pyverbs;
 pub mod regs;
 pub mod replay;
 pub mod report;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
         cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Formal(args) => formal::run(&args),
         cli::Task::Libibverbs(args) => libibverbs::run(&args),
+        cli::Task::Pyverbs(args) => pyverbs::run(&args),
         cli::Task::Regs(args) => regs::run(&args),
         cli::Task::Replay(args) => replay::run(&args),
         cli::Task::Simnic(args) => simnic::run(&args),

@@ -21,6 +21,19 @@ pub(crate) struct Args {
 /// # Errors
 /// The library is not built or not linked.
 pub(crate) fn run(args: &Args) -> Result<()> {
+    build(&args.out)?;
+    let folder = args.out.display();
+    println!(
+        "{folder}/{SONAME} is ready: FERROCE_DEVICE=CARD LD_LIBRARY_PATH={folder} ibv_devinfo"
+    );
+    Ok(())
+}
+
+/// Builds the library in `folder`.
+///
+/// # Errors
+/// The library is not built or not linked.
+pub(crate) fn build(folder: &Path) -> Result<()> {
     tools::ensure_present(&[tools::CXX])?;
     let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
     let status = tools::cargo()
@@ -31,10 +44,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .context("cargo cannot be started")?;
     ensure!(status.success(), "the library does not build ({status})");
     let archive = tools::target_folder().join("release/libferroce_ibverbs.a");
-    link::shared(&archive, &version_script(), SONAME, &args.out)?;
-    let folder = args.out.display();
-    println!(
-        "{folder}/{SONAME} is ready: FERROCE_DEVICE=CARD LD_LIBRARY_PATH={folder} ibv_devinfo"
-    );
+    link::shared(&archive, &version_script(), SONAME, folder)?;
     Ok(())
 }

@@ -63,7 +63,7 @@ pub(crate) struct Args {
 
 /// The card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Dut {
+pub(crate) enum Dut {
     /// The golden model: its behaviour without its timing.
     Model,
     /// The emitted Verilog with a data path of 512 bits.
@@ -81,7 +81,16 @@ impl Dut {
         }
     }
 
-    fn card(self, dma: Rc<Dma>) -> Result<Box<dyn Card>> {
+    /// As the command line names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Rtl512 => "rtl512",
+            Self::Rtl64 => "rtl64",
+        }
+    }
+
+    pub(crate) fn card(self, dma: Rc<Dma>) -> Result<Box<dyn Card>> {
         if self == Self::Model {
             return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, dma)));
         }

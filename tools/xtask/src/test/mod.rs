@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::IBVERBS_UTILS,
         tools::IBVERBS_DEV,
         tools::PERFTEST,
+        tools::PYVERBS,
     ];
     tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
     check_format()?;
