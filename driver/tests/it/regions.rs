@@ -63,7 +63,8 @@ fn a_change_that_is_refused_changes_nothing() {
     // SAFETY: `memory` outlives the region and is not touched while it lives.
     let mut region = unsafe { pd.reg_mr(base, PAGE, Access::LOCAL_WRITE) }.unwrap();
     let place = region.lkey() >> 8;
-    let (ctx, mapped) = (fake.state().mrs[&place], fake.state().mapped.clone());
+    let ctx = fake.state().mrs[&place];
+    let mapped = fake.state().mapped.clone();
     let stranger = stranger.alloc_pd();
     let none = MrChange::default;
     let nowhere = std::ptr::without_provenance_mut(PAGE);
