@@ -15,6 +15,15 @@ use crate::{ah, mr};
 /// Code of the shortest ACK timeout of a simulated card, 4.3 s: its peer may be slower than its time.
 const SIMULATED_TIMEOUT: u8 = 20;
 
+/// Names the code of the ACK timeout of a simulated card, where another than [`SIMULATED_TIMEOUT`] fits its time better.
+const TIMEOUT_VARIABLE: &str = "FERROCE_TIMEOUT";
+
+/// The code that the environment names; what is none is as if it were not there.
+fn simulated_timeout() -> Option<u8> {
+    let text = std::env::var(TIMEOUT_VARIABLE).ok()?;
+    text.parse().ok().filter(|code| (1..=31).contains(code))
+}
+
 /// Attributes that a transition needs, and those that it may have (ibv_modify_qp(3)).
 fn attributes(qp_type: c_int, from: QpState, to: c_int) -> Result<(c_int, c_int), Errno> {
     let of = |rc, uc, ud| match qp_type {
@@ -116,7 +125,7 @@ impl QpHandle {
     fn rts_attr(&self, attr: &ibv_qp_attr) -> RtsAttr {
         let is_slow = self.context().card.is_simulated() && attr.timeout > 0;
         let timeout = match is_slow {
-            true => attr.timeout.max(SIMULATED_TIMEOUT),
+            true => simulated_timeout().unwrap_or(attr.timeout.max(SIMULATED_TIMEOUT)),
             false => attr.timeout,
         };
         let is_rc = self.init.qp_type == IBV_QPT_RC;

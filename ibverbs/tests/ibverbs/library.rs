@@ -1,6 +1,5 @@
 //! The shared library, the cards it runs on, and programs that run with it.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -114,24 +113,11 @@ impl Cards {
     }
 }
 
-/// Waits until somebody listens at a TCP port; without connecting, as a server takes one client.
+/// Waits until somebody listens at a TCP port.
 fn wait_for_port(server: &mut Child, port: u16) {
     let start = Instant::now();
-    // Local port in hexadecimal and the state of a listener, in the tables of the kernel (proc_pid_net(5)).
-    let suffix = format!(":{port:04X}");
-    let listens = |table: &str| {
-        let text = fs::read_to_string(table).unwrap_or_default();
-        text.lines().any(|line| {
-            let mut words = line.split_whitespace().skip(1);
-            words.next().is_some_and(|local| local.ends_with(&suffix)) && words.nth(1) == Some("0A")
-        })
-    };
-    while !listens("/proc/net/tcp") && !listens("/proc/net/tcp6") {
-        let ended = server.try_wait().unwrap();
-        // What it says is shown by who waits for its end.
-        if ended.is_some() {
-            return;
-        }
+    // What a server that ended says is shown by who waits for its end.
+    while !process::listens(port) && server.try_wait().unwrap().is_none() {
         assert!(start.elapsed() < LIMIT, "the server does not listen");
         thread::sleep(Duration::from_millis(5));
     }

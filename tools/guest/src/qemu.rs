@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ferroce_system::packages::{QEMU, apt, check_present, is_root};
+use ferroce_system::process::bound;
 
 use crate::GuestError;
 use crate::command::{pipe, run};
@@ -72,8 +73,9 @@ impl Qemu {
 
     /// A command that its arguments can be added to. QEMU ends with the thread that starts it.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL"]).args(&self.words);
+        let (program, rest) = self.words.split_first().expect("there is a program");
+        let mut command = bound(program);
+        command.args(rest);
         if let Some(modules) = &self.modules {
             command.env("QEMU_MODULE_DIR", modules);
         }

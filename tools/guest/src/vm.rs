@@ -72,32 +72,43 @@ impl Vm {
     /// # Errors
     /// The limit passes, the script ends; both with all logs.
     pub fn wait_for(&mut self, marker: &str, limit: Duration) -> Result<String, GuestError> {
-        // A script that ended prints no marker: found out from its exit line, not from the limit.
         let start = Instant::now();
         loop {
-            let step = Duration::from_millis(200);
-            match self.console.wait(marker, self.read, step) {
-                Ok((line, end)) => {
-                    self.read = end;
-                    return Ok(line);
-                }
-                Err(Miss::Late) if start.elapsed() > limit => {
-                    return Err(GuestError::Late {
-                        marker: marker.into(),
-                        limit,
-                        logs: self.logs(),
-                    });
-                }
-                Err(Miss::Late) => {
-                    let ended = self.console.wait(EXIT, self.read, Duration::ZERO);
-                    if let Ok((line, _)) = ended {
-                        return Err(self.ended(marker, line));
-                    }
-                }
-                Err(Miss::Closed) => {
-                    let status = self.wait_child()?;
-                    return Err(self.ended(marker, status.to_string()));
-                }
+            if let Some(line) = self.look(marker, Duration::from_millis(200))? {
+                return Ok(line);
+            }
+            if start.elapsed() > limit {
+                return Err(GuestError::Late {
+                    marker: marker.into(),
+                    limit,
+                    logs: self.logs(),
+                });
+            }
+        }
+    }
+
+    /// As [`wait_for`](Self::wait_for), but `None` at once if the script has not printed it yet.
+    ///
+    /// # Errors
+    /// The script has ended, with all logs.
+    pub fn poll_for(&mut self, marker: &str) -> Result<Option<String>, GuestError> {
+        self.look(marker, Duration::ZERO)
+    }
+
+    fn look(&mut self, marker: &str, wait: Duration) -> Result<Option<String>, GuestError> {
+        match self.console.wait(marker, self.read, wait) {
+            Ok((line, end)) => {
+                self.read = end;
+                Ok(Some(line))
+            }
+            // A script that ended prints no marker: found out from its exit line, not from a limit.
+            Err(Miss::Late) => match self.console.wait(EXIT, self.read, Duration::ZERO) {
+                Ok((line, _)) => Err(self.ended(marker, line)),
+                Err(_) => Ok(None),
+            },
+            Err(Miss::Closed) => {
+                let status = self.wait_child()?;
+                Err(self.ended(marker, status.to_string()))
             }
         }
     }

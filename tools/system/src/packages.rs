@@ -38,6 +38,10 @@ pub const STRACE: Tool = Tool::new("strace", || runs("strace"));
 pub const IBVERBS_UTILS: Tool = Tool::new("ibverbs-utils", || {
     Path::new("/usr/bin/ibv_devinfo").exists()
 });
+/// What the library of verbs knows of the kernel's cards, rdma_rxe among them.
+pub const IBVERBS_PROVIDERS: Tool = Tool::new("ibverbs-providers", || {
+    Path::new("/etc/libibverbs.d/rxe.driver").exists()
+});
 /// The header of verbs.
 pub const IBVERBS_DEV: Tool = Tool::new("libibverbs-dev", || {
     Path::new("/usr/include/infiniband/verbs.h").exists()

@@ -5,8 +5,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::{
-    Usage, bench, conformance, demo, emit, formal, libibverbs, pyverbs, regs, replay, simnic,
-    synth, test,
+    Usage, bench, conformance, demo, emit, formal, interop, libibverbs, pyverbs, regs, replay,
+    simnic, synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -28,6 +28,8 @@ pub(crate) enum Task {
     Emit(emit::Args),
     /// Prove properties of blocks on their emitted Verilog.
     Formal(formal::Args),
+    /// Run unmodified verbs programs on a card against the same programs on Linux soft-RoCE in a guest.
+    Interop(interop::Args),
     /// Build the verbs library for unmodified programs, libibverbs.so.1.
     Libibverbs(libibverbs::Args),
     /// Run rdma-core's own tests of verbs on a served card.
@@ -98,6 +100,8 @@ mod tests {
             (&["emit"], "--out"),
             (&["libibverbs"], "--out"),
             (&["pyverbs", "test_qp", "--write"], "--write"),
+            (&["interop", "--peer", "mlx5"], "rxe, model"),
+            (&["interop", "--list", "--write"], "--write"),
             (&["formal", "fifo", "--write"], "--write"),
             (&["emit", "--board", "u1", "--out", "x"], "generic"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),

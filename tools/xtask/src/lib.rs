@@ -10,6 +10,7 @@ mod conformance;
 pub mod demo;
 pub mod emit;
 mod formal;
+mod interop;
 mod libibverbs;
 pub mod output;
 mod pyverbs;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
         cli::Task::Demo(args) => demo::run(&args),
         cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Formal(args) => formal::run(&args),
+        cli::Task::Interop(args) => interop::run(&args),
         cli::Task::Libibverbs(args) => libibverbs::run(&args),
         cli::Task::Pyverbs(args) => pyverbs::run(&args),
         cli::Task::Regs(args) => regs::run(&args),

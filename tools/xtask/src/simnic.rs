@@ -24,41 +24,41 @@ use crate::tools;
 const LATENCY: u64 = 1;
 
 /// Options of the task.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Args {
     /// Where clients connect: QEMU's vfio-user-pci, or the driver.
     #[arg(long, value_name = "PATH")]
-    socket: PathBuf,
+    pub socket: PathBuf,
     /// Datagram socket of the card's port: one datagram a frame. Without it no cable is plugged in.
     #[arg(long, value_name = "PATH")]
-    wire: Option<PathBuf>,
+    pub wire: Option<PathBuf>,
     /// Datagram socket at the other end of the wire; that which sends first unless given.
     #[arg(long, value_name = "PATH", requires = "wire")]
-    peer: Option<PathBuf>,
+    pub peer: Option<PathBuf>,
     /// What is served.
     #[arg(long, value_enum, default_value = "rtl512")]
-    dut: Dut,
+    pub dut: Dut,
     /// Reach memory that the client shares directly instead of by messages.
     #[arg(long)]
-    shared_memory: bool,
+    pub shared_memory: bool,
     /// Capture what passes the port, with simulated time, for Wireshark.
     #[arg(long, value_name = "FILE.pcapng")]
-    pcap: Option<PathBuf>,
+    pub pcap: Option<PathBuf>,
     /// Share of the frames that come in and are lost, such as 1% or 0.01.
     #[arg(long, value_name = "SHARE", default_value_t)]
-    loss: Share,
+    pub loss: Share,
     /// Share of the frames that come in and are held back until later ones have passed.
     #[arg(long, value_name = "SHARE", default_value_t)]
-    reorder: Share,
+    pub reorder: Share,
     /// Share of the frames that come in and have a bit flipped.
     #[arg(long, value_name = "SHARE", default_value_t)]
-    corrupt: Share,
+    pub corrupt: Share,
     /// Share of the frames that come in twice.
     #[arg(long, value_name = "SHARE", default_value_t)]
-    duplicate: Share,
+    pub duplicate: Share,
     /// Seed of what happens to frames.
     #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
 }
 
 /// The card.
@@ -73,6 +73,15 @@ pub(crate) enum Dut {
 }
 
 impl Dut {
+    /// As the command line names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Rtl512 => "rtl512",
+            Self::Rtl64 => "rtl64",
+        }
+    }
+
     /// Bytes of the data path.
     fn lanes(self) -> u32 {
         match self {
@@ -103,6 +112,26 @@ impl Dut {
 }
 
 impl Args {
+    /// The card with its wire and capture, ready to be served.
+    ///
+    /// # Errors
+    /// The sockets cannot be had, the card not be built, or the capture not be written.
+    pub(crate) fn server(&self) -> Result<Server<Box<dyn Card>>> {
+        let dma = Rc::new(Dma::new(self.shared_memory));
+        let card = self.dut.card(dma.clone())?;
+        let mut server = Server::new(&self.socket, card, dma)?;
+        if let Some(path) = &self.wire {
+            let wire = DatagramWire::bind(path, self.peer.as_deref(), self.incoming())?;
+            server.plug(wire);
+        }
+        if let Some(path) = &self.pcap {
+            let file =
+                File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            server.capture("card", BufWriter::new(file))?;
+        }
+        Ok(server)
+    }
+
     /// What frames meet on their way in.
     fn incoming(&self) -> link::Config {
         link::Config {
@@ -123,18 +152,7 @@ impl Args {
 /// # Errors
 /// The sockets cannot be had, the card not be built, or the capture not be written.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let dma = Rc::new(Dma::new(args.shared_memory));
-    let card = args.dut.card(dma.clone())?;
-    let mut server = Server::new(&args.socket, card, dma)?;
-    if let Some(path) = &args.wire {
-        let wire = DatagramWire::bind(path, args.peer.as_deref(), args.incoming())?;
-        server.plug(wire);
-    }
-    if let Some(path) = &args.pcap {
-        let file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        server.capture("card", BufWriter::new(file))?;
-    }
+    let mut server = args.server()?;
     let stop = Stop::new().context("no file descriptor is left")?;
     let ended = stop.clone();
     ctrlc::set_handler(move || ended.set()).context("cannot watch for signals")?;

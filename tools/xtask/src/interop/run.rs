@@ -1,0 +1,247 @@
+//! One cell: a card is served, both programs run, and what passed is judged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use ferroce_system::process::{Running, free_port, listens};
+
+use super::capture::{self, Frames};
+use super::card::{OURS, Port, Served};
+use super::matrix::{Cell, Side};
+use super::peer::{Peer, Told};
+use super::programs;
+use crate::demo::Share;
+
+/// Bounds a cell against hanging only: it takes seconds, with loss on an engine a minute or two.
+const LIMIT: Duration = Duration::from_secs(300);
+/// When one side has ended the other has as long; it may have to give up on what the first does not answer any more.
+const GRACE: Duration = Duration::from_secs(60);
+/// From one look at both sides to the next.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Where cells are run.
+pub(super) struct Place<'a> {
+    /// Folder of the verbs library.
+    pub library: &'a Path,
+    /// Folder of sockets: their paths must be short.
+    pub sockets: &'a Path,
+    /// Folder of logs and captures, one of each cell in it.
+    pub logs: &'a Path,
+}
+
+/// What became of a cell.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub cell: Cell,
+    /// Why it failed.
+    pub failure: Option<String>,
+    pub frames: Frames,
+    /// Frames lost each way, if the peer counts them.
+    pub lost: Option<u64>,
+    pub took: Duration,
+    /// Its logs and capture.
+    pub folder: PathBuf,
+}
+
+/// The command lines of both sides.
+pub(super) struct Words {
+    pub ours: Vec<String>,
+    pub theirs: Vec<String>,
+    /// Where our server listens.
+    pub port: u16,
+}
+
+impl Words {
+    /// Those of `cell`, against `peer`.
+    ///
+    /// # Errors
+    /// No TCP port is free.
+    pub(super) fn of(cell: &Cell, peer: &dyn Peer) -> Result<Self> {
+        let port = free_port().context("no TCP port is free")?;
+        let (ours, theirs) = match cell.side {
+            Side::Client => {
+                let (host, there) = peer.server();
+                let theirs = programs::words(cell, None, peer.listens_at());
+                (programs::words(cell, Some(host), there), theirs)
+            }
+            Side::Server => {
+                let theirs = programs::words(cell, Some(peer.our_host()), port);
+                (programs::words(cell, None, port), theirs)
+            }
+        };
+        Ok(Self { ours, theirs, port })
+    }
+}
+
+/// Runs a cell. What fails is in the outcome.
+pub(super) fn run(cell: &Cell, peer: &mut dyn Peer, place: &Place<'_>) -> Outcome {
+    let words = Words::of(cell, peer);
+    run_words(cell, words, peer, place)
+}
+
+/// As [`run`], with other command lines.
+pub(super) fn run_words(
+    cell: &Cell,
+    words: Result<Words>,
+    peer: &mut dyn Peer,
+    place: &Place<'_>,
+) -> Outcome {
+    let start = Instant::now();
+    let mut outcome = Outcome {
+        cell: *cell,
+        failure: None,
+        frames: Frames::default(),
+        lost: None,
+        took: Duration::ZERO,
+        folder: place.logs.join(cell.to_string()),
+    };
+    let result = words.and_then(|words| outcome.fill(&words, peer, place));
+    if let Err(error) = result {
+        let text = format!("{error:#}");
+        // All of it is in the folder, the table has a line; without a folder it has it all.
+        let is_written = fs::write(outcome.folder.join("failure.log"), &text).is_ok();
+        let line = text.lines().next().unwrap_or_default().to_owned();
+        outcome.failure = Some(if is_written { line } else { text });
+    }
+    outcome.took = start.elapsed();
+    outcome
+}
+
+impl Outcome {
+    fn fill(&mut self, words: &Words, peer: &mut dyn Peer, place: &Place<'_>) -> Result<()> {
+        let folder = self.folder.clone();
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+        let at = |name: &str| folder.join(name);
+        let lines = [("ours", &words.ours), ("peer", &words.theirs)];
+        let lines = lines.map(|(side, words)| format!("{side}: {}\n", words.join(" ")));
+        fs::write(at("commands.log"), lines.concat()).context("commands.log")?;
+
+        let port = Port {
+            wire: peer.our_wire(),
+            peer: peer.wire(),
+            pcap: Some(&at("wire.pcapng")),
+            loss: Share::default(),
+            seed: 0,
+        };
+        let card = Served::start(self.cell.card, &place.sockets.join("card"), &port)?;
+        peer.prepare(&self.cell)?;
+        let log = at("ours.log");
+        let program =
+            |words: &[String]| card.program(&self.cell, words, &OURS, place.library, &log);
+        let ended = both(&self.cell, words, peer, program);
+        // What the peer knows is written whatever happened, unless it is gone.
+        let told = peer.finish();
+        let card_failed = card.end().err();
+        if let Ok(told) = &told {
+            fs::write(at("peer.log"), &told.text).context("peer.log")?;
+            fs::write(at("peer.counters"), &told.notes).context("peer.counters")?;
+            self.lost = told.lost;
+        }
+        let frames = capture::check(&at("wire.pcapng"), OURS.mac);
+        self.frames = frames
+            .as_ref()
+            .map_or_else(|_| Frames::default(), Clone::clone);
+        let ours = ended?;
+        self.judge(ours, &told?, &log)?;
+        frames?;
+        card_failed.map_or(Ok(()), Err)
+    }
+
+    /// Whether both sides did all, and nothing wrong passed the wire.
+    fn judge(&self, ours: Option<i32>, told: &Told, log: &Path) -> Result<()> {
+        let text = fs::read(log).context("the log of our side")?;
+        let text = String::from_utf8_lossy(&text);
+        let other = match self.cell.side {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        let sides = [
+            ("our side", ours, &*text, self.cell.side),
+            ("the peer", told.status, &*told.text, other),
+        ];
+        let mut faults = vec![];
+        for (who, status, text, side) in sides {
+            match status {
+                Some(0) => {
+                    let done = programs::check(&self.cell, side, text);
+                    faults.extend(done.err().map(|why| format!("{who} {why}")));
+                }
+                Some(status) => {
+                    faults.push(format!("{who} ended with {status}: {}", last_line(text)))
+                }
+                None => faults.push(format!("{who} did not end: {}", last_line(text))),
+            }
+        }
+        let wrong = &self.frames.wrong;
+        if let Some(first) = wrong.first() {
+            faults.push(format!("{} wrong packets: {first}", wrong.len()));
+        }
+        if self.frames.sent == 0 || self.frames.received == 0 {
+            let (sent, received) = (self.frames.sent, self.frames.received);
+            faults.push(format!("{sent} packets were sent and {received} received"));
+        }
+        ensure!(faults.is_empty(), "{}", faults.join("; "));
+        Ok(())
+    }
+}
+
+/// Runs both programs, the server first; the exit status of ours, `None` if it was killed.
+fn both(
+    cell: &Cell,
+    words: &Words,
+    peer: &mut dyn Peer,
+    start: impl Fn(&[String]) -> Result<Running>,
+) -> Result<Option<i32>> {
+    let began = Instant::now();
+    let mut ours;
+    match cell.side {
+        Side::Client => {
+            peer.start(&words.theirs, true)?;
+            ours = start(&words.ours)?;
+        }
+        Side::Server => {
+            ours = start(&words.ours)?;
+            while !listens(words.port) && ours.ended()?.is_none() {
+                ensure!(began.elapsed() < LIMIT, "our server does not listen");
+                sleep(LOOK);
+            }
+            peer.start(&words.theirs, false)?;
+        }
+    }
+    // Since when one side has ended.
+    let mut since = None;
+    let mut theirs_ended = false;
+    loop {
+        theirs_ended = theirs_ended || peer.has_ended().context("while our side ran")?;
+        let status = ours.ended()?;
+        if let Some(status) = status
+            && theirs_ended
+        {
+            return Ok(status.code());
+        }
+        if status.is_some() || theirs_ended {
+            let since = *since.get_or_insert_with(Instant::now);
+            if since.elapsed() > GRACE {
+                return Ok(status.and_then(|status| status.code()));
+            }
+        }
+        if began.elapsed() > LIMIT {
+            if status.is_some() {
+                return Ok(status.and_then(|status| status.code()));
+            }
+            bail!("no side ended within {LIMIT:?}");
+        }
+        sleep(LOOK);
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.next_back().unwrap_or("it said nothing")
+}

@@ -1,0 +1,198 @@
+//! The runner without a guest: against the golden model, and against peers that fail.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use ferroce_system::packages::{CXX, IBVERBS_UTILS, check_present};
+use ferroce_system::{link, or_skip};
+use tempfile::TempDir;
+
+use super::matrix::{Cell, all};
+use super::peer::{Model, Peer, Told};
+use super::run::{Outcome, Place, Words, run, run_words};
+use crate::demo::Share;
+
+const NAME: &str = "ibv_rc_pingpong-client-model-ipv4-1024-clean";
+/// What the program says on either side when it did all.
+const GOOD: &str = "20 iters in 0.01 seconds = 1.00 usec/iter";
+
+fn cell(name: &str) -> Cell {
+    let mut cells = all().into_iter();
+    cells.find(|cell| cell.to_string() == name).unwrap()
+}
+
+#[test]
+fn programs_run_against_the_model() {
+    if or_skip(check_present(&[IBVERBS_UTILS, CXX])).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("lib");
+    let archive = link::archive("ferroce_ibverbs").unwrap();
+    let script = ferroce_ibverbs::version_script();
+    link::shared(&archive, &script, ferroce_ibverbs::SONAME, &library).unwrap();
+    let logs = folder.path().join("logs");
+    let place = Place {
+        library: &library,
+        sockets: folder.path(),
+        logs: &logs,
+    };
+    let mut peer = Model::new(folder.path(), &library, Share::default(), 1).unwrap();
+    for name in [NAME, "ibv_ud_pingpong-server-model-ipv6-4096-clean"] {
+        let outcome = run(&cell(name), &mut peer, &place);
+        assert_eq!(outcome.failure, None, "{outcome:?}");
+        // At least a packet a message each way.
+        let frames = &outcome.frames;
+        assert!(frames.sent >= 20 && frames.received >= 20, "{frames:?}");
+        for file in ["wire.pcapng", "ours.log", "peer.log", "commands.log"] {
+            assert!(outcome.folder.join(file).exists(), "{file}");
+        }
+    }
+}
+
+/// A peer whose program has ended before it began.
+struct Fake {
+    wire: PathBuf,
+    our_wire: PathBuf,
+    told: Told,
+    is_gone: bool,
+    is_prepared: bool,
+}
+
+impl Peer for Fake {
+    fn name(&self) -> String {
+        "a fake".into()
+    }
+
+    fn wire(&self) -> &Path {
+        &self.wire
+    }
+
+    fn our_wire(&self) -> &Path {
+        &self.our_wire
+    }
+
+    fn prepare(&mut self, _: &Cell) -> Result<()> {
+        if !self.is_prepared {
+            bail!("the guest did not boot: why\nand all it said");
+        }
+        Ok(())
+    }
+
+    fn server(&self) -> (&str, u16) {
+        ("127.0.0.1", 1)
+    }
+
+    fn listens_at(&self) -> u16 {
+        1
+    }
+
+    fn our_host(&self) -> &str {
+        "127.0.0.1"
+    }
+
+    fn start(&mut self, _: &[String], _: bool) -> Result<()> {
+        Ok(())
+    }
+
+    fn has_ended(&mut self) -> Result<bool> {
+        if self.is_gone {
+            bail!("the guest is gone");
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self) -> Result<Told> {
+        if self.is_gone {
+            bail!("the guest does not run");
+        }
+        Ok(self.told.clone())
+    }
+}
+
+/// Runs `ours` by a shell against a peer; what became of it, and its folder while the second lives.
+fn against(ours: &str, change: impl FnOnce(&mut Fake)) -> (Outcome, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut peer = Fake {
+        wire: folder.path().join("peer.wire"),
+        our_wire: folder.path().join("card.wire"),
+        told: Told {
+            text: GOOD.into(),
+            status: Some(0),
+            ..Told::default()
+        },
+        is_gone: false,
+        is_prepared: true,
+    };
+    change(&mut peer);
+    let logs = folder.path().join("logs");
+    let place = Place {
+        library: folder.path(),
+        sockets: folder.path(),
+        logs: &logs,
+    };
+    let words = Words {
+        ours: ["sh", "-c", ours].map(str::to_owned).into(),
+        theirs: vec![],
+        port: 1,
+    };
+    (run_words(&cell(NAME), Ok(words), &mut peer, &place), folder)
+}
+
+fn failure(outcome: &Outcome) -> &str {
+    outcome.failure.as_deref().unwrap()
+}
+
+#[test]
+fn a_failing_program_is_a_failing_cell_and_leaves_its_files() {
+    let (outcome, _folder) = against("echo it broke >&2; exit 3", |_| ());
+    let why = failure(&outcome);
+    assert!(why.contains("our side ended with 3: it broke"), "{why}");
+    let read = |name: &str| fs::read_to_string(outcome.folder.join(name)).unwrap();
+    assert_eq!(read("ours.log"), "it broke\n");
+    assert_eq!(read("peer.log"), GOOD);
+    assert!(read("failure.log").contains("it broke"));
+    assert!(read("commands.log").contains("sh -c"));
+    assert!(outcome.folder.join("wire.pcapng").exists());
+
+    let (outcome, _folder) = against(&format!("echo {GOOD}"), |peer| {
+        peer.told.text = "Failed to modify QP to RTR".into();
+        peer.told.status = Some(1);
+    });
+    let why = failure(&outcome);
+    assert!(
+        why.contains("the peer ended with 1: Failed to modify"),
+        "{why}"
+    );
+
+    let (outcome, _folder) = against(&format!("echo {GOOD}"), |peer| peer.told.status = None);
+    assert!(failure(&outcome).contains("the peer did not end"));
+}
+
+#[test]
+fn programs_that_end_well_without_doing_it_fail() {
+    let (outcome, _folder) = against("true", |_| ());
+    let why = failure(&outcome);
+    assert!(
+        why.contains("our side does not say that it did all 20"),
+        "{why}"
+    );
+    assert!(why.contains("0 packets were sent and 0 received"), "{why}");
+}
+
+#[test]
+fn a_peer_that_vanishes_ends_the_cell() {
+    let (outcome, folder) = against("exec sleep 100000", |peer| peer.is_gone = true);
+    let why = failure(&outcome);
+    assert!(why.contains("the guest is gone"), "{why}");
+    assert!(!folder.path().join("card").exists(), "the card's socket");
+}
+
+#[test]
+fn a_guest_that_does_not_boot_is_said_in_a_line() {
+    let (outcome, _folder) = against("true", |peer| peer.is_prepared = false);
+    assert_eq!(failure(&outcome), "the guest did not boot: why");
+    let text = fs::read_to_string(outcome.folder.join("failure.log")).unwrap();
+    assert!(text.contains("and all it said"));
+}
