@@ -106,16 +106,28 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         sockets: folder.path(),
         logs,
     };
-    let outcomes = run_all(&cells, &mut *peer, &place, args.out.is_some());
+    let mut record = match args.write {
+        true => Some(Record::load()?),
+        false => None,
+    };
+    let outcomes = run_all(
+        &cells,
+        &mut *peer,
+        &place,
+        args.out.is_some(),
+        |name, outcome| {
+            // Cell by cell: a long run may be broken off.
+            let Some(record) = &mut record else {
+                return Ok(());
+            };
+            record.update(name, outcome);
+            record.store()
+        },
+    )?;
     print!("{}", table::table(&outcomes));
     say_not_possible();
     println!("peer: {}", peer.name());
     println!("{}", table::summary(&outcomes));
-    if args.write {
-        let mut record = Record::load()?;
-        record.update(&peer.name(), &outcomes);
-        record.store()?;
-    }
     let failed = outcomes.iter().filter(|o| o.failure.is_some()).count();
     report.write(&Report::new(failed == 0, args.seed, figures(&outcomes)))?;
     ensure!(failed == 0, "{failed} of {} cells failed", outcomes.len());
@@ -138,13 +150,21 @@ fn new_peer(args: &Args, folder: &Path, library: &Path) -> Result<Box<dyn Peer>>
     })
 }
 
-/// Runs the cells; unless `keep`, the folders of those that passed are removed.
-fn run_all(cells: &[Cell], peer: &mut dyn Peer, place: &Place<'_>, keep: bool) -> Vec<Outcome> {
+/// Runs the cells, and gives each to `then` with the name of the peer; unless `keep`, the folders of those that passed are
+/// removed.
+fn run_all(
+    cells: &[Cell],
+    peer: &mut dyn Peer,
+    place: &Place<'_>,
+    keep: bool,
+    mut then: impl FnMut(&str, &Outcome) -> Result<()>,
+) -> Result<Vec<Outcome>> {
     let style =
         ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}, {elapsed} gone, {eta} left")
             .expect("the template is valid");
     let progress = ProgressBar::new(cells.len() as u64).with_style(style);
-    let run_one = |cell: &Cell| {
+    let mut outcomes = vec![];
+    for cell in cells {
         progress.set_message(cell.to_string());
         let outcome = run::run(cell, peer, place);
         match &outcome.failure {
@@ -153,12 +173,12 @@ fn run_all(cells: &[Cell], peer: &mut dyn Peer, place: &Place<'_>, keep: bool) -
             None if !keep => drop(fs::remove_dir_all(&outcome.folder)),
             None => {}
         }
+        then(&peer.name(), &outcome)?;
+        outcomes.push(outcome);
         progress.inc(1);
-        outcome
-    };
-    let outcomes = cells.iter().map(run_one).collect();
+    }
     progress.finish_and_clear();
-    outcomes
+    Ok(outcomes)
 }
 
 fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
