@@ -73,15 +73,6 @@ pub(crate) enum Dut {
 }
 
 impl Dut {
-    /// As the command line names it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Rtl512 => "rtl512",
-            Self::Rtl64 => "rtl64",
-        }
-    }
-
     /// Bytes of the data path.
     fn lanes(self) -> u32 {
         match self {
