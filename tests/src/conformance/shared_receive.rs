@@ -16,6 +16,7 @@ const SRQ: u32 = RC | feature::SRQ;
 
 cases! {
     srq_serves_all, SRQ, "IB1 10.2", "Queue pairs take the WQEs of a shared receive queue in the order of their messages.";
+    srq_each_its_own, SRQ, "IB1 10.2.9", "Each queue pair takes from the shared receive queue it was made with.";
     srq_empty, SRQ, "IB1 9.7.5.2.8", "An empty shared receive queue is not ready: RNR NAK, and the message comes again.";
     srq_wraps, SRQ, "abi qpc", "A shared receive queue is a ring.";
     srq_flush, SRQ, "IB1 10.3.1", "An error flushes the WQE of the message under way; the others are everyone's and stay.";
@@ -54,6 +55,29 @@ fn srq_serves_all(bench: &mut Bench) {
         check("CQE", (cqe.qpn, cqe.byte_len), (qb, 2500));
         let got = c.b.read(target.addr + 4096 * u64::from(i), 2500);
         check_bytes("data", &got, &data);
+        check("at the sender", c.wait(Side::A).status, status::SUCCESS);
+    }
+}
+
+fn srq_each_its_own(bench: &mut Bench) {
+    let mut pair = bench.pair(IP);
+    let queues = [(); 3].map(|()| pair.b.create_srq(3, 0, 0));
+    let receiver = |srqn| QpOptions {
+        srq: Some(srqn),
+        ..QpOptions::default()
+    };
+    let one = pair.connect(QpOptions::default(), receiver(queues[1]));
+    let mut c = Conn::new(pair, QpOptions::default(), receiver(queues[2]));
+    let two = (c.qa, c.qb);
+    let target = c.b.create_mr(&[0; 3 * 8], Rights::ALL);
+    for (place, queue) in [(0, 1), (1, 2), (2, 2)] {
+        c.b.post_srq(queues[queue], &[target.sge(8 * place, 8)]);
+    }
+    for (place, index, (qa, qb)) in [(1, 0, two), (0, 0, one), (2, 1, two)] {
+        c.a.post_send(qa, &Work::send(&[]).inline(&[place + 1; 8]));
+        check("CQE", c.succeeds(Side::B, index).qpn, qb);
+        let got = c.b.read(target.addr + 8 * u64::from(place), 8);
+        check_bytes("data", &got, &[place + 1; 8]);
         check("at the sender", c.wait(Side::A).status, status::SUCCESS);
     }
 }
