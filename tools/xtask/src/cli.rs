@@ -102,6 +102,7 @@ mod tests {
             (&["pyverbs", "test_qp", "--write"], "--write"),
             (&["interop", "--peer", "mlx5"], "rxe, model"),
             (&["interop", "--list", "--write"], "--write"),
+            (&["pyverbs", "--dut", "asic"], "model, rtl512"),
             (&["formal", "fifo", "--write"], "--write"),
             (&["emit", "--board", "u1", "--out", "x"], "generic"),
             (&["replay", "a", "--dut", "asic"], "rtl, model"),

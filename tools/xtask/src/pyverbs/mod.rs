@@ -25,7 +25,7 @@ use session::Session;
 
 /// Modules of the suite in which no test may fail: devices, protection domains, memory regions, completion queues, queue
 /// pairs, addresses, atomics, events.
-const REQUIRED: [&str; 9] = [
+const REQUIRED: [&str; 10] = [
     "test_device",
     "test_pd",
     "test_mr",
@@ -35,8 +35,8 @@ const REQUIRED: [&str; 9] = [
     "test_qpex",
     "test_addr",
     "test_atomic",
+    "test_cq_events",
 ];
-const REQUIRED_EVENTS: &str = "test_cq_events";
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -44,22 +44,22 @@ pub(crate) struct Args {
     /// Modules of the suite, such as `test_qp`; all of those that are not of other vendors' cards unless given.
     #[arg(value_name = "MODULE")]
     modules: Vec<String>,
-    /// What is served.
-    #[arg(long, value_enum, default_value = "rtl512")]
-    dut: Dut,
+    /// What is served; rtl512 unless given.
+    #[arg(long, value_enum)]
+    dut: Option<Dut>,
     /// Folder of a libibverbs.so.1 that is ready; unless given it is built.
     #[arg(long, value_name = "DIR")]
     library: Option<PathBuf>,
     /// Seed of what the tests choose by chance.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the page of the result, docs/pyverbs.md.
-    #[arg(long, conflicts_with = "modules")]
+    /// Run them on each card, and write the page of the results, docs/pyverbs.md.
+    #[arg(long, conflicts_with_all = ["modules", "dut"])]
     write: bool,
 }
 
 fn is_required(module: &str) -> bool {
-    module == REQUIRED_EVENTS || REQUIRED.contains(&module)
+    REQUIRED.contains(&module)
 }
 
 /// The longest that a test may take: against hanging only.
@@ -90,41 +90,63 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             folder
         }
     };
-    let logs = tools::target_folder().join("pyverbs").join(args.dut.name());
-    if logs.exists() {
-        fs::remove_dir_all(&logs).with_context(|| format!("cannot empty {}", logs.display()))?;
-    }
-    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
-    let logs = logs.canonicalize().context("the folder of logs is gone")?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     ctrlc::set_handler(move || stopped.store(true, Ordering::Release))
         .context("cannot watch for signals")?;
 
-    let card = ServedCard::new(&place.path().join("card"), args.dut)?;
-    let session = Session::new(place.path(), &library, card.device(), &logs, args.seed)?;
+    let duts = match args.write {
+        true => vec![Dut::Model, Dut::Rtl512, Dut::Rtl64],
+        false => vec![args.dut.unwrap_or(Dut::Rtl512)],
+    };
+    let mut reports = Vec::new();
+    let mut failures = Vec::new();
+    for dut in duts {
+        let (report, faults) = on(dut, args, &library, &stop)?;
+        print!("{dut:?}\n{}", report.plain());
+        failures.extend(faults.into_iter().map(|fault| format!("{dut:?}: {fault}")));
+        let failed = report.failed(is_required);
+        if !failed.is_empty() {
+            let logs = logs(dut);
+            let logs = logs.canonicalize().unwrap_or(logs);
+            let logs = logs.display();
+            failures.push(format!(
+                "{dut:?}: {} failed; logs are in {logs}",
+                names(&failed)
+            ));
+        }
+        reports.push((dut.name(), report));
+    }
+    if args.write {
+        write(&reports)?;
+    }
+    ensure!(failures.is_empty(), "{}", failures.join("\nerror: "));
+    Ok(())
+}
+
+/// Where the logs of a run on `dut` stand.
+fn logs(dut: Dut) -> PathBuf {
+    tools::target_folder().join("pyverbs").join(dut.name())
+}
+
+/// Runs the tests on a card: what became of them, and what the card did that it may not.
+fn on(dut: Dut, args: &Args, library: &Path, stop: &AtomicBool) -> Result<(Report, Vec<String>)> {
+    let logs = logs(dut);
+    if logs.exists() {
+        fs::remove_dir_all(&logs).with_context(|| format!("cannot empty {}", logs.display()))?;
+    }
+    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
+    let place = tempfile::tempdir().context("no place for temporary files")?;
+    let card = ServedCard::new(&place.path().join("card"), dut)?;
+    let session = Session::new(place.path(), library, card.device(), &logs, args.seed)?;
     let tests = session.list(&args.modules)?;
     let bar = progress_bar(tests.len());
-    let outcomes = session.run(&tests, limit(args.dut), &stop, |outcome| {
+    let outcomes = session.run(&tests, limit(dut), stop, |outcome| {
         bar.set_message(outcome.name().to_owned());
         bar.inc(1);
     })?;
     bar.finish_and_clear();
-    let faults = card.end()?;
-    let report = Report::new(outcomes);
-    print!("{}", report.plain());
-    if args.write {
-        write(&report, args)?;
-    }
-    ensure!(faults.is_empty(), "the card: {}", faults.join("\nerror: "));
-    let failed = report.failed(is_required);
-    let logs = logs.display();
-    ensure!(
-        failed.is_empty(),
-        "{} failed; logs are in {logs}",
-        names(&failed)
-    );
-    Ok(())
+    Ok((Report::new(outcomes), card.end()?))
 }
 
 fn names(outcomes: &[&Outcome]) -> String {
@@ -132,10 +154,10 @@ fn names(outcomes: &[&Outcome]) -> String {
     names.join(", ")
 }
 
-fn write(report: &Report, args: &Args) -> Result<()> {
+fn write(reports: &[(&str, Report)]) -> Result<()> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let mut output = Output::create(&Path::new(root).join(page::PATH))?;
-    let page = page::page(report, args.dut.name(), is_required);
+    let page = page::page(reports, is_required);
     let written = output.file().write_all(page.as_bytes());
     written.with_context(|| format!("cannot write {}", page::PATH))?;
     output.finish()

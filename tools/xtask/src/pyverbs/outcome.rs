@@ -61,6 +61,17 @@ impl Report {
         modules
     }
 
+    /// Counts of all modules.
+    pub(super) fn sums(&self) -> Counts {
+        let mut sums = Counts::default();
+        for counts in self.modules().values() {
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += count;
+            }
+        }
+        sums
+    }
+
     /// Reasons for skips, and the tests that they are of.
     pub(super) fn skips(&self) -> BTreeMap<&str, Vec<&Outcome>> {
         let mut skips: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -87,15 +98,10 @@ impl Report {
             "{:<26} {:>6} {:>6} {:>7}",
             "module", "passed", "failed", "skipped"
         ));
-        let mut sums = Counts::default();
-        for (module, counts) in self.modules() {
-            let [passed, failed, skipped] = counts;
+        for (module, [passed, failed, skipped]) in self.modules() {
             line(format!("{module:<26} {passed:>6} {failed:>6} {skipped:>7}"));
-            for (sum, count) in sums.iter_mut().zip(counts) {
-                *sum += count;
-            }
         }
-        let [passed, failed, skipped] = sums;
+        let [passed, failed, skipped] = self.sums();
         line(format!(
             "{:<26} {passed:>6} {failed:>6} {skipped:>7}",
             "all"
