@@ -3,5 +3,6 @@
 
 pub mod conformance;
 pub mod differential;
+pub mod mutation;
 mod quiet;
 mod shared;

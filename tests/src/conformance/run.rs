@@ -53,18 +53,22 @@ impl Target {
             Self::Rtl(width) => {
                 let engine = build::model(width, &verilator::Options::default())?;
                 Card::new("engine", move |memory, _| {
-                    // Nobody takes frames while a command is waited for; a command may wait for frames.
-                    let options = Options {
-                        tx_room: usize::MAX,
-                        ..Options::default()
-                    };
-                    let engine = build::engine(&engine, memory, &options);
+                    let engine = build::engine(&engine, memory, &world());
                     Box::new(engine.expect("there is memory for an engine"))
                 })
             }
         };
         let features = features(&mut *(card.build)(std::rc::Rc::new(Ranges::new()), 0));
         Ok((card, features))
+    }
+}
+
+/// The world of an engine in the suite. Nobody takes frames while a command is waited for; a command may wait for frames.
+#[must_use]
+pub fn world() -> Options {
+    Options {
+        tx_room: usize::MAX,
+        ..Options::default()
     }
 }
 

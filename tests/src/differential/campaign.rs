@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use ferroce_sim::rtl::Options;
+
 use super::case::Case;
 use super::generate::Class;
 use super::scenario::Scenario;
@@ -25,6 +27,20 @@ const SCENARIOS: &str = "FERROCE_SCENARIOS";
 
 /// Comparisons spent on making a scenario that fails smaller.
 const SHRINKING: u32 = 200;
+
+/// The world of an engine by the seed: fast, loaded or hostile, with pauses on every port and responses of memory in any order
+/// that AXI allows.
+#[must_use]
+pub fn world(seed: u64) -> Options {
+    match seed % 3 {
+        0 => Options {
+            seed,
+            ..Options::default()
+        },
+        1 => Options::host(seed),
+        _ => Options::hostile(seed),
+    }
+}
 
 /// Runs the scenarios of some seeds, each in one pairing in turn, on as many threads as there are processors.
 /// `$FERROCE_SEED` picks one seed, in all pairings; `$FERROCE_SCENARIOS` sets how many seeds from the first on. What fails

@@ -1,14 +1,13 @@
 //! The engine against the golden model: 1000 scenarios over both data paths and both kinds of wire.
 //!
-//! An engine stands in a fast, a loaded or a hostile world by the seed: pauses on every port, responses of memory in any
-//! order that AXI allows. Its table sizes are those of the standard build, its state before reset is random.
+//! An engine stands in the world of the seed ([`campaign::world`]). Its table sizes are those of the standard build, its state before reset is random.
 
 use std::ops::RangeInclusive;
 
 use ferroce_hdl::engine::{self, builds::STANDARD};
 use ferroce_proto::abi::regs;
 use ferroce_sim::model::Model;
-use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::rtl::build;
 use ferroce_sim::testhost::Pair;
 use ferroce_sim::verilator;
 use ferroce_tests::differential::generate::Class;
@@ -17,21 +16,10 @@ use ferroce_tests::differential::{Card, Setup, campaign};
 /// The engine's features.
 const FEATURES: u32 = engine::FEATURES;
 
-fn world(seed: u64) -> Options {
-    match seed % 3 {
-        0 => Options {
-            seed,
-            ..Options::default()
-        },
-        1 => Options::host(seed),
-        _ => Options::hostile(seed),
-    }
-}
-
 fn engine(width: usize) -> Card {
     let engine = build::model(width, &verilator::Options::default()).expect("the engine builds");
     Card::new("engine", move |memory, seed| {
-        let engine = build::engine(&engine, memory, &world(seed));
+        let engine = build::engine(&engine, memory, &campaign::world(seed));
         Box::new(engine.expect("there is memory for an engine"))
     })
 }

@@ -5,8 +5,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::{
-    Usage, bench, conformance, demo, emit, formal, interop, libibverbs, pyverbs, regs, replay,
-    simnic, synth, test,
+    Usage, bench, conformance, demo, emit, formal, interop, libibverbs, mutate, pyverbs, regs,
+    replay, simnic, synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -32,6 +32,8 @@ pub(crate) enum Task {
     Interop(interop::Args),
     /// Build the verbs library for unmodified programs, libibverbs.so.1.
     Libibverbs(libibverbs::Args),
+    /// Break the emitted Verilog of the transport in many ways and show what the tests do not notice.
+    Mutate(mutate::Args),
     /// Run rdma-core's own tests of verbs on a served card.
     Pyverbs(pyverbs::Args),
     /// Write the register map, docs/registers.md and docs/registers.rdl.

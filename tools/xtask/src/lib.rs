@@ -12,6 +12,7 @@ pub mod emit;
 mod formal;
 mod interop;
 mod libibverbs;
+mod mutate;
 pub mod output;
 mod pyverbs;
 pub mod regs;
@@ -38,6 +39,7 @@ pub fn main() -> ExitCode {
         cli::Task::Formal(args) => formal::run(&args),
         cli::Task::Interop(args) => interop::run(&args),
         cli::Task::Libibverbs(args) => libibverbs::run(&args),
+        cli::Task::Mutate(args) => mutate::run(&args),
         cli::Task::Pyverbs(args) => pyverbs::run(&args),
         cli::Task::Regs(args) => regs::run(&args),
         cli::Task::Replay(args) => replay::run(&args),

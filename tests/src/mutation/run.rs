@@ -1,0 +1,146 @@
+//! Which mutants the conformance suite and the differential test find.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use ferroce_hdl::emit::Design;
+use ferroce_hdl::engine::{self, builds::STANDARD};
+use ferroce_sim::memory::HostMemory;
+use ferroce_sim::model::Model;
+use ferroce_sim::nic::Nic;
+use ferroce_sim::rtl::{Engine, VerilatedPins};
+use ferroce_sim::verilator::{self, Port, Spec};
+
+use super::schemata::{CHOICE, with_all};
+use super::sites::Mutant;
+use crate::conformance::run::{Verdict, run, world};
+use crate::conformance::{Case, all};
+use crate::differential::generate::{self, Class};
+use crate::differential::{Card, Pairing, Setup};
+use crate::quiet;
+
+/// Scenarios of the differential test that a mutant meets when no case of the suite has found it, of each class.
+const SCENARIOS: u64 = 20;
+
+/// An engine with mutants in it.
+pub struct Engines {
+    model: verilator::Model,
+    mutants: Vec<Mutant>,
+}
+
+impl Engines {
+    /// Builds the engine `design` with `mutants`, which are of its text.
+    ///
+    /// # Errors
+    /// What Verilator or the compiler says.
+    pub fn build(design: &Design, mutants: Vec<Mutant>) -> Result<Self, verilator::Error> {
+        let mut spec = Spec::from(design);
+        spec.source = with_all(&spec.source, &spec.top, &mutants);
+        spec.ports.push(Port::input(CHOICE, 16));
+        let model = verilator::build(&spec, &verilator::Options::default())?;
+        Ok(Self { model, mutants })
+    }
+
+    /// A maker of cards with the mutant of this number.
+    fn card(&self, number: usize) -> Card {
+        let model = self.model.clone();
+        Card::new("mutant", move |memory, _| engine(&model, number, memory))
+    }
+
+    /// What finds the mutant of this number; `None` if nothing does. `cases` are tried in their order.
+    fn finder(&self, number: usize, cases: &[&'static Case]) -> Option<String> {
+        let card = self.card(number);
+        let fails =
+            |case: &&&Case| matches!(run(case, &card, engine::FEATURES), Verdict::Failed(_));
+        if let Some(case) = cases.iter().find(fails) {
+            return Some(case.name.into());
+        }
+        let setup = Setup {
+            params: STANDARD,
+            features: engine::FEATURES,
+            reference: Card::new("model", |memory, _| {
+                Box::new(Model::with_features(STANDARD, engine::FEATURES, memory))
+            }),
+            subject: card,
+        };
+        for class in [Class::Lossless, Class::Lossy] {
+            for seed in 1..=SCENARIOS {
+                let scenario = generate::scenario(seed, class, engine::FEATURES);
+                let pairing = Pairing::ALL[seed as usize % Pairing::ALL.len()];
+                let differences = quiet::caught(|| setup.compare(&scenario, pairing));
+                if differences.is_ok_and(|found| found.is_empty()) {
+                    continue;
+                }
+                return Some(format!("{class:?} scenario {seed}"));
+            }
+        }
+        None
+    }
+
+    /// Tries all mutants, on all processors; `told` hears of each. What found each of them, `None` where nothing did.
+    ///
+    /// # Errors
+    /// The engine as it is fails: by what.
+    pub fn try_all(
+        &self,
+        told: &(dyn Fn(&Mutant, Option<&str>) + Sync),
+    ) -> Result<Vec<Option<String>>, String> {
+        let suite: Vec<_> = all().collect();
+        let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+        // Cases that found many are tried first.
+        let finds = Mutex::new(BTreeMap::<String, u32>::new());
+        let worker = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number > self.mutants.len() {
+                    return;
+                }
+                let mut cases = suite.clone();
+                let known = lock(&finds).clone();
+                cases.sort_by_key(|case| std::cmp::Reverse(known.get(case.name)));
+                let finder = self.finder(number, &cases);
+                if number > 0 {
+                    told(&self.mutants[number - 1], finder.as_deref());
+                    if let Some(finder) = &finder {
+                        *lock(&finds).entry(finder.clone()).or_default() += 1;
+                    }
+                } else if finder.is_some() {
+                    next.store(self.mutants.len() + 1, Ordering::Relaxed);
+                }
+                lock(&found).insert(number, finder);
+            }
+        };
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(worker);
+            }
+        });
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(finder) = found.remove(&0).flatten() {
+            return Err(finder);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// The mutants.
+    #[must_use]
+    pub fn mutants(&self) -> &[Mutant] {
+        &self.mutants
+    }
+}
+
+fn engine(model: &verilator::Model, number: usize, memory: Rc<dyn HostMemory>) -> Box<dyn Nic> {
+    let mut dut = model.instance().expect("there is memory for an engine");
+    let choice = dut.input(CHOICE).expect("it is among the ports");
+    dut.set(choice, number as u64);
+    let pins = VerilatedPins::new(dut).expect("the ports are those of the engine");
+    Box::new(Engine::new(pins, memory, &world()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
