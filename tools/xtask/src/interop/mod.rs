@@ -129,7 +129,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("peer: {}", peer.name());
     println!("{}", table::summary(&outcomes));
     let failed = outcomes.iter().filter(|o| o.failure.is_some()).count();
-    report.write(&Report::new(failed == 0, args.seed, figures(&outcomes)))?;
+    let left = cells.len() - outcomes.len();
+    report.write(&Report::new(
+        failed + left == 0,
+        args.seed,
+        figures(&outcomes),
+    ))?;
+    ensure!(
+        left == 0,
+        "{failed} cells failed, {left} were not run: the peer is gone for good"
+    );
     ensure!(failed == 0, "{failed} of {} cells failed", outcomes.len());
     Ok(())
 }
@@ -173,9 +182,15 @@ fn run_all(
             None if !keep => drop(fs::remove_dir_all(&outcome.folder)),
             None => {}
         }
-        then(&peer.name(), &outcome)?;
+        // What was not run says nothing of the cell.
+        if outcome.is_run {
+            then(&peer.name(), &outcome)?;
+        }
         outcomes.push(outcome);
         progress.inc(1);
+        if !peer.is_usable() {
+            break;
+        }
     }
     progress.finish_and_clear();
     Ok(outcomes)

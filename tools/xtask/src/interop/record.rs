@@ -167,6 +167,7 @@ mod tests {
         Outcome {
             cell,
             failure: failure.map(str::to_owned),
+            is_run: true,
             frames: Frames {
                 sent: 2,
                 received: 3,

@@ -38,6 +38,8 @@ pub(super) struct Outcome {
     pub cell: Cell,
     /// Why it failed.
     pub failure: Option<String>,
+    /// The peer was ready for it.
+    pub is_run: bool,
     pub frames: Frames,
     /// Frames lost each way, if the peer counts them.
     pub lost: Option<u64>,
@@ -93,6 +95,7 @@ pub(super) fn run_words(
     let mut outcome = Outcome {
         cell: *cell,
         failure: None,
+        is_run: false,
         frames: Frames::default(),
         lost: None,
         took: Duration::ZERO,
@@ -131,6 +134,7 @@ impl Outcome {
         };
         let card = Served::start(self.cell.card, &place.sockets.join("card"), &port)?;
         peer.prepare(&self.cell)?;
+        self.is_run = true;
         let log = at("ours.log");
         let program =
             |words: &[String]| card.program(&self.cell, words, &OURS, place.library, &log);

@@ -80,6 +80,10 @@ impl Peer for Fake {
         Ok(())
     }
 
+    fn is_usable(&self) -> bool {
+        self.is_prepared
+    }
+
     fn server(&self) -> (&str, u16) {
         ("127.0.0.1", 1)
     }
@@ -193,6 +197,7 @@ fn a_peer_that_vanishes_ends_the_cell() {
 fn a_guest_that_does_not_boot_is_said_in_a_line() {
     let (outcome, _folder) = against("true", |peer| peer.is_prepared = false);
     assert_eq!(failure(&outcome), "the guest did not boot: why");
+    assert!(!outcome.is_run);
     let text = fs::read_to_string(outcome.folder.join("failure.log")).unwrap();
     assert!(text.contains("and all it said"));
 }

@@ -52,6 +52,9 @@ pub(super) trait Peer {
     /// It cannot, or does not answer: in words, with all it said.
     fn prepare(&mut self, cell: &Cell) -> Result<()>;
 
+    /// Whether there is hope for another cell.
+    fn is_usable(&self) -> bool;
+
     /// The host and TCP port by which our client finds its server.
     fn server(&self) -> (&str, u16);
 

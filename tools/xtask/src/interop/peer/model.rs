@@ -99,6 +99,10 @@ impl Peer for Model {
         Ok(())
     }
 
+    fn is_usable(&self) -> bool {
+        true
+    }
+
     fn server(&self) -> (&str, u16) {
         ("127.0.0.1", self.port)
     }
