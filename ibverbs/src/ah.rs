@@ -27,8 +27,8 @@ pub(crate) fn path(card: &Card, attr: &ibv_ah_attr) -> Result<Path, Errno> {
     path.sgid_index = grh.sgid_index;
     path.traffic_class = grh.traffic_class;
     path.flow_label = grh.flow_label;
-    // 0 would not reach the peer: the program left it out.
-    if grh.hop_limit > 0 {
+    // 0 reaches nobody and 1, for which the ping-pong programs ask, nobody behind a router; Linux takes its own.
+    if grh.hop_limit > 1 {
         path.hop_limit = grh.hop_limit;
     }
     Ok(path)
