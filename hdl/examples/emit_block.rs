@@ -43,7 +43,7 @@ fn main() {
             "csr" => go(ferroce_hdl::control::csr::Csr::<8, 8>::default()),
             "drain" => go(ferroce_hdl::control::drain::Drain::default()),
             "restart" => go(ferroce_hdl::control::restart::Restart::default()),
-            "failures" => go(ferroce_hdl::engine::failures::Failures::<8>::default()),
+            "failures" => go(ferroce_hdl::engine::failures::Failures::default()),
             "host_port" => go(ferroce_hdl::memory::host_port::HostPort::<512, 64>::default()),
             "transmit" => go(ferroce_hdl::engine::transmit::TransmitSide::<
                 512,

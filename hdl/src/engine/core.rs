@@ -114,7 +114,7 @@ pub struct Core<
     notice: EqNotice,
     stats: Stats,
     drain: Drain,
-    failures: Failures<Q>,
+    failures: Failures,
     rq_events: Merge<RqEvent, 3>,
     no_event: Zero<EqEvent>,
     cq_image: Signal<Local, CqCtx>,
@@ -302,9 +302,7 @@ impl<
         StreamOut::<RqEvent>::join(&mut self.command.rq_event, &mut self.rq_events.s[1]);
         StreamOut::<RqEvent>::join(&mut self.failures.rq, &mut self.rq_events.s[2]);
         StreamOut::<RqEvent>::join(&mut self.rq_events.m, &mut self.receive.events);
-        self.failures.sq_failed.next =
-            self.transmit.failed_valid.val() & !self.transmit.failed_alone.val();
-        self.failures.sq_failed_qpn.next = self.transmit.failed_qpn.val();
+        StreamOut::<Bits<16>>::join(&mut self.transmit.down, &mut self.failures.sq_down);
         self.failures.lost.next = self.transmit.lost.val();
         self.failures.lost_qpn.next = self.transmit.lost_qpn.val();
         StreamOut::<RqFailure>::join(&mut self.receive.failures, &mut self.failures.responder);

@@ -1,9 +1,8 @@
 //! Failures: a queue pair that failed on one side fails on the other too.
 //!
-//! A send queue in error tells the responder. A queue pair that failed as responder, and a packet whose payload could not
-//! be read from host memory, and a completion that was lost, tell the requester. A queue pair fails once until a command resets it, so the list of send
-//! queues, an entry a queue pair, holds them all. Of lost packets 16 can wait; one that finds no room is found again when it
-//! is sent again.
+//! A send queue in error tells the responder, behind the completions of the messages that it failed with. A queue pair that
+//! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, tell
+//! the requester. Of lost packets 16 can wait; one that finds no room is found again when it is sent again.
 use ferroce_proto::abi::cq::status;
 
 use crate::prelude::*;
@@ -13,15 +12,13 @@ use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
 
 const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 
-/// Failures of 2^Q queue pairs.
+/// Failures on their way.
 #[derive(LogicBlock, Default)]
-pub struct Failures<const Q: usize> {
+pub struct Failures {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// A send queue went into error, in this cycle.
-    pub sq_failed: Signal<In, Bit>,
-    /// Its queue pair.
-    pub sq_failed_qpn: Signal<In, Bits<16>>,
+    /// Queue pairs whose send queue is in error.
+    pub sq_down: StreamIn<Bits<16>>,
     /// A packet was not sent because its payload could not be read, in this cycle.
     pub lost: Signal<In, Bit>,
     /// Its queue pair.
@@ -37,31 +34,29 @@ pub struct Failures<const Q: usize> {
     /// To the requester.
     pub sq: StreamOut<SqEvent>,
 
-    failed: Fifo<Bits<16>, Q>,
+    down: Fifo<Bits<16>, 4>,
     unread: Fifo<Bits<16>, 4>,
     merge: Merge<SqEvent, 3>,
     no_rq_event: Zero<RqEvent>,
     no_sq_event: Zero<SqEvent>,
 }
 
-impl<const Q: usize> Logic for Failures<Q> {
+impl Logic for Failures {
     describe!(
         "failures",
-        format!("q{Q}"),
         "Carries failures of queue pairs from one side to the other.";
         GENERAL_ERR
     );
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, failed, unread, merge);
-        self.failed.s.valid.next = self.sq_failed.val();
-        self.failed.s.payload.next = self.sq_failed_qpn.val();
-        self.rq.valid.next = self.failed.m.valid.val();
+        clock!(self, clock, down, unread, merge);
+        StreamIn::<Bits<16>>::link(&mut self.sq_down, &mut self.down.s);
+        self.rq.valid.next = self.down.m.valid.val();
         self.rq.payload.next = self.no_rq_event.val();
         self.rq.payload.next.kind = RqEventKind::SqFailed;
-        self.rq.payload.next.qpn = self.failed.m.payload.val();
-        self.failed.m.ready.next = self.rq.ready.val();
+        self.rq.payload.next.qpn = self.down.m.payload.val();
+        self.down.m.ready.next = self.rq.ready.val();
 
         self.unread.s.valid.next = self.lost.val();
         self.unread.s.payload.next = self.lost_qpn.val();

@@ -88,8 +88,8 @@ pub struct TransmitSide<
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Status behind it; 0 if the cause is not in the send queue.
     pub failed_status: Signal<Out, Bits<8>>,
-    /// The responder of the queue pair goes on (state SQE).
-    pub failed_alone: Signal<Out, Bit>,
+    /// Queue pairs in error whose completions with the failure have left: their responder is to fail.
+    pub down: StreamOut<Bits<16>>,
     /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
@@ -193,7 +193,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.failed_valid.next = self.requester.failed_valid.val();
         self.failed_qpn.next = self.requester.failed_qpn.val();
         self.failed_status.next = self.requester.failed_status.val();
-        self.failed_alone.next = self.requester.failed_alone.val();
+        StreamOut::<Bits<16>>::link(&mut self.down, &mut self.requester.down);
         self.close_valid.next = self.requester.close_valid.val();
         self.close_qpn.next = self.requester.close_qpn.val();
         self.drained_valid.next = self.requester.drained_valid.val();

@@ -7,45 +7,55 @@ use ferroce_proto::abi::cq::status;
 use ferroce_sim::bench::{Bench, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
-const QPS: u64 = 1 << 4;
-
 #[test]
 fn every_send_queue_that_fails_is_told_to_the_responder() {
-    let mut bench = Bench::of(Failures::<4>::default).unwrap();
+    let mut bench = Bench::of(Failures::default).unwrap();
     let mut rq = StreamSink::new(bench.dut(), "rq", Pauses::new(0.7, 30)).unwrap();
-    let failed = bench.dut().input("sq_failed").unwrap();
-    let failed_qpn = bench.dut().input("sq_failed_qpn").unwrap();
-    bench.reset(&mut [&mut rq]);
-    // all at once, which is the most there can be
-    for qpn in 0..QPS {
+    let mut down = StreamSource::new(bench.dut(), "sq_down", Pauses::NONE).unwrap();
+    let lost = bench.dut().input("lost").unwrap();
+    bench.dut_mut().set(lost, 0);
+    // more than can wait
+    for qpn in 0..40 {
+        down.push(down.item().with("payload", qpn));
         rq.expect(
             rq.item()
                 .with("kind", RqEventKind::SqFailed as u64)
                 .with("qpn", qpn),
         );
-        bench.dut_mut().set(failed, 1);
-        bench.dut_mut().set(failed_qpn, qpn);
-        bench.step(&mut [&mut rq]).unwrap();
     }
-    bench.dut_mut().set(failed, 0);
-    bench.finish(&mut [&mut rq], 5000).unwrap();
+    bench.reset(&mut [&mut down, &mut rq]);
+    bench.finish(&mut [&mut down, &mut rq], 5000).unwrap();
 }
 
 #[test]
-fn a_failed_request_flushes_and_a_lost_packet_fails_its_message() {
-    let mut bench = Bench::of(Failures::<4>::default).unwrap();
+fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_message() {
+    let mut bench = Bench::of(Failures::default).unwrap();
     let mut responder = StreamSource::new(bench.dut(), "responder", Pauses::new(0.3, 3)).unwrap();
+    let mut cqe = StreamSource::new(bench.dut(), "lost_cqe", Pauses::new(0.3, 3)).unwrap();
+    let mut told = StreamSink::new(bench.dut(), "told", Pauses::new(0.5, 5)).unwrap();
     let mut sq = StreamSink::new(bench.dut(), "sq", Pauses::new(0.5, 5)).unwrap();
+    let lost = bench.dut().input("lost").unwrap();
+    let lost_qpn = bench.dut().input("lost_qpn").unwrap();
+    bench.dut_mut().set(lost, 0);
     let kind = SqEventKind::Failed as u64;
     for qpn in 0..20 {
         responder.push(responder.item().with("qpn", qpn));
+        told.expect(told.item().with("qpn", qpn));
         sq.expect(sq.item().with("kind", kind).with("qpn", qpn));
     }
-    bench.reset(&mut [&mut responder, &mut sq]);
-    bench.finish(&mut [&mut responder, &mut sq], 1000).unwrap();
+    bench.reset(&mut [&mut responder, &mut cqe, &mut told, &mut sq]);
+    bench
+        .finish(&mut [&mut responder, &mut cqe, &mut told, &mut sq], 1000)
+        .unwrap();
 
-    let lost = bench.dut().input("lost").unwrap();
-    let lost_qpn = bench.dut().input("lost_qpn").unwrap();
+    for qpn in 20..40 {
+        cqe.push(cqe.item().with("qpn", qpn));
+        sq.expect(sq.item().with("kind", kind).with("qpn", qpn));
+    }
+    bench
+        .finish(&mut [&mut responder, &mut cqe, &mut told, &mut sq], 1000)
+        .unwrap();
+
     for qpn in [3, 9] {
         sq.expect(
             sq.item()
@@ -55,8 +65,12 @@ fn a_failed_request_flushes_and_a_lost_packet_fails_its_message() {
         );
         bench.dut_mut().set(lost, 1);
         bench.dut_mut().set(lost_qpn, qpn);
-        bench.step(&mut [&mut responder, &mut sq]).unwrap();
+        bench
+            .step(&mut [&mut responder, &mut cqe, &mut told, &mut sq])
+            .unwrap();
     }
     bench.dut_mut().set(lost, 0);
-    bench.finish(&mut [&mut responder, &mut sq], 1000).unwrap();
+    bench
+        .finish(&mut [&mut responder, &mut cqe, &mut told, &mut sq], 1000)
+        .unwrap();
 }

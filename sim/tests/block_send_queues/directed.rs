@@ -147,18 +147,19 @@ fn data_that_cannot_be_placed_fails_its_message() {
         let failure = Failure {
             qpn: 1,
             status: code,
-            alone: false,
         };
         assert_eq!(rig.failures, [failure]);
         rig.post(1, send(10));
         rig.ring(1);
         rig.run(300);
         assert!(rig.done(1).iter().all(|d| d.1 == 0));
+        assert!(rig.down.is_empty());
         rig.hold = false;
         rig.run(600);
         let done = [(0, 0), (1, code), (2, FLUSHED), (3, FLUSHED), (4, FLUSHED)];
         assert_eq!(rig.done(1), done);
         assert_eq!(rig.failures.len(), 1);
+        assert_eq!(rig.down[0], 1);
     }
 }
 

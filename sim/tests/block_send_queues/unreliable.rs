@@ -63,7 +63,6 @@ fn a_local_error_is_that_of_the_send_queue_alone() {
     let failure = Failure {
         qpn: 1,
         status: status::LOC_PROT_ERR,
-        alone: true,
     };
     assert_eq!(rig.failures, [failure]);
     // in SQE it flushes
@@ -81,6 +80,7 @@ fn a_local_error_is_that_of_the_send_queue_alone() {
     done.push((5, 0));
     assert_eq!(rig.done(1), done);
     assert_eq!(rig.failures.len(), 1);
+    assert!(rig.down.is_empty(), "the responder goes on");
 }
 
 #[test]
@@ -97,16 +97,16 @@ fn payload_that_cannot_be_read_fails_the_oldest() {
     let failure = Failure {
         qpn: 1,
         status: status::GENERAL_ERR,
-        alone: true,
     };
     assert_eq!(rig.failures, [failure]);
     rig.run(2000);
     assert_eq!(rig.counts, [0; 9], "word of packets of before is nothing");
     // the responder fails: now all of the queue pair
+    assert!(rig.down.is_empty());
     rig.fail(1, 0);
-    rig.run(100);
+    rig.run(300);
     assert_eq!(rig.failures.len(), 2);
-    assert!(!rig.failures[1].alone);
+    assert_eq!(rig.down, [1]);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_failure_of_the_responder_is_that_of_the_queue_pair() {
     rig.fail(1, 0);
     rig.run(300);
     assert_eq!(rig.done(1), [(0, FLUSHED)]);
-    assert!(!rig.failures[0].alone);
+    assert_eq!(rig.down, [1]);
 }
 
 #[test]

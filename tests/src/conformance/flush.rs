@@ -10,6 +10,7 @@ use super::{RC, READ, cases, check, check_bytes};
 cases! {
     flush_in_order, RC, "IB1 10.3.1", "Behind a failed WQE everything posted completes as flushed, in order, signaled or not.";
     flush_of_receives, RC, "IB1 10.3.1", "Receive WQEs that wait complete as flushed, in order.";
+    failure_before_receives, RC, "IB1 10.3.1", "The completion of the request that failed comes before those of the receive WQEs that it has flushed.";
     flush_of_what_comes_later, RC, "IB1 10.3.1", "What is posted to a queue pair in error is flushed too.";
     flush_by_command, RC, "IB1 10.3.1", "A queue pair taken to the error state flushes what is under way and what waits.";
     flush_after_partial_message, RC, "IB1 10.3.1", "The receive WQE of a message that has arrived in part is flushed once.";
@@ -61,6 +62,31 @@ fn flush_of_receives(bench: &mut Bench) {
         check("of the receive queue", cqe.recv, true);
     }
     check("more", c.statuses(Side::B), vec![]);
+}
+
+fn failure_before_receives(bench: &mut Bench) {
+    for local in [false, true] {
+        let mut c = bench.connect(QpOptions::default());
+        let qa = c.qa;
+        for _ in 0..3 {
+            c.a.post_recv(qa, &[]);
+        }
+        // The payload of what is flushed is long on its way, and holds its completion up.
+        let data = c.a.create_mr(&pattern(40_000, 1), Rights::ALL);
+        let target = c.b.create_mr(&[0; 40_000], Rights::ALL);
+        let (bad, code) = if local {
+            let outside = data.sge(39_999, 2);
+            (Work::write(&[outside], &target, 0), status::LOC_PROT_ERR)
+        } else {
+            (refused(&mut c), status::REM_ACCESS_ERR)
+        };
+        c.post_all(&[bad, Work::write(&[data.all()], &target, 0)]);
+        c.ends(Side::A, 0, code);
+        let mut rest = c.drain(Side::A);
+        rest.retain(|cqe| cqe.recv);
+        let got: Vec<_> = rest.iter().map(|cqe| (cqe.wqe_index, cqe.status)).collect();
+        check("receives", got, (0..3).map(|i| (i, FLUSHED)).collect());
+    }
 }
 
 fn flush_of_what_comes_later(bench: &mut Bench) {

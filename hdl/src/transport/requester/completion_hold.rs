@@ -8,6 +8,9 @@
 //! Which grants are read is found in rounds: the pieces cut so far are read, so are the grants cut by then. A round is a
 //! cycle if no read is under way.
 //!
+//! A failure that is complete ([`SendCompletion::failed`]) leaves by `failed` once the completions in front of it were taken,
+//! so the responder of the queue pair flushes its receive queue behind the request that failed.
+//!
 //! Flushed WQEs hold the segmenter up if they find no room, and with it the very grants that are waited for: no flush is
 //! granted without `room`, and there is always room for those that are.
 //!
@@ -38,6 +41,8 @@ pub struct CompletionHold {
     pub piece_read: Signal<In, Bit>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
+    /// Queue pairs whose failure is complete.
+    pub failed: StreamOut<Bits<16>>,
     /// A WQE may be flushed.
     pub room: Signal<Out, Bit>,
     /// Completions that wait.
@@ -52,6 +57,7 @@ pub struct CompletionHold {
     no_token: Zero<CqToken>,
     head: Signal<Local, SendCompletion>,
     is_read: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
 
     parts: Reg<Bits<16>>,
     cut: Reg<Bits<16>>,
@@ -114,8 +120,16 @@ impl Logic for CompletionHold {
         // out
         self.head.next = self.list.m.payload.val();
         self.is_read.next = (self.latest.q.val() - self.head.val().unread) >= self.open.q.val();
+        self.leaves.next = self.is_read.val() & self.list.m.valid.val();
+        self.out.s.valid.next = self.leaves.val() & !self.head.val().failed;
+        self.failed.valid.next =
+            self.leaves.val() & self.head.val().failed & !self.out.m.valid.val();
+        self.failed.payload.next = self.head.val().qpn;
         self.list.m.ready.next = self.is_read.val() & self.out.s.ready.val();
-        self.out.s.valid.next = self.is_read.val() & self.list.m.valid.val();
+        if self.head.val().failed {
+            self.list.m.ready.next =
+                self.is_read.val() & self.failed.ready.val() & !self.out.m.valid.val();
+        }
         self.out.s.payload.next = self.no_token.val();
         self.out.s.payload.next.cqn = self.head.val().cqn;
         self.out.s.payload.next.qpn = self.head.val().qpn;
@@ -129,6 +143,7 @@ impl Logic for CompletionHold {
         StreamOut::<CqToken>::link(&mut self.cq, &mut self.out.m);
 
         self.activity.next.busy = self.list.level.val().any();
-        self.activity.next.moved = self.cq.valid.val() & self.cq.ready.val();
+        self.activity.next.moved = (self.cq.valid.val() & self.cq.ready.val())
+            | (self.failed.valid.val() & self.failed.ready.val());
     }
 }

@@ -227,6 +227,8 @@ payload! {
         una_psn: Bits<24>,
         /// The queue pair is in error: all messages complete.
         error: Bit,
+        /// Its responder fails with it (not SQE).
+        fatal: Bit,
         /// Status of the oldest unacknowledged message, 0 = flushed.
         status: Bits<8>,
         /// AETH syndrome behind it.
@@ -269,6 +271,8 @@ payload! {
         fence: Bits<16>,
         /// It waits until the payload of this grant is read.
         unread: Bits<16>,
+        /// No completion: those of the messages with which the queue pair failed stand in front of it.
+        failed: Bit,
     }
 
     /// Entry of the outstanding table.

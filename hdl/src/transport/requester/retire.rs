@@ -4,6 +4,7 @@
 //! event fetches the state; then the ring is walked from the oldest message, one a cycle: acknowledged messages
 //! complete with success (if a CQE was asked for), a WQE that could not run completes with its status, and in error
 //! everything completes. The Retired event reports how far the walk came and where the oldest message now starts.
+//! In error a last entry behind them says that the failure is complete: then the responder of the queue pair may fail.
 //! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed.
 use super::event::{Outstanding, RetireGrant, SendCompletion, SqEvent, SqEventKind};
 use crate::prelude::*;
@@ -21,6 +22,8 @@ pub enum RetireState {
     Read,
     /// An entry a cycle.
     Walk,
+    /// The failure is complete.
+    Tell,
     /// Reports.
     Report,
 }
@@ -46,7 +49,7 @@ pub struct Retire<const Q: usize, const O: usize> {
     pub entry_addr: Signal<In, Bits<24>>,
     /// The entry.
     pub entry: Signal<In, Outstanding>,
-    /// Completions.
+    /// Completions, and failures that are complete.
     pub done: StreamOut<SendCompletion>,
 
     list: Fifo<Bits<16>, Q>,
@@ -214,6 +217,16 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
                     if self.at_end.val() {
                         self.head_psn.d.next = self.g.q.val().una_psn;
                     }
+                    self.state.d.next = RetireState::Report;
+                    if self.g.q.val().fatal {
+                        self.state.d.next = RetireState::Tell;
+                    }
+                }
+            }
+            RetireState::Tell => {
+                self.done.valid.next = true;
+                self.done.payload.next.failed = true;
+                if self.done.ready.val() {
                     self.state.d.next = RetireState::Report;
                 }
             }

@@ -75,8 +75,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Status behind it; 0 if the cause is not in the send queue.
     pub failed_status: Signal<Out, Bits<8>>,
-    /// The responder of the queue pair goes on (state SQE).
-    pub failed_alone: Signal<Out, Bit>,
+    /// Queue pairs in error whose completions with the failure have left: their responder is to fail.
+    pub down: StreamOut<Bits<16>>,
     /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
@@ -196,7 +196,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         self.failed_valid.next = self.state.failed_valid.val();
         self.failed_qpn.next = self.state.failed_qpn.val();
         self.failed_status.next = self.state.failed_status.val();
-        self.failed_alone.next = self.state.failed_alone.val();
+        StreamOut::<Bits<16>>::link(&mut self.down, &mut self.hold.failed);
         self.close_valid.next = self.state.close_valid.val();
         self.close_qpn.next = self.state.close_qpn.val();
         self.drained_valid.next = self.state.drained_valid.val();

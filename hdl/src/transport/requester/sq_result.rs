@@ -72,8 +72,6 @@ pub struct SqResults {
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Status behind it; 0 if the cause is not in the send queue.
     pub failed_status: Signal<Out, Bits<8>>,
-    /// The responder of the queue pair goes on (state SQE).
-    pub failed_alone: Signal<Out, Bit>,
     /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
@@ -117,7 +115,6 @@ pub struct SqResults {
     w_state: Dff<QpState>,
     w_failed: Reg<Bit>,
     w_status: Dff<Bits<8>>,
-    w_alone: Dff<Bit>,
     w_close: Reg<Bit>,
     w_drained: Reg<Bit>,
     w_length: Dff<Bits<32>>,
@@ -176,7 +173,6 @@ impl Logic for SqResults {
             w_state,
             w_failed,
             w_status,
-            w_alone,
             w_close,
             w_drained,
             w_length,
@@ -244,6 +240,7 @@ impl Logic for SqResults {
         self.w_retire_grant.d.next.una_psn = self.c.val().una_psn;
         self.w_retire_grant.d.next.error =
             ((self.c.val().state == ERR) | (self.c.val().state == SQE)) & !self.c.val().closing;
+        self.w_retire_grant.d.next.fatal = (self.c.val().state == ERR) & !self.c.val().closing;
         self.w_retire_grant.d.next.writes = self.c.val().writes;
         self.w_retire_grant.d.next.mtu = self.k.val().mtu;
         self.w_retire_grant.d.next.status = self.c.val().error_status;
@@ -282,7 +279,6 @@ impl Logic for SqResults {
         self.w_state.d.next.una_psn = self.c.val().una_psn;
         self.w_failed.d.next = self.valid.val() & self.v.val().fail;
         self.w_status.d.next = self.v.val().status;
-        self.w_alone.d.next = self.v.val().alone;
         self.w_close.d.next = self.valid.val() & self.v.val().close;
         self.w_drained.d.next = self.valid.val() & self.v.val().drained;
         self.w_counts.d.next = bits::<9>(0);
@@ -348,7 +344,6 @@ impl Logic for SqResults {
         self.failed_valid.next = self.w_failed.q.val();
         self.failed_qpn.next = self.w_qpn.q.val();
         self.failed_status.next = self.w_status.q.val();
-        self.failed_alone.next = self.w_alone.q.val();
         self.close_valid.next = self.w_close.q.val();
         self.close_qpn.next = self.w_qpn.q.val();
         self.drained_valid.next = self.w_drained.q.val();

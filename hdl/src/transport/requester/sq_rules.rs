@@ -339,7 +339,6 @@ impl Logic for SqRules {
             // a local error of an unreliable queue pair is that of its send queue alone
             if !self.t.val().reliable & self.e.val().status.any() {
                 self.n.next.state = SQE.into();
-                self.v.next.alone = true;
             }
             self.down.next = true;
         }

@@ -77,8 +77,6 @@ pub struct SqStateTable<const Q: usize> {
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Status behind it; 0 if the cause is not in the send queue.
     pub failed_status: Signal<Out, Bits<8>>,
-    /// The responder of the queue pair goes on (state SQE).
-    pub failed_alone: Signal<Out, Bit>,
     /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
@@ -189,7 +187,6 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         self.failed_valid.next = self.results.failed_valid.val();
         self.failed_qpn.next = self.results.failed_qpn.val();
         self.failed_status.next = self.results.failed_status.val();
-        self.failed_alone.next = self.results.failed_alone.val();
         self.close_valid.next = self.results.close_valid.val();
         self.close_qpn.next = self.results.close_qpn.val();
         self.drained_valid.next = self.results.drained_valid.val();

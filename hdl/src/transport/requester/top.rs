@@ -70,8 +70,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Status behind it; 0 if the cause is not in the send queue.
     pub failed_status: Signal<Out, Bits<8>>,
-    /// The responder of the queue pair goes on (state SQE).
-    pub failed_alone: Signal<Out, Bit>,
+    /// Queue pairs in error whose completions with the failure have left: their responder is to fail.
+    pub down: StreamOut<Bits<16>>,
     /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
@@ -133,7 +133,7 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             failed_valid: Signal::default(),
             failed_qpn: Signal::default(),
             failed_status: Signal::default(),
-            failed_alone: Signal::default(),
+            down: StreamOut::default(),
             close_valid: Signal::default(),
             close_qpn: Signal::default(),
             drained_valid: Signal::default(),
@@ -180,7 +180,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         self.failed_valid.next = self.queues.failed_valid.val();
         self.failed_qpn.next = self.queues.failed_qpn.val();
         self.failed_status.next = self.queues.failed_status.val();
-        self.failed_alone.next = self.queues.failed_alone.val();
+        StreamOut::<Bits<16>>::link(&mut self.down, &mut self.queues.down);
         self.close_valid.next = self.queues.close_valid.val();
         self.close_qpn.next = self.queues.close_qpn.val();
         self.drained_valid.next = self.queues.drained_valid.val();

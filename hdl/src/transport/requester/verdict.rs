@@ -74,8 +74,6 @@ payload! {
         close: Bit,
         /// Status behind that.
         status: Bits<8>,
-        /// The responder of the queue pair goes on.
-        alone: Bit,
         /// In SQD nothing is outstanding any more.
         drained: Bit,
         /// Its timer starts anew.

@@ -121,7 +121,6 @@ impl Qp {
 pub(crate) struct Failure {
     pub(crate) qpn: u64,
     pub(crate) status: u8,
-    pub(crate) alone: bool,
 }
 
 pub(crate) struct Rig {
@@ -135,6 +134,7 @@ pub(crate) struct Rig {
     flushed: StreamSource,
     slots: StreamSink,
     cq: StreamSink,
+    told: StreamSink,
     read: StreamSink,
     memory: Memory,
     pub(crate) qps: Vec<Qp>,
@@ -151,6 +151,8 @@ pub(crate) struct Rig {
     uncut: u64,
     pub(crate) refetches: u64,
     pub(crate) failures: Vec<Failure>,
+    /// Queue pairs whose responder is to fail.
+    pub(crate) down: Vec<u64>,
     pub(crate) drained: Vec<u64>,
     /// Counter pulses.
     pub(crate) counts: [u64; 9],
@@ -171,6 +173,7 @@ impl Rig {
             flushed: source("flushed"),
             slots: sink("slots", pauses),
             cq: sink("cq", pauses),
+            told: sink("down", pauses),
             read: sink("read", pauses),
             memory: Memory::new(latency),
             qps: (0..1 << Q).map(|_| Qp::default()).collect(),
@@ -184,6 +187,7 @@ impl Rig {
             uncut: 0,
             refetches: 0,
             failures: Vec::new(),
+            down: Vec::new(),
             drained: Vec::new(),
             counts: [0; 9],
             wire: Wire::default(),
@@ -195,7 +199,7 @@ impl Rig {
         for name in ["sq_we", "sent_valid", "part_cut", "piece_cut", "piece_read"] {
             rig.set(name, 0);
         }
-        let mut agents: [&mut dyn Agent; 10] = [
+        let mut agents: [&mut dyn Agent; 11] = [
             &mut rig.doorbell,
             &mut rig.command,
             &mut rig.failure,
@@ -204,6 +208,7 @@ impl Rig {
             &mut rig.flushed,
             &mut rig.slots,
             &mut rig.cq,
+            &mut rig.told,
             &mut rig.read,
             &mut rig.memory,
         ];
@@ -241,7 +246,7 @@ impl Rig {
         }
         self.set("part_cut", u64::from(self.uncut > 0));
         self.uncut = self.uncut.saturating_sub(1);
-        let mut agents: [&mut dyn Agent; 10] = [
+        let mut agents: [&mut dyn Agent; 11] = [
             &mut self.doorbell,
             &mut self.command,
             &mut self.failure,
@@ -250,6 +255,7 @@ impl Rig {
             &mut self.flushed,
             &mut self.slots,
             &mut self.cq,
+            &mut self.told,
             &mut self.read,
             &mut self.memory,
         ];
@@ -266,6 +272,9 @@ impl Rig {
         while let Some((_, item)) = self.cq.pop() {
             self.completed(&item);
         }
+        while let Some((_, item)) = self.told.pop() {
+            self.went_down(item.get("payload"));
+        }
         while self.responses.front().is_some_and(|r| r.0 <= now) {
             let (_, qpn, response) = self.responses.pop_front().expect("looked at");
             self.track(qpn, response);
@@ -280,13 +289,27 @@ impl Rig {
         }
     }
 
+    /// The responder of `qpn` hears of a failure behind the completion of the message that failed.
+    fn went_down(&mut self, qpn: u64) {
+        let code = self
+            .failures
+            .iter()
+            .find(|f| f.qpn == qpn)
+            .map(|f| f.status);
+        let done = &self.qps[qpn as usize].done;
+        assert!(
+            code.is_none_or(|code| code == 0 || done.iter().any(|d| d.status == code)),
+            "queue pair {qpn}: down before its message completed with {code:?}"
+        );
+        self.down.push(qpn);
+    }
+
     /// The outputs that are no streams.
     fn look(&mut self) {
         if self.output("failed_valid") == 1 {
             self.failures.push(Failure {
                 qpn: self.output("failed_qpn"),
                 status: self.output("failed_status") as u8,
-                alone: self.output("failed_alone") == 1,
             });
         }
         if self.output("close_valid") == 1 {
