@@ -15,6 +15,7 @@ pub mod pair;
 pub mod place;
 mod registers;
 mod requests;
+pub mod served;
 mod server;
 mod stop;
 mod windows;

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, JoinHandle};
 
 use super::dma::Dma;
+use super::served::Served;
 use super::wire::DatagramWire;
-use super::{Card, Server, Stop};
+use super::{Card, ServeError, Server};
 use crate::link;
 use crate::model::DEFAULT_PARAMS;
 use crate::remote::RemoteModel;
@@ -15,7 +14,7 @@ use crate::remote::RemoteModel;
 /// Two served cards, `a` and `b`.
 pub struct ServedPair {
     folder: PathBuf,
-    cards: Vec<(Stop, JoinHandle<Vec<String>>)>,
+    cards: [Served<ServeError>; 2],
 }
 
 impl ServedPair {
@@ -40,17 +39,13 @@ impl ServedPair {
         card: impl Fn(Rc<Dma>) -> Box<dyn Card> + Clone + Send + 'static,
     ) -> Self {
         let cards = [("a", "b"), ("b", "a")].map(|(name, peer)| {
-            let stop = Stop::new().expect("a file descriptor is left");
-            let (folder, ended) = (folder.to_owned(), stop.clone());
-            let (ready, is_ready) = channel();
-            let card = card.clone();
-            let thread = thread::spawn(move || serve(&folder, [name, peer], card, &ended, &ready));
-            is_ready.recv().expect("the card is served");
-            (stop, thread)
+            let (folder, card) = (folder.to_owned(), card.clone());
+            let served = Served::start(move || server(&folder, [name, peer], card));
+            served.expect("the sockets can be had")
         });
         Self {
             folder: folder.to_owned(),
-            cards: cards.into(),
+            cards,
         }
     }
 
@@ -65,31 +60,26 @@ impl ServedPair {
     /// # Panics
     /// If one did what it may not.
     pub fn assert_healthy(self) {
-        for (stop, thread) in self.cards {
-            stop.set();
-            let failures = thread.join().expect("the card is served to the end");
+        for card in self.cards {
+            let failures = card.end().expect("the card is served to the end");
             assert!(failures.is_empty(), "{failures:?}");
         }
     }
 }
 
-fn serve(
+fn server(
     folder: &Path,
     [name, peer]: [&str; 2],
-    card: impl Fn(Rc<Dma>) -> Box<dyn Card>,
-    stop: &Stop,
-    ready: &Sender<()>,
-) -> Vec<String> {
+    card: impl FnOnce(Rc<Dma>) -> Box<dyn Card>,
+) -> Result<Server<Box<dyn Card>>, ServeError> {
     let dma = Rc::new(Dma::new(false));
     let card = card(dma.clone());
-    let mut server = Server::new(&folder.join(name), card, dma).expect("the socket can be had");
+    let mut server = Server::new(&folder.join(name), card, dma)?;
     let at = |name: &str| folder.join(format!("{name}.wire"));
-    let wire = DatagramWire::bind(&at(name), Some(&at(peer)), link::Config::default());
-    server.plug(wire.expect("the socket of the wire can be had"));
-    // Who asked may have gone.
-    let _ = ready.send(());
-    if let Err(error) = server.run(stop) {
-        return vec![error.to_string()];
-    }
-    server.card().failures()
+    server.plug(DatagramWire::bind(
+        &at(name),
+        Some(&at(peer)),
+        link::Config::default(),
+    )?);
+    Ok(server)
 }

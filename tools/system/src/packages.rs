@@ -54,6 +54,8 @@ pub const PYVERBS_TESTS: &str = "/usr/share/doc/rdma-core/tests";
 pub const PYVERBS: Tool = Tool::new("python3-pyverbs", || {
     Path::new(PYVERBS_TESTS).join("run_tests.py").exists()
 });
+/// Sets up network interfaces.
+pub const IPROUTE: Tool = Tool::new("iproute2", || Path::new("/usr/sbin/ip").exists());
 /// Runs guests; Debian 12 has version 7.2.
 pub const QEMU: Tool = Tool::new("qemu-system-x86", || runs("qemu-system-x86_64"));
 /// The commands inside of a guest.

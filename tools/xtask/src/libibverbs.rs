@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use ferroce_ibverbs::{SONAME, version_script};
 use ferroce_system::link;
 
-use crate::tools;
+use crate::{Usage, tools};
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -14,6 +14,36 @@ pub(crate) struct Args {
     /// Folder for the library.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+}
+
+/// The library that a task runs programs with.
+#[derive(clap::Args)]
+pub(crate) struct Ready {
+    /// Folder of a libibverbs.so.1 that is ready; unless given it is built.
+    #[arg(long, value_name = "DIR")]
+    library: Option<PathBuf>,
+}
+
+impl Ready {
+    /// Its folder; below `place` if it is built.
+    ///
+    /// # Errors
+    /// [`Usage`]: there is none; it is not built or not linked.
+    pub(crate) fn folder(&self, place: &Path) -> Result<PathBuf> {
+        let Some(folder) = &self.library else {
+            let folder = place.join("lib");
+            build(&folder)?;
+            return Ok(folder);
+        };
+        let library = folder.join(SONAME).canonicalize();
+        let library = library.map_err(|e| {
+            let folder = folder.display();
+            Usage(format!(
+                "no {SONAME} in {folder}: {e}; cargo xtask libibverbs makes one"
+            ))
+        })?;
+        Ok(library.parent().unwrap_or(folder).to_owned())
+    }
 }
 
 /// Runs the task.
@@ -33,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 ///
 /// # Errors
 /// The library is not built or not linked.
-pub(crate) fn build(folder: &Path) -> Result<()> {
+fn build(folder: &Path) -> Result<()> {
     tools::ensure_present(&[tools::CXX])?;
     let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
     let status = tools::cargo()

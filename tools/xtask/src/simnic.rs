@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
@@ -90,7 +90,7 @@ impl Dut {
         }
     }
 
-    pub(crate) fn card(self, dma: Rc<Dma>) -> Result<Box<dyn Card>> {
+    fn card(self, dma: Rc<Dma>) -> Result<Box<dyn Card>> {
         if self == Self::Model {
             return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, dma)));
         }
@@ -103,6 +103,23 @@ impl Dut {
 }
 
 impl Args {
+    /// `dut` at `socket`, and no cable.
+    pub(crate) fn new(socket: &Path, dut: Dut) -> Self {
+        Self {
+            socket: socket.to_owned(),
+            wire: None,
+            peer: None,
+            dut,
+            shared_memory: false,
+            pcap: None,
+            loss: Share::default(),
+            reorder: Share::default(),
+            corrupt: Share::default(),
+            duplicate: Share::default(),
+            seed: 1,
+        }
+    }
+
     /// The card with its wire and capture, ready to be served.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use ferroce_system::PackageError;
 pub(crate) use ferroce_system::packages::{
-    CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, PERFTEST, PYVERBS, PYVERBS_TESTS, STRACE,
-    TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB,
+    CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, PYVERBS, PYVERBS_TESTS,
+    STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB,
 };
 
 use crate::Usage;
@@ -20,9 +20,6 @@ const VENV: Tool = Tool::new("python3-venv", || {
     let status = status.stderr(Stdio::null()).status();
     status.is_ok_and(|s| s.success())
 });
-
-/// Sets up the network interface of a test.
-pub(crate) const IPROUTE: Tool = Tool::new("iproute2", || Path::new("/usr/sbin/ip").exists());
 
 /// Whether the formatter of the toolchain is there.
 pub(crate) fn has_rustfmt() -> bool {

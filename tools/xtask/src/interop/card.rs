@@ -3,11 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, Result, anyhow, ensure};
-use ferroce_sim::vfio_user::Stop;
+use anyhow::{Context, Result, ensure};
+use ferroce_sim::vfio_user::served::Served;
 use ferroce_system::process::{Running, bound};
 
 use super::matrix::Cell;
@@ -55,72 +53,45 @@ pub(super) struct Port<'a> {
     pub seed: u64,
 }
 
-/// A served card. When it is dropped it is served no more.
-pub(super) struct Served {
+/// A card that is served.
+pub(super) struct OurCard {
     socket: PathBuf,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<()>>>,
+    served: Served<anyhow::Error>,
 }
 
-impl Served {
+impl OurCard {
     /// Serves a card at `socket`; it can be opened when this returns.
     ///
     /// # Errors
     /// The sockets or the capture cannot be had, the card not be built.
     pub(super) fn start(card: Dut, socket: &Path, port: &Port<'_>) -> Result<Self> {
         let args = simnic::Args {
-            socket: socket.to_owned(),
             wire: Some(port.wire.to_owned()),
             peer: Some(port.peer.to_owned()),
-            dut: card,
-            shared_memory: false,
             pcap: port.pcap.map(Path::to_owned),
             loss: port.loss,
-            reorder: Share::default(),
-            corrupt: Share::default(),
-            duplicate: Share::default(),
             seed: port.seed,
+            ..simnic::Args::new(socket, card)
         };
-        let stop = Stop::new().context("no file descriptor is left")?;
-        let is_set = stop.clone();
-        let (ready, is_ready) = mpsc::channel();
-        let thread = thread::spawn(move || {
-            // A card stays in the thread that made it.
-            let mut server = args.server()?;
-            // Who asked waits.
-            let _ = ready.send(());
-            server.run(&is_set)?;
-            let failures = server.card().failures();
-            ensure!(failures.is_empty(), "{}", failures.join("; "));
-            Ok(())
-        });
-        let mut served = Self {
+        let served = Served::start(move || args.server()).context("our card is not served")?;
+        Ok(Self {
             socket: socket.to_owned(),
-            stop,
-            thread: Some(thread),
-        };
-        match is_ready.recv() {
-            Ok(()) => Ok(served),
-            Err(_) => Err(served.join().err().unwrap_or_else(|| anyhow!("it ended"))),
-        }
-        .context("our card is not served")
+            served,
+        })
     }
 
     /// Ends it; the capture is whole then.
     ///
     /// # Errors
     /// The card did what it may not, or could not be served any longer.
-    pub(super) fn end(mut self) -> Result<()> {
-        self.join().context("our card failed")
-    }
-
-    fn join(&mut self) -> Result<()> {
-        self.stop.set();
-        match self.thread.take().map(JoinHandle::join) {
-            None => Ok(()),
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(anyhow!("its thread panicked")),
-        }
+    pub(super) fn end(self) -> Result<()> {
+        let failures = self.served.end().context("our card failed")?;
+        ensure!(
+            failures.is_empty(),
+            "our card failed: {}",
+            failures.join("; ")
+        );
+        Ok(())
     }
 
     /// Starts a program on the card, with the verbs library in the folder `library`; what it says goes into the file
@@ -154,13 +125,6 @@ impl Served {
             command.env("FERROCE_TIMEOUT", timeout(cell.card));
         }
         Running::start(&mut command).with_context(|| format!("cannot start {program}"))
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // How it went is asked for by who wants to know.
-        let _ = self.join();
     }
 }
 

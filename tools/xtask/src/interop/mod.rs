@@ -46,6 +46,8 @@ pub(crate) struct Args {
     /// Print the names of the cells, and run none.
     #[arg(long)]
     list: bool,
+    #[command(flatten)]
+    library: libibverbs::Ready,
     /// Seed of what is lost, with the model as the peer; Linux takes none.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -98,8 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Usage(format!("cannot make {logs}: {e}; name another folder"))
     })?;
     let folder = tempfile::tempdir().context("no temporary folder can be made")?;
-    let library = folder.path().join("lib");
-    libibverbs::build(&library)?;
+    let library = args.library.folder(folder.path())?;
     let mut peer = new_peer(args, folder.path(), &library)?;
     let place = Place {
         library: &library,

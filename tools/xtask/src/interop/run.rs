@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use ferroce_system::process::{Running, free_port, listens};
 
 use super::capture::{self, Frames};
-use super::card::{OURS, Port, Served};
+use super::card::{OURS, OurCard, Port};
 use super::matrix::{Cell, Side};
 use super::peer::{Peer, Told};
 use super::programs;
@@ -132,7 +132,7 @@ impl Outcome {
             loss: Share::default(),
             seed: 0,
         };
-        let card = Served::start(self.cell.card, &place.sockets.join("card"), &port)?;
+        let card = OurCard::start(self.cell.card, &place.sockets.join("card"), &port)?;
         peer.prepare(&self.cell)?;
         self.is_run = true;
         let log = at("ours.log");

@@ -1,6 +1,5 @@
 //! `cargo xtask pyverbs`: rdma-core's own tests of verbs, in Python, on a served card.
 
-mod card;
 mod outcome;
 mod page;
 mod reasons;
@@ -14,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use ferroce_sim::vfio_user::served::Served;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::Output;
-use crate::simnic::Dut;
+use crate::simnic::{self, Dut};
 use crate::{libibverbs, tools};
-use card::ServedCard;
 use outcome::{Outcome, Report};
 use session::Session;
 
@@ -47,9 +46,8 @@ pub(crate) struct Args {
     /// What is served; rtl512 unless given.
     #[arg(long, value_enum)]
     dut: Option<Dut>,
-    /// Folder of a libibverbs.so.1 that is ready; unless given it is built.
-    #[arg(long, value_name = "DIR")]
-    library: Option<PathBuf>,
+    #[command(flatten)]
+    library: libibverbs::Ready,
     /// Seed of what the tests choose by chance.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -82,14 +80,7 @@ fn progress_bar(tests: usize) -> ProgressBar {
 pub(crate) fn run(args: &Args) -> Result<()> {
     tools::ensure_present(&[tools::PYVERBS])?;
     let place = tempfile::tempdir().context("no place for temporary files")?;
-    let library = match &args.library {
-        Some(folder) => folder.clone(),
-        None => {
-            let folder = place.path().join("lib");
-            libibverbs::build(&folder)?;
-            folder
-        }
-    };
+    let library = args.library.folder(place.path())?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     ctrlc::set_handler(move || stopped.store(true, Ordering::Release))
@@ -137,8 +128,12 @@ fn on(dut: Dut, args: &Args, library: &Path, stop: &AtomicBool) -> Result<(Repor
     }
     fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
     let place = tempfile::tempdir().context("no place for temporary files")?;
-    let card = ServedCard::new(&place.path().join("card"), dut)?;
-    let session = Session::new(place.path(), library, card.device(), &logs, args.seed)?;
+    let socket = place.path().join("card");
+    // No cable: its queue pairs talk to each other.
+    let serve = simnic::Args::new(&socket, dut);
+    let card = Served::start(move || serve.server())?;
+    let device = format!("unix:{}", socket.display());
+    let session = Session::new(place.path(), library, device, &logs, args.seed)?;
     let tests = session.list(&args.modules)?;
     let bar = progress_bar(tests.len());
     let outcomes = session.run(&tests, limit(dut), stop, |outcome| {

@@ -25,6 +25,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The longest that the suite may take to load: against hanging only.
 const LOAD_LIMIT: Duration = Duration::from_secs(300);
 
+/// The longest that a process may take to end once its output is closed.
+const END_LIMIT: Duration = Duration::from_secs(10);
+
 /// What the runner tells.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
@@ -52,26 +55,35 @@ enum Event {
 struct Process {
     child: Child,
     events: Receiver<Result<Event>>,
+    /// Its output is closed: it is about to end.
+    is_closed: bool,
 }
 
 impl Process {
     /// What it tells next; `None` if it has ended, or tells nothing until `deadline`.
-    fn next(&self, deadline: Instant, stop: &AtomicBool) -> Result<Option<Event>> {
+    fn next(&mut self, deadline: Instant, stop: &AtomicBool) -> Result<Option<Event>> {
         loop {
             ensure!(!stop.load(Ordering::Acquire), "interrupted");
             match self.events.recv_timeout(LOOK) {
                 Ok(event) => return event.map(Some),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-                Err(_) => return Ok(None),
+                Err(error) => {
+                    self.is_closed = error == RecvTimeoutError::Disconnected;
+                    return Ok(None);
+                }
             }
         }
     }
 
     /// How it ended, in words: by itself, or now, since it took too long.
     fn end(&mut self) -> String {
-        match self.child.try_wait() {
-            Ok(Some(status)) => format!("the process ended ({status})"),
-            _ => "it took too long".into(),
+        let deadline = Instant::now() + END_LIMIT;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return format!("the process ended ({status})"),
+                Ok(None) if self.is_closed && Instant::now() < deadline => thread::sleep(LOOK),
+                _ => return "it took too long".into(),
+            }
         }
     }
 }
@@ -105,11 +117,10 @@ impl Session {
         let (runner, suite) = (place.join("runner.py"), place.join("suite"));
         fs::write(&runner, RUNNER).context("cannot write the runner")?;
         fs::create_dir(&suite).context("cannot make a folder for the suite")?;
-        let library = library.canonicalize();
         Ok(Self {
             runner,
             suite,
-            library: library.context("the folder of the library is not there")?,
+            library: library.to_owned(),
             device,
             logs: logs.to_owned(),
             seed,
@@ -144,7 +155,11 @@ impl Session {
         let stdin = child.stdin.take();
         let stdout = child.stdout.take();
         let (tell, events) = channel();
-        let process = Process { child, events };
+        let process = Process {
+            child,
+            events,
+            is_closed: false,
+        };
         thread::spawn(move || {
             for line in stdout
                 .into_iter()
@@ -173,7 +188,7 @@ impl Session {
         let suite = self.suite.to_string_lossy();
         let mut words = vec!["list", tools::PYVERBS_TESTS, &*suite];
         words.extend(modules.iter().map(String::as_str));
-        let process = self.start(&words, "")?;
+        let mut process = self.start(&words, "")?;
         let deadline = Instant::now() + LOAD_LIMIT;
         let mut tests = Vec::new();
         let never = AtomicBool::new(false);
@@ -295,5 +310,41 @@ impl Running {
         let why = text.trim().lines().last().unwrap_or("no reason");
         self.note(Verdict::Failed(why.to_owned()));
         self.text += text;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_process_is_waited_for() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 0.3; exit 7"]).process_group(0);
+        let (_, events) = channel();
+        let mut process = Process {
+            child: shell.spawn().unwrap(),
+            events,
+            is_closed: false,
+        };
+        let deadline = Instant::now() + LOAD_LIMIT;
+        let event = process.next(deadline, &AtomicBool::new(false)).unwrap();
+        assert!(event.is_none());
+        assert_eq!(process.end(), "the process ended (exit status: 7)");
+    }
+
+    #[test]
+    fn one_that_hangs_is_ended() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 600"]).process_group(0);
+        let (_tell, events) = channel();
+        let mut process = Process {
+            child: shell.spawn().unwrap(),
+            events,
+            is_closed: false,
+        };
+        let event = process.next(Instant::now(), &AtomicBool::new(false));
+        assert!(event.unwrap().is_none());
+        assert_eq!(process.end(), "it took too long");
     }
 }

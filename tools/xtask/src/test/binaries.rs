@@ -13,8 +13,9 @@ use super::run::Job;
 use crate::tools;
 
 /// Those that take longest, which start first so that none of them is left over at the end.
-const LONG: [&str; 10] = [
+const LONG: [&str; 11] = [
     "differential",
+    "interop",
     "conformance",
     "xtask",
     "simnic",

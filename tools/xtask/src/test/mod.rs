@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::STRACE,
         tools::IPROUTE,
         tools::IBVERBS_UTILS,
+        tools::IBVERBS_PROVIDERS,
         tools::IBVERBS_DEV,
         tools::PERFTEST,
         tools::PYVERBS,

@@ -10,7 +10,7 @@ use ferroce_system::process::{self, Running, free_port};
 
 use super::{Peer, Told};
 use crate::demo::Share;
-use crate::interop::card::{Port, Served, THEIRS};
+use crate::interop::card::{OurCard, Port, THEIRS};
 use crate::interop::matrix::Cell;
 use crate::simnic::Dut;
 
@@ -29,7 +29,7 @@ pub(in crate::interop) struct Model {
     cell: Option<Cell>,
     /// Ends before the card.
     program: Option<Running>,
-    card: Option<Served>,
+    card: Option<OurCard>,
 }
 
 impl Model {
@@ -90,7 +90,11 @@ impl Peer for Model {
             },
             seed: self.seed,
         };
-        self.card = Some(Served::start(Dut::Model, &self.folder.join("peer"), &port)?);
+        self.card = Some(OurCard::start(
+            Dut::Model,
+            &self.folder.join("peer"),
+            &port,
+        )?);
         // Its own time is that of a model, whatever ours is.
         self.cell = Some(Cell {
             card: Dut::Model,
