@@ -87,9 +87,14 @@ fn post_random(rig: &mut Rig, count: usize, longest: u32) {
 
 /// All queue pairs open, before `peer`.
 fn opened(peer: Peer, pauses: Pauses, mtu: u8) -> Rig {
+    let mut ctx = ctx(mtu);
+    if pauses != Pauses::NONE {
+        // with packets and answers held up the peer may take longer than 2048 cycles, eight times in a row
+        ctx.timeout = 5;
+    }
     let mut rig = Rig::new(60, pauses);
     for qpn in 0..1 << bench::Q {
-        rig.open(qpn, ctx(mtu), 0xff_fff0 + qpn as u32);
+        rig.open(qpn, ctx, 0xff_fff0 + qpn as u32);
     }
     rig.peer = peer;
     rig

@@ -105,6 +105,9 @@ impl Rig {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);
         }
+        // the responders are not here
+        let down = rig.bench.dut().input("down_ready").unwrap();
+        rig.bench.dut_mut().set(down, 1);
         let mut agents: [&mut dyn Agent; 10] = [
             &mut rig.doorbell,
             &mut rig.command,
@@ -236,7 +239,8 @@ impl Rig {
                 panic!(
                     "{}",
                     self.bench.failure(format!(
-                        "peers (queue pair, accepted, due) still wait: {left:?}"
+                        "peers (queue pair, accepted, due) still wait: {left:?}; failed: {:?}",
+                        self.failed
                     ))
                 );
             }
