@@ -104,6 +104,7 @@ module check_dma_read #(
         // the list
         assert (stored <= 32);
         assert (fulls[c] == (stored == 32) && empties[c] == (stored == 0));
+        assert (empties[c] || held);
         // no more than 16 when a request is let in, a burst on its way then, and 5 of the request
         if (room[c]) assert (under_way <= 16);
         assert (under_way + coming <= 22);

@@ -1,6 +1,6 @@
 // Says: every item that goes in comes out once, in order and unchanged; an offer stands until it is taken; the queue
 // holds 16 items in RAM and one in its output register, says how many it holds, never refuses an item while the RAM has
-// room, and offers an item two cycles after it came at the latest.
+// room, and offers an item in the cycle after it came, or after the one before it was taken.
 // Assumes: nothing.
 module check_fifo (
     input clk,
@@ -29,16 +29,13 @@ module check_fifo (
         .popped(m_payload), .level(count), .watching(watching), .ahead(ahead), .item(item)
     );
     formal_stable stable (.clk(clk), .rst(rst), .payload(m_payload), .valid(m_valid), .ready(m_ready));
-    reg waited = 0;
-    // there was an item in the cycle before, and none was offered
-    always @(posedge clk) waited <= !rst && count != 0 && !m_valid;
     // the slot of the watched item
     assign slot = read + ahead - held;
     always @* if (!rst) begin
         assert (level == count);
         assert (s_ready || count >= 16);
         assert (count <= 17);
-        assert (!waited || m_valid);
+        assert (m_valid == (count != 0));
         // where the items are
         assert (stored + held == count);
         assert (stored <= 16 && stored[3:0] == write - read);

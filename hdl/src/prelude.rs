@@ -10,9 +10,11 @@ pub use crate::bus::dma::{
 pub use crate::bus::frame::{FrameIn, FrameOut};
 pub use crate::bus::stream::{StreamIn, StreamOut};
 pub use crate::cell::arbiter::{Arbiter, Merge};
+pub use crate::cell::bypass::Bypass;
 pub use crate::cell::byte_mux::ByteMux;
 pub use crate::cell::clock::ClkRst;
 pub use crate::cell::fifo::Fifo;
+pub use crate::cell::hold::Hold;
 pub use crate::cell::ram::{Ram, Style};
 pub use crate::cell::ram_bytes::RamBytes;
 pub use crate::cell::reg::{Dff, Reg};

@@ -63,6 +63,9 @@ fn axi_names() {
 fn library_is_accepted() {
     for block in [
         &Fifo::<Bits<24>, 4>::default() as &dyn Block,
+        &Fifo::<Bits<24>, 9>::default(),
+        &Bypass::<Bits<24>, 4>::default(),
+        &Hold::<Bits<24>>::default(),
         &Ram::<Bits<24>, 6>::default(),
         &Ram::<Bits<9>, 10>::default(),
         &Skid::<Bits<24>>::default(),

@@ -1,8 +1,10 @@
 //! First-in first-out queue between two streams of one clock.
 //!
 //! Holds 2^A items in RAM and one in its output register. Full rate: a push and a pop in every cycle. An item pushed
-//! in cycle n can be popped in cycle n + 2. `s.ready` and `m.valid` come straight from registers.
-use crate::cell::ram::{Ram, Style};
+//! in cycle n can be popped in cycle n + 1: while the RAM is empty it goes past it. `s.ready` and `m.valid` come straight
+//! from registers; `m.payload` of block RAM stands behind a multiplexer, `s.payload` of LUT RAM in front of one.
+use crate::cell::fifo_ram::FifoRam;
+use crate::cell::ram::Style;
 use crate::prelude::*;
 
 /// Queue of items of type `T` over a RAM of 2^A words.
@@ -16,7 +18,7 @@ pub struct Fifo<T: Synth, const A: usize> {
     pub m: StreamOut<T>,
     /// Items held, the one in the output register included.
     pub level: Signal<Out, Bits<16>>,
-    ram: Ram<T, A>,
+    ram: FifoRam<T, A>,
     write: Reg<Bits<A>>,
     read: Reg<Bits<A>>,
     stored: Reg<Bits<16>>,
@@ -25,6 +27,9 @@ pub struct Fifo<T: Synth, const A: usize> {
     held: Reg<Bit>,
     push: Signal<Local, Bit>,
     fetch: Signal<Local, Bit>,
+    pass: Signal<Local, Bit>,
+    store: Signal<Local, Bit>,
+    free: Signal<Local, Bit>,
     last: Constant<Bits<16>>,
 }
 
@@ -37,7 +42,7 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             s: StreamIn::default(),
             m: StreamOut::default(),
             level: Signal::default(),
-            ram: Ram::new(style),
+            ram: FifoRam::new(style),
             write: Reg::default(),
             read: Reg::default(),
             stored: Reg::default(),
@@ -46,8 +51,16 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             held: Reg::default(),
             push: Signal::default(),
             fetch: Signal::default(),
+            pass: Signal::default(),
+            store: Signal::default(),
+            free: Signal::default(),
             last: Constant::new(((1u64 << A) - 1).to_bits()),
         }
+    }
+
+    /// What it is made of.
+    pub fn style(&self) -> Style {
+        self.ram.style()
     }
 }
 
@@ -61,34 +74,43 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
     describe!(
         "fifo",
         |this| format!("{}x{}_{}", 1usize << A, T::BITS, this.ram.style().name()),
-        "Stream queue, full rate, two cycles of latency."
+        "Stream queue, full rate, one cycle of latency."
     );
 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, ram);
         dff_setup!(self, clock, write, read, stored, full, empty, held);
+        // what becomes of the item that comes, and whose turn it is to be offered
+        self.free.next = !self.held.q.val() | self.m.ready.val();
         self.push.next = self.s.valid.val() & !self.full.q.val();
-        self.fetch.next = !self.empty.q.val() & (!self.held.q.val() | self.m.ready.val());
+        self.pass.next = self.s.valid.val() & self.empty.q.val() & self.free.val();
+        self.store.next = self.push.val() & !self.pass.val();
+        // an item in the RAM stands behind one that is offered
+        self.fetch.next = !self.empty.q.val() & self.m.ready.val();
+        // where an item that goes past the RAM would stand is free
         self.ram.we.next = self.push.val();
         self.ram.waddr.next = self.write.q.val();
         self.ram.wdata.next = self.s.payload.val();
-        self.ram.re.next = self.fetch.val();
+        self.ram.re.next = self.free.val();
+        self.ram.pass.next = self.empty.q.val();
         self.ram.raddr.next = self.read.q.val();
-        if self.push.val() {
+        if self.store.val() {
             self.write.d.next = self.write.q.val() + 1;
         }
         if self.fetch.val() {
             self.read.d.next = self.read.q.val() + 1;
+        }
+        if self.fetch.val() | self.pass.val() {
             self.held.d.next = true;
         } else if self.m.ready.val() {
             self.held.d.next = false;
         }
-        if self.push.val() & !self.fetch.val() {
+        if self.store.val() & !self.fetch.val() {
             self.stored.d.next = self.stored.q.val() + 1;
             self.full.d.next = self.stored.q.val() == self.last.val();
             self.empty.d.next = false;
-        } else if !self.push.val() & self.fetch.val() {
+        } else if !self.store.val() & self.fetch.val() {
             self.stored.d.next = self.stored.q.val() - 1;
             self.full.d.next = false;
             self.empty.d.next = self.stored.q.val() == 1;

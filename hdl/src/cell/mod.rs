@@ -1,11 +1,14 @@
 //! Cells: the small blocks everything else is made of.
 pub mod arbiter;
+pub mod bypass;
 pub mod byte_mux;
 pub mod clock;
 pub mod crc;
 pub mod crc_undo;
 pub mod delay;
 pub mod fifo;
+pub mod fifo_ram;
+pub mod hold;
 pub mod ram;
 pub mod ram_bytes;
 pub mod reg;

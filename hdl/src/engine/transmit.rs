@@ -140,9 +140,9 @@ pub struct TransmitSide<
     gather: Gather<W, K, G, PIECES>,
     responses: Gather<W, K, G, PIECES>,
     /// Packets whose payload is under way; as many as `gather` holds, or they would bound its reads.
-    descs: Fifo<TxDesc, PIECES>,
+    descs: Bypass<TxDesc, PIECES>,
     recall: RecallFilter<Q, VERDICTS>,
-    response_descs: Fifo<TxDesc, PIECES>,
+    response_descs: Bypass<TxDesc, PIECES>,
     back: TxBack<W, K, Q>,
 }
 

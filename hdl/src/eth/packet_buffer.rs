@@ -6,7 +6,7 @@
 //! dropped as a whole. Each frame is counted once, by its fate.
 //!
 //! `meta` and `beats` are streams of their own, with the packets in the same order; a packet without payload has no
-//! beat. An `RxMeta` can be taken two cycles after the last beat of its frame entered, a beat three cycles after. A
+//! beat. An `RxMeta` can be taken in the cycle in which the last beat of its frame enters, a beat three cycles after. A
 //! beat and a frame a cycle in, a beat and an `RxMeta` a cycle out.
 //!
 //! What of a packet goes to the host and stands in its headers (`extra`) has a queue of its own, so that it takes no
@@ -111,7 +111,7 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     pub stats: Signal<Out, RxStats>,
     ram: Ram<Bits<W>, A>,
     end_ram: Ram<Bit, A>,
-    fifo: Fifo<RxMeta, M>,
+    fifo: Bypass<RxMeta, M>,
     extras: Fifo<Bits<GRH_BITS>, M>,
     shapes: Fifo<Shape, M>,
     // Beats of the packet's `extra` that are out; all are.
@@ -174,7 +174,7 @@ impl<const W: usize, const A: usize, const M: usize> Default for PacketBuffer<W,
             stats: Signal::default(),
             ram: Ram::new(Style::Block),
             end_ram: Ram::new(Style::Block),
-            fifo: Fifo::default(),
+            fifo: Bypass::default(),
             extras: Fifo::default(),
             shapes: Fifo::default(),
             step: Reg::default(),

@@ -58,7 +58,7 @@ const RAW_BYTES: usize = 8;
 
 impl<const W: usize, const K: usize, const A: usize, const M: usize> RxFront<W, K, A, M> {
     /// Cycles from the last beat of a frame to `meta.valid`, when nothing waits in front of it.
-    pub const LATENCY: usize = RxParse::<W, K>::LATENCY + 2;
+    pub const LATENCY: usize = RxParse::<W, K>::LATENCY;
 }
 
 impl<const W: usize, const K: usize, const A: usize, const M: usize> Default

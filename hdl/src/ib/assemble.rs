@@ -12,7 +12,8 @@
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
 //! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `sent`
 //! tells of the start of a packet that is to be told of: from then on nothing can keep it from leaving. A beat
-//! a cycle, no idle cycle between frames, three cycles from `s` to `m`.
+//! a cycle, no idle cycle between frames, two cycles from `s` to `m`, whose data stand behind the
+//! merge (four LUT levels).
 //!
 //! Assumes: tokens, payload and headers are those of the same packets in the same order; payload beats follow each
 //! other without pause; the last beat of a frame is never full (frames are 2 modulo 4 bytes long).
@@ -97,8 +98,6 @@ pub struct Assemble<const W: usize, const K: usize> {
     span: Dff<Span>,
     beat: Dff<FrameBeat>,
     merge: Merged<W, K>,
-    out_data: Skid<Bits<W>>,
-    out_beat: Skid<FrameBeat>,
     lost_q: Reg<Bit>,
     lost_qpn_q: Dff<Bits<16>>,
     lost_msn_q: Dff<Bits<24>>,
@@ -152,8 +151,6 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             span: Dff::default(),
             beat: Dff::default(),
             merge: Merged::default(),
-            out_data: Skid::default(),
-            out_beat: Skid::default(),
             lost_q: Reg::default(),
             lost_qpn_q: Dff::default(),
             lost_msn_q: Dff::default(),
@@ -182,7 +179,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, payloads, out_data, out_beat);
+        clock!(self, clock, payloads);
         dff_setup!(
             self, clock, current, turn, merging, header, body, span, beat
         );
@@ -194,7 +191,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         self.payload.ready.next = self.payloads.s.ready.val();
 
         // A beat goes on when what it is made of is there.
-        self.step.next = !self.merging.q.val() | self.out_data.s.ready.val();
+        self.step.next = !self.merging.q.val() | self.m.ready.val();
         self.fire.next = self.step.val()
             & self.turn.q.val().valid
             & (!self.turn.q.val().need | self.payloads.m.valid.val())
@@ -288,17 +285,9 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         self.merge.payload.next = self.body.q.val();
         self.merge.from.next = self.span.q.val().from;
         self.merge.to.next = self.span.q.val().to;
-        self.out_data.s.payload.next = self.merge.merged.val();
-        self.out_data.s.valid.next = self.merging.q.val();
-        self.out_beat.s.payload.next = self.beat.q.val();
-        self.out_beat.s.valid.next = self.merging.q.val();
-
-        // The two buffers take and give in the same cycles.
-        self.out_data.m.ready.next = self.m.ready.val();
-        self.out_beat.m.ready.next = self.m.ready.val();
-        self.m.data.next = self.out_data.m.payload.val();
-        self.m.beat.next = self.out_beat.m.payload.val();
-        self.m.valid.next = self.out_data.m.valid.val();
+        self.m.data.next = self.merge.merged.val();
+        self.m.beat.next = self.beat.q.val();
+        self.m.valid.next = self.merging.q.val();
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Both lanes share the tables and the pipeline and have a FIFO each, so that a lane that waits does not hold up the
 //! other. A descriptor enters only when there is room behind the pipeline, which therefore never stalls. A packet a
-//! cycle for both lanes together; 11 cycles from a descriptor to its headers.
+//! cycle for both lanes together; 7 cycles from a descriptor to its headers.
 //!
 //! A UD packet goes on the path of its address handle, a table of its own, to the queue pair its descriptor names; any
 //! other on the path of its queue pair.
@@ -57,11 +57,11 @@ pub struct HeaderTx<const Q: usize> {
     room: [Reg<Bit>; LANES],
     request: Dff<TxDesc>,
     slot: Reg<TxSlot>,
-    slot_line: Delay<TxSlot, 8>,
-    tag_line: Delay<TxTag, 8>,
-    base_line: Delay<TxBase, 7>,
+    slot_line: Delay<TxSlot, 6>,
+    tag_line: Delay<TxTag, 6>,
+    base_line: Delay<TxBase, 5>,
     ext: ExtTx,
-    ext_line: Delay<Bits<224>, 6>,
+    ext_line: Delay<Bits<224>, 4>,
     body: Dff<TxBody>,
     sizes: Dff<TxSizes>,
     av_table: Ram<image::AvCtx, Q>,
@@ -69,28 +69,29 @@ pub struct HeaderTx<const Q: usize> {
     datagram: Dff<Bit>,
     peer: Dff<Bits<24>>,
     av: Dff<image::AvCtx>,
-    av_line: Delay<image::AvCtx, 5>,
+    av_line: Delay<image::AvCtx, 3>,
     gid_table: Ram<Bits<128>, 4>,
-    gid_line: Delay<Bits<128>, 4>,
+    gid_line: Delay<Bits<128>, 2>,
     lengths: Dff<TxLengths>,
-    lengths_line: Delay<TxLengths, 4>,
+    lengths_line: Delay<TxLengths, 2>,
     header_len: Dff<Bits<7>>,
     late_plen: Dff<Bits<13>>,
     late_padded: Dff<Bits<13>>,
     places: Dff<TxPlaces>,
-    places_line: Delay<TxPlaces, 4>,
+    places_line: Delay<TxPlaces, 2>,
+    /// Sum of the two words of the IPv4 address of every GID.
+    gid_sums: Ram<Bits<17>, 4>,
     /// IPv4 checksum: sums of the addresses and of the rest, then of all, folded twice.
     sum_dst: Dff<Bits<20>>,
-    sum_src: Dff<Bits<20>>,
     sum_rest: Dff<Bits<20>>,
-    sum_more: Dff<Bits<20>>,
-    sum_late: Dff<Bits<20>>,
     sum: Dff<Bits<20>>,
-    folded: Dff<Bits<17>>,
+    folded: Signal<Local, Bits<17>>,
+    raised: Signal<Local, Bits<17>>,
+    carries: Signal<Local, Bits<5>>,
     checksum: Dff<Bits<16>>,
     layout: HeaderLayout,
     version: Dff<Bits<2>>,
-    queue: [Fifo<TxHeader, 5>; LANES],
+    queue: [Bypass<TxHeader, 5>; LANES],
     requests: Signal<Local, Bits<LANES>>,
     desc: Signal<Local, TxDesc>,
     padded: Signal<Local, Bits<13>>,
@@ -98,7 +99,7 @@ pub struct HeaderTx<const Q: usize> {
     header: Signal<Local, TxHeader>,
     entered: [Signal<Local, Bit>; LANES],
     left: [Signal<Local, Bit>; LANES],
-    /// Sum of the words of an IPv4 header that are constant.
+    /// Sum of the words of an IPv4 header that are constant, and of what its total length is more than that of UDP.
     constant_words: Constant<Bits<20>>,
 }
 
@@ -158,13 +159,13 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             late_padded: Dff::default(),
             places: Dff::default(),
             places_line: Delay::default(),
+            gid_sums: Ram::default(),
             sum_dst: Dff::default(),
-            sum_src: Dff::default(),
             sum_rest: Dff::default(),
-            sum_more: Dff::default(),
-            sum_late: Dff::default(),
             sum: Dff::default(),
-            folded: Dff::default(),
+            folded: Signal::default(),
+            raised: Signal::default(),
+            carries: Signal::default(),
             checksum: Dff::default(),
             layout: HeaderLayout::default(),
             version: Dff::default(),
@@ -176,7 +177,7 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             header: Signal::default(),
             entered: Default::default(),
             left: Default::default(),
-            constant_words: Constant::new(constant_words().to_bits()),
+            constant_words: Constant::new((u64::from(constant_words()) + IPV4_HEADER).to_bits()),
         }
     }
 }
@@ -195,15 +196,12 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             self, clock, arbiter, slot_line, tag_line, base_line, ext, ext_line
         );
         clock!(self, clock, av_table, ah_table, av_line, gid_table);
-        clock!(self, clock, gid_line, lengths_line, places_line, layout);
-        dff_setup!(
-            self, clock, request, slot, body, sizes, av, lengths, header_len
-        );
-        dff_setup!(self, clock, late_plen, late_padded, places, version);
-        dff_setup!(self, clock, datagram, peer);
-        dff_setup!(
-            self, clock, sum_dst, sum_src, sum_rest, sum_more, sum_late, sum, folded, checksum
-        );
+        clock!(self, clock, gid_sums, gid_line, lengths_line, places_line);
+        clock!(self, clock, layout);
+        dff_setup!(self, clock, request, slot, body, sizes, av, lengths);
+        dff_setup!(self, clock, header_len, late_plen, late_padded, places);
+        dff_setup!(self, clock, version, datagram, peer, sum_dst, sum_rest);
+        dff_setup!(self, clock, sum, checksum);
 
         // Tables.
         self.av_table.we.next = self.av_we.val();
@@ -215,6 +213,12 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.gid_table.we.next = self.gid_we.val();
         self.gid_table.waddr.next = bit_cast::<4, 8>(self.gid_index.val());
         self.gid_table.wdata.next = self.gid.val();
+        self.gid_sums.we.next = self.gid_we.val();
+        self.gid_sums.waddr.next = bit_cast::<4, 8>(self.gid_index.val());
+        self.gid_sums.wdata.next = ((bit_cast::<17, 8>(self.gid.val().get_bits::<8>(96)) << 8)
+            | bit_cast::<17, 8>(self.gid.val().get_bits::<8>(104)))
+            + ((bit_cast::<17, 8>(self.gid.val().get_bits::<8>(112)) << 8)
+                | bit_cast::<17, 8>(self.gid.val().get_bits::<8>(120)));
 
         // A lane whose FIFO has room for what it asks, in turns.
         self.requests.next = bits::<2>(0);
@@ -272,7 +276,6 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.tag_line.d.next.notify = self.request.q.val().notify;
         self.tag_line.d.next.ack = self.request.q.val().opcode == RC_ACK;
         self.tag_line.d.next.payload = self.request.q.val().plen != 0;
-
         // Cycle 1: UDP length.
         self.av.d.next = self.av_table.rdata.val();
         if self.datagram.q.val() {
@@ -313,9 +316,13 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
                 | bit_cast::<20, 8>(self.av.q.val().dgid.get_bits::<8>(120)));
         self.sum_rest.d.next = ((bit_cast::<20, 8>(self.av.q.val().hop_limit) << 8)
             | bit_cast::<20, 8>(self.av.q.val().tclass))
+            + bit_cast::<20, 13>(self.sizes.q.val().udp_length)
             + self.constant_words.val();
 
-        // Cycle 3: places in the frame.
+        self.gid_sums.re.next = true;
+        self.gid_sums.raddr.next = bit_cast::<4, 8>(self.av.q.val().sgid_index);
+
+        // Cycle 3: places in the frame, sum of all words of the IPv4 header.
         self.gid_line.d.next = self.gid_table.rdata.val();
         self.lengths_line.d.next = self.lengths.q.val();
         self.places.d.next.header_len = self.header_len.q.val();
@@ -325,24 +332,21 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             bit_cast::<13, 7>(self.header_len.q.val()) + self.late_padded.q.val();
         self.places.d.next.length =
             bit_cast::<13, 7>(self.header_len.q.val()) + self.late_padded.q.val() + ICRC;
-        self.sum_src.d.next = ((bit_cast::<20, 8>(self.gid_table.rdata.val().get_bits::<8>(96))
-            << 8)
-            | bit_cast::<20, 8>(self.gid_table.rdata.val().get_bits::<8>(104)))
-            + ((bit_cast::<20, 8>(self.gid_table.rdata.val().get_bits::<8>(112)) << 8)
-                | bit_cast::<20, 8>(self.gid_table.rdata.val().get_bits::<8>(120)));
-        self.sum_more.d.next =
-            self.sum_dst.q.val() + bit_cast::<20, 13>(self.lengths.q.val().ip_length);
-        self.sum_late.d.next = self.sum_rest.q.val();
-
-        // Cycles 4 to 6: IPv4 checksum. The second fold cannot carry.
+        self.sum.d.next = bit_cast::<20, 17>(self.gid_sums.rdata.val())
+            + self.sum_dst.q.val()
+            + self.sum_rest.q.val();
+        // Cycle 4: IPv4 checksum: both folds at once, the second of which cannot carry.
         self.places_line.d.next = self.places.q.val();
-        self.sum.d.next = self.sum_src.q.val() + self.sum_more.q.val() + self.sum_late.q.val();
-        self.folded.d.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
+        self.carries.next = bit_cast::<5, 4>(self.sum.q.val().get_bits::<4>(16)) + 1;
+        self.folded.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
             + bit_cast::<17, 4>(self.sum.q.val().get_bits::<4>(16));
-        self.checksum.d.next = !(self.folded.q.val().get_bits::<16>(0)
-            + bit_cast::<16, 1>(self.folded.q.val().get_bits::<1>(16)));
-
-        // Cycle 7: layout.
+        self.raised.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
+            + bit_cast::<17, 5>(self.carries.val());
+        self.checksum.d.next = !self.folded.val().get_bits::<16>(0);
+        if self.folded.val().get_bit(16) {
+            self.checksum.d.next = !self.raised.val().get_bits::<16>(0);
+        }
+        // Cycle 5: layout.
         self.layout.fields.next.ipv6 = self.av_line.q.val().ipv6;
         self.layout.fields.next.vlan = self.av_line.q.val().vlan_valid;
         self.layout.fields.next.dmac = self.av_line.q.val().dmac;
@@ -370,7 +374,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             .replace_bit(0, self.av_line.q.val().ipv6)
             .replace_bit(1, self.av_line.q.val().vlan_valid);
 
-        // Cycle 8: into the FIFO of the lane.
+        // Cycle 6: into the FIFO of the lane.
         self.header.next.bytes = self.layout.bytes.val();
         self.header.next.header_len = self.places_line.q.val().header_len;
         self.header.next.payload_last = self.places_line.q.val().payload_last;

@@ -9,7 +9,7 @@
 //!
 //! The CRC runs over whole beats in which everything that is not covered is 0; the zeros behind the covered bytes are
 //! then taken back by constant matrices. The assembler left room for the ICRC, so no beat is added. The pipeline never
-//! stalls: a beat enters only when there is room in the FIFO behind it. A beat a cycle, 9 cycles of latency; the output
+//! stalls: a beat enters only when there is room in the FIFO behind it. A beat a cycle, 8 cycles of latency; the output
 //! pauses within a frame only if the input does.
 use super::icrc_mask::IcrcMask;
 use crate::bus::frame::FrameBeat;

@@ -10,7 +10,7 @@
 //! Lane 0 carries requests, lane 1 responses and acknowledgements. Per lane: one `desc` a packet; for each packet with
 //! payload one `token`, when all of its payload is there, and its `payload` beats, the first byte at lane (header length
 //! modulo K). A beat a cycle; a packet a cycle; no pause within a frame while `m_axis_tx.tready` is 1. From `desc` to the
-//! first beat of an acknowledgement 23 cycles.
+//! first beat of an acknowledgement 17 cycles.
 use super::assemble::Assemble;
 use super::header_tx::{HeaderTx, LANES};
 use super::icrc_insert::IcrcInsert;

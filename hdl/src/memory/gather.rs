@@ -19,7 +19,7 @@
 //!
 //! Parameters: 2 * 2^A payload beats, 2^P pieces and as many packets under way. Commands: 1 to 4096 bytes.
 //! Throughput: a command, a memory beat and a payload beat a cycle. Latency: `command.valid` to `request.valid` 1 cycle;
-//! last memory beat to `packet.valid` 4 cycles and to the first payload beat 6.
+//! last memory beat to `packet.valid` 2 cycles and to the first payload beat 4.
 //!
 //! Assumes: the pieces of a packet come in order, `first` and `last` set; a packet has at most 4096 bytes.
 use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq};
@@ -68,7 +68,7 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     failed: Reg<Bit>,
     write: Reg<Bits<16>>,
     ram: [RamBytes<W, K, A>; 2],
-    ends: Fifo<PacketEnd, P>,
+    ends: Bypass<PacketEnd, P>,
     tokens: Skid<PayloadToken>,
     reading: Reg<Bit>,
     read: Reg<Bits<16>>,
@@ -150,7 +150,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             failed: Reg::default(),
             write: Reg::default(),
             ram: Default::default(),
-            ends: Fifo::new(Style::Distributed),
+            ends: Bypass::new(Style::Distributed),
             tokens: Skid::default(),
             reading: Reg::default(),
             read: Reg::default(),

@@ -4,7 +4,7 @@
 //! 1 to 8 slots, or two when its ring wraps; up to 64 slots are in flight or wait to be taken. A read leaves when its
 //! slots have room, so its answer is never held up.
 //! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64; a read a cycle. Latency: one cycle to the read, from its
-//! last beat two cycles to the slot.
+//! last beat one cycle to the slot.
 use crate::bus::types::{ReadReq, RqRead, RqSlot};
 use crate::prelude::*;
 

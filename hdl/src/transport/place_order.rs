@@ -13,7 +13,7 @@
 //!  order ─► queue ─┘                └─► read (rq_fetch)
 //! ```
 //!
-//! Latency: 3 cycles to `m`, 1 to `read`; 2 cycles more from `order`. Throughput: a placement a cycle. `order` holds 64
+//! Latency: none to `m`, a cycle to `read`; a cycle more from `order`. Throughput: a placement a cycle. `order` holds 64
 //! bits. `rx_check` may wait for `order`, not the other way round: what is under way always has its bits.
 use crate::bus::types::{Activity, Place, RqRead};
 use crate::prelude::*;
@@ -36,7 +36,7 @@ pub struct PlaceOrder {
     /// Placements that wait here.
     pub activity: Signal<Out, Activity>,
     bits: Fifo<Bit, 6>,
-    places: Fifo<Place, 6>,
+    places: Bypass<Place, 6>,
     wqe: Skid<RqRead>,
     arbiter: Arbiter<2>,
     listed_0: Signal<Local, Bit>,

@@ -99,7 +99,7 @@ fn an_event_takes_the_promised_cycles() {
         rig.push(5);
         rig.settle();
         let latency = rig.seen[0].2 - start;
-        assert!((6..=12).contains(&latency), "{latency} cycles to the EQE");
+        assert!((5..=11).contains(&latency), "{latency} cycles to the EQE");
         let response = rig.rings[5].raised[0] - (rig.seen[0].2 + 20);
         assert!(response <= 4 * (1 << E) + 4, "{response} to the interrupt");
     }

@@ -353,6 +353,6 @@ fn latency() {
     let start = setup.bench.cycle();
     let cycles = setup.finish(200);
     assert_eq!(setup.reader.first_request, Some(start + 1));
-    assert_eq!(cycles[0].0 - setup.reader.last_beat, 4);
-    assert_eq!(cycles[0].1 - setup.reader.last_beat, 6);
+    assert_eq!(cycles[0].0 - setup.reader.last_beat, 2);
+    assert_eq!(cycles[0].1 - setup.reader.last_beat, 4);
 }

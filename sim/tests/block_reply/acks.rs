@@ -178,8 +178,8 @@ fn a_token_and_a_packet_in_every_cycle() {
         1600,
         "nothing coalesces while the wire is free"
     );
-    assert_eq!(acks.sent[0].0, start + 7, "cycles to the packet");
-    assert_eq!(acks.sent[1599].0, start + 1606);
+    assert_eq!(acks.sent[0].0, start + 6, "cycles to the packet");
+    assert_eq!(acks.sent[1599].0, start + 1605);
 }
 
 #[test]

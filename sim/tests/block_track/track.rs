@@ -445,5 +445,5 @@ fn latency() {
     let start = rig.bench.cycle();
     rig.respond(3, ack(1, ACK));
     rig.settle();
-    assert_eq!(rig.cycles[0] - start, 7);
+    assert_eq!(rig.cycles[0] - start, 6);
 }

@@ -91,5 +91,5 @@ fn latency() {
     let start = setup.cycle();
     setup.finish();
     let first = setup.watch.first.expect("a beat");
-    assert_eq!(first - start, 23);
+    assert_eq!(first - start, 17);
 }

@@ -11,7 +11,7 @@
 //! in which the next piece begins unless its first beat is to go out too. A source beat that ends one piece and begins
 //! the next is read twice.
 //!
-//! Latency: `plan` to `command.valid` 2 cycles and to `beats.valid` 3. Throughput: the larger one of source and target
+//! Latency: `plan` to `command.valid` 1 cycle and to `beats.valid` 2. Throughput: the larger one of source and target
 //! beats a piece; a packet without data takes a cycle. `done` does not wait for ready: there is room for every packet
 //! under way. So beats flow as soon as `beats.ready` lets them, and a burst that was commanded always ends.
 use super::types::{Move, Run, Step};
@@ -43,7 +43,7 @@ pub struct Mover<const W: usize, const K: usize> {
     // Planning.
     split: Split<K>,
     align: Align<K>,
-    commands: Skid<WriteCmd>,
+    commands: Hold<WriteCmd>,
     moves: Skid<Move>,
     /// The next run is the first of its packet.
     fresh: Reg<Bit>,
@@ -84,9 +84,9 @@ pub struct Mover<const W: usize, const K: usize> {
     flush_close: Dff<Bit>,
     index: Dff<Bits<8>>,
     bursts: Reg<Bits<16>>,
-    data: Skid<Bits<W>>,
-    strb: Skid<Bits<K>>,
-    last: Skid<Bit>,
+    data: Hold<Bits<W>>,
+    strb: Hold<Bits<K>>,
+    last: Hold<Bit>,
     join: ByteMux<W, K>,
     joined_lanes: Signal<Local, Bits<K>>,
     beat_index: Signal<Local, Bits<8>>,
@@ -122,7 +122,7 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             done: StreamOut::default(),
             split: Split::default(),
             align: Align::default(),
-            commands: Skid::default(),
+            commands: Hold::default(),
             moves: Skid::default(),
             fresh: Reg::new(true),
             lane: Dff::default(),
@@ -156,9 +156,9 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             flush_close: Dff::default(),
             index: Dff::default(),
             bursts: Reg::default(),
-            data: Skid::default(),
-            strb: Skid::default(),
-            last: Skid::default(),
+            data: Hold::default(),
+            strb: Hold::default(),
+            last: Hold::default(),
             join: ByteMux::default(),
             joined_lanes: Signal::default(),
             beat_index: Signal::default(),

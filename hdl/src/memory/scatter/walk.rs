@@ -10,7 +10,7 @@
 //!                                                                     tail (place without its list)
 //! ```
 //!
-//! Latency: 3 cycles. Throughput: an entry a cycle; a placement of kind 2 or 3 takes the cycles of its list, and one for
+//! Latency: 3 cycles; of a placement without a list one, as it comes past the walk when no entry is under way. Throughput: an entry a cycle; a placement of kind 2 or 3 takes the cycles of its list, and one for
 //! every slot behind it. `tail.ready` is waited for.
 use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SendWqe, Sge};
 
@@ -64,6 +64,8 @@ pub struct Walk {
     plain: Signal<Local, Bit>,
     listed: Signal<Local, Bit>,
     accept: Signal<Local, Bit>,
+    /// No entry is before `target`.
+    clear: Signal<Local, Bit>,
     to_skip: Signal<Local, Bits<32>>,
     needed: Signal<Local, Bits<13>>,
     enough: Signal<Local, Bit>,
@@ -103,6 +105,7 @@ impl Default for Walk {
             plain: Signal::default(),
             listed: Signal::default(),
             accept: Signal::default(),
+            clear: Signal::default(),
             to_skip: Signal::default(),
             needed: Signal::default(),
             enough: Signal::default(),
@@ -167,6 +170,7 @@ impl Logic for Walk {
         self.accept.next =
             self.go.val() & self.place.valid.val() & self.tail.ready.val() & !self.drain.q.val();
         self.plain.next = self.accept.val() & !self.list.val();
+        self.clear.next = !self.entry_valid.q.val() & !self.skipped_valid.q.val();
         self.listed.next = self.accept.val() & self.list.val() & self.slots.valid.val();
         self.place.ready.next = self.plain.val() | (self.listed.val() & self.ended.val());
         self.slots.ready.next =
@@ -181,7 +185,7 @@ impl Logic for Walk {
             self.drain.d.next = self.ended.val() & !self.slots.payload.val().last;
         }
         if self.go.val() {
-            self.entry_valid.d.next = self.plain.val() | self.listed.val();
+            self.entry_valid.d.next = (self.plain.val() & !self.clear.val()) | self.listed.val();
             self.entry.d.next.addr = self.place.payload.val().addr;
             self.entry.d.next.len = bit_cast::<32, 13>(self.place.payload.val().plen);
             self.entry.d.next.key = self.place.payload.val().key;
@@ -288,7 +292,8 @@ impl Logic for Walk {
         }
         self.enough.next = self.skipped.q.val().len >= bit_cast::<32, 13>(self.needed.val());
         if self.go.val() {
-            self.target_valid.d.next = self.skipped_valid.q.val() & !self.is_closed.val();
+            self.target_valid.d.next = (self.skipped_valid.q.val() & !self.is_closed.val())
+                | (self.plain.val() & self.clear.val());
             self.target.d.next.addr =
                 self.skipped.q.val().addr + bit_cast::<64, 32>(self.skipped.q.val().offset);
             self.target.d.next.len = bit_cast::<13, 32>(self.skipped.q.val().len);
@@ -316,6 +321,30 @@ impl Logic for Walk {
                 self.rest.d.next = self.needed.val() - bit_cast::<13, 32>(self.skipped.q.val().len);
                 self.closed.d.next =
                     self.is_closed.val() | self.enough.val() | self.skipped.q.val().last;
+            } else {
+                // past the walk: one entry, all of it
+                self.target.d.next.addr = self.place.payload.val().addr;
+                self.target.d.next.len = bits::<13>(0);
+                if self.place.payload.val().kind == 1 {
+                    self.target.d.next.len = self.place.payload.val().plen;
+                }
+                self.target.d.next.key = self.place.payload.val().key;
+                self.target.d.next.pd = self.place.payload.val().pd;
+                self.target.d.next.last = true;
+                self.target.d.next.short = false;
+                self.target.d.next.broken = false;
+                self.target.d.next.qpn = self.place.payload.val().qpn;
+                self.target.d.next.kind = self.place.payload.val().kind;
+                self.target.d.next.lane = self.place.payload.val().lane;
+                self.target.d.next.beats = self.place.payload.val().beats;
+                self.target.d.next.unreliable = self.place.payload.val().unreliable;
+                self.target.d.next.opens = !self.place.payload.val().offset.any();
+                self.target.d.next.complete = self.place.payload.val().complete;
+                self.target.d.next.reset = self.place.payload.val().reset;
+                self.target.d.next.answer = self.place.payload.val().answer;
+                self.target.d.next.closed = self.place.payload.val().closed;
+                self.target.d.next.inv = false;
+                self.target.d.next.inv_key = self.place.payload.val().imm;
             }
         }
         self.m.valid.next = self.target_valid.q.val();

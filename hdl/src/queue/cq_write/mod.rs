@@ -22,7 +22,7 @@
 //! of a queue while the first waits to be taken is the same. An overflow is reported too. Reports hold up nothing.
 //!
 //! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `valid` of a token whose fence is passed, or
-//! that has none, to `write.valid`: 10 cycles. Assumes: `lost` is taken whatever the inputs do.
+//! that has none, to `write.valid`: 9 cycles. Assumes: `lost` is taken whatever the inputs do.
 pub mod fence;
 pub mod place;
 pub mod record;

@@ -20,7 +20,7 @@
 //! An interrupt is asked for when an EQE is in host memory (its burst has its response), at least `moderation` * 256
 //! cycles after the last one of the queue. Until it is taken it stands for all EQEs that come.
 //!
-//! Latency: from `events.valid` to `write.valid` 6 to 12 cycles on an idle queue, from the response to `irq_valid` up to
+//! Latency: from `events.valid` to `write.valid` 5 to 11 cycles on an idle queue, from the response to `irq_valid` up to
 //! 4 * 2^E + 4.
 //!
 //! `activity` counts what a command that closes a queue has to wait for: EQEs on their way and reads that are to be

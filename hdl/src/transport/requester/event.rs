@@ -8,7 +8,7 @@ use crate::prelude::*;
 pub enum SqEventKind {
     /// Nothing.
     None,
-    /// The producer index of the send queue is `index`.
+    /// The producer index of the send queue is `index`; with `fetches` what it posts is fetched at once, as Fetch does.
     Doorbell,
     /// The scheduler asks which slots to fetch.
     Fetch,
@@ -79,6 +79,8 @@ payload! {
         signaled: Bit,
         /// Timeout: generation of the timer. Retired: incarnation of the queue pair.
         generation: Bits<2>,
+        /// Doorbell: slots are reserved for it.
+        fetches: Bit,
         /// Command: new state.
         state: Bits<3>,
         /// Command: set the state.

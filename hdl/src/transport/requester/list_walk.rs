@@ -8,7 +8,8 @@
 //!  WQE, grant ─► offset (1) ─► entry (2) ─► pass over (3) ─► clip (4) ─► m
 //! ```
 //!
-//! Latency: 4 cycles. Throughput: an entry a cycle.
+//! Latency: 4 cycles; of a part that is a whole message of one run one cycle, as it goes past the stages when these are
+//! empty. Throughput: an entry a cycle.
 use super::event::{CheckedWqe, StartGrant};
 use super::send_types::{SendEntry, SendRun};
 use crate::prelude::*;
@@ -45,6 +46,12 @@ pub struct ListWalk {
 
     table: Ram<SendEntry, 9>,
     accept: Signal<Local, Bit>,
+    /// The part goes past the stages.
+    straight: Signal<Local, Bit>,
+    /// These are empty.
+    clear: Signal<Local, Bit>,
+    whole: Signal<Local, Bit>,
+    mtu_0: Signal<Local, Bits<32>>,
 
     // stage 1: byte offset and bytes of the part
     valid_1: Reg<Bit>,
@@ -124,6 +131,15 @@ impl Logic for ListWalk {
         self.accept.next =
             self.s_valid.val() & (!self.valid_1.q.val() | (self.go_1.val() & self.end_1.val()));
 
+        self.clear.next = !(self.valid_1.q.val() | self.valid_2.q.val() | self.valid_3.q.val());
+        self.whole.next = !self.s_grant.val().offset.any()
+            & (self.s_wqe.val().answered
+                | (self.s_grant.val().final_part & !self.s_wqe.val().entries.any()));
+        self.straight.next = self.s_valid.val()
+            & self.clear.val()
+            & self.whole.val()
+            & (!self.valid_4.q.val() | self.m.ready.val());
+
         self.table.we.next = self.entry_we.val();
         self.table.waddr.next = self.entry_at.val();
         self.table.wdata.next = self.entry.val();
@@ -138,7 +154,7 @@ impl Logic for ListWalk {
         }
         self.number_1.d.next = self.number_next.val();
         if self.accept.val() {
-            self.valid_1.d.next = true;
+            self.valid_1.d.next = !self.straight.val();
             self.number_1.d.next = bits::<4>(0);
             self.wqe_1.d.next = self.s_wqe.val();
             self.grant_1.d.next = self.s_grant.val();
@@ -250,6 +266,28 @@ impl Logic for ListWalk {
                 self.grant_4.d.next = self.grant_3.q.val();
             }
         }
+
+        // past the stages: all of one entry, from its start
+        self.mtu_0.next = bits::<32>(128) << self.s_wqe.val().mtu;
+        if self.straight.val() {
+            self.valid_4.d.next = true;
+            self.wqe_4.d.next = self.s_wqe.val();
+            self.grant_4.d.next = self.s_grant.val();
+            self.run_4.d.next.addr = self.s_wqe.val().addr_0;
+            self.run_4.d.next.len = self.s_wqe.val().length;
+            self.run_4.d.next.first = true;
+            self.run_4.d.next.last = true;
+            self.run_4.d.next.left = self.s_wqe.val().length;
+            self.run_4.d.next.plen = self.mtu_0.val().get_bits::<13>(0);
+            if self.s_wqe.val().length < self.mtu_0.val() {
+                self.run_4.d.next.plen = self.s_wqe.val().length.get_bits::<13>(0);
+            }
+            if self.s_wqe.val().answered {
+                self.wqe_4.d.next.entries = bits::<4>(0);
+                self.run_4.d.next.len = bits::<32>(0);
+                self.run_4.d.next.plen = bits::<13>(0);
+            }
+        }
         self.m.valid.next = self.valid_4.q.val();
         self.m.payload.next = self.run_4.q.val();
         self.m_wqe.next = self.wqe_4.q.val();
@@ -257,6 +295,9 @@ impl Logic for ListWalk {
         self.coming_qpn.next = self.wqe_4.q.val().qpn;
         if self.go_3.val() & self.first_3.q.val() {
             self.coming_qpn.next = self.wqe_3.q.val().qpn;
+        }
+        if self.straight.val() {
+            self.coming_qpn.next = self.s_wqe.val().qpn;
         }
         self.busy.next = self.valid_1.q.val()
             | self.valid_2.q.val()

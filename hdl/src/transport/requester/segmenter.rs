@@ -64,7 +64,7 @@ pub struct Segmenter<const Q: usize> {
 
     ask: Skid<SqEvent>,
     started: Fifo<CheckedWqe, 3>,
-    grants: Fifo<StartGrant, 4>,
+    grants: Bypass<StartGrant, 4>,
     flush: Skid<SendCompletion>,
     walk: ListWalk,
     rounds: Ram<Bits<2>, Q>,

@@ -141,7 +141,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         StreamOut::<SqEvent>::join(&mut self.timer.m, &mut self.events.s[3]);
         StreamIn::<SqEvent>::link(&mut self.start, &mut self.events.s[4]);
         StreamOut::<SqEvent>::join(&mut self.scheduler.m, &mut self.events.s[5]);
-        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.events.s[6]);
+        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.scheduler.doorbell);
+        StreamOut::<SqEvent>::join(&mut self.scheduler.rung, &mut self.events.s[6]);
         StreamIn::<SqEvent>::link(&mut self.failure, &mut self.events.s[7]);
         self.events.s[8].valid.next = self.sent.m.valid.val();
         self.events.s[8].payload.next = self.no_event.val();

@@ -224,10 +224,14 @@ impl Logic for SqResults {
             & self.v.val().push_list
             & (!self.c.val().listed | (self.e.val().kind == SqEventKind::Retire));
         self.w_qpn.d.next = self.e.val().qpn;
-        self.w_fetch.d.next = self.valid.val() & (self.e.val().kind == SqEventKind::Fetch);
+        self.w_fetch.d.next = self.valid.val()
+            & ((self.e.val().kind == SqEventKind::Fetch)
+                | ((self.e.val().kind == SqEventKind::Doorbell) & self.e.val().fetches));
         self.w_fetch_index.d.next = self.c.val().fetch_index;
         self.w_fetch_count.d.next = bits::<4>(0);
-        if self.t.val().may_fetch {
+        if self.t.val().may_fetch
+            & ((self.e.val().kind == SqEventKind::Fetch) | !self.c.val().queued)
+        {
             self.w_fetch_count.d.next = self.t.val().fetched;
         }
         self.w_epoch.d.next = self.c.val().epoch;

@@ -90,6 +90,16 @@ impl Logic for SqRules {
                 self.n.next.producer = self.e.val().index;
                 self.v.next.push_ready = (self.c.val().state != RESET)
                     & (self.e.val().index != self.c.val().fetch_index);
+                // its own fetch; one that is ready already waits for its turn
+                if self.e.val().fetches
+                    & !self.c.val().queued
+                    & self.t.val().may_fetch
+                    & (self.t.val().fetched != 0)
+                {
+                    self.n.next.fetch_index =
+                        self.c.val().fetch_index + bit_cast::<16, 4>(self.t.val().fetched);
+                    self.v.next.push_ready = self.t.val().more & !self.c.val().lengthy;
+                }
             }
             SqEventKind::Fetch => {
                 self.n.next.queued = false;

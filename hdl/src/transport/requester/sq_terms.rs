@@ -32,6 +32,7 @@ pub struct SqTermsOf {
     e: Signal<Local, SqEvent>,
     k: Signal<Local, SqCtx>,
     c: Signal<Local, SqState>,
+    producer: Signal<Local, Bits<16>>,
     available: Signal<Local, Bits<16>>,
     most: Signal<Local, Bits<16>>,
     in_error: Signal<Local, Bit>,
@@ -68,10 +69,14 @@ impl Logic for SqTermsOf {
         self.out.d.next.running = self.is_running.val();
         self.in_error.next = (self.c.val().state == ERR) | (self.c.val().state == SQE);
         self.out.d.next.reliable = self.k.val().qp_type == RC;
-        // Fetch: 8 slots, not more than the ring has
+        // Fetch, Doorbell: 8 slots, not more than the ring has
         self.out.d.next.may_fetch = (self.is_running.val() & !self.c.val().blocked)
             | (self.in_error.val() & !self.c.val().closing & (self.c.val().used == 0));
-        self.available.next = self.c.val().producer - self.c.val().fetch_index;
+        self.producer.next = self.c.val().producer;
+        if self.e.val().kind == SqEventKind::Doorbell {
+            self.producer.next = self.e.val().index;
+        }
+        self.available.next = self.producer.val() - self.c.val().fetch_index;
         self.most.next = bits::<16>(8);
         if self.k.val().sq_log == 2 {
             self.most.next = bits::<16>(4);

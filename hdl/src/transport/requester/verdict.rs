@@ -10,9 +10,9 @@ payload! {
         running: Bit,
         /// WQEs may be fetched.
         may_fetch: Bit,
-        /// Fetch: slots granted.
+        /// Fetch, Doorbell: slots granted.
         fetched: Bits<4>,
-        /// Fetch: more remain than one grant takes.
+        /// Fetch, Doorbell: more remain than one grant takes.
         more: Bit,
         /// Start: the WQE is the one to run.
         fits: Bit,

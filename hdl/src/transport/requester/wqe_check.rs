@@ -18,7 +18,7 @@
 //! A WQE that ends behind its grant leaves as `incomplete`; if it is the first of its grant, not all of it is posted, and
 //! it is refused.
 //!
-//! Rate: a cycle for each entry, at least one for each slot; at most 15 WQEs inside. Latency: 12 cycles.
+//! Rate: a cycle for each entry, at least one for each slot; at most 15 WQEs inside. Latency: 7 cycles.
 //!
 //! ```text
 //!  slot ─► image (1) ─► head (2) ─► entries (3) ─► memory region check ─► verdict FIFO ─┐
@@ -34,8 +34,8 @@ use super::send_types::{SendEntry, WqeShape};
 
 use super::wqe_head::WqeHead;
 use crate::bus::dma::MrCheckOut;
+use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::{AvCtx, SqCtx};
-use crate::bus::types::{FetchedWqe, MrReq};
 use crate::prelude::*;
 
 const LOC_LEN_ERR: u64 = status::LOC_LEN_ERR as u64;
@@ -122,9 +122,6 @@ pub struct WqeCheck<const Q: usize> {
     len: Signal<Local, Bits<32>>,
     sum_next: Signal<Local, Bits<36>>,
     wqe: Signal<Local, CheckedWqe>,
-    mr_v: Reg<Bit>,
-    mr_last: Dff<Bit>,
-    mr_q: Dff<MrReq>,
     entry_v: Reg<Bit>,
     entry_place: Dff<Bits<9>>,
     entry_q: Dff<SendEntry>,
@@ -157,7 +154,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         dff_setup!(self, clock, fetched_2, image_2, path_2, handle_2, open);
         dff_setup!(self, clock, slots_due, entries_due, taken, walk, blank);
         dff_setup!(self, clock, end_slot, incomplete, bad_slot, leads_grant);
-        dff_setup!(self, clock, data, number, sum, mr_v, mr_last, mr_q);
+        dff_setup!(self, clock, data, number, sum);
         dff_setup!(self, clock, entry_v, entry_place, entry_q, valid_4);
         dff_setup!(self, clock, wqe_4, shape_4, bad_4, sum_4, valid_5, wqe_5);
 
@@ -252,15 +249,14 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             self.len.next = bits::<32>(0);
         }
         self.sum_next.next = self.sum.q.val() + bit_cast::<36, 32>(self.len.val());
-        self.mr_v.d.next = self.walks.val();
-        self.mr_last.d.next = self.finish.val() & self.end_slot.q.val();
-        self.mr_q.d.next.key = self.data.q.val().get_bits::<32>(96);
-        self.mr_q.d.next.pd = self.head.shape.val().pd;
-        self.mr_q.d.next.addr = self.data.q.val().get_bits::<64>(0);
-        self.mr_q.d.next.len = self.len.val();
-        self.mr_q.d.next.right = bits::<3>(0);
+        self.mr.valid.next = self.walks.val();
+        self.mr.request.next.key = self.data.q.val().get_bits::<32>(96);
+        self.mr.request.next.pd = self.head.shape.val().pd;
+        self.mr.request.next.addr = self.data.q.val().get_bits::<64>(0);
+        self.mr.request.next.len = self.len.val();
+        self.mr.request.next.right = bits::<3>(0);
         if self.wqe.val().answered {
-            self.mr_q.d.next.right = bits::<3>(1);
+            self.mr.request.next.right = bits::<3>(1);
         }
         self.entry_v.d.next =
             self.walks.val() & !self.blank.q.val() & self.number.q.val().get_bits::<3>(1).any();
@@ -301,10 +297,8 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         self.entry_we.next = self.entry_v.q.val();
         self.entry_at.next = self.entry_place.q.val();
         self.entry.next = self.entry_q.q.val();
-        self.mr.valid.next = self.mr_v.q.val();
-        self.mr.request.next = self.mr_q.q.val();
-        self.verdict.asked.next = self.mr_v.q.val();
-        self.verdict.last.next = self.mr_last.q.val();
+        self.verdict.asked.next = self.walks.val();
+        self.verdict.last.next = self.finish.val() & self.end_slot.q.val();
         self.verdict.done.next = self.mr.done.val();
         self.verdict.ok.next = self.mr.ok.val();
 

@@ -12,7 +12,7 @@
 //!
 //! With D = 0 the requester has no READs and atomics: responses with beats go to `m` to be discarded.
 //!
-//! Rate: a packet a cycle, a datagram in two. Latency: 4 cycles to `m`, 5 to `responses` and `order`. `responses` holds
+//! Rate: a packet a cycle, a datagram in two. Latency: 3 cycles to `m`, 4 to `responses` and `order`. `responses` holds
 //! 32 items, `order` 64; when one is full all packets wait. An image written in cycle n holds for packets taken from
 //! cycle n + 1 on.
 use ferroce_proto::wire::Opcode;
@@ -54,7 +54,7 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     pub order: StreamOut<Bit>,
 
     images: Ram<RqImage, Q>,
-    skid: Skid<RqRequest>,
+    out_stage: Hold<RqRequest>,
     response_fifo: Fifo<Response, 5>,
     order_fifo: Fifo<Bit, 6>,
     room: Signal<Local, Bit>,
@@ -126,7 +126,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, images, skid, response_fifo, order_fifo);
+        clock!(self, clock, images, out_stage, response_fifo, order_fifo);
         dff_setup!(self, clock, v1, m1, v2, m2, k2, kind);
         dff_setup!(
             self,
@@ -160,7 +160,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         self.images.wdata.next.srq_valid = self.image.val().srq_valid;
         self.images.wdata.next.srqn = self.image.val().srqn;
 
-        self.room.next = self.skid.s.ready.val()
+        self.room.next = self.out_stage.s.ready.val()
             & self.response_fifo.s.ready.val()
             & self.order_fifo.s.ready.val();
         self.go.next =
@@ -358,14 +358,15 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         if self.room.val() {
             self.second.d.next = self.v3.q.val() & self.split.q.val() & !self.second.q.val();
         }
-        self.skid.s.valid.next = self.v3.q.val() & self.room.val() & !self.to_requester.q.val();
-        self.skid.s.payload.next = self.out.val();
+        self.out_stage.s.valid.next =
+            self.v3.q.val() & self.room.val() & !self.to_requester.q.val();
+        self.out_stage.s.payload.next = self.out.val();
         self.response_fifo.s.valid.next =
             self.v3.q.val() & self.room.val() & self.to_requester.q.val();
         self.response_fifo.s.payload.next = self.r3.q.val();
         self.order_fifo.s.valid.next = self.v3.q.val() & self.room.val() & self.has_beats.val();
         self.order_fifo.s.payload.next = self.to_requester.q.val();
-        StreamOut::<RqRequest>::link(&mut self.m, &mut self.skid.m);
+        StreamOut::<RqRequest>::link(&mut self.m, &mut self.out_stage.m);
         StreamOut::<Response>::link(&mut self.responses, &mut self.response_fifo.m);
         StreamOut::<Bit>::link(&mut self.order, &mut self.order_fifo.m);
     }

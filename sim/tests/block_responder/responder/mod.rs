@@ -293,8 +293,8 @@ fn packets_of_one_queue_pair_pass_in_every_cycle() {
     }
     assert_eq!(rig.bench.cycle() - start, 2000, "a packet a cycle");
     rig.settle();
-    assert_eq!(rig.seen[0].0 - start, 9, "cycles to the placement");
-    assert_eq!(rig.seen[1999].0 - start, 2008);
+    assert_eq!(rig.seen[0].0 - start, 8, "cycles to the placement");
+    assert_eq!(rig.seen[1999].0 - start, 2007);
     assert_eq!(ahead.state, state::RTR);
     rig.finish();
 }

@@ -8,7 +8,7 @@ use super::{Fields, Rig, packet};
 use crate::reference::{Packet, reason};
 
 #[test]
-fn a_packet_takes_four_cycles() {
+fn a_packet_takes_three_cycles() {
     let mut rig = Rig::new::<64, 1>(Pauses::NONE, Pauses::NONE);
     let mut rng = rig.bench.rng().clone();
     let mut packet = packet(&mut rng, &rig.contexts);
@@ -17,7 +17,7 @@ fn a_packet_takes_four_cycles() {
     rig.push(&packet);
     rig.finish();
     let sent = rig.packets.last_sent().expect("it was sent");
-    assert_eq!(rig.arrived, [sent + 4]);
+    assert_eq!(rig.arrived, [sent + 3]);
     assert_eq!(rig.reasons[usize::from(reason::NO_QP)], 1, "queue pair 0");
 }
 

@@ -95,7 +95,7 @@ pub(super) const PROOFS: &[Proof] = &[
             },
             Bug {
                 what: "an item leaves while the next one waits for the receiver",
-                from: "assign fetch = !empty_q & (!held_q | m_ready);",
+                from: "assign fetch = !empty_q & m_ready;",
                 to: "assign fetch = !empty_q;",
             },
         ],

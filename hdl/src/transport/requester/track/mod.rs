@@ -25,7 +25,7 @@
 //! may change its queue pair stands in B to D; an ACK or NAK changes nothing.
 //!
 //! Throughput: an event a cycle; of one queue pair a data response or issue every 4 cycles, also from one READ to the
-//! next, and ACKs and NAKs behind each other one a cycle. Latency: 7 cycles from `s.valid` to `m.valid`. A placement of kind 3 has
+//! next, and ACKs and NAKs behind each other one a cycle. Latency: 6 cycles from `s.valid` to `m.valid`. A placement of kind 3 has
 //! its WQE on `reads`.
 //!
 //! Assumes: `failed` and `reset` come from the stage of the send queue that does them; at most 16 READs and atomics of a

@@ -33,7 +33,7 @@
 //! Assumes: at most 16 replies that are no duplicates wait of a queue pair; one `replies` for each token with `reply`, in
 //! order. Rates: a token a cycle; an acknowledgement a cycle; a response packet a cycle within a turn, a turn in 4 cycles.
 //! Latency: an
-//! acknowledgement 7 cycles; from the end of a turn to the first packet of the next of that queue pair 26.
+//! acknowledgement 6 cycles; from the end of a turn to the first packet of the next of that queue pair 26.
 
 pub mod admit;
 pub mod atomic;
