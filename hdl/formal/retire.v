@@ -2,7 +2,8 @@
 // taken off that are acknowledged (their last PSN is one of una - 2^23 ... una - 1 modulo 2^24), in error all of them:
 // each once, in order, none beyond those in the ring; each that asked for a CQE or failed gives one completion, with the
 // index of its WQE, and no other gives one; only entries of the ring of this queue pair are looked at; the report has the
-// number of messages that left, and the number of READs and atomics among them.
+// number of messages that left, and the number of READs and atomics among them; one entry more, behind the completions,
+// says that the failure of a queue pair is complete, if it is to.
 // Assumes: a ring stands at a multiple of its size, which is at most the pool's (8 here), and holds no more messages
 // than it has entries; no message in the ring is written while it is walked (proof `sq_ring`); the state of the queue
 // pair comes once it was asked for.
@@ -15,6 +16,7 @@ module check_retire (
     input [15:0] head_index, // = head_index of g_q as grant
     input [23:0] una, // = una_psn of g_q as grant
     input error, // = error of g_q as grant
+    input fatal, // = fatal of g_q as grant
     input [23:0] ot_base, // = ot_base of g_q as grant
     input [3:0] ot_log, // = ot_log of g_q as grant
     input entry_valid,
@@ -27,6 +29,7 @@ module check_retire (
     input bad, // = bad of u_pool.mem[slot] as entry
     input completes, // = done_valid
     input completed, // = done_ready
+    input tells, // = failed of done_payload as done_payload
     input [15:0] wqe_index, // = wqe_index of done_payload as done_payload
     input [7:0] status, // = status of done_payload as done_payload
     input reports, // = out_s_valid
@@ -45,7 +48,7 @@ module check_retire (
     input [69:0] o,
     input [69:0] word // = u_pool.mem[slot]
 );
-    localparam ASK = 1, SEEK = 2, READ = 3, WALK = 4, REPORT = 5;
+    localparam ASK = 1, SEEK = 2, READ = 3, WALK = 4, TELL = 5, REPORT = 6;
     formal_reset reset (.clk(clk), .rst(rst));
     wire [15:0] size = 16'd1 << ot_log;
     wire [15:0] oldest = head + count;
@@ -88,7 +91,9 @@ module check_retire (
             if (completes) assert (wqe_index == head_index + slots_taken);
             if (leaves && acked && !bad && !failed) assert (status == 0);
             if (leaves && !acked && !bad) assert (status != 0);
-        end else assert (!completes);
+        end else assert (completes == (state == TELL));
+        if (completes) assert (tells == (state == TELL));
+        if (state == TELL) assert (fatal);
         if (state == REPORT && reports) assert (reported == taken && reported_reads == reads_taken);
         // registers
         assert (state <= REPORT);
