@@ -3,7 +3,7 @@
 //! A command that takes something away from the engine (a memory region, a queue pair, a completion queue) first changes
 //! the tables, so that nothing new starts, and is answered when what had started is done. The sections of the engine are
 //! looked at one after the other, in the order in which work passes them. A section is through when it was empty for 16
-//! cycles on end or when 256 things have left it, more than any section holds: so other queue pairs under full load do not
+//! cycles on end or when 512 things have left it, more than any section holds: so other queue pairs under full load do not
 //! hold a command up. Writes to host memory are counted instead: those issued when the section's turn came have their response.
 //!
 //! | section | is |
@@ -57,7 +57,7 @@ pub struct Drain {
     section: Reg<Bits<4>>,
     settle: Reg<Bits<2>>,
     quiet: Reg<Bits<5>>,
-    count: Reg<Bits<9>>,
+    count: Reg<Bits<10>>,
     mark: Dff<Bits<16>>,
     finished: Reg<Bit>,
     seen: Dff<Activity>,
@@ -119,7 +119,7 @@ impl Logic for Drain {
             self.count.d.next = self.count.q.val() + 1;
         }
         self.age.next = self.written.q.val() - self.mark.q.val();
-        self.through.next = self.quiet.q.val().get_bit(4) | self.count.q.val().get_bit(8);
+        self.through.next = self.quiet.q.val().get_bit(4) | self.count.q.val().get_bit(9);
         if self.counts_writes.val() {
             self.through.next = !self.age.val().get_bit(15);
         }
@@ -133,7 +133,7 @@ impl Logic for Drain {
             // `seen`, `issued` and `written` still show the section before
             self.settle.d.next = self.settle.q.val() + 1;
             self.quiet.d.next = bits::<5>(0);
-            self.count.d.next = bits::<9>(0);
+            self.count.d.next = bits::<10>(0);
             self.mark.d.next = self.issued.q.val();
         } else if self.through.val() {
             self.section.d.next = self.section.q.val() + 1;

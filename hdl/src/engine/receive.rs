@@ -219,7 +219,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         StreamOut::<RqRead>::join(&mut self.responder.reads, &mut self.order.reads[0]);
         StreamOut::<RqRead>::join(&mut self.track.reads, &mut self.order.reads[1]);
         StreamOut::<RqRead>::join(&mut self.order.read, &mut self.fetch.s);
-        // of 256 that leave, the last came behind all that were here
+        // of 512 that leave, the last came behind all that were here
         self.decided.next.busy = self.order.activity.val().busy | self.track.activity.val().busy;
         self.decided.next.moved = self.order.activity.val().moved;
 

@@ -4,8 +4,8 @@ use super::dma_write::{self, DmaWrite};
 use crate::bus::types::{ReadReq, WriteCmd};
 use crate::prelude::*;
 
-/// log2 of the bursts that a read client can have under way: 2 us of 64-byte reads, a read each 4 cycles.
-const BURSTS: usize = 7;
+/// log2 of the bursts that a read client can have under way: 2 us of 64-byte reads, a read each 2 cycles.
+const BURSTS: usize = 8;
 
 /// DMA of W bits = K bytes a beat.
 #[derive(LogicBlock, Default)]

@@ -1,7 +1,7 @@
 //! WQE fetch of the receive side: from [`RqRead`] to the slots of the WQEs, in order.
 //!
 //! Receive WQEs of the responder, and send WQEs whose scatter list a READ or atomic response needs. A WQE is one read of
-//! 1 to 8 slots, or two when its ring wraps; up to 64 slots are in flight or wait to be taken. A read leaves when its
+//! 1 to 8 slots, or two when its ring wraps; up to 256 slots are in flight or wait to be taken. A read leaves when its
 //! slots have room, so its answer is never held up.
 //! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64; a read a cycle. Latency: one cycle to the read, from its
 //! last beat one cycle to the slot.
@@ -31,20 +31,20 @@ pub struct RqFetch<const W: usize> {
     /// The slots.
     pub m: StreamOut<RqSlot>,
     skid: Skid<ReadReq>,
-    buffer: Fifo<RqSlot, 6>,
+    buffer: Fifo<RqSlot, 8>,
     /// Slots of the buffer that no read has claimed.
-    free: Reg<Bits<7>>,
+    free: Reg<Bits<9>>,
     /// One a read under way.
-    under_way: Fifo<Part, 6>,
+    under_way: Fifo<Part, 8>,
     /// The head of the WQE is asked for.
     wrapped: Reg<Bit>,
     whole: Signal<Local, Bit>,
     part: Signal<Local, Bits<4>>,
-    needed: Signal<Local, Bits<7>>,
+    needed: Signal<Local, Bits<9>>,
     room: Signal<Local, Bit>,
     go: Signal<Local, Bit>,
-    claimed: Signal<Local, Bits<7>>,
-    freed: Signal<Local, Bits<7>>,
+    claimed: Signal<Local, Bits<9>>,
+    freed: Signal<Local, Bits<9>>,
     slot: Dff<Bits<512>>,
     slot_next: Signal<Local, Bits<512>>,
     failed: Reg<Bit>,
@@ -70,7 +70,7 @@ impl<const W: usize> Default for RqFetch<W> {
             m: StreamOut::default(),
             skid: Skid::default(),
             buffer: Fifo::new(Style::Block),
-            free: Reg::new(bits::<7>(64)),
+            free: Reg::new(bits::<9>(256)),
             under_way: Fifo::default(),
             wrapped: Reg::default(),
             whole: Signal::default(),
@@ -113,7 +113,7 @@ impl<const W: usize> Logic for RqFetch<W> {
             self.part.next = self.s.payload.val().slots - self.s.payload.val().head;
             self.skid.s.payload.next.addr = self.s.payload.val().base;
         }
-        self.needed.next = bit_cast::<7, 4>(self.part.val());
+        self.needed.next = bit_cast::<9, 4>(self.part.val());
         self.room.next = (self.free.q.val() >= self.needed.val()) & self.under_way.s.ready.val();
         self.go.next = self.s.valid.val() & self.skid.s.ready.val() & self.room.val();
         self.s.ready.next = self.skid.s.ready.val() & self.room.val() & self.whole.val();
@@ -126,13 +126,13 @@ impl<const W: usize> Logic for RqFetch<W> {
         self.under_way.s.payload.next.last = self.whole.val();
         self.under_way.s.payload.next.slots = self.s.payload.val().slots;
         StreamOut::<ReadReq>::link(&mut self.read, &mut self.skid.m);
-        self.claimed.next = bits::<7>(0);
+        self.claimed.next = bits::<9>(0);
         if self.go.val() {
             self.claimed.next = self.needed.val();
         }
-        self.freed.next = bits::<7>(0);
+        self.freed.next = bits::<9>(0);
         if self.buffer.m.valid.val() & self.m.ready.val() {
-            self.freed.next = bits::<7>(1);
+            self.freed.next = bits::<9>(1);
         }
         self.free.d.next = self.free.q.val() - self.claimed.val() + self.freed.val();
 

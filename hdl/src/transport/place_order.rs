@@ -8,7 +8,7 @@
 //! placement then waits in a queue as long as the slots under way.
 //!
 //! ```text
-//!  s[0], reads[0] ─┐                ┌─► queue of 64 ─► m (scatter)
+//!  s[0], reads[0] ─┐                ┌─► queue of 256 ─► m (scatter)
 //!  s[1], reads[1] ─┼─► round robin ─┤
 //!  order ─► queue ─┘                └─► read (rq_fetch)
 //! ```
@@ -36,7 +36,7 @@ pub struct PlaceOrder {
     /// Placements that wait here.
     pub activity: Signal<Out, Activity>,
     bits: Fifo<Bit, 6>,
-    places: Bypass<Place, 6>,
+    places: Bypass<Place, 8>,
     wqe: Skid<RqRead>,
     arbiter: Arbiter<2>,
     listed_0: Signal<Local, Bit>,

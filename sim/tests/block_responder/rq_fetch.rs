@@ -221,18 +221,18 @@ fn random_wqes() {
     random::<512>(Pauses::NONE, Pauses::new(0.8, 60), 5, 0.0);
 }
 
-/// 64 slots hide a latency of 64 cycles at a slot a cycle.
+/// 256 slots hide a latency of 256 cycles at a slot a cycle.
 #[test]
-fn sixty_four_slots_are_in_flight() {
-    let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 58, 0.0);
+fn many_slots_are_in_flight() {
+    let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 250, 0.0);
     for i in 0..1000 {
         run.push(i * 64, 1);
     }
     let start = run.bench.cycle();
     run.finish();
     let cycles = run.bench.cycle() - start;
-    assert!(cycles < 1075, "a slot a cycle, not {cycles} for 1000");
-    assert!(run.reader.most_waiting >= 56);
+    assert!(cycles < 1267, "a slot a cycle, not {cycles} for 1000");
+    assert!(run.reader.most_waiting >= 248);
 }
 
 /// The ring wraps behind the first slot, before the last one, and not at all.
@@ -258,11 +258,11 @@ fn a_wqe_that_wraps_is_two_reads() {
 #[test]
 fn slots_that_are_not_taken_hold_up_reads() {
     let mut run = Run::new::<512>(Pauses::NONE, Pauses::new(1.0, 1), 1, 0.0);
-    for i in 0..30 {
+    for i in 0..50 {
         run.push(i * 512, 8);
     }
     (0..300).for_each(|_| run.step());
-    assert_eq!(run.reads.sent(), 8, "8 WQEs of 8 slots");
+    assert_eq!(run.reads.sent(), 32, "32 WQEs of 8 slots");
     run.slots = StreamSink::new(run.bench.dut(), "m", Pauses::NONE).expect("as before");
     run.finish();
 }

@@ -1,16 +1,16 @@
 //! CQ write: completions into the rings of the host (docs/architecture.md 3.7).
 //!
 //! ```text
-//!  recv ─► fence ─┐                            ┌─► place ──► write, beats (dma_write)
-//!  send ─► fence ─┴► tokens ─┐                 │
-//!  command ──────────────────┼─► state, image ─┼─► lost
-//!  beat ─► consumer record ──┤                 ├─► read (dma_read)
-//!  arm ──────────────────────┘                 └─► reports ─► events
+//!  recv ─► fence, 256 deep ─┐                            ┌─► place ──► write, beats (dma_write)
+//!  send ─► fence ───────────┴► tokens ─┐                 │
+//!  command ────────────────────────────┼─► state, image ─┼─► lost
+//!  beat ─► consumer record ────────────┤                 ├─► read (dma_read)
+//!  arm ────────────────────────────────┘                 └─► reports ─► events
 //! ```
 //!
 //! An operation enters every second cycle: what a consumer record said, a command, or a token. Two cycles later it meets
 //! the state of its queue ([`Rmw`]), and a token becomes a CQE, or is lost because its queue is not open or has
-//! overflowed. Tokens of one input keep their order.
+//! overflowed. Tokens of one input keep their order. Of receives 256 wait for their payload, 2 of sends.
 //!
 //! The consumer record is read again when a ring is half full or more, one read at a time. A token that meets a full ring
 //! waits, with all behind it, for a read begun after it; only if the ring is full then too is it an overflow: the token is
@@ -24,6 +24,7 @@
 //! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `valid` of a token whose fence is passed, or
 //! that has none, to `write.valid`: 9 cycles. Assumes: `lost` is taken whatever the inputs do.
 pub mod fence;
+pub mod fence_queue;
 pub mod place;
 pub mod record;
 pub mod reports;
@@ -36,6 +37,7 @@ use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
 
 use fence::CqFence;
+use fence_queue::CqFenceQueue;
 use place::CqPlace;
 use record::CqRecord;
 use reports::CqReports;
@@ -77,7 +79,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    recv_fence: CqFence,
+    /// Payload takes as long to be written as host memory takes.
+    recv_fence: CqFenceQueue,
     send_fence: CqFence,
     tokens: Merge<CqToken, 2>,
     table: Rmw<CqState, C>,
