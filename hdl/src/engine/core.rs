@@ -120,6 +120,7 @@ pub struct Core<
     cq_image: Signal<Local, CqCtx>,
     foreign_frame: Signal<Local, Bit>,
     foreign_packet: Signal<Local, Bit>,
+    acks: Signal<Local, Bits<11>>,
     pulses: Signal<Local, StatPulses>,
     no_pulses: Zero<StatPulses>,
 }
@@ -402,8 +403,13 @@ impl<
         self.pulses.next.packet_seq_err = self.transmit.counts.val().get_bit(0);
         self.pulses.next.rnr_nak_received = self.transmit.counts.val().get_bit(1);
         self.pulses.next.remote_errors = self.transmit.counts.val().get_bit(2);
-        self.pulses.next.rx_acks = self.transmit.counts.val().get_bit(3);
-        self.pulses.next.rx_ghost_acks = self.transmit.counts.val().get_bit(4);
+        self.acks.next = self.transmit.counts.val();
+        self.pulses.next.rx_acks = bits::<2>(0)
+            .replace_bit(0, self.acks.val().get_bit(3) ^ self.acks.val().get_bit(9))
+            .replace_bit(1, self.acks.val().get_bit(3) & self.acks.val().get_bit(9));
+        self.pulses.next.rx_ghost_acks = bits::<2>(0)
+            .replace_bit(0, self.acks.val().get_bit(4) ^ self.acks.val().get_bit(10))
+            .replace_bit(1, self.acks.val().get_bit(4) & self.acks.val().get_bit(10));
         self.pulses.next.local_ack_timeout_err = self.transmit.counts.val().get_bit(5);
         self.pulses.next.implied_nak_seq_err = self.transmit.counts.val().get_bit(8);
         self.pulses.next.retry_exceeded_err = self.transmit.counts.val().get_bit(6);

@@ -111,7 +111,7 @@ pub struct TransmitSide<
     /// Its MSN.
     pub response_lost_msn: Signal<Out, Bits<24>>,
     /// Counter pulses of the requester, see [`Requester::counts`].
-    pub counts: Signal<Out, Bits<9>>,
+    pub counts: Signal<Out, Bits<11>>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
     /// A frame was sent.

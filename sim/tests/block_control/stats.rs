@@ -9,7 +9,7 @@ use ferroce_sim::verilator::{Input, Output};
 fn largest(name: &str) -> u64 {
     match name {
         "rx_bytes" => 127,
-        "rx_wrong_address" => 3,
+        "rx_wrong_address" | "rx_acks" | "rx_ghost_acks" => 3,
         "tx_bytes" => 8191,
         _ => 1,
     }

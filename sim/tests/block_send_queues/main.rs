@@ -3,6 +3,7 @@
 
 mod directed;
 mod long;
+mod merged;
 mod rig;
 mod unreliable;
 

@@ -61,6 +61,8 @@ payload! {
         closed: Bit,
         /// Answer: likewise.
         writes: Bits<16>,
+        /// Answer: two plain acknowledgements, the earlier one of `una_psn`, the later one of `psn`.
+        merged: Bit,
         /// Answer: none came; the packet `psn`, the last of a message that nobody acknowledges, was sent.
         sent: Bit,
         /// Retired: messages taken off.

@@ -3,6 +3,7 @@
 //! All dynamic state stands in one table behind one pipeline ([`sq_state`]) that takes one event a cycle
 //! ([`event`]). The blocks around it bring events and carry out results.
 
+pub mod ack_merge;
 pub mod completion_hold;
 pub mod event;
 pub mod list_walk;

@@ -2,6 +2,7 @@
 //!
 //! Who takes the slots out of `slots` assembles WQEs, asks with a Start event (or Refetch) for each in their order, and
 //! gets a grant for each Start, in their order too.
+use super::ack_merge::AckMerge;
 use super::completion_hold::CompletionHold;
 use super::event::{SendCompletion, SentPacket, SqEvent, SqEventKind, StartGrant};
 use super::retire::Retire;
@@ -85,8 +86,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub drained_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
-    /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err.
-    pub counts: Signal<Out, Bits<9>>,
+    /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err, a second rx_acks, a second rx_ghost_acks.
+    pub counts: Signal<Out, Bits<11>>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
@@ -94,6 +95,7 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
+    acks: AckMerge,
     events: Merge<SqEvent, 9>,
     /// More than the packets under way to the wire.
     sent: Fifo<SentPacket, 8>,
@@ -116,7 +118,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
     #[hdl_gen]
     fn update(&mut self) {
         clock!(
-            self, clock, events, sent, state, scheduler, fetch, retire, hold, timer
+            self, clock, acks, events, sent, state, scheduler, fetch, retire, hold, timer
         );
 
         // events
@@ -124,19 +126,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         self.sent.s.payload.next.qpn = self.sent_qpn.val();
         self.sent.s.payload.next.psn = self.sent_psn.val();
         StreamIn::<SqEvent>::link(&mut self.command, &mut self.events.s[0]);
-        self.events.s[1].valid.next = self.answer.valid.val();
-        self.events.s[1].payload.next = self.no_event.val();
-        self.events.s[1].payload.next.kind = SqEventKind::Answer;
-        self.events.s[1].payload.next.qpn = self.answer.payload.val().qpn;
-        self.events.s[1].payload.next.psn = self.answer.payload.val().psn;
-        self.events.s[1].payload.next.una_psn = self.answer.payload.val().missing;
-        self.events.s[1].payload.next.syndrome = self.answer.payload.val().syndrome;
-        self.events.s[1].payload.next.status = self.answer.payload.val().status;
-        self.events.s[1].payload.next.data = self.answer.payload.val().data;
-        self.events.s[1].payload.next.implied = self.answer.payload.val().implied;
-        self.events.s[1].payload.next.closed = self.answer.payload.val().closed;
-        self.events.s[1].payload.next.writes = self.answer.payload.val().fence;
-        self.answer.ready.next = self.events.s[1].ready.val();
+        StreamIn::<Answer>::link(&mut self.answer, &mut self.acks.s);
+        StreamOut::<SqEvent>::join(&mut self.acks.m, &mut self.events.s[1]);
         StreamOut::<SqEvent>::join(&mut self.retire.event, &mut self.events.s[2]);
         StreamOut::<SqEvent>::join(&mut self.timer.m, &mut self.events.s[3]);
         StreamIn::<SqEvent>::link(&mut self.start, &mut self.events.s[4]);

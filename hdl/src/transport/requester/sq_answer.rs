@@ -50,7 +50,7 @@ pub struct SqAnswer {
     answer: Signal<Local, Bits<3>>,
     acked: Signal<Local, Bit>,
     /// Counter of the kind of response.
-    counter: Signal<Local, Bits<9>>,
+    counter: Signal<Local, Bits<11>>,
     /// Waits for an RNR timer or goes back already.
     pauses: Signal<Local, Bit>,
     /// Responses are heard.
@@ -79,18 +79,24 @@ impl Logic for SqAnswer {
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
         self.answer.next = self.e.val().syndrome.get_bits::<3>(5);
         self.acked.next = self.answer.val() == 0;
-        self.counter.next = bits::<9>(4);
+        self.counter.next = bits::<11>(4);
         if self.e.val().sent {
-            self.counter.next = bits::<9>(0);
+            self.counter.next = bits::<11>(0);
         } else if self.acked.val() {
-            self.counter.next = bits::<9>(8);
+            self.counter.next = bits::<11>(8);
             if self.e.val().data | self.e.val().status.any() {
-                self.counter.next = bits::<9>(0);
+                self.counter.next = bits::<11>(0);
+            }
+            if self.e.val().merged {
+                self.counter.next = bits::<11>(0x18);
+                if self.t.val().both {
+                    self.counter.next = bits::<11>(0x208);
+                }
             }
         } else if self.answer.val() == 1 {
-            self.counter.next = bits::<9>(2);
+            self.counter.next = bits::<11>(2);
         } else if self.e.val().syndrome == NAK_SEQUENCE {
-            self.counter.next = bits::<9>(1);
+            self.counter.next = bits::<11>(1);
         }
         // nothing acknowledged ends the wait for a receiver
         self.pauses.next = (self.c.val().rnr_wait & !self.t.val().progresses) | self.c.val().rewind;
@@ -150,7 +156,7 @@ impl Logic for SqAnswer {
                     if self.t.val().rnr_retry == 0 {
                         self.v.next.fail = true;
                         self.n.next.error_status = RNR_RETRY_EXC_ERR.into();
-                        self.v.next.counts = bits::<9>(0x82);
+                        self.v.next.counts = bits::<11>(0x82);
                     } else {
                         if self.t.val().rnr_retry != 7 {
                             self.n.next.rnr_retry = self.t.val().rnr_retry - 1;
@@ -182,7 +188,10 @@ impl Logic for SqAnswer {
                 }
             }
         } else if !self.e.val().sent {
-            self.v.next.counts = bits::<9>(16);
+            self.v.next.counts = bits::<11>(16);
+            if self.e.val().merged {
+                self.v.next.counts = bits::<11>(0x410);
+            }
         }
 
         self.next_state.next = self.n.val();

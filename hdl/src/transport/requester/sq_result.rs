@@ -81,8 +81,9 @@ pub struct SqResults {
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses, from bit 0: packet_seq_err, rnr_nak_received, remote_errors, rx_acks (positive, in the window),
-    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err.
-    pub counts: Signal<Out, Bits<9>>,
+    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err,
+    /// a second rx_acks, a second rx_ghost_acks.
+    pub counts: Signal<Out, Bits<11>>,
 
     e: Signal<Local, SqEvent>,
     k: Signal<Local, SqCtx>,
@@ -118,7 +119,7 @@ pub struct SqResults {
     w_close: Reg<Bit>,
     w_drained: Reg<Bit>,
     w_length: Dff<Bits<32>>,
-    w_counts: Reg<Bits<9>>,
+    w_counts: Reg<Bits<11>>,
 
     // stage V: addresses
     slot_mask: Signal<Local, Bits<16>>,
@@ -285,7 +286,7 @@ impl Logic for SqResults {
         self.w_status.d.next = self.v.val().status;
         self.w_close.d.next = self.valid.val() & self.v.val().close;
         self.w_drained.d.next = self.valid.val() & self.v.val().drained;
-        self.w_counts.d.next = bits::<9>(0);
+        self.w_counts.d.next = bits::<11>(0);
         if self.valid.val() {
             self.w_counts.d.next = self.v.val().counts;
         }

@@ -196,7 +196,7 @@ impl Logic for SqRules {
                         self.n.next.rnr_wait = false;
                         self.v.next.push_ready = true;
                     } else if self.c.val().inflight.any() & self.open.val() {
-                        self.v.next.counts = bits::<9>(32);
+                        self.v.next.counts = bits::<11>(32);
                         self.n.next.implied = false;
                         self.retries.next = true;
                     }

@@ -86,8 +86,9 @@ pub struct SqStateTable<const Q: usize> {
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses, from bit 0: packet_seq_err, rnr_nak_received, remote_errors, rx_acks (positive, in the window),
-    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err.
-    pub counts: Signal<Out, Bits<9>>,
+    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err,
+    /// a second rx_acks, a second rx_ghost_acks.
+    pub counts: Signal<Out, Bits<11>>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 

@@ -43,6 +43,8 @@ pub struct SqTermsOf {
     all: Signal<Local, Bits<25>>,
     crowded: Signal<Local, Bit>,
     missing: Signal<Local, Bits<24>>,
+    at_psn: Signal<Local, Bit>,
+    at_other: Signal<Local, Bit>,
     is_good: Signal<Local, Bit>,
     progresses: Signal<Local, Bit>,
     quantum: Signal<Local, Bits<24>>,
@@ -148,13 +150,22 @@ impl Logic for SqTermsOf {
         self.missing.next = self.e.val().una_psn - self.c.val().una_psn;
         self.is_good.next =
             (self.e.val().syndrome.get_bits::<3>(5) == 0) & !self.e.val().status.any();
-        self.out.d.next.in_window = (self.distance.val() < self.c.val().inflight)
-            & (!self.e.val().implied | (self.missing.val() < self.c.val().inflight));
+        // of two acknowledgements either may be outside; the later one follows the earlier one closely
+        self.at_psn.next = self.distance.val() < self.c.val().inflight;
+        self.at_other.next = self.missing.val() < self.c.val().inflight;
+        self.out.d.next.in_window =
+            self.at_psn.val() & (!self.e.val().implied | self.at_other.val());
+        if self.e.val().merged {
+            self.out.d.next.in_window = self.at_psn.val() | self.at_other.val();
+        }
+        self.out.d.next.both = self.at_psn.val() & self.at_other.val();
         self.out.d.next.progress = self.distance.val();
         self.progresses.next = self.is_good.val() | (self.e.val().psn != self.c.val().una_psn);
         if self.e.val().implied {
             self.out.d.next.progress = self.missing.val();
             self.progresses.next = self.e.val().una_psn != self.c.val().una_psn;
+        } else if self.e.val().merged & !self.at_psn.val() {
+            self.out.d.next.progress = self.missing.val() + 1;
         } else if self.is_good.val() {
             self.out.d.next.progress = self.distance.val() + 1;
         }

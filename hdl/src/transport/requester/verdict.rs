@@ -32,8 +32,10 @@ payload! {
         ends: Bit,
         /// Start: the part is a whole quantum, and the message goes on or another queue pair waits, whose turn it is.
         turn_ends: Bit,
-        /// Answer: the PSN is in the window.
+        /// Answer: the PSN is in the window; of two acknowledgements one of them.
         in_window: Bit,
+        /// Answer: both are.
+        both: Bit,
         /// Answer: PSNs newly acknowledged.
         progress: Bits<24>,
         /// Answer: these are not 0.
@@ -91,6 +93,6 @@ payload! {
         /// The round afterwards.
         round: Bits<2>,
         /// Counter pulses.
-        counts: Bits<9>,
+        counts: Bits<11>,
     }
 }

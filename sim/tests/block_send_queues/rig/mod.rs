@@ -156,6 +156,8 @@ pub(crate) struct Rig {
     pub(crate) drained: Vec<u64>,
     /// Counter pulses.
     pub(crate) counts: [u64; 9],
+    /// Pairs of acknowledgements of one kind that were taken as one.
+    pub(crate) pairs: u64,
 }
 
 impl Rig {
@@ -190,6 +192,7 @@ impl Rig {
             down: Vec::new(),
             drained: Vec::new(),
             counts: [0; 9],
+            pairs: 0,
             wire: Wire::default(),
             bench: {
                 bench.dut_mut().settle();
@@ -326,6 +329,10 @@ impl Rig {
         for (bit, count) in self.counts.iter_mut().enumerate() {
             *count += counts >> bit & 1;
         }
+        // two acknowledgements taken as one
+        self.counts[3] += counts >> 9 & 1;
+        self.counts[4] += counts >> 10 & 1;
+        self.pairs += (counts >> 9 & 1) + (counts >> 10 & 1);
         if self.output("grant_valid") == 1 {
             self.granted();
         }
