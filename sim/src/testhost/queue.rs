@@ -358,8 +358,21 @@ impl Host {
         self.post_recv_wqe(qpn, head, list)
     }
 
-    /// Posts a receive WQE, sensible or not, and rings.
+    /// Posts a receive WQE, sensible or not, and rings. Answers the WQE index its CQE will carry.
     pub fn post_recv_wqe(&mut self, qpn: u32, head: RecvWqe, list: &[Sge]) -> u16 {
+        let index = self.write_recv_wqe(qpn, head, list);
+        self.ring_recv(qpn);
+        index
+    }
+
+    /// Rings for all receive WQEs written.
+    pub fn ring_recv(&mut self, qpn: u32) {
+        let producer = self.qps[&qpn].rq_producer;
+        self.nic.write32(doorbell::rq(qpn), producer.into());
+    }
+
+    /// Writes a receive WQE without ringing, for several to one doorbell.
+    pub fn write_recv_wqe(&mut self, qpn: u32, head: RecvWqe, list: &[Sge]) -> u16 {
         let qp = self.qps.get_mut(&qpn).expect("created");
         let stride = SLOT_BYTES << qp.options.rq_stride;
         let room = RECV_SGES_FIRST + (stride - SLOT_BYTES) / SGE_BYTES;
@@ -373,8 +386,6 @@ impl Host {
         let place = u64::from(index) & ((1 << qp.options.rq_log) - 1);
         let at = qp.rq_base + place * stride as u64;
         self.write(at, &recv_wqe(head, list));
-        self.nic
-            .write32(doorbell::rq(qpn), index.wrapping_add(1).into());
         index
     }
 }

@@ -14,6 +14,8 @@ use super::rig::{Rig, Setup};
 
 /// Packets of the shorter and of the longer flood; the slope between them is the figure.
 const FLOODS: [u64; 2] = [64, 512];
+/// Likewise of ACKs over many queue pairs.
+const WIDE_FLOODS: [u64; 2] = [256, 1024];
 /// Bytes of an inline message.
 const SHORT: usize = 8;
 /// Bytes of a SEND that makes a frame of 64 bytes with its FCS, less than the shortest is padded.
@@ -34,21 +36,22 @@ pub(super) struct Flood {
     pub(super) dropped: u64,
 }
 
-fn options() -> QpOptions {
+/// How a queue pair is set up that is one of so many; all together have the outstanding messages of the pool.
+fn options(qps: u64) -> QpOptions {
     QpOptions {
         mtu: Mtu::Mtu4096,
         sq_log: 11,
         rq_log: 10,
-        ot_log: 10,
+        ot_log: if qps == 1 { 10 } else { 7 },
         timeout: NEVER,
         ..QpOptions::default()
     }
 }
 
 /// Two queue pairs connected to each other: that of the first host, and of the second.
-fn connect(rig: &mut Rig) -> (u32, u32) {
+fn connect(rig: &mut Rig, qps: u64) -> (u32, u32) {
     let hosts = &mut rig.hosts;
-    let (qa, qb) = (hosts[0].create_qp(options()), hosts[1].create_qp(options()));
+    let [qa, qb] = [0, 1].map(|host: usize| hosts[host].create_qp(options(qps)));
     let (pa, pb) = (hosts[0].peer(qa), hosts[1].peer(qb));
     hosts[0].connect(qa, &pb);
     hosts[1].connect(qb, &pa);
@@ -87,51 +90,67 @@ fn ack(request: &[u8], qa: u32, msn: u32) -> Result<Vec<u8>> {
     built(&headers)
 }
 
-/// One acknowledgement of every message of 8 bytes, back to back: cycles of each. Only the last message has a
-/// CQE, which shows that all were taken.
-pub(super) fn acks(setup: &Setup) -> Result<Flood> {
+/// One acknowledgement of every message of 8 bytes, back to back, over so many queue pairs in turn: cycles of each. Only
+/// the last message of a queue pair has a CQE, which shows that all were taken.
+pub(super) fn acks(setup: &Setup, qps: u64) -> Result<Flood> {
     let mut ends = [0; 2];
     let mut dropped = 0;
-    for (end, count) in ends.iter_mut().zip(FLOODS) {
+    let floods = if qps == 1 { FLOODS } else { WIDE_FLOODS };
+    for (end, count) in ends.iter_mut().zip(floods) {
         let mut rig = Rig::new(setup, 2)?;
-        let (qa, _) = connect(&mut rig);
+        let pairs: Vec<_> = (0..qps).map(|_| connect(&mut rig, qps).0).collect();
         let target = rig.hosts[1].create_mr(&[0; SHORT], Rights::ALL);
         rig.kept[0] = Some(Vec::new());
-        for number in 1..=count {
-            let work = Work::write(&[], &target, 0).inline(&pattern(SHORT, 1));
-            let last = number == count;
-            let work = if last { work } else { work.unsignaled() };
-            rig.hosts[0].write_slots(qa, &work.slots());
+        for &qa in &pairs {
+            for number in 1..=count / qps {
+                let work = Work::write(&[], &target, 0).inline(&pattern(SHORT, 1));
+                let last = number == count / qps;
+                let work = if last { work } else { work.unsignaled() };
+                rig.hosts[0].write_slots(qa, &work.slots());
+            }
+            rig.hosts[0].post_slots(qa, &[]);
         }
-        rig.hosts[0].post_slots(qa, &[]);
         rig.until(PATIENCE, "the WRITEs to acknowledge", |rig| {
             let kept = rig.kept[0].as_ref().map_or(0, Vec::len);
             Ok(kept as u64 == count)
         })?;
         let requests = rig.kept[0].take().unwrap_or_default();
         rig.kept[0] = Some(Vec::new());
-        for (request, msn) in requests.iter().zip(1..) {
-            let frame = ack(request, qa, msn)?;
-            rig.hosts[0].nic.receive(&frame);
+        // To which each belongs, told by the UDP port: the queue pair of the sender is in no header.
+        let mut of_pair: Vec<Vec<Vec<u8>>> = vec![Vec::new(); pairs.len()];
+        for request in &requests {
+            let port = Packet::parse(request).context("a request")?.headers.udp;
+            let place = pairs
+                .iter()
+                .position(|qa| 0xc000 | (*qa as u16 & 0x3fff) == port.src_port)
+                .context("a request of no queue pair")?;
+            let msn = of_pair[place].len() as u32 + 1;
+            of_pair[place].push(ack(request, pairs[place], msn)?);
+        }
+        for number in 0..(count / qps) as usize {
+            for frames in &of_pair {
+                rig.hosts[0].nic.receive(&frames[number]);
+            }
         }
         let start = rig.now;
+        let mut left = qps;
         rig.until(PATIENCE, "the acknowledged WRITEs", |rig| {
-            let Some(cqe) = rig.hosts[0].poll(0) else {
-                return Ok(false);
-            };
-            ensure!(cqe.status == status::SUCCESS, "status {}", cqe.status);
-            Ok(true)
+            while let Some(cqe) = rig.hosts[0].poll(0) {
+                ensure!(cqe.status == status::SUCCESS, "status {}", cqe.status);
+                left -= 1;
+            }
+            Ok(left == 0)
         })?;
         *end = rig.now - start;
         let taken = rig.hosts[0].stat("rx_acks");
         dropped += rig.hosts[0].stat("rx_overflow");
         ensure!(
-            taken + dropped >= count,
+            taken + dropped == count,
             "{taken} of {count} ACKs were counted, {dropped} dropped"
         );
         rig.check()?;
     }
-    Ok(slope(ends, dropped))
+    Ok(slope(floods, ends, dropped))
 }
 
 /// SENDs in frames of 60 bytes (64 with FCS), back to back: cycles of each, to its completion in the host's
@@ -141,7 +160,7 @@ pub(super) fn tiny(setup: &Setup) -> Result<Flood> {
     let mut dropped = 0;
     for (end, count) in ends.iter_mut().zip(FLOODS) {
         let mut rig = Rig::new(setup, 2)?;
-        let (qa, qb) = connect(&mut rig);
+        let (qa, qb) = connect(&mut rig, 1);
         let target = rig.hosts[1].create_mr(&[0; SHORT], Rights::ALL);
         let source = rig.hosts[0].create_mr(&pattern(SHORT, 1), Rights::ALL);
         for _ in 0..count {
@@ -180,11 +199,11 @@ pub(super) fn tiny(setup: &Setup) -> Result<Flood> {
         *end = rig.now - start;
         rig.check()?;
     }
-    Ok(slope(ends, dropped))
+    Ok(slope(FLOODS, ends, dropped))
 }
 
-fn slope(ends: [u64; 2], dropped: u64) -> Flood {
-    let more = (FLOODS[1] - FLOODS[0]) as f64;
+fn slope(floods: [u64; 2], ends: [u64; 2], dropped: u64) -> Flood {
+    let more = (floods[1] - floods[0]) as f64;
     Flood {
         cycles: (ends[1] as f64 - ends[0] as f64) / more,
         dropped,
@@ -207,7 +226,7 @@ pub(super) struct Single {
 /// A WRITE of 64 bytes from memory, or of 8 bytes inline; the second of two.
 pub(super) fn single(setup: &Setup, inline: bool) -> Result<Single> {
     let mut rig = Rig::new(setup, 2)?;
-    let (qa, _) = connect(&mut rig);
+    let (qa, _) = connect(&mut rig, 1);
     let source = rig.hosts[0].create_mr(&pattern(64, 1), Rights::ALL);
     let target = rig.hosts[1].create_mr(&[0; 64], Rights::ALL);
     let mut done = 0;

@@ -13,6 +13,7 @@ mod probe;
 mod rig;
 mod scenario;
 mod side;
+mod storm;
 
 use std::fs;
 use std::io::Write;
@@ -38,6 +39,9 @@ pub struct Args {
     /// Only the largest build, of 16,384 queue pairs and 65,536 memory regions.
     #[arg(long, conflicts_with = "quick")]
     scale: bool,
+    /// Only floods of a million short packets; takes minutes.
+    #[arg(long, conflicts_with_all = ["quick", "scale"])]
+    storm: bool,
     /// Data path of the engine in bits: 512 or 64.
     #[arg(long, value_name = "BITS", default_value_t = 512, value_parser = width)]
     width: u32,
@@ -78,9 +82,10 @@ pub fn run(args: &Args) -> Result<()> {
         let text = format!("the baseline is of --width {WIDTH} --seed {SEED}; leave --update out");
         return Err(Usage(text).into());
     }
-    let tiers = match (args.scale, args.quick) {
-        (true, _) => Tier::Scale..=Tier::Scale,
-        (_, true) => Tier::Gate..=Tier::Quick,
+    let tiers = match args {
+        Args { storm: true, .. } => Tier::Storm..=Tier::Storm,
+        Args { scale: true, .. } => Tier::Scale..=Tier::Scale,
+        Args { quick: true, .. } => Tier::Gate..=Tier::Quick,
         _ => Tier::Gate..=Tier::Full,
     };
     let scenarios = chosen(args.width, args.seed, tiers, args.filter.as_deref());

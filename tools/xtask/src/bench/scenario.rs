@@ -7,6 +7,7 @@ use ferroce_proto::abi::regs::Params;
 use super::flood;
 use super::load::{Beside, Load, Measured, Op, Traffic};
 use super::rig::Setup;
+use super::storm::{Pace, Storm};
 use crate::emit::Build;
 use crate::report::Figure;
 
@@ -81,6 +82,8 @@ pub(super) enum Tier {
     Full,
     /// With `--scale`, and nothing else then: the largest build.
     Scale,
+    /// With `--storm`, and nothing else then: a million packets each.
+    Storm,
 }
 
 /// The largest build: 16,384 queue pairs, 65,536 memory regions, 65,536 outstanding messages.
@@ -93,8 +96,10 @@ pub(super) const LARGEST: Params = Params {
 
 enum What {
     Load(Load, Setup, Shown),
-    Acks(Setup),
+    /// Over so many queue pairs.
+    Acks(Setup, u64),
     Tiny(Setup),
+    Storm(Storm, Setup),
     Single(Setup, bool),
 }
 
@@ -138,7 +143,8 @@ impl Scenario {
                     cycles: measured.run,
                 })
             }
-            What::Acks(setup) => Ok(flooded(name, "ack", flood::acks(setup)?)),
+            What::Acks(setup, qps) => Ok(flooded(name, "ack", flood::acks(setup, *qps)?)),
+            What::Storm(storm, setup) => Ok(flooded(name, "packet", storm.run(setup)?)),
             What::Tiny(setup) => Ok(flooded(name, "packet", flood::tiny(setup)?)),
             What::Single(setup, inline) => {
                 let single = flood::single(setup, *inline)?;
@@ -383,7 +389,33 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         ..load(Op::WriteInline, 8)
     };
     add(gate, "write_8_one_qp".into(), rate(one, setup));
-    add(gate, "ack_flood".into(), What::Acks(setup));
+    add(gate, "ack_flood".into(), What::Acks(setup, 1));
+    add(quick, "ack_flood_qps_64".into(), What::Acks(setup, 64));
+    for (name, op) in [("write", Op::Write), ("send", Op::Send)] {
+        for qps in [1, 64] {
+            let storm = Storm {
+                op,
+                qps,
+                packets: 4096,
+                pace: Pace::Window(400),
+            };
+            let tiny = format!("tiny_{name}_qps_{qps}");
+            add(quick, tiny, What::Storm(storm, setup));
+            let million = Storm {
+                packets: 1_000_000,
+                pace: Pace::Ethernet,
+                ..storm
+            };
+            let wire = format!("storm_{name}_qps_{qps}_100_gbps");
+            add(Tier::Storm, wire, What::Storm(million, setup));
+            let million = Storm {
+                pace: Pace::BackToBack,
+                ..million
+            };
+            let name = format!("storm_{name}_qps_{qps}");
+            add(Tier::Storm, name, What::Storm(million, setup));
+        }
+    }
     add(gate, "tiny_flood".into(), What::Tiny(setup));
     add(gate, "single".into(), What::Single(fast, false));
     add(gate, "single_inline".into(), What::Single(fast, true));
