@@ -1,5 +1,6 @@
 //! What runs in a guest.
 
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -106,6 +107,26 @@ impl Image {
             self.archive.host(&library, &library);
         }
         self.archive.host(guest, host.as_ref());
+        Ok(self)
+    }
+
+    /// All files below a folder of the host, at the same place, with the libraries that those need.
+    ///
+    /// # Errors
+    /// The folder cannot be read, a library is not on the host.
+    pub fn folder(&mut self, folder: impl AsRef<Path>) -> Result<&mut Self, GuestError> {
+        let folder = folder.as_ref();
+        let failed = GuestError::io("read", folder);
+        let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        for path in entries.map_err(failed)?.iter().map(DirEntry::path) {
+            if path.is_dir() {
+                self.folder(&path)?;
+            } else if path.extension().is_some_and(|e| e == "so") {
+                self.file(&path, &path)?;
+            } else if path.is_file() {
+                self.archive.host(&path, &path);
+            }
+        }
         Ok(self)
     }
 

@@ -25,6 +25,7 @@ use crate::report::{self, Figure, Report};
 use crate::{Usage, libibverbs, tools};
 
 use matrix::{Cell, NOT_POSSIBLE};
+pub(crate) use peer::soft_roce;
 use peer::{Kind, Peer};
 use record::Record;
 use run::{Outcome, Place};

@@ -1,7 +1,9 @@
 //! `cargo xtask pyverbs`: rdma-core's own tests of verbs, in Python, on a served card.
 
+mod guest;
 mod outcome;
 mod page;
+mod process;
 mod reasons;
 mod session;
 
@@ -20,7 +22,7 @@ use crate::output::Output;
 use crate::simnic::{self, Dut};
 use crate::{libibverbs, tools};
 use outcome::{Outcome, Report};
-use session::Session;
+use session::{Device, Session};
 
 /// Modules of the suite in which no test may fail: devices, protection domains, memory regions, completion queues, queue
 /// pairs, addresses, atomics, events.
@@ -46,13 +48,16 @@ pub(crate) struct Args {
     /// What is served; rtl512 unless given.
     #[arg(long, value_enum)]
     dut: Option<Dut>,
+    /// Run them on Linux soft-RoCE in a guest instead, to compare.
+    #[arg(long, conflicts_with = "dut")]
+    rxe: bool,
     #[command(flatten)]
     library: libibverbs::Ready,
     /// Seed of what the tests choose by chance.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Run them on each card, and write the page of the results, docs/pyverbs.md.
-    #[arg(long, conflicts_with_all = ["modules", "dut"])]
+    /// Run them on each card and on soft-RoCE, and write the page of the results, docs/pyverbs.md.
+    #[arg(long, conflicts_with_all = ["modules", "dut", "rxe"])]
     write: bool,
 }
 
@@ -61,12 +66,7 @@ fn is_required(module: &str) -> bool {
 }
 
 /// The longest that a test may take: against hanging only.
-fn limit(dut: Dut) -> Duration {
-    Duration::from_secs(match dut {
-        Dut::Model => 120,
-        Dut::Rtl512 | Dut::Rtl64 => 600,
-    })
-}
+const LIMIT: Duration = Duration::from_secs(600);
 
 fn progress_bar(tests: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}, {elapsed} gone");
@@ -88,25 +88,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     let duts = match args.write {
         true => vec![Dut::Model, Dut::Rtl512, Dut::Rtl64],
+        false if args.rxe => vec![],
         false => vec![args.dut.unwrap_or(Dut::Rtl512)],
     };
     let mut reports = Vec::new();
     let mut failures = Vec::new();
     for dut in duts {
         let (report, faults) = on(dut, args, &library, &stop)?;
-        print!("{dut:?}\n{}", report.plain());
-        failures.extend(faults.into_iter().map(|fault| format!("{dut:?}: {fault}")));
+        let name = dut.name();
+        print!("{name}\n{}", report.plain());
+        failures.extend(faults.into_iter().map(|fault| format!("{name}: {fault}")));
         let failed = report.failed(is_required);
         if !failed.is_empty() {
-            let logs = logs(dut);
+            let logs = logs(name);
             let logs = logs.canonicalize().unwrap_or(logs);
-            let logs = logs.display();
-            failures.push(format!(
-                "{dut:?}: {} failed; logs are in {logs}",
-                names(&failed)
-            ));
+            let (logs, failed) = (logs.display(), names(&failed));
+            failures.push(format!("{name}: {failed} failed; logs are in {logs}"));
         }
-        reports.push((dut.name(), report));
+        reports.push((name, report));
+    }
+    if args.rxe || args.write {
+        // What fails there is not ours.
+        let report = session(page::RXE, Device::Rxe, args, &library, &stop)?;
+        print!("{}\n{}", page::RXE, report.plain());
+        reports.push((page::RXE, report));
     }
     if args.write {
         write(&reports)?;
@@ -115,33 +120,46 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Where the logs of a run on `dut` stand.
-fn logs(dut: Dut) -> PathBuf {
-    tools::target_folder().join("pyverbs").join(dut.name())
+/// Where the logs of a run on the device of this name stand.
+fn logs(name: &str) -> PathBuf {
+    tools::target_folder().join("pyverbs").join(name)
 }
 
 /// Runs the tests on a card: what became of them, and what the card did that it may not.
 fn on(dut: Dut, args: &Args, library: &Path, stop: &AtomicBool) -> Result<(Report, Vec<String>)> {
-    let logs = logs(dut);
-    if logs.exists() {
-        fs::remove_dir_all(&logs).with_context(|| format!("cannot empty {}", logs.display()))?;
-    }
-    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
     let place = tempfile::tempdir().context("no place for temporary files")?;
     let socket = place.path().join("card");
     // No cable: its queue pairs talk to each other.
     let serve = simnic::Args::new(&socket, dut);
     let card = Served::start(move || serve.server())?;
-    let device = format!("unix:{}", socket.display());
+    let device = Device::Card(format!("unix:{}", socket.display()));
+    let report = session(dut.name(), device, args, library, stop)?;
+    Ok((report, card.end()?))
+}
+
+/// Runs the tests on a device.
+fn session(
+    name: &str,
+    device: Device,
+    args: &Args,
+    library: &Path,
+    stop: &AtomicBool,
+) -> Result<Report> {
+    let logs = logs(name);
+    if logs.exists() {
+        fs::remove_dir_all(&logs).with_context(|| format!("cannot empty {}", logs.display()))?;
+    }
+    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
+    let place = tempfile::tempdir().context("no place for temporary files")?;
     let session = Session::new(place.path(), library, device, &logs, args.seed)?;
     let tests = session.list(&args.modules)?;
     let bar = progress_bar(tests.len());
-    let outcomes = session.run(&tests, limit(dut), stop, |outcome| {
+    let outcomes = session.run(&tests, LIMIT, stop, |outcome| {
         bar.set_message(outcome.name().to_owned());
         bar.inc(1);
     })?;
     bar.finish_and_clear();
-    Ok((Report::new(outcomes), card.end()?))
+    Ok(Report::new(outcomes))
 }
 
 fn names(outcomes: &[&Outcome]) -> String {

@@ -45,19 +45,6 @@ pub(super) fn explain(reason: &str) -> Option<&'static str> {
     found.map(|(_, why)| *why)
 }
 
-/// A part of what a test that fails says, and why it fails.
-const FAILURES: [(&str, &str); 1] = [(
-    "\"Remote operation error\" does not match \"Completion status is WR flush error\"",
-    "the engine tells of the receives that are flushed before it tells of the send that failed, where both complete on \
-     one queue; the model does it the other way round, and the test counts on that",
-)];
-
-/// Why a test fails; `None` if nobody has explained it yet.
-pub(super) fn explain_failure(said: &str) -> Option<&'static str> {
-    let found = FAILURES.iter().find(|(part, _)| said.contains(part));
-    found.map(|(_, why)| *why)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 """Lists and runs tests of rdma-core's own suite, and tells of each in lines of JSON on standard output.
 
 runner.py list SUITE FOLDER MODULE ...   unpacks the suite into FOLDER and names the tests of the modules, or of all
-runner.py run FOLDER SEED                runs the tests that standard input names, one a line
+runner.py run FOLDER SEED DEVICE         runs the tests that standard input names, one a line, on a device
 """
 
 import gzip
@@ -14,7 +14,6 @@ import sys
 import traceback
 import unittest
 
-DEVICE = 'ferroce0'
 # Of one vendor's cards, or of graphics processors.
 OTHERS = ('test_mlx5', 'test_efa', 'test_cuda')
 
@@ -43,10 +42,10 @@ def unpack(suite, folder):
     return modules
 
 
-def load(folder):
+def load(folder, device='none'):
     """Imports the suite as the package `tests`, which is what its modules call it."""
     sys.path.insert(0, folder)
-    sys.argv = ['run_tests.py', '--dev', DEVICE]
+    sys.argv = ['run_tests.py', '--dev', device]
     from args_parser import parser
     parser.parse_args()
     spec = importlib.util.spec_from_file_location(
@@ -115,9 +114,9 @@ def main():
             for name in names(loader.loadTestsFromName(f'tests.{module}')):
                 tell('test', test=name)
     else:
-        folder, seed = words
+        folder, seed, device = words
         wanted = sys.stdin.read().split()
-        load(folder)
+        load(folder, device)
         for name in wanted:
             loader.loadTestsFromName(name).run(Report(seed))
     tell('done')

@@ -2,98 +2,29 @@
 //! that test.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process_group};
-use serde::Deserialize;
 
+use super::guest::Guest;
 use super::outcome::{Outcome, Verdict};
+use super::process::{Event, Process, Run};
 use crate::{Usage, tools};
 
-const PYTHON: &str = "/usr/bin/python3";
+pub(super) const PYTHON: &str = "/usr/bin/python3";
 const RUNNER: &str = include_str!("runner.py");
-/// How often a wait looks whether the user wants an end.
-const LOOK: Duration = Duration::from_millis(100);
 /// The longest that the suite may take to load: against hanging only.
 const LOAD_LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest that a process may take to end once its output is closed.
-const END_LIMIT: Duration = Duration::from_secs(10);
-
-/// What the runner tells.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
-enum Event {
-    Test {
-        test: String,
-    },
-    Unknown {
-        modules: Vec<String>,
-        known: Vec<String>,
-    },
-    Start,
-    Passed,
-    Failed {
-        text: String,
-    },
-    Skipped {
-        text: String,
-    },
-    End,
-    Done,
-}
-
-/// A process of the runner, which ends with this value, and with it all that it started.
-struct Process {
-    child: Child,
-    events: Receiver<Result<Event>>,
-    /// Its output is closed: it is about to end.
-    is_closed: bool,
-}
-
-impl Process {
-    /// What it tells next; `None` if it has ended, or tells nothing until `deadline`.
-    fn next(&mut self, deadline: Instant, stop: &AtomicBool) -> Result<Option<Event>> {
-        loop {
-            ensure!(!stop.load(Ordering::Acquire), "interrupted");
-            match self.events.recv_timeout(LOOK) {
-                Ok(event) => return event.map(Some),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-                Err(error) => {
-                    self.is_closed = error == RecvTimeoutError::Disconnected;
-                    return Ok(None);
-                }
-            }
-        }
-    }
-
-    /// How it ended, in words: by itself, or now, since it took too long.
-    fn end(&mut self) -> String {
-        let deadline = Instant::now() + END_LIMIT;
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return format!("the process ended ({status})"),
-                Ok(None) if self.is_closed && Instant::now() < deadline => thread::sleep(LOOK),
-                _ => return "it took too long".into(),
-            }
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail only for processes that have ended.
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-        let _ = self.child.wait();
-    }
+/// What the tests run on.
+pub(super) enum Device {
+    /// A served card, by the name by which the driver opens it.
+    Card(String),
+    /// Linux soft-RoCE in a guest.
+    Rxe,
 }
 
 /// The suite, unpacked, and what its processes are started with.
@@ -101,7 +32,7 @@ pub(super) struct Session {
     runner: PathBuf,
     suite: PathBuf,
     library: PathBuf,
-    device: String,
+    device: Device,
     logs: PathBuf,
     seed: u64,
 }
@@ -110,7 +41,7 @@ impl Session {
     pub(super) fn new(
         place: &Path,
         library: &Path,
-        device: String,
+        device: Device,
         logs: &Path,
         seed: u64,
     ) -> Result<Self> {
@@ -132,52 +63,39 @@ impl Session {
         self.logs.join("output.log")
     }
 
-    fn start(&self, words: &[&str], input: &str) -> Result<Process> {
+    fn command(&self, words: &[&str]) -> Result<Command> {
         let output = self.output();
         let errors = File::options().create(true).append(true).open(&output);
         let errors = errors.with_context(|| format!("cannot write {}", output.display()))?;
         // That of the system, which has the package, whatever else is on the path.
-        let mut child = Command::new(PYTHON)
+        let mut command = Command::new(PYTHON);
+        command
             .arg(&self.runner)
             .args(words)
             .env("LD_LIBRARY_PATH", &self.library)
-            .env("FERROCE_DEVICE", &self.device)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stderr(errors);
+        Ok(command)
+    }
+
+    /// Runs `tests`, unless one ends it.
+    fn start(&self, tests: &[String]) -> Result<Box<dyn Run>> {
+        let seed = self.seed.to_string();
+        let device = match &self.device {
+            Device::Card(device) => device,
+            Device::Rxe => {
+                let guest = Guest::start(RUNNER, &self.suite, tests, &seed, self.output())?;
+                return Ok(Box::new(guest));
+            }
+        };
+        let mut command =
+            self.command(&["run", &self.suite.to_string_lossy(), &seed, "ferroce0"])?;
+        command
+            .env("FERROCE_DEVICE", device)
             .env("FERROCE_MAC", "02:00:00:00:00:01")
             .env("FERROCE_IP", "10.0.0.1")
-            .env("FERROCE_LOG", "1")
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(errors)
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("{PYTHON} cannot be started"))?;
-        let stdin = child.stdin.take();
-        let stdout = child.stdout.take();
-        let (tell, events) = channel();
-        let process = Process {
-            child,
-            events,
-            is_closed: false,
-        };
-        thread::spawn(move || {
-            for line in stdout
-                .into_iter()
-                .flat_map(|pipe| BufReader::new(pipe).lines())
-            {
-                let event = line.map_err(Into::into).and_then(|line| {
-                    serde_json::from_str(&line).with_context(|| format!("the runner said: {line}"))
-                });
-                if tell.send(event).is_err() {
-                    return;
-                }
-            }
-        });
-        if let Some(mut stdin) = stdin {
-            // One that has ended does not read; that is seen by what it tells.
-            let _ = stdin.write_all(input.as_bytes());
-        }
-        Ok(process)
+            .env("FERROCE_LOG", "1");
+        Ok(Box::new(Process::start(&mut command, &tests.join("\n"))?))
     }
 
     /// Unpacks the suite: the names of the tests of `modules`, or of all.
@@ -188,7 +106,7 @@ impl Session {
         let suite = self.suite.to_string_lossy();
         let mut words = vec!["list", tools::PYVERBS_TESTS, &*suite];
         words.extend(modules.iter().map(String::as_str));
-        let mut process = self.start(&words, "")?;
+        let mut process = Process::start(&mut self.command(&words)?, "")?;
         let deadline = Instant::now() + LOAD_LIMIT;
         let mut tests = Vec::new();
         let never = AtomicBool::new(false);
@@ -217,9 +135,7 @@ impl Session {
         let mut outcomes = Vec::new();
         while outcomes.len() < tests.len() {
             let before = outcomes.len();
-            let input = tests[before..].join("\n");
-            let (suite, seed) = (self.suite.to_string_lossy(), self.seed.to_string());
-            let mut process = self.start(&["run", &*suite, &seed], &input)?;
+            let mut process = self.start(&tests[before..])?;
             let mut running = Running::default();
             loop {
                 let limit = if running.is_started {

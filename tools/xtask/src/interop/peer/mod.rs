@@ -12,6 +12,7 @@ use super::matrix::Cell;
 
 pub(super) use model::Model;
 pub(super) use rxe::Rxe;
+pub(crate) use rxe::soft_roce;
 
 /// What answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -27,13 +27,16 @@ const PORT: u16 = 18515;
 /// MAC address of the interface for TCP.
 const TCP_MAC: &str = "02:00:00:00:00:fe";
 
-/// Modules of soft-RoCE over a virtual port, and of loss both ways.
-const MODULES: [&str; 10] = [
+/// Modules of soft-RoCE over a virtual port.
+const SOFT_ROCE: [&str; 5] = [
     "virtio_pci",
     "virtio_net",
     "crc32_generic",
     "ib_uverbs",
     "rdma_rxe",
+];
+/// Modules of loss both ways.
+const MODULES: [&str; 5] = [
     "sch_netem",
     "sch_ingress",
     "cls_matchall",
@@ -61,12 +64,7 @@ impl Rxe {
     /// # Errors
     /// Something is missing and cannot be installed.
     pub(in crate::interop) fn new(folder: &Path) -> Result<Self> {
-        let wanted = [
-            tools::IPROUTE,
-            tools::IBVERBS_UTILS,
-            tools::IBVERBS_PROVIDERS,
-            tools::PERFTEST,
-        ];
+        let wanted = [tools::IPROUTE, tools::IBVERBS_UTILS, tools::PERFTEST];
         tools::ensure_present(&[ferroce_guest::TOOLS, &wanted].concat())?;
         Ok(Self {
             image: image()?,
@@ -155,19 +153,30 @@ fn places() -> String {
 }
 
 fn image() -> Result<Image> {
-    let mut image = Image::new()?;
+    let mut image = soft_roce()?;
     image.modules(&MODULES)?;
     let programs = PROGRAMS.iter().map(|program| program.name);
     for program in programs.chain(["ip", "tc", "rdma"]) {
         image.program(program)?;
     }
     image
-        .file(
-            "/etc/libibverbs.d/rxe.driver",
-            "/etc/libibverbs.d/rxe.driver",
-        )?
         .text("/etc/services", "")
         .script(include_str!("rxe.sh"));
+    Ok(image)
+}
+
+/// A guest with Linux soft-RoCE over a virtual port, and Debian's library for it.
+///
+/// # Errors
+/// Something is missing and cannot be installed.
+pub(crate) fn soft_roce() -> Result<Image> {
+    tools::ensure_present(&[tools::IBVERBS_PROVIDERS])?;
+    let mut image = Image::new()?;
+    image.modules(&SOFT_ROCE)?;
+    image.file(
+        "/etc/libibverbs.d/rxe.driver",
+        "/etc/libibverbs.d/rxe.driver",
+    )?;
     // The file that the name in rxe.driver stands for has the version of the library's interface in its own.
     let folder = Path::new("/usr/lib/x86_64-linux-gnu/libibverbs");
     let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
