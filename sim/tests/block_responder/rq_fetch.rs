@@ -224,15 +224,15 @@ fn random_wqes() {
 /// 256 slots hide a latency of 256 cycles at a slot a cycle.
 #[test]
 fn many_slots_are_in_flight() {
-    let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 250, 0.0);
+    let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 240, 0.0);
     for i in 0..1000 {
         run.push(i * 64, 1);
     }
     let start = run.bench.cycle();
     run.finish();
     let cycles = run.bench.cycle() - start;
-    assert!(cycles < 1267, "a slot a cycle, not {cycles} for 1000");
-    assert!(run.reader.most_waiting >= 248);
+    assert!(cycles < 1257, "a slot a cycle, not {cycles} for 1000");
+    assert!(run.reader.most_waiting >= 239);
 }
 
 /// The ring wraps behind the first slot, before the last one, and not at all.

@@ -100,6 +100,7 @@ fn causes(report: &Report) -> BTreeMap<&str, (usize, Vec<&str>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pyverbs::outcome::Outcome;
 
     #[test]
     fn the_page_has_a_column_for_each_card_and_a_cause_for_each_skip() {

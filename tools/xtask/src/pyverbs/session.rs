@@ -228,39 +228,3 @@ impl Running {
         self.text += text;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_process_is_waited_for() {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "sleep 0.3; exit 7"]).process_group(0);
-        let (_, events) = channel();
-        let mut process = Process {
-            child: shell.spawn().unwrap(),
-            events,
-            is_closed: false,
-        };
-        let deadline = Instant::now() + LOAD_LIMIT;
-        let event = process.next(deadline, &AtomicBool::new(false)).unwrap();
-        assert!(event.is_none());
-        assert_eq!(process.end(), "the process ended (exit status: 7)");
-    }
-
-    #[test]
-    fn one_that_hangs_is_ended() {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "sleep 600"]).process_group(0);
-        let (_tell, events) = channel();
-        let mut process = Process {
-            child: shell.spawn().unwrap(),
-            events,
-            is_closed: false,
-        };
-        let event = process.next(Instant::now(), &AtomicBool::new(false));
-        assert!(event.unwrap().is_none());
-        assert_eq!(process.end(), "it took too long");
-    }
-}
