@@ -38,8 +38,8 @@ struct Queue {
     /// Of the doorbells since the last event: the lowest index, whether one asks for any entry.
     low: u32,
     any: bool,
-    /// Reports that may be left from before: of completions, of the overflow.
-    carried: [bool; 2],
+    /// Reports that may be left from before: of completions (one taken and one that waits), of the overflow.
+    carried: [u32; 2],
 }
 
 /// All queues' reports.
@@ -77,8 +77,8 @@ impl Reports {
         *queue = Queue {
             eqn,
             carried: [
-                queue.arms > 0 || queue.carried[0],
-                was_dead || queue.carried[1],
+                (queue.carried[0] + queue.since).min(2),
+                (queue.carried[1] + u32::from(was_dead)).min(1),
             ],
             ..Queue::default()
         };
@@ -180,16 +180,19 @@ impl Rig {
                 _ => false,
             };
             if !justified || Some(eqn) != queue.eqn || item.get("detail") != 0 {
-                if !std::mem::take(&mut queue.carried[which]) {
+                if queue.carried[which] == 0 {
                     return Err(format!("{item:?} without cause: {queue:?}"));
                 }
+                queue.carried[which] -= 1;
                 continue;
             }
             queue.events[which] += 1;
             if kind == event::COMPLETION {
                 queue.told = Some(cycle);
                 // another may wait behind this one, and answer doorbells between
-                queue.carried[0] |= queue.since > 1;
+                if queue.since > 1 {
+                    queue.carried[0] = queue.carried[0].max(1);
+                }
                 queue.since = 0;
                 queue.low = queue.last.map_or(0, |last| last.index);
                 queue.any = queue.last.is_some_and(|last| last.any);
