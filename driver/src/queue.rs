@@ -97,8 +97,13 @@ impl WorkQueue {
 }
 
 /// A receive queue of many queue pairs. Their completions come in any order, so that an entry is used again when it is
-/// done and all entries before it are.
+/// done and all entries before it are. The ring is longer than what may be posted: a queue pair that waits in the middle of
+/// a message does not hold up the others before they went round it.
 pub(crate) struct SharedQueue {
+    /// Requests that may be posted at a time.
+    limit: u32,
+    /// Requests completed so far.
+    done: AtomicU32,
     wr_ids: Box<[AtomicU64]>,
     /// Bit i % 64 of word i / 64: entry i is posted and not completed.
     open: Box<[AtomicU64]>,
@@ -107,10 +112,12 @@ pub(crate) struct SharedQueue {
 }
 
 impl SharedQueue {
-    /// A queue of `size` entries, a power of two.
-    pub(crate) fn new(size: u32) -> Self {
+    /// A queue of `limit` requests in a ring of `size` entries, a power of two.
+    pub(crate) fn new(limit: u32, size: u32) -> Self {
         let words = |n: u32| (0..n).map(|_| AtomicU64::new(0)).collect();
         Self {
+            limit,
+            done: AtomicU32::new(0),
             wr_ids: words(size),
             open: words(size.div_ceil(64)),
             producer: AtomicU32::new(0),
@@ -118,7 +125,12 @@ impl SharedQueue {
         }
     }
 
-    pub(crate) fn size(&self) -> u32 {
+    /// Requests that may be posted at a time.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    fn size(&self) -> u32 {
         self.wr_ids.len() as u32
     }
 
@@ -147,7 +159,9 @@ impl SharedQueue {
         }
         // a caller that reads at the same time comes to the same or an earlier end, both true
         self.consumer.store(consumer, Ordering::Relaxed);
-        self.size() - producer.wrapping_sub(consumer)
+        let open = producer.wrapping_sub(self.done.load(Ordering::Acquire));
+        let room = self.size() - producer.wrapping_sub(consumer);
+        room.min(self.limit.saturating_sub(open))
     }
 
     /// Poster: notes a work request at `index`.
@@ -173,6 +187,7 @@ impl SharedQueue {
         }
         let wr_id = self.wr_ids[place].load(Ordering::Relaxed);
         self.open[place / 64].fetch_and(!(1 << (place % 64)), Ordering::Release);
+        self.done.fetch_add(1, Ordering::Release);
         Some(wr_id)
     }
 }

@@ -66,6 +66,9 @@ fn check(attribute: &'static str, value: u32, minimum: u32, limit: u32) -> Resul
     })
 }
 
+/// Entries of the ring for each request that may be posted.
+const RING: u32 = 16;
+
 /// The part of a shared receive queue that its queue pairs keep alive.
 pub(crate) struct SrqCore<B: Backend> {
     pub(crate) pd: Arc<PdNumber<B>>,
@@ -97,9 +100,11 @@ impl<B: Backend> Drop for SrqCore<B> {
 /// One owner posts at a time (`&mut`); queue pairs on it are polled from any thread. The card's ring lives until the last
 /// of them is gone.
 ///
-/// An entry of the ring is used again when its request and all before it completed and were polled. A queue pair that is
-/// reset or dropped in the middle of a message takes the request of that with it for good; bring it to ERR first, and poll
-/// its completions.
+/// An entry of the ring is used again when its request and all before it completed and were polled; the ring has 16 times
+/// what may be posted, so that a queue pair in the middle of a message, which waits for a packet to be sent again, does not
+/// hold up the others meanwhile. One that waits for ever does in the end: its peer is gone. A queue pair that is reset or
+/// dropped in the middle of a message takes the request of that with it for good; bring it to ERR first, and poll its
+/// completions.
 pub struct Srq<B: Backend> {
     core: Arc<SrqCore<B>>,
     max_sge: usize,
@@ -113,11 +118,14 @@ impl<B: Backend> Srq<B> {
         }
         check("max_wr", max_wr, 1, card.info.max_qp_wr)?;
         check("max_sge", max_sge, 1, card.info.max_recv_sge)?;
-        let entries = max_wr.next_power_of_two();
+        let limit = max_wr.next_power_of_two();
+        let most = card.info.max_qp_wr.next_power_of_two();
+        let entries = (limit * RING).min(most).max(limit);
         let stride = encode::recv_stride(max_sge as usize);
         let ring = DmaBuf::new(&card.host, ((entries as usize) << stride) * wqe::SLOT_BYTES)?;
-        let limit = card.info.max_srq;
-        let number = lock(&card.srqs).take().ok_or(SrqError::Full { limit })?;
+        let numbers = card.info.max_srq;
+        let number = lock(&card.srqs).take();
+        let number = number.ok_or(SrqError::Full { limit: numbers })?;
         let ctx = SrqCtx {
             base: ring.iova(0),
             log_size: entries.ilog2() as u8,
@@ -133,7 +141,7 @@ impl<B: Backend> Srq<B> {
         let core = SrqCore {
             pd: pd.clone(),
             number,
-            queue: Arc::new(SharedQueue::new(entries)),
+            queue: Arc::new(SharedQueue::new(limit, entries)),
             ring,
             stride,
         };
@@ -207,7 +215,7 @@ impl<B: Backend> Srq<B> {
     /// # Errors
     /// [`SrqError`]: more than the queue holds, or refused.
     pub fn arm(&mut self, limit: u16) -> Result<(), SrqError> {
-        check("limit", limit.into(), 0, self.core.queue.size())?;
+        check("limit", limit.into(), 0, self.core.queue.limit())?;
         let ctx = SrqCtx {
             limit,
             ..SrqCtx::default()

@@ -17,7 +17,7 @@ fn requests_stand_in_the_ring_of_the_shared_queue() {
     let pd = context.alloc_pd();
     let mut srq = pd.create_srq(3, 7).unwrap();
     let ctx = fake.state().srqs[&srq.srqn()];
-    assert_eq!((ctx.log_size, ctx.stride, ctx.limit), (2, 1, 0));
+    assert_eq!((ctx.log_size, ctx.stride, ctx.limit), (6, 1, 0));
     let lists = [list(64), list(128), list(192), list(256)];
     let wrs: Vec<_> = lists.iter().map(|list| RecvWr::new(0, list)).collect();
     srq.post_recv(&wrs).unwrap();
@@ -54,14 +54,13 @@ fn completions_of_any_queue_pair_bring_the_wr_id() {
     let sges = list(64);
     let mut wcs = [Wc::default(); 8];
     // twice round the 16-bit ordinals would take long; twice round the ring is enough
-    for round in 0..2u32 {
+    for round in 0..32u32 {
         for i in 0..4 {
             let wr_id = u64::from(100 * round + i);
             srq.post_recv(&[RecvWr::new(wr_id, &sges)]).unwrap();
         }
         assert_eq!(srq.free(), 0);
-        // the oldest completes last: until then no entry is used again
-        for (place, free) in [(1, 0), (3, 0), (2, 0), (0, 4)] {
+        for (place, free) in [(1, 1), (3, 2), (2, 3), (0, 4)] {
             let qpn = qps[place as usize % 2].qpn();
             let ordinal = 4 * round + place;
             assert!(fake.complete_recv(qpn, ordinal, status::SUCCESS));
@@ -72,15 +71,39 @@ fn completions_of_any_queue_pair_bring_the_wr_id() {
         }
     }
     // none is posted
-    assert!(fake.complete_recv(qps[0].qpn(), 8, status::SUCCESS));
+    assert!(fake.complete_recv(qps[0].qpn(), 128, status::SUCCESS));
     assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (0, 1));
     // a new life receives from the same queue
     qps[0].modify(&QpAttr::Reset).unwrap();
     qps[0].connect(&peer()).unwrap();
     srq.post_recv(&[RecvWr::new(7, &sges)]).unwrap();
-    assert!(fake.complete_recv(qps[0].qpn(), 8, status::SUCCESS));
+    assert!(fake.complete_recv(qps[0].qpn(), 128, status::SUCCESS));
     assert_eq!(cq.poll(&mut wcs), 1);
     assert_eq!(wcs[0].wr_id, 7);
+}
+
+#[test]
+fn a_request_that_waits_holds_the_others_up_when_they_went_round_the_ring() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut srq = pd.create_srq(4, 1).unwrap();
+    let mut qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let sges = list(64);
+    let mut wcs = [Wc::default(); 8];
+    srq.post_recv(&[RecvWr::new(0, &sges)]).unwrap();
+    // 16 times 4 entries, one of which waits
+    for ordinal in 1..64u32 {
+        assert_eq!(srq.free(), 3.min(64 - ordinal));
+        srq.post_recv(&[RecvWr::new(ordinal.into(), &sges)])
+            .unwrap();
+        assert!(fake.complete_recv(qp.qpn(), ordinal, status::SUCCESS));
+        assert_eq!((cq.poll(&mut wcs), wcs[0].wr_id), (1, ordinal.into()));
+    }
+    assert_eq!(srq.free(), 0);
+    assert!(fake.complete_recv(qp.qpn(), 0, status::SUCCESS));
+    assert_eq!((cq.poll(&mut wcs), wcs[0].wr_id), (1, 0));
+    assert_eq!(srq.free(), 4);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::cache::{self, Cache};
 use super::jobs::{Job, Progress, log};
@@ -73,6 +74,9 @@ const LIBRARY: &str = "model.so";
 /// Name of the Verilog file, as Verilator's messages show it.
 const SOURCE: &str = "source.v";
 
+/// Name of the file with the milliseconds that the build took.
+const TIME: &str = "milliseconds";
+
 /// Name of the header that is precompiled.
 const HEADER: &str = "runtime.h";
 
@@ -81,6 +85,8 @@ pub(super) struct Built {
     pub(super) library: PathBuf,
     /// Compiler runs it took, 0 when it was there already.
     pub(super) compiled: usize,
+    /// How long the build took, now or when the cache got it.
+    pub(super) time: Duration,
     /// Options it has.
     pub(super) options: Options,
 }
@@ -109,6 +115,7 @@ pub(super) fn build(
     ]);
     let mut compiled = 0;
     let entry = cache.entry(&key, |dir| {
+        let start = Instant::now();
         let work = dir.join("work");
         fs::create_dir(&work).map_err(Error::io("create", &work))?;
         let build = Build {
@@ -122,13 +129,18 @@ pub(super) fn build(
         let log = build.verilate()?;
         write(&dir.join("verilator.log"), &log)?;
         compiled = build.compile(&dir.join(LIBRARY))?;
+        let time = start.elapsed().as_millis().to_string();
+        write(&dir.join(TIME), &time)?;
         // What the model was made of stays beside it, for whoever looks into the cache.
         fs::rename(work.join(SOURCE), dir.join(SOURCE)).map_err(Error::io("move", &work))?;
         fs::remove_dir_all(&work).map_err(Error::io("remove", &work))
     })?;
+    let time = entry.join(TIME);
+    let time = fs::read_to_string(&time).map_err(Error::io("read", &time))?;
     Ok(Built {
         library: entry.join(LIBRARY),
         compiled,
+        time: Duration::from_millis(time.parse().unwrap_or_default()),
         options: options.clone(),
     })
 }

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use libloading::Library;
 use libloading::os::unix;
@@ -24,6 +25,7 @@ struct Loaded {
     clock: Option<String>,
     options: Options,
     compiled: usize,
+    time: Duration,
     ports: Vec<Port>,
     signals: BTreeMap<String, (Direction, Signal)>,
     table: Table,
@@ -89,6 +91,7 @@ impl Model {
             clock: spec.clock.clone(),
             options: built.options,
             compiled: built.compiled,
+            time: built.time,
             signals: signals(number, &spec.ports),
             ports: spec.ports.clone(),
             table,
@@ -154,6 +157,11 @@ impl Model {
     /// Number of compilation units this build compiled; 0 when the cache had it.
     pub fn compiled(&self) -> usize {
         self.0.compiled
+    }
+
+    /// How long Verilator and the compiler took, now or when the cache got the model.
+    pub fn build_time(&self) -> Duration {
+        self.0.time
     }
 
     /// The input `name`, a port or `port.field`.

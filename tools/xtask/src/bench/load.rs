@@ -1,5 +1,7 @@
 //! Messages as fast as the engine takes them, and how long they take.
 
+use std::fs;
+
 use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::regs::Params;
@@ -98,6 +100,8 @@ pub(super) struct Measured {
     pub(super) total: f64,
     /// Cycles of the whole run, set-up of the queue pairs not counted.
     pub(super) run: u64,
+    /// CPU time of these cycles in s.
+    pub(super) cpu: f64,
     /// Packets sent again.
     pub(super) retransmissions: u64,
     /// Local ACK timeouts.
@@ -168,7 +172,7 @@ impl Load {
             sides[0].qps.push(requester);
         }
         let owners = owners(&sides);
-        let start = rig.now;
+        let (start, since) = (rig.now, cpu());
         let mut last = (0, rig.now);
         while sides.iter().any(|side| side.end.is_none()) {
             self.complete(&mut rig, &mut sides, &owners)?;
@@ -178,7 +182,7 @@ impl Load {
             watch(&sides, &mut last, rig.now)?;
             rig.step();
         }
-        let run = rig.now - start;
+        let (run, cpu) = (rig.now - start, cpu() - since);
         while sides.iter().any(|side| !side.is_drained()) {
             self.complete(&mut rig, &mut sides, &owners)?;
             watch(&sides, &mut last, rig.now)?;
@@ -206,6 +210,7 @@ impl Load {
             goodput,
             total: sides.iter().map(Side::goodput).sum(),
             run,
+            cpu,
             retransmissions,
             timeouts,
         })
@@ -370,4 +375,11 @@ fn watch(sides: &[Side], last: &mut (u64, u64), now: u64) -> Result<()> {
         "no message completed in {PATIENCE} cycles; {done} did before"
     );
     Ok(())
+}
+
+/// CPU time of this thread in s; 0 where nobody tells.
+fn cpu() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
+    ns.unwrap_or(0.0) * 1e-9
 }

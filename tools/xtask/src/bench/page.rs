@@ -9,7 +9,8 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor;
 
-use super::scenario::{LONG, LOSSES, OPS, QPS, SIZES, STAGES, go_back_n};
+use super::scenario::{STAGES, go_back_n};
+use super::scenarios::{LONG, LOSSES, OPS, QPS, SIZES};
 use crate::report::{Report, Value};
 
 /// Pixels of a plot.
