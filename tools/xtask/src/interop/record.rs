@@ -168,6 +168,8 @@ mod tests {
             cell,
             failure: failure.map(str::to_owned),
             is_run: true,
+            is_cut_off: false,
+            tries: 1,
             frames: Frames {
                 sent: 2,
                 received: 3,

@@ -28,6 +28,13 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
             outcome.frames.sent,
             outcome.frames.received,
         );
+        if outcome.tries > 1 {
+            let tries = outcome.tries;
+            let _ = writeln!(
+                text,
+                "    run {tries} times: one side was done and its last acknowledgement lost"
+            );
+        }
         if let Some(failure) = &outcome.failure {
             let _ = writeln!(text, "    {failure}");
             let _ = writeln!(text, "    {}", outcome.folder.display());
