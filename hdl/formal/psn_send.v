@@ -1,31 +1,40 @@
 // Says: a response is in the window exactly if its PSN is one of una ... una + inflight - 1 modulo 2^24, of a response
-// that shows a loss (implied NAK) also the PSN that is missing (IB1 9.7.5.1.1).
+// that shows a loss (implied NAK) also the PSN that is missing (IB1 9.7.5.1.1), of two acknowledgements taken as one either
+// PSN; and `both` is told exactly if both PSNs are.
 // Assumes: nothing.
 module check_psn_send (
     input clk,
     input [23:0] psn, // = sq_event.psn
     input [23:0] missing, // = sq_event.una_psn
     input implied, // = sq_event.implied
+    input merged, // = sq_event.merged
     input [23:0] una, // = state.una_psn
     input [23:0] inflight, // = state.inflight
-    input in_window // = terms.in_window
+    input in_window, // = terms.in_window
+    input both // = terms.both
 );
     (* anyconst *) reg [23:0] k;
     (* anyconst *) reg [23:0] m;
-    reg seen = 0, was_implied, hit, miss;
+    reg seen = 0, was_implied, was_merged, hit, miss;
     reg [23:0] window;
     always @(posedge clk) begin
         seen <= 1;
         window <= inflight;
         was_implied <= implied;
+        was_merged <= merged;
         // k and m count from the oldest PSN to the two of the response
         hit <= psn == una + k;
         miss <= missing == una + m;
     end
     always @* begin
-        if (seen && hit && (miss || !was_implied))
+        if (seen && hit && (miss || !was_implied) && !was_merged)
             assert (in_window == (k < window && (!was_implied || m < window)));
+        if (seen && hit && miss && was_merged)
+            assert (in_window == (k < window || m < window));
+        if (seen && hit && miss)
+            assert (both == (k < window && m < window));
         cover (seen && hit && miss && was_implied && in_window && k != 0 && m != 0);
+        cover (seen && hit && miss && was_merged && in_window && !both);
         cover (seen && hit && !in_window);
     end
 endmodule

@@ -139,8 +139,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 3,
         bugs: &[Bug {
             what: "a PSN that was not sent is in the window",
-            from: "(distance < c[SqState_inflight +: 24])",
-            to: "(distance <= c[SqState_inflight +: 24])",
+            from: "at_psn = distance < c[SqState_inflight +: 24];",
+            to: "at_psn = distance <= c[SqState_inflight +: 24];",
         }],
     },
     Proof {
