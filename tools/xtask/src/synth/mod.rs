@@ -65,8 +65,11 @@ const QUICK: [&str; 6] = ["scatter", "rx_check", "csr", "stats", "drain", "resta
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only this block: a module of the engine, with or without the sizes in its name. May be given more than once.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["write", "quick"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "quick")]
     block: Vec<String>,
+    /// Only the whole engines.
+    #[arg(long, conflicts_with_all = ["block", "width", "quick", "board"])]
+    engine: bool,
     /// Data path of the blocks in bits: 512 or 64.
     #[arg(long, default_value_t = 512, value_name = "BITS", value_parser = width, conflicts_with_all = ["write", "quick"])]
     width: usize,
@@ -76,11 +79,12 @@ pub(crate) struct Args {
     /// Place and route the build of this board instead; takes hours.
     #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["block", "width", "quick"])]
     board: Option<Board>,
-    /// Keep the figures as the baseline, tools/xtask/resources.json, and write the page made from it, docs/resources.md.
+    /// Keep the figures as the baseline, tools/xtask/resources.json, and write the page made from it, docs/resources.md. With
+    /// --block: those of a block of the page.
     #[arg(long)]
     write: bool,
     /// Measure nothing; only write the page from the baseline.
-    #[arg(long, conflicts_with_all = ["block", "width", "quick", "board", "write"])]
+    #[arg(long, conflicts_with_all = ["block", "engine", "width", "quick", "board", "write"])]
     page: bool,
 }
 
@@ -101,32 +105,40 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(board) = args.board {
         return run_board(board, args.write);
     }
-    let design = builds::verilog(args.width).map_err(anyhow::Error::msg)?;
-    let jobs = if args.block.is_empty() {
-        blocks(&design, args.quick)?
-    } else {
-        let asked = args.block.iter();
-        asked
-            .map(|name| job(&design, name))
-            .collect::<Result<_>>()?
-    };
-    let mut record = Record::load()?;
+    let unknown = args.block.iter().find(|b| !BLOCKS.contains(&b.as_str()));
+    if let (true, Some(name)) = (args.write, unknown) {
+        let known = BLOCKS.join(", ");
+        return Err(Usage(format!("--block {name}: the page has {known}")).into());
+    }
     println!("{}", line("block", HEADS.map(str::to_owned)));
-    let baseline = match args.width {
-        512 => record.blocks.clone(),
-        _ => Costs::new(),
-    };
-    let (costs, mut worse) = mapped(jobs, &baseline)?;
-    record.blocks.extend(costs);
+    let mut worse = vec![];
+    if !args.engine {
+        let design = builds::verilog(args.width).map_err(anyhow::Error::msg)?;
+        let jobs = match &args.block[..] {
+            [] => blocks(&design, args.quick)?,
+            asked => asked
+                .iter()
+                .map(|name| job(&design, name))
+                .collect::<Result<_>>()?,
+        };
+        let baseline = match args.width {
+            512 => Record::load()?.blocks,
+            _ => Costs::new(),
+        };
+        let (costs, found) = mapped(jobs, &baseline)?;
+        worse.extend(found);
+        if args.write {
+            keep(|record| record.blocks.extend(costs))?;
+        }
+    }
     if args.block.is_empty() && !args.quick {
-        let (costs, more) = mapped(engines()?, &record.engines)?;
-        record.engines.extend(costs);
-        worse.extend(more);
+        let (costs, found) = mapped(engines()?, &Record::load()?.engines)?;
+        worse.extend(found);
+        if args.write {
+            keep(|record| record.engines.extend(costs))?;
+        }
     }
     if args.write {
-        record.tool = yosys::version()?;
-        record.store()?;
-        write_page(&record)?;
         worse.iter().for_each(|line| eprintln!("warning: {line}"));
         return Ok(());
     }
@@ -136,6 +148,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         worse.join("\n")
     );
     Ok(())
+}
+
+/// Changes the baseline, as it stands when the figures are there, and writes the page of it.
+fn keep(change: impl FnOnce(&mut Record)) -> Result<()> {
+    let mut record = Record::load()?;
+    change(&mut record);
+    record.tool = yosys::version()?;
+    record.store()?;
+    write_page(&record)
 }
 
 /// The quick form as a test: what is worse than the baseline.
@@ -181,10 +202,7 @@ fn run_board(board: Board, write: bool) -> Result<()> {
         println!("{kind:>14} {used:>7} of {all}");
     }
     if write {
-        let mut record = Record::load()?;
-        record.boards.insert(board.name().into(), routed);
-        record.store()?;
-        write_page(&record)?;
+        keep(|record| drop(record.boards.insert(board.name().into(), routed)))?;
     }
     Ok(())
 }

@@ -22,6 +22,9 @@ pub(super) fn columns(cost: &Cost) -> [String; 6] {
     ]
 }
 
+/// LUTs that the engine of 512 bits and 512 queue pairs is to have at most.
+const LUTS: u64 = 45_000;
+
 /// Other engines and blocks: what, source, LUT, FF, BRAM36.
 const PEERS: [[&str; 5]; 7] = [
     [
@@ -93,7 +96,13 @@ pub(super) fn page(record: &Record) -> String {
     if record.engines.is_empty() {
         text.push_str("Not measured yet.\n");
     } else {
+        text.push_str(
+            "`cargo xtask synth --engine`: flat, a quarter of an hour and 3 GB each, by one processor.\n\n",
+        );
         table(&mut text, "build", record.engines.iter(), false);
+        for (name, cost) in &record.engines {
+            goal(&mut text, name, cost);
+        }
     }
     for (name, cost) in &record.engines {
         let _ = write!(text, "\nThe longest paths, {name}:\n\n");
@@ -125,6 +134,25 @@ pub(super) fn page(record: &Record) -> String {
         let _ = writeln!(text, "| {} |", peer.join(" | "));
     }
     text
+}
+
+/// What is missing to the goals, which are those of the build of 512 bits.
+fn goal(text: &mut String, name: &str, cost: &Cost) {
+    if !name.starts_with("512 bits") {
+        return;
+    }
+    let lut = match cost.lut {
+        lut if lut <= LUTS => "are kept".to_owned(),
+        lut => format!("are missed by {}", lut - LUTS),
+    };
+    let levels = match cost.levels {
+        levels if levels <= LEVELS => "are kept".to_owned(),
+        levels => format!("are missed by {}", levels - LEVELS),
+    };
+    let _ = writeln!(
+        text,
+        "\nThe goals of the engine of 512 bits: {LUTS} LUTs, which {lut}, and {LEVELS} levels, which {levels}."
+    );
 }
 
 fn table<'a>(
