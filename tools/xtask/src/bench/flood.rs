@@ -1,7 +1,7 @@
 //! Short packets as fast as the wire brings them, from a peer that never waits, and single messages through
 //! an idle engine.
 
-use std::cell::RefCell;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::cq::status;
@@ -223,8 +223,9 @@ pub(super) struct Single {
     pub(super) round_trip: u64,
 }
 
-/// A WRITE of 64 bytes from memory, or of 8 bytes inline; the second of two.
-pub(super) fn single(setup: &Setup, inline: bool) -> Result<Single> {
+/// A WRITE of 64 bytes from memory, or of 8 bytes inline; the second of two. Each card writes a trace of it into the folder
+/// `traces`, if there is one: `0.fst`, `1.fst`.
+pub(super) fn single(setup: &Setup, inline: bool, traces: Option<&Path>) -> Result<Single> {
     let mut rig = Rig::new(setup, 2)?;
     let (qa, _) = connect(&mut rig, 1);
     let source = rig.hosts[0].create_mr(&pattern(64, 1), Rights::ALL);
@@ -237,8 +238,11 @@ pub(super) fn single(setup: &Setup, inline: bool) -> Result<Single> {
         } else {
             Work::write(&[source.all()], &target, 0)
         };
-        let clear = |marks: &RefCell<Marks>| *marks.borrow_mut() = Marks::default();
-        rig.marks.iter().for_each(|marks| clear(marks));
+        for (index, marks) in rig.marks.iter().enumerate() {
+            let mut marks = marks.borrow_mut();
+            *marks = Marks::default();
+            marks.trace = traces.map(|folder| folder.join(format!("{index}.fst")));
+        }
         rig.hosts[0].post_send(qa, &work);
         rig.until(PATIENCE, "a WRITE", |rig| {
             let cqe = rig.hosts[0].poll(0);
@@ -247,7 +251,7 @@ pub(super) fn single(setup: &Setup, inline: bool) -> Result<Single> {
         })?;
     }
     rig.check()?;
-    let [a, b] = [0, 1].map(|host: usize| *rig.marks[host].borrow());
+    let [a, b] = [0, 1].map(|host: usize| rig.marks[host].borrow().clone());
     let span = |from: Option<u64>, to: Option<u64>| {
         let (from, to) = from.zip(to).context("a port did not move")?;
         to.checked_sub(from).context("an answer before its cause")

@@ -1,8 +1,9 @@
 //! Messages as fast as the engine takes them, and how long they take.
 
-use std::fs;
+use std::{fs, mem};
 
 use anyhow::{Context, Result, ensure};
+use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::regs::Params;
 use ferroce_proto::wire::Mtu;
@@ -127,11 +128,17 @@ impl Load {
             mtu: Mtu::from_bytes(self.mtu as usize).expect("an MTU"),
             sq_log: (slots.ilog2() as u8 + 2).max(6),
             rq_log: (slots.ilog2() as u8 + 1).max(4),
-            ot_log: (slots.ilog2() as u8).clamp(3, 8),
+            ot_log: (slots.ilog2() as u8).clamp(self.least_outstanding(), 8),
             timeout: self.timeout,
             max_rd_atomic: READS,
             ..QpOptions::default()
         }
+    }
+
+    /// Log2 of the messages of a queue pair in the table of outstanding ones, at least: 8, or its part of the table.
+    fn least_outstanding(&self) -> u8 {
+        let table = self.spread.unwrap_or(STANDARD).log_outstanding;
+        (table - self.qps.next_power_of_two().ilog2() as u8).min(3)
     }
 
     fn work(&self, side: &Side, op: Op, number: u64) -> Work {
@@ -169,6 +176,7 @@ impl Load {
                 Beside::Lossy(share) => rig.lossy = Some((requester.peer, Chance::new(share))),
                 Beside::NotReady => requester.op = Op::Send,
             }
+            sides[0].due.insert(self.qps as usize);
             sides[0].qps.push(requester);
         }
         let owners = owners(&sides);
@@ -261,7 +269,9 @@ impl Load {
             qps: qps.collect(),
             source,
             target,
+            posted: 0,
             done: 0,
+            due: (0..self.qps as usize).collect(),
             begin: None,
             end: None,
         };
@@ -315,6 +325,7 @@ impl Load {
                 }
                 let qp = &mut side.qps[place];
                 qp.done += self.signal();
+                side.due.insert(place);
                 if qp.counts {
                     side.done += self.signal();
                 }
@@ -338,7 +349,7 @@ impl Load {
     /// Posts what there is room for.
     fn post(&self, host: &mut Host, side: &mut Side) {
         let (depth, signal) = (u64::from(self.depth()), self.signal());
-        for place in 0..side.qps.len() {
+        for place in mem::take(&mut side.due) {
             let Requester {
                 qpn,
                 op,
@@ -359,7 +370,9 @@ impl Load {
                 next += signal;
             }
             host.post_slots(qpn, &[]);
-            side.qps[place].posted = next;
+            let qp = &mut side.qps[place];
+            side.posted += if qp.counts { next - posted } else { 0 };
+            qp.posted = next;
         }
     }
 }
@@ -380,6 +393,6 @@ fn watch(sides: &[Side], last: &mut (u64, u64), now: u64) -> Result<()> {
 /// CPU time of this thread in s; 0 where nobody tells.
 fn cpu() -> f64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let ns = text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
+    let ns = text.split(' ').next().map_or(Ok(0.0), str::parse::<f64>);
     ns.unwrap_or(0.0) * 1e-9
 }

@@ -14,6 +14,7 @@ mod rig;
 mod scenario;
 mod scenarios;
 mod side;
+mod stages;
 mod storm;
 
 use std::fs;
@@ -22,6 +23,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use ferroce_sim::verilator;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::Output;
@@ -107,7 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     let (mut figures, failures) = measure(&scenarios);
-    let engine = scenarios::standard(args.width).model()?;
+    let engine = scenarios::standard(args.width).model(&verilator::Options::default())?;
     let seconds = engine.build_time().as_secs_f64();
     figures.push(Figure::new(BUILD_TIME, seconds, "s"));
     let old = Baseline::load()?;

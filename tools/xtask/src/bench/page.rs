@@ -13,8 +13,9 @@ use super::scenario::{STAGES, go_back_n};
 use super::scenarios::{LONG, LOSSES, OPS, QPS, SIZES};
 use crate::report::{Report, Value};
 
-/// Pixels of a plot.
+/// Pixels of a plot, and of one with many rows.
 const SIZE: (u32, u32) = (720, 360);
+const TALL: (u32, u32) = (720, 720);
 /// What the wire carries, bytes a cycle at 512 bits.
 const BEAT: f64 = 64.0;
 
@@ -43,19 +44,25 @@ pub(super) fn page(report: &Report) -> Result<String> {
          nothing here was measured on hardware.</p>",
         report.seed
     )?;
-    let plots: [(&str, Plot); 4] = [
-        ("Goodput by size of the message, one queue pair", by_size),
-        ("Messages by queue pairs, WRITE", by_queue_pairs),
-        ("Goodput by loss, WRITE, MTU 1024", by_loss),
+    let plots: [(&str, Plot, _); 5] = [
+        (
+            "Goodput by size of the message, one queue pair",
+            by_size,
+            SIZE,
+        ),
+        ("Messages by queue pairs, WRITE", by_queue_pairs, SIZE),
+        ("Goodput by loss, WRITE, MTU 1024", by_loss, SIZE),
         (
             "Latency of a WRITE of 64 bytes, memory of no latency",
             by_stage,
+            SIZE,
         ),
+        ("The same block by block", by_block, TALL),
     ];
-    for (title, plot) in plots {
+    for (title, plot, size) in plots {
         let mut svg = String::new();
         {
-            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             area.fill(&WHITE).map_err(wrong)?;
             plot(report, &area)?;
             area.present().map_err(wrong)?;
@@ -163,10 +170,25 @@ fn by_loss(report: &Report, area: &Area) -> Result<()> {
 
 /// The stages of a message on its way, one behind the other.
 fn by_stage(report: &Report, area: &Area) -> Result<()> {
-    let stages: Vec<_> = STAGES
-        .iter()
-        .filter_map(|name| Some((*name, figure(report, &format!("{name}_cycles"))?)))
-        .collect();
+    let stages = STAGES.iter().filter_map(|name| {
+        let cycles = figure(report, &format!("{name}_cycles"))?;
+        Some((name.replace('_', " "), cycles))
+    });
+    stack(&stages.collect::<Vec<_>>(), area)
+}
+
+/// The blocks that it passes.
+fn by_block(report: &Report, area: &Area) -> Result<()> {
+    let blocks = report.figures.iter().filter_map(|figure| {
+        let name = figure.name.strip_prefix("block_")?;
+        let name = name.strip_suffix("_cycles")?.replace('_', " ");
+        Some((name, figure.value.as_f64()))
+    });
+    stack(&blocks.collect::<Vec<_>>(), area)
+}
+
+/// Spans of cycles, each from the end of the one before.
+fn stack(stages: &[(String, f64)], area: &Area) -> Result<()> {
     let total: f64 = stages.iter().map(|(_, cycles)| cycles).sum();
     let mut chart = ChartBuilder::on(area)
         .margin(10)
@@ -181,7 +203,7 @@ fn by_stage(report: &Report, area: &Area) -> Result<()> {
         let (top, colour) = ((stages.len() - row) as f64, Palette99::pick(row));
         let bar = Rectangle::new([(at, top - 0.4), (at + cycles, top + 0.4)], colour.filled());
         chart.draw_series([bar]).map_err(wrong)?;
-        let label = format!("{}: {cycles}", name.replace('_', " "));
+        let label = format!("{name}: {cycles}");
         // To the left of what stands in the right half.
         let (x, anchor) = if at > total / 2.0 {
             (at, text_anchor::HPos::Right)
@@ -246,12 +268,13 @@ mod tests {
             Figure::new("write_64_goodput_bytes_per_cycle", 11.25, "bytes/cycle"),
             Figure::new("write_4096_goodput_bytes_per_cycle", 61.75, "bytes/cycle"),
             Figure::new("stage_wqe_read_cycles", 1, "cycles"),
+            Figure::new("block_rx_icrc_cycles", 5, "cycles"),
         ];
         let page = page(&Report::new(true, 7, figures)).unwrap();
-        assert_eq!(page.matches("<svg").count(), 4);
+        assert_eq!(page.matches("<svg").count(), 5);
         // The two points of the first plot.
         assert_eq!(page.matches("<circle").count(), 2, "{page}");
-        for text in ["11.25", "stage wqe read: 1", "seed 7"] {
+        for text in ["11.25", "stage wqe read: 1", "rx icrc: 5", "seed 7"] {
             assert!(page.contains(text), "no {text} in {page}");
         }
     }

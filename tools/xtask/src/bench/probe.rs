@@ -1,13 +1,14 @@
 //! An engine with an eye on its pins: the cycles in which things first happen at its ports.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::{Engine, VerilatedPins};
 
 /// Cycles of the card; each is `None` until it happened after [`Marks::default`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     /// First register write: its data was taken.
     pub(super) doorbell: Option<u64>,
@@ -27,6 +28,8 @@ pub(super) struct Marks {
     pub(super) second_data: Option<u64>,
     /// First W beat at `m_axi`.
     pub(super) first_write: Option<u64>,
+    /// A trace of all signals is written to this file from the next cycle on.
+    pub(super) trace: Option<PathBuf>,
 }
 
 /// A card that keeps [`Marks`].
@@ -50,6 +53,10 @@ impl Nic for Probe {
 
     fn step(&mut self) {
         let now = self.engine.now();
+        if let Some(path) = self.marks.borrow_mut().trace.take() {
+            let traced = self.engine.pins().dut().trace(path);
+            traced.expect("the engine is built for it, and the folder is there");
+        }
         let inputs = self.engine.inputs();
         let (wvalid, last) = (inputs.lite.wvalid, inputs.rx.valid && inputs.rx.last);
         let (arready, data) = (inputs.axi.arready, inputs.axi.r.valid && inputs.axi.r.last);

@@ -14,6 +14,7 @@ use ferroce_sim::memory::{HostMemory, Ranges};
 use ferroce_sim::random::{Chance, Delay};
 use ferroce_sim::rtl::{self, build};
 use ferroce_sim::testhost::Host;
+use ferroce_sim::verilator;
 
 use super::probe::{Marks, Probe};
 use crate::emit::Build;
@@ -34,6 +35,8 @@ pub(super) struct Setup {
     pub(super) loss: f64,
     /// Seed of memory and wire.
     pub(super) seed: u64,
+    /// The engines can write traces.
+    pub(super) traced: bool,
 }
 
 impl Setup {
@@ -69,7 +72,10 @@ pub(super) struct Rig {
 impl Rig {
     /// So many cards, each with completion queue 0.
     pub(super) fn new(setup: &Setup, hosts: usize) -> Result<Self> {
-        let model = setup.build.model()?;
+        let model = setup.build.model(&verilator::Options {
+            trace: setup.traced,
+            ..verilator::Options::default()
+        })?;
         let marks: Vec<Rc<RefCell<Marks>>> = (0..hosts).map(|_| Rc::default()).collect();
         let host = |index: usize| -> Result<Host> {
             let seed = setup.seed.wrapping_add(index as u64);

@@ -6,6 +6,7 @@ use super::WIDTH;
 use super::flood;
 use super::load::{Load, Measured};
 use super::rig::Setup;
+use super::stages;
 use super::storm::Storm;
 use crate::report::Figure;
 
@@ -55,6 +56,8 @@ pub(super) enum What {
     Tiny(Setup),
     Storm(Storm, Setup),
     Single(Setup, bool),
+    /// Block by block.
+    Stages(Setup),
 }
 
 /// Which figures of a load are told.
@@ -119,7 +122,7 @@ impl Scenario {
             What::Storm(storm, setup) => Ok(flooded(name, "packet", storm.run(setup)?)),
             What::Tiny(setup) => Ok(flooded(name, "packet", flood::tiny(setup)?)),
             What::Single(setup, inline) => {
-                let single = flood::single(setup, *inline)?;
+                let single = flood::single(setup, *inline, None)?;
                 let suffix = if *inline { "_inline" } else { "" };
                 let figure = |what: &str, cycles: u64| {
                     Figure::new(format!("{what}{suffix}_cycles"), cycles, CYCLES)
@@ -129,6 +132,13 @@ impl Scenario {
                 figures.extend(stages.map(|(name, cycles)| figure(name, cycles)));
                 figures.push(figure("doorbell_to_completion", single.round_trip));
                 Ok(Found::of(figures))
+            }
+            What::Stages(setup) => {
+                let stages = stages::of_a_write(setup)?.into_iter();
+                let figures = stages.map(|(stage, cycles)| {
+                    Figure::new(format!("block_{stage}_cycles"), cycles, CYCLES)
+                });
+                Ok(Found::of(figures.collect()))
             }
         }
     }

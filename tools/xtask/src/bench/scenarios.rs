@@ -62,6 +62,7 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         wire: WIRE,
         loss: 0.0,
         seed,
+        traced: false,
     };
     let fast = Setup {
         latency: 0,
@@ -269,6 +270,11 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
     add(gate, "tiny_flood".into(), What::Tiny(setup));
     add(gate, "single".into(), What::Single(fast, false));
     add(gate, "single_inline".into(), What::Single(fast, true));
+    let traced = Setup {
+        traced: true,
+        ..fast
+    };
+    add(full, "stages".into(), What::Stages(traced));
     let large = Setup {
         build: Build {
             tables: LARGEST,
@@ -284,6 +290,13 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         let name = format!("scale_{name}_{LONG}");
         add(Tier::Scale, name, goodput(spread(load(op, LONG)), large));
     }
+    let wide = Load {
+        qps: 1000,
+        messages: 2000,
+        ..load(Op::Write, 4096)
+    };
+    let name = format!("scale_write_4096_qps_{}", wide.qps);
+    add(Tier::Scale, name, goodput(spread(wide), large));
     let name = "scale_write_64".into();
     add(Tier::Scale, name, rate(spread(many), large));
     let name = "scale_write_8_one_qp".into();

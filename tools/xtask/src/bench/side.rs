@@ -1,6 +1,6 @@
 //! One host's requests of another, and what came of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use anyhow::{Result, ensure};
 use ferroce_sim::testhost::{Host, Mr, pattern};
@@ -32,7 +32,10 @@ pub(super) struct Side {
     pub(super) qps: Vec<Requester>,
     pub(super) source: Mr,
     pub(super) target: Mr,
+    pub(super) posted: u64,
     pub(super) done: u64,
+    /// Places in `qps` where something completed since messages were posted there.
+    pub(super) due: BTreeSet<usize>,
     /// Messages done and cycle where the measurement begins, and where it ends.
     pub(super) begin: Option<(u64, u64)>,
     pub(super) end: Option<(u64, u64)>,
@@ -54,10 +57,9 @@ pub(super) fn owners(sides: &[Side]) -> Owners {
 }
 
 impl Side {
-    /// All that was posted is done.
+    /// All that was posted and is measured is done.
     pub(super) fn is_drained(&self) -> bool {
-        let mut counted = self.qps.iter().filter(|qp| qp.counts);
-        counted.all(|qp| qp.done == qp.posted)
+        self.done == self.posted
     }
 
     /// Messages measured, and the cycles they took.

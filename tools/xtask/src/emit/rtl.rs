@@ -116,11 +116,10 @@ impl Build {
     ///
     /// # Errors
     /// As [`modules`](Self::modules); what Verilator says.
-    pub(crate) fn model(&self) -> Result<Model> {
+    pub(crate) fn model(&self, options: &verilator::Options) -> Result<Model> {
         static EMITTED: Mutex<Vec<(Build, Vec<Module>)>> = Mutex::new(Vec::new());
-        let options = verilator::Options::default();
         if self.tables == STANDARD {
-            return Ok(build::model(self.width, &options)?);
+            return Ok(build::model(self.width, options)?);
         }
         let mut emitted = EMITTED.lock().unwrap_or_else(PoisonError::into_inner);
         if emitted.iter().all(|(known, _)| known != self) {
@@ -130,7 +129,7 @@ impl Build {
         let (_, modules) = found.expect("it was put there a moment ago");
         let source: String = modules.iter().map(|module| module.text.as_str()).collect();
         let top = modules.last().context("an engine has modules")?;
-        Ok(build::model_of(self.width, &top.name, &source, &options)?)
+        Ok(build::model_of(self.width, &top.name, &source, options)?)
     }
 
     /// Compiles and runs the program that writes this build to `folder`; the names of the modules, a line each.
