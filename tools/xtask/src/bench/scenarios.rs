@@ -53,6 +53,8 @@ pub(super) const LARGEST: Params = Params {
     log_outstanding: 16,
     ..STANDARD
 };
+/// All of its queue pairs but four.
+const MOST_QPS_SCALE: u32 = (1 << LARGEST.log_qp) - 4;
 
 /// All scenarios for a data path of `width` bits, in the order of the table.
 pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
@@ -291,8 +293,8 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         add(Tier::Scale, name, goodput(spread(load(op, LONG)), large));
     }
     let wide = Load {
-        qps: 1000,
-        messages: 2000,
+        qps: MOST_QPS_SCALE,
+        messages: MOST_QPS_SCALE.into(),
         ..load(Op::Write, 4096)
     };
     let name = format!("scale_write_4096_qps_{}", wide.qps);
