@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ferroce_driver::open::{self, AnyBackend};
+use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{
     AsyncEvent, AsyncEvents, Backend, Context, EventAttr, Gid, Mac, NeighbourConfig, Neighbours,
     ResolveError, eventfd,
@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::errno::{Errno, say};
 use crate::events::{self, Channel};
 use crate::handle::{Object, lock};
+use crate::opener::{self, Keep};
 
 /// Longest sleep of the thread if the card tells of frames; else from one look to the next.
 const SLEEP: Duration = Duration::from_secs(1);
@@ -61,6 +62,8 @@ pub(crate) struct Card {
     /// Wakes the thread: the card goes, or a channel came.
     wake: Arc<OwnedFd>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    // Goes behind the card.
+    _simulation: Option<Keep>,
     // Goes last, when the card is closed.
     _entry: Arc<Entry>,
 }
@@ -79,7 +82,8 @@ impl Card {
                 errno
             }
         };
-        let backend = open::open(name).map_err(|e| told(Errno::NODEV)(&e))?;
+        let opened = opener::open(name);
+        let (backend, keep) = opened.map_err(|e| told(Errno::NODEV)(&*e))?;
         let is_simulated = backend.is_simulated();
         let context = Context::open(backend).map_err(|e| told(Errno::IO)(&e))?;
         context.set_mac(mac).map_err(|e| told(Errno::IO)(&e))?;
@@ -109,6 +113,7 @@ impl Card {
             neighbours: Mutex::new(neighbours),
             wake: Arc::new(wake),
             thread: Mutex::default(),
+            _simulation: keep,
             _entry: entry.clone(),
         });
         let weak = Arc::downgrade(&card);

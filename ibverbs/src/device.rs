@@ -21,6 +21,8 @@ const DEVICE_VARIABLE: &str = "FERROCE_DEVICE";
 const MAC_VARIABLE: &str = "FERROCE_MAC";
 /// Its IP addresses with commas between them: GID 1 and up.
 const IP_VARIABLE: &str = "FERROCE_IP";
+/// Tells simulated cards of one name apart that are on different wires.
+const WIRE_VARIABLE: &str = "FERROCE_WIRE";
 /// Name of the device.
 const NAME: &CStr = c"ferroce0";
 
@@ -58,7 +60,10 @@ impl Device {
         };
         let mac = match read(MAC_VARIABLE) {
             Some(text) => parse_mac(&text).map_err(|e| wrong(MAC_VARIABLE, &text, &e))?,
-            None => default_mac(&name),
+            None => default_mac(&format!(
+                "{name}{}",
+                read(WIRE_VARIABLE).unwrap_or_default()
+            )),
         };
         let ips = read(IP_VARIABLE).unwrap_or_default();
         let ips = ips.split(',').filter(|ip| !ip.is_empty()).map(|ip| {

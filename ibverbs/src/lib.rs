@@ -19,6 +19,7 @@ mod limits;
 mod list;
 mod mailbox;
 mod mr;
+pub mod opener;
 mod pd;
 mod qp;
 mod srq;

@@ -7,7 +7,7 @@ use std::{env, fs};
 use thiserror::Error;
 
 /// What the Rust standard library needs of the system.
-const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lc"];
+const LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"];
 
 /// The library could not be made.
 #[derive(Debug, Error)]

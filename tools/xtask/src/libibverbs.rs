@@ -14,6 +14,10 @@ pub(crate) struct Args {
     /// Folder for the library.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Put simulated cards into the library: the model and the engine, which Verilator and a C++ compiler build when it is
+    /// first opened.
+    #[arg(long)]
+    sim: bool,
 }
 
 /// The library that a task runs programs with.
@@ -32,7 +36,7 @@ impl Ready {
     pub(crate) fn folder(&self, place: &Path) -> Result<PathBuf> {
         let Some(folder) = &self.library else {
             let folder = place.join("lib");
-            build(&folder)?;
+            build(&folder, "ferroce-ibverbs")?;
             return Ok(folder);
         };
         let library = folder.join(SONAME).canonicalize();
@@ -51,29 +55,34 @@ impl Ready {
 /// # Errors
 /// The library is not built or not linked.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    build(&args.out)?;
+    let (package, card) = match args.sim {
+        true => ("ferroce-simverbs", "sim:model"),
+        false => ("ferroce-ibverbs", "CARD"),
+    };
+    build(&args.out, package)?;
     let folder = args.out.display();
     println!(
-        "{folder}/{SONAME} is ready: FERROCE_DEVICE=CARD LD_LIBRARY_PATH={folder} ibv_devinfo"
+        "{folder}/{SONAME} is ready: FERROCE_DEVICE={card} LD_LIBRARY_PATH={folder} ibv_devinfo"
     );
     Ok(())
 }
 
-/// Builds the library in `folder`.
+/// Builds the library of a package in `folder`.
 ///
 /// # Errors
 /// The library is not built or not linked.
-fn build(folder: &Path) -> Result<()> {
+fn build(folder: &Path, package: &str) -> Result<()> {
     tools::ensure_present(&[tools::CXX])?;
     let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
     let status = tools::cargo()
-        .args(["build", "--release", "--package", "ferroce-ibverbs"])
+        .args(["build", "--release", "--package", package])
         .arg("--manifest-path")
         .arg(manifest)
         .status()
         .context("cargo cannot be started")?;
     ensure!(status.success(), "the library does not build ({status})");
-    let archive = tools::target_folder().join("release/libferroce_ibverbs.a");
+    let archive = format!("release/lib{}.a", package.replace('-', "_"));
+    let archive = tools::target_folder().join(archive);
     link::shared(&archive, &version_script(), SONAME, folder)?;
     Ok(())
 }

@@ -1,0 +1,46 @@
+//! Who opens a card: the driver, by its name, or a simulation that is linked into the library.
+
+use std::any::Any;
+use std::error::Error;
+use std::sync::OnceLock;
+
+use ferroce_driver::open::{self, AnyBackend};
+
+/// An error of any kind.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+/// What lives as long as a card is open.
+pub type Keep = Box<dyn Any + Send + Sync>;
+/// Opens the simulated card of a name without its `sim:`.
+pub type Opener = fn(&str) -> Result<(AnyBackend, Keep), BoxError>;
+
+static SIMULATED: OnceLock<Opener> = OnceLock::new();
+
+/// Says who opens cards with names that begin with `sim:`; the first one to say so stays.
+pub fn set_simulated(opener: Opener) {
+    let _ = SIMULATED.set(opener);
+}
+
+/// Opens the card `name`.
+///
+/// # Errors
+/// What the driver or the simulation says; there is no simulation.
+pub(crate) fn open(name: &str) -> Result<(AnyBackend, Option<Keep>), BoxError> {
+    let Some(what) = name.strip_prefix("sim:") else {
+        return Ok((open::open(name)?, None));
+    };
+    let absent = "this library has no simulated card inside; `cargo xtask libibverbs --sim` makes one that has";
+    let simulate = SIMULATED.get().ok_or(absent)?;
+    let (card, keep) = simulate(what)?;
+    Ok((card, Some(keep)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open;
+
+    #[test]
+    fn a_library_without_a_simulation_says_how_to_get_one() {
+        let refused = open("sim:model").err().unwrap().to_string();
+        assert!(refused.contains("libibverbs --sim"), "{refused}");
+    }
+}
