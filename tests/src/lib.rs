@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+pub mod coverage;
 pub mod differential;
 pub mod mutation;
 mod quiet;

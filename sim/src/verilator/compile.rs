@@ -80,6 +80,20 @@ const TIME: &str = "milliseconds";
 /// Name of the header that is precompiled.
 const HEADER: &str = "runtime.h";
 
+/// In place of Verilator's macro, which declares a counter at every instance with all its names: `shim.cpp` adds the counters
+/// of all instances up and needs the names once.
+const COVERAGE: &str = r#"#include "verilated_cov.h"
+bool ferroce_point(uint32_t* count, const char* page);
+#undef VL_COVER_INSERT
+#define VL_COVER_INSERT(context, count, ...) \
+    do { \
+        if (!ferroce_point(count, pagep)) break; \
+        (context)->_inserti(count); \
+        (context)->_insertf(__FILE__, __LINE__); \
+        (context)->_insertp("hier", name(), __VA_ARGS__); \
+    } while (false)
+"#;
+
 /// A model in the cache.
 pub(super) struct Built {
     pub(super) library: PathBuf,
@@ -282,7 +296,7 @@ impl Build<'_> {
                 header += "#include \"verilated_fst_c.h\"\n";
             }
             if self.options.coverage {
-                header += "#include \"verilated_cov.h\"\n";
+                header += COVERAGE;
             }
             write(&dir.join(HEADER), &header)?;
             let mut command = self.compiler(dir);

@@ -1,11 +1,10 @@
 //! An instance of a model, the device under test: its ports and its time.
 
-use std::ffi::{CString, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
-use super::model::{Instance, Model};
+use super::model::{Instance, Model, c_path};
 use super::ports::Ports;
 use super::{Error, Input, Output, Signal};
 use crate::bits;
@@ -231,7 +230,7 @@ impl Dut {
     /// If the model was built without tracing, or the file cannot be created.
     pub fn trace(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         if !self.model.options().trace {
-            return Err(self.not_built_in("tracing", "trace"));
+            return Err(self.model.not_built_in("tracing", "trace"));
         }
         let (path, name) = c_path(path.as_ref())?;
         // SAFETY: as in `eval`; `name` outlives the call.
@@ -250,25 +249,6 @@ impl Dut {
             let status = unsafe { (self.model.table().trace)(self.instance.as_ptr(), ptr::null()) };
             self.check(status);
         }
-    }
-
-    /// Writes the coverage so far to `path`, in the form `verilator_coverage` reads.
-    ///
-    /// # Errors
-    /// If the model was built without coverage, or the file cannot be written.
-    pub fn write_coverage(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        if !self.model.options().coverage {
-            return Err(self.not_built_in("coverage", "coverage"));
-        }
-        let (path, name) = c_path(path.as_ref())?;
-        // SAFETY: as in `eval`; `name` outlives the call.
-        let status =
-            unsafe { (self.model.table().write_coverage)(self.instance.as_ptr(), name.as_ptr()) };
-        if status == 0 {
-            return Ok(());
-        }
-        let cause = std::io::Error::other(self.model.last_error());
-        Err(Error::io("write", path)(cause))
     }
 
     /// Refuses handles of other models.
@@ -332,14 +312,6 @@ impl Dut {
         let (low, high) = (signal.offset, signal.offset + signal.width - 1);
         format!("`{}[{high}:{low}]` of `{}`", port.name, self.model.top())
     }
-
-    fn not_built_in(&self, what: &'static str, option: &'static str) -> Error {
-        Error::NotBuiltIn {
-            top: self.model.top().to_owned(),
-            what,
-            option,
-        }
-    }
 }
 
 impl Drop for Dut {
@@ -348,11 +320,4 @@ impl Drop for Dut {
         // model, and so the library, is dropped after it.
         unsafe { (self.model.table().destroy)(self.instance.as_ptr()) }
     }
-}
-
-/// `path` as C wants it.
-fn c_path(path: &Path) -> Result<(&Path, CString), Error> {
-    let name = CString::new(path.as_os_str().as_bytes())
-        .map_err(|nul| Error::io("create", path)(nul.into()))?;
-    Ok((path, name))
 }

@@ -52,7 +52,7 @@ pub const CLOCK_PERIOD_PS: u64 = 4000;
 pub struct Options {
     /// Compile FST tracing in, for [`Dut::trace`]. Needs zlib's header.
     pub trace: bool,
-    /// Compile line, toggle and user coverage in, for [`Dut::write_coverage`].
+    /// Compile line, toggle and user coverage in, for [`Model::write_coverage`].
     pub coverage: bool,
     /// Optimisation of the C++ that runs every cycle.
     pub optimise: Optimise,

@@ -1,7 +1,9 @@
 //! A loaded model: its C functions and its ports.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,7 +55,7 @@ pub(super) struct Table {
     pub(super) tick: unsafe extern "C" fn(*mut Instance, u64) -> c_int,
     pub(super) advance: unsafe extern "C" fn(*mut Instance, u64) -> c_int,
     pub(super) trace: unsafe extern "C" fn(*mut Instance, *const c_char) -> c_int,
-    pub(super) write_coverage: unsafe extern "C" fn(*mut Instance, *const c_char) -> c_int,
+    write_coverage: unsafe extern "C" fn(*const c_char) -> c_int,
     error: unsafe extern "C" fn() -> *const c_char,
 }
 
@@ -132,6 +134,30 @@ impl Model {
             }
             _ => Err(self.stopped()),
         }
+    }
+
+    /// Writes what the instances that are gone have covered together to `path`, in the form `verilator_coverage` reads. A bit
+    /// that changed once in the life of an instance is not covered by it: both directions count.
+    ///
+    /// # Errors
+    /// If the model was built without coverage, or the file cannot be written.
+    pub fn write_coverage(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        if !self.0.options.coverage {
+            return Err(self.not_built_in("coverage", "coverage"));
+        }
+        let (path, name) = c_path(path.as_ref())?;
+        // SAFETY: `name` outlives the call, which takes no instance.
+        let status = unsafe { (self.0.table.write_coverage)(name.as_ptr()) };
+        if status == 0 {
+            return Ok(());
+        }
+        let cause = std::io::Error::other(self.last_error());
+        Err(Error::io("write", path)(cause))
+    }
+
+    pub(super) fn not_built_in(&self, what: &'static str, option: &'static str) -> Error {
+        let top = self.0.top.clone();
+        Error::NotBuiltIn { top, what, option }
     }
 
     /// Name of the top module.
@@ -250,6 +276,13 @@ impl Model {
         let text = unsafe { CStr::from_ptr((self.0.table.error)()) };
         text.to_string_lossy().into_owned()
     }
+}
+
+/// `path` as C wants it.
+pub(super) fn c_path(path: &Path) -> Result<(&Path, CString), Error> {
+    let name = CString::new(path.as_os_str().as_bytes())
+        .map_err(|nul| Error::io("create", path)(nul.into()))?;
+    Ok((path, name))
 }
 
 /// All names that can be asked for. The ports were checked against the model when it was built: every

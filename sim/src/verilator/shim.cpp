@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "Vmodel.h"
 #include "ports.h"
@@ -31,20 +34,40 @@ struct Stopped {};
     throw Stopped{};
 }
 
+#if VM_COVERAGE
+// A counter of an instance.
+struct Point {
+    uint32_t* count;
+    bool toggle;
+};
+
+// Those of the instance that this thread makes, and whether they are the sum of all instances.
+thread_local std::vector<Point>* making;
+thread_local bool making_sum;
+#endif
+
 // Members are destroyed last to first: the trace refers to the model, the model to the context.
 struct Instance {
     VerilatedContext context;
+#if VM_COVERAGE
+    // In the order of the model, the same for all instances.
+    std::vector<Point> points;
+#endif
     std::unique_ptr<Vmodel> model;
 #if VM_TRACE_FST
     std::unique_ptr<VerilatedFstC> trace;
 #endif
 
-    explicit Instance(int seed) {
+    explicit Instance(int seed, [[maybe_unused]] bool sum = false) {
         // 0: all registers without an initial value start at 0; 2: at random values.
         context.randReset(seed ? 2 : 0);
         context.randSeed(seed);
 #if VM_TRACE_FST
         context.traceEverOn(true);
+#endif
+#if VM_COVERAGE
+        making = &points;
+        making_sum = sum;
 #endif
         model = std::make_unique<Vmodel>(&context);
     }
@@ -71,6 +94,35 @@ struct Instance {
     }
 };
 
+#if VM_COVERAGE
+// What instances that are gone have covered: an instance that never runs, with their counters summed in its own.
+struct Sum {
+    std::mutex mutex;
+    Instance instance{0, true};
+
+    static Sum& get() {
+        static Sum* sum = new Sum;
+        return *sum;
+    }
+
+    void add(const Instance& gone) {
+        const std::lock_guard<std::mutex> lock{mutex};
+        for (size_t i = 0; i < gone.points.size(); ++i) {
+            const auto [count, toggle] = gone.points[i];
+            uint32_t& sum = *instance.points[i].count;
+            // A bit that changed once has not gone both ways.
+            if (toggle && *count < 2) continue;
+            sum += std::min(*count, std::numeric_limits<uint32_t>::max() - sum);
+        }
+    }
+
+    void write(const char* path) {
+        const std::lock_guard<std::mutex> lock{mutex};
+        instance.context.coveragep()->write(path);
+    }
+};
+#endif
+
 // Runs f; no C++ exception may reach Rust.
 template <class F>
 int guarded(F f) noexcept {
@@ -96,7 +148,12 @@ int create(int seed, Instance** out, void** ports) {
 }
 
 void destroy(Instance* instance) {
-    guarded([=] { instance->model->final(); });
+    guarded([=] {
+        instance->model->final();
+#if VM_COVERAGE
+        Sum::get().add(*instance);
+#endif
+    });
     delete instance;
 }
 
@@ -146,9 +203,9 @@ int trace(Instance* instance, const char* path) {
 #endif
 }
 
-int write_coverage(Instance* instance, const char* path) {
+int write_coverage(const char* path) {
 #if VM_COVERAGE
-    return guarded([=] { instance->context.coveragep()->write(path); });
+    return guarded([=] { Sum::get().write(path); });
 #else
     last_error = "built without coverage";
     return 1;
@@ -167,11 +224,18 @@ struct Table {
     int (*tick)(Instance*, uint64_t);
     int (*advance)(Instance*, uint64_t);
     int (*trace)(Instance*, const char*);
-    int (*write_coverage)(Instance*, const char*);
+    int (*write_coverage)(const char*);
     const char* (*error)();
 };
 
 }  // namespace
+
+#if VM_COVERAGE
+bool ferroce_point(uint32_t* count, const char* page) {
+    making->push_back({count, std::string{page}.rfind("v_toggle", 0) == 0});
+    return making_sum;
+}
+#endif
 
 // The run-time library is compiled without its own versions of these, which end the process.
 void vl_finish(const char* file, int line, const char* hier) { stop("$finish", file, line, hier); }

@@ -222,15 +222,22 @@ fn coverage_is_written() {
         coverage: true,
         ..Options::default()
     };
-    let mut dut = verilator::build(&counter(), &options)
-        .unwrap()
-        .instance()
-        .unwrap();
-    dut.ticks(10);
+    let model = verilator::build(&counter(), &options).unwrap();
+    for _ in 0..2 {
+        model.instance().unwrap().ticks(10);
+    }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("coverage.dat");
-    dut.write_coverage(&path).unwrap();
-    assert!(fs::read_to_string(path).unwrap().contains("counter"));
+    model.write_coverage(&path).unwrap();
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains("counter"));
+    // Up 10 times and down 9 times with the clock in each of the two.
+    let clock = text.lines().find(|line| line.contains("\u{2}clk"));
+    assert!(clock.unwrap().ends_with("' 38"), "{clock:?}");
+
+    let refused = build(&counter()).write_coverage("x").unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("Options::coverage"), "{text}");
 }
 
 /// The text of the panic of `f`.

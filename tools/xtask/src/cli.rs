@@ -5,8 +5,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::{
-    Usage, bench, conformance, demo, emit, formal, interop, libibverbs, mutate, pyverbs, regs,
-    replay, simnic, synth, test,
+    Usage, bench, conformance, coverage, demo, emit, formal, interop, libibverbs, mutate, pyverbs,
+    regs, replay, simnic, synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -22,6 +22,8 @@ pub(crate) enum Task {
     Bench(bench::Args),
     /// Run the conformance suite: the rules of the transport, a case each, on the golden model and on the engine.
     Conformance(conformance::Args),
+    /// Count what of the emitted Verilog the conformance suite and the differential test reach.
+    Coverage(coverage::Args),
     /// Send a file from host to host, through two engines and a wire between them.
     Demo(demo::Args),
     /// Write the engine as Verilog, with what a tool chain needs beside it.

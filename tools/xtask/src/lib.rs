@@ -7,6 +7,7 @@
 pub mod bench;
 mod cli;
 mod conformance;
+mod coverage;
 pub mod demo;
 pub mod emit;
 mod formal;
@@ -34,6 +35,7 @@ pub fn main() -> ExitCode {
     let result = cli::parse().and_then(|task| match task {
         cli::Task::Bench(args) => bench::run(&args),
         cli::Task::Conformance(args) => conformance::run(&args),
+        cli::Task::Coverage(args) => coverage::run(&args),
         cli::Task::Demo(args) => demo::run(&args),
         cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Formal(args) => formal::run(&args),

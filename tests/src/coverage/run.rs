@@ -1,0 +1,154 @@
+//! The run: all cases of the suite, and scenarios of the differential test, on an engine with counters.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::{env, fs, process};
+
+use ferroce_hdl::engine::{self, builds::STANDARD};
+use ferroce_sim::rtl::build;
+use ferroce_sim::verilator::{self, Model, Optimise};
+
+use super::data::{self, Point};
+use crate::conformance::run::{Verdict, run as case_on, world};
+use crate::conformance::{Case, all};
+use crate::differential::generate::{self, Class};
+use crate::differential::{Card, Pairing, Setup, campaign};
+use crate::quiet;
+
+/// Something that the engine does.
+enum Job {
+    Case(&'static Case),
+    Scenario(u64, Class),
+}
+
+/// An engine with counters.
+pub struct Engine {
+    model: Model,
+    width: usize,
+}
+
+impl Engine {
+    /// The standard build with a data path of `width` bits; a build of its own in the cache, which takes some minutes.
+    ///
+    /// # Errors
+    /// What Verilator or the compiler says.
+    pub fn build(width: usize) -> Result<Self, build::BuildError> {
+        let options = verilator::Options {
+            coverage: true,
+            optimise: Optimise::Fast,
+            ..verilator::Options::default()
+        };
+        let model = build::model(width, &options)?;
+        Ok(Self { model, width })
+    }
+
+    /// Its data path in bits.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Runs the suite and `scenarios` scenarios on each kind of wire, on `threads` threads; `told` hears of how many jobs are
+    /// left. The counters, of all engines together.
+    ///
+    /// # Errors
+    /// A test that fails, in words; counters that cannot be read.
+    pub fn run(
+        &self,
+        scenarios: u64,
+        threads: usize,
+        told: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<Point>, String> {
+        let mut jobs: VecDeque<_> = all().map(Job::Case).collect();
+        for seed in 1..=scenarios {
+            jobs.push_back(Job::Scenario(seed, Class::Lossless));
+            jobs.push_back(Job::Scenario(seed, Class::Lossy));
+        }
+        let jobs = Mutex::new(jobs);
+        let take = || {
+            let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            told(jobs.len());
+            jobs.pop_front()
+        };
+        let worker = || -> Result<(), String> {
+            while let Some(job) = take() {
+                self.job(&job)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().try_for_each(|worker| {
+                let done = worker.join();
+                done.unwrap_or_else(|_| Err("a worker panicked".into()))
+            })
+        })?;
+        let text = self.written().map_err(|e| format!("the counters: {e}"))?;
+        data::points(&text).map_err(|e| e.to_string())
+    }
+
+    /// The counters so far, as Verilator writes them to `path`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), verilator::Error> {
+        self.model.write_coverage(path)
+    }
+
+    fn written(&self) -> Result<String, Box<dyn Error>> {
+        let folder = env::temp_dir().join(format!("ferroce-coverage-{}", process::id()));
+        fs::create_dir_all(&folder)?;
+        let path = folder.join("coverage.dat");
+        let written = self.write(&path);
+        let text = written.map(|()| fs::read(&path));
+        fs::remove_dir_all(&folder)?;
+        Ok(String::from_utf8_lossy(&text??).into_owned())
+    }
+
+    fn job(&self, job: &Job) -> Result<(), String> {
+        match *job {
+            Job::Case(case) => match case_on(case, &self.card(), engine::FEATURES) {
+                Verdict::Failed(text) => Err(format!("{}: {text}", case.name)),
+                Verdict::Passed | Verdict::NotClaimed => Ok(()),
+            },
+            Job::Scenario(seed, class) => {
+                let setup = Setup {
+                    params: STANDARD,
+                    features: engine::FEATURES,
+                    reference: Card::new("model", |memory, _| {
+                        let features = engine::FEATURES;
+                        let model = ferroce_sim::model::Model::with_features;
+                        Box::new(model(STANDARD, features, memory))
+                    }),
+                    subject: self.card_in_any_world(),
+                };
+                let scenario = generate::scenario(seed, class, engine::FEATURES);
+                let pairing = Pairing::ALL[seed as usize % Pairing::ALL.len()];
+                match quiet::caught(|| setup.compare(&scenario, pairing)) {
+                    Ok(found) if found.is_empty() => Ok(()),
+                    Ok(found) => Err(format!("{class:?} scenario {seed}: {}", found.join("; "))),
+                    Err(text) => Err(format!("{class:?} scenario {seed}: {text}")),
+                }
+            }
+        }
+    }
+
+    fn card(&self) -> Card {
+        let model = self.model.clone();
+        Card::new("engine", move |memory, _| {
+            let engine = build::engine(&model, memory, &world());
+            Box::new(engine.expect("there is memory for an engine"))
+        })
+    }
+
+    fn card_in_any_world(&self) -> Card {
+        let model = self.model.clone();
+        Card::new("engine", move |memory, seed| {
+            let engine = build::engine(&model, memory, &campaign::world(seed));
+            Box::new(engine.expect("there is memory for an engine"))
+        })
+    }
+}
