@@ -110,8 +110,8 @@ pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
 pub use peek::{Peek, PeekError};
 pub use qp::{
-    BuildError, ChangeAttr, ConnectAttr, DEFAULT_PKEY, InitAttr, ModifyError, PostCause, PostError,
-    Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
+    BuildError, ChangeAttr, ConnectAttr, DEFAULT_PKEY, GSI_QKEY, InitAttr, ModifyError, PostCause,
+    PostError, Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
 };
 pub use sge::Sge;
 pub use srq::{Srq, SrqError};

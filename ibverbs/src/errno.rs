@@ -1,10 +1,8 @@
 //! How a function tells its caller that it failed.
 
 use std::error::Error;
-use std::ffi::c_int;
-use std::ptr;
 
-pub(crate) use rustix::io::Errno;
+pub(crate) use ferroce_cabi::errno::{Errno, or_minus_one, or_null, status};
 
 use ferroce_driver::{
     AhError, BackendError, BuildError, CqError, EventError, ModifyError, MrError, PostCause,
@@ -13,39 +11,6 @@ use ferroce_driver::{
 
 /// Set to see why a function failed, on standard error.
 const LOG_VARIABLE: &str = "FERROCE_LOG";
-
-/// Sets `errno` of this thread.
-fn set(errno: Errno) {
-    // SAFETY: the place of this thread's own `errno`.
-    unsafe { *libc::__errno_location() = errno.raw_os_error() };
-}
-
-/// 0, or the error itself.
-pub(crate) fn status(result: Result<(), Errno>) -> c_int {
-    result.map_or_else(
-        |errno| {
-            set(errno);
-            errno.raw_os_error()
-        },
-        |()| 0,
-    )
-}
-
-/// The value, or -1 and `errno`.
-pub(crate) fn or_minus_one(result: Result<c_int, Errno>) -> c_int {
-    result.unwrap_or_else(|errno| {
-        set(errno);
-        -1
-    })
-}
-
-/// The pointer, or null and `errno`.
-pub(crate) fn or_null<T>(result: Result<*mut T, Errno>) -> *mut T {
-    result.unwrap_or_else(|errno| {
-        set(errno);
-        ptr::null_mut()
-    })
-}
 
 /// Says on standard error what an error number cannot, if that is asked for.
 pub(crate) fn explain(error: &dyn Error) {
@@ -131,6 +96,7 @@ impl ToErrno for BuildError {
             Self::NoCq(_) | Self::OtherContext(_) | Self::Limit { .. } => Errno::INVAL,
             Self::Transport { .. } => Errno::OPNOTSUPP,
             Self::Full { .. } | Self::Outstanding { .. } => Errno::NOMEM,
+            Self::GsiInUse => Errno::BUSY,
             Self::Memory(e) => e.number(),
             _ => Errno::IO,
         }

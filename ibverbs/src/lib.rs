@@ -6,7 +6,6 @@
 //! while another object's is waited for, but in the creation of a queue pair, which takes its completion queues in order
 //! of address.
 
-mod abi;
 mod ah;
 mod card;
 mod context;
@@ -14,10 +13,8 @@ mod cq;
 mod device;
 mod errno;
 mod events;
-mod handle;
 mod limits;
 mod list;
-mod mailbox;
 mod mr;
 pub mod opener;
 mod pd;
@@ -27,7 +24,7 @@ mod symbols;
 mod text;
 mod turn;
 
-pub use abi::{Layout, NESTED, layouts, values};
+use ferroce_cabi::{abi, handle, mailbox};
 pub use symbols::{SYMBOLS, version_script};
 
 /// Name of the library, as programs look for it.

@@ -99,6 +99,7 @@ symbols! {
         null _verbs_init_and_alloc_context verbs_open_device;
         nothing __verbs_log verbs_init_cq verbs_register_driver_34 verbs_set_ops verbs_uninit_context;
     }
+    "FERROCE_1" { real ferroce_create_gsi_qp; }
 }
 
 /// A flag of other cards' libraries, which do not run here.
@@ -109,20 +110,5 @@ static verbs_allow_disassociate_destroy: bool = false;
 /// The version script for the linker: each symbol at its version, nothing else.
 #[must_use]
 pub fn version_script() -> String {
-    let mut script = String::new();
-    let mut before: Option<&str> = None;
-    for versions in SYMBOLS.chunk_by(|a, b| a.1 == b.1) {
-        let version = versions[0].1;
-        script += &format!("{version} {{\n  global:\n");
-        for (name, _) in versions {
-            script += &format!("    {name};\n");
-        }
-        if before.is_none() {
-            script += "  local:\n    *;\n";
-        }
-        let parent = before.map(|before| format!(" {before}"));
-        script += &format!("}}{};\n", parent.unwrap_or_default());
-        before = Some(version);
-    }
-    script
+    ferroce_cabi::symbols::version_script(SYMBOLS)
 }

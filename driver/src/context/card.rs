@@ -15,6 +15,7 @@ use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
 use crate::event::{ASYNC_EQN, Handover};
 use crate::host::{Host, lock};
 use crate::mr::Keys;
+use crate::qp::GSI_QPN;
 
 /// Addresses of the port, as the card was told.
 struct Port {
@@ -31,7 +32,8 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) has_exception_queue: AtomicBool,
     port: Mutex<Port>,
     pub(crate) pds: Mutex<Numbers>,
-    pub(crate) qps: Mutex<Numbers>,
+    qps: Mutex<Numbers>,
+    gsi: Mutex<Numbers>,
     pub(crate) cqs: Mutex<Numbers>,
     pub(crate) ahs: Mutex<Numbers>,
     pub(crate) srqs: Mutex<Numbers>,
@@ -74,7 +76,8 @@ impl<B: Backend> Card<B> {
                 gids: vec![None; info.max_gid as usize],
             }),
             pds: Mutex::new(Numbers::new(1..1 << 24)),
-            qps: Mutex::new(Numbers::new(2..info.max_qp)),
+            qps: Mutex::new(Numbers::new(GSI_QPN + 1..info.max_qp)),
+            gsi: Mutex::new(Numbers::new(GSI_QPN..GSI_QPN + 1)),
             cqs: Mutex::new(Numbers::new(0..info.max_cq.min(1 << 16))),
             ahs: Mutex::new(Numbers::new(0..info.max_ah)),
             srqs: Mutex::new(Numbers::new(0..info.max_srq)),
@@ -97,6 +100,11 @@ impl<B: Backend> Card<B> {
         command: &Command,
     ) -> Result<u128, CommandError> {
         lock(&self.commands).execute(operation, command)
+    }
+
+    /// Numbers of queue pairs, or that of the one of management.
+    pub(crate) fn qp_numbers(&self, is_gsi: bool) -> &Mutex<Numbers> {
+        if is_gsi { &self.gsi } else { &self.qps }
     }
 
     /// See [`Context::set_port`](super::Context::set_port).

@@ -63,6 +63,9 @@ pub enum BuildError {
         /// Queue pairs of the card.
         limit: u32,
     },
+    /// There is one already.
+    #[error("the queue pair of management, number 1, is in use: the port has one")]
+    GsiInUse,
     /// The outstanding pool is short.
     #[error(
         "no {entries} entries in a row are left of the {limit} for unacknowledged messages: \
@@ -84,6 +87,7 @@ pub enum BuildError {
 pub struct QpBuilder<'a, B: Backend> {
     pd: &'a Pd<B>,
     qp_type: QpType,
+    is_gsi: bool,
     send_cq: Option<&'a Cq<B>>,
     recv_cq: Option<&'a Cq<B>>,
     max_send_wr: u32,
@@ -103,6 +107,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         Self {
             pd,
             qp_type: QpType::Rc,
+            is_gsi: false,
             send_cq: None,
             recv_cq: None,
             max_send_wr: 64,
@@ -133,6 +138,14 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
     /// A queue pair for datagrams.
     pub fn ud(mut self) -> Self {
         self.qp_type = QpType::Ud;
+        self
+    }
+
+    /// The one queue pair for datagrams of management, number 1 (IB1 3.9.2): connection managers talk to each other by it.
+    /// Its Q_Key is [`GSI_QKEY`](crate::GSI_QKEY).
+    pub fn gsi(mut self) -> Self {
+        self.qp_type = QpType::Ud;
+        self.is_gsi = true;
         self
     }
 
@@ -238,9 +251,12 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             rq_offset + ((rq_entries as usize) << rq_stride) * SLOT_BYTES,
         )?;
         let outstanding = self.take_outstanding(sq_slots)?;
-        let Some(number) = lock(&pd.card.qps).take() else {
+        let Some(number) = lock(pd.card.qp_numbers(self.is_gsi)).take() else {
             lock(&pd.card.outstanding).put(outstanding.base, outstanding.log);
-            return Err(BuildError::Full { limit: info.max_qp });
+            return Err(match self.is_gsi {
+                true => BuildError::GsiInUse,
+                false => BuildError::Full { limit: info.max_qp },
+            });
         };
         let queues = Arc::new(Queues {
             sq: WorkQueue::new(sq_slots),

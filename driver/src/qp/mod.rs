@@ -33,6 +33,11 @@ use crate::queue::Queues;
 use crate::srq::SrqCore;
 use crate::{Backend, Features, Pd};
 
+/// Number of the queue pair of management (IB1 3.9.2).
+pub(crate) const GSI_QPN: u32 = 1;
+/// Q_Key of queue pairs of management (IB1 10.2.5).
+pub const GSI_QKEY: u32 = 0x8001_0000;
+
 /// A ring of 2^`log` entries of the outstanding pool.
 struct Outstanding {
     base: u32,
@@ -230,7 +235,7 @@ impl<B: Backend> Drop for Qp<B> {
         }
         match reset {
             Ok(()) => {
-                lock(&card.qps).put(self.number);
+                lock(card.qp_numbers(self.number == GSI_QPN)).put(self.number);
                 lock(&card.outstanding).put(self.outstanding.base, self.outstanding.log);
             }
             Err(e) => tracing::error!("the number and the outstanding ring stay taken: {e}"),

@@ -1,8 +1,8 @@
 //! Datagrams: queue pairs without a path, address handles, work requests.
 
 use ferroce_driver::{
-    AhError, Features, ModifyError, Mtu, Path, PathError, PostCause, Qp, QpAttr, QpState, QpType,
-    Remote, RtrAttr, SendOp, SendWr,
+    AhError, BuildError, Features, GSI_QKEY, ModifyError, Mtu, Path, PathError, PostCause, Qp,
+    QpAttr, QpState, QpType, Remote, RtrAttr, SendOp, SendWr,
 };
 use ferroce_proto::abi::qpc::{self, qp_type};
 use ferroce_proto::abi::wqe::{UdAddress, opcode};
@@ -29,6 +29,24 @@ fn a_queue_pair_for_datagrams_has_a_qkey_and_no_path() {
     assert_eq!((sq.qp_type, rq.qp_type), (qp_type::UD, qp_type::UD));
     assert_eq!((sq.mtu, rq.mtu, rq.qkey), (4, 4, QKEY));
     assert_eq!((sq.max_rd_atomic, rq.max_dest_rd_atomic), (0, 0));
+}
+
+#[test]
+fn there_is_one_queue_pair_of_management() {
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(4).unwrap());
+    let gsi = || Qp::builder(&pd).gsi().cq(&cq).build();
+    let mut qp = gsi().unwrap();
+    assert_eq!((qp.qpn(), qp.qp_type()), (1, QpType::Ud));
+    qp.open_datagram(GSI_QKEY, Mtu::Mtu1024).unwrap();
+    let rq = fake.state().qps[&1].rq;
+    assert_eq!((rq.qp_type, rq.qkey), (qp_type::UD, 0x8001_0000));
+    assert!(matches!(gsi().unwrap_err(), BuildError::GsiInUse));
+    // Others do not get its number, also when it is free again.
+    drop(qp);
+    let other = Qp::builder(&pd).ud().cq(&cq).build().unwrap();
+    assert!(other.qpn() >= 2);
+    assert_eq!(gsi().unwrap().qpn(), 1);
 }
 
 #[test]

@@ -58,13 +58,13 @@ pub(crate) unsafe extern "C" fn create_qp_ex(
             return Err(Errno::INVAL);
         }
         if !has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-            return create(asked.pd, init, ibv_qp_ex::zero(), 0);
+            return create(asked.pd, init, ibv_qp_ex::zero(), 0, false);
         }
         let features = opened.card.context.query_device().features;
         if asked.send_ops_flags & !operations(asked.qp_type, features) != 0 {
             return Err(Errno::OPNOTSUPP);
         }
-        create(asked.pd, init, functions(), asked.send_ops_flags)
+        create(asked.pd, init, functions(), asked.send_ops_flags, false)
     };
     or_null(create())
 }

@@ -100,6 +100,7 @@ fn create(
     init: &mut ibv_qp_init_attr,
     mut shown: ibv_qp_ex,
     operations: u64,
+    is_gsi: bool,
 ) -> Result<*mut ibv_qp, Errno> {
     let held = Held::<PdHandle>::get(pd)?;
     let send = Held::<CqHandle>::get(init.send_cq)?;
@@ -110,6 +111,7 @@ fn create(
     };
     let builder = Qp::builder(&held.pd);
     let builder = match init.qp_type {
+        _ if is_gsi => builder.gsi(),
         IBV_QPT_RC => builder.rc(),
         IBV_QPT_UC => builder.uc(),
         IBV_QPT_UD => builder.ud(),
@@ -185,7 +187,25 @@ fn create(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
     // SAFETY: the caller gives the attributes, and has the actual sizes written there.
-    or_null(create(pd, unsafe { &mut *init }, ibv_qp_ex::zero(), 0))
+    or_null(create(
+        pd,
+        unsafe { &mut *init },
+        ibv_qp_ex::zero(),
+        0,
+        false,
+    ))
+}
+
+/// The queue pair of management, number 1, which in Linux is the kernel's: for the connection manager beside this library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ferroce_create_gsi_qp(
+    pd: *mut ibv_pd,
+    init: *mut ibv_qp_init_attr,
+) -> *mut ibv_qp {
+    // SAFETY: the caller gives the attributes, and has the actual sizes written there.
+    let init = unsafe { &mut *init };
+    init.qp_type = IBV_QPT_UD;
+    or_null(create(pd, init, ibv_qp_ex::zero(), 0, true))
 }
 
 #[unsafe(no_mangle)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use ferroce_ibverbs::{NESTED, layouts, values};
+use ferroce_cabi::abi::{NESTED, layouts, values};
 use ferroce_system::or_skip;
 use ferroce_system::packages::{CXX, IBVERBS_DEV, check_present};
 

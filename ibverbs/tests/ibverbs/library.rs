@@ -1,32 +1,21 @@
-//! The shared library, the cards it runs on, and programs that run with it.
+//! The cards that libraries run on, and programs that run with them.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ferroce_ibverbs::{SONAME, version_script};
 use ferroce_sim::rtl::{self, build};
 use ferroce_sim::verilator;
 use ferroce_sim::vfio_user::pair::ServedPair;
 use ferroce_system::packages::{Tool, VERILATOR, ZLIB, check_present};
-use ferroce_system::{link, or_skip, process};
+use ferroce_system::{or_skip, process};
 use tempfile::TempDir;
 
-/// Only against hanging.
-const LIMIT: Duration = Duration::from_secs(300);
+use crate::folder::folder;
 
-/// The folder of the shared library, which is linked once a run.
-pub(crate) fn folder() -> &'static Path {
-    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = link::archive("ferroce_ibverbs").unwrap();
-        link::shared(&archive, &version_script(), SONAME, folder.path()).unwrap();
-        folder
-    });
-    FOLDER.path()
-}
+/// Only against hanging.
+pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 
 /// Two cards on a wire.
 pub(crate) struct Cards {
@@ -64,11 +53,11 @@ impl Cards {
         })
     }
 
-    /// Starts a program on card `a` or `b`, which has the address 10.0.0.1 or 10.0.0.2.
-    pub(crate) fn spawn(&self, card: &str, program: &str, options: &str) -> Child {
+    /// A program on card `a` or `b`, which has the addresses 10.0.0.1 and fd00::1, or 10.0.0.2 and fd00::2.
+    pub(crate) fn command(&self, card: &str, program: &str, options: &str) -> Command {
         let (mac, ip) = match card {
-            "a" => ("02:00:00:00:00:01", "10.0.0.1"),
-            _ => ("02:00:00:00:00:02", "10.0.0.2"),
+            "a" => ("02:00:00:00:00:01", "10.0.0.1,fd00::1"),
+            _ => ("02:00:00:00:00:02", "10.0.0.2,fd00::2"),
         };
         let mut command = Command::new(program);
         command
@@ -81,7 +70,12 @@ impl Cards {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        command.spawn().unwrap()
+        command
+    }
+
+    /// Starts a program on a card, as [`command`](Self::command) has it.
+    pub(crate) fn spawn(&self, card: &str, program: &str, options: &str) -> Child {
+        self.command(card, program, options).spawn().unwrap()
     }
 
     /// Runs a program on card `a`; what it prints.
@@ -123,7 +117,7 @@ fn wait_for_port(server: &mut Child, port: u16) {
     }
 }
 
-fn finish(side: Child) -> Output {
+pub(crate) fn finish(side: Child) -> Output {
     process::finish(side, LIMIT).unwrap()
 }
 

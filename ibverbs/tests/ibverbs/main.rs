@@ -1,5 +1,6 @@
 //! The library as C programs see it: its layouts against the header of the system, and Debian's own programs on it.
 
+mod folder;
 mod info;
 mod layout;
 mod library;

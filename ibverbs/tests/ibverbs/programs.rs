@@ -5,7 +5,8 @@ use std::process::Command;
 use ferroce_ibverbs::SONAME;
 use ferroce_system::packages::{CXX, IBVERBS_DEV};
 
-use crate::library::{Cards, folder};
+use crate::folder::folder;
+use crate::library::Cards;
 
 /// Compiles a program of this folder and runs it on a card.
 fn run(name: &str) {

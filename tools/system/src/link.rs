@@ -65,6 +65,20 @@ pub fn shared(
     soname: &str,
     folder: &Path,
 ) -> Result<(), LinkError> {
+    shared_with(archive, version_script, soname, folder, &[])
+}
+
+/// As [`shared`], of a library that needs the libraries `others` of the same folder.
+///
+/// # Errors
+/// As of [`shared`].
+pub fn shared_with(
+    archive: &Path,
+    version_script: &str,
+    soname: &str,
+    folder: &Path,
+    others: &[&str],
+) -> Result<(), LinkError> {
     let failed = |action: String| move |source| LinkError::System { action, source };
     fs::create_dir_all(folder).map_err(failed(format!("make {}", folder.display())))?;
     let script = folder.join(format!("{soname}.map"));
@@ -75,9 +89,10 @@ pub fn shared(
     cc.arg(format!("-Wl,-soname,{soname}"));
     cc.arg(format!("-Wl,--version-script={}", script.display()));
     cc.args(["-Wl,--gc-sections", "-Wl,-z,defs", "-Wl,--whole-archive"]);
-    cc.arg(archive)
-        .arg("-Wl,--no-whole-archive")
-        .args(LIBRARIES);
+    cc.arg(archive).arg("-Wl,--no-whole-archive");
+    cc.arg("-L").arg(folder);
+    cc.args(others.iter().map(|other| format!("-l:{other}")));
+    cc.args(LIBRARIES);
     let output = cc.output().map_err(failed("start cc".into()))?;
     if output.status.success() {
         return Ok(());

@@ -48,6 +48,12 @@ pub const IBVERBS_DEV: Tool = Tool::new("libibverbs-dev", || {
 });
 /// Measuring programs of verbs: `ib_write_bw`.
 pub const PERFTEST: Tool = Tool::new("perftest", || Path::new("/usr/bin/ib_write_bw").exists());
+/// Programs of connections: `rping`.
+pub const RDMACM_UTILS: Tool = Tool::new("rdmacm-utils", || Path::new("/usr/bin/rping").exists());
+/// The header of connections.
+pub const RDMACM_DEV: Tool = Tool::new("librdmacm-dev", || {
+    Path::new("/usr/include/rdma/rdma_cma.h").exists()
+});
 /// Where [`PYVERBS`] has rdma-core's tests.
 pub const PYVERBS_TESTS: &str = "/usr/share/doc/rdma-core/tests";
 /// Verbs for Python, with rdma-core's tests of them.

@@ -1,4 +1,4 @@
-//! `cargo xtask libibverbs`: the verbs library for unmodified programs.
+//! `cargo xtask libibverbs`: the verbs library for unmodified programs, and that of connections beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::{Usage, tools};
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Folder for the library.
+    /// Folder for the libraries.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Put simulated cards into the library: the model and the engine, which Verilator and a C++ compiler build when it is
@@ -67,22 +67,26 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Builds the library of a package in `folder`.
+/// Builds the verbs library of a package in `folder`, and that of connections beside it.
 ///
 /// # Errors
-/// The library is not built or not linked.
+/// One is not built or not linked.
 fn build(folder: &Path, package: &str) -> Result<()> {
     tools::ensure_present(&[tools::CXX])?;
     let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
     let status = tools::cargo()
         .args(["build", "--release", "--package", package])
+        .args(["--package", "ferroce-rdmacm"])
         .arg("--manifest-path")
         .arg(manifest)
         .status()
         .context("cargo cannot be started")?;
-    ensure!(status.success(), "the library does not build ({status})");
-    let archive = format!("release/lib{}.a", package.replace('-', "_"));
-    let archive = tools::target_folder().join(archive);
-    link::shared(&archive, &version_script(), SONAME, folder)?;
+    ensure!(status.success(), "the libraries do not build ({status})");
+    let release = tools::target_folder().join("release");
+    let archive = |package: &str| release.join(format!("lib{}.a", package.replace('-', "_")));
+    link::shared(&archive(package), &version_script(), SONAME, folder)?;
+    let script = ferroce_rdmacm::version_script();
+    let (own, soname) = (archive("ferroce-rdmacm"), ferroce_rdmacm::SONAME);
+    link::shared_with(&own, &script, soname, folder, &[SONAME])?;
     Ok(())
 }

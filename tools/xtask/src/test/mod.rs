@@ -33,6 +33,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::IBVERBS_DEV,
         tools::PERFTEST,
         tools::PYVERBS,
+        tools::RDMACM_UTILS,
+        tools::RDMACM_DEV,
     ];
     tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
     check_format()?;

@@ -6,7 +6,7 @@ use libc::{pthread_cond_t, pthread_mutex_t};
 
 use super::{ibv_context, structures, zero};
 
-structures! { LAYOUTS:
+structures! { pub(super) LAYOUTS:
     /// A protection domain.
     struct ibv_pd {
         context: *mut ibv_context,

@@ -12,7 +12,7 @@ use super::{
 /// Reads a number of the completion at hand.
 type Read<T> = Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> T>;
 
-structures! { LAYOUTS:
+structures! { pub(super) LAYOUTS:
     /// A completion queue that is read completion by completion; it starts as [`ibv_cq`] does.
     struct ibv_cq_ex {
         context: *mut ibv_context,

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use super::{ibv_cq, ibv_gid, ibv_srq, structures, zero};
 
-structures! { LAYOUTS:
+structures! { pub(super) LAYOUTS:
     /// The way of a path through routers.
     struct ibv_global_route {
         dgid: ibv_gid,

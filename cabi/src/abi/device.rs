@@ -13,7 +13,7 @@ use super::{
 /// A function that nobody is to call.
 type Unused = *const c_void;
 
-structures! { LAYOUTS:
+structures! { pub(super) LAYOUTS:
     /// A device.
     struct ibv_device {
         _ops: [Unused; 2],
@@ -222,8 +222,9 @@ structures! { LAYOUTS:
 #[repr(C, align(8))]
 #[allow(non_camel_case_types, reason = "the name of the header")]
 #[derive(Clone, Copy)]
-pub(crate) struct ibv_gid {
-    pub(crate) raw: [u8; 16],
+pub struct ibv_gid {
+    /// Its bytes.
+    pub raw: [u8; 16],
 }
 
 zero!(ibv_device, verbs_context, ibv_device_attr, ibv_port_attr);

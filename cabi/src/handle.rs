@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use crate::errno::Errno;
 
 /// Takes a lock; what it guards is kept consistent, also when a thread panicked.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The structure of an object that the program sees.
-pub(crate) struct Shown<T>(UnsafeCell<T>);
+pub struct Shown<T>(UnsafeCell<T>);
 
 // SAFETY: the library only makes and writes it through the raw pointer, under the rules of C that the program follows.
 unsafe impl<T> Sync for Shown<T> {}
@@ -23,17 +23,19 @@ unsafe impl<T> Sync for Shown<T> {}
 unsafe impl<T> Send for Shown<T> {}
 
 impl<T> Shown<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// A structure that a pointer may be given to.
+    pub fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    pub(crate) fn get(&self) -> *mut T {
+    /// The pointer.
+    pub fn get(&self) -> *mut T {
         self.0.get()
     }
 }
 
 /// What a program holds by a pointer to `Abi`.
-pub(crate) trait Object: Send + Sync + Sized + 'static {
+pub trait Object: Send + Sync + Sized + 'static {
     /// The structure of the header.
     type Abi;
 
@@ -46,6 +48,7 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
 
 /// Makes `$handle`, with a field `shown`, an object that the program holds by a pointer to `$abi`; with `used` and a field
 /// `users` one that others use.
+#[macro_export]
 macro_rules! object {
     ($handle:ident, $abi:ident) => {
         impl $crate::handle::Object for $handle {
@@ -72,24 +75,25 @@ macro_rules! object {
         }
     };
 }
-pub(crate) use object;
+pub use object;
 
 /// The live objects of a kind, by the address of what the program sees.
-pub(crate) struct Registry<T>(RwLock<BTreeMap<usize, Arc<T>>>);
+pub struct Registry<T>(RwLock<BTreeMap<usize, Arc<T>>>);
 
 impl<T: Object> Registry<T> {
-    pub(crate) const fn new() -> Self {
+    /// One without objects.
+    pub const fn new() -> Self {
         Self(RwLock::new(BTreeMap::new()))
     }
 
     /// The object behind `handle`; `EINVAL` if there is none.
-    pub(crate) fn get(&self, handle: *mut T::Abi) -> Result<Arc<T>, Errno> {
+    pub fn get(&self, handle: *mut T::Abi) -> Result<Arc<T>, Errno> {
         let objects = self.0.read().unwrap_or_else(PoisonError::into_inner);
         objects.get(&handle.addr()).cloned().ok_or(Errno::INVAL)
     }
 
     /// Makes an object known; what the program gets.
-    pub(crate) fn add(&self, object: Arc<T>) -> *mut T::Abi {
+    pub fn add(&self, object: Arc<T>) -> *mut T::Abi {
         let shown = object.shown();
         let mut objects = self.0.write().unwrap_or_else(PoisonError::into_inner);
         objects.insert(shown.addr(), object);
@@ -97,7 +101,7 @@ impl<T: Object> Registry<T> {
     }
 
     /// Forgets an object.
-    pub(crate) fn remove(&self, object: &T) {
+    pub fn remove(&self, object: &T) {
         let mut objects = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let removed = objects.remove(&object.shown().addr());
         // What it holds may take the lock again.
@@ -106,23 +110,23 @@ impl<T: Object> Registry<T> {
     }
 
     /// The objects that `is_meant` picks.
-    pub(crate) fn all(&self, is_meant: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+    pub fn all(&self, is_meant: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let objects = self.0.read().unwrap_or_else(PoisonError::into_inner);
         objects.values().filter(|o| is_meant(o)).cloned().collect()
     }
 }
 
 /// The object behind a handle.
-pub(crate) fn get<T: Object>(handle: *mut T::Abi) -> Result<Arc<T>, Errno> {
+pub fn get<T: Object>(handle: *mut T::Abi) -> Result<Arc<T>, Errno> {
     T::registry().get(handle)
 }
 
 /// How many objects use this one, which cannot be destroyed before them.
 #[derive(Default)]
-pub(crate) struct Users(AtomicU32);
+pub struct Users(AtomicU32);
 
 /// An object with users.
-pub(crate) trait Used: Object {
+pub trait Used: Object {
     /// Their number.
     fn users(&self) -> &Users;
 
@@ -136,21 +140,22 @@ pub(crate) trait Used: Object {
 }
 
 /// An object that another one uses.
-pub(crate) struct Held<T: Used>(Arc<T>);
+pub struct Held<T: Used>(Arc<T>);
 
 impl<T: Used> Held<T> {
-    pub(crate) fn new(object: Arc<T>) -> Self {
+    /// The object, to be used.
+    pub fn new(object: Arc<T>) -> Self {
         object.users().0.fetch_add(1, Ordering::AcqRel);
         Self(object)
     }
 
     /// The object behind a handle, to be used.
-    pub(crate) fn get(handle: *mut T::Abi) -> Result<Self, Errno> {
+    pub fn get(handle: *mut T::Abi) -> Result<Self, Errno> {
         Ok(Self::new(get(handle)?))
     }
 
     /// Both are the same object.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -176,48 +181,47 @@ impl<T: Used> Drop for Held<T> {
 }
 
 /// Part of an object that is taken out when it is destroyed: who comes late finds nothing.
-pub(crate) struct Core<T>(Mutex<Option<T>>);
+pub struct Core<T>(Mutex<Option<T>>);
 
 impl<T> Core<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// An object that has the part.
+    pub fn new(value: T) -> Self {
         Self(Mutex::new(Some(value)))
     }
 
     /// Calls `then` with the part; `EINVAL` if the object was destroyed.
-    pub(crate) fn with<R>(
-        &self,
-        then: impl FnOnce(&mut T) -> Result<R, Errno>,
-    ) -> Result<R, Errno> {
+    pub fn with<R>(&self, then: impl FnOnce(&mut T) -> Result<R, Errno>) -> Result<R, Errno> {
         lock(&self.0).as_mut().ok_or(Errno::INVAL).and_then(then)
     }
 
     /// Drops the part; the card is done with it then. `EINVAL` if another thread was faster.
-    pub(crate) fn destroy(&self) -> Result<(), Errno> {
+    pub fn destroy(&self) -> Result<(), Errno> {
         lock(&self.0).take().map(drop).ok_or(Errno::INVAL)
     }
 }
 
 /// Events of an object that the program took, and those it acknowledged.
 #[derive(Default)]
-pub(crate) struct Acks {
+pub struct Acks {
     open: Mutex<u64>,
     changed: Condvar,
 }
 
 impl Acks {
-    pub(crate) fn taken(&self) {
+    /// The program has one more.
+    pub fn taken(&self) {
         *lock(&self.open) += 1;
     }
 
     /// More than were taken count as all.
-    pub(crate) fn acknowledge(&self, events: u64) {
+    pub fn acknowledge(&self, events: u64) {
         let mut open = lock(&self.open);
         *open = open.saturating_sub(events);
         self.changed.notify_all();
     }
 
     /// Waits until all are acknowledged: so the manual wants it of the destruction of an object.
-    pub(crate) fn wait(&self) {
+    pub fn wait(&self) {
         let mut open = lock(&self.open);
         while *open > 0 {
             open = self

@@ -9,13 +9,12 @@ mod object;
 mod value;
 mod work;
 
-pub(crate) use attr::*;
-pub(crate) use device::*;
-pub(crate) use extended::*;
-pub(crate) use object::*;
-pub(crate) use value::*;
-pub use work::NESTED;
-pub(crate) use work::*;
+pub use attr::*;
+pub use device::*;
+pub use extended::*;
+pub use object::*;
+pub use value::*;
+pub use work::*;
 
 /// A structure: its name, its bytes, and the offset of each field.
 pub struct Layout {
@@ -27,34 +26,35 @@ pub struct Layout {
     pub fields: &'static [(&'static str, usize)],
 }
 
-/// Declares structures of the header and a table of their layouts.
+/// Declares structures of a header and a table of their layouts.
+#[macro_export]
 macro_rules! structures {
-    ($table:ident: $($(#[$meta:meta])* struct $name:ident { $($field:ident: $type:ty,)* })*) => {
+    ($vis:vis $table:ident: $($(#[$meta:meta])* struct $name:ident { $($field:ident: $type:ty,)* })*) => {
         $(
             $(#[$meta])*
             #[repr(C)]
-            #[allow(non_camel_case_types, non_snake_case, reason = "the names of the header")]
+            #[allow(missing_docs, non_camel_case_types, non_snake_case, reason = "the names of the header")]
             #[derive(Clone, Copy)]
-            pub(crate) struct $name {
-                $(pub(crate) $field: $type,)*
+            pub struct $name {
+                $(pub $field: $type,)*
             }
         )*
 
         /// Layouts of the structures above.
-        pub(super) const $table: &[crate::abi::Layout] = &[$(crate::abi::Layout {
+        $vis const $table: &[$crate::abi::Layout] = &[$($crate::abi::Layout {
             name: stringify!($name),
             size: size_of::<$name>(),
             fields: &[$((stringify!($field), std::mem::offset_of!($name, $field)),)*],
         }),*];
     };
 }
-use structures;
+pub use structures;
 
 /// A C structure whose fields start as zeros and null pointers.
 ///
 /// # Safety
 /// All zero bits are a value of the type.
-pub(crate) unsafe trait Zero: Sized {
+pub unsafe trait Zero: Sized {
     /// All zero bits.
     fn zero() -> Self {
         // SAFETY: by the promise of the trait.
@@ -62,13 +62,15 @@ pub(crate) unsafe trait Zero: Sized {
     }
 }
 
+/// Declares that structures may start as zeros.
+#[macro_export]
 macro_rules! zero {
     ($($name:ident),*) => {$(
         // SAFETY: integers, pointers that may be null, and functions in an `Option`.
-        unsafe impl crate::abi::Zero for $name {}
+        unsafe impl $crate::abi::Zero for $name {}
     )*};
 }
-use zero;
+pub use zero;
 
 /// Layouts of all structures.
 #[must_use]

@@ -1,17 +1,20 @@
 //! Enumerators and macros.
 
-use std::ffi::c_int;
-
+/// Declares enumerators and macros of a header, and a table of them.
+#[macro_export]
 macro_rules! values {
-    ($($name:ident = $value:expr,)*) => {
-        $(pub(crate) const $name: c_int = $value;)*
+    ($vis:vis $table:ident: $($name:ident = $value:expr,)*) => {
+        $(
+            #[allow(missing_docs, reason = "the names of the header")]
+            pub const $name: std::ffi::c_int = $value;
+        )*
 
         /// All of them.
-        pub(super) const VALUES: &[(&str, i64)] = &[$((stringify!($name), $name as i64)),*];
+        $vis const $table: &[(&str, i64)] = &[$((stringify!($name), $name as i64)),*];
     };
 }
 
-values! {
+values! { pub(super) VALUES:
     IBV_NODE_CA = 1,
     IBV_TRANSPORT_IB = 0,
     IBV_LINK_LAYER_ETHERNET = 2,

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use super::{ibv_ah, structures, zero};
 
-structures! { LAYOUTS:
+structures! { pub(super) LAYOUTS:
     /// An entry of a gather or scatter list.
     struct ibv_sge {
         addr: u64,
@@ -55,37 +55,41 @@ structures! { LAYOUTS:
 /// What depends on the operation.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) union OfTransport {
-    pub(crate) rdma: Rdma,
-    pub(crate) atomic: Atomic,
-    pub(crate) ud: Ud,
+#[allow(missing_docs, reason = "the names of the header")]
+pub union OfTransport {
+    pub rdma: Rdma,
+    pub atomic: Atomic,
+    pub ud: Ud,
 }
 
 /// Of READ and WRITE.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct Rdma {
-    pub(crate) remote_addr: u64,
-    pub(crate) rkey: u32,
+#[allow(missing_docs, reason = "the names of the header")]
+pub struct Rdma {
+    pub remote_addr: u64,
+    pub rkey: u32,
 }
 
 /// Of atomics.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct Atomic {
-    pub(crate) remote_addr: u64,
-    pub(crate) compare_add: u64,
-    pub(crate) swap: u64,
-    pub(crate) rkey: u32,
+#[allow(missing_docs, reason = "the names of the header")]
+pub struct Atomic {
+    pub remote_addr: u64,
+    pub compare_add: u64,
+    pub swap: u64,
+    pub rkey: u32,
 }
 
 /// Of datagrams.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct Ud {
-    pub(crate) ah: *mut ibv_ah,
-    pub(crate) remote_qpn: u32,
-    pub(crate) remote_qkey: u32,
+#[allow(missing_docs, reason = "the names of the header")]
+pub struct Ud {
+    pub ah: *mut ibv_ah,
+    pub remote_qpn: u32,
+    pub remote_qkey: u32,
 }
 
 /// Places inside of unions of `ibv_send_wr`, as C names them.
@@ -108,4 +112,4 @@ pub const NESTED: [(&str, usize); 6] = {
 zero!(ibv_wc);
 
 /// A pointer that a C caller may leave out.
-pub(crate) type Opaque = *mut c_void;
+pub type Opaque = *mut c_void;

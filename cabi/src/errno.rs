@@ -1,0 +1,39 @@
+//! How a function tells its C caller that it failed.
+
+use std::ffi::c_int;
+use std::ptr;
+
+pub use rustix::io::Errno;
+
+/// Sets `errno` of this thread.
+fn set(errno: Errno) {
+    // SAFETY: the place of this thread's own `errno`.
+    unsafe { *libc::__errno_location() = errno.raw_os_error() };
+}
+
+/// 0, or the error itself.
+pub fn status(result: Result<(), Errno>) -> c_int {
+    result.map_or_else(
+        |errno| {
+            set(errno);
+            errno.raw_os_error()
+        },
+        |()| 0,
+    )
+}
+
+/// The value, or -1 and `errno`.
+pub fn or_minus_one(result: Result<c_int, Errno>) -> c_int {
+    result.unwrap_or_else(|errno| {
+        set(errno);
+        -1
+    })
+}
+
+/// The pointer, or null and `errno`.
+pub fn or_null<T>(result: Result<*mut T, Errno>) -> *mut T {
+    result.unwrap_or_else(|errno| {
+        set(errno);
+        ptr::null_mut()
+    })
+}

@@ -1,0 +1,56 @@
+//! Who listens where.
+
+use std::net::IpAddr;
+
+use super::Manager;
+use crate::mad::{IpHeader, PortSpace};
+
+/// Which addresses a listener without one takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+    Both,
+}
+
+/// A listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listener {
+    /// By which it is told of requests.
+    pub(crate) key: u64,
+    pub(crate) space: PortSpace,
+    pub(crate) port: u16,
+    /// Its address; `None` for all of the family.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) family: Family,
+}
+
+impl Listener {
+    fn takes(&self, service: u64, to: IpAddr) -> bool {
+        let is_of = match self.family {
+            Family::V4 => to.is_ipv4(),
+            Family::V6 => to.is_ipv6(),
+            Family::Both => true,
+        };
+        self.space.port(service) == Some(self.port)
+            && self.address.map_or(is_of, |address| address == to)
+    }
+}
+
+impl Manager {
+    /// Requests for a service are told from now on.
+    pub(crate) fn listen(&mut self, listener: Listener) {
+        self.listeners.push(listener);
+    }
+
+    /// And not any more.
+    pub(crate) fn unlisten(&mut self, key: u64) {
+        self.listeners.retain(|listener| listener.key != key);
+    }
+
+    /// Who listens; who has the address itself comes first.
+    pub(super) fn listener(&self, service: u64, ends: &IpHeader) -> Option<&Listener> {
+        let takes = self.listeners.iter().filter(|l| l.takes(service, ends.to));
+        takes.max_by_key(|l| l.address.is_some())
+    }
+}

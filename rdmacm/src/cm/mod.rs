@@ -1,0 +1,391 @@
+//! The protocol of the communication manager (IB1 12.9): states of connections, what is sent again and when.
+//!
+//! There is no device, no clock and no thread in it: who has these gives it messages and the time, and takes what it has to
+//! send and to tell. Times are durations since some start.
+
+mod listen;
+mod receive;
+mod repeat;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+pub(crate) use listen::{Family, Listener};
+use repeat::{ANSWER, DECIDE, RETRIES, TIME_WAIT, UNDECIDED, time};
+
+use crate::mad::{
+    Ends, IpHeader, MAD_BYTES, Mad, Message, Mra, PortSpace, Rej, Rep, Req, SidrRep, SidrReq,
+    about, reason,
+};
+
+/// Where a peer is: an entry of the GID table, and its GID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Address {
+    pub(crate) sgid_index: u8,
+    pub(crate) gid: [u8; 16],
+}
+
+/// A connection, or a question for a service: the local communication ID.
+pub(crate) type Id = u32;
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// A message goes.
+    Send(Address, Box<[u8; MAD_BYTES]>),
+    /// The program is to know.
+    Tell(Id, Told),
+}
+
+/// What became of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Somebody asks the listener with this number for a connection.
+    Asked(u64, Box<Req>, IpHeader),
+    /// Somebody asks the listener with this number for its queue pair of datagrams.
+    AskedForDatagrams(u64, Box<SidrReq>, IpHeader),
+    /// The peer accepted; the program establishes the connection.
+    Answered(Box<Rep>),
+    /// The connection is there.
+    Established,
+    /// The peer's queue pair of datagrams.
+    Found(Box<SidrRep>),
+    /// The peer said no: the reason, and its data.
+    Rejected(u16, Box<[u8; 148]>),
+    /// The peer did not answer.
+    Unreachable,
+    /// The connection is gone; whether the peer said so, or did not answer.
+    Disconnected { in_time: bool },
+    /// Late messages are gone too.
+    TimeWaitOver,
+}
+
+/// The call does not fit the state of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WrongState;
+
+/// A message that waits for its answer.
+#[derive(Debug)]
+struct Waiting {
+    mad: Box<[u8; MAD_BYTES]>,
+    left: u8,
+    at: Duration,
+}
+
+#[derive(Debug)]
+enum State {
+    ReqSent(Waiting),
+    ReqReceived,
+    RepSent(Waiting),
+    RepReceived,
+    Established,
+    DreqSent(Waiting),
+    TimeWait(Duration),
+    SidrSent(Waiting),
+    SidrReceived,
+    /// Its answer, for who asks again until then.
+    SidrAnswered(Box<[u8; MAD_BYTES]>, Duration),
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Connection {
+    /// The peer's communication ID.
+    remote: u32,
+    peer: Address,
+    /// The peer's card, of a connection that it asked for.
+    guid: u64,
+    remote_qpn: u32,
+    tid: u64,
+    state: State,
+    /// Nobody is to be told of it any more.
+    is_detached: bool,
+}
+
+/// All connections and listeners of a port.
+#[derive(Debug)]
+pub(crate) struct Manager {
+    connections: BTreeMap<Id, Connection>,
+    listeners: Vec<Listener>,
+    guid: u64,
+    next: u32,
+    tid: u64,
+    out: VecDeque<Output>,
+}
+
+impl Manager {
+    /// That of the card `guid`; communication IDs go on from `first`, which is another in each life of the card.
+    pub(crate) fn new(guid: u64, first: u32) -> Self {
+        Self {
+            connections: BTreeMap::new(),
+            listeners: Vec::new(),
+            guid,
+            next: first,
+            tid: u64::from(first) << 32,
+            out: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to be done.
+    pub(crate) fn output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    fn add(&mut self, connection: Connection) -> Id {
+        loop {
+            self.next = self.next.wrapping_add(1);
+            // 0 says that there is no communication ID.
+            if self.next != 0 && !self.connections.contains_key(&self.next) {
+                self.connections.insert(self.next, connection);
+                return self.next;
+            }
+        }
+    }
+
+    fn send(&mut self, to: Address, tid: u64, message: Message) -> Box<[u8; MAD_BYTES]> {
+        let mad = Box::new(Mad { tid, message }.emit());
+        self.out.push_back(Output::Send(to, mad.clone()));
+        mad
+    }
+
+    /// Sends a message and waits for an answer.
+    fn ask(&mut self, now: Duration, to: Address, tid: u64, message: Message) -> Waiting {
+        Waiting {
+            mad: self.send(to, tid, message),
+            left: RETRIES,
+            at: now + time(ANSWER),
+        }
+    }
+
+    fn tell(&mut self, id: Id, told: Told) {
+        if self.connections.get(&id).is_some_and(|c| !c.is_detached) {
+            self.out.push_back(Output::Tell(id, told));
+        }
+    }
+
+    /// Tells the end of a connection, and forgets it.
+    fn end(&mut self, id: Id, told: Told) {
+        self.tell(id, told);
+        self.connections.remove(&id);
+    }
+
+    /// As many requests wait for programs as may.
+    fn is_crowded(&self) -> bool {
+        let waits = |c: &&Connection| matches!(c.state, State::ReqReceived | State::SidrReceived);
+        self.connections.values().filter(waits).count() >= UNDECIDED
+    }
+
+    fn next_tid(&mut self) -> u64 {
+        self.tid += 1;
+        self.tid
+    }
+
+    /// Asks for a connection. `req` is without communication ID and GUID.
+    pub(crate) fn connect(&mut self, now: Duration, peer: Address, req: Req) -> Id {
+        let tid = self.next_tid();
+        let id = self.add(Connection::new(peer, tid, State::ReqReceived));
+        let guid = self.guid;
+        let message = Message::Req(Req {
+            local: id,
+            guid,
+            remote_timeout: ANSWER,
+            local_timeout: ANSWER,
+            cm_retries: RETRIES,
+            ..req
+        });
+        let waiting = self.ask(now, peer, tid, message);
+        self.put(id, State::ReqSent(waiting));
+        id
+    }
+
+    /// Asks for the queue pair of a service.
+    pub(crate) fn find(&mut self, now: Duration, peer: Address, req: SidrReq) -> Id {
+        let tid = self.next_tid();
+        let id = self.add(Connection::new(peer, tid, State::SidrReceived));
+        let message = Message::SidrReq(SidrReq { request: id, ..req });
+        let waiting = self.ask(now, peer, tid, message);
+        self.put(id, State::SidrSent(waiting));
+        id
+    }
+
+    fn put(&mut self, id: Id, state: State) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.state = state;
+        }
+    }
+
+    fn get(&self, id: Id) -> Result<&Connection, WrongState> {
+        self.connections.get(&id).ok_or(WrongState)
+    }
+
+    /// Accepts a connection that was asked for. `rep` is without communication IDs and GUID.
+    pub(crate) fn accept(&mut self, now: Duration, id: Id, rep: Rep) -> Result<(), WrongState> {
+        let c = self.get(id)?;
+        let (peer, tid, remote) = (c.peer, c.tid, c.remote);
+        if !matches!(c.state, State::ReqReceived) {
+            return Err(WrongState);
+        }
+        let guid = self.guid;
+        let message = Message::Rep(Rep {
+            local: id,
+            remote,
+            guid,
+            ..rep
+        });
+        let waiting = self.ask(now, peer, tid, message);
+        self.put(id, State::RepSent(waiting));
+        Ok(())
+    }
+
+    /// Answers a question for a service with a queue pair, its Q_Key and data, or if there is no queue pair with no.
+    pub(crate) fn answer(
+        &mut self,
+        now: Duration,
+        id: Id,
+        service: u64,
+        found: Option<(u32, u32)>,
+        private: [u8; 136],
+    ) -> Result<(), WrongState> {
+        /// The program said no.
+        const REJECTED: u8 = 2;
+        let c = self.get(id)?;
+        if !matches!(c.state, State::SidrReceived) {
+            return Err(WrongState);
+        }
+        let (peer, tid, request) = (c.peer, c.tid, c.remote);
+        let (qpn, qkey) = found.unwrap_or_default();
+        let status = if found.is_some() { 0 } else { REJECTED };
+        let message = Message::SidrRep(SidrRep {
+            request,
+            status,
+            qpn,
+            service,
+            qkey,
+            private,
+        });
+        let mad = self.send(peer, tid, message);
+        self.put(id, State::SidrAnswered(mad, now + time(ANSWER) * 2));
+        Ok(())
+    }
+
+    /// The queue pair is ready for what the peer sends: the connection is established.
+    pub(crate) fn establish(&mut self, id: Id) -> Result<(), WrongState> {
+        if !matches!(self.get(id)?.state, State::RepReceived) {
+            return Err(WrongState);
+        }
+        self.rtu(id);
+        self.put(id, State::Established);
+        Ok(())
+    }
+
+    fn rtu(&mut self, id: Id) {
+        if let Some(c) = self.connections.get(&id) {
+            let (peer, tid, remote) = (c.peer, c.tid, c.remote);
+            self.send(peer, tid, Message::Rtu(Ends { local: id, remote }));
+        }
+    }
+
+    /// The queue pair received something of the peer: that says as much as an RTU.
+    pub(crate) fn communicates(&mut self, id: Id) -> Result<(), WrongState> {
+        match self.get(id)?.state {
+            State::RepSent(_) => {
+                self.put(id, State::Established);
+                self.tell(id, Told::Established);
+                Ok(())
+            }
+            State::Established => Ok(()),
+            _ => Err(WrongState),
+        }
+    }
+
+    /// Refuses a connection: one that was asked for, or one that the peer accepted.
+    pub(crate) fn reject(
+        &mut self,
+        id: Id,
+        reason: u16,
+        private: [u8; 148],
+    ) -> Result<(), WrongState> {
+        let c = self.get(id)?;
+        let about = match c.state {
+            State::ReqReceived => about::REQ,
+            State::RepReceived => about::REP,
+            State::ReqSent(_) | State::RepSent(_) => about::OTHER,
+            _ => return Err(WrongState),
+        };
+        let (peer, tid, remote) = (c.peer, c.tid, c.remote);
+        let message = Message::Rej(Rej {
+            local: id,
+            remote,
+            about,
+            reason,
+            private,
+        });
+        self.send(peer, tid, message);
+        self.connections.remove(&id);
+        Ok(())
+    }
+
+    /// Ends a connection; also when the peer has done so already.
+    pub(crate) fn disconnect(&mut self, now: Duration, id: Id) -> Result<(), WrongState> {
+        let c = self.get(id)?;
+        match c.state {
+            State::Established | State::RepSent(_) => {
+                let ends = Ends {
+                    local: id,
+                    remote: c.remote,
+                };
+                let (peer, qpn) = (c.peer, c.remote_qpn);
+                let tid = self.next_tid();
+                let waiting = self.ask(now, peer, tid, Message::Dreq(ends, qpn));
+                self.put(id, State::DreqSent(waiting));
+                Ok(())
+            }
+            State::DreqSent(_) | State::TimeWait(_) => Ok(()),
+            _ => Err(WrongState),
+        }
+    }
+
+    /// The program is done with a connection, whatever became of it: the peer is told, the program is not any more.
+    pub(crate) fn abandon(&mut self, now: Duration, id: Id) {
+        let Some(c) = self.connections.get_mut(&id) else {
+            return;
+        };
+        c.is_detached = true;
+        // Whatever of it does not fit the state was done before.
+        let _ = match c.state {
+            State::ReqSent(_) => self.reject(id, reason::TIMEOUT, [0; 148]),
+            State::ReqReceived | State::RepReceived => self.reject(id, reason::CONSUMER, [0; 148]),
+            State::Established | State::RepSent(_) => self.disconnect(now, id),
+            State::SidrReceived => self.answer(now, id, 0, None, [0; 136]),
+            State::SidrSent(_) => {
+                self.connections.remove(&id);
+                Ok(())
+            }
+            State::DreqSent(_) | State::TimeWait(_) | State::SidrAnswered(..) => Ok(()),
+        };
+    }
+
+    /// The process ends: no connection is to stay. Whether answers are due.
+    pub(crate) fn abandon_all(&mut self, now: Duration) -> bool {
+        let ids: Vec<_> = self.connections.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.abandon(now, id));
+        let mut states = self.connections.values().map(|c| &c.state);
+        states.any(|state| matches!(state, State::DreqSent(_)))
+    }
+}
+
+impl Connection {
+    fn new(peer: Address, tid: u64, state: State) -> Self {
+        Self {
+            remote: 0,
+            peer,
+            guid: 0,
+            remote_qpn: 0,
+            tid,
+            state,
+            is_detached: false,
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What a received message does.
+
+use std::time::Duration;
+
+use super::*;
+
+/// The peer takes the queue pair for one of a connection that is gone, and says no until it has forgotten that.
+const STALE: u16 = 10;
+
+impl Manager {
+    /// A MAD came from `from`. What is none, or fits nothing, is left.
+    pub(crate) fn receive(&mut self, now: Duration, from: Address, bytes: &[u8]) {
+        let Some(Mad { tid, message }) = Mad::parse(bytes) else {
+            return;
+        };
+        match message {
+            Message::Req(req) => self.on_req(from, tid, req),
+            Message::Mra(mra) => self.on_mra(now, from, &mra),
+            Message::Rej(rej) => self.on_rej(from, &rej),
+            Message::Rep(rep) => self.on_rep(from, tid, rep),
+            Message::Rtu(ends) => {
+                if let Some(id) = self.of(from, ends)
+                    && matches!(self.connections[&id].state, State::RepSent(_))
+                {
+                    self.put(id, State::Established);
+                    self.tell(id, Told::Established);
+                }
+            }
+            Message::Dreq(ends, _) => self.on_dreq(now, from, tid, ends),
+            Message::Drep(ends) => {
+                if let Some(id) = self.of(from, ends)
+                    && matches!(self.connections[&id].state, State::DreqSent(_))
+                {
+                    self.tell(id, Told::Disconnected { in_time: true });
+                    self.put(id, State::TimeWait(now + TIME_WAIT));
+                }
+            }
+            Message::SidrReq(req) => self.on_sidr_req(from, tid, req),
+            Message::SidrRep(rep) => self.on_sidr_rep(from, rep),
+        }
+    }
+
+    /// The connection that a message is of: both communication IDs and the address are its own.
+    fn of(&self, from: Address, ends: Ends) -> Option<Id> {
+        let connection = self.connections.get(&ends.remote)?;
+        let is_own = connection.remote == ends.local && connection.peer.gid == from.gid;
+        is_own.then_some(ends.remote)
+    }
+
+    /// One that came in by a request with the peer's number `remote`.
+    fn asked(&self, from: Address, remote: u32, guid: u64) -> Option<Id> {
+        let is_same = |c: &Connection| (c.remote, c.guid, c.peer.gid) == (remote, guid, from.gid);
+        let mut all = self.connections.iter();
+        all.find(|(_, c)| is_same(c)).map(|(&id, _)| id)
+    }
+
+    fn refuse(&mut self, to: Address, tid: u64, ends: Ends, about: u8, reason: u16) {
+        let Ends { local, remote } = ends;
+        let private = [0; 148];
+        let rej = Rej {
+            local,
+            remote,
+            about,
+            reason,
+            private,
+        };
+        self.send(to, tid, Message::Rej(rej));
+    }
+
+    fn on_req(&mut self, from: Address, tid: u64, req: Req) {
+        if let Some(id) = self.asked(from, req.local, req.guid) {
+            let connection = &self.connections[&id];
+            match &connection.state {
+                // The program takes its time.
+                State::ReqReceived => {
+                    let mra = Mra {
+                        local: id,
+                        remote: req.local,
+                        about: about::REQ,
+                        service_timeout: DECIDE,
+                    };
+                    self.send(from, tid, Message::Mra(mra));
+                }
+                State::RepSent(waiting) => {
+                    let again = waiting.mad.clone();
+                    self.out.push_back(Output::Send(from, again));
+                }
+                _ => {}
+            }
+            return;
+        }
+        let nobody = Ends {
+            local: 0,
+            remote: req.local,
+        };
+        let ends = IpHeader::parse(&req.private);
+        let found = ends.and_then(|ends| {
+            let listener = self.listener(req.service, &ends)?;
+            (listener.space == PortSpace::Tcp).then_some((listener.key, ends))
+        });
+        let Some((key, ends)) = found else {
+            return self.refuse(from, tid, nobody, about::REQ, reason::INVALID_SERVICE_ID);
+        };
+        if req.transport > 1 {
+            return self.refuse(from, tid, nobody, about::REQ, reason::INVALID_TRANSPORT);
+        }
+        if self.is_crowded() {
+            return;
+        }
+        let connection = Connection {
+            remote: req.local,
+            guid: req.guid,
+            remote_qpn: req.qpn,
+            ..Connection::new(from, tid, State::ReqReceived)
+        };
+        let id = self.add(connection);
+        self.tell(id, Told::Asked(key, Box::new(req), ends));
+    }
+
+    fn on_mra(&mut self, now: Duration, from: Address, mra: &Mra) {
+        let Some(connection) = self.connections.get_mut(&mra.remote) else {
+            return;
+        };
+        if connection.peer.gid != from.gid {
+            return;
+        }
+        let waiting = match (&mut connection.state, mra.about) {
+            (State::ReqSent(waiting), about::REQ) => waiting,
+            (State::RepSent(waiting), about::REP) => waiting,
+            _ => return,
+        };
+        waiting.at = now + time(mra.service_timeout) + time(ANSWER);
+    }
+
+    fn on_rej(&mut self, from: Address, rej: &Rej) {
+        let Some(connection) = self.connections.get(&rej.remote) else {
+            return;
+        };
+        let knows = connection.remote == 0 || connection.remote == rej.local;
+        if connection.peer.gid != from.gid || !knows {
+            return;
+        }
+        match connection.state {
+            State::ReqSent(_) if rej.reason == STALE => {}
+            State::ReqSent(_) | State::RepSent(_) | State::ReqReceived | State::RepReceived => {
+                let told = Told::Rejected(rej.reason, Box::new(rej.private));
+                self.end(rej.remote, told);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_rep(&mut self, from: Address, tid: u64, rep: Rep) {
+        let ends = Ends {
+            local: rep.remote,
+            remote: rep.local,
+        };
+        let known = self.connections.get_mut(&rep.remote);
+        let Some(c) = known.filter(|c| c.peer.gid == from.gid) else {
+            return self.refuse(from, tid, ends, about::REP, reason::INVALID_COMM_ID);
+        };
+        match c.state {
+            State::ReqSent(_) => {
+                c.remote = rep.local;
+                c.remote_qpn = rep.qpn;
+                c.state = State::RepReceived;
+                self.tell(rep.remote, Told::Answered(Box::new(rep)));
+            }
+            // The RTU was lost.
+            State::Established if c.remote == rep.local => self.rtu(rep.remote),
+            _ => {}
+        }
+    }
+
+    fn on_dreq(&mut self, now: Duration, from: Address, tid: u64, ends: Ends) {
+        // Also who has forgotten the connection says that it is gone.
+        let answer = Ends {
+            local: ends.remote,
+            remote: ends.local,
+        };
+        self.send(from, tid, Message::Drep(answer));
+        let Some(id) = self.of(from, ends) else {
+            return;
+        };
+        if let State::Established | State::RepSent(_) | State::RepReceived | State::DreqSent(_) =
+            self.connections[&id].state
+        {
+            self.tell(id, Told::Disconnected { in_time: true });
+            self.put(id, State::TimeWait(now + TIME_WAIT));
+        }
+    }
+
+    fn on_sidr_req(&mut self, from: Address, tid: u64, req: SidrReq) {
+        /// Nobody listens.
+        const UNSUPPORTED: u8 = 1;
+        let known = self.connections.values().find(|c| {
+            let state = &c.state;
+            let is_sidr = matches!(state, State::SidrReceived | State::SidrAnswered(..));
+            is_sidr && (c.remote, c.peer.gid) == (req.request, from.gid)
+        });
+        if let Some(known) = known {
+            if let State::SidrAnswered(mad, _) = &known.state {
+                let again = mad.clone();
+                self.out.push_back(Output::Send(from, again));
+            }
+            return;
+        }
+        let ends = IpHeader::parse(&req.private);
+        let found = ends.and_then(|ends| {
+            let listener = self.listener(req.service, &ends)?;
+            (listener.space == PortSpace::Udp).then_some((listener.key, ends))
+        });
+        let Some((key, ends)) = found else {
+            let none = SidrRep {
+                request: req.request,
+                status: UNSUPPORTED,
+                qpn: 0,
+                service: req.service,
+                qkey: 0,
+                private: [0; 136],
+            };
+            self.send(from, tid, Message::SidrRep(none));
+            return;
+        };
+        if self.is_crowded() {
+            return;
+        }
+        let connection = Connection {
+            remote: req.request,
+            ..Connection::new(from, tid, State::SidrReceived)
+        };
+        let id = self.add(connection);
+        self.tell(id, Told::AskedForDatagrams(key, Box::new(req), ends));
+    }
+
+    fn on_sidr_rep(&mut self, from: Address, rep: SidrRep) {
+        let id = rep.request;
+        let known = self.connections.get(&id);
+        let is_due =
+            |c: &Connection| matches!(c.state, State::SidrSent(_)) && c.peer.gid == from.gid;
+        if !known.is_some_and(is_due) {
+            return;
+        }
+        let told = match rep.status {
+            0 => Told::Found(Box::new(rep)),
+            status => {
+                let mut private = [0; 148];
+                private[..136].copy_from_slice(&rep.private);
+                Told::Rejected(status.into(), Box::new(private))
+            }
+        };
+        self.end(id, told);
+    }
+}

@@ -1,0 +1,223 @@
+//! Connections and services, and what is lost of them.
+
+use super::*;
+
+#[test]
+fn a_connection_comes_and_goes() {
+    let mut world = World::new(|_, _| false);
+    let ids = world.connected();
+    world.disconnected(ids);
+    let kinds: Vec<_> = world
+        .sent
+        .iter()
+        .map(|((side, mad), _)| (*side, kind(&mad.message)))
+        .collect();
+    assert_eq!(
+        kinds,
+        [(0, "REQ"), (1, "REP"), (0, "RTU"), (0, "DREQ"), (1, "DREP")]
+    );
+    // Messages of a transaction have its number.
+    let tids: Vec<_> = world.sent.iter().map(|((_, mad), _)| mad.tid).collect();
+    assert_eq!((tids[0], tids[3]), (tids[1], tids[4]));
+    assert_ne!(tids[0], tids[3]);
+}
+
+#[test]
+fn each_message_may_be_lost() {
+    for (lost, times) in [
+        ("REQ", 3),
+        ("REP", 1),
+        ("RTU", 2),
+        ("DREQ", 15),
+        ("DREP", 1),
+    ] {
+        let mut left = times;
+        let mut world = World::new(move |mad, _| {
+            let is_lost = kind(&mad.message) == lost && left > 0;
+            left -= usize::from(is_lost);
+            is_lost
+        });
+        let ids = world.connected();
+        // A DREP that was lost is asked for by a DREQ that comes again.
+        world.disconnected(ids);
+        assert_eq!(world.sent.iter().filter(|(_, came)| !came).count(), times);
+        assert!(world.now < time(ANSWER) * 17, "{lost}: {:?}", world.now);
+    }
+}
+
+#[test]
+fn nobody_answers() {
+    let mut world = World::new(|_, _| true);
+    let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    assert_eq!(world.next(0), (id, Told::Unreachable));
+    assert_eq!(world.sent.len(), 1 + usize::from(RETRIES));
+    assert_eq!(world.now, time(ANSWER) * (1 + u32::from(RETRIES)));
+    world.assert_empty();
+}
+
+#[test]
+fn a_peer_vanishes_in_the_middle() {
+    // The one that accepted hears nothing more.
+    let mut world = World::new(|mad, _| kind(&mad.message) == "RTU");
+    let a = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    let (b, _) = world.next(1);
+    world.sides[1].accept(world.now, b, rep()).unwrap();
+    let _ = world.next(0);
+    world.sides[0].establish(a).unwrap();
+    assert_eq!(world.next(1), (b, Told::Unreachable));
+    assert_eq!(world.count(|m| matches!(m, Message::Rep(_))), 16);
+
+    // The one that ends a connection hears nothing more.
+    let mut world = World::new(|mad, _| matches!(kind(&mad.message), "DREQ" | "DREP"));
+    let [a, _] = world.connected();
+    world.sides[0].disconnect(world.now, a).unwrap();
+    assert_eq!(world.next(0), (a, Told::Disconnected { in_time: false }));
+    assert_eq!(world.count(|m| matches!(m, Message::Dreq(..))), 16);
+}
+
+#[test]
+fn what_the_queue_pair_receives_is_as_good_as_an_rtu() {
+    let mut world = World::new(|mad, _| kind(&mad.message) == "RTU");
+    let a = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    let (b, _) = world.next(1);
+    assert_eq!(world.sides[1].communicates(b), Err(WrongState));
+    world.sides[1].accept(world.now, b, rep()).unwrap();
+    let _ = world.next(0);
+    world.sides[0].establish(a).unwrap();
+    world.carry();
+    world.sides[1].communicates(b).unwrap();
+    assert_eq!(world.next(1), (b, Told::Established));
+    assert_eq!(world.sides[1].deadline(), None);
+}
+
+#[test]
+fn no_is_said_with_a_reason() {
+    let mut world = World::new(|_, _| false);
+    // Nobody listens there.
+    let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, 1));
+    let none = Box::new([0; 148]);
+    assert_eq!(world.next(0), (id, Told::Rejected(8, none.clone())));
+    // The program does not want to.
+    let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    let (b, _) = world.next(1);
+    world.sides[1]
+        .reject(b, reason::CONSUMER, [3; 148])
+        .unwrap();
+    assert_eq!(world.next(0), (id, Told::Rejected(28, Box::new([3; 148]))));
+    assert_eq!(world.sides[1].accept(world.now, b, rep()), Err(WrongState));
+    // The one that asked does not like the answer.
+    let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    let (b, _) = world.next(1);
+    world.sides[1].accept(world.now, b, rep()).unwrap();
+    let _ = world.next(0);
+    world.sides[0]
+        .reject(id, reason::CONSUMER, [0; 148])
+        .unwrap();
+    assert_eq!(world.next(1), (b, Told::Rejected(28, none.clone())));
+    // The one that asked does not want to any more.
+    let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    let (b, _) = world.next(1);
+    world.sides[0].abandon(world.now, id);
+    world.carry();
+    // It did not know the number of the other side yet.
+    assert_eq!(world.told[1], []);
+    world.sides[1].accept(world.now, b, rep()).unwrap();
+    assert_eq!(world.next(1), (b, Told::Rejected(6, none)));
+    world.assert_empty();
+}
+
+#[test]
+fn a_stale_connection_is_asked_for_again() {
+    let mut world = World::new(|_, n| n == 0);
+    let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    world.carry();
+    let rej = Message::Rej(Rej {
+        local: 9,
+        remote: id,
+        about: about::REQ,
+        reason: 10,
+        private: [0; 148],
+    });
+    let bytes = Mad {
+        tid: 1,
+        message: rej,
+    }
+    .emit();
+    world.sides[0].receive(world.now, address(1), &bytes);
+    // It is sent again, and comes.
+    assert!(matches!(world.next(1).1, Told::Asked(..)));
+    assert_eq!(world.told[0], []);
+}
+
+#[test]
+fn a_program_may_take_its_time() {
+    let mut world = World::new(|_, _| false);
+    let a = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+    let (b, _) = world.next(1);
+    // The request comes again, is not told twice, and then waits longer.
+    assert!(world.wait());
+    assert_eq!(world.count(|m| matches!(m, Message::Mra(_))), 1);
+    let deadline = world.sides[0].deadline().unwrap();
+    assert_eq!(deadline, world.now + time(DECIDE) + time(ANSWER));
+    assert_eq!(world.told, [vec![], vec![]]);
+    world.sides[1].accept(world.now, b, rep()).unwrap();
+    assert!(matches!(world.next(0), (id, Told::Answered(_)) if id == a));
+}
+
+#[test]
+fn who_is_done_tells_the_other_side_and_hears_nothing() {
+    let mut world = World::new(|_, n| n == 3);
+    let [a, b] = world.connected();
+    world.sides[0].abandon(world.now, a);
+    assert!(world.sides[0].abandon_all(world.now), "an answer is due");
+    // The DREQ was lost, and is sent again.
+    assert_eq!(world.next(1), (b, Told::Disconnected { in_time: true }));
+    assert!(!world.sides[0].abandon_all(world.now));
+    while world.wait() {}
+    assert_eq!(world.told[0], []);
+    world.assert_empty();
+}
+
+#[test]
+fn services_of_datagrams_are_found() {
+    let mut world = World::new(|_, n| n < 2);
+    let asked = |world: &World, port| {
+        let head = req(0, PortSpace::Udp, port);
+        let mut private = [2; 216];
+        private[..IP_BYTES].copy_from_slice(&head.private[..IP_BYTES]);
+        let _ = world;
+        SidrReq {
+            request: 0,
+            service: head.service,
+            private,
+        }
+    };
+    world.sides[1].listen(Listener {
+        key: 78,
+        space: PortSpace::Udp,
+        port: PORT,
+        address: Some(ip(1)),
+        family: Family::V4,
+    });
+    let req = asked(&world, PORT);
+    let a = world.sides[0].find(world.now, address(1), req);
+    let (b, told) = world.next(1);
+    assert!(matches!(told, Told::AskedForDatagrams(78, ..)), "{told:?}");
+    let service = PortSpace::Udp.service(PORT);
+    world.sides[1]
+        .answer(world.now, b, service, Some((5, 6)), [4; 136])
+        .unwrap();
+    let (id, told) = world.next(0);
+    let Told::Found(found) = told else {
+        panic!("{told:?}")
+    };
+    assert_eq!(
+        (id, found.qpn, found.qkey, found.private),
+        (a, 5, 6, [4; 136])
+    );
+    let req = asked(&world, 1);
+    let a = world.sides[0].find(world.now, address(1), req);
+    assert!(matches!(world.next(0), (id, Told::Rejected(1, _)) if id == a));
+    while world.wait() {}
+    world.assert_empty();
+}

@@ -1,0 +1,223 @@
+//! Two connection managers on a wire that loses what the test wants, in a time of its own.
+
+mod connections;
+mod strangers;
+
+use std::net::{IpAddr, Ipv4Addr};
+
+pub(super) use super::*;
+use crate::mad::IP_BYTES;
+
+pub(super) const PORT: u16 = 7174;
+
+pub(super) fn address(side: usize) -> Address {
+    let mut gid = [0; 16];
+    gid[15] = side as u8 + 1;
+    Address { sgid_index: 0, gid }
+}
+
+pub(super) fn ip(side: usize) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, side as u8 + 1).into()
+}
+
+pub(super) fn req(from: usize, space: PortSpace, port: u16) -> Req {
+    let ends = IpHeader {
+        port: 4000,
+        from: ip(from),
+        to: ip(1 - from),
+    };
+    let mut private = [7; 92];
+    ends.emit(&mut private);
+    Req {
+        local: 0,
+        service: space.service(port),
+        guid: 0,
+        qpn: 5,
+        responder_resources: 1,
+        initiator_depth: 2,
+        remote_timeout: 0,
+        transport: 0,
+        flow_control: true,
+        psn: 6,
+        local_timeout: 0,
+        retry: 7,
+        mtu: 3,
+        rnr_retry: 7,
+        cm_retries: 0,
+        srq: false,
+        local_gid: address(from).gid,
+        remote_gid: address(1 - from).gid,
+        flow_label: 0,
+        traffic_class: 0,
+        hop_limit: 64,
+        ack_timeout: 17,
+        private,
+    }
+}
+
+pub(super) fn rep() -> Rep {
+    Rep {
+        local: 0,
+        remote: 0,
+        qkey: 0,
+        qpn: 8,
+        psn: 9,
+        responder_resources: 2,
+        initiator_depth: 1,
+        ack_delay: 0,
+        flow_control: true,
+        rnr_retry: 7,
+        srq: false,
+        guid: 0,
+        private: [1; 196],
+    }
+}
+
+/// A message on the wire: from which side, and what.
+pub(super) type Frame = (usize, Mad);
+
+pub(super) struct World {
+    pub(super) sides: [Manager; 2],
+    pub(super) now: Duration,
+    /// What each side was told.
+    pub(super) told: [Vec<(Id, Told)>; 2],
+    /// All that was sent, and whether it came.
+    pub(super) sent: Vec<(Frame, bool)>,
+    /// Whether the n-th message is lost.
+    loses: Box<dyn FnMut(&Mad, usize) -> bool>,
+}
+
+impl World {
+    pub(super) fn new(loses: impl FnMut(&Mad, usize) -> bool + 'static) -> Self {
+        let mut sides = [Manager::new(100, 1 << 20), Manager::new(200, u32::MAX - 2)];
+        sides[1].listen(Listener {
+            key: 77,
+            space: PortSpace::Tcp,
+            port: PORT,
+            address: None,
+            family: Family::V4,
+        });
+        Self {
+            sides,
+            now: Duration::ZERO,
+            told: [vec![], vec![]],
+            sent: vec![],
+            loses: Box::new(loses),
+        }
+    }
+
+    /// Carries messages until nobody has one.
+    pub(super) fn carry(&mut self) {
+        loop {
+            let mut is_quiet = true;
+            for side in [0, 1] {
+                while let Some(output) = self.sides[side].output() {
+                    is_quiet = false;
+                    match output {
+                        Output::Tell(id, told) => self.told[side].push((id, told)),
+                        Output::Send(to, bytes) => {
+                            assert_eq!(to, address(1 - side));
+                            let mad = Mad::parse(&*bytes).unwrap();
+                            let is_lost = (self.loses)(&mad, self.sent.len());
+                            self.sent.push(((side, mad), !is_lost));
+                            if !is_lost {
+                                self.sides[1 - side].receive(self.now, address(side), &*bytes);
+                            }
+                        }
+                    }
+                }
+            }
+            if is_quiet {
+                return;
+            }
+        }
+    }
+
+    /// Lets time pass until something is to be done; whether there is.
+    pub(super) fn wait(&mut self) -> bool {
+        let deadlines = self.sides.iter().filter_map(Manager::deadline);
+        let Some(at) = deadlines.min() else {
+            return false;
+        };
+        self.now = self.now.max(at);
+        for side in &mut self.sides {
+            side.tick(self.now);
+        }
+        self.carry();
+        true
+    }
+
+    /// The last of what a side was told, waiting for it if need be.
+    pub(super) fn next(&mut self, side: usize) -> (Id, Told) {
+        self.carry();
+        while self.told[side].is_empty() {
+            assert!(self.wait(), "nobody waits for anything: {:?}", self.sent);
+        }
+        self.told[side].remove(0)
+    }
+
+    /// A connection up to where both programs know of it; its numbers.
+    pub(super) fn connected(&mut self) -> [Id; 2] {
+        let a = self.sides[0].connect(self.now, address(1), req(0, PortSpace::Tcp, PORT));
+        let (b, told) = self.next(1);
+        let Told::Asked(77, asked, ends) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(
+            (asked.local, asked.guid, asked.qpn, asked.psn),
+            (a, 100, 5, 6)
+        );
+        assert_eq!((ends.from, ends.to, ends.port), (ip(0), ip(1), 4000));
+        assert_eq!(asked.private[IP_BYTES..], [7; 56]);
+        self.sides[1].accept(self.now, b, rep()).unwrap();
+        let (of, told) = self.next(0);
+        let Told::Answered(answer) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!((of, answer.local, answer.guid, answer.qpn), (a, b, 200, 8));
+        self.sides[0].establish(a).unwrap();
+        assert_eq!(self.next(1), (b, Told::Established));
+        [a, b]
+    }
+
+    pub(super) fn disconnected(&mut self, [a, b]: [Id; 2]) {
+        self.sides[0].disconnect(self.now, a).unwrap();
+        let gone = |in_time| Told::Disconnected { in_time };
+        assert_eq!(self.next(1), (b, gone(true)));
+        // The other side may say so too.
+        self.sides[1].disconnect(self.now, b).unwrap();
+        assert_eq!(self.next(0), (a, gone(true)));
+        assert_eq!(self.next(0), (a, Told::TimeWaitOver));
+        assert_eq!(self.next(1), (b, Told::TimeWaitOver));
+        self.assert_empty();
+    }
+
+    pub(super) fn assert_empty(&self) {
+        for side in &self.sides {
+            assert!(side.connections.is_empty(), "{side:?}");
+            assert_eq!(side.deadline(), None);
+        }
+    }
+
+    pub(super) fn count(&self, is: impl Fn(&Message) -> bool) -> usize {
+        self.sent
+            .iter()
+            .filter(|((_, mad), _)| is(&mad.message))
+            .count()
+    }
+}
+
+/// Name of a message.
+pub(super) fn kind(message: &Message) -> &'static str {
+    match message {
+        Message::Req(_) => "REQ",
+        Message::Mra(_) => "MRA",
+        Message::Rej(_) => "REJ",
+        Message::Rep(_) => "REP",
+        Message::Rtu(_) => "RTU",
+        Message::Dreq(..) => "DREQ",
+        Message::Drep(_) => "DREP",
+        Message::SidrReq(_) => "SIDR_REQ",
+        Message::SidrRep(_) => "SIDR_REP",
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages that fit nothing, too many of them, and any loss at all.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn messages_of_others_do_nothing() {
+    let mut world = World::new(|_, _| false);
+    let [a, b] = world.connected();
+    let stranger = Address {
+        sgid_index: 0,
+        gid: [9; 16],
+    };
+    let ends = |local, remote| Ends { local, remote };
+    let none = [0; 148];
+    for message in [
+        Message::Rtu(ends(b, a)),
+        Message::Dreq(ends(b, a), 5),
+        Message::Drep(ends(b, a)),
+        Message::Rej(Rej {
+            local: b,
+            remote: a,
+            about: 1,
+            reason: 28,
+            private: none,
+        }),
+        Message::Mra(Mra {
+            local: b,
+            remote: a,
+            about: 0,
+            service_timeout: 31,
+        }),
+        Message::Rep(Rep {
+            local: b,
+            remote: a,
+            ..rep()
+        }),
+    ] {
+        let mad = Mad { tid: 1, message }.emit();
+        world.sides[0].receive(world.now, stranger, &mad);
+    }
+    while let Some(output) = world.sides[0].output() {
+        // Who has forgotten a connection is answered, at its own address.
+        assert!(
+            matches!(output, Output::Send(to, _) if to == stranger),
+            "{output:?}"
+        );
+    }
+    // Numbers that do not fit each other.
+    let mad = Mad {
+        tid: 1,
+        message: Message::Dreq(ends(b + 1, a), 5),
+    }
+    .emit();
+    world.sides[0].receive(world.now, address(1), &mad);
+    world.carry();
+    assert_eq!(world.told, [vec![], vec![]]);
+    world.disconnected([a, b]);
+}
+
+#[test]
+fn requests_are_bounded() {
+    let mut world = World::new(|_, _| false);
+    for n in 0..2 * UNDECIDED as u32 {
+        let req = Req {
+            local: n + 1,
+            guid: 1,
+            ..req(0, PortSpace::Tcp, PORT)
+        };
+        let mad = Mad {
+            tid: 1,
+            message: Message::Req(req),
+        }
+        .emit();
+        world.sides[1].receive(world.now, address(0), &mad);
+    }
+    assert_eq!(world.sides[1].connections.len(), UNDECIDED);
+}
+
+proptest! {
+    /// Whatever is lost and comes twice, both programs hear of a connection's end at last, in bounded time.
+    #[test]
+    fn any_loss_ends(losses in prop::collection::vec(any::<bool>(), 200)) {
+        let mut world = World::new(move |_, n| losses.get(n).copied().unwrap_or(true));
+        let a = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+        world.carry();
+        let mut steps = 0;
+        loop {
+            for side in [0, 1] {
+                for (id, told) in std::mem::take(&mut world.told[side]) {
+                    let now = world.now;
+                    let manager = &mut world.sides[side];
+                    let done = match told {
+                        Told::Asked(..) => manager.accept(now, id, rep()),
+                        Told::Answered(_) => manager.establish(id),
+                        Told::Established => manager.disconnect(now, id),
+                        _ => Ok(()),
+                    };
+                    prop_assert_eq!(done, Ok(()));
+                }
+            }
+            world.carry();
+            // Who asked ends it too, so that nothing stays.
+            if world.told == [vec![], vec![]] && !world.wait() {
+                if world.sides.iter().all(|side| side.connections.is_empty()) {
+                    break;
+                }
+                world.sides[0].abandon(world.now, a);
+                world.sides[1].abandon_all(world.now);
+            }
+            steps += 1;
+            prop_assert!(steps < 200);
+        }
+        world.assert_empty();
+    }
+
+    /// Bytes of any kind, in any state.
+    #[test]
+    fn garbage_does_no_harm(
+        mads in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 256)), 1..20),
+        side in 0usize..2,
+    ) {
+        let mut world = World::new(|_, _| false);
+        let ids = world.connected();
+        for (attribute, mut bytes) in mads {
+            bytes[..4].copy_from_slice(&[1, 7, 2, 3]);
+            bytes[16..18].copy_from_slice(&[0, 0x10 + attribute % 12]);
+            // Numbers of a connection that there is.
+            bytes[28..32].copy_from_slice(&ids[side].to_be_bytes());
+            world.sides[side].receive(world.now, Address { sgid_index: 0, gid: [5; 16] }, &bytes);
+            world.sides[side].receive(world.now, address(1 - side), &bytes[..200]);
+        }
+        while let Some(output) = world.sides[side].output() {
+            let is_told = matches!(output, Output::Tell(..));
+            prop_assert!(!is_told, "{:?}", output);
+        }
+        world.disconnected(ids);
+    }
+}

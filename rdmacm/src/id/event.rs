@@ -1,0 +1,122 @@
+//! Channels, and the events that are told by them.
+
+use std::sync::Arc;
+
+use ferroce_cabi::abi::Zero;
+use ferroce_cabi::handle::{Object, Shown, get, object};
+use ferroce_cabi::mailbox::Mailbox;
+
+use super::CmId;
+use crate::abi::*;
+use crate::errno::Errno;
+
+/// A channel of events.
+pub(crate) struct Channel {
+    shown: Shown<rdma_event_channel>,
+    pub(crate) events: Mailbox<Arc<Event>>,
+}
+
+object!(Channel, rdma_event_channel);
+
+impl Channel {
+    pub(crate) fn create() -> Result<Arc<Self>, Errno> {
+        let events = Mailbox::new()?;
+        let shown = rdma_event_channel { fd: events.fd() };
+        let channel = Arc::new(Self {
+            shown: Shown::new(shown),
+            events,
+        });
+        Self::registry().add(channel.clone());
+        Ok(channel)
+    }
+}
+
+/// An event, with the data of the peer that it points to.
+pub(crate) struct Event {
+    shown: Shown<rdma_cm_event>,
+    /// Who has to wait for its acknowledgement.
+    pub(crate) owner: Arc<CmId>,
+    pub(crate) id: Arc<CmId>,
+    _private: Box<[u8]>,
+}
+
+object!(Event, rdma_cm_event);
+
+/// What an event says, beside its kind.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) status: i32,
+    pub(super) private: Vec<u8>,
+    /// Of a connection, without data.
+    pub(super) conn: Option<rdma_conn_param>,
+    /// Of datagrams, without data.
+    pub(super) ud: Option<rdma_ud_param>,
+}
+
+impl Event {
+    /// Tells an event of `id`; of a request the listener is named too.
+    pub(super) fn tell(id: &Arc<CmId>, listener: Option<&Arc<CmId>>, kind: i32, said: Said) {
+        let private: Box<[u8]> = said.private.into();
+        let (data, len) = (private.as_ptr().cast(), private.len() as u8);
+        let data = if len == 0 { std::ptr::null() } else { data };
+        let mut shown = rdma_cm_event::zero();
+        shown.id = id.shown();
+        shown.listen_id = listener.map_or(std::ptr::null_mut(), |l| l.shown());
+        shown.event = kind;
+        shown.status = said.status;
+        shown.param = match said.ud {
+            Some(ud) => EventParam {
+                ud: rdma_ud_param {
+                    private_data: data,
+                    private_data_len: len,
+                    ..ud
+                },
+            },
+            None => EventParam {
+                conn: rdma_conn_param {
+                    private_data: data,
+                    private_data_len: len,
+                    ..said.conn.unwrap_or(rdma_conn_param::zero())
+                },
+            },
+        };
+        let owner = listener.unwrap_or(id).clone();
+        let channel = owner.channel();
+        let event = Self {
+            shown: Shown::new(shown),
+            owner,
+            id: id.clone(),
+            _private: private,
+        };
+        channel.events.put(Arc::new(event));
+    }
+
+    /// Its kind.
+    pub(crate) fn kind(&self) -> i32 {
+        // SAFETY: a structure of this; the program gets it later.
+        unsafe { (*self.shown()).event }
+    }
+
+    /// What the program is to see instead.
+    pub(crate) fn becomes(&self, kind: i32, status: i32) {
+        // SAFETY: as above.
+        unsafe {
+            (*self.shown()).event = kind;
+            (*self.shown()).status = status;
+        }
+    }
+
+    /// The program has it, until it acknowledges it.
+    pub(crate) fn give(self: Arc<Self>) -> *mut rdma_cm_event {
+        self.owner.acks.taken();
+        Self::registry().add(self)
+    }
+
+    /// The program is done with an event.
+    pub(crate) fn acknowledge(event: *mut rdma_cm_event) -> Result<(), Errno> {
+        let event = get::<Self>(event)?;
+        Self::registry().remove(&event);
+        event.owner.acks.acknowledge(1);
+        Ok(())
+    }
+}

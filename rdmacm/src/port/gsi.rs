@@ -1,0 +1,268 @@
+//! Queue pair 1: messages to and from other ports.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::ptr;
+
+use ferroce_cabi::abi::*;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+use super::verbs::*;
+use super::{PORT, pointer, success};
+use crate::cm::Address;
+use crate::errno::Errno;
+use crate::mad::MAD_BYTES;
+
+/// Q_Key of queue pairs of management (IB1 10.2.5), and their number.
+const QKEY: u32 = 0x8001_0000;
+const QPN: u32 = 1;
+/// The head of a datagram stands in front of it.
+const GRH_BYTES: usize = 40;
+const SLOT_BYTES: usize = GRH_BYTES + MAD_BYTES;
+/// Messages received at a time, and sent.
+const RECEIVES: usize = 128;
+const SENDS: u32 = 64;
+/// Peers whose addresses the card is told.
+const PEERS: usize = 32;
+
+/// Memory into which the card writes.
+type Slots = Box<[UnsafeCell<[u8; SLOT_BYTES]>]>;
+
+/// Queue pair 1 with all it needs. One thread uses it.
+pub(super) struct Gsi {
+    context: *mut ibv_context,
+    pd: *mut ibv_pd,
+    /// Null if the card tells nothing by itself.
+    channel: *mut ibv_comp_channel,
+    cq: *mut ibv_cq,
+    qp: *mut ibv_qp,
+    slots: Slots,
+    lkey: u32,
+    /// The one used last is the last.
+    peers: Vec<(Address, *mut ibv_ah)>,
+    /// Messages whose sends did not complete.
+    sending: u32,
+}
+
+// SAFETY: handles of verbs may be used from any thread, and the slots are read by who owns this.
+unsafe impl Send for Gsi {}
+
+impl Gsi {
+    /// Makes queue pair 1, ready to receive.
+    pub(super) fn open(context: *mut ibv_context, pd: *mut ibv_pd) -> Result<Self, Errno> {
+        // SAFETY: handles that this function got of the library; what is not made ends with the process.
+        unsafe {
+            let channel = pointer(ibv_create_comp_channel(context)).unwrap_or(ptr::null_mut());
+            if !channel.is_null() {
+                let fd = BorrowedFd::borrow_raw((*channel).fd);
+                fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
+            }
+            let entries = RECEIVES as i32 + SENDS as i32;
+            let cq = ibv_create_cq(context, entries, ptr::null_mut(), channel, 0);
+            let cq = pointer(cq)?;
+            let mut init = ibv_qp_init_attr::zero();
+            init.send_cq = cq;
+            init.recv_cq = cq;
+            init.cap.max_send_wr = SENDS;
+            init.cap.max_recv_wr = RECEIVES as u32;
+            init.cap.max_send_sge = 1;
+            init.cap.max_recv_sge = 1;
+            init.cap.max_inline_data = MAD_BYTES as u32;
+            init.qp_type = IBV_QPT_UD;
+            let qp = pointer(ferroce_create_gsi_qp(pd, &raw mut init))?;
+            let slots: Slots = (0..RECEIVES)
+                .map(|_| UnsafeCell::new([0; SLOT_BYTES]))
+                .collect();
+            let start = slots.as_ptr().cast_mut().cast::<c_void>();
+            let mr = ibv_reg_mr(pd, start, RECEIVES * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
+            let lkey = (*pointer(mr)?).lkey;
+            let gsi = Self {
+                context,
+                pd,
+                channel,
+                cq,
+                qp,
+                slots,
+                lkey,
+                peers: Vec::new(),
+                sending: 0,
+            };
+            gsi.start()?;
+            Ok(gsi)
+        }
+    }
+
+    fn start(&self) -> Result<(), Errno> {
+        let mut attr = ibv_qp_attr::zero();
+        attr.port_num = PORT;
+        attr.qkey = QKEY;
+        let steps = [
+            (IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+            (IBV_QPS_RTR, 0),
+            (IBV_QPS_RTS, IBV_QP_SQ_PSN),
+        ];
+        for (state, mask) in steps {
+            attr.qp_state = state;
+            // SAFETY: a queue pair of this port, and its attributes.
+            success(unsafe { ibv_modify_qp(self.qp, &raw mut attr, mask | IBV_QP_STATE) })?;
+            if state == IBV_QPS_INIT {
+                (0..RECEIVES).try_for_each(|slot| self.receive(slot))?;
+            }
+        }
+        self.arm()
+    }
+
+    /// Has the card write the next message into a slot.
+    fn receive(&self, slot: usize) -> Result<(), Errno> {
+        let mut sge = ibv_sge {
+            addr: self.slots[slot].get().addr() as u64,
+            length: SLOT_BYTES as u32,
+            lkey: self.lkey,
+        };
+        let mut wr = ibv_recv_wr {
+            wr_id: slot as u64,
+            next: ptr::null_mut(),
+            sg_list: &raw mut sge,
+            num_sge: 1,
+        };
+        let mut bad = ptr::null_mut();
+        // SAFETY: a context has this function; the slot stays where it is.
+        unsafe {
+            let post = (*self.context).ops.post_recv.ok_or(Errno::OPNOTSUPP)?;
+            success(post(self.qp, &raw mut wr, &raw mut bad))
+        }
+    }
+
+    /// Asks for an event at the next completion.
+    fn arm(&self) -> Result<(), Errno> {
+        if self.channel.is_null() {
+            return Ok(());
+        }
+        // SAFETY: a context has this function.
+        unsafe {
+            let arm = (*self.context).ops.req_notify_cq.ok_or(Errno::OPNOTSUPP)?;
+            success(arm(self.cq, 0))
+        }
+    }
+
+    /// Readable when there is something to collect, if the card tells that.
+    pub(super) fn fd(&self) -> Option<RawFd> {
+        // SAFETY: a channel of this, which lives as long.
+        (!self.channel.is_null()).then(|| unsafe { (*self.channel).fd })
+    }
+
+    /// Takes what came, and gives it to `each` with the address it came from.
+    pub(super) fn collect(&mut self, mut each: impl FnMut(Address, &[u8])) -> Result<(), Errno> {
+        if !self.channel.is_null() {
+            let (mut cq, mut cq_context) = (ptr::null_mut(), ptr::null_mut());
+            // SAFETY: the channel does not block; it has the one queue.
+            unsafe {
+                while ibv_get_cq_event(self.channel, &raw mut cq, &raw mut cq_context) == 0 {
+                    ibv_ack_cq_events(cq, 1);
+                }
+            }
+            // What comes from here on is told, what came before is seen below.
+            self.arm()?;
+        }
+        // SAFETY: a context has this function.
+        let poll = unsafe { (*self.context).ops.poll_cq }.ok_or(Errno::OPNOTSUPP)?;
+        let mut wc = ibv_wc::zero();
+        // SAFETY: a place for one completion.
+        while unsafe { poll(self.cq, 1, &raw mut wc) } == 1 {
+            if wc.status != IBV_WC_SUCCESS {
+                // The queue pair or the card is gone.
+                return Err(Errno::IO);
+            }
+            let Some(slot) = usize::try_from(wc.wr_id).ok().filter(|&s| s < RECEIVES) else {
+                self.sending = self.sending.saturating_sub(1);
+                continue;
+            };
+            // SAFETY: the card is done with the slot, and nobody else has it.
+            let bytes = unsafe { *self.slots[slot].get() };
+            self.receive(slot)?;
+            let (grh, message) = bytes.split_at(GRH_BYTES);
+            let len = (wc.byte_len as usize).saturating_sub(GRH_BYTES);
+            let is_mad = wc.src_qp == QPN && len == MAD_BYTES;
+            if let Some(from) = self.sender(&mut wc, grh).filter(|_| is_mad) {
+                each(from, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Who sent a message, and to which address of ours.
+    fn sender(&self, wc: &mut ibv_wc, grh: &[u8]) -> Option<Address> {
+        let mut attr = ibv_ah_attr::zero();
+        let grh = grh.as_ptr().cast_mut().cast();
+        // SAFETY: the completion, the head of its datagram, and a place for the attributes.
+        let status = unsafe { ibv_init_ah_from_wc(self.context, PORT, wc, grh, &raw mut attr) };
+        (status == 0).then_some(Address {
+            sgid_index: attr.grh.sgid_index,
+            gid: attr.grh.dgid.raw,
+        })
+    }
+
+    /// Sends a message. What cannot be sent is as good as lost: who needs an answer sends it again.
+    pub(super) fn send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) -> Result<(), Errno> {
+        let ah = self.peer(to)?;
+        let mut sge = ibv_sge {
+            addr: mad.as_ptr().addr() as u64,
+            length: MAD_BYTES as u32,
+            lkey: 0,
+        };
+        let ud = Ud {
+            ah,
+            remote_qpn: QPN,
+            remote_qkey: QKEY,
+        };
+        let mut wr = ibv_send_wr {
+            wr_id: u64::MAX,
+            next: ptr::null_mut(),
+            sg_list: &raw mut sge,
+            num_sge: 1,
+            opcode: IBV_WR_SEND,
+            send_flags: (IBV_SEND_SIGNALED | IBV_SEND_INLINE) as u32,
+            imm_data: 0,
+            wr: OfTransport { ud },
+            qp_type: 0,
+            bind_mw: [0; 6],
+        };
+        let mut bad = ptr::null_mut();
+        // SAFETY: a context has this function, which copies the message.
+        unsafe {
+            let post = (*self.context).ops.post_send.ok_or(Errno::OPNOTSUPP)?;
+            success(post(self.qp, &raw mut wr, &raw mut bad))?;
+        }
+        self.sending += 1;
+        Ok(())
+    }
+
+    /// All that was to be sent is.
+    pub(super) fn is_idle(&self) -> bool {
+        self.sending == 0
+    }
+
+    /// The address handle of a peer.
+    fn peer(&mut self, to: Address) -> Result<*mut ibv_ah, Errno> {
+        if let Some(at) = self.peers.iter().position(|(known, _)| *known == to) {
+            let peer = self.peers.remove(at);
+            self.peers.push(peer);
+            return Ok(peer.1);
+        }
+        if self.peers.len() == PEERS {
+            // Messages on their way still need theirs.
+            if self.sending > 0 {
+                return Err(Errno::AGAIN);
+            }
+            let (_, oldest) = self.peers.remove(0);
+            // SAFETY: nothing uses it.
+            success(unsafe { ibv_destroy_ah(oldest) })?;
+        }
+        let mut attr = super::path(to);
+        // SAFETY: the domain of this, and a path.
+        let ah = pointer(unsafe { ibv_create_ah(self.pd, &raw mut attr) })?;
+        self.peers.push((to, ah));
+        Ok(ah)
+    }
+}

@@ -1,0 +1,265 @@
+//! The port of the card: its addresses, its connection manager, and the thread that drives it.
+
+mod gsi;
+pub(crate) mod verbs;
+
+use std::ffi::c_int;
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ferroce_cabi::abi::*;
+use ferroce_cabi::handle::lock;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{read, write};
+
+use crate::cm::{Address, Manager, Output};
+use crate::errno::{Errno, log};
+use crate::id;
+use gsi::Gsi;
+use verbs::*;
+
+/// The one port.
+pub(crate) const PORT: u8 = 1;
+/// Entries of the GID table that are looked at.
+const GIDS: usize = 256;
+/// Longest sleep of the thread, if the card tells of messages; else from one look to the next.
+const SLEEP: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(5);
+/// How long a process that ends waits for answers that are due.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// The device, opened.
+pub(crate) struct Port {
+    pub(crate) context: *mut ibv_context,
+    /// The domain of identifiers that name none.
+    pub(crate) pd: *mut ibv_pd,
+    /// READs and atomics that a queue pair may have under way.
+    pub(crate) max_rd_atomic: u8,
+    start: Instant,
+    manager: Mutex<Manager>,
+    /// Wakes the thread: there is something to send, or it ends.
+    wake: OwnedFd,
+    /// Connections whose end is due to the other side are all told.
+    drained: Mutex<Drain>,
+}
+
+/// What the end of the process is to wait for.
+#[derive(Default)]
+struct Drain {
+    is_asked: bool,
+    is_done: bool,
+}
+
+// SAFETY: handles of verbs may be used from any thread.
+unsafe impl Sync for Port {}
+// SAFETY: as above.
+unsafe impl Send for Port {}
+
+/// What a function of verbs that answers a pointer found.
+pub(crate) fn pointer<T>(found: *mut T) -> Result<*mut T, Errno> {
+    match found.is_null() {
+        true => Err(last()),
+        false => Ok(found),
+    }
+}
+
+/// What a function of verbs that answers an error number says.
+pub(crate) fn success(status: c_int) -> Result<(), Errno> {
+    match status {
+        0 => Ok(()),
+        -1 => Err(last()),
+        number => Err(Errno::from_raw_os_error(number)),
+    }
+}
+
+fn last() -> Errno {
+    let error = std::io::Error::last_os_error();
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// The path to a peer.
+pub(crate) fn path(to: Address) -> ibv_ah_attr {
+    /// As Linux has it.
+    const HOP_LIMIT: u8 = 64;
+    let mut attr = ibv_ah_attr::zero();
+    attr.is_global = 1;
+    attr.port_num = PORT;
+    attr.grh.dgid = ibv_gid { raw: to.gid };
+    attr.grh.sgid_index = to.sgid_index;
+    attr.grh.hop_limit = HOP_LIMIT;
+    attr
+}
+
+/// The address that a GID stands for.
+pub(crate) fn ip(gid: [u8; 16]) -> IpAddr {
+    Ipv6Addr::from(gid).to_canonical()
+}
+
+/// The GID of an address.
+pub(crate) fn gid(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
+    }
+}
+
+/// The port that was opened.
+static OPENED: OnceLock<Result<&'static Port, Errno>> = OnceLock::new();
+
+/// The port, which the first who asks opens. `ENODEV` if there is no device.
+pub(crate) fn open() -> Result<&'static Port, Errno> {
+    *OPENED.get_or_init(|| {
+        let port: &'static Port = Box::leak(Box::new(Port::open()?));
+        port.run()?;
+        Ok(port)
+    })
+}
+
+impl Port {
+    fn open() -> Result<Self, Errno> {
+        // SAFETY: handles that this function got of the library; the list is given back once.
+        unsafe {
+            let list = pointer(ibv_get_device_list(ptr::null_mut()))?;
+            let device = *list;
+            let context = match device.is_null() {
+                true => Err(Errno::NODEV),
+                false => pointer(ibv_open_device(device)),
+            };
+            let guid = ibv_get_device_guid(device);
+            ibv_free_device_list(list);
+            let context = context?;
+            let mut attr = ibv_device_attr::zero();
+            success(ibv_query_device(context, &raw mut attr))?;
+            let mut seed = [0; 4];
+            getrandom::fill(&mut seed).map_err(|_| Errno::IO)?;
+            Ok(Self {
+                context,
+                pd: pointer(ibv_alloc_pd(context))?,
+                max_rd_atomic: attr.max_qp_rd_atom.clamp(0, 255) as u8,
+                start: Instant::now(),
+                manager: Mutex::new(Manager::new(u64::from_be(guid), u32::from_ne_bytes(seed))),
+                wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+                drained: Mutex::default(),
+            })
+        }
+    }
+
+    /// Starts the thread.
+    fn run(&'static self) -> Result<(), Errno> {
+        let mut gsi = Gsi::open(self.context, self.pd)?;
+        let thread = thread::Builder::new().name("ferroce-cm".into());
+        let started = thread.spawn(move || {
+            if let Err(errno) = self.serve(&mut gsi) {
+                log(&format!("the connection manager ends: {errno}"));
+                lock(&self.drained).is_done = true;
+                id::device_is_gone();
+            }
+        });
+        started.map_err(|_| Errno::AGAIN)?;
+        // SAFETY: a function without arguments. If it cannot be registered the peers are not told.
+        unsafe { libc::atexit(linger) };
+        Ok(())
+    }
+
+    /// Calls `then` with the connection manager and the time; what it has to send goes.
+    pub(crate) fn with<R>(&self, then: impl FnOnce(&mut Manager, Duration) -> R) -> R {
+        let done = then(&mut lock(&self.manager), self.start.elapsed());
+        self.wake();
+        done
+    }
+
+    fn wake(&self) {
+        // It is readable if it is at its end.
+        let _ = write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// The GIDs of the port, with their indices.
+    pub(crate) fn gids(&self) -> Vec<(u8, [u8; 16])> {
+        let entry = ibv_gid_entry {
+            gid: ibv_gid { raw: [0; 16] },
+            gid_index: 0,
+            port_num: 0,
+            gid_type: 0,
+            ndev_ifindex: 0,
+        };
+        let mut entries = [entry; GIDS];
+        let size = size_of::<ibv_gid_entry>();
+        let place = entries.as_mut_ptr();
+        // SAFETY: a place for so many entries of that size.
+        let found = unsafe { _ibv_query_gid_table(self.context, place, GIDS, 0, size) };
+        let found = usize::try_from(found).unwrap_or(0);
+        let all = entries.iter().take(found);
+        all.map(|e| (e.gid_index as u8, e.gid.raw)).collect()
+    }
+
+    /// Whether a peer answers: asks for its MAC address.
+    pub(crate) fn is_reachable(&self, peer: Address) -> bool {
+        let mut attr = path(peer);
+        let (mut mac, mut vlan) = ([0; 6], 0);
+        // SAFETY: a path, and places for what is found.
+        let status = unsafe {
+            ibv_resolve_eth_l2_from_gid(self.context, &raw mut attr, &raw mut mac, &raw mut vlan)
+        };
+        status == 0
+    }
+
+    fn serve(&self, gsi: &mut Gsi) -> Result<(), Errno> {
+        loop {
+            // Not readable any more: who raises it from here on is heard below.
+            let _ = read(&self.wake, &mut [0; 8]);
+            let now = || self.start.elapsed();
+            gsi.collect(|from, mad| lock(&self.manager).receive(now(), from, mad))?;
+            let is_asked = lock(&self.drained).is_asked;
+            let (deadline, is_due) = {
+                let mut manager = lock(&self.manager);
+                manager.tick(now());
+                let is_due = is_asked && manager.abandon_all(now());
+                (manager.deadline(), is_due)
+            };
+            // The lock is not held: programs call the manager meanwhile.
+            loop {
+                let Some(output) = lock(&self.manager).output() else {
+                    break;
+                };
+                match output {
+                    Output::Send(to, mad) => {
+                        if let Err(errno) = gsi.send(to, &mad) {
+                            log(&format!("a message to {} is not sent: {errno}", ip(to.gid)));
+                        }
+                    }
+                    Output::Tell(comm, told) => id::tell(self, comm, told),
+                }
+            }
+            if is_asked && !is_due && gsi.is_idle() {
+                lock(&self.drained).is_done = true;
+            }
+            let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
+            if let Some(fd) = gsi.fd() {
+                // SAFETY: open as long as the queue pair is.
+                let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+                fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            }
+            let longest = if fds.len() > 1 { SLEEP } else { LOOK };
+            let sleep = deadline.map_or(longest, |at| at.saturating_sub(now()).min(longest));
+            let sleep = Timespec::try_from(sleep).ok();
+            // An interrupted sleep is a short one.
+            let _ = poll(&mut fds, sleep.as_ref());
+        }
+    }
+}
+
+/// The process ends: the peers of its connections are told, and have some time to answer.
+extern "C" fn linger() {
+    let Some(Ok(port)) = OPENED.get() else { return };
+    lock(&port.drained).is_asked = true;
+    port.wake();
+    let start = Instant::now();
+    while !lock(&port.drained).is_done && start.elapsed() < LINGER {
+        thread::sleep(Duration::from_millis(2));
+        port.wake();
+    }
+}
