@@ -5,13 +5,20 @@ use std::process::Command;
 use ferroce_guest::{Image, TOOLS};
 use ferroce_ibverbs::{SONAME, version_script};
 use ferroce_system::packages::{
-    CXX, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, VERILATOR, ZLIB, check_present,
+    CXX, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, RDMACM_UTILS, VERILATOR, ZLIB,
+    check_present,
 };
 use ferroce_system::{link, or_skip};
 
 #[test]
 fn the_quick_form_passes() {
-    let programs = [IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST];
+    let programs = [
+        IBVERBS_PROVIDERS,
+        IBVERBS_UTILS,
+        IPROUTE,
+        PERFTEST,
+        RDMACM_UTILS,
+    ];
     let tools = [TOOLS, &programs, &[CXX, VERILATOR, ZLIB]].concat();
     if or_skip(check_present(&tools)).is_none() || or_skip(Image::new()).is_none() {
         return;
@@ -20,6 +27,16 @@ fn the_quick_form_passes() {
     let (library, cells) = (folder.path().join("lib"), folder.path().join("cells"));
     let archive = link::archive("ferroce_ibverbs").unwrap();
     link::shared(&archive, &version_script(), SONAME, &library).unwrap();
+    let archive = link::archive("ferroce_rdmacm").unwrap();
+    let script = ferroce_rdmacm::version_script();
+    link::shared_with(
+        &archive,
+        &script,
+        ferroce_rdmacm::SONAME,
+        &library,
+        &[SONAME],
+    )
+    .unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args(["interop", "--quick", "--library"])
         .arg(&library)

@@ -117,6 +117,7 @@ impl OurCard {
             .env("FERROCE_DEVICE", format!("unix:{}", self.socket.display()))
             .env("FERROCE_MAC", at.mac_text())
             .env("FERROCE_IP", format!("{},{}", at.ipv4, at.ipv6))
+            .env("FERROCE_MTU", cell.mtu.to_string())
             .env("FERROCE_LOG", "1")
             .stdin(Stdio::null())
             .stderr(file.try_clone().with_context(cannot)?)

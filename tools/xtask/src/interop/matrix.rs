@@ -20,6 +20,8 @@ pub(super) enum Family {
     PingPong,
     /// perftest; whether the server shows results too.
     Perftest { both_show: bool },
+    /// Of librdmacm: sides find each other by the address of the card, and agree by messages of connection managers.
+    Rping,
 }
 
 const fn pingpong(name: &'static str, is_reliable: bool) -> Program {
@@ -39,7 +41,7 @@ const fn perftest(name: &'static str, both_show: bool) -> Program {
 }
 
 /// All programs.
-pub(super) static PROGRAMS: [Program; 12] = [
+pub(super) static PROGRAMS: [Program; 13] = [
     pingpong("ibv_rc_pingpong", true),
     pingpong("ibv_uc_pingpong", false),
     pingpong("ibv_ud_pingpong", false),
@@ -52,21 +54,19 @@ pub(super) static PROGRAMS: [Program; 12] = [
     perftest("ib_read_lat", false),
     perftest("ib_atomic_bw", true),
     perftest("ib_atomic_lat", false),
+    Program {
+        name: "rping",
+        family: Family::Rping,
+        is_reliable: true,
+    },
 ];
 
 /// What is asked for and cannot be, with the reason.
-pub(super) const NOT_POSSIBLE: [(&str, &str); 2] = [
-    (
-        "rping",
-        "librdmacm opens /dev/infiniband/rdma_cm and takes addresses, routes and devices from the kernel, which \
-         does not know a card that a process drives; ib_send_bw and the others without -R do the same transfers",
-    ),
-    (
-        "ibv_uc_pingpong and ibv_ud_pingpong with loss",
-        "each side waits for the message of the other, and nobody sends a lost one again: the program waits \
-         without end, as it should",
-    ),
-];
+pub(super) const NOT_POSSIBLE: [(&str, &str); 1] = [(
+    "ibv_uc_pingpong and ibv_ud_pingpong with loss",
+    "each side waits for the message of the other, and nobody sends a lost one again: the program waits \
+     without end, as it should",
+)];
 
 /// Our side of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +158,8 @@ pub(super) fn quick() -> Vec<Cell> {
         (6, Server, V4, 4096, false),
         (9, Client, V4, 4096, false),
         (10, Server, V6, 4096, false),
+        (12, Client, V4, 1024, false),
+        (12, Server, V6, 4096, false),
         (0, Server, V6, 1024, true),
         (6, Client, V4, 1024, true),
     ];
@@ -195,7 +197,7 @@ mod tests {
     fn the_matrix_is_whole() {
         let cells = all();
         // Sides, cards, IP versions and MTUs; twice what is reliable.
-        assert_eq!(cells.len(), 16 * (2 + 2 * 10));
+        assert_eq!(cells.len(), 16 * (2 + 2 * 11));
         assert_eq!(names(&cells).len(), cells.len(), "names are unique");
         let lossy = |c: &&Cell| c.loss && !c.program.is_reliable;
         assert_eq!(cells.iter().filter(lossy).count(), 0);
@@ -233,6 +235,7 @@ mod tests {
         assert_eq!(chosen(&[]), all().len());
         assert_eq!(chosen(&["ibv_rc", "model", "ipv6", "clean"]), 4);
         assert_eq!(chosen(&["ib_atomic", "server", "rtl512"]), 16);
-        assert_eq!(chosen(&["rping"]), 0);
+        assert_eq!(chosen(&["rping", "ipv4", "loss"]), 8);
+        assert_eq!(chosen(&["ucmatose"]), 0);
     }
 }

@@ -93,6 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::ZLIB,
         tools::IBVERBS_UTILS,
         tools::PERFTEST,
+        tools::RDMACM_UTILS,
     ])?;
     let default = tools::target_folder().join("interop");
     let logs = args.out.as_deref().unwrap_or(&default);

@@ -1,5 +1,11 @@
 //! How the programs are called on both sides, and what they must have said in the end.
 
+use std::fs;
+use std::path::Path;
+
+use ferroce_system::process::listens;
+
+use super::card::{OURS, THEIRS};
 use super::matrix::{Cell, Family, Ip, Side};
 
 /// Bytes of a message where the program lets choose: several packets at any MTU, with pad bytes.
@@ -9,6 +15,8 @@ const ITERATIONS: u32 = 20;
 const ITERATIONS_WITH_LOSS: u32 = 200;
 /// An atomic is two packets only.
 const ATOMICS_WITH_LOSS: u32 = 400;
+/// A ping is four messages of several packets, one after the other.
+const PINGS_WITH_LOSS: u32 = 50;
 /// READs and atomics under way: what either side allows.
 const OUTSTANDING: u32 = 4;
 /// Code of the ACK timeout where the program lets choose: 0.27 s, as an engine is slow.
@@ -18,6 +26,7 @@ const TIMEOUT: u32 = 16;
 pub(super) fn iterations(cell: &Cell) -> u32 {
     match (cell.loss, is_atomic(cell)) {
         (false, _) => ITERATIONS,
+        (true, _) if cell.program.family == Family::Rping => PINGS_WITH_LOSS,
         (true, false) => ITERATIONS_WITH_LOSS,
         (true, true) => ATOMICS_WITH_LOSS,
     }
@@ -45,12 +54,42 @@ pub(super) fn gid_index(ip: Ip) -> u32 {
     }
 }
 
+/// Where the server of a cell is, as the network of the cards has it.
+fn server(cell: &Cell) -> &'static str {
+    let at = match cell.side {
+        Side::Client => &THEIRS,
+        Side::Server => &OURS,
+    };
+    match cell.ip {
+        Ip::V4 => at.ipv4,
+        Ip::V6 => at.ipv6,
+    }
+}
+
+/// Whether the server of a program on this machine has begun to listen: at the TCP port `port`, or as it says in its log.
+pub(super) fn is_listening(cell: &Cell, port: u16, log: &Path) -> bool {
+    match cell.program.family {
+        Family::Rping => {
+            fs::read_to_string(log).is_ok_and(|text| text.contains("librdmacm: listens at port"))
+        }
+        Family::PingPong | Family::Perftest { .. } => listens(port),
+    }
+}
+
 /// Program and arguments of a client of the server at `host` and TCP `port`, or without a host of the server.
 pub(super) fn words(cell: &Cell, host: Option<&str>, port: u16) -> Vec<String> {
     let name = cell.program.name;
     let (gid, iterations, size, mtu) = (gid_index(cell.ip), iterations(cell), size(cell), cell.mtu);
+    if cell.program.family == Family::Rping {
+        let role = if host.is_some() { "-c" } else { "-s" };
+        let at = server(cell);
+        let text = format!("{name} {role} -a {at} -C {iterations} -S {size} -v -V");
+        return text.split(' ').map(str::to_owned).collect();
+    }
     let mut text = format!("{name} -p {port} -n {iterations}");
     match cell.program.family {
+        // Above.
+        Family::Rping => {}
         Family::PingPong => {
             text += &format!(" -g {gid} -s {size} -c");
             if name != "ibv_ud_pingpong" {
@@ -94,6 +133,11 @@ pub(super) fn check(cell: &Cell, side: Side, text: &str) -> Result<(), String> {
             let is_row = |line: &str| line.split_whitespace().take(2).eq(&row);
             (side == Side::Server && !both_show) || text.lines().any(is_row)
         }
+        Family::Rping => (0..iterations).all(|ping| {
+            let who = if side == Side::Server { "server " } else { "" };
+            let start = format!("{who}ping data: rdma-ping-{ping}: ");
+            text.lines().any(|line| line.starts_with(&start))
+        }),
     };
     match is_there {
         true => Ok(()),
@@ -118,7 +162,8 @@ mod tests {
 
     #[test]
     fn the_command_lines_of_both_sides_agree() {
-        for cell in all() {
+        let by_port = |cell: &Cell| cell.program.family != Family::Rping;
+        for cell in all().into_iter().filter(by_port) {
             let server = words(&cell, None, 1000);
             let client = words(&cell, Some("10.0.2.2"), 2000);
             let (host, rest) = client.split_last().unwrap();
@@ -128,6 +173,34 @@ mod tests {
             let mtu = server.iter().any(|w| *w == cell.mtu.to_string());
             assert!(mtu || cell.program.name == "ibv_ud_pingpong", "{server:?}");
         }
+    }
+
+    #[test]
+    fn both_sides_of_rping_name_the_server() {
+        for (name, at) in [
+            ("rping-client-model-ipv4-1024-clean", "10.0.0.2"),
+            ("rping-server-rtl512-ipv6-4096-loss", "fd00::1"),
+        ] {
+            let cell = cell(name);
+            for (host, role) in [(None, "-s"), (Some("10.0.2.2"), "-c")] {
+                let text = words(&cell, host, 1000).join(" ");
+                let start = format!("rping {role} -a {at} -C {} ", iterations(&cell));
+                assert!(text.starts_with(&start), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn results_of_rping_are_read() {
+        let cell = cell("rping-client-model-ipv4-1024-clean");
+        let said = |who: &str, pings: u32| -> String {
+            let line = |n| format!("{who}ping data: rdma-ping-{n}: ABC\n");
+            (0..pings).map(line).collect()
+        };
+        assert_eq!(check(&cell, Side::Client, &said("", 20)), Ok(()));
+        assert_eq!(check(&cell, Side::Server, &said("server ", 20)), Ok(()));
+        assert!(check(&cell, Side::Client, &said("", 19)).is_err());
+        assert!(check(&cell, Side::Server, &said("", 20)).is_err());
     }
 
     fn cell(name: &str) -> Cell {

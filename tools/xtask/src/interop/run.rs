@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use ferroce_system::process::{Running, free_port, listens};
+use ferroce_system::process::{Running, free_port};
 
 use super::capture::{self, Frames};
 use super::card::{OURS, OurCard, Port};
@@ -156,7 +156,8 @@ impl Outcome {
         let log = at("ours.log");
         let program =
             |words: &[String]| card.program(&self.cell, words, &OURS, place.library, &log);
-        let ended = both(&self.cell, words, peer, program);
+        let ready = || programs::is_listening(&self.cell, words.port, &log);
+        let ended = both(&self.cell, words, peer, program, ready);
         // What the peer knows is written whatever happened, unless it is gone.
         let told = peer.finish();
         let card_failed = card.end().err();
@@ -224,6 +225,7 @@ fn both(
     words: &Words,
     peer: &mut dyn Peer,
     start: impl Fn(&[String]) -> Result<Running>,
+    is_listening: impl Fn() -> bool,
 ) -> Result<Option<i32>> {
     let began = Instant::now();
     let mut ours;
@@ -234,7 +236,7 @@ fn both(
         }
         Side::Server => {
             ours = start(&words.ours)?;
-            while !listens(words.port) && ours.ended()?.is_none() {
+            while !is_listening() && ours.ended()?.is_none() {
                 ensure!(began.elapsed() < LIMIT, "our server does not listen");
                 sleep(LOOK);
             }

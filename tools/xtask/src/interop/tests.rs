@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use ferroce_system::packages::{CXX, IBVERBS_UTILS, check_present};
+use ferroce_system::packages::{CXX, IBVERBS_UTILS, RDMACM_UTILS, check_present};
 use ferroce_system::{link, or_skip};
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ fn cell(name: &str) -> Cell {
 
 #[test]
 fn programs_run_against_the_model() {
-    if or_skip(check_present(&[IBVERBS_UTILS, CXX])).is_none() {
+    if or_skip(check_present(&[IBVERBS_UTILS, RDMACM_UTILS, CXX])).is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -32,6 +32,10 @@ fn programs_run_against_the_model() {
     let archive = link::archive("ferroce_ibverbs").unwrap();
     let script = ferroce_ibverbs::version_script();
     link::shared(&archive, &script, ferroce_ibverbs::SONAME, &library).unwrap();
+    let archive = link::archive("ferroce_rdmacm").unwrap();
+    let script = ferroce_rdmacm::version_script();
+    let (soname, others) = (ferroce_rdmacm::SONAME, [ferroce_ibverbs::SONAME]);
+    link::shared_with(&archive, &script, soname, &library, &others).unwrap();
     let logs = folder.path().join("logs");
     let place = Place {
         library: &library,
@@ -39,7 +43,12 @@ fn programs_run_against_the_model() {
         logs: &logs,
     };
     let mut peer = Model::new(folder.path(), &library, Share::default(), 1).unwrap();
-    for name in [NAME, "ibv_ud_pingpong-server-model-ipv6-4096-clean"] {
+    for name in [
+        NAME,
+        "ibv_ud_pingpong-server-model-ipv6-4096-clean",
+        "rping-client-model-ipv6-4096-clean",
+        "rping-server-model-ipv4-1024-clean",
+    ] {
         let outcome = run(&cell(name), &mut peer, &place);
         assert_eq!(outcome.failure, None, "{outcome:?}");
         // At least a packet a message each way.

@@ -6,12 +6,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ferroce_system::process::{self, Running, free_port};
+use ferroce_system::process::{Running, free_port};
 
 use super::{Peer, Told};
 use crate::demo::Share;
 use crate::interop::card::{OurCard, Port, THEIRS};
 use crate::interop::matrix::Cell;
+use crate::interop::programs;
 use crate::simnic::Dut;
 
 /// A server listens long before.
@@ -127,7 +128,9 @@ impl Peer for Model {
             .context("no cell")?;
         let mut program = card.program(cell, words, &THEIRS, &self.library, &self.log())?;
         let start = Instant::now();
-        while is_server && !process::listens(self.port) && program.ended()?.is_none() {
+        let log = self.log();
+        let is_listening = || programs::is_listening(cell, self.port, &log);
+        while is_server && !is_listening() && program.ended()?.is_none() {
             ensure!(start.elapsed() < LIMIT, "the peer's server does not listen");
             sleep(Duration::from_millis(5));
         }

@@ -35,8 +35,9 @@ const SOFT_ROCE: [&str; 5] = [
     "ib_uverbs",
     "rdma_rxe",
 ];
-/// Modules of loss both ways.
-const MODULES: [&str; 5] = [
+/// Modules of connections by librdmacm, and of loss both ways.
+const MODULES: [&str; 6] = [
+    "rdma_ucm",
     "sch_netem",
     "sch_ingress",
     "cls_matchall",
@@ -64,7 +65,12 @@ impl Rxe {
     /// # Errors
     /// Something is missing and cannot be installed.
     pub(in crate::interop) fn new(folder: &Path) -> Result<Self> {
-        let wanted = [tools::IPROUTE, tools::IBVERBS_UTILS, tools::PERFTEST];
+        let wanted = [
+            tools::IPROUTE,
+            tools::IBVERBS_UTILS,
+            tools::PERFTEST,
+            tools::RDMACM_UTILS,
+        ];
         tools::ensure_present(&[ferroce_guest::TOOLS, &wanted].concat())?;
         Ok(Self {
             image: image()?,
@@ -159,6 +165,9 @@ fn image() -> Result<Image> {
     for program in programs.chain(["ip", "tc", "rdma"]) {
         image.program(program)?;
     }
+    // The C library loads it when a thread ends, as that of rping does.
+    let unwinder = "/lib/x86_64-linux-gnu/libgcc_s.so.1";
+    image.file(unwinder, unwinder)?;
     image
         .text("/etc/services", "")
         .script(include_str!("rxe.sh"));
@@ -192,7 +201,8 @@ pub(crate) fn soft_roce() -> Result<Image> {
 
 impl Peer for Rxe {
     fn name(&self) -> String {
-        let packages = "Debian 12's libibverbs, ibverbs-utils and perftest";
+        let packages =
+            "Debian 12's libibverbs, librdmacm, ibverbs-utils, perftest and rdmacm-utils";
         format!("rdma_rxe of {}, {packages}", self.version)
     }
 

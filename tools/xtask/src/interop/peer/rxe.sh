@@ -71,7 +71,8 @@ start() { # server or client, words
     turns=0
     until [ -e /tmp/pid ]; do sleep 0.01; done
     while [ $role = server ] && is_running &&
-        ! grep -q ":$hex_port [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6; do
+        ! grep -q ":$hex_port [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6 &&
+        ! rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN"; do
         turns=$((turns + 1))
         [ $turns -lt 600 ] || { fail "$1 does not listen"; : >/tmp/said; return; }
         sleep 0.05
@@ -84,7 +85,8 @@ start() { # server or client, words
 finish() {
     is_running && kill -9 $(cat /tmp/pid)
     wait
-    [ -e /tmp/out ] && sed 's/^/| /' /tmp/out
+    # Data that a program shows need not be shown whole.
+    [ -e /tmp/out ] && cut -c 1-300 /tmp/out | sed 's/^/| /'
     echo
     say "status $(cat /tmp/status)"
     out=$(dropped $wire) in=$(dropped ifb0)
