@@ -1,5 +1,7 @@
 //! The turns of the one thread.
 
+mod port;
+
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
@@ -22,10 +24,8 @@ use super::requests::{self, Outcome};
 use super::stop::Stop;
 use super::wire::{DatagramWire, WireStats};
 use super::{Card, Device};
-use crate::nic::NS_PER_CYCLE;
 use crate::pcapng;
 use crate::remote::Ticket;
-use crate::world::Direction;
 
 /// Messages taken in a turn.
 const MESSAGES: usize = 64;
@@ -191,6 +191,7 @@ impl<C: Card> Server<C> {
         tracing::info!("the client is gone: {why}");
         self.client = None;
         self.device.dma.disconnect();
+        self.leave();
         self.reset();
         self.device.irqs = super::Irqs::default();
     }
@@ -244,38 +245,6 @@ impl<C: Card> Server<C> {
         if let Some(reply) = requests::reply(&header, &result).filter(|_| !no_reply) {
             self.reply(reply);
         }
-    }
-
-    /// Hands the card what has arrived.
-    fn frames_in(&mut self) -> Result<(), ServeError> {
-        while let Some(wire) = &mut self.wire
-            && let Some(frame) = wire.receive(self.cycle)
-        {
-            self.show(Direction::Receive, &frame)?;
-            self.card.receive(&frame);
-            self.watch.moved();
-        }
-        Ok(())
-    }
-
-    /// Takes from the card what the wire has room for.
-    fn frames_out(&mut self) -> Result<(), ServeError> {
-        let mut has_room = self.wire.as_mut().is_none_or(DatagramWire::retry);
-        while has_room && let Some(frame) = self.card.transmit() {
-            self.show(Direction::Transmit, &frame)?;
-            self.watch.moved();
-            has_room = self.wire.as_mut().is_none_or(|wire| wire.send(frame));
-        }
-        Ok(())
-    }
-
-    fn show(&mut self, direction: Direction, frame: &[u8]) -> Result<(), ServeError> {
-        let Some((writer, interface)) = &mut self.capture else {
-            return Ok(());
-        };
-        let ns = self.cycle * NS_PER_CYCLE;
-        let written = writer.packet(*interface, ns, direction, frame, "");
-        written.map_err(ServeError::Capture)
     }
 
     /// Raises what the card raised, behind the writes that it made before: what they tell of must be there.
