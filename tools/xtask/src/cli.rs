@@ -99,7 +99,7 @@ mod tests {
             (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),
             (&["synth", "--width", "128"], "512 or 64"),
-            (&["synth", "--write", "--block", "csr"], "--block"),
+            (&["synth", "--quick", "--block", "csr"], "--block"),
             (&["synth", "--board", "u50"], "versa_ecp5"),
             (&["emit"], "--out"),
             (&["libibverbs"], "--out"),
