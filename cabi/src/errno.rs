@@ -5,6 +5,15 @@ use std::ptr;
 
 pub use rustix::io::Errno;
 
+/// Set to see on standard error what an error number cannot tell.
+const LOG_VARIABLE: &str = "FERROCE_LOG";
+
+/// Whether it is asked for what an error number cannot tell.
+#[must_use]
+pub fn is_explained() -> bool {
+    std::env::var_os(LOG_VARIABLE).is_some()
+}
+
 /// Sets `errno` of this thread.
 fn set(errno: Errno) {
     // SAFETY: the place of this thread's own `errno`.

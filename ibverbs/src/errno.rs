@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use ferroce_cabi::errno::is_explained;
 pub(crate) use ferroce_cabi::errno::{Errno, or_minus_one, or_null, status};
 
 use ferroce_driver::{
@@ -9,12 +10,9 @@ use ferroce_driver::{
     PostError, ResolveError, SrqError,
 };
 
-/// Set to see why a function failed, on standard error.
-const LOG_VARIABLE: &str = "FERROCE_LOG";
-
 /// Says on standard error what an error number cannot, if that is asked for.
 pub(crate) fn explain(error: &dyn Error) {
-    if std::env::var_os(LOG_VARIABLE).is_some() {
+    if is_explained() {
         say(error);
     }
 }

@@ -11,14 +11,10 @@ use std::rc::Rc;
 use ferroce_driver::open::{self, AnyBackend};
 use ferroce_ibverbs::opener::{self, BoxError, Keep};
 use ferroce_sim::link;
-use ferroce_sim::model::DEFAULT_PARAMS;
-use ferroce_sim::remote::RemoteModel;
-use ferroce_sim::rtl::{self, build};
-use ferroce_sim::verilator;
 use ferroce_sim::vfio_user::dma::Dma;
 use ferroce_sim::vfio_user::served::Served;
 use ferroce_sim::vfio_user::wire::DatagramWire;
-use ferroce_sim::vfio_user::{Card, Server};
+use ferroce_sim::vfio_user::{self, Card, Server};
 
 pub use ferroce_ibverbs::{SONAME, version_script};
 
@@ -59,17 +55,15 @@ fn simulate(what: &str) -> Result<(AnyBackend, Keep), BoxError> {
 
 fn card(what: &str, dma: Rc<Dma>) -> Result<Box<dyn Card>, BoxError> {
     let width = match what {
-        "model" => return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, dma))),
-        "rtl512" => 512,
-        "rtl64" => 64,
+        "model" => None,
+        "rtl512" => Some(512),
+        "rtl64" => Some(64),
         _ => {
             let text = "there is no simulated card of that name; there are sim:model, sim:rtl512 and sim:rtl64";
             return Err(text.into());
         }
     };
-    let model = build::model(width, &verilator::Options::default())?;
-    let engine = build::remote_engine(&model, dma, &rtl::Options::default())?;
-    Ok(Box::new(engine))
+    Ok(vfio_user::card(width, dma)?)
 }
 
 /// The socket of the port and that of its peer, if there is a wire.

@@ -5,8 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ferroce_simverbs::{SONAME, version_script};
 use ferroce_system::packages::{CXX, IBVERBS_UTILS, Tool, VERILATOR, ZLIB, check_present};
@@ -65,11 +64,7 @@ fn play(what: &str, iters: u32) {
     let port = process::free_port().unwrap();
     let options = format!("-g 1 -s 3000 -r 16 -c -n {iters} -p {port}");
     let mut server = spawn(what, wires.path(), 1, "ibv_rc_pingpong", &options);
-    let start = Instant::now();
-    while !process::listens(port) && server.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < LIMIT, "the server does not listen");
-        thread::sleep(Duration::from_millis(5));
-    }
+    process::wait_for_port(&mut server, port, LIMIT).unwrap();
     let options = format!("{options} 127.0.0.1");
     let client = spawn(what, wires.path(), 2, "ibv_rc_pingpong", &options);
     for side in [finish(client), finish(server)] {

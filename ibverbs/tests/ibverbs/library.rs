@@ -2,12 +2,11 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ferroce_sim::rtl::{self, build};
-use ferroce_sim::verilator;
+use ferroce_sim::rtl::build;
 use ferroce_sim::vfio_user::pair::ServedPair;
+use ferroce_sim::{verilator, vfio_user};
 use ferroce_system::packages::{Tool, VERILATOR, ZLIB, check_present};
 use ferroce_system::{or_skip, process};
 use tempfile::TempDir;
@@ -36,9 +35,7 @@ impl Cards {
             // Built once, for both.
             build::model(width, &verilator::Options::default()).unwrap();
             ServedPair::of(folder, move |dma| {
-                let model = build::model(width, &verilator::Options::default()).unwrap();
-                let options = rtl::Options::default();
-                Box::new(build::remote_engine(&model, dma, &options).unwrap())
+                vfio_user::card(Some(width), dma).unwrap()
             })
         })
     }
@@ -88,7 +85,7 @@ impl Cards {
         let port = process::free_port().unwrap();
         let options = format!("{options} -p {port}");
         let mut server = self.spawn("b", program, &options);
-        wait_for_port(&mut server, port);
+        process::wait_for_port(&mut server, port, LIMIT).unwrap();
         let client = self.spawn("a", program, &format!("{options} 127.0.0.1"));
         let client = finish(client);
         let server = finish(server);
@@ -104,16 +101,6 @@ impl Cards {
     /// Ends the cards, which must not have failed.
     pub(crate) fn assert_healthy(self) {
         self.pair.assert_healthy();
-    }
-}
-
-/// Waits until somebody listens at a TCP port.
-fn wait_for_port(server: &mut Child, port: u16) {
-    let start = Instant::now();
-    // What a server that ended says is shown by who waits for its end.
-    while !process::listens(port) && server.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < LIMIT, "the server does not listen");
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -7,18 +7,6 @@ use crate::errno::say;
 /// Names the path MTU that connections ask for.
 const MTU_VARIABLE: &str = "FERROCE_MTU";
 
-/// A mistake in the environment.
-#[derive(Debug)]
-struct Mistake(String);
-
-impl std::fmt::Display for Mistake {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Mistake {}
-
 /// Code of the path MTU that connections ask for.
 pub(super) fn path_mtu() -> u8 {
     /// 1024 bytes.
@@ -33,7 +21,7 @@ pub(super) fn path_mtu() -> u8 {
         code.next().map_or_else(
             || {
                 let expected = "expected 256, 512, 1024, 2048 or 4096";
-                say(&Mistake(format!("${MTU_VARIABLE} is `{text}`: {expected}")));
+                say(&format!("${MTU_VARIABLE} is `{text}`: {expected}"));
                 DEFAULT
             },
             |(_, code)| code,

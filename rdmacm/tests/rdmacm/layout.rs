@@ -1,8 +1,6 @@
-//! The C ABI against the header of the system, by a C program that prints what the compiler makes of it, and against the
-//! library of the system.
+//! The C ABI against the header and the library of the system.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,49 +10,18 @@ use ferroce_system::or_skip;
 use ferroce_system::packages::{CXX, RDMACM_DEV, RDMACM_UTILS, check_present};
 
 use crate::folder::folder;
+use crate::header::{agrees, layout};
 
 #[test]
 fn the_header_agrees() {
     if or_skip(check_present(&[RDMACM_DEV, CXX])).is_none() {
         return;
     }
-    let mut expected: Vec<(String, i64)> = Vec::new();
-    for layout in layouts() {
-        let name = layout.name;
-        expected.push((format!("sizeof(struct {name})"), layout.size as i64));
-        for (field, offset) in layout.fields {
-            let expression = format!("offsetof(struct {name}, {field})");
-            expected.push((expression, *offset as i64));
-        }
-    }
+    let mut expected: Vec<_> = layouts().iter().flat_map(layout).collect();
     let names = values().iter();
     expected.extend(names.map(|(name, value)| ((*name).to_owned(), *value)));
     assert!(expected.len() > 100, "the tables are not empty");
-    let mut source = String::from(
-        "#include <rdma/rdma_cma.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n",
-    );
-    for (expression, _) in &expected {
-        source += &format!("  printf(\"%lld\\n\", (long long)({expression}));\n");
-    }
-    source += "  return 0;\n}\n";
-    let place = tempfile::tempdir().unwrap();
-    let (file, binary) = (place.path().join("print.c"), place.path().join("print"));
-    fs::write(&file, source).unwrap();
-    let compiled = Command::new("cc")
-        .arg(&file)
-        .arg("-o")
-        .arg(&binary)
-        .output();
-    let compiled = compiled.unwrap();
-    let said = String::from_utf8_lossy(&compiled.stderr);
-    assert!(compiled.status.success(), "{said}");
-    let printed = Command::new(&binary).output().unwrap().stdout;
-    let printed = String::from_utf8(printed).unwrap();
-    let found: Vec<i64> = printed.lines().map(|line| line.parse().unwrap()).collect();
-    assert_eq!(found.len(), expected.len());
-    let both = expected.iter().zip(found);
-    let wrong: Vec<_> = both.filter(|((_, ours), theirs)| ours != theirs).collect();
-    assert!(wrong.is_empty(), "ours, the header's: {wrong:?}");
+    agrees("rdma/rdma_cma.h", &expected);
 }
 
 /// Functions of a library with their versions, as the dynamic linker finds them.

@@ -1,6 +1,8 @@
 //! The library as C programs see it: its layouts and symbols against those of the system, and Debian's own programs on it.
 
 mod folder;
+#[path = "../../../ibverbs/tests/ibverbs/header.rs"]
+mod header;
 mod layout;
 #[path = "../../../ibverbs/tests/ibverbs/library.rs"]
 #[allow(

@@ -23,9 +23,12 @@ pub mod wire;
 
 use std::rc::Rc;
 
+use crate::model::DEFAULT_PARAMS;
 use crate::nic::Nic;
 use crate::remote::RemoteModel;
-use crate::rtl::{Engine, Pins};
+use crate::rtl::build::{self, BuildError};
+use crate::rtl::{Engine, Options, Pins};
+use crate::verilator;
 
 use config_space::ConfigSpace;
 use dma::Dma;
@@ -40,6 +43,19 @@ pub use stop::Stop;
 pub trait Card: Nic {
     /// It waits for host memory, and a step does nothing.
     fn is_waiting(&self) -> bool;
+}
+
+/// A card that reaches its client's memory: the standard build with a data path of `width` bits, or the golden model.
+///
+/// # Errors
+/// The engine cannot be built.
+pub fn card(width: Option<usize>, dma: Rc<Dma>) -> Result<Box<dyn Card>, BuildError> {
+    let Some(width) = width else {
+        return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, dma)));
+    };
+    let model = build::model(width, &verilator::Options::default())?;
+    let engine = build::remote_engine(&model, dma, &Options::default())?;
+    Ok(Box::new(engine))
 }
 
 impl Card for RemoteModel {

@@ -10,13 +10,11 @@ use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 
 use ferroce_sim::link::Config;
-use ferroce_sim::model::DEFAULT_PARAMS;
-use ferroce_sim::remote::RemoteModel;
-use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::rtl::build;
 use ferroce_sim::verilator;
 use ferroce_sim::vfio_user::dma::Dma;
 use ferroce_sim::vfio_user::wire::DatagramWire;
-use ferroce_sim::vfio_user::{Card, Server, Stop};
+use ferroce_sim::vfio_user::{self, Card, Server, Stop};
 
 /// What is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +81,9 @@ impl Drop for Served {
 }
 
 fn card(dut: Dut, dma: Rc<Dma>) -> Box<dyn Card> {
-    match dut {
-        Dut::Model => Box::new(RemoteModel::new(DEFAULT_PARAMS, dma)),
-        Dut::Rtl(width) => {
-            let model = build::model(width, &verilator::Options::default()).unwrap();
-            Box::new(build::remote_engine(&model, dma, &Options::default()).unwrap())
-        }
-    }
+    let width = match dut {
+        Dut::Model => None,
+        Dut::Rtl(width) => Some(width),
+    };
+    vfio_user::card(width, dma).unwrap()
 }

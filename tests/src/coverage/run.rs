@@ -7,16 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::{env, fs, process};
 
-use ferroce_hdl::engine::{self, builds::STANDARD};
+use ferroce_hdl::engine;
 use ferroce_sim::rtl::build;
 use ferroce_sim::verilator::{self, Model, Optimise};
 
 use super::data::{self, Point};
 use crate::conformance::run::{Verdict, run as case_on, world};
 use crate::conformance::{Case, all};
-use crate::differential::generate::{self, Class};
-use crate::differential::{Card, Pairing, Setup, campaign};
-use crate::quiet;
+use crate::differential::generate::Class;
+use crate::differential::{Card, Setup, campaign};
 
 /// Something that the engine does.
 enum Job {
@@ -115,23 +114,7 @@ impl Engine {
                 Verdict::Passed | Verdict::NotClaimed => Ok(()),
             },
             Job::Scenario(seed, class) => {
-                let setup = Setup {
-                    params: STANDARD,
-                    features: engine::FEATURES,
-                    reference: Card::new("model", |memory, _| {
-                        let features = engine::FEATURES;
-                        let model = ferroce_sim::model::Model::with_features;
-                        Box::new(model(STANDARD, features, memory))
-                    }),
-                    subject: self.card_in_any_world(),
-                };
-                let scenario = generate::scenario(seed, class, engine::FEATURES);
-                let pairing = Pairing::ALL[seed as usize % Pairing::ALL.len()];
-                match quiet::caught(|| setup.compare(&scenario, pairing)) {
-                    Ok(found) if found.is_empty() => Ok(()),
-                    Ok(found) => Err(format!("{class:?} scenario {seed}: {}", found.join("; "))),
-                    Err(text) => Err(format!("{class:?} scenario {seed}: {text}")),
-                }
+                Setup::engine(self.card_in_any_world()).meets(seed, class)
             }
         }
     }

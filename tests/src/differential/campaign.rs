@@ -70,7 +70,7 @@ pub fn run(name: &str, class: Class, seeds: RangeInclusive<u64>, setup: impl Fn(
             if seed > last {
                 return Ok(());
             }
-            let pairing = Pairing::ALL[seed as usize % Pairing::ALL.len()];
+            let pairing = Pairing::of(seed);
             if let Err(report) = check(name, &setup, seed, class, pairing) {
                 // The other threads finish what they have begun.
                 next.store(last + 1, Ordering::Relaxed);

@@ -44,8 +44,10 @@ mod wqe;
 
 use std::rc::Rc;
 
+use ferroce_hdl::engine::{FEATURES, builds::STANDARD};
 use ferroce_proto::abi::regs::Params;
 use ferroce_sim::memory::HostMemory;
+use ferroce_sim::model::Model;
 use ferroce_sim::nic::Nic;
 
 use generate::Class;
@@ -54,6 +56,8 @@ use run::run;
 use scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use shrink::Selection;
+
+use crate::quiet;
 
 /// Builds a card after reset on a host's memory; the number seeds what is random about it.
 pub type Factory = dyn Fn(Rc<dyn HostMemory>, u64) -> Box<dyn Nic>;
@@ -105,6 +109,12 @@ pub enum Pairing {
 impl Pairing {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Both, Self::SideA, Self::SideB];
+
+    /// That of a seed, one after the other.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        Self::ALL[seed as usize % Self::ALL.len()]
+    }
 }
 
 /// A scenario on which two implementations differ.
@@ -119,6 +129,34 @@ pub struct Mismatch {
 }
 
 impl Setup {
+    /// A standard build of the engine, with the golden model of its size and features as reference.
+    #[must_use]
+    pub fn engine(subject: Card) -> Self {
+        Self {
+            params: STANDARD,
+            features: FEATURES,
+            reference: Card::new("model", |memory, _| {
+                Box::new(Model::with_features(STANDARD, FEATURES, memory))
+            }),
+            subject,
+        }
+    }
+
+    /// Executes the scenario of a seed in the pairing of that seed.
+    ///
+    /// # Errors
+    /// What differs, or how a test host panicked, in words.
+    pub fn meets(&self, seed: u64, class: Class) -> Result<(), String> {
+        let scenario = generate::scenario(seed, class, self.features);
+        let found = quiet::caught(|| self.compare(&scenario, Pairing::of(seed)));
+        let text = match found {
+            Ok(found) if found.is_empty() => return Ok(()),
+            Ok(found) => found.join("; "),
+            Err(text) => text,
+        };
+        Err(format!("{class:?} scenario {seed}: {text}"))
+    }
+
     /// What differs when `scenario` runs in a pairing; empty if nothing does.
     #[must_use]
     pub fn compare(&self, scenario: &Scenario, pairing: Pairing) -> Vec<String> {

@@ -7,9 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use ferroce_hdl::emit::Design;
-use ferroce_hdl::engine::{self, builds::STANDARD};
+use ferroce_hdl::engine;
 use ferroce_sim::memory::HostMemory;
-use ferroce_sim::model::Model;
 use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::{Engine, VerilatedPins};
 use ferroce_sim::verilator::{self, Port, Spec};
@@ -18,9 +17,8 @@ use super::schemata::{CHOICE, with_all};
 use super::sites::Mutant;
 use crate::conformance::run::{Verdict, run, world};
 use crate::conformance::{Case, all};
-use crate::differential::generate::{self, Class};
-use crate::differential::{Card, Pairing, Setup};
-use crate::quiet;
+use crate::differential::generate::Class;
+use crate::differential::{Card, Setup};
 
 /// Scenarios of the differential test that a mutant meets when no case of the suite has found it, of each class.
 const SCENARIOS: u64 = 20;
@@ -58,23 +56,12 @@ impl Engines {
         if let Some(case) = cases.iter().find(fails) {
             return Some(case.name.into());
         }
-        let setup = Setup {
-            params: STANDARD,
-            features: engine::FEATURES,
-            reference: Card::new("model", |memory, _| {
-                Box::new(Model::with_features(STANDARD, engine::FEATURES, memory))
-            }),
-            subject: card,
-        };
+        let setup = Setup::engine(card);
         for class in [Class::Lossless, Class::Lossy] {
             for seed in 1..=SCENARIOS {
-                let scenario = generate::scenario(seed, class, engine::FEATURES);
-                let pairing = Pairing::ALL[seed as usize % Pairing::ALL.len()];
-                let differences = quiet::caught(|| setup.compare(&scenario, pairing));
-                if differences.is_ok_and(|found| found.is_empty()) {
-                    continue;
+                if setup.meets(seed, class).is_err() {
+                    return Some(format!("{class:?} scenario {seed}"));
                 }
-                return Some(format!("{class:?} scenario {seed}"));
             }
         }
         None

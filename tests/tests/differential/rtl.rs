@@ -6,7 +6,6 @@ use std::ops::RangeInclusive;
 
 use ferroce_hdl::engine::{self, builds::STANDARD};
 use ferroce_proto::abi::regs;
-use ferroce_sim::model::Model;
 use ferroce_sim::rtl::build;
 use ferroce_sim::testhost::Pair;
 use ferroce_sim::verilator;
@@ -26,14 +25,7 @@ fn engine(width: usize) -> Card {
 
 fn campaign(width: usize, class: Class, seeds: RangeInclusive<u64>) {
     campaign::run(&format!("{class:?}, {width} bits"), class, seeds, || {
-        Setup {
-            params: STANDARD,
-            features: FEATURES,
-            reference: Card::new("model", |memory, _| {
-                Box::new(Model::with_features(STANDARD, FEATURES, memory))
-            }),
-            subject: engine(width),
-        }
+        Setup::engine(engine(width))
     });
 }
 

@@ -32,6 +32,22 @@ pub fn listens(port: u16) -> bool {
     ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(is_there)
 }
 
+/// Waits until somebody listens at a TCP port, or the server has ended: what it says then is shown by who waits for its end.
+///
+/// # Errors
+/// Neither within `limit`; those of the system.
+pub fn wait_for_port(server: &mut Child, port: u16, limit: Duration) -> io::Result<()> {
+    let start = Instant::now();
+    while !listens(port) && server.try_wait()?.is_none() {
+        if start.elapsed() >= limit {
+            let text = "the server does not listen";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
 /// A command of a program that ends with the thread that starts it, however that ends.
 #[must_use]
 pub fn bound(program: impl AsRef<OsStr>) -> Command {

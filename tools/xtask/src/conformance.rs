@@ -1,14 +1,11 @@
 //! `cargo xtask conformance`: the conformance suite, its table, and the page of it in `docs`.
 
-use std::io::Write;
-use std::path::Path;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use ferroce_tests::conformance::run::{Target, suite};
 use ferroce_tests::conformance::table;
 
-use crate::output::Output;
+use crate::output::put;
 use crate::{Usage, tools};
 
 /// Options of the task.
@@ -60,12 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     print!("{}\n{}", table::plain(&report), table::summary(&report));
     if args.write {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-        let mut output = Output::create(&Path::new(root).join(table::PATH))?;
-        let page = table::page(&report);
-        let written = output.file().write_all(page.as_bytes());
-        written.with_context(|| format!("cannot write {}", table::PATH))?;
-        output.finish()?;
+        put(table::PATH, &table::page(&report))?;
     }
     let failures = report.failures();
     ensure!(failures.is_empty(), "\n{}", failures.join("\n\n"));

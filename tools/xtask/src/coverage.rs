@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ferroce_hdl::engine::builds::{self, WIDTHS};
+use ferroce_hdl::engine::builds;
 use ferroce_tests::coverage::data::{self, Point};
 use ferroce_tests::coverage::exclude::Exclusion;
 use ferroce_tests::coverage::run::Engine;
@@ -17,8 +16,8 @@ use ferroce_tests::coverage::tally::{Share, Tally, tally};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use crate::output::Output;
-use crate::tools;
+use crate::output::put;
+use crate::{synth, tools};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const RECORD: &str = "tools/xtask/coverage.json";
@@ -37,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 100, value_name = "N")]
     scenarios: u64,
     /// Data path in bits: 512 or 64.
-    #[arg(long, default_value_t = 64, value_name = "BITS", value_parser = width)]
+    #[arg(long, default_value_t = 64, value_name = "BITS", value_parser = synth::width)]
     width: usize,
     /// Also write the counters, for verilator_coverage.
     #[arg(long, value_name = "FILE")]
@@ -48,11 +47,6 @@ pub(crate) struct Args {
     /// Keep the outcome, tools/xtask/coverage.json, and write the page of it, docs/coverage.md.
     #[arg(long)]
     write: bool,
-}
-
-fn width(text: &str) -> Result<usize, String> {
-    let width = text.parse().ok().filter(|w| WIDTHS.contains(w));
-    width.ok_or_else(|| "512 or 64".into())
 }
 
 /// What a run came to.
@@ -78,13 +72,8 @@ impl Record {
 
     fn store(&self) -> Result<()> {
         let text = serde_json::to_string_pretty(self).context("the record")? + "\n";
-        for (path, text) in [(RECORD, text), (PAGE, self.page())] {
-            let mut output = Output::create(&Path::new(ROOT).join(path))?;
-            let written = output.file().write_all(text.as_bytes());
-            written.with_context(|| format!("cannot write {path}"))?;
-            output.finish()?;
-        }
-        Ok(())
+        put(RECORD, &text)?;
+        put(PAGE, &self.page())
     }
 
     fn page(&self) -> String {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use ferroce_tests::mutation::sites::{self, Mutant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use crate::output::Output;
+use crate::output::put;
 use crate::{Usage, tools};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -100,13 +99,8 @@ impl Record {
 
     fn store(&self) -> Result<()> {
         let text = serde_json::to_string_pretty(self).context("the record")? + "\n";
-        for (path, text) in [(RECORD, text), (PAGE, self.page())] {
-            let mut output = Output::create(&Path::new(ROOT).join(path))?;
-            let written = output.file().write_all(text.as_bytes());
-            written.with_context(|| format!("cannot write {path}"))?;
-            output.finish()?;
-        }
-        Ok(())
+        put(RECORD, &text)?;
+        put(PAGE, &self.page())
     }
 
     fn page(&self) -> String {

@@ -1,6 +1,7 @@
 //! Files that a task writes: whole or not at all.
 
 use std::fs::{File, Permissions};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -70,10 +71,21 @@ impl Output {
     }
 }
 
+/// Writes a file of the project, `path` from its root, whole or not at all.
+///
+/// # Errors
+/// [`Usage`] if no file can be written there; those of the file system.
+pub(crate) fn put(path: &str, text: &str) -> Result<()> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let mut output = Output::create(&root.join(path))?;
+    let written = output.file().write_all(text.as_bytes());
+    written.with_context(|| format!("cannot write {path}"))?;
+    output.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Write;
 
     use super::*;
 

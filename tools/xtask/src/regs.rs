@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,7 +11,7 @@ use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{self, Access, Params, Params2, Params3, REGISTERS, Register};
 use ferroce_proto::abi::regs::{STATS, STATS_BASE, control, feature, status};
 
-use crate::output::Output;
+use crate::output::put;
 use crate::tools;
 
 /// The page, below the root of the repository.
@@ -48,12 +47,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         );
         return Ok(());
     }
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     for (path, text) in [(PAGE, page()), (RDL, rdl())] {
-        let mut output = Output::create(&root.join(path))?;
-        let written = output.file().write_all(text.as_bytes());
-        written.with_context(|| format!("cannot write {path}"))?;
-        output.finish()?;
+        put(path, &text)?;
         println!("wrote {path}");
     }
     Ok(())

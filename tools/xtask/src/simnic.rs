@@ -8,14 +8,10 @@ use std::rc::Rc;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ferroce_sim::link;
-use ferroce_sim::model::DEFAULT_PARAMS;
 use ferroce_sim::rate::Rate;
-use ferroce_sim::remote::RemoteModel;
-use ferroce_sim::rtl::{self, build};
-use ferroce_sim::verilator;
 use ferroce_sim::vfio_user::dma::Dma;
 use ferroce_sim::vfio_user::wire::DatagramWire;
-use ferroce_sim::vfio_user::{Card, Server, Stop};
+use ferroce_sim::vfio_user::{self, Card, Server, Stop};
 
 use crate::demo::Share;
 use crate::tools;
@@ -91,14 +87,14 @@ impl Dut {
     }
 
     fn card(self, dma: Rc<Dma>) -> Result<Box<dyn Card>> {
-        if self == Self::Model {
-            return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, dma)));
+        let width = match self {
+            Self::Model => None,
+            Self::Rtl512 | Self::Rtl64 => Some(8 * self.lanes() as usize),
+        };
+        if width.is_some() {
+            tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
         }
-        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-        let width = 8 * self.lanes() as usize;
-        let model = build::model(width, &verilator::Options::default())?;
-        let engine = build::remote_engine(&model, dma, &rtl::Options::default())?;
-        Ok(Box::new(engine))
+        Ok(vfio_user::card(width, dma)?)
     }
 }
 

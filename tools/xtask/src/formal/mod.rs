@@ -5,16 +5,15 @@ mod page;
 mod proofs;
 mod solver;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use crate::output::Output;
+use crate::output::put;
 use crate::{Usage, tools};
 
 use proofs::{Bug, PROOFS, Proof};
@@ -42,11 +41,7 @@ pub(crate) struct Args {
 /// [`Usage`] if there is no such proof; else the proofs that failed, and the bugs that were not found.
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.write {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        let mut output = Output::create(&root.join(page::PATH))?;
-        let written = output.file().write_all(page::page().as_bytes());
-        written.with_context(|| format!("cannot write {}", page::PATH))?;
-        return output.finish();
+        return put(page::PATH, &page::page());
     }
     let name = args.name.as_deref().unwrap_or_default();
     let proofs: Vec<_> = PROOFS.iter().filter(|p| p.name.contains(name)).collect();

@@ -8,7 +8,6 @@ mod reasons;
 mod session;
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use ferroce_sim::vfio_user::served::Served;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::Output;
+use crate::output::put;
 use crate::simnic::{self, Dut};
 use crate::{libibverbs, tools};
 use outcome::{Outcome, Report};
@@ -168,10 +167,5 @@ fn names(outcomes: &[&Outcome]) -> String {
 }
 
 fn write(reports: &[(&str, Report)]) -> Result<()> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut output = Output::create(&Path::new(root).join(page::PATH))?;
-    let page = page::page(reports, is_required);
-    let written = output.file().write_all(page.as_bytes());
-    written.with_context(|| format!("cannot write {}", page::PATH))?;
-    output.finish()
+    put(page::PATH, &page::page(reports, is_required))
 }

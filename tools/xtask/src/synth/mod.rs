@@ -9,16 +9,13 @@ mod paths;
 mod record;
 mod yosys;
 
-use std::io::Write as _;
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::Design;
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
 use ferroce_proto::abi::regs::Params;
 
 use crate::emit::Build;
-use crate::output::Output;
+use crate::output::put;
 use crate::{Usage, tools};
 
 use board::Board;
@@ -88,7 +85,11 @@ pub(crate) struct Args {
     page: bool,
 }
 
-fn width(text: &str) -> Result<usize, String> {
+/// Reads the bits of a data path.
+///
+/// # Errors
+/// What is expected.
+pub(crate) fn width(text: &str) -> Result<usize, String> {
     let width = text.parse().ok().filter(|w| WIDTHS.contains(w));
     width.ok_or_else(|| "512 or 64".into())
 }
@@ -208,11 +209,7 @@ fn run_board(board: Board, write: bool) -> Result<()> {
 }
 
 fn write_page(record: &Record) -> Result<()> {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let mut output = Output::create(&root.join(PAGE))?;
-    let written = output.file().write_all(page::page(record).as_bytes());
-    written.with_context(|| format!("cannot write {PAGE}"))?;
-    output.finish()
+    put(PAGE, &page::page(record))
 }
 
 fn blocks(design: &Design, quick: bool) -> Result<Vec<Job>> {
