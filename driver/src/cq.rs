@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
-use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::cmd::{opcode, status};
 use ferroce_proto::abi::cq::{CqCtx, Cqe};
 use ferroce_proto::abi::doorbell;
 use thiserror::Error;
@@ -15,10 +15,12 @@ use crate::event::{ASYNC_EQN, Channel, CompChannel};
 use crate::host::lock;
 use crate::queue::Queues;
 use crate::ring::EntryRing;
-use crate::{Backend, BackendError, Wc, WcOpcode, WcStatus};
+use crate::{Backend, BackendError, Features, Wc, WcOpcode, WcStatus};
 
 /// Polls of an empty queue from one look for the card to the next.
 const LOOK_POLLS: u32 = 1 << 16;
+/// Bits of a position that the card counts.
+const INDEX: u32 = (1 << 24) - 1;
 
 /// A completion queue could not be created.
 #[derive(Debug, Error)]
@@ -39,6 +41,19 @@ pub enum CqError {
     Full {
         /// Completion queues of the card.
         limit: u32,
+    },
+    /// The card does not change the size of a queue.
+    #[error(
+        "this build of the card does not resize completion queues: load one with feature RESIZE_CQ"
+    )]
+    Unsupported,
+    /// Completions that nobody polled do not fit.
+    #[error(
+        "the completion queue keeps its size: more than {entries} completions wait in it, or it has overflowed: poll it first"
+    )]
+    Waiting {
+        /// Entries asked for.
+        entries: u32,
     },
     /// The channel is another card's.
     #[error(
@@ -93,15 +108,37 @@ struct Changes {
     table: Vec<Option<Life>>,
 }
 
+/// Ring of CQEs.
+type Ring<B> = EntryRing<B, { Cqe::BYTES }>;
+
 /// The part of a completion queue that its queue pairs keep alive.
 pub(crate) struct CqCore<B: Backend> {
     pub(crate) card: Arc<Card<B>>,
     pub(crate) number: u32,
-    ring: EntryRing<B, { Cqe::BYTES }>,
+    /// The ring that the card writes, which the poller has too.
+    ring: Mutex<Arc<Ring<B>>>,
     channel: Option<Arc<Channel<B>>>,
     changes: Mutex<Changes>,
     changed: AtomicBool,
     unknown: AtomicU64,
+}
+
+/// Log2 of the entries of a queue for so many.
+fn log_size<B: Backend>(card: &Card<B>, entries: u32) -> Result<u8, CqError> {
+    let limit = card.info.max_cqe;
+    if entries == 0 || entries > limit {
+        return Err(CqError::Entries { entries, limit });
+    }
+    Ok(entries.next_power_of_two().ilog2().max(1) as u8)
+}
+
+fn image<B: Backend>(ring: &Ring<B>, channel: Option<&Arc<Channel<B>>>) -> CqCtx {
+    CqCtx {
+        base: ring.base(),
+        consumer: ring.consumer(),
+        log_size: ring.log_size(),
+        eqn: channel.map_or(ASYNC_EQN, |channel| channel.number) as u8,
+    }
 }
 
 impl<B: Backend> CqCore<B> {
@@ -110,22 +147,13 @@ impl<B: Backend> CqCore<B> {
         entries: u32,
         channel: Option<Arc<Channel<B>>>,
     ) -> Result<Self, CqError> {
-        let limit = card.info.max_cqe;
-        if entries == 0 || entries > limit {
-            return Err(CqError::Entries { entries, limit });
-        }
-        let log_size = entries.next_power_of_two().ilog2().max(1) as u8;
-        let ring = EntryRing::new(&card.host, log_size)?;
+        let log_size = log_size(card, entries)?;
+        let ring = Ring::new(&card.host, log_size)?;
         let taken = lock(&card.cqs).take();
         let number = taken.ok_or(CqError::Full {
             limit: card.info.max_cq,
         })?;
-        let ctx = CqCtx {
-            base: ring.base(),
-            consumer: ring.consumer(),
-            log_size,
-            eqn: channel.as_ref().map_or(ASYNC_EQN, |channel| channel.number) as u8,
-        };
+        let ctx = image(&ring, channel.as_ref());
         let command = Command::new(opcode::CREATE_CQ, number).with(ctx.emit());
         if let Err(e) = card.execute("create CQ", &command) {
             lock(&card.cqs).put(number);
@@ -137,7 +165,7 @@ impl<B: Backend> CqCore<B> {
         Ok(Self {
             card: card.clone(),
             number,
-            ring,
+            ring: Mutex::new(Arc::new(ring)),
             channel,
             changes: Mutex::default(),
             changed: AtomicBool::new(false),
@@ -147,7 +175,7 @@ impl<B: Backend> CqCore<B> {
 
     /// A life of queue pair `qpn` begins. No CQE of it was written yet, and all of earlier lives were.
     pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>, completes: Completes) {
-        let from = self.ring.end();
+        let from = lock(&self.ring).end();
         let mut changes = lock(&self.changes);
         if changes.table_len <= qpn as usize {
             changes.table_len = (qpn as usize + 1).next_power_of_two();
@@ -189,6 +217,7 @@ impl<B: Backend> Drop for CqCore<B> {
 /// ring lives until the last of them is gone.
 pub struct Cq<B: Backend> {
     core: Arc<CqCore<B>>,
+    ring: Arc<Ring<B>>,
     /// CQEs consumed.
     position: u32,
     /// Queue pairs by number.
@@ -210,8 +239,11 @@ impl<B: Backend> Cq<B> {
         {
             return Err(CqError::OtherContext);
         }
+        let core = Arc::new(CqCore::new(card, entries, channel)?);
+        let ring = lock(&core.ring).clone();
         Ok(Self {
-            core: Arc::new(CqCore::new(card, entries, channel)?),
+            core,
+            ring,
             position: 0,
             table: Vec::new(),
             empty_polls: 0,
@@ -232,7 +264,45 @@ impl<B: Backend> Cq<B> {
     /// puts the queue pairs in error.
     #[must_use]
     pub fn capacity(&self) -> u32 {
-        1 << self.core.ring.log_size()
+        1 << self.ring.log_size()
+    }
+
+    /// Gives the queue room for `entries` completions, more or fewer, while completions arrive: none is lost and none comes
+    /// twice, and an event that was asked for comes.
+    ///
+    /// # Errors
+    /// [`CqError::Entries`], [`CqError::Unsupported`], [`CqError::Memory`]; [`CqError::Waiting`]: more completions than
+    /// that were not polled, or the queue has overflowed. The queue is as before.
+    pub fn resize(&mut self, entries: u32) -> Result<(), CqError> {
+        let card = &self.core.card;
+        if !card.info.features.contains(Features::RESIZE_CQ) {
+            return Err(CqError::Unsupported);
+        }
+        let log_size = log_size(card, entries)?;
+        if log_size == self.ring.log_size() {
+            return Ok(());
+        }
+        let ring = Ring::from_position(&card.host, log_size, self.position)?;
+        // who begins a life of a queue pair waits: positions are found in one ring
+        let mut current = lock(&self.core.ring);
+        let (number, channel) = (self.core.number, self.core.channel.as_ref());
+        let mut command =
+            Command::new(opcode::RESIZE_CQ, number).with(image(&ring, channel).emit());
+        command.head.cq_taken = self.position & INDEX;
+        let switched = card.execute("resize CQ", &command).map_err(|e| match e {
+            CommandError::Refused {
+                status: status::BAD_STATE,
+                ..
+            } => CqError::Waiting { entries },
+            other => other.into(),
+        })?;
+        // What the card wrote before is in memory, and goes to places that it does not write before they are polled.
+        let ahead = (switched as u32).wrapping_sub(self.position) & INDEX;
+        let end = self.position.wrapping_add(ahead);
+        ring.adopt(&self.ring, self.position..end);
+        self.ring = Arc::new(ring);
+        *current = self.ring.clone();
+        Ok(())
     }
 
     /// CQEs that named no posted work request: not 0 only if the card is faulty.
@@ -248,7 +318,7 @@ impl<B: Backend> Cq<B> {
     /// what is posted to shared receive queues.
     #[inline]
     pub fn poll(&mut self, wcs: &mut [Wc]) -> usize {
-        if self.core.ring.is_written(self.position) {
+        if self.ring.is_written(self.position) {
             return self.poll_ring(wcs);
         }
         self.empty_polls += 1;
@@ -262,7 +332,7 @@ impl<B: Backend> Cq<B> {
         let start = self.position;
         let mut taken = 0;
         while taken < wcs.len() {
-            let Some(bytes) = self.core.ring.read(self.position) else {
+            let Some(bytes) = self.ring.read(self.position) else {
                 break;
             };
             let cqe = Cqe::parse(&bytes);
@@ -277,7 +347,7 @@ impl<B: Backend> Cq<B> {
             self.position = self.position.wrapping_add(1);
         }
         if self.position != start {
-            self.core.ring.consume(self.position);
+            self.ring.consume(self.position);
         }
         taken
     }

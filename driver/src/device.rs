@@ -36,6 +36,8 @@ bitflags! {
         const INVALIDATE = feature::INVALIDATE;
         /// Exception queue: raw frames.
         const EXCEPTION = feature::EXCEPTION;
+        /// Completion queues change their size.
+        const RESIZE_CQ = feature::RESIZE_CQ;
     }
 }
 

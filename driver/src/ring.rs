@@ -3,6 +3,7 @@
 //! An entry is there when the phase bit, the highest of its last 8 bytes, is that of the pass over the ring; those 8 bytes
 //! become visible no earlier than the rest. Positions run freely.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -36,6 +37,36 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
             size: 1 << log_size,
             consumed: AtomicU32::new(0),
         })
+    }
+
+    /// A ring for a consumer at `position`, in which nothing is written from there on.
+    pub(crate) fn from_position(
+        host: &Arc<Host<B>>,
+        log_size: u8,
+        position: u32,
+    ) -> Result<Self, BackendError> {
+        let ring = Self::new(host, log_size)?;
+        for ahead in 0..ring.size {
+            let position = position.wrapping_add(ahead);
+            let last = u64::from(!phase(position, log_size)) << 63;
+            ring.buf
+                .write(ring.at(position) + BYTES - 8, &last.to_le_bytes());
+        }
+        ring.consume(position);
+        Ok(ring)
+    }
+
+    /// Copies the entries of `from` between two positions, not more than the ring has. The card writes none of both.
+    pub(crate) fn adopt(&self, from: &Self, positions: Range<u32>) {
+        let mut position = positions.start;
+        while position != positions.end {
+            if let Some(mut entry) = from.read(position) {
+                let owner = u8::from(phase(position, self.log_size())) << 7;
+                entry[BYTES - 1] = entry[BYTES - 1] & 0x7f | owner;
+                self.buf.write(self.at(position), &entry);
+            }
+            position = position.wrapping_add(1);
+        }
     }
 
     #[inline]

@@ -67,7 +67,11 @@ impl ToErrno for MrError {
 impl ToErrno for CqError {
     fn number(&self) -> Errno {
         match self {
-            Self::Entries { .. } | Self::OtherContext | Self::NoChannel { .. } => Errno::INVAL,
+            Self::Entries { .. }
+            | Self::Waiting { .. }
+            | Self::OtherContext
+            | Self::NoChannel { .. } => Errno::INVAL,
+            Self::Unsupported => Errno::OPNOTSUPP,
             Self::Full { .. } => Errno::NOMEM,
             Self::Memory(e) => e.number(),
             _ => Errno::IO,

@@ -79,6 +79,31 @@ fn take(cq: &mut Cq<SimCard>) -> Wc {
     wcs[0]
 }
 
+/// A queue goes through sizes while completions come, armed all the time: each comes once, and events tell of them.
+fn a_queue_is_resized_under_load(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards, None)?;
+    let mut wr_id = 0;
+    for size in [8, 64, 16, 128, 8, 32] {
+        a.send_cq.req_notify(Notify::Any)?;
+        for more in 0..6 {
+            b.receive()?;
+            a.send(SendWr::new(SendOp::Send, &[]).wr_id(wr_id + more))?;
+        }
+        a.send_cq.resize(size)?;
+        assert_eq!(a.send_cq.capacity(), size);
+        assert_eq!(a.channel.get_event(LIMIT_NS), Some(a.send_cq.cqn()));
+        for _ in 0..6 {
+            let wc = take(&mut a.send_cq);
+            assert_eq!((wc.wr_id, wc.status), (wr_id, WcStatus::Success));
+            wr_id += 1;
+        }
+        take_all(&mut b.recv_cq, 6);
+        assert_eq!(a.channel.get_event(QUIET_NS), None);
+    }
+    assert_eq!(a.send_cq.unknown_cqes(), 0);
+    Ok(())
+}
+
 fn take_all(cq: &mut Cq<SimCard>, completions: usize) {
     for _ in 0..completions {
         take(cq);
@@ -295,6 +320,7 @@ macro_rules! on_both {
 }
 on_both!(
     channels_tell_of_completions,
+    a_queue_is_resized_under_load,
     failures_are_told,
     overflows_are_told,
     a_send_queue_drains_and_goes_on,

@@ -1,10 +1,11 @@
 //! Completions: what they say, and those of nothing.
 
-use ferroce_driver::{RecvWr, SendOp, SendWr, Wc, WcFlags, WcOpcode, WcStatus};
+use ferroce_driver::{CqError, RecvWr, SendOp, SendWr, Wc, WcFlags, WcOpcode, WcStatus};
+use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cq::{self, Cqe, status};
 
-use crate::fake::ALL;
-use crate::setup::Connected;
+use crate::fake::{ALL, Answer, BASIC};
+use crate::setup::{Connected, open};
 
 #[test]
 fn a_completion_says_everything() {
@@ -145,4 +146,75 @@ fn wait_returns_with_a_completion_or_after_the_limit() {
     assert!(fake.complete_send(qp.qpn(), 0, 0));
     assert_eq!(cq.wait(&mut wcs, 1_000_000), 1);
     assert_eq!(wcs[0].wr_id, 4);
+}
+
+/// Sizes, completions before and after each, and how many are polled before the next.
+#[test]
+fn a_queue_that_is_resized_hands_out_all_in_order() {
+    let mut made = Connected::new(ALL, 4, |b| b.max_send_wr(64));
+    let (mut posted, mut completed, mut polled) = (0, 0, 0);
+    let mut wcs = [Wc::default(); 16];
+    for (size, before, after, take) in [
+        (8, 3, 2, 4),
+        (2, 0, 1, 0),
+        (16, 0, 9, 3),
+        (8, 0, 0, 2),
+        (64, 2, 30, 16),
+        (32, 0, 5, 16),
+        (1, 0, 0, 16),
+        (4, 1, 2, 16),
+    ] {
+        let mut complete = |fake: &crate::fake::Fake, qp: &mut ferroce_driver::Qp<_>, n| {
+            for _ in 0..n {
+                let wr = SendWr::new(SendOp::Send, &[]).wr_id(posted).signaled();
+                qp.post_send(&[wr]).unwrap();
+                assert!(fake.complete_send(qp.qpn(), posted as u32, 0));
+                posted += 1;
+                completed += 1;
+            }
+        };
+        complete(&made.fake, &mut made.qp, before);
+        made.cq.resize(size).unwrap();
+        assert_eq!(made.cq.capacity(), size.next_power_of_two().max(2));
+        complete(&made.fake, &mut made.qp, after);
+        let expected = (completed - polled).min(take as u64);
+        assert_eq!(made.cq.poll(&mut wcs[..take]) as u64, expected);
+        for wc in &wcs[..expected as usize] {
+            assert_eq!((wc.wr_id, wc.status), (polled, WcStatus::Success));
+            polled += 1;
+        }
+    }
+    assert_eq!(polled, posted);
+    assert_eq!(made.cq.unknown_cqes(), 0);
+}
+
+#[test]
+fn what_the_card_refuses_leaves_a_queue_as_it_was() {
+    let mut made = Connected::new(ALL, 8, |b| b);
+    for (status, waits) in [
+        (ferroce_proto::abi::cmd::status::BAD_STATE, true),
+        (3, false),
+    ] {
+        let answer = Answer::Status(status);
+        made.fake.state().answers.insert(opcode::RESIZE_CQ, answer);
+        let e = made.cq.resize(4).unwrap_err();
+        assert_eq!(matches!(e, CqError::Waiting { entries: 4 }), waits, "{e}");
+        assert_eq!(made.cq.capacity(), 8);
+    }
+    made.fake.state().answers.clear();
+    for entries in [0, (1 << 22) + 1] {
+        let e = made.cq.resize(entries).unwrap_err();
+        assert!(matches!(e, CqError::Entries { .. }), "{e}");
+    }
+    let resizes = |made: &Connected| {
+        let state = made.fake.state();
+        let all = state.commands.iter();
+        all.filter(|head| head.opcode == opcode::RESIZE_CQ).count()
+    };
+    let before = resizes(&made);
+    made.cq.resize(5).unwrap();
+    assert_eq!(resizes(&made), before, "it has 8 already");
+    let (_, context) = open(BASIC);
+    let e = context.create_cq(4).unwrap().resize(8).unwrap_err();
+    assert!(matches!(e, CqError::Unsupported), "{e}");
 }

@@ -7,7 +7,7 @@
 //!   receive queues are BAD_OPCODE in a build without these.
 //! * MODIFY_QP writes the images of a queue before the event that sets its state. A queue that goes to RESET first ends,
 //!   and has its images written when everything of it is done; they do not count as images for a state to come.
-//! * WRITE_MR, DESTROY_CQ, DESTROY_EQ, DESTROY_SRQ and MODIFY_QP to RESET are answered when everything that began before them is done: one
+//! * WRITE_MR, DESTROY_CQ, RESIZE_CQ, DESTROY_EQ, DESTROY_SRQ and MODIFY_QP to RESET are answered when everything that began before them is done: one
 //!   cycle of `drain_start`, then `drain_done`, looked at from the next cycle on.
 //!
 //! Assumes: every event of kind Command is answered once by `sq_query` or `rq_query`, no earlier than the cycle behind
@@ -18,13 +18,14 @@
 //!                          │          ├───────────────────┼─► Finish
 //!                          │          └─► Drain ─► Settle ┼─► Finish
 //!                          │                ▲             └─► Apply (images of queues that ended) ─► Finish
-//!                          ├─► Queue ───────┴─────────────► Finish
+//!                          ├─► Queue ───────┼─────────────► Finish
+//!                          │     └► Switch ─┴─────────────► Finish
 //!                          └──────────────────────────────► Finish
 //! ```
 //!
 //! Latency, with no one waiting: 11 cycles from `cmd_pi` to the first beat of a NOP's completion, and the read.
 //! A command begins while `enable` is 1; one that has begun ends.
-use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::cmd::{opcode, status};
 
 use super::command_check::CommandCheck;
 use super::command_events::CommandEvents;
@@ -43,6 +44,7 @@ use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
 const MODIFY_QP: u64 = opcode::MODIFY_QP as u64;
+const BAD_STATE: u64 = status::BAD_STATE as u64;
 
 /// Command block of a build of 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of
 /// 2^O outstanding messages, 2^E event queues, the features F and 2^S shared receive queues, on a memory bus of W bits = K bytes.
@@ -104,8 +106,12 @@ pub struct Command<
     pub mr_index: Signal<Out, Bits<M>>,
     /// Memory region.
     pub mr_image: Signal<Out, MrCtx>,
-    /// Completion queues opened and closed.
+    /// Completion queues opened, closed and resized.
     pub cq: StreamOut<CqCommand>,
+    /// From the cycle behind its transfer: the queue was not resized.
+    pub cq_refused: Signal<In, Bit>,
+    /// From then, too: the first entry of its new ring, modulo 2^24.
+    pub cq_switched: Signal<In, Bits<24>>,
     /// Event queues opened and closed.
     pub eq: StreamOut<EqCommand>,
     /// Write the GID table entry.
@@ -213,7 +219,7 @@ impl<
         "command",
         format!("w{W}_q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}_s{S}"),
         "Carries out the entries of the command ring.";
-        MODIFY_QP, Self::LAST
+        MODIFY_QP, BAD_STATE, Self::LAST
     );
 
     #[hdl_gen]
@@ -337,6 +343,7 @@ impl<
                     self.state.d.next = CommandState::Tell;
                 } else if self.check.facts.val().create_cq
                     | self.check.facts.val().destroy_cq
+                    | self.check.facts.val().resize_cq
                     | self.of_eq.val()
                 {
                     self.state.d.next = CommandState::Queue;
@@ -381,6 +388,16 @@ impl<
                     if self.check.facts.val().destroy_cq | self.check.facts.val().destroy_eq {
                         self.state.d.next = CommandState::Drain;
                     }
+                    if self.check.facts.val().resize_cq {
+                        self.state.d.next = CommandState::Switch;
+                    }
+                }
+            }
+            CommandState::Switch => {
+                self.state.d.next = CommandState::Drain;
+                if self.cq_refused.val() {
+                    self.verdict.d.next = bits::<8>(BAD_STATE);
+                    self.state.d.next = CommandState::Finish;
                 }
             }
             CommandState::Tell => {
@@ -419,6 +436,8 @@ impl<
         self.state_bits.next = bits::<128>(0);
         if self.check.facts.val().query & !self.verdict.q.val().any() {
             self.state_bits.next = self.events.found.val().into();
+        } else if self.check.facts.val().resize_cq & !self.verdict.q.val().any() {
+            self.state_bits.next = bit_cast::<128, 24>(self.cq_switched.val());
         }
         self.ring.finish.next = self.pulse.q.val().finish;
         self.ring.status.next = self.verdict.q.val();
@@ -444,6 +463,8 @@ impl<
         self.cq.valid.next = (self.state.q.val() == CommandState::Queue) & !self.of_eq.val();
         self.cq.payload.next.cqn = self.h.val().index.get_bits::<16>(0);
         self.cq.payload.next.open = self.check.facts.val().create_cq;
+        self.cq.payload.next.resize = self.check.facts.val().resize_cq;
+        self.cq.payload.next.taken = self.h.val().cq_taken;
         self.cq.payload.next.image = self.as_cq.image.val();
         self.eq.valid.next = (self.state.q.val() == CommandState::Queue) & self.of_eq.val();
         self.eq.payload.next.eqn = self.h.val().index.get_bits::<8>(0);

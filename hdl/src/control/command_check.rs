@@ -35,6 +35,7 @@ const MODIFY_QP: u64 = opcode::MODIFY_QP as u64;
 const QUERY_QP: u64 = opcode::QUERY_QP as u64;
 const CREATE_CQ: u64 = opcode::CREATE_CQ as u64;
 const DESTROY_CQ: u64 = opcode::DESTROY_CQ as u64;
+const RESIZE_CQ: u64 = opcode::RESIZE_CQ as u64;
 const WRITE_MR: u64 = opcode::WRITE_MR as u64;
 const CREATE_EQ: u64 = opcode::CREATE_EQ as u64;
 const DESTROY_EQ: u64 = opcode::DESTROY_EQ as u64;
@@ -62,6 +63,8 @@ payload! {
         create_cq: Bit,
         /// DESTROY_CQ.
         destroy_cq: Bit,
+        /// RESIZE_CQ.
+        resize_cq: Bit,
         /// WRITE_MR.
         write_mr: Bit,
         /// CREATE_EQ.
@@ -84,7 +87,7 @@ payload! {
         index_ok: Bit,
         /// MODIFY_QP: images and states are in range.
         qp_ok: Bit,
-        /// CREATE_CQ: the image is in range.
+        /// CREATE_CQ, RESIZE_CQ: the image is in range.
         cq_ok: Bit,
         /// WRITE_MR: the image is in range.
         mr_ok: Bit,
@@ -271,7 +274,7 @@ impl<
         format!("q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}_s{S}"),
         "Checks a command against the size of the build.";
         NOP, MODIFY_QP, QUERY_QP, CREATE_CQ, DESTROY_CQ, WRITE_MR, CREATE_EQ, DESTROY_EQ, WRITE_AH, SET_GID, SET_PORT,
-        CREATE_SRQ, DESTROY_SRQ, ARM_SRQ,
+        CREATE_SRQ, DESTROY_SRQ, ARM_SRQ, RESIZE_CQ,
         MIN_LOG_EQE, MAX_LOG_EQE,
         OK, BAD_OPCODE, BAD_INDEX, BAD_PARAM, BAD_STATE, MIN_MTU, MAX_MTU, MIN_LOG_CQE, MAX_LOG_CQE, MAX_RD_ATOMIC, RESET, RTR, SQE, ERR
     );
@@ -286,6 +289,7 @@ impl<
         self.found.d.next.query = self.head.val().opcode == QUERY_QP;
         self.found.d.next.create_cq = self.head.val().opcode == CREATE_CQ;
         self.found.d.next.destroy_cq = self.head.val().opcode == DESTROY_CQ;
+        self.found.d.next.resize_cq = self.head.val().opcode == RESIZE_CQ;
         self.found.d.next.write_mr = self.head.val().opcode == WRITE_MR;
         self.found.d.next.create_eq = (self.head.val().opcode == CREATE_EQ) & self.has_events.val();
         self.found.d.next.destroy_eq =
@@ -304,7 +308,10 @@ impl<
             | (self.head.val().opcode == WRITE_AH)
         {
             self.limit.next = self.beyond_qp.val();
-        } else if (self.head.val().opcode == CREATE_CQ) | (self.head.val().opcode == DESTROY_CQ) {
+        } else if (self.head.val().opcode == CREATE_CQ)
+            | (self.head.val().opcode == DESTROY_CQ)
+            | (self.head.val().opcode == RESIZE_CQ)
+        {
             self.limit.next = self.beyond_cq.val();
         } else if (self.head.val().opcode == CREATE_EQ) | (self.head.val().opcode == DESTROY_EQ) {
             self.limit.next = self.beyond_eq.val();
@@ -392,6 +399,7 @@ impl<
             | self.found.q.val().query
             | self.found.q.val().create_cq
             | self.found.q.val().destroy_cq
+            | self.found.q.val().resize_cq
             | self.found.q.val().write_mr
             | self.found.q.val().create_eq
             | self.found.q.val().destroy_eq
@@ -404,7 +412,8 @@ impl<
         self.in_range.next = (!self.found.q.val().modify | self.found.q.val().qp_ok)
             & (!(self.found.q.val().modify & self.found.q.val().needs_srq) | self.srq_exists.val())
             & (!self.found.q.val().create_srq | self.found.q.val().srq_ok)
-            & (!self.found.q.val().create_cq | self.found.q.val().cq_ok)
+            & (!(self.found.q.val().create_cq | self.found.q.val().resize_cq)
+                | self.found.q.val().cq_ok)
             & (!self.found.q.val().create_eq | self.found.q.val().eq_ok)
             & (!self.found.q.val().write_ah | self.found.q.val().ah_ok)
             & (!self.found.q.val().write_mr | self.found.q.val().mr_ok);

@@ -18,6 +18,8 @@ pub enum CommandState {
     Apply,
     /// Tells the writer of completion queues or event queues.
     Queue,
+    /// Looks whether a completion queue was resized.
+    Switch,
     /// Tells requester and responder.
     Tell,
     /// Waits for their answers.

@@ -282,6 +282,8 @@ impl<
         self.regions.index.next = bit_cast::<16, M>(self.command.mr_index.val());
         self.regions.entry.next = self.command.mr_image.val();
         StreamOut::<CqCommand>::join(&mut self.command.cq, &mut self.completions.command);
+        self.command.cq_refused.next = self.completions.refused.val();
+        self.command.cq_switched.next = self.completions.switched.val();
         self.receive.gid_write.next = self.command.gid_we.val();
         self.receive.gid.next = self.command.gid.val();
         self.transmit.gid_we.next = self.command.gid_we.val();

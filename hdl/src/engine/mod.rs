@@ -39,7 +39,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::EVENTS
     | feature::LONG_WQE
     | feature::INVALIDATE
-    | feature::EXCEPTION;
+    | feature::EXCEPTION
+    | feature::RESIZE_CQ;
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 

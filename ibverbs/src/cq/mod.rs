@@ -140,10 +140,20 @@ extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
     status(destroy())
 }
 
-/// The ring stays as it was created.
+/// Of `EINVAL` nothing has changed: more completions wait than the queue would hold, or it cannot be so long.
 #[unsafe(no_mangle)]
-extern "C" fn ibv_resize_cq(_: *mut ibv_cq, _: c_int) -> c_int {
-    status(Err(Errno::OPNOTSUPP))
+extern "C" fn ibv_resize_cq(cq: *mut ibv_cq, entries: c_int) -> c_int {
+    let resize = || {
+        let handle = get::<CqHandle>(cq)?;
+        let entries = u32::try_from(entries).map_err(|_| Errno::INVAL)?;
+        handle.cq.with(|cq| {
+            cq.resize(entries).map_err(ToErrno::errno)?;
+            // SAFETY: the structure lives as long as the object; the lock of the queue is held.
+            unsafe { (*handle.shown.get()).cqe = cq.capacity() as c_int };
+            Ok(())
+        })
+    };
+    status(resize())
 }
 
 /// Takes up to `count` completions; how many, or less than 0.

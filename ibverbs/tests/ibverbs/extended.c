@@ -215,6 +215,32 @@ static void registered_anew(struct ibv_cq_ex *cq, struct ibv_qp_ex *qp, struct i
 	REFUSED(ibv_dereg_mr(other), 0);
 }
 
+/* Completions that wait go with the queue into another size, and others follow them. */
+static void resized(struct ibv_cq_ex *extended, struct ibv_qp_ex *qp, struct ibv_mr *mr)
+{
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(extended);
+	int sizes[] = { 64, 4, 5, 256 }, id = 60;
+
+	for (int i = 0; i < 4; i++) {
+		for (int j = 0; j < 3; j++) {
+			ibv_wr_start(qp);
+			signaled(qp, id + j);
+			ibv_wr_rdma_write(qp, mr->rkey, (uintptr_t)memory);
+			ibv_wr_set_sge(qp, mr->lkey, (uintptr_t)memory + 64, 8);
+			MUST(ibv_wr_complete(qp) == 0);
+		}
+		if (i == 1) {
+			/* The other two wait for sure when the last of them is there. */
+			done(extended, id++, IBV_WC_RDMA_WRITE);
+			done(extended, id++, IBV_WC_RDMA_WRITE);
+		}
+		REFUSED(ibv_resize_cq(cq, sizes[i]), 0);
+		expect("size", cq->cqe, sizes[i] == 5 ? 8 : sizes[i]);
+		for (int j = i == 1 ? 2 : 0; j < 3; j++)
+			done(extended, id++, IBV_WC_RDMA_WRITE);
+	}
+}
+
 static void datagram(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq_ex *cq, struct ibv_mr *mr)
 {
 	struct ibv_qp_ex *qp = queue_pair(context, pd, cq, IBV_QPT_UD, IBV_QP_EX_WITH_SEND_WITH_IMM);
@@ -278,6 +304,7 @@ int main(void)
 	given_up(cq, qp, mr);
 	datagram(context, pd, cq, mr);
 	rights(cq, qp, peer, mr);
+	resized(cq, qp, mr);
 	registered_anew(cq, qp, mr, pd);
 	REFUSED(ibv_destroy_qp(&qp->qp_base), 0);
 	REFUSED(ibv_destroy_qp(&peer->qp_base), 0);

@@ -169,7 +169,10 @@ static void completions(struct ibv_context *context)
 	MINUS_ONE(ibv_get_cq_event(channel, &told, &user), EAGAIN);
 	REFUSED(ibv_destroy_comp_channel(channel), EBUSY);
 	REFUSED(-ibv_poll_cq(cq, -1, &wc), EINVAL);
-	REFUSED(ibv_resize_cq(cq, 16), EOPNOTSUPP);
+	REFUSED(ibv_resize_cq(cq, 0), EINVAL);
+	REFUSED(ibv_resize_cq(cq, -1), EINVAL);
+	REFUSED(ibv_resize_cq(cq, 1 << 23), EINVAL);
+	REFUSED(ibv_resize_cq((struct ibv_cq *)pd, 16), EINVAL);
 	REFUSED(ibv_destroy_cq(cq), 0);
 	REFUSED(ibv_destroy_cq(cq), EINVAL);
 	REFUSED(-context->ops.poll_cq(cq, 1, &wc), EINVAL);

@@ -41,6 +41,12 @@ pub mod opcode {
     pub const DESTROY_SRQ: u8 = 12;
     /// Shared receive queue `index`: the `limit` of image [`SrqCtx`](crate::abi::qpc::SrqCtx) is set; nothing else of it counts.
     pub const ARM_SRQ: u8 = 13;
+    /// Completion queue `index` goes on in the ring and with the consumer record of image [`CqCtx`](crate::abi::cq::CqCtx):
+    /// `value` answers the count of entries before the first of the new ring, modulo 2^24. Its place there, and its phase,
+    /// are those of the count in the new size; what was armed stays so. `BAD_STATE` if more entries than the new ring holds
+    /// are not among the `cq_taken`, and if the queue has overflowed.
+    /// Answered after every access to what it leaves is done.
+    pub const RESIZE_CQ: u8 = 14;
 }
 
 /// Answers (field `status` of [`CmdCpl`]).
@@ -90,6 +96,8 @@ layout! { $
         rq_state: u8 [8],
         /// First PSN expected.
         rq_psn: u32 [24],
+        /// RESIZE_CQ: entries that the host has taken, modulo 2^24.
+        cq_taken: u32 [24],
     }
 }
 
@@ -104,7 +112,7 @@ layout! { $
         status: u8 [8],
         /// As in the command.
         index: u32 [32],
-        /// Answer of a query.
+        /// Answer of a query, or of [`opcode::RESIZE_CQ`].
         value: u128 [128],
         /// Reserved, 0.
         rsv0: u64 [63],

@@ -3,7 +3,8 @@
 use super::layout::layout;
 
 layout! { $
-    /// Completion queue context, as handed over by [`crate::abi::cmd::opcode::CREATE_CQ`].
+    /// Completion queue context, as handed over by [`CREATE_CQ`](crate::abi::cmd::opcode::CREATE_CQ) and
+    /// [`RESIZE_CQ`](crate::abi::cmd::opcode::RESIZE_CQ).
     pub struct CqCtx (with_cq_ctx) [64] {
         /// Address of the ring, 64-byte aligned.
         base: u64 [64],

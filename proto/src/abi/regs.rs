@@ -179,6 +179,8 @@ pub mod feature {
     pub const INVALIDATE: u32 = 1 << 10;
     /// Exception queue.
     pub const EXCEPTION: u32 = 1 << 11;
+    /// Completion queues change their size.
+    pub const RESIZE_CQ: u32 = 1 << 12;
 }
 
 /// Names of the statistics, in order, as operators know them from Linux (`rdma statistic`, `ethtool -S`).

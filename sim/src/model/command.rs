@@ -95,7 +95,7 @@ impl Model {
                 let qp = self.qps.get(index).ok_or(status::BAD_INDEX)?;
                 return Ok(u128::from_le_bytes(qp.query().emit()));
             }
-            opcode::CREATE_CQ => {
+            opcode::CREATE_CQ | opcode::RESIZE_CQ => {
                 let cq = self.env.cqs.get_mut(index).ok_or(status::BAD_INDEX)?;
                 let ctx = CqCtx::parse(first);
                 require((1..=22).contains(&ctx.log_size))?;
@@ -104,6 +104,9 @@ impl Model {
                     ctx.base.is_multiple_of(RING_ALIGN)
                         && ctx.consumer.is_multiple_of(RECORD_ALIGN),
                 )?;
+                if head.opcode == opcode::RESIZE_CQ {
+                    return cq.resize(ctx, head.cq_taken).ok_or(status::BAD_STATE);
+                }
                 *cq = Cq::create(ctx);
             }
             opcode::DESTROY_CQ => {

@@ -7,6 +7,9 @@ use ferroce_proto::abi::eq::{Eqe, event};
 use super::Env;
 use super::stats;
 
+/// Bits of an index that a command tells.
+const INDEX_MASK: u32 = (1 << 24) - 1;
+
 /// A completion queue.
 #[derive(Clone, Default)]
 pub(super) struct Cq {
@@ -40,6 +43,19 @@ impl Cq {
             ctx: Some(ctx),
             ..Self::default()
         }
+    }
+
+    /// Goes on with the ring of `ctx`, of which the host has taken `taken` entries (modulo 2^24); the first entry
+    /// there. `None`: the queue is not there or in error, or has more entries than the ring holds.
+    pub(super) fn resize(&mut self, ctx: CqCtx, taken: u32) -> Option<u128> {
+        self.ctx.filter(|_| !self.error)?;
+        let waiting = self.producer.wrapping_sub(taken) & INDEX_MASK;
+        if waiting > 1 << ctx.log_size {
+            return None;
+        }
+        self.ctx = Some(ctx);
+        self.consumer = self.producer.wrapping_sub(waiting);
+        Some((self.producer & INDEX_MASK).into())
     }
 }
 

@@ -68,7 +68,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::EVENTS
     | feature::LONG_WQE
     | feature::INVALIDATE
-    | feature::EXCEPTION;
+    | feature::EXCEPTION
+    | feature::RESIZE_CQ;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {

@@ -10,6 +10,7 @@ use ferroce_proto::wire::{Gid, Mac, Mtu};
 use super::{Host, PD, Work};
 
 /// A completion queue.
+#[derive(Clone)]
 pub(super) struct Cq {
     base: u64,
     record: u64,
@@ -142,6 +143,63 @@ impl Host {
             consumer: 0,
         });
         cqn
+    }
+
+    /// Has a completion queue go on in a ring of 2^`log_size` entries; the status. What waits is carried over.
+    pub fn resize_cq(&mut self, cqn: u16, log_size: u8) -> u8 {
+        let base = self.alloc(Cqe::BYTES << log_size);
+        let record = self.alloc(4);
+        let cq = &self.cqs[usize::from(cqn)];
+        let consumer = cq.consumer;
+        // entries of this pass are not there yet
+        for index in consumer..consumer + (1 << log_size) {
+            let owner = index >> log_size & 1 != 0;
+            let slot = u64::from(index & ((1 << log_size) - 1));
+            let blank = Cqe {
+                owner,
+                ..Cqe::default()
+            };
+            self.write(base + slot * Cqe::BYTES as u64, &blank.emit());
+        }
+        self.write(record, &consumer.to_le_bytes());
+        let ctx = CqCtx {
+            base,
+            consumer: record,
+            log_size,
+            ..CqCtx::default()
+        };
+        let head = CmdHead {
+            opcode: opcode::RESIZE_CQ,
+            index: cqn.into(),
+            cq_taken: consumer & 0xff_ffff,
+            ..CmdHead::default()
+        };
+        let answer = self.command(head, &[ctx.emit(), [0; 64], [0; 64]]);
+        if answer.status != status::OK {
+            return answer.status;
+        }
+        let waiting = (answer.value as u32).wrapping_sub(consumer) & 0xff_ffff;
+        let old = self.cqs[usize::from(cqn)].clone();
+        for index in consumer..consumer + waiting {
+            let from = u64::from(index & ((1 << old.log_size) - 1)) * Cqe::BYTES as u64;
+            let to = u64::from(index & ((1 << log_size) - 1)) * Cqe::BYTES as u64;
+            let bytes = self.read(old.base + from, Cqe::BYTES);
+            let cqe = Cqe::parse(bytes.first_chunk().expect("32 bytes"));
+            assert_eq!(
+                cqe.owner,
+                index >> old.log_size & 1 == 0,
+                "entry {index} of {waiting} that wait is there when the command is answered"
+            );
+            let owner = index >> log_size & 1 == 0;
+            self.write(base + to, &Cqe { owner, ..cqe }.emit());
+        }
+        self.cqs[usize::from(cqn)] = Cq {
+            base,
+            record,
+            log_size,
+            consumer,
+        };
+        status::OK
     }
 
     /// The next CQE of a completion queue; its place is given back to the card.

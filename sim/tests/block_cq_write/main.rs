@@ -1,6 +1,7 @@
 //! The writer of completion queues as Verilog, against rings in plain Rust.
 mod arm;
 mod record;
+mod resize;
 mod rig;
 
 use ferroce_sim::random::{Chance, Delay, Pauses};
@@ -19,6 +20,7 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
     rig.recorder.failure = Chance::new(failure);
     let mut rng = rig.bench.rng().fork();
     let queues = 1 << C;
+    let mut resizes = [0; 2];
     for cqn in 0..queues {
         rig.open(cqn, 1 + (cqn % 5) as u8);
     }
@@ -53,9 +55,14 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
                 rig.open(cqn, rng.u8(1..7));
             }
         }
+        if rng.u8(..) < 6 {
+            let resized = rig.resize(rng.u16(..queues), rng.u8(1..7));
+            resizes[usize::from(resized)] += 1;
+        }
         rig.step();
     }
     rig.settle();
+    assert!(resizes.iter().all(|n| *n > 3), "refused, done: {resizes:?}");
     for cqn in 0..queues {
         rig.close(cqn);
     }

@@ -1,14 +1,16 @@
 //! Completion queues and event queues.
 
 use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::cmd::status::BAD_STATE as STATE;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
 use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::regs::feature;
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work};
 
 use super::bench::{Bench, Conn, IP};
-use super::{EVENTS, RC, cases, check};
+use super::{EVENTS, RC, RESIZE, cases, check};
 
 cases! {
     cq_wraps_with_its_phase, RC, "abi cq", "CQEs alternate their phase with each pass over the ring.";
@@ -18,6 +20,12 @@ cases! {
     cq_overflow_of_the_responder, RC, "IB1 10.2", "The queue pair whose receive CQE is lost goes into error; nothing is overwritten.";
     cq_overflow_counted, RC, "abi regs", "An overflow is counted once a queue.";
     cq_room_is_given_back, RC, "abi cq", "A queue whose entries are taken in time never overflows.";
+    cq_resize_goes_on, RESIZE, "IB1 11.2.8.4", "A queue that is resized, longer or shorter, loses no CQE and writes none twice, also while they come.";
+    cq_resize_wraps, RESIZE, "abi cmd", "In the new ring place and phase of an entry are those of its count.";
+    cq_resize_too_small, RESIZE, "IB1 11.2.8.4", "A ring that does not hold what waits is refused, and nothing has changed; one that just holds it is taken.";
+    cq_resize_is_full, RESIZE, "abi cmd", "What waits counts in the new ring: it overflows when one more comes.";
+    cq_resize_after_overflow, RESIZE, "abi cmd", "A queue that has overflowed is not resized, nor is one that is not there.";
+    event_armed_before_resize, RESIZE | feature::EVENTS, "abi cmd", "What was armed before a queue is resized is reported after it.";
     event_when_armed, EVENTS, "IB1 10.8", "An armed completion queue reports its next CQE by one event and one interrupt.";
     event_moderation, EVENTS, "abi eq", "Moderation keeps two interrupts apart; what comes between is reported by the next one.";
     event_of_one_before, EVENTS, "abi doorbell", "Arming behind a CQE not seen yet reports at once.";
@@ -150,6 +158,105 @@ fn cq_room_is_given_back(bench: &mut Bench) {
         }
     }
     check("overflows", c.a.stat("cq_overflows"), 0);
+}
+
+fn cq_resize_goes_on(bench: &mut Bench) {
+    let (mut c, small) = small(bench, Side::A, 4);
+    let target = c.b.create_mr(&[0; 8], Rights::ALL);
+    let work = Work::write(&[], &target, 0).inline(&[1; 8]);
+    let mut next = 0;
+    for (round, size) in [6, 3, 5, 3, 4, 7].into_iter().enumerate() {
+        for _ in 0..6 {
+            c.post(&work);
+        }
+        // some are there, some are not
+        c.run(40 * round as u64);
+        check("status", c.a.resize_cq(small, size), 0);
+        for _ in 0..6 {
+            let cqe = c.wait_on(Side::A, small);
+            check("CQE", (cqe.wqe_index, cqe.status), (next, 0));
+            next += 1;
+        }
+        check("a second", c.a.poll(small), None);
+    }
+    check("overflows", c.a.stat("cq_overflows"), 0);
+}
+
+fn cq_resize_wraps(bench: &mut Bench) {
+    let (mut c, small) = small(bench, Side::A, 2);
+    let mut size = 2;
+    for i in 0..23 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        let cqe = c.wait_on(Side::A, small);
+        c.wait(Side::B);
+        let expected = (i, i >> size & 1 == 0);
+        check("index and phase", (cqe.wqe_index, cqe.owner), expected);
+        if i % 4 == 2 {
+            size = 1 + (i as u8 / 4 * 3) % 5;
+            check("status", c.a.resize_cq(small, size), 0);
+        }
+    }
+}
+
+/// A queue of 8 in which 5 wait.
+fn five_wait(bench: &mut Bench) -> (Conn, u16) {
+    let (mut c, small) = small(bench, Side::A, 3);
+    let target = c.b.create_mr(&[0; 8], Rights::ALL);
+    let work = Work::write(&[], &target, 0).inline(&[1; 8]);
+    c.post_all(&vec![work; 5]);
+    c.settle();
+    (c, small)
+}
+
+fn cq_resize_too_small(bench: &mut Bench) {
+    let (mut c, small) = five_wait(bench);
+    check("to 4", c.a.resize_cq(small, 2), STATE);
+    let first = c.wait_on(Side::A, small);
+    check("the first", first.wqe_index, 0);
+    check("to 4, 4 wait", c.a.resize_cq(small, 2), 0);
+    for i in 1..5 {
+        check("CQE", c.wait_on(Side::A, small).wqe_index, i);
+    }
+    check("state", c.query(Side::A).sq_state, state::RTS);
+}
+
+fn cq_resize_is_full(bench: &mut Bench) {
+    let (mut c, small) = five_wait(bench);
+    c.wait_on(Side::A, small);
+    check("to 4, 4 wait", c.a.resize_cq(small, 2), 0);
+    c.recv(&[]);
+    c.post(&Work::send(&[]));
+    c.settle();
+    check("state", c.query(Side::A).sq_state, state::ERR);
+    check("overflows", c.a.stat("cq_overflows"), 1);
+    for i in 1..5 {
+        check("CQE", c.wait_on(Side::A, small).wqe_index, i);
+    }
+    check("more", c.a.poll(small), None);
+}
+
+fn cq_resize_after_overflow(bench: &mut Bench) {
+    let (mut c, small) = small(bench, Side::A, 1);
+    for _ in 0..3 {
+        c.recv(&[]);
+        c.post(&Work::send(&[]));
+        c.settle();
+    }
+    check("overflows", c.a.stat("cq_overflows"), 1);
+    check("status", c.a.resize_cq(small, 4), STATE);
+    c.a.expect(opcode::DESTROY_CQ, small.into(), &[0; 64]);
+    check("status", c.a.resize_cq(small, 4), STATE);
+}
+
+fn event_armed_before_resize(bench: &mut Bench) {
+    let (mut c, base) = with_events(bench);
+    c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY);
+    c.settle();
+    check("status", c.a.resize_cq(0, 3), 0);
+    check("events, before", events(&c, base), vec![]);
+    send(&mut c, false);
+    check("events", events(&c, base), vec![COMPLETION]);
 }
 
 /// A connection whose A has event queue 0, and the address of its ring.

@@ -125,6 +125,7 @@ const INVALIDATE: u32 = feature::RC | feature::INVALIDATE;
 const UC: u32 = feature::UC;
 const UD: u32 = feature::UD;
 const EVENTS: u32 = feature::RC | feature::EVENTS;
+const RESIZE: u32 = feature::RC | feature::RESIZE_CQ;
 
 /// The cases of a file: name of the function, features, source, rule.
 macro_rules! cases {

@@ -240,6 +240,13 @@ impl State {
                     head.index
                 );
             }
+            opcode::RESIZE_CQ => {
+                let (ctx, producer) = self.cqs.get_mut(&head.index).expect("the CQ exists");
+                *ctx = CqCtx::parse(&images[1]);
+                let waiting = producer.wrapping_sub(head.cq_taken) & 0xff_ffff;
+                assert!(waiting <= 1 << ctx.log_size, "the test tells of a refusal");
+                return (*producer & 0xff_ffff).into();
+            }
             opcode::DESTROY_CQ => {
                 self.cqs
                     .remove(&head.index)

@@ -15,7 +15,11 @@
 //! The consumer record is read again when a ring is half full or more, one read at a time. A token that meets a full ring
 //! waits, with all behind it, for a read begun after it; only if the ring is full then too is it an overflow: the token is
 //! lost, and so is every further one until a command opens the queue afresh. A read that fails tells nothing. The
-//! answer to a read begun before its queue was opened or closed is ignored.
+//! answer to a read begun before its queue was opened, closed or resized is ignored.
+//!
+//! A command that resizes a queue switches to the ring and the record of its image at the next entry: everything else of
+//! the queue stays. It is refused if the queue is not open, has overflowed, or has more entries that the host has not
+//! taken than the new ring holds. `refused` and `switched` tell of it from the cycle behind its transfer to the next.
 //!
 //! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
 //! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
@@ -70,6 +74,10 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub read: StreamOut<ReadReq>,
     /// Their answers.
     pub beat: ReadBeatIn<W>,
+    /// The last command resized its queue and was refused.
+    pub refused: Signal<Out, Bit>,
+    /// Entries of its queue written before the last command, modulo 2^24: the first of the new ring.
+    pub switched: Signal<Out, Bits<24>>,
     /// Completions that were lost: their queue pairs go into error.
     pub lost: StreamOut<CqLost>,
     /// A queue overflowed, in this cycle.
@@ -95,8 +103,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     op: Reg<CqOp>,
     /// Token: it met a full ring before.
     again: Reg<Bit>,
-    /// Command: opens its queue.
-    opens: Dff<Bit>,
+    /// Command: it stands at its port until it is done.
+    commanded: Reg<Bit>,
     /// The outputs have room for all that is under way.
     room: Reg<Bit>,
     /// Arm: the doorbell. One does not follow another at once.
@@ -109,6 +117,9 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     entered: Reg<Bit>,
     token: Dff<CqToken>,
     takes: Signal<Local, Bit>,
+    log_size: Signal<Local, Bits<5>>,
+    /// Image of a command.
+    order: Signal<Local, CqCtx>,
 
     // stage X: the state is there
     live: Reg<Bit>,
@@ -116,6 +127,13 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     mask: Dff<Bits<24>>,
     c: Signal<Local, CqState>,
     n: Signal<Local, CqState>,
+    commanding: Signal<Local, Bit>,
+    /// Entries taken by the host when it resizes, and one.
+    one_past: Dff<Bits<24>>,
+    /// Entries that wait then, less one.
+    waiting: Signal<Local, Bits<24>>,
+    fits: Signal<Local, Bit>,
+    changes: Signal<Local, Bit>,
     level: Signal<Local, Bits<24>>,
     full: Signal<Local, Bit>,
     half: Signal<Local, Bit>,
@@ -149,6 +167,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     w_lost: Reg<Bit>,
     w_loss: Dff<CqLost>,
     w_overflow: Reg<Bit>,
+    w_refused: Reg<Bit>,
+    w_switched: Dff<Bits<24>>,
 }
 
 impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> {
@@ -164,8 +184,10 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             self, clock, recv_fence, send_fence, tokens, table, images, losses, place, reports,
             record
         );
-        dff_setup!(self, clock, op, again, opens, room, entered, token);
-        dff_setup!(self, clock, live, image, mask, held, looked);
+        dff_setup!(self, clock, op, again, commanded, room, entered, token);
+        dff_setup!(
+            self, clock, live, image, mask, held, looked, one_past, w_refused, w_switched
+        );
         dff_setup!(self, clock, read_cqn, read_last, stale, update_ok, update);
         dff_setup!(
             self, clock, doorbell, w_wrote, w_news, w_death, w_cqn, w_lost, w_loss, w_overflow
@@ -178,12 +200,12 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         self.send_fence.done.next = self.done.val();
         StreamOut::<CqToken>::join(&mut self.send_fence.m, &mut self.tokens.s[1]);
 
-        // entry: an operation in every second cycle, answers and commands first
+        // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
+        self.commanding.next = self.live.q.val() & (self.op.q.val() == CqOp::Command);
         self.room.d.next = self.place.room.val() & !self.losses.level.val().get_bits::<2>(3).any();
-        self.free.next = self.table.ready.val() & !self.entered.q.val();
+        self.free.next = self.table.ready.val() & !self.entered.q.val() & !self.commanding.val();
         self.enters.next = false;
-        self.command.ready.next = false;
-        self.images.we.next = false;
+        self.commanded.d.next = false;
         self.record.take.next = false;
         self.reports.take.next = false;
         self.arm.ready.next = false;
@@ -195,14 +217,12 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 self.record.take.next = true;
                 self.update_ok.d.next = self.record.ok.val();
                 self.update.d.next = self.record.taken.val();
-                self.looked.d.next = self.read_last.q.val();
+                self.looked.d.next = self.read_last.q.val() & !self.stale.q.val();
             } else if self.command.valid.val() {
                 self.enters.next = true;
                 self.op.d.next = CqOp::Command;
                 self.address.next = self.command.payload.val().cqn.get_bits::<C>(0);
-                self.opens.d.next = self.command.payload.val().open;
-                self.command.ready.next = true;
-                self.images.we.next = true;
+                self.commanded.d.next = true;
             } else if self.reports.due.val() {
                 self.enters.next = true;
                 self.op.d.next = CqOp::Report;
@@ -232,8 +252,6 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         self.entered.d.next = self.enters.val();
         self.table.valid.next = self.enters.val();
         self.table.addr.next = self.address.val();
-        self.images.waddr.next = self.address.val();
-        self.images.wdata.next = self.command.payload.val().image;
         self.images.re.next = true;
         self.images.raddr.next = self.address.val();
 
@@ -249,7 +267,13 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         self.live.d.next = self.entered.q.val()
             & (self.takes.val() | self.again.q.val() | !(self.op.q.val() == CqOp::Token));
         self.image.d.next = self.images.rdata.val();
-        self.mask.d.next = (bits::<24>(1) << self.images.rdata.val().log_size) - 1;
+        self.order.next = self.command.payload.val().image;
+        self.log_size.next = self.images.rdata.val().log_size;
+        if self.commanded.q.val() {
+            self.log_size.next = self.order.val().log_size;
+        }
+        self.mask.d.next = (bits::<24>(1) << self.log_size.val()) - 1;
+        self.one_past.d.next = self.command.payload.val().taken + 1;
 
         // stage X
         self.c.next = self.table.current.val();
@@ -259,6 +283,15 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         self.half.next = (self.level.val() & !(self.mask.q.val() >> 1)).any();
         self.completing.next = self.live.q.val() & (self.op.q.val() == CqOp::Token);
         self.usable.next = self.c.val().open & !self.c.val().dead;
+        self.waiting.next = self.c.val().written - self.one_past.q.val();
+        self.fits.next =
+            self.waiting.val().get_bit(23) | !(self.waiting.val() & !self.mask.q.val()).any();
+        self.changes.next = self.commanding.val()
+            & (!self.command.payload.val().resize | (self.usable.val() & self.fits.val()));
+        self.command.ready.next = self.commanding.val();
+        self.images.we.next = self.changes.val();
+        self.images.waddr.next = self.table.x_addr.val();
+        self.images.wdata.next = self.order.val();
         self.accepts.next = self.usable.val() & !self.full.val();
         self.overflows.next = self.usable.val() & self.full.val() & self.looked.q.val();
         self.waits.next = self.usable.val() & self.full.val() & !self.looked.q.val();
@@ -292,10 +325,14 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 }
             }
             CqOp::Command => {
-                self.n.next = self.no_state.val();
-                self.n.next.open = self.opens.q.val();
-                self.n.next.reporting = self.c.val().reporting;
-                self.n.next.dying = self.c.val().dying;
+                if !self.command.payload.val().resize {
+                    self.n.next = self.no_state.val();
+                    self.n.next.open = self.command.payload.val().open;
+                    self.n.next.reporting = self.c.val().reporting;
+                    self.n.next.dying = self.c.val().dying;
+                } else if self.usable.val() & self.fits.val() {
+                    self.n.next.taken = self.command.payload.val().taken;
+                }
             }
             CqOp::Arm => {
                 if self.doorbell.q.val().any | self.doorbell.q.val().solicited {
@@ -332,8 +369,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         if self.live.q.val() & (self.op.q.val() == CqOp::Update) {
             self.stale.d.next = false;
         }
-        if self.live.q.val()
-            & (self.op.q.val() == CqOp::Command)
+        if self.changes.val()
             & self.record.reading.val()
             & (self.table.x_addr.val() == self.read_cqn.q.val())
         {
@@ -359,6 +395,12 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.place.beats);
 
         // stage W
+        if self.commanding.val() {
+            self.w_refused.d.next = !self.changes.val();
+            self.w_switched.d.next = self.c.val().written;
+        }
+        self.refused.next = self.w_refused.q.val();
+        self.switched.next = self.w_switched.q.val();
         self.w_wrote.d.next = self.completing.val() & self.accepts.val();
         self.w_news.d.next = self.live.q.val() & self.fires.val() & !self.c.val().reporting;
         self.w_death.d.next = self.completing.val() & self.overflows.val() & !self.c.val().dying;

@@ -20,12 +20,16 @@ pub enum CqOp {
 }
 
 payload! {
-    /// A command opens or closes a completion queue.
+    /// A command opens, closes or resizes a completion queue.
     CqCommand {
         /// Completion queue.
         cqn: Bits<16>,
         /// Open it afresh with `image`; else close it.
         open: Bit,
+        /// Go on with `image`; `open` does not count.
+        resize: Bit,
+        /// Resize: entries taken by the host, modulo 2^24.
+        taken: Bits<24>,
         /// The image.
         image: CqCtx,
     }

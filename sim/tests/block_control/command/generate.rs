@@ -145,14 +145,14 @@ fn mr(rng: &mut Rng, index: u32) -> MrCtx {
 
 /// A command.
 pub(crate) fn command(rng: &mut Rng) -> Command {
-    let opcode = match rng.u8(..19) {
-        n @ 0..14 => n,
-        14 => rng.u8(..),
+    let opcode = match rng.u8(..20) {
+        n @ 0..15 => n,
+        15 => rng.u8(..),
         _ => opcode::MODIFY_QP,
     };
     let index = match opcode {
         opcode::MODIFY_QP | opcode::QUERY_QP => below(rng, Q),
-        opcode::CREATE_CQ | opcode::DESTROY_CQ => below(rng, C),
+        opcode::CREATE_CQ | opcode::DESTROY_CQ | opcode::RESIZE_CQ => below(rng, C),
         opcode::CREATE_EQ | opcode::DESTROY_EQ => below(rng, E),
         opcode::WRITE_AH => below(rng, Q),
         opcode::CREATE_SRQ | opcode::DESTROY_SRQ | opcode::ARM_SRQ => below(rng, S),
@@ -167,7 +167,7 @@ pub(crate) fn command(rng: &mut Rng) -> Command {
     };
     let first = match opcode {
         opcode::MODIFY_QP => sq(rng).emit(),
-        opcode::CREATE_CQ => cq(rng).emit(),
+        opcode::CREATE_CQ | opcode::RESIZE_CQ => cq(rng).emit(),
         opcode::CREATE_EQ => eq(rng).emit(),
         opcode::WRITE_AH => av(rng).emit(),
         opcode::CREATE_SRQ | opcode::ARM_SRQ => srq(rng).emit(),
@@ -182,6 +182,8 @@ pub(crate) fn command(rng: &mut Rng) -> Command {
             index,
             sq_state: state(rng),
             rq_state: state(rng),
+            // nothing was completed
+            cq_taken: mostly(rng, 0, |rng| rng.u32(..1 << 24)),
             ..CmdHead::parse(&noise)
         },
         images: [first, av(rng).emit(), rq(rng).emit()],

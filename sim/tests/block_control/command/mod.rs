@@ -187,6 +187,19 @@ impl Rig {
         for _ in 0..=commands.len() {
             self.model.step();
         }
+        for (i, command) in commands.iter().enumerate() {
+            let mut answer = [0; CmdCpl::BYTES];
+            let (_, place) = self.places(first.wrapping_add(i as u16));
+            self.model_memory.read(place, &mut answer).unwrap();
+            let answer = CmdCpl::parse(&answer);
+            if command.head.opcode == opcode::RESIZE_CQ {
+                match answer.status {
+                    status::OK => self.host.resizes.push_back(Some(answer.value as u64)),
+                    status::BAD_STATE => self.host.resizes.push_back(None),
+                    _ => {}
+                }
+            }
+        }
         self.until_done(commands.len());
         self.run(3);
         let mut expected = vec![];
@@ -211,6 +224,9 @@ impl Rig {
                 if head.opcode == opcode::SET_PORT {
                     self.port = PortConfig::parse(&command.images[0]);
                 }
+            }
+            if (head.opcode, found.status) == (opcode::RESIZE_CQ, status::BAD_STATE) {
+                expected.push(resize(command));
             }
             expected.push(Effect::Completion(place));
             expected.push(Effect::Done {
@@ -262,6 +278,7 @@ fn effects(command: &Command) -> Vec<Effect> {
             let mut effects = vec![Effect::Cq {
                 cqn: index,
                 open,
+                resize: None,
                 image: CqCtx::parse(first).emit().to_vec(),
             }];
             if !open {
@@ -269,6 +286,7 @@ fn effects(command: &Command) -> Vec<Effect> {
             }
             effects
         }
+        opcode::RESIZE_CQ => vec![resize(command), Effect::DrainStart, Effect::DrainDone],
         opcode::CREATE_EQ | opcode::DESTROY_EQ => {
             let open = head.opcode == opcode::CREATE_EQ;
             let mut effects = vec![Effect::Eq {
@@ -310,6 +328,16 @@ fn effects(command: &Command) -> Vec<Effect> {
             vec![Effect::Gid(index, entry.emit().to_vec())]
         }
         _ => vec![],
+    }
+}
+
+/// The order to resize a completion queue.
+fn resize(Command { head, images }: &Command) -> Effect {
+    Effect::Cq {
+        cqn: head.index.into(),
+        open: false,
+        resize: Some(head.cq_taken.into()),
+        image: CqCtx::parse(&images[0]).emit().to_vec(),
     }
 }
 

@@ -60,7 +60,7 @@ fn opcodes_and_indices_of_the_build() {
     let mut rig = Rig::new::<512, 64>(4, 0);
     for opcode in 0..=255 {
         let expected = match opcode {
-            opcode::CREATE_CQ | opcode::CREATE_EQ => status::BAD_PARAM,
+            opcode::CREATE_CQ | opcode::RESIZE_CQ | opcode::CREATE_EQ => status::BAD_PARAM,
             opcode::ARM_SRQ => status::BAD_STATE,
             0..=opcode::DESTROY_SRQ => status::OK,
             _ => status::BAD_OPCODE,
@@ -71,6 +71,7 @@ fn opcodes_and_indices_of_the_build() {
         (opcode::MODIFY_QP, Q),
         (opcode::QUERY_QP, Q),
         (opcode::CREATE_CQ, C),
+        (opcode::RESIZE_CQ, C),
         (opcode::DESTROY_CQ, C),
         (opcode::WRITE_MR, M),
         (opcode::CREATE_EQ, E),
@@ -82,7 +83,7 @@ fn opcodes_and_indices_of_the_build() {
         (opcode::DESTROY_SRQ, S),
     ] {
         let image = match opcode {
-            opcode::CREATE_CQ => CQ.emit(),
+            opcode::CREATE_CQ | opcode::RESIZE_CQ => CQ.emit(),
             opcode::CREATE_EQ => EQ.emit(),
             _ => [0; 64],
         };
@@ -282,7 +283,12 @@ fn states_exist_and_need_images() {
 #[test]
 fn ranges_of_completion_queues() {
     let mut rig = Rig::new::<64, 8>(4, 0);
-    let mut create = |cq: CqCtx| rig.execute(Command::new(opcode::CREATE_CQ, 2).with(cq.emit()));
+    let mut create = |cq: CqCtx| {
+        let statuses = [opcode::CREATE_CQ, opcode::RESIZE_CQ]
+            .map(|opcode| rig.execute(Command::new(opcode, 2).with(cq.emit())));
+        assert_eq!(statuses[0], statuses[1], "{cq:?}");
+        statuses[0]
+    };
     assert_eq!(create(CQ), status::OK);
     assert_eq!(create(CqCtx { log_size: 1, ..CQ }), status::OK);
     for bad in [

@@ -70,18 +70,22 @@ impl Rig {
             return Err(format!("{token:?} before its payload, {} done", self.done));
         }
         let ring = &mut self.rings[usize::from(token.cqn)];
-        let slot = ring.written & (ring.size() - 1);
+        let ctx = ring.current();
+        let slot = ring.written & ((1 << ctx.log_size) - 1);
         let expected = Cqe {
-            owner: ring.written >> ring.ctx.log_size & 1 == 0,
+            owner: ring.written >> ctx.log_size & 1 == 0,
             ..token.cqe
         };
-        let at = ring.ctx.base + u64::from(slot) * Cqe::BYTES as u64;
+        let at = ctx.base + u64::from(slot) * Cqe::BYTES as u64;
         if (at, expected) != (addr, cqe) {
             return Err(format!(
                 "{cqe:?} at {addr:#x}, expected {expected:?} at {at:#x}"
             ));
         }
         ring.written += 1;
+        if ring.old.is_some_and(|(_, end)| ring.written > end) {
+            ring.old = None;
+        }
         let solicited = cqe.solicited || cqe.status != 0;
         self.reports.written(token.cqn, ring.written, solicited);
         ring.pending -= 1;

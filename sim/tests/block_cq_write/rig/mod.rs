@@ -39,6 +39,8 @@ struct Token {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     pub(crate) ctx: CqCtx,
+    /// Before it was resized, and the first entry that is not there.
+    old: Option<(CqCtx, u32)>,
     open: bool,
     pub(crate) written: u32,
     pub(crate) consumed: u32,
@@ -55,6 +57,14 @@ pub(crate) struct Ring {
 impl Ring {
     pub(crate) fn size(&self) -> u32 {
         1 << self.ctx.log_size
+    }
+
+    /// The ring of the next entry.
+    fn current(&self) -> CqCtx {
+        match self.old {
+            Some((old, end)) if self.written != end => old,
+            _ => self.ctx,
+        }
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -81,6 +91,8 @@ pub(crate) struct Rig {
     done_port: Input,
     cqe_done_port: Input,
     overflow: Output,
+    refused: Output,
+    switched: Output,
     busy: Output,
     lanes: usize,
     /// Payload bursts issued and done.
@@ -134,6 +146,8 @@ impl Rig {
             done_port: dut.input("done").expect("a port"),
             cqe_done_port: dut.input("cqe_done").expect("a port"),
             overflow: dut.output("overflow").expect("a port"),
+            refused: dut.output("refused").expect("a port"),
+            switched: dut.output("switched").expect("a port"),
             busy: dut.output("activity.busy").expect("a port"),
             lanes: K,
             // the counts wrap around early
@@ -222,10 +236,17 @@ impl Rig {
         };
         self.reports.begin(cqn, image.map(|ctx| ctx.eqn), was_dead);
         self.records.borrow_mut().insert(ctx.consumer, 0);
+        self.order(cqn, ctx, image.is_some(), None);
+    }
+
+    /// A command, and steps until it is taken.
+    fn order(&mut self, cqn: u16, ctx: CqCtx, open: bool, resize: Option<u32>) {
         let item = self.commands.item();
         self.commands.push(
             item.with("cqn", cqn.into())
-                .with("open", image.is_some().into())
+                .with("open", open.into())
+                .with("resize", resize.is_some().into())
+                .with("taken", u64::from(resize.unwrap_or(0)) & 0xff_ffff)
                 .with("image.base", ctx.base)
                 .with("image.consumer", ctx.consumer)
                 .with("image.log_size", ctx.log_size.into())
@@ -235,6 +256,43 @@ impl Rig {
         while self.commands.sent() == before {
             self.step();
         }
+    }
+
+    /// Resizes a queue whatever is on its way; whether it was.
+    pub(crate) fn resize(&mut self, cqn: u16, log_size: u8) -> bool {
+        let base = 0x6f00_0000_0000 + (u64::from(cqn) << 32);
+        let rng = self.bench.rng();
+        let place = rng.u64(..1 << 20);
+        let ring = &self.rings[usize::from(cqn)];
+        let (before, taken) = (ring.ctx, ring.consumed);
+        let ctx = CqCtx {
+            base: base + 64 * place,
+            consumer: base + (1 << 31) + 4 * place,
+            log_size,
+            eqn: before.eqn,
+        };
+        self.records.borrow_mut().insert(ctx.consumer, taken);
+        self.order(cqn, ctx, false, Some(taken));
+        self.step();
+        let switched = self.bench.dut().get(self.switched) as u32;
+        let waiting = switched.wrapping_sub(taken) & 0xff_ffff;
+        if self.bench.dut().is_set(self.refused) {
+            // that it has overflowed shows when the loss is told
+            (0..200).for_each(|_| self.step());
+            let ring = &self.rings[usize::from(cqn)];
+            let fits = waiting <= 1 << log_size;
+            assert!(!ring.open || ring.is_dead() || !fits, "refused: {ring:?}");
+            return false;
+        }
+        let ring = &mut self.rings[usize::from(cqn)];
+        assert!(
+            ring.open && waiting <= 1 << log_size,
+            "{waiting} entries wait: {ring:?}"
+        );
+        ring.old = Some((ring.current(), taken.wrapping_add(waiting)));
+        ring.ctx = ctx;
+        ring.known = taken;
+        true
     }
 
     /// Queues a token whose fence is `issued`.

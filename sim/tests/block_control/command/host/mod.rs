@@ -35,6 +35,8 @@ pub(crate) enum Effect {
     Cq {
         cqn: u64,
         open: bool,
+        /// To be resized, with this count of entries taken.
+        resize: Option<u64>,
         image: Vec<u8>,
     },
     Eq {
@@ -93,7 +95,9 @@ struct Ports {
     image_qpn: Output,
     mr_index: Output,
     gid: [Output; 4],
-    cq: [Output; 3],
+    cq: [Output; 5],
+    cq_refused: Input,
+    cq_switched: Input,
     cq_image: [Output; 4],
     cq_ready: Input,
     eq: [Output; 3],
@@ -138,7 +142,11 @@ impl Ports {
             image_qpn: output("image_qpn"),
             mr_index: output("mr_index"),
             gid: ["index", "gid", "valid", "ipv6"].map(|f| output(&format!("gid.{f}"))),
-            cq: stream("cq", &["cqn", "open"]).try_into().unwrap(),
+            cq: stream("cq", &["cqn", "open", "resize", "taken"])
+                .try_into()
+                .unwrap(),
+            cq_refused: input("cq_refused"),
+            cq_switched: input("cq_switched"),
             cq_image: ["base", "consumer", "log_size", "eqn"]
                 .map(|f| output(&format!("cq_payload.image.{f}"))),
             cq_ready: input("cq_ready"),
@@ -180,6 +188,8 @@ pub(crate) struct Host {
     /// Answers given to the command under way, and how many there will be.
     answers: u8,
     due: u8,
+    /// What resizes are answered: the first entry of the new ring, or that they are refused.
+    pub(crate) resizes: VecDeque<Option<u64>>,
     draining: bool,
     ending: bool,
     /// Nothing moves.
@@ -201,6 +211,7 @@ impl Host {
             telling: [false; 2],
             answers: 0,
             due: 2,
+            resizes: VecDeque::new(),
             draining: false,
             ending: false,
             stalled: false,
@@ -267,6 +278,13 @@ impl Agent for Host {
             dut.set(valid, self.telling[i].into());
         }
         dut.set(p.drain_done, self.ending.into());
+        let resized = self.resizes.front().copied();
+        let switched = resized.flatten();
+        dut.set(
+            p.cq_refused,
+            resized.map_or(rng.bool(), |ring| ring.is_none()).into(),
+        );
+        dut.set(p.cq_switched, switched.unwrap_or(rng.u64(..1 << 24)));
         let mut data = vec![0; self.lanes as usize];
         data.fill_with(|| rng.u8(..));
         let error = due.is_some_and(|(addr, _)| self.memory.read(addr, &mut data).is_err());
@@ -294,6 +312,7 @@ impl Agent for Host {
         self.open = [None; 2];
         self.telling = [false; 2];
         self.answers = 0;
+        self.resizes.clear();
         self.draining = false;
         self.ending = false;
         self.effects.clear();

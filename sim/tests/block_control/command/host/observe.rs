@@ -131,6 +131,14 @@ impl Host {
         Ok(())
     }
 
+    /// What the command under way did to a completion queue.
+    fn cq_effect(&self) -> Option<&Effect> {
+        let done = |e: &Effect| matches!(e, Effect::Done { .. });
+        let from = self.effects.iter().rposition(done).map_or(0, |at| at + 1);
+        let of_cq = |e: &&Effect| matches!(e, Effect::Cq { .. });
+        self.effects[from..].iter().find(of_cq)
+    }
+
     pub(super) fn observe_all(&mut self, dut: &Dut) -> Result<(), String> {
         self.images(dut);
         for i in 0..2 {
@@ -146,7 +154,7 @@ impl Host {
         }
         self.events(dut)?;
         let p = &self.ports;
-        if dut.is_set(p.cq[2]) && self.ready[2] {
+        if dut.is_set(p.cq[4]) && self.ready[2] {
             let [base, consumer, log_size, eqn] = p.cq_image.map(|field| dut.get(field));
             let image = CqCtx {
                 base,
@@ -156,7 +164,13 @@ impl Host {
             };
             let image = image.emit().to_vec();
             let (cqn, open) = (dut.get(p.cq[0]), dut.is_set(p.cq[1]));
-            self.effects.push(Effect::Cq { cqn, open, image });
+            let resize = dut.is_set(p.cq[2]).then(|| dut.get(p.cq[3]));
+            self.effects.push(Effect::Cq {
+                cqn,
+                open,
+                resize,
+                image,
+            });
         }
         let p = &self.ports;
         if dut.is_set(p.eq[2]) && self.ready[2] {
@@ -207,6 +221,12 @@ impl Host {
         }
         if dut.is_set(p.done) {
             let failed = dut.is_set(p.failed);
+            if let Some(Effect::Cq {
+                resize: Some(_), ..
+            }) = self.cq_effect()
+            {
+                self.resizes.pop_front();
+            }
             self.effects.push(Effect::Done { failed });
         } else if dut.is_set(p.failed) {
             return Err("failed without done".into());
