@@ -19,6 +19,8 @@ use crate::{Backend, BackendError, Features, Wc, WcOpcode, WcStatus};
 
 /// Polls of an empty queue from one look for the card to the next.
 const LOOK_POLLS: u32 = 1 << 16;
+/// Longest wait, before a queue becomes shorter, for what was posted, in ns.
+const RESIZE_WAIT_NS: u64 = 1_000_000;
 /// Bits of a position that the card counts.
 const INDEX: u32 = (1 << 24) - 1;
 
@@ -268,7 +270,8 @@ impl<B: Backend> Cq<B> {
     }
 
     /// Gives the queue room for `entries` completions, more or fewer, while completions arrive: none is lost and none comes
-    /// twice, and an event that was asked for comes.
+    /// twice, and an event that was asked for comes. If more send requests are posted than the queue would hold, their
+    /// completions are waited for, for a millisecond at most, to see whether they fit.
     ///
     /// # Errors
     /// [`CqError::Entries`], [`CqError::Unsupported`], [`CqError::Memory`]; [`CqError::Waiting`]: more completions than
@@ -282,6 +285,15 @@ impl<B: Backend> Cq<B> {
         if log_size == self.ring.log_size() {
             return Ok(());
         }
+        let size = 1 << log_size;
+        if self.sends_open() > size {
+            // What is on its way may not fit: it shows, or stays away, within this time.
+            let host = self.core.card.host.clone();
+            let (ring, position) = (&self.ring, self.position);
+            let is_more = || ring.end().wrapping_sub(position) > size;
+            host.wait(RESIZE_WAIT_NS, || is_more().then_some(()));
+        }
+        let card = &self.core.card;
         let ring = Ring::from_position(&card.host, log_size, self.position)?;
         // who begins a life of a queue pair waits: positions are found in one ring
         let mut current = lock(&self.core.ring);
@@ -303,6 +315,18 @@ impl<B: Backend> Cq<B> {
         self.ring = Arc::new(ring);
         *current = self.ring.clone();
         Ok(())
+    }
+
+    /// Slots of send queues that complete here and were not retired.
+    fn sends_open(&mut self) -> u32 {
+        if self.core.changed.load(Ordering::Acquire) {
+            self.take_changes();
+        }
+        let lives = self.table.iter().flatten();
+        let sends = lives.filter(|life| life.completes.sends);
+        sends
+            .map(|life| life.queues.sq.size() - life.queues.sq.free())
+            .sum()
     }
 
     /// CQEs that named no posted work request: not 0 only if the card is faulty.
@@ -441,6 +465,9 @@ impl<B: Backend> Cq<B> {
             self.core.unknown.fetch_add(1, Ordering::Relaxed);
             return None;
         };
+        if cqe.with_inv {
+            lock(&self.core.card.windows).note_invalidated(cqe.imm);
+        }
         Some(Wc::new(cqe, wr_id))
     }
 

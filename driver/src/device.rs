@@ -38,6 +38,8 @@ bitflags! {
         const EXCEPTION = feature::EXCEPTION;
         /// Completion queues change their size.
         const RESIZE_CQ = feature::RESIZE_CQ;
+        /// Memory windows.
+        const MEM_WINDOW = feature::MEM_WINDOW;
     }
 }
 

@@ -100,7 +100,7 @@ pub use device::{AbiVersion, DeviceInfo, Features, Status};
 pub use event::{AsyncEvent, AsyncEvents, CompChannel, EventAttr, EventError};
 pub use exception::{EXCEPTION_LIMIT_NS, ExceptionError, ExceptionQueue, SendError};
 pub use ferroce_proto::wire::{Gid, Mac, Mtu};
-pub use mr::{Access, Mr, MrBuf, MrChange, MrError};
+pub use mr::{Access, Mr, MrBuf, MrChange, MrError, Mw, MwBind, MwError, MwType};
 pub use neighbour::{
     NeighbourConfig, NeighbourCounters, NeighbourState, Neighbours, Pong, ResolveError, Tap,
     TapError,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Backend;
 use crate::context::Card;
 use crate::host::lock;
-use crate::mr::{Access, Mr, MrBuf, MrError};
+use crate::mr::{Access, Mr, MrBuf, MrError, Mw, MwError, MwType};
 use crate::owned::Buf;
 use crate::path::{Ah, AhError, Path};
 use crate::srq::{Srq, SrqError};
@@ -80,6 +80,14 @@ impl<B: Backend> Pd<B> {
     ) -> Result<Mr<B>, MrError> {
         // SAFETY: the rule is the caller's, unchanged.
         unsafe { Mr::new(&self.inner, addr, len, access) }
+    }
+
+    /// A memory window, bound to nothing.
+    ///
+    /// # Errors
+    /// [`MwError`]: the card has none, or none is left.
+    pub fn alloc_mw(&self, mw_type: MwType) -> Result<Mw<B>, MwError> {
+        Mw::new(&self.inner, mw_type)
     }
 
     /// An address handle: a way that datagrams take.

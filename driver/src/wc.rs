@@ -21,6 +21,8 @@ pub enum WcStatus {
     LocProtErr,
     /// The queue pair was in error before the request ran.
     WrFlushErr,
+    /// A memory window was not bound: a rule forbids it.
+    MwBindErr,
     /// A response that cannot be.
     BadRespErr,
     /// The peer refused the request as invalid.
@@ -51,6 +53,7 @@ impl From<u8> for WcStatus {
             status::LOC_QP_OP_ERR => Self::LocQpOpErr,
             status::LOC_PROT_ERR => Self::LocProtErr,
             status::WR_FLUSH_ERR => Self::WrFlushErr,
+            status::MW_BIND_ERR => Self::MwBindErr,
             status::BAD_RESP_ERR => Self::BadRespErr,
             status::REM_INV_REQ_ERR => Self::RemInvReqErr,
             status::REM_ACCESS_ERR => Self::RemAccessErr,
@@ -72,6 +75,7 @@ impl fmt::Display for WcStatus {
             Self::LocQpOpErr => "local QP operation error",
             Self::LocProtErr => "local protection error",
             Self::WrFlushErr => "Work Request Flushed Error",
+            Self::MwBindErr => "memory bind operation error",
             Self::BadRespErr => "bad response error",
             Self::RemInvReqErr => "remote invalid request error",
             Self::RemAccessErr => "remote access error",
@@ -101,6 +105,10 @@ pub enum WcOpcode {
     CompSwap,
     /// Fetch and add.
     FetchAdd,
+    /// A memory window bound.
+    BindMw,
+    /// A key invalidated locally.
+    LocalInv,
     /// Receive of a SEND.
     Recv,
     /// Receive of the immediate data of a WRITE.
@@ -117,6 +125,8 @@ impl From<u8> for WcOpcode {
             opcode::READ => Self::RdmaRead,
             opcode::CMP_SWAP => Self::CompSwap,
             opcode::FETCH_ADD => Self::FetchAdd,
+            opcode::BIND_MW => Self::BindMw,
+            opcode::LOCAL_INV => Self::LocalInv,
             opcode::RECV => Self::Recv,
             opcode::RECV_WRITE_IMM => Self::RecvRdmaWithImm,
             other => Self::Unknown(other),

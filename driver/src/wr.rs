@@ -1,6 +1,7 @@
 //! Work requests.
 
 use bitflags::bitflags;
+use ferroce_proto::abi::cq::{opcode as cq, status};
 use ferroce_proto::abi::wqe::opcode;
 
 use crate::{Destination, Features, Sge};
@@ -63,6 +64,18 @@ pub enum SendOp {
         /// Value to add.
         add: u64,
     },
+    /// Sends nothing: completes in its turn, and tells of a window that was bound, or not
+    /// ([`Qp::post_bind`](crate::Qp::post_bind)).
+    BindMw {
+        /// It was.
+        bound: bool,
+    },
+    /// Sends nothing: completes in its turn, and tells of a key that was invalidated, or not
+    /// ([`Qp::post_invalidate`](crate::Qp::post_invalidate)).
+    LocalInv {
+        /// It was.
+        invalidated: bool,
+    },
 }
 
 impl SendOp {
@@ -70,6 +83,7 @@ impl SendOp {
     #[inline]
     pub(crate) fn fields(&self) -> (u8, Remote, u32) {
         let nowhere = Remote::default();
+        let completed = |opcode: u8, status: u8| u32::from(opcode) << 8 | u32::from(status);
         // `UdAddress` of the WQE stands in place of the remote address
         let of = |to: Destination| Remote {
             addr: u64::from(to.qpn) << 32 | u64::from(to.ah),
@@ -86,6 +100,22 @@ impl SendOp {
             Self::Read(remote) => (opcode::READ, remote, 0),
             Self::CmpSwap { remote, .. } => (opcode::CMP_SWAP, remote, 0),
             Self::FetchAdd { remote, .. } => (opcode::FETCH_ADD, remote, 0),
+            Self::BindMw { bound } => {
+                let status = if bound {
+                    status::SUCCESS
+                } else {
+                    status::MW_BIND_ERR
+                };
+                (opcode::LOCAL, nowhere, completed(cq::BIND_MW, status))
+            }
+            Self::LocalInv { invalidated } => {
+                let status = if invalidated {
+                    status::SUCCESS
+                } else {
+                    status::LOC_QP_OP_ERR
+                };
+                (opcode::LOCAL, nowhere, completed(cq::LOCAL_INV, status))
+            }
         }
     }
 
@@ -123,6 +153,8 @@ impl SendOp {
             Self::Read(_) => "RDMA READ",
             Self::CmpSwap { .. } => "compare and swap",
             Self::FetchAdd { .. } => "fetch and add",
+            Self::BindMw { .. } => "bind of a memory window",
+            Self::LocalInv { .. } => "local invalidate",
         }
     }
 
@@ -131,6 +163,7 @@ impl SendOp {
         match self {
             Self::SendInv(_) => Features::INVALIDATE,
             Self::Read(_) => Features::READ,
+            Self::BindMw { .. } | Self::LocalInv { .. } => Features::MEM_WINDOW,
             op if op.is_atomic() => Features::ATOMIC,
             _ => Features::empty(),
         }

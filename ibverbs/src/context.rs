@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::errno::{Errno, or_minus_one, or_null, status};
 use crate::events::AsyncBox;
 use crate::handle::{Held, Object, Registry, Shown, Used, Users, get};
-use crate::{cq, limits, pd, qp, srq};
+use crate::{cq, limits, mw, pd, qp, srq};
 
 /// The one port.
 pub(crate) const PORT: u8 = 1;
@@ -63,6 +63,9 @@ pub(crate) fn open(device: &'static Device) -> Result<*mut ibv_context, Errno> {
     context.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
     // All ones: the functions that came later are there.
     context.abi_compat = ptr::without_provenance_mut(usize::MAX);
+    context.ops.alloc_mw = Some(mw::alloc_mw);
+    context.ops.bind_mw = Some(mw::bind_mw);
+    context.ops.dealloc_mw = Some(mw::dealloc_mw);
     context.ops.poll_cq = Some(cq::poll_cq);
     context.ops.req_notify_cq = Some(cq::req_notify_cq);
     context.ops.post_send = Some(qp::post_send);

@@ -6,8 +6,8 @@ use ferroce_cabi::errno::is_explained;
 pub(crate) use ferroce_cabi::errno::{Errno, or_minus_one, or_null, status};
 
 use ferroce_driver::{
-    AhError, BackendError, BuildError, CqError, EventError, ModifyError, MrError, PostCause,
-    PostError, ResolveError, SrqError,
+    AhError, BackendError, BuildError, CqError, EventError, ModifyError, MrError, MwError,
+    PostCause, PostError, ResolveError, SrqError,
 };
 
 /// Says on standard error what an error number cannot, if that is asked for.
@@ -59,6 +59,18 @@ impl ToErrno for MrError {
             Self::Unmapped { .. } => Errno::FAULT,
             Self::Full { .. } => Errno::NOMEM,
             Self::Memory(e) => e.number(),
+            _ => Errno::IO,
+        }
+    }
+}
+
+impl ToErrno for MwError {
+    fn number(&self) -> Errno {
+        match self {
+            Self::Unsupported => Errno::OPNOTSUPP,
+            Self::Full { .. } => Errno::NOMEM,
+            Self::Key { .. } => Errno::INVAL,
+            Self::Post(e) => e.number(),
             _ => Errno::IO,
         }
     }

@@ -16,6 +16,7 @@ mod events;
 mod limits;
 mod list;
 mod mr;
+mod mw;
 pub mod opener;
 mod pd;
 mod qp;

@@ -30,6 +30,11 @@ impl ContextHandle {
         let guid = guid(self.card.context.mac());
         let int = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
         let max_qp = info.max_qp - 2;
+        // A window of type 2 is its queue pair's, in its protection domain.
+        let windows = match info.features.contains(Features::MEM_WINDOW) {
+            true => IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+            false => 0,
+        };
         let rd_atomic = u32::from(info.max_rd_atomic);
         let mut attr = ibv_device_attr {
             node_guid: guid,
@@ -41,7 +46,8 @@ impl ContextHandle {
             hw_ver: pci::REVISION.into(),
             max_qp: int(max_qp),
             max_qp_wr: int(info.max_qp_wr),
-            device_cap_flags: IBV_DEVICE_RC_RNR_NAK_GEN as u32,
+            device_cap_flags: (IBV_DEVICE_RC_RNR_NAK_GEN | windows) as u32,
+            max_mw: if windows == 0 { 0 } else { int(info.max_mr) },
             max_sge: int(info.max_send_sge.min(info.max_recv_sge)),
             max_sge_rd: int(info.max_send_sge),
             max_cq: int(info.max_cq),

@@ -12,11 +12,12 @@ use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
 
 /// Rights that a region, or a peer over a queue pair, can have.
-const RIGHTS: [(c_int, Access); 4] = [
+const RIGHTS: [(c_int, Access); 5] = [
     (IBV_ACCESS_LOCAL_WRITE, Access::LOCAL_WRITE),
     (IBV_ACCESS_REMOTE_WRITE, Access::REMOTE_WRITE),
     (IBV_ACCESS_REMOTE_READ, Access::REMOTE_READ),
     (IBV_ACCESS_REMOTE_ATOMIC, Access::REMOTE_ATOMIC),
+    (IBV_ACCESS_MW_BIND, Access::MW_BIND),
 ];
 
 /// The rights that flags name. Hints are left out; what the card does not have is `EOPNOTSUPP`.
@@ -36,7 +37,7 @@ pub(crate) fn access(flags: c_uint) -> Result<Access, Errno> {
 }
 
 /// A memory region.
-struct MrHandle {
+pub(crate) struct MrHandle {
     shown: Shown<ibv_mr>,
     core: Core<Registered>,
 }
@@ -119,6 +120,14 @@ extern "C" fn ibv_reg_mr_iova2(
 }
 
 impl MrHandle {
+    /// Calls `then` with the region; `EINVAL` if it was deregistered.
+    pub(crate) fn with<R>(
+        &self,
+        then: impl FnOnce(&Mr<AnyBackend>) -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        self.core.with(|core| then(&core.mr))
+    }
+
     /// Changes what the flags name; the key stays.
     fn reregister(
         &self,

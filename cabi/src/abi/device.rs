@@ -5,9 +5,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use libc::pthread_mutex_t;
 
 use super::{
-    ibv_cq, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_device_attr_ex, ibv_parent_domain_init_attr,
-    ibv_pd, ibv_qp, ibv_qp_init_attr_ex, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc, structures,
-    zero,
+    ibv_cq, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_device_attr_ex, ibv_mw, ibv_mw_bind,
+    ibv_parent_domain_init_attr, ibv_pd, ibv_qp, ibv_qp_init_attr_ex, ibv_recv_wr, ibv_send_wr,
+    ibv_srq, ibv_wc, structures, zero,
 };
 
 /// A function that nobody is to call.
@@ -34,9 +34,9 @@ structures! { pub(super) LAYOUTS:
         _compat_reg_mr: Unused,
         _compat_rereg_mr: Unused,
         _compat_dereg_mr: Unused,
-        alloc_mw: Option<unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void>,
-        bind_mw: Option<unsafe extern "C" fn(*mut ibv_qp, *mut c_void, *mut c_void) -> c_int>,
-        dealloc_mw: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
+        alloc_mw: Option<extern "C" fn(*mut ibv_pd, c_int) -> *mut ibv_mw>,
+        bind_mw: Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_mw, *mut ibv_mw_bind) -> c_int>,
+        dealloc_mw: Option<extern "C" fn(*mut ibv_mw) -> c_int>,
         _compat_create_cq: Unused,
         poll_cq: Option<unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int>,
         req_notify_cq: Option<unsafe extern "C" fn(*mut ibv_cq, c_int) -> c_int>,

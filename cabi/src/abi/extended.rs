@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use libc::{pthread_cond_t, pthread_mutex_t};
 
 use super::{
-    Opaque, ibv_ah, ibv_comp_channel, ibv_context, ibv_cq, ibv_device_attr, ibv_pd, ibv_qp,
-    ibv_qp_cap, ibv_sge, ibv_srq, structures, zero,
+    Opaque, ibv_ah, ibv_comp_channel, ibv_context, ibv_cq, ibv_device_attr, ibv_mw,
+    ibv_mw_bind_info, ibv_pd, ibv_qp, ibv_qp_cap, ibv_sge, ibv_srq, structures, zero,
 };
 
 /// Reads a number of the completion at hand.
@@ -72,7 +72,8 @@ structures! { pub(super) LAYOUTS:
         wr_flags: c_uint,
         wr_atomic_cmp_swp: Option<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u64, u64)>,
         wr_atomic_fetch_add: Option<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u64)>,
-        wr_bind_mw: Option<unsafe extern "C" fn(*mut ibv_qp_ex, Opaque, u32, Opaque)>,
+        wr_bind_mw:
+            Option<unsafe extern "C" fn(*mut ibv_qp_ex, *mut ibv_mw, u32, *const ibv_mw_bind_info)>,
         wr_local_inv: Option<unsafe extern "C" fn(*mut ibv_qp_ex, u32)>,
         wr_rdma_read: Option<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64)>,
         wr_rdma_write: Option<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64)>,

@@ -24,6 +24,15 @@ structures! { pub(super) LAYOUTS:
         rkey: u32,
     }
 
+    /// A memory window.
+    struct ibv_mw {
+        context: *mut ibv_context,
+        pd: *mut ibv_pd,
+        rkey: u32,
+        handle: u32,
+        r#type: c_int,
+    }
+
     /// A completion channel.
     struct ibv_comp_channel {
         context: *mut ibv_context,

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{ibv_ah, structures, zero};
+use super::{ibv_ah, ibv_mr, ibv_mw, structures, zero};
 
 structures! { pub(super) LAYOUTS:
     /// An entry of a gather or scatter list.
@@ -23,7 +23,22 @@ structures! { pub(super) LAYOUTS:
         imm_data: u32,
         wr: OfTransport,
         qp_type: u32,
-        bind_mw: [u64; 6],
+        bind_mw: BindMw,
+    }
+
+    /// What a memory window is bound to.
+    struct ibv_mw_bind_info {
+        mr: *mut ibv_mr,
+        addr: u64,
+        length: u64,
+        mw_access_flags: c_uint,
+    }
+
+    /// A request to bind a memory window.
+    struct ibv_mw_bind {
+        wr_id: u64,
+        send_flags: c_uint,
+        bind_info: ibv_mw_bind_info,
     }
 
     /// A receive request.
@@ -82,6 +97,15 @@ pub struct Atomic {
     pub rkey: u32,
 }
 
+/// Of a window that is bound.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct BindMw {
+    pub mw: *mut ibv_mw,
+    pub rkey: u32,
+    pub bind_info: ibv_mw_bind_info,
+}
+
 /// Of datagrams.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -93,10 +117,13 @@ pub struct Ud {
 }
 
 /// Places inside of unions of `ibv_send_wr`, as C names them.
-pub const NESTED: [(&str, usize); 6] = {
+pub const NESTED: [(&str, usize); 8] = {
     use std::mem::offset_of;
     let wr = offset_of!(ibv_send_wr, wr);
+    let bind = offset_of!(ibv_send_wr, bind_mw);
     [
+        ("bind_mw.rkey", bind + offset_of!(BindMw, rkey)),
+        ("bind_mw.bind_info", bind + offset_of!(BindMw, bind_info)),
         ("wr.rdma.rkey", wr + offset_of!(Rdma, rkey)),
         (
             "wr.atomic.compare_add",
@@ -109,7 +136,7 @@ pub const NESTED: [(&str, usize); 6] = {
     ]
 };
 
-zero!(ibv_wc);
+zero!(ibv_send_wr, ibv_wc);
 
 /// A pointer that a C caller may leave out.
 pub type Opaque = *mut c_void;

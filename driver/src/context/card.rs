@@ -14,7 +14,7 @@ use crate::command::{Command, CommandError, CommandRing};
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
 use crate::event::{ASYNC_EQN, Handover};
 use crate::host::{Host, lock};
-use crate::mr::Keys;
+use crate::mr::{Keys, Windows};
 use crate::qp::GSI_QPN;
 
 /// Addresses of the port, as the card was told.
@@ -41,6 +41,7 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) eqs: Mutex<Numbers>,
     pub(crate) handover: Mutex<Handover>,
     pub(crate) keys: Mutex<Keys>,
+    pub(crate) windows: Mutex<Windows>,
     pub(crate) outstanding: Mutex<Pool>,
     /// Queue pairs that ever lived: start PSNs differ from life to life.
     pub(crate) lives: Mutex<u32>,
@@ -84,6 +85,7 @@ impl<B: Backend> Card<B> {
             eqs: Mutex::default(),
             handover: Mutex::default(),
             keys: Mutex::new(Keys::new(info.max_mr)),
+            windows: Mutex::default(),
             outstanding: Mutex::new(Pool::new(info.max_outstanding.ilog2())),
             lives: Mutex::new(0),
             host,

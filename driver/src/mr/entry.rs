@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::mr::MrCtx;
 
+use super::window::end_of_region;
 use super::{Access, MrError};
 use crate::Backend;
 use crate::command::{Command, CommandError};
@@ -29,7 +30,7 @@ impl Keys {
     }
 
     /// A place and its key: the place in bits 8 and up, a variant from 1 to 255 below.
-    fn take(&mut self) -> Option<(u32, u32)> {
+    pub(super) fn take(&mut self) -> Option<(u32, u32)> {
         let place = if self.variants.len() < self.limit as usize {
             self.variants.push(0);
             self.variants.len() as u32 - 1
@@ -42,7 +43,7 @@ impl Keys {
         Some((place, place << 8 | u32::from(*variant)))
     }
 
-    fn put(&mut self, place: u32) {
+    pub(super) fn put(&mut self, place: u32) {
         self.back.push_back(place);
     }
 }
@@ -58,7 +59,7 @@ pub(super) struct Extent {
 /// An entry of the memory region table; cleared when dropped.
 pub(super) struct Entry<B: Backend> {
     pub(super) pd: Arc<PdNumber<B>>,
-    place: u32,
+    pub(super) place: u32,
     pub(super) key: u32,
 }
 
@@ -86,6 +87,7 @@ impl<B: Backend> Entry<B> {
         extent: Extent,
     ) -> Result<(), CommandError> {
         write(pd, self.place, self.key, extent)?;
+        end_of_region(&pd.card, self.place)?;
         self.pd = pd.clone();
         Ok(())
     }
@@ -108,6 +110,8 @@ fn write<B: Backend>(
         remote_write: access.contains(Access::REMOTE_WRITE),
         remote_read: access.contains(Access::REMOTE_READ),
         remote_atomic: access.contains(Access::REMOTE_ATOMIC),
+        bindable: access.contains(Access::MW_BIND),
+        ..MrCtx::default()
     };
     let command = Command::new(opcode::WRITE_MR, place).with(ctx.emit());
     pd.card.execute("register MR", &command)?;
@@ -119,8 +123,9 @@ impl<B: Backend> Drop for Entry<B> {
         let card = &self.pd.card;
         let command = Command::new(opcode::WRITE_MR, self.place).with(MrCtx::default().emit());
         // Answered only when the card is done with the memory.
-        match card.execute("deregister MR", &command) {
-            Ok(_) => lock(&card.keys).put(self.place),
+        let ended = card.execute("deregister MR", &command);
+        match ended.and_then(|_| end_of_region(card, self.place)) {
+            Ok(()) => lock(&card.keys).put(self.place),
             Err(e) => tracing::error!("the table entry stays taken: {e}"),
         }
     }

@@ -2,6 +2,7 @@
 
 mod buf;
 mod entry;
+mod window;
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -19,6 +20,8 @@ use crate::{Backend, BackendError, Pd, Sge};
 pub use buf::MrBuf;
 pub(crate) use entry::Keys;
 use entry::{Entry, Extent};
+pub use window::{Mw, MwBind, MwError, MwType};
+pub(crate) use window::{Windows, end_of_queue_pair};
 
 bitflags! {
     /// Rights to a memory region, or of a peer over a queue pair. The card may always read for local operations.
@@ -32,6 +35,8 @@ bitflags! {
         const REMOTE_READ = 1 << 2;
         /// A peer may use atomics.
         const REMOTE_ATOMIC = 1 << 3;
+        /// Memory windows may be bound to it; then a peer does not invalidate it.
+        const MW_BIND = 1 << 4;
     }
 }
 
@@ -140,7 +145,8 @@ impl<B: Backend> Default for MrChange<'_, B> {
 
 /// A memory region: bytes that the card, and with the rights to it a peer, may access by key.
 ///
-/// When it is dropped the card forgets the key and is done with the memory before the drop returns.
+/// When it is dropped the card forgets the key, and the windows that are bound to it, and is done with the memory before
+/// the drop returns.
 pub struct Mr<B: Backend> {
     // Fields drop in order: the card lets go before the memory leaves its reach.
     entry: Entry<B>,
@@ -168,7 +174,7 @@ impl<B: Backend> Mr<B> {
         })
     }
 
-    /// Changes the region under its key. Requests that are under way meanwhile find the old or the new; when this returns
+    /// Changes the region under its key, and ends the windows that are bound to it. Requests that are under way meanwhile find the old or the new; when this returns
     /// the card is done with the old.
     ///
     /// # Errors
@@ -195,6 +201,20 @@ impl<B: Backend> Mr<B> {
             self.pinned = pinned;
         }
         Ok(())
+    }
+
+    fn place(&self) -> u32 {
+        self.entry.place
+    }
+
+    fn pd(&self) -> &Arc<PdNumber<B>> {
+        &self.entry.pd
+    }
+
+    /// Rights.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        self.access
     }
 
     /// Key for local operations.

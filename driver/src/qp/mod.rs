@@ -28,6 +28,7 @@ use crate::command::{Command, CommandError};
 use crate::cq::{Completes, CqCore};
 use crate::dma::DmaBuf;
 use crate::host::lock;
+use crate::mr::end_of_queue_pair;
 use crate::pd::PdNumber;
 use crate::queue::Queues;
 use crate::srq::SrqCore;
@@ -103,6 +104,10 @@ impl<B: Backend> Qp<B> {
     /// Starts to build a queue pair in a protection domain.
     pub fn builder(pd: &Pd<B>) -> QpBuilder<'_, B> {
         QpBuilder::new(pd)
+    }
+
+    pub(crate) fn pd(&self) -> &Arc<PdNumber<B>> {
+        &self.pd
     }
 
     /// Number of the queue pair.
@@ -210,6 +215,7 @@ impl<B: Backend> Qp<B> {
         command.head.qp_rq_state = true;
         command.head.rq_reset = true;
         self.pd.card.execute("reset QP", &command)?;
+        end_of_queue_pair(&self.pd.card, self.number)?;
         // The producer indices are the host's; the card hears them in every state.
         self.ring(doorbell::sq(self.number), 0);
         self.ring(doorbell::rq(self.number), 0);

@@ -114,6 +114,27 @@ impl<B: Backend> Qp<B> {
             let (state, needed) = (self.state, QpState::Rts);
             return Err(PostCause::State { state, needed }.at(0));
         }
+        let producer = self.write_send(wrs)?;
+        self.queues.sq.publish(producer);
+        self.ring(doorbell::sq(self.number), producer);
+        Ok(())
+    }
+
+    /// Whether send requests could be posted now.
+    ///
+    /// # Errors
+    /// As of [`post_send`](Self::post_send).
+    pub fn check_send(&mut self, wrs: &[SendWr<'_>]) -> Result<(), PostError> {
+        if !matches!(self.state, QpState::Rts | QpState::Sqd | QpState::Err) {
+            let (state, needed) = (self.state, QpState::Rts);
+            return Err(PostCause::State { state, needed }.at(0));
+        }
+        self.write_send(wrs).map(drop)
+    }
+
+    /// Writes send requests into slots that the card does not know of yet; the producer index behind them.
+    #[inline]
+    fn write_send(&mut self, wrs: &[SendWr<'_>]) -> Result<u32, PostError> {
         let sq = &self.queues.sq;
         let (mut free, mut producer) = (sq.free(), sq.producer());
         // Nothing of this exists for the card before the doorbell.
@@ -138,9 +159,7 @@ impl<B: Backend> Qp<B> {
             free -= needed;
             producer = producer.wrapping_add(needed);
         }
-        self.queues.sq.publish(producer);
-        self.ring(doorbell::sq(self.number), producer);
-        Ok(())
+        Ok(producer)
     }
 
     /// Posts receive requests in order and rings the doorbell once. All are posted or none.

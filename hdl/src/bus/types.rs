@@ -484,6 +484,8 @@ payload! {
         addr: Bits<64>,
         /// Bytes; 0 always passes.
         len: Bits<32>,
+        /// Queue pair that accesses.
+        qpn: Bits<16>,
         /// Right needed: 0 local read, 1 local write, 2 remote write, 3 remote read, 4 remote atomic.
         right: Bits<3>,
     }

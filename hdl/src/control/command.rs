@@ -7,8 +7,8 @@
 //!   receive queues are BAD_OPCODE in a build without these.
 //! * MODIFY_QP writes the images of a queue before the event that sets its state. A queue that goes to RESET first ends,
 //!   and has its images written when everything of it is done; they do not count as images for a state to come.
-//! * WRITE_MR, DESTROY_CQ, RESIZE_CQ, DESTROY_EQ, DESTROY_SRQ and MODIFY_QP to RESET are answered when everything that began before them is done: one
-//!   cycle of `drain_start`, then `drain_done`, looked at from the next cycle on.
+//! * WRITE_MR, DESTROY_CQ, RESIZE_CQ, DESTROY_EQ, DESTROY_SRQ and MODIFY_QP to RESET are answered when everything that
+//!   began before them is done: one cycle of `drain_start`, then `drain_done`, looked at from the next cycle on.
 //!
 //! Assumes: every event of kind Command is answered once by `sq_query` or `rq_query`, no earlier than the cycle behind
 //! its transfer. Images and their numbers stand from the write enable to the next command.

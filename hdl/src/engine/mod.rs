@@ -40,7 +40,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::LONG_WQE
     | feature::INVALIDATE
     | feature::EXCEPTION
-    | feature::RESIZE_CQ;
+    | feature::RESIZE_CQ
+    | feature::MEM_WINDOW;
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 

@@ -3,11 +3,12 @@
 //! 2^M entries ([`image::MrCtx`]) and N check ports that never wait: a port has its own copy of the table in block RAM
 //! and takes a request in every cycle. An access is allowed when it has no bytes, or when the entry at key bits 8 and
 //! up is valid, has this key bit for bit, the same protection domain and the right asked for, and the bytes lie between
-//! `base` and `last` without passing the end of the address space. Local reads need no right.
+//! `base` and `last` without passing the end of the address space. Local reads need no right; a memory window has none
+//! locally, and one that is only of a queue pair is that one's.
 //!
-//! A peer may invalidate a key (SEND with invalidate): port `inv` clears the entry if it is valid and its key and
-//! protection domain fit, and answers in 5 cycles; a command that writes meanwhile makes it look again. One request at a
-//! time.
+//! A peer may invalidate a key (SEND with invalidate): port `inv` clears the entry if it is valid, its key and
+//! protection domain fit, and it is a window of this queue pair only or a region that no window may be bound to. It
+//! answers in 5 cycles; a command that writes meanwhile makes it look again. One request at a time.
 //!
 //! Latency: [`MR_LATENCY`](crate::bus::dma::MR_LATENCY) cycles. An entry written in cycle n holds for requests from
 //! cycle n + 1 on. After reset the table is swept, an entry a cycle; `ready` tells when it is done, and requests and
@@ -58,6 +59,8 @@ pub struct MrTable<const M: usize, const N: usize> {
     step: Reg<Invalidation>,
     key: Dff<Bits<32>>,
     pd: Dff<Bits<24>>,
+    qpn: Dff<Bits<16>>,
+    may: Signal<Local, Bit>,
     entry_there: Dff<Bit>,
     touched: Dff<Bit>,
     done: Reg<Bit>,
@@ -90,6 +93,8 @@ impl<const M: usize, const N: usize> Default for MrTable<M, N> {
             step: Reg::default(),
             key: Dff::default(),
             pd: Dff::default(),
+            qpn: Dff::default(),
+            may: Signal::default(),
             entry_there: Dff::default(),
             touched: Dff::default(),
             done: Reg::default(),
@@ -123,6 +128,7 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
             step,
             key,
             pd,
+            qpn,
             entry_there,
             touched,
             done,
@@ -135,6 +141,10 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
 
         self.copy.re.next = true;
         self.copy.raddr.next = self.key.q.val().get_bits::<M>(8);
+        self.may.next = !self.copy.rdata.val().bindable & !self.copy.rdata.val().window;
+        if self.copy.rdata.val().qp_only {
+            self.may.next = self.copy.rdata.val().qpn == bit_cast::<24, 16>(self.qpn.q.val());
+        }
         self.clear.next = false;
         self.done.d.next = false;
         self.touched.d.next = self.touched.q.val() | self.write.val();
@@ -142,6 +152,7 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
             Invalidation::Idle => {
                 self.key.d.next = self.inv.request.val().key;
                 self.pd.d.next = self.inv.request.val().pd;
+                self.qpn.d.next = self.inv.request.val().qpn;
                 if self.inv.valid.val() {
                     self.step.d.next = Invalidation::Read;
                 }
@@ -153,7 +164,8 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
             Invalidation::Compare => {
                 self.entry_there.d.next = self.copy.rdata.val().valid
                     & (self.copy.rdata.val().key == self.key.q.val())
-                    & (self.copy.rdata.val().pd == self.pd.q.val());
+                    & (self.copy.rdata.val().pd == self.pd.q.val())
+                    & self.may.val();
                 self.step.d.next = Invalidation::Clear;
             }
             Invalidation::Clear => {
@@ -247,6 +259,7 @@ impl<const M: usize> Logic for MrPort<M> {
         self.fetched.d.next.key = self.check.request.val().key;
         self.fetched.d.next.pd = self.check.request.val().pd;
         self.fetched.d.next.right = self.check.request.val().right;
+        self.fetched.d.next.qpn = self.check.request.val().qpn;
 
         // Cycle n + 1: `more` becomes the last address, its top bit the wrap.
         self.sum.next = bit_cast::<65, 64>(self.fetched.q.val().addr) + self.fetched.q.val().more;
@@ -258,7 +271,7 @@ impl<const M: usize> Logic for MrPort<M> {
         self.allowed.next = false;
         match self.looked_up.q.val().right.index() {
             0 => {
-                self.allowed.next = true;
+                self.allowed.next = !self.entry.q.val().window;
             }
             1 => {
                 self.allowed.next = self.entry.q.val().local_write;
@@ -278,6 +291,8 @@ impl<const M: usize> Logic for MrPort<M> {
         self.verdict.d.next.right = self.entry.q.val().valid & self.allowed.val();
         self.verdict.d.next.key = self.entry.q.val().key == self.looked_up.q.val().key;
         self.verdict.d.next.pd = self.entry.q.val().pd == self.looked_up.q.val().pd;
+        self.verdict.d.next.queue = !self.entry.q.val().qp_only
+            | (self.entry.q.val().qpn == bit_cast::<24, 16>(self.looked_up.q.val().qpn));
         self.verdict.d.next.above = self.looked_up.q.val().addr >= self.entry.q.val().base;
         self.verdict.d.next.below =
             self.looked_up.q.val().more <= bit_cast::<65, 64>(self.entry.q.val().last);
@@ -287,6 +302,7 @@ impl<const M: usize> Logic for MrPort<M> {
             | (self.verdict.q.val().right
                 & self.verdict.q.val().key
                 & self.verdict.q.val().pd
+                & self.verdict.q.val().queue
                 & self.verdict.q.val().above
                 & self.verdict.q.val().below);
         self.valid.d.next = (self.valid.q.val() << 1).replace_bit(0, self.check.valid.val());

@@ -44,6 +44,8 @@ pub struct MrAccess {
     pub pd: Bits<24>,
     /// Right needed.
     pub right: Bits<3>,
+    /// Queue pair that accesses.
+    pub qpn: Bits<16>,
 }
 
 /// What a memory region check found, before it is put together.
@@ -57,6 +59,8 @@ pub struct MrVerdict {
     pub key: Bit,
     /// The protection domain is the entry's.
     pub pd: Bit,
+    /// The entry is not another queue pair's.
+    pub queue: Bit,
     /// The first byte is not below the region.
     pub above: Bit,
     /// The last byte is not above the region.

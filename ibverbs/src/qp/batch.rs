@@ -8,6 +8,7 @@ use ferroce_driver::{Data, Destination, SendFlags, SendOp, SendWr, Sge};
 use super::QpHandle;
 use super::post::{self, MAX_INLINE};
 use crate::errno::{Errno, ToErrno};
+use crate::mw::Bind;
 
 /// What a request works on: places in the memory of the batch.
 enum Content {
@@ -15,11 +16,18 @@ enum Content {
     Inline(Range<usize>),
 }
 
+/// What is done when the batch is posted, and told of by a request that sends nothing.
+pub(super) enum Local {
+    Bind(Bind),
+    Invalidate(u32),
+}
+
 /// A request.
 struct Request {
     wr_id: u64,
     flags: SendFlags,
     op: SendOp,
+    local: Option<Local>,
     content: Content,
 }
 
@@ -54,8 +62,22 @@ impl Batch {
             wr_id,
             flags,
             op,
+            local: None,
             content,
         });
+        Ok(())
+    }
+
+    /// A further request, of something that is done locally.
+    pub(super) fn begin_local(
+        &mut self,
+        wr_id: u64,
+        flags: c_uint,
+        local: Local,
+    ) -> Result<(), Errno> {
+        // What it tells of is known when it is done.
+        self.begin(wr_id, flags, SendOp::BindMw { bound: true })?;
+        self.last()?.local = Some(local);
         Ok(())
     }
 
@@ -101,12 +123,50 @@ impl Batch {
         Ok(())
     }
 
-    /// Posts all requests, or none.
-    pub(super) fn post(&self, qp: &QpHandle) -> Result<(), Errno> {
+    /// Posts all requests, or none. What is done locally is done before, if all can be posted.
+    pub(super) fn post(&mut self, qp: &QpHandle) -> Result<(), Errno> {
         if let Some(errno) = self.failed {
             return Err(errno);
         }
-        let request = |request: &Request| SendWr {
+        if self.requests.iter().any(|request| request.local.is_some()) {
+            self.do_locally(qp)?;
+        }
+        qp.qp.with(|qp| match &self.requests[..] {
+            // Not worth a list.
+            [one] => qp.post_send(&[self.wr(one)]).map_err(ToErrno::errno),
+            all => {
+                let all: Vec<_> = all.iter().map(|request| self.wr(request)).collect();
+                qp.post_send(&all).map_err(ToErrno::errno)
+            }
+        })
+    }
+
+    /// Does what is to be done locally, in order.
+    fn do_locally(&mut self, qp: &QpHandle) -> Result<(), Errno> {
+        qp.qp.with(|qp| {
+            // The requests take as much room whatever they tell.
+            let all: Vec<_> = self.requests.iter().map(|r| self.wr(r)).collect();
+            qp.check_send(&all).map_err(ToErrno::errno)?;
+            drop(all);
+            for request in &mut self.requests {
+                match &request.local {
+                    None => {}
+                    Some(Local::Bind(bind)) => {
+                        let bound = bind.bind(qp)?;
+                        request.op = SendOp::BindMw { bound };
+                    }
+                    Some(Local::Invalidate(key)) => {
+                        let invalidated = qp.invalidate(*key).map_err(|_| Errno::IO)?;
+                        request.op = SendOp::LocalInv { invalidated };
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn wr(&self, request: &Request) -> SendWr<'_> {
+        SendWr {
             wr_id: request.wr_id,
             op: request.op,
             data: match &request.content {
@@ -114,14 +174,6 @@ impl Batch {
                 Content::Inline(places) => Data::Inline(&self.bytes[places.clone()]),
             },
             flags: request.flags,
-        };
-        qp.qp.with(|qp| match &self.requests[..] {
-            // Not worth a list.
-            [one] => qp.post_send(&[request(one)]).map_err(ToErrno::errno),
-            all => {
-                let all: Vec<_> = all.iter().map(request).collect();
-                qp.post_send(&all).map_err(ToErrno::errno)
-            }
-        })
+        }
     }
 }

@@ -1,18 +1,19 @@
 //! Posting call by call: the functions behind `ibv_wr_*`. A request is begun by its operation, with the `wr_id` and the
 //! flags that the structure has then, and described by the calls after it.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::slice;
 
 use ferroce_driver::{Features, Remote, SendOp, Sge};
 
-use super::batch::Batch;
+use super::batch::{Batch, Local};
 use super::{QpHandle, create};
 use crate::abi::*;
 use crate::context::Opened;
 use crate::errno::{Errno, or_null, status};
 use crate::handle::{Object, get};
 use crate::list;
+use crate::mw::Bind;
 use crate::pd::PdHandle;
 
 /// Operations that a queue pair of a type has on a card with these features.
@@ -23,6 +24,9 @@ fn operations(qp_type: c_int, features: Features) -> u64 {
         IBV_QPT_RC | IBV_QPT_UC => send | write,
         _ => send,
     };
+    if qp_type != IBV_QPT_UD && features.contains(Features::MEM_WINDOW) {
+        operations |= IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+    }
     let atomics = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     for (feature, operation) in [
         (Features::READ, IBV_QP_EX_WITH_RDMA_READ),
@@ -141,13 +145,23 @@ fn on_last(qp: *mut ibv_qp_ex, then: impl FnOnce(&QpHandle, &mut Batch) -> Resul
 
 /// Begins a request of an operation that the queue pair was made for.
 fn begin(qp: *mut ibv_qp_ex, operation: c_int, op: SendOp) {
+    begin_as(qp, operation, |batch, wr_id, flags| {
+        batch.begin(wr_id, flags, op)
+    });
+}
+
+fn begin_as(
+    qp: *mut ibv_qp_ex,
+    operation: c_int,
+    begin: impl FnOnce(&mut Batch, u64, c_uint) -> Result<(), Errno>,
+) {
     on_last(qp, |handle, batch| {
         if handle.operations & operation as u64 == 0 {
             return Err(Errno::INVAL);
         }
         // SAFETY: the structure of a live queue pair, whose fields the program wrote in this thread.
         let (wr_id, flags) = unsafe { ((*qp).wr_id, (*qp).wr_flags) };
-        batch.begin(wr_id, flags, op)
+        begin(batch, wr_id, flags)
     });
 }
 
@@ -253,12 +267,24 @@ fn refuse(qp: *mut ibv_qp_ex) {
     on_last(qp, |_, _| Err(Errno::OPNOTSUPP));
 }
 
-unsafe extern "C" fn wr_bind_mw(qp: *mut ibv_qp_ex, _: *mut c_void, _: u32, _: *mut c_void) {
-    refuse(qp);
+unsafe extern "C" fn wr_bind_mw(
+    qp: *mut ibv_qp_ex,
+    mw: *mut ibv_mw,
+    key: u32,
+    info: *const ibv_mw_bind_info,
+) {
+    // SAFETY: the caller gives what to bind the window to.
+    let info = unsafe { *info };
+    begin_as(qp, IBV_QP_EX_WITH_BIND_MW, |batch, wr_id, flags| {
+        let bind = Bind::new(mw, Some(key), &info)?;
+        batch.begin_local(wr_id, flags, Local::Bind(bind))
+    });
 }
 
-unsafe extern "C" fn wr_local_inv(qp: *mut ibv_qp_ex, _: u32) {
-    refuse(qp);
+unsafe extern "C" fn wr_local_inv(qp: *mut ibv_qp_ex, key: u32) {
+    begin_as(qp, IBV_QP_EX_WITH_LOCAL_INV, |batch, wr_id, flags| {
+        batch.begin_local(wr_id, flags, Local::Invalidate(key))
+    });
 }
 
 unsafe extern "C" fn wr_send_tso(qp: *mut ibv_qp_ex, _: *mut c_void, _: u16, _: u16) {

@@ -22,7 +22,7 @@ use crate::srq::SrqHandle;
 use crate::turn::Turn;
 use batch::Batch;
 pub(crate) use extended::create_qp_ex;
-pub(crate) use post::{post_recv, post_send};
+pub(crate) use post::{flags, post_recv, post_send};
 
 /// A queue pair.
 pub(crate) struct QpHandle {

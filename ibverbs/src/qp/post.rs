@@ -12,6 +12,7 @@ use crate::ah::AhHandle;
 use crate::errno::{Errno, ToErrno};
 use crate::handle::get;
 use crate::list;
+use crate::mw::Bind;
 
 /// Most bytes of inline data that any card takes; a queue pair's own limit is checked by the driver.
 pub(super) const MAX_INLINE: usize = 512;
@@ -73,6 +74,25 @@ impl QpHandle {
 
     fn send(&self, wr: &ibv_send_wr) -> Result<(), Errno> {
         let flags = flags(wr.send_flags)?;
+        let request = (wr.wr_id, flags);
+        match wr.opcode {
+            IBV_WR_BIND_MW => {
+                let BindMw {
+                    mw,
+                    rkey,
+                    bind_info,
+                } = &wr.bind_mw;
+                let bind = Bind::new(*mw, Some(*rkey), bind_info)?;
+                return self.qp.with(|qp| bind.post(qp, request));
+            }
+            IBV_WR_LOCAL_INV => {
+                return self.qp.with(|qp| {
+                    qp.post_invalidate(wr.imm_data, request)
+                        .map_err(ToErrno::errno)
+                });
+            }
+            _ => {}
+        }
         let is_inline = wr.send_flags & IBV_SEND_INLINE as c_uint != 0;
         // SAFETY: the caller of `post_send` gives the list.
         let (sges, count) = unsafe { list::sges(wr.sg_list, wr.num_sge) }?;
@@ -104,7 +124,7 @@ impl QpHandle {
 }
 
 /// How a request runs; `IBV_SEND_INLINE` says what it works on and is left out.
-pub(super) fn flags(all: c_uint) -> Result<SendFlags, Errno> {
+pub(crate) fn flags(all: c_uint) -> Result<SendFlags, Errno> {
     let mut left = all & !(IBV_SEND_INLINE as c_uint);
     let mut flags = SendFlags::empty();
     for (flag, meant) in [

@@ -225,7 +225,7 @@ static void resized(struct ibv_cq_ex *extended, struct ibv_qp_ex *qp, struct ibv
 		for (int j = 0; j < 3; j++) {
 			ibv_wr_start(qp);
 			signaled(qp, id + j);
-			ibv_wr_rdma_write(qp, mr->rkey, (uintptr_t)memory);
+			ibv_wr_rdma_write(qp, mr->rkey, (uintptr_t)memory + 3072);
 			ibv_wr_set_sge(qp, mr->lkey, (uintptr_t)memory + 64, 8);
 			MUST(ibv_wr_complete(qp) == 0);
 		}

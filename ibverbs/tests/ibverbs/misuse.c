@@ -29,7 +29,8 @@ static void regions(struct ibv_pd *pd)
 	NO_POINTER(ibv_reg_mr(pd, memory, 4096, own | IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
 	NO_POINTER(ibv_reg_mr_iova(pd, memory, 4096, 0, own), EOPNOTSUPP);
 	NO_POINTER(ibv_reg_mr(NULL, memory, 4096, own), EINVAL);
-	NO_POINTER(ibv_alloc_mw(pd, IBV_MW_TYPE_1), EOPNOTSUPP);
+	NO_POINTER(ibv_alloc_mw(pd, 0), EINVAL);
+	NO_POINTER(ibv_alloc_mw(pd, 3), EINVAL);
 	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, own));
 	MINUS_ONE(ibv_rereg_mr(mr, 1 << 3, pd, NULL, 0, own), EINVAL);
 	MINUS_ONE(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, (void *)memory, NULL, 0, 0), EINVAL);
@@ -105,9 +106,11 @@ static void extended(struct ibv_context *context, struct ibv_pd *pd)
 	attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
 	NO_POINTER(ibv_create_qp_ex(context, &attr), EOPNOTSUPP);
 	attr.create_flags = 0;
-	attr.send_ops_flags = IBV_QP_EX_WITH_BIND_MW;
+	attr.send_ops_flags = IBV_QP_EX_WITH_TSO;
 	NO_POINTER(ibv_create_qp_ex(context, &attr), EOPNOTSUPP);
 	attr.qp_type = IBV_QPT_UD;
+	attr.send_ops_flags = IBV_QP_EX_WITH_BIND_MW;
+	NO_POINTER(ibv_create_qp_ex(context, &attr), EOPNOTSUPP);
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
 	NO_POINTER(ibv_create_qp_ex(context, &attr), EOPNOTSUPP);
 	attr.qp_type = IBV_QPT_RC;
@@ -129,6 +132,9 @@ static void extended(struct ibv_context *context, struct ibv_pd *pd)
 	REFUSED(ibv_wr_complete(qp), EINVAL);
 	ibv_wr_start(qp);
 	ibv_wr_local_inv(qp, 1);
+	REFUSED(ibv_wr_complete(qp), EINVAL);
+	ibv_wr_start(qp);
+	ibv_wr_send_tso(qp, memory, 1, 1);
 	REFUSED(ibv_wr_complete(qp), EOPNOTSUPP);
 	ibv_wr_start(qp);
 	ibv_wr_send(qp);
@@ -172,7 +178,7 @@ static void completions(struct ibv_context *context)
 	REFUSED(ibv_resize_cq(cq, 0), EINVAL);
 	REFUSED(ibv_resize_cq(cq, -1), EINVAL);
 	REFUSED(ibv_resize_cq(cq, 1 << 23), EINVAL);
-	REFUSED(ibv_resize_cq((struct ibv_cq *)pd, 16), EINVAL);
+	REFUSED(ibv_resize_cq((struct ibv_cq *)channel, 16), EINVAL);
 	REFUSED(ibv_destroy_cq(cq), 0);
 	REFUSED(ibv_destroy_cq(cq), EINVAL);
 	REFUSED(-context->ops.poll_cq(cq, 1, &wc), EINVAL);
@@ -226,6 +232,10 @@ static void posting(struct ibv_context *context, struct ibv_pd *pd, struct ibv_q
 	REFUSED(ibv_post_send(qp, &send, &bad_send), EINVAL);
 	expect("bad send", bad_send != &send, 0);
 	send.opcode = IBV_WR_LOCAL_INV;
+	REFUSED(ibv_post_send(qp, &send, &bad_send), EINVAL);
+	send.opcode = IBV_WR_BIND_MW;
+	REFUSED(ibv_post_send(qp, &send, &bad_send), EINVAL);
+	send.opcode = IBV_WR_TSO;
 	REFUSED(ibv_post_send(qp, &send, &bad_send), EOPNOTSUPP);
 	send.opcode = IBV_WR_SEND;
 	send.send_flags = IBV_SEND_IP_CSUM;

@@ -42,6 +42,11 @@ fn extended_objects_work() {
 }
 
 #[test]
+fn memory_windows_come_and_go() {
+    run("windows");
+}
+
+#[test]
 fn events_are_told() {
     run("events");
 }

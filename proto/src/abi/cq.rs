@@ -73,6 +73,10 @@ pub mod opcode {
     pub const CMP_SWAP: u8 = 3;
     /// Fetch and add.
     pub const FETCH_ADD: u8 = 4;
+    /// A memory window bound.
+    pub const BIND_MW: u8 = 5;
+    /// A key invalidated locally.
+    pub const LOCAL_INV: u8 = 6;
     /// Receive of a SEND.
     pub const RECV: u8 = 0x80;
     /// Receive of the immediate data of a WRITE.
@@ -91,6 +95,8 @@ pub mod status {
     pub const LOC_PROT_ERR: u8 = 4;
     /// Flushed: the queue pair was in error before the WQE ran.
     pub const WR_FLUSH_ERR: u8 = 5;
+    /// A memory window was not bound.
+    pub const MW_BIND_ERR: u8 = 6;
     /// Remote invalid request: NAK code 1.
     pub const REM_INV_REQ_ERR: u8 = 9;
     /// Remote access error: NAK code 2.

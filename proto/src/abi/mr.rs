@@ -1,4 +1,4 @@
-//! Memory regions: one table entry each; the IOMMU is the page table.
+//! Memory regions and memory windows: one table entry each; the IOMMU is the page table.
 
 use super::layout::layout;
 
@@ -23,5 +23,13 @@ layout! { $
         remote_read: bool [1],
         /// A peer may use atomics.
         remote_atomic: bool [1],
+        /// A memory window: no local access; a peer does not invalidate it unless `qp_only`.
+        window: bool [1],
+        /// Only queue pair `qpn` reaches it (a type 2 window).
+        qp_only: bool [1],
+        /// Windows may be bound to it: a peer does not invalidate it.
+        bindable: bool [1],
+        /// Queue pair, see `qp_only`.
+        qpn: u32 [24],
     }
 }

@@ -181,6 +181,8 @@ pub mod feature {
     pub const EXCEPTION: u32 = 1 << 11;
     /// Completion queues change their size.
     pub const RESIZE_CQ: u32 = 1 << 12;
+    /// Entries of memory windows, of type 2 those of a queue pair, and the WQE that completes what the host did.
+    pub const MEM_WINDOW: u32 = 1 << 13;
 }
 
 /// Names of the statistics, in order, as operators know them from Linux (`rdma statistic`, `ethtool -S`).

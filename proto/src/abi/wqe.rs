@@ -37,6 +37,9 @@ pub mod opcode {
     pub const CMP_SWAP: u8 = 6;
     /// Fetch and add.
     pub const FETCH_ADD: u8 = 7;
+    /// Sends nothing and has no payload: completes in its turn, with the opcode in bits 15:8 of `imm` and the status in
+    /// bits 7:0. It stands for what the host did by commands: memory windows bound, keys invalidated.
+    pub const LOCAL: u8 = 8;
 }
 
 layout! { $
@@ -62,7 +65,7 @@ layout! { $
         num_sge: u8 [8],
         /// Slots of this WQE, 1 to 5.
         slots: u8 [8],
-        /// Immediate data (host order of the value), or the rkey to invalidate.
+        /// Immediate data (host order of the value), or the rkey to invalidate, or how a LOCAL completes.
         imm: u32 [32],
         /// Remote virtual address.
         remote_addr: u64 [64],

@@ -223,10 +223,8 @@ impl Gsi {
             num_sge: 1,
             opcode: IBV_WR_SEND,
             send_flags: (IBV_SEND_SIGNALED | IBV_SEND_INLINE) as u32,
-            imm_data: 0,
             wr: OfTransport { ud },
-            qp_type: 0,
-            bind_mw: [0; 6],
+            ..ibv_send_wr::zero()
         };
         let mut bad = ptr::null_mut();
         // SAFETY: a context has this function, which copies the message.

@@ -83,6 +83,7 @@ impl Regions {
         &self,
         key: u32,
         pd: u32,
+        qpn: u32,
         addr: u64,
         len: u32,
         right: Right,
@@ -92,7 +93,7 @@ impl Regions {
         };
         let mr = &self.0[self.index(key)];
         let granted = match right {
-            Right::LocalRead => true,
+            Right::LocalRead => !mr.window,
             Right::LocalWrite => mr.local_write,
             Right::RemoteWrite => mr.remote_write,
             Right::RemoteRead => mr.remote_read,
@@ -102,18 +103,24 @@ impl Regions {
             && addr
                 .checked_add(more.into())
                 .is_some_and(|last| last <= mr.last);
-        if mr.valid && mr.key == key && mr.pd == pd && granted && inside {
+        let reached = !mr.qp_only || mr.qpn == qpn;
+        if mr.valid && mr.key == key && mr.pd == pd && reached && granted && inside {
             Ok(())
         } else {
             Err(Denied)
         }
     }
 
-    /// Makes a key invalid on behalf of a peer (SEND with Invalidate).
-    pub(super) fn invalidate(&mut self, key: u32, pd: u32) -> Result<(), Denied> {
+    /// Makes a key invalid on behalf of the peer of a queue pair (SEND with Invalidate).
+    pub(super) fn invalidate(&mut self, key: u32, pd: u32, qpn: u32) -> Result<(), Denied> {
         let index = self.index(key);
         let mr = &mut self.0[index];
-        if !(mr.valid && mr.key == key && mr.pd == pd) {
+        // Of windows only those of type 2; no region that windows are bound to (IB1 10.6.7).
+        let may = match mr.qp_only {
+            true => mr.qpn == qpn,
+            false => !mr.window && !mr.bindable,
+        };
+        if !(mr.valid && mr.key == key && mr.pd == pd && may) {
             return Err(Denied);
         }
         mr.valid = false;
@@ -149,14 +156,14 @@ fn pieces(list: &[Sge], offset: u32, len: usize) -> Vec<Sge> {
 pub(super) fn gather(
     dma: &mut Dma,
     regions: &Regions,
-    pd: u32,
+    (pd, qpn): (u32, u32),
     list: &[Sge],
     offset: u32,
     data: &mut [u8],
 ) -> Result<(), u8> {
     let mut data = data;
     for p in pieces(list, offset, data.len()) {
-        let check = regions.check(p.lkey, pd, p.addr, p.length, Right::LocalRead);
+        let check = regions.check(p.lkey, pd, qpn, p.addr, p.length, Right::LocalRead);
         check.map_err(|_| status::LOC_PROT_ERR)?;
         let (now, rest) = data.split_at_mut(p.length as usize);
         if !dma.read(p.addr, now) {
@@ -172,14 +179,14 @@ pub(super) fn gather(
 pub(super) fn scatter(
     dma: &mut Dma,
     regions: &Regions,
-    pd: u32,
+    (pd, qpn): (u32, u32),
     list: &[Sge],
     offset: u32,
     data: &[u8],
 ) -> Result<(), Denied> {
     let pieces = pieces(list, offset, data.len());
     for p in &pieces {
-        regions.check(p.lkey, pd, p.addr, p.length, Right::LocalWrite)?;
+        regions.check(p.lkey, pd, qpn, p.addr, p.length, Right::LocalWrite)?;
     }
     let mut data = data;
     for p in &pieces {
@@ -213,7 +220,8 @@ mod tests {
     #[test]
     fn bounds_are_inclusive_and_do_not_wrap() {
         let mut r = regions();
-        let check = |r: &Regions, addr, len| r.check(KEY, 7, addr, len, Right::RemoteWrite).is_ok();
+        let check =
+            |r: &Regions, addr, len| r.check(KEY, 7, 2, addr, len, Right::RemoteWrite).is_ok();
         assert!(check(&r, 0x1000, 0x1000));
         assert!(check(&r, 0x1fff, 1));
         assert!(!check(&r, 0xfff, 1));
@@ -230,28 +238,55 @@ mod tests {
     #[test]
     fn key_domain_and_right_count() {
         let mut r = regions();
-        assert_eq!(r.check(KEY, 7, 0x1000, 1, Right::LocalRead), Ok(()));
+        assert_eq!(r.check(KEY, 7, 2, 0x1000, 1, Right::LocalRead), Ok(()));
         assert_eq!(
-            r.check(KEY + 1, 7, 0x1000, 1, Right::LocalRead),
+            r.check(KEY + 1, 7, 2, 0x1000, 1, Right::LocalRead),
             Err(Denied),
             "key variant"
         );
         assert_eq!(
-            r.check(KEY + 0x1000, 7, 0x1000, 1, Right::LocalRead),
+            r.check(KEY + 0x1000, 7, 2, 0x1000, 1, Right::LocalRead),
             Err(Denied),
             "index alias"
         );
         assert_eq!(
-            r.check(KEY, 8, 0x1000, 1, Right::LocalRead),
+            r.check(KEY, 8, 2, 0x1000, 1, Right::LocalRead),
             Err(Denied),
             "protection domain"
         );
         for right in [Right::LocalWrite, Right::RemoteRead, Right::RemoteAtomic] {
-            assert_eq!(r.check(KEY, 7, 0x1000, 1, right), Err(Denied), "{right:?}");
+            assert_eq!(
+                r.check(KEY, 7, 2, 0x1000, 1, right),
+                Err(Denied),
+                "{right:?}"
+            );
         }
-        assert_eq!(r.invalidate(KEY, 8), Err(Denied));
-        assert_eq!(r.invalidate(KEY, 7), Ok(()));
-        assert_eq!(r.check(KEY, 7, 0x1000, 1, Right::LocalRead), Err(Denied));
+        assert_eq!(r.invalidate(KEY, 8, 2), Err(Denied));
+        assert_eq!(r.invalidate(KEY, 7, 2), Ok(()));
+        assert_eq!(r.check(KEY, 7, 2, 0x1000, 1, Right::LocalRead), Err(Denied));
+    }
+
+    #[test]
+    fn windows_are_of_their_queue_pair() {
+        let mut r = regions();
+        let remote = |r: &Regions, qpn| r.check(KEY, 7, qpn, 0x1000, 1, Right::RemoteWrite).is_ok();
+        *r.get_mut(3).unwrap() = MrCtx {
+            window: true,
+            ..*r.get_mut(3).unwrap()
+        };
+        for right in [Right::LocalRead, Right::LocalWrite] {
+            assert_eq!(r.check(KEY, 7, 2, 0x1000, 1, right), Err(Denied));
+        }
+        assert!(remote(&r, 2) && remote(&r, 3), "type 1");
+        assert_eq!(r.invalidate(KEY, 7, 2), Err(Denied));
+        let mr = r.get_mut(3).unwrap();
+        (mr.qp_only, mr.qpn) = (true, 2);
+        assert!(remote(&r, 2) && !remote(&r, 3), "type 2");
+        assert_eq!(r.invalidate(KEY, 7, 3), Err(Denied));
+        assert_eq!(r.invalidate(KEY, 7, 2), Ok(()));
+        let mut r = regions();
+        r.get_mut(3).unwrap().bindable = true;
+        assert_eq!(r.invalidate(KEY, 7, 2), Err(Denied));
     }
 
     #[test]

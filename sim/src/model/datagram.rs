@@ -31,8 +31,15 @@ impl QueuePair {
             if u64::from(byte_len) > length {
                 return Err(Refusal::Invalid(Some(status::LOC_LEN_ERR)));
             }
-            scatter(&mut env.dma, &env.regions, pd, &list, offset, part)
-                .map_err(|_| Refusal::Operational(Some(status::LOC_PROT_ERR)))?;
+            scatter(
+                &mut env.dma,
+                &env.regions,
+                (pd, self.qpn),
+                &list,
+                offset,
+                part,
+            )
+            .map_err(|_| Refusal::Operational(Some(status::LOC_PROT_ERR)))?;
         }
         self.rq.inbound = None;
         let deth = packet.ext.deth.expect("a datagram has a DETH");

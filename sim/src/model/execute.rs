@@ -97,7 +97,7 @@ impl QueuePair {
         scatter(
             &mut env.dma,
             &env.regions,
-            recv.pd,
+            (recv.pd, self.qpn),
             &recv.list,
             message.received,
             packet.payload,
@@ -106,7 +106,7 @@ impl QueuePair {
         message.received += len;
         if packet.bth.opcode.is_end() {
             if let Some(key) = packet.ext.ieth {
-                env.regions.invalidate(key, pd)?;
+                env.regions.invalidate(key, pd, self.qpn)?;
             }
             self.finish(env, packet, cqe_opcode::RECV)?;
         }
@@ -128,12 +128,24 @@ impl QueuePair {
             .map_or(0, |message| message.received);
         let (addr, len) = (va.wrapping_add(done.into()), packet.payload.len() as u32);
         if is_start {
-            env.regions
-                .check(rkey, self.rq.ctx.pd, va, dma_len, Right::RemoteWrite)?;
+            env.regions.check(
+                rkey,
+                self.rq.ctx.pd,
+                self.qpn,
+                va,
+                dma_len,
+                Right::RemoteWrite,
+            )?;
         }
         // The region may have gone since the first packet.
-        env.regions
-            .check(rkey, self.rq.ctx.pd, addr, len, Right::RemoteWrite)?;
+        env.regions.check(
+            rkey,
+            self.rq.ctx.pd,
+            self.qpn,
+            addr,
+            len,
+            Right::RemoteWrite,
+        )?;
         let recv = match packet.ext.imm {
             Some(_) => Some(self.unread_recv(env)?),
             None => None,
@@ -165,6 +177,7 @@ impl QueuePair {
         env.regions.check(
             reth.rkey,
             self.rq.ctx.pd,
+            self.qpn,
             reth.va,
             reth.dma_len,
             Right::RemoteRead,
@@ -184,6 +197,7 @@ impl QueuePair {
         env.regions.check(
             atomic.rkey,
             pd,
+            self.qpn,
             atomic.va,
             ATOMIC_BYTES,
             Right::RemoteAtomic,

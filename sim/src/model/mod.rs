@@ -69,7 +69,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::LONG_WQE
     | feature::INVALIDATE
     | feature::EXCEPTION
-    | feature::RESIZE_CQ;
+    | feature::RESIZE_CQ
+    | feature::MEM_WINDOW;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {

@@ -115,7 +115,7 @@ impl QueuePair {
             ..Cqe::default()
         };
         for message in std::mem::take(&mut self.sq.messages) {
-            let opcode = wqe::cqe_opcode(message.request.head.opcode);
+            let opcode = wqe::cqe_opcode(&message.request.head);
             let _ = self.complete_send(
                 env,
                 Cqe {
@@ -127,7 +127,7 @@ impl QueuePair {
         }
         while self.sq.posted() > 0 {
             let (head, slots) = wqe::slots(env, &self.sq.ctx, self.sq.exec, self.sq.posted());
-            let opcode = wqe::cqe_opcode(head.opcode);
+            let opcode = wqe::cqe_opcode(&head);
             let _ = self.complete_send(
                 env,
                 Cqe {

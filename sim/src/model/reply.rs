@@ -176,6 +176,7 @@ impl QueuePair {
                 .check(
                     reth.rkey,
                     self.rq.ctx.pd,
+                    self.qpn,
                     reth.va,
                     reth.dma_len,
                     Right::RemoteRead,
@@ -244,7 +245,7 @@ impl QueuePair {
         // The region may have gone since the request.
         if env
             .regions
-            .check(reth.rkey, pd, reth.va, len, Right::RemoteRead)
+            .check(reth.rkey, pd, self.qpn, reth.va, len, Right::RemoteRead)
             .is_err()
         {
             env.stats.count(stats::ACCESS_ERRORS);

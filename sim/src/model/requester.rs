@@ -77,7 +77,7 @@ impl Message {
     }
 
     pub(super) fn cqe_opcode(&self) -> u8 {
-        wqe::cqe_opcode(self.request.head.opcode)
+        wqe::cqe_opcode(&self.request.head)
     }
 }
 
@@ -132,20 +132,22 @@ impl Sq {
 }
 
 /// Checks the list of a message before its first packet. (What a READ or atomic brings is checked once more when it is there.)
-fn permitted(env: &Env, pd: u32, request: SendRequest) -> Result<SendRequest, BadWqe> {
+fn permitted(env: &Env, pd: u32, qpn: u32, request: SendRequest) -> Result<SendRequest, BadWqe> {
     let denied = |sge: &Sge| {
         let right = if request.is_answered() {
             Right::LocalWrite
         } else {
             Right::LocalRead
         };
-        let check = env.regions.check(sge.lkey, pd, sge.addr, sge.length, right);
+        let check = env
+            .regions
+            .check(sge.lkey, pd, qpn, sge.addr, sge.length, right);
         check.is_err()
     };
     match &request.payload {
         Payload::List(list) if list.iter().any(denied) => Err(BadWqe {
             status: status::LOC_PROT_ERR,
-            opcode: wqe::cqe_opcode(request.head.opcode),
+            opcode: wqe::cqe_opcode(&request.head),
         }),
         _ => Ok(request),
     }
@@ -159,8 +161,14 @@ impl QueuePair {
 
     /// The next request packet. `None` until something changes when fence, limits or an error forbid it.
     pub(super) fn next_request(&mut self, env: &mut Env) -> Option<Outgoing> {
-        if !self.wants_request() || (self.sq.next == self.sq.end() && !self.start(env)) {
+        if !self.wants_request() {
             return None;
+        }
+        // Messages without PSN make room for the next.
+        while self.sq.next == self.sq.end() {
+            if !self.sq.may_start() || !self.start(env) {
+                return None;
+            }
         }
         // Less than half of the number circle is ever outstanding (IB1 9.7.2).
         if self.sq.next.since(self.sq.una) >= psn::HALF as i32 - 1 {
@@ -208,7 +216,7 @@ impl QueuePair {
         let sq = &mut self.sq;
         let index = sq.exec;
         let (slots, request) = wqe::fetch_send(env, &sq.ctx, index, sq.posted());
-        let request = request.and_then(|request| permitted(env, sq.ctx.pd, request));
+        let request = request.and_then(|request| permitted(env, sq.ctx.pd, self.qpn, request));
         let request = match request {
             Ok(request) => request,
             Err(error) => {
@@ -232,7 +240,10 @@ impl QueuePair {
         {
             return false;
         }
-        let packets = sq.mtu().packets(request.head.length);
+        let packets = match request.is_local() {
+            true => 0,
+            false => sq.mtu().packets(request.head.length),
+        };
         let outstanding = sq.next.since(sq.una) as u32;
         if request.operation == Operation::ReadRequest && outstanding + packets >= psn::HALF {
             return false;
@@ -244,6 +255,9 @@ impl QueuePair {
             packets,
         });
         sq.exec = index.wrapping_add(slots);
+        if packets == 0 {
+            self.retire(env);
+        }
         true
     }
 
@@ -265,21 +279,25 @@ impl QueuePair {
             self.sq.stall = None;
         }
         self.sq.reload();
-        while self
-            .sq
-            .messages
-            .front()
-            .is_some_and(|m| to.since(m.end()) >= 0)
-        {
-            let message = self.sq.messages.pop_front().expect("looked at above");
+        if self.retire(env) {
+            self.restart_timer(env.now);
+            self.settle(env);
+        }
+    }
+
+    /// Completes the messages of which everything is acknowledged; `false` if a completion is lost.
+    fn retire(&mut self, env: &mut Env) -> bool {
+        let una = self.sq.una;
+        while let Some(message) = self.sq.messages.front().filter(|m| una.since(m.end()) >= 0) {
+            let message = message.clone();
+            self.sq.messages.pop_front();
             if message.request.head.signaled && self.complete_sent(env, &message).is_err() {
                 self.rq.responses.clear();
                 self.fail(env, event::QP_FATAL, status::GENERAL_ERR);
-                return;
+                return false;
             }
         }
-        self.restart_timer(env.now);
-        self.settle(env);
+        true
     }
 
     fn complete_sent(

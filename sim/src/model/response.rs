@@ -95,7 +95,7 @@ impl QueuePair {
         let placed = scatter(
             &mut env.dma,
             &env.regions,
-            self.sq.ctx.pd,
+            (self.sq.ctx.pd, self.qpn),
             list,
             offset,
             &data,

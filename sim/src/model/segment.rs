@@ -112,7 +112,7 @@ impl QueuePair {
                 gather(
                     &mut env.dma,
                     &env.regions,
-                    self.sq.ctx.pd,
+                    (self.sq.ctx.pd, self.qpn),
                     list,
                     done,
                     &mut packet.payload,

@@ -107,8 +107,9 @@ impl From<&SrqCtx> for RecvRing {
 }
 
 /// CQE opcode of the operation of a send WQE.
-pub(super) const fn cqe_opcode(wqe_opcode: u8) -> u8 {
-    match wqe_opcode {
+pub(super) const fn cqe_opcode(head: &SendWqe) -> u8 {
+    match head.opcode {
+        opcode::LOCAL => (head.imm >> 8) as u8 & 7,
         opcode::WRITE | opcode::WRITE_IMM => cqe_opcode::WRITE,
         opcode::READ => cqe_opcode::READ,
         opcode::CMP_SWAP => cqe_opcode::CMP_SWAP,
@@ -118,6 +119,11 @@ pub(super) const fn cqe_opcode(wqe_opcode: u8) -> u8 {
 }
 
 impl SendRequest {
+    /// Takes no PSN: what it stands for was done by the host.
+    pub(super) fn is_local(&self) -> bool {
+        self.head.opcode == opcode::LOCAL
+    }
+
     /// READ or atomic: completes by the response that carries its data, not by an ACK.
     pub(super) fn is_answered(&self) -> bool {
         matches!(
@@ -149,7 +155,7 @@ pub(super) fn fetch_send(
     let (head, slots) = slots(env, ctx, index, posted);
     let bad = |status| BadWqe {
         status,
-        opcode: cqe_opcode(head.opcode),
+        opcode: cqe_opcode(&head),
     };
     if u16::from(head.slots) != slots {
         return (slots, Err(bad(status::LOC_QP_OP_ERR)));
@@ -169,7 +175,7 @@ fn slot_address(ctx: &SqCtx, index: u16) -> u64 {
 
 fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8> {
     let (operation, suffix) = match head.opcode {
-        opcode::SEND => (Operation::Send, Suffix::None),
+        opcode::SEND | opcode::LOCAL => (Operation::Send, Suffix::None),
         opcode::SEND_IMM => (Operation::Send, Suffix::Imm),
         opcode::SEND_INV => (Operation::Send, Suffix::Inv),
         opcode::WRITE => (Operation::Write, Suffix::None),
@@ -221,6 +227,13 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
     };
     if atomic && head.length != ATOMIC_BYTES {
         return Err(status::LOC_LEN_ERR);
+    }
+    if head.opcode == opcode::LOCAL {
+        match (head.length, head.imm as u8) {
+            (0, status::SUCCESS) => {}
+            (0, status) => return Err(status),
+            _ => return Err(status::LOC_QP_OP_ERR),
+        }
     }
     let operands = *body[SGE_BYTES..]
         .first_chunk()

@@ -277,6 +277,7 @@ impl Host {
             remote_write: rights.remote_write,
             remote_read: rights.remote_read,
             remote_atomic: rights.remote_atomic,
+            ..MrCtx::default()
         };
         self.expect(opcode::WRITE_MR, index, &ctx.emit());
         Mr { addr, len, key }

@@ -19,13 +19,14 @@ struct Access {
     addr: u64,
     len: u32,
     right: u8,
+    qpn: u32,
 }
 
 /// The rule, in plain Rust.
 fn allowed(table: &[MrCtx], a: &Access) -> bool {
     let mr = &table[(a.key >> 8) as usize % table.len()];
     let right = match a.right {
-        0 => true,
+        0 => !mr.window,
         1 => mr.local_write,
         2 => mr.remote_write,
         3 => mr.remote_read,
@@ -36,11 +37,17 @@ fn allowed(table: &[MrCtx], a: &Access) -> bool {
         let last = a.addr.checked_add(u64::from(a.len) - 1);
         a.addr >= mr.base && last.is_some_and(|last| last <= mr.last)
     };
-    a.len == 0 || (mr.valid && right && mr.key == a.key && mr.pd == a.pd && inside())
+    a.len == 0
+        || (mr.valid
+            && right
+            && mr.key == a.key
+            && mr.pd == a.pd
+            && (!mr.qp_only || mr.qpn == a.qpn)
+            && inside())
 }
 
 struct Port {
-    fields: [Input; 5],
+    fields: [Input; 6],
     valid: Input,
     ok: Output,
     done: Output,
@@ -64,7 +71,7 @@ impl Setup {
             let input = |field: &str| dut.input(&format!("check_{i}_{field}")).unwrap();
             let output = |field: &str| dut.output(&format!("check_{i}_{field}")).unwrap();
             Port {
-                fields: ["key", "pd", "addr", "len", "right"]
+                fields: ["key", "pd", "addr", "len", "right", "qpn"]
                     .map(|f| input(&format!("request.{f}"))),
                 valid: input("valid"),
                 ok: output("ok"),
@@ -100,6 +107,10 @@ impl Setup {
                 remote_write: rng.bool(),
                 remote_read: rng.bool(),
                 remote_atomic: rng.bool(),
+                window: rng.u8(..4) == 0,
+                qp_only: rng.u8(..3) == 0,
+                bindable: rng.bool(),
+                qpn: rng.u32(..4),
             };
             setup.write(index as usize, mr);
         }
@@ -129,12 +140,16 @@ impl Setup {
         set("entry.last", mr.last);
         set("entry.key", mr.key.into());
         set("entry.pd", mr.pd.into());
+        set("entry.qpn", mr.qpn.into());
         for (flag, value) in [
             ("valid", mr.valid),
             ("local_write", mr.local_write),
             ("remote_write", mr.remote_write),
             ("remote_read", mr.remote_read),
             ("remote_atomic", mr.remote_atomic),
+            ("window", mr.window),
+            ("qp_only", mr.qp_only),
+            ("bindable", mr.bindable),
         ] {
             set(&format!("entry.{flag}"), value.into());
         }
@@ -148,7 +163,7 @@ impl Setup {
     fn invalidate(
         &mut self,
         key: u32,
-        pd: u32,
+        (pd, qpn): (u32, u32),
         limit: usize,
         during: impl Fn(&mut Self, usize),
     ) -> bool {
@@ -156,6 +171,7 @@ impl Setup {
         let mut set = |name: &str, value: u64| dut.set(dut.input(name).unwrap(), value);
         set("inv_request.key", key.into());
         set("inv_request.pd", pd.into());
+        set("inv_request.qpn", qpn.into());
         set("inv_valid", 1);
         let done = self.bench.dut().output("inv_done").unwrap();
         let ok = self.bench.dut().output("inv_ok").unwrap();
@@ -188,6 +204,7 @@ impl Setup {
                 a.addr,
                 a.len.into(),
                 a.right.into(),
+                a.qpn.into(),
             ];
             for (&field, value) in port.fields.iter().zip(values) {
                 dut.set(field, value);
@@ -254,6 +271,11 @@ fn access(table: &[MrCtx], rng: &mut Rng) -> Access {
         addr,
         len,
         right: rng.u8(..5),
+        qpn: if rng.u8(..8) == 0 {
+            rng.u32(..1 << 16)
+        } else {
+            mr.qpn
+        },
     }
 }
 
@@ -299,6 +321,7 @@ fn an_entry_holds_from_the_next_cycle_on_and_a_reset_forgets_it() {
         addr: 0x1fff,
         len: 1,
         right: 2,
+        qpn: 5,
     };
     setup.write(3, mr);
     setup.cycle(&[Some(access); PORTS]);
@@ -331,21 +354,69 @@ fn a_key_is_invalidated_by_its_owner() {
         addr: 0x1fff,
         len: 1,
         right: 2,
+        qpn: 5,
     };
     let nothing = |_: &mut Setup, _: usize| {};
     assert!(
-        !setup.invalidate(mr.key, 8, 5, nothing),
+        !setup.invalidate(mr.key, (8, 5), 5, nothing),
         "protection domain"
     );
-    assert!(!setup.invalidate(mr.key ^ 1, 7, 5, nothing), "key variant");
-    assert!(!setup.invalidate(mr.key ^ 1 << 20, 7, 5, nothing), "alias");
+    assert!(
+        !setup.invalidate(mr.key ^ 1, (7, 5), 5, nothing),
+        "key variant"
+    );
+    assert!(
+        !setup.invalidate(mr.key ^ 1 << 20, (7, 5), 5, nothing),
+        "alias"
+    );
     setup.cycle(&[Some(access); PORTS]);
-    assert!(setup.invalidate(mr.key, 7, 5, nothing));
+    assert!(setup.invalidate(mr.key, (7, 5), 5, nothing));
     setup.table[3].valid = false;
     setup.cycle(&[Some(access); PORTS]);
-    assert!(!setup.invalidate(mr.key, 7, 5, nothing), "once");
+    assert!(!setup.invalidate(mr.key, (7, 5), 5, nothing), "once");
     (0..MR_LATENCY).for_each(|_| setup.cycle(&[None; PORTS]));
     assert!(setup.expected.is_empty());
+}
+
+/// Windows of a queue pair by its peer alone; no others, and no region that windows may be bound to.
+#[test]
+fn not_every_key_is_a_peers_to_invalidate() {
+    let plain = MrCtx {
+        base: 0x1000,
+        last: 0x1fff,
+        key: 0x305,
+        pd: 7,
+        valid: true,
+        ..Default::default()
+    };
+    let window = MrCtx {
+        window: true,
+        ..plain
+    };
+    let own = MrCtx {
+        qp_only: true,
+        qpn: 5,
+        ..window
+    };
+    let bindable = MrCtx {
+        bindable: true,
+        ..plain
+    };
+    for (mr, may) in [
+        (plain, true),
+        (window, false),
+        (own, true),
+        (MrCtx { qpn: 6, ..own }, false),
+        (bindable, false),
+    ] {
+        let mut setup = Setup::new();
+        setup.write(3, mr);
+        assert_eq!(
+            setup.invalidate(mr.key, (7, 5), 5, |_, _| {}),
+            may,
+            "{mr:?}"
+        );
+    }
 }
 
 /// A command that writes while a key is being looked at is before or behind the invalidation, not both.
@@ -364,7 +435,7 @@ fn an_invalidation_and_a_command_do_not_mix() {
         };
         let new = MrCtx { key: 0x306, ..old };
         setup.write(3, old);
-        let ok = setup.invalidate(old.key, 7, 10, |setup, n| {
+        let ok = setup.invalidate(old.key, (7, 5), 10, |setup, n| {
             if n == at {
                 setup.write(3, new);
             }
@@ -379,6 +450,7 @@ fn an_invalidation_and_a_command_do_not_mix() {
             addr: 0x1000,
             len: 16,
             right: 2,
+            qpn: 5,
         };
         setup.cycle(&[Some(access); PORTS]);
         (0..MR_LATENCY).for_each(|_| setup.cycle(&[None; PORTS]));

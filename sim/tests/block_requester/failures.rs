@@ -63,7 +63,7 @@ fn wqes_that_cannot_run() {
         (opcode::READ, cqe::READ),
         (opcode::CMP_SWAP, cqe::CMP_SWAP),
         (opcode::FETCH_ADD, cqe::FETCH_ADD),
-        (8, cqe::SEND),
+        (9, cqe::SEND),
         (opcode::WRITE | 8, cqe::SEND),
         (0x80 | opcode::WRITE, cqe::SEND),
         (0xff, cqe::SEND),

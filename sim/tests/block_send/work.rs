@@ -154,6 +154,7 @@ impl Work {
             opcode::READ => cqe::READ,
             opcode::CMP_SWAP => cqe::CMP_SWAP,
             opcode::FETCH_ADD => cqe::FETCH_ADD,
+            opcode::LOCAL => (self.head.imm >> 8) as u8 & 7,
             _ => cqe::SEND,
         }
     }

@@ -45,6 +45,7 @@ mod state;
 pub mod table;
 mod uc;
 mod ud;
+mod window;
 mod wqe;
 
 use std::fmt::Debug;
@@ -87,6 +88,7 @@ pub const TOPICS: &[Topic] = &[
     ),
     topic("RC: atomics", atomic::CASES),
     topic("RC: SEND with invalidate", invalidate::CASES),
+    topic("Memory windows", window::CASES),
     topic("RC: packet sequence numbers", psn::CASES),
     topic("RC: order of packets in a message", sequence::CASES),
     topic("RC: acknowledgements", ack::CASES),
@@ -126,6 +128,7 @@ const UC: u32 = feature::UC;
 const UD: u32 = feature::UD;
 const EVENTS: u32 = feature::RC | feature::EVENTS;
 const RESIZE: u32 = feature::RC | feature::RESIZE_CQ;
+const WINDOW: u32 = feature::RC | feature::MEM_WINDOW;
 
 /// The cases of a file: name of the function, features, source, rule.
 macro_rules! cases {

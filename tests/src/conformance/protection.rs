@@ -48,6 +48,7 @@ fn foreign(host: &mut Host, mr: &Mr) {
         remote_write: true,
         remote_read: true,
         remote_atomic: true,
+        ..MrCtx::default()
     };
     host.expect(opcode::WRITE_MR, mr.key >> 8, &other.emit());
 }

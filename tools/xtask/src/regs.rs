@@ -107,6 +107,8 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             ("long_wqe", feature::LONG_WQE),
             ("invalidate", feature::INVALIDATE),
             ("exception", feature::EXCEPTION),
+            ("resize_cq", feature::RESIZE_CQ),
+            ("mem_window", feature::MEM_WINDOW),
         ]),
         _ => vec![],
     }

@@ -172,6 +172,7 @@ impl<const Q: usize> Logic for Judge<Q> {
         self.mr.valid.next = self.accept.val() | self.probe.val();
         self.mr.request.next.key = self.s.payload.val().key;
         self.mr.request.next.pd = self.s.payload.val().pd;
+        self.mr.request.next.qpn = self.s.payload.val().qpn;
         self.mr.request.next.addr = self.s.payload.val().addr;
         self.mr.request.next.len = bit_cast::<32, 13>(self.s.payload.val().len);
         self.mr.request.next.right = bits::<3>(1);
@@ -227,6 +228,7 @@ impl<const Q: usize> Logic for Judge<Q> {
         self.inv.request.next = self.no_request.val();
         self.inv.request.next.key = self.s.payload.val().inv_key;
         self.inv.request.next.pd = self.s.payload.val().pd;
+        self.inv.request.next.qpn = self.s.payload.val().qpn;
         self.spoiled.next = self.void.q.val()
             | self.denied.q.val()
             | self.short.q.val()

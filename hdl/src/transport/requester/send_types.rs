@@ -30,14 +30,18 @@ payload! {
 
     /// What of a send WQE the checks behind the slot need (`wqe_head` to `wqe_check`).
     WqeShape {
-        /// Refused whatever its length.
+        /// It cannot be read, or has no number of slots that can be.
         senseless: Bit,
+        /// Its queue pair has no such operation, or it sends nothing and has bytes.
+        unfit: Bit,
         /// More entries or inline bytes than its slots hold.
         overfull: Bit,
         /// More bytes than its transport sends in a message.
         oversize: Bit,
         /// The payload stands in the WQE.
         is_inline: Bit,
+        /// Sends nothing.
+        silent: Bit,
         /// An atomic.
         atomic: Bit,
         /// Length and the mask of the MTU added.

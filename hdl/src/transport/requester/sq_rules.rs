@@ -129,7 +129,7 @@ impl Logic for SqRules {
                     } else if self.t.val().running & self.t.val().room {
                         self.v.next.action = bits::<2>(1);
                         self.n.next.next_psn = self.c.val().next_psn + self.t.val().part;
-                        if self.c.val().resend.any() {
+                        if self.c.val().resend.any() & self.e.val().packets.any() {
                             // what was sent before may be acknowledged at any time
                             self.n.next.unread = self.granted.val() + 1;
                         }
@@ -168,6 +168,10 @@ impl Logic for SqRules {
                             self.v.next.push_list = true;
                             self.n.next.broken = true;
                             self.stop.next = true;
+                        }
+                        // nobody acknowledges what takes no PSN
+                        if !self.e.val().packets.any() {
+                            self.v.next.push_list = true;
                         }
                     } else {
                         self.stop.next = true;

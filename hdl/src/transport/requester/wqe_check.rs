@@ -5,6 +5,8 @@
 //! check (local read, of a READ or atomic local write) and, from the third on, into the entry table of the segmenter.
 //! Inline data is a piece of the ring itself, two if the ring ends within, so it needs no memory region.
 //!
+//! One of LOCAL takes no PSN and has the status that it says.
+//!
 //! A WQE is refused with a completion status, the first that applies:
 //!
 //! | status | the WQE |
@@ -252,6 +254,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         self.mr.valid.next = self.walks.val();
         self.mr.request.next.key = self.data.q.val().get_bits::<32>(96);
         self.mr.request.next.pd = self.head.shape.val().pd;
+        self.mr.request.next.qpn = self.wqe.val().qpn;
         self.mr.request.next.addr = self.data.q.val().get_bits::<64>(0);
         self.mr.request.next.len = self.len.val();
         self.mr.request.next.right = bits::<3>(0);
@@ -321,6 +324,9 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if !self.wqe_4.q.val().length.any() {
             self.wqe_5.d.next.packets = bits::<24>(1);
         }
+        if self.shape_4.q.val().silent {
+            self.wqe_5.d.next.packets = bits::<24>(0);
+        }
         self.wraps.next =
             self.wqe_4.q.val().length > bit_cast::<32, 24>(self.shape_4.q.val().to_end);
         if self.shape_4.q.val().is_inline {
@@ -349,7 +355,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         {
             self.wqe_5.d.next.status = LOC_LEN_ERR.into();
         }
-        if self.shape_4.q.val().senseless | self.bad_4.q.val() {
+        if self.shape_4.q.val().senseless | self.shape_4.q.val().unfit | self.bad_4.q.val() {
             self.wqe_5.d.next.status = LOC_QP_OP_ERR.into();
         }
         self.waiting.s.valid.next = self.valid_5.q.val();

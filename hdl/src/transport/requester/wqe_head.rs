@@ -71,6 +71,7 @@ pub struct WqeHead<const Q: usize> {
     answered: Signal<Local, Bit>,
     atomic: Signal<Local, Bit>,
     plain: Signal<Local, Bit>,
+    silent: Signal<Local, Bit>,
     route: Signal<Local, Bits<2>>,
     mask: Signal<Local, Bits<16>>,
     last_slot: Signal<Local, Bits<8>>,
@@ -144,6 +145,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         self.is_inline.next = self.slot.val().get_bit(11);
         self.answered.next = (self.op.val() == 5) | (self.op.val() == 6) | (self.op.val() == 7);
         self.atomic.next = (self.op.val() == 6) | (self.op.val() == 7);
+        self.silent.next = self.op.val() == 8;
         // SEND and WRITE, alone and with immediate
         self.plain.next = (self.op.val() == 0)
             | (self.op.val() == 1)
@@ -165,6 +167,9 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             self.wqe_q.d.next.index = self.fetched.val().index;
             self.wqe_q.d.next.slots = bits::<3>(0);
             self.wqe_q.d.next.status = bits::<8>(0);
+            if self.silent.val() {
+                self.wqe_q.d.next.status = self.slot.val().get_bits::<8>(32);
+            }
             self.wqe_q.d.next.incomplete = false;
             self.wqe_q.d.next.class = self.image.val().qp_type;
             self.wqe_q.d.next.opcode = self.op.val().get_bits::<3>(0);
@@ -185,6 +190,9 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                 }
                 7 => {
                     self.wqe_q.d.next.cqe_opcode = CQE_FETCH_ADD.into();
+                }
+                8 => {
+                    self.wqe_q.d.next.cqe_opcode = self.slot.val().get_bits::<3>(40);
                 }
                 _ => {
                     self.wqe_q.d.next.cqe_opcode = CQE_SEND.into();
@@ -220,23 +228,25 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             self.wqe_q.d.next.word_1 = self.slot.val().get_bits::<64>(448);
 
             self.shape_q.d.next.is_inline = self.is_inline.val();
+            self.shape_q.d.next.silent = self.silent.val();
             self.shape_q.d.next.atomic = self.atomic.val();
             self.shape_q.d.next.pd = self.image.val().pd;
             // unreadable, not 1 to 5 slots, more than the ring has
             self.shape_q.d.next.senseless = self.fetched.val().error
                 | (self.last_slot.val() > 4)
-                | (self.last_slot.val().get_bits::<3>(0) & !self.mask.val().get_bits::<3>(0)).any()
-                // RC: all operations, READs and atomics if these may be outstanding
-                | ((self.image.val().qp_type == RC)
-                    & ((self.op.val() > 7)
+                | (self.last_slot.val().get_bits::<3>(0) & !self.mask.val().get_bits::<3>(0)).any();
+            // RC: all operations, READs and atomics if these may be outstanding
+            self.shape_q.d.next.unfit = ((self.image.val().qp_type == RC)
+                    & ((self.op.val() > 8)
                         | (self.answered.val()
                             & (self.is_inline.val() | !self.image.val().max_rd_atomic.any()))))
-                | ((self.image.val().qp_type == UC) & !self.plain.val())
+                | ((self.image.val().qp_type == UC) & !self.plain.val() & !self.silent.val())
                 // UD: SEND, alone and with immediate, to an address handle that there is
                 | ((self.image.val().qp_type == UD)
-                    & ((self.op.val() > 1)
+                    & (((self.op.val() > 1) & !self.silent.val())
                         | (self.slot.val().get_bits::<32>(64) >> Self::HANDLES).any()))
-                | (self.image.val().qp_type == 2);
+                | (self.image.val().qp_type == 2)
+                | (self.silent.val() & self.length.val().any());
             self.shape_q.d.next.overfull = (!self.is_inline.val() & self.surplus.q.val())
                 | (self.is_inline.val()
                     & (self.length.val() > ((bit_cast::<32, 8>(self.last_slot.val()) << 6) | 32)));

@@ -172,6 +172,7 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         self.rkey.next.addr = self.s.payload.val().va;
         self.rkey.next.len = self.s.payload.val().length;
         self.rkey.next.right = self.s.payload.val().right;
+        self.rkey.next.qpn = self.s.payload.val().qpn;
         self.check.request.next = self.rkey.val();
         self.check.valid.next = self.s.valid.val() & self.s.payload.val().checked;
         self.table.rkey_ok.next = self.check.ok.val() & self.check.done.val();

@@ -83,9 +83,7 @@ impl Rig {
             ));
         }
         ring.written += 1;
-        if ring.old.is_some_and(|(_, end)| ring.written > end) {
-            ring.old = None;
-        }
+        ring.pass();
         let solicited = cqe.solicited || cqe.status != 0;
         self.reports.written(token.cqn, ring.written, solicited);
         ring.pending -= 1;

@@ -39,8 +39,8 @@ struct Token {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     pub(crate) ctx: CqCtx,
-    /// Before it was resized, and the first entry that is not there.
-    old: Option<(CqCtx, u32)>,
+    /// Before it was resized, and the first entries that are not there.
+    old: VecDeque<(CqCtx, u32)>,
     open: bool,
     pub(crate) written: u32,
     pub(crate) consumed: u32,
@@ -61,9 +61,14 @@ impl Ring {
 
     /// The ring of the next entry.
     fn current(&self) -> CqCtx {
-        match self.old {
-            Some((old, end)) if self.written != end => old,
-            _ => self.ctx,
+        self.old.front().map_or(self.ctx, |(old, _)| *old)
+    }
+
+    /// Leaves rings that are written to their end.
+    fn pass(&mut self) {
+        let written = self.written;
+        while self.old.front().is_some_and(|(_, end)| *end == written) {
+            self.old.pop_front();
         }
     }
 
@@ -289,7 +294,9 @@ impl Rig {
             ring.open && waiting <= 1 << log_size,
             "{waiting} entries wait: {ring:?}"
         );
-        ring.old = Some((ring.current(), taken.wrapping_add(waiting)));
+        let before = ring.ctx;
+        ring.old.push_back((before, taken.wrapping_add(waiting)));
+        ring.pass();
         ring.ctx = ctx;
         ring.known = taken;
         true

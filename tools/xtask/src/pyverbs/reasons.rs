@@ -1,16 +1,9 @@
 //! Why the tests that are skipped cannot run: what the suite says, and what is behind it.
 
 /// A part of what the suite says, and why.
-const REASONS: [(&str, &str); 19] = [
+const REASONS: [(&str, &str); 15] = [
     ("XRCD", NO_XRC),
-    (
-        "Resize CQ",
-        "a completion queue of the engine keeps its ring",
-    ),
     ("Device memory", "the card has no memory for programs"),
-    ("MW access", NO_WINDOWS),
-    ("memory window", NO_WINDOWS),
-    ("access flags 18 ", NO_WINDOWS),
     ("ODP", "the card reaches pinned memory only"),
     ("dmabuf", NO_GPU),
     ("renderD", NO_GPU),
@@ -35,7 +28,6 @@ const REASONS: [(&str, &str); 19] = [
     ("huge page", "the machine has no huge pages set aside"),
 ];
 const NO_XRC: &str = "the engine has no XRC";
-const NO_WINDOWS: &str = "the engine has no operation that binds a memory window";
 const NO_RAW: &str = "the engine has no queue pairs for raw packets";
 const NO_GPU: &str = "the machine has no graphics processor whose memory could be registered";
 

@@ -296,6 +296,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         self.mr_q.d.next.key = self.word.q.val().rkey;
         self.mr_q.d.next.pd = self.word.q.val().pd;
+        self.mr_q.d.next.qpn = self.start.q.val().qpn;
         self.mr_q.d.next.addr = self.addr.q.val();
         self.mr_q.d.next.len = bit_cast::<32, 13>(self.plen.q.val());
         self.mr_q.d.next.right = REMOTE_READ.into();

@@ -1,0 +1,330 @@
+//! Memory windows: parts of a region to which a peer is given rights, and loses them, without registering.
+//!
+//! The host binds and invalidates by commands, at once; a request that sends nothing ([`SendOp::BindMw`], [`SendOp::LocalInv`]) tells of it in the
+//! order of the send queue.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::mr::MrCtx;
+use thiserror::Error;
+
+use super::{Access, Mr};
+use crate::Backend;
+use crate::command::{Command, CommandError};
+use crate::context::Card;
+use crate::host::lock;
+use crate::pd::PdNumber;
+use crate::wr::{SendFlags, SendOp, SendWr};
+use crate::{Features, PostError, Qp};
+
+/// Bits of a key that are not the place in the table.
+const VARIANT: u32 = 0xff;
+
+/// What kind of window (`enum ibv_mw_type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MwType {
+    /// Every queue pair of its protection domain reaches it; the driver chooses its key with each bind.
+    Type1,
+    /// Only the queue pair that it was bound by reaches it (2B: and only in its domain); who binds chooses the lowest 8
+    /// bits of the key. It is bound again only after it was invalidated.
+    Type2,
+}
+
+/// What a window is bound to.
+pub struct MwBind<'a, B: Backend> {
+    /// The region; may be left out of what has no bytes.
+    pub mr: Option<&'a Mr<B>>,
+    /// First address.
+    pub addr: u64,
+    /// Bytes; of type 1 none ends the window.
+    pub len: u64,
+    /// Rights of the peer; others do not count.
+    pub access: Access,
+}
+
+impl<B: Backend> Clone for MwBind<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Backend> Copy for MwBind<'_, B> {}
+
+/// A window could not be allocated or bound.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MwError {
+    /// The card has no windows.
+    #[error("this build of the card has no memory windows: load one with feature MEM_WINDOW")]
+    Unsupported,
+    /// The table is full.
+    #[error("all {limit} memory regions and windows of the card are in use: drop some")]
+    Full {
+        /// Entries of the table.
+        limit: u32,
+    },
+    /// The key of a type 2 window is of another place of the table.
+    #[error("key {key:#x} is not one of the window: only the lowest 8 bits of {own:#x} are chosen")]
+    Key {
+        /// Key asked for.
+        key: u32,
+        /// Key of the window.
+        own: u32,
+    },
+    /// The request could not be posted; nothing was bound.
+    #[error(transparent)]
+    Post(#[from] PostError),
+    /// The card refused.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// A window that is bound.
+struct Bound {
+    key: u32,
+    pd: u32,
+    /// Place of its region.
+    region: u32,
+    /// Of type 2: the queue pair.
+    qpn: Option<u32>,
+}
+
+/// The windows of a card that are bound, by their places. A command that is under way holds the lock, so that a window
+/// never outlives what it is bound to.
+#[derive(Default)]
+pub(crate) struct Windows(BTreeMap<u32, Bound>);
+
+impl Windows {
+    /// Ends the windows that `ends` picks.
+    fn end<B: Backend>(
+        &mut self,
+        card: &Card<B>,
+        ends: impl Fn(&Bound) -> bool,
+    ) -> Result<(), CommandError> {
+        let picked = self.0.iter().filter(|(_, bound)| ends(bound));
+        for place in picked.map(|(place, _)| *place).collect::<Vec<_>>() {
+            write(card, place, MrCtx::default())?;
+            self.0.remove(&place);
+        }
+        Ok(())
+    }
+
+    /// A peer invalidated a key, as a completion tells.
+    pub(crate) fn note_invalidated(&mut self, key: u32) {
+        self.0.retain(|_, bound| bound.key != key);
+    }
+}
+
+/// Ends the windows of a region.
+pub(super) fn end_of_region<B: Backend>(card: &Card<B>, region: u32) -> Result<(), CommandError> {
+    lock(&card.windows).end(card, |bound| bound.region == region)
+}
+
+/// Ends the type 2 windows of a queue pair.
+pub(crate) fn end_of_queue_pair<B: Backend>(card: &Card<B>, qpn: u32) -> Result<(), CommandError> {
+    lock(&card.windows).end(card, |bound| bound.qpn == Some(qpn))
+}
+
+fn write<B: Backend>(card: &Card<B>, place: u32, entry: MrCtx) -> Result<(), CommandError> {
+    let command = Command::new(opcode::WRITE_MR, place).with(entry.emit());
+    card.execute("write MW", &command).map(drop)
+}
+
+/// A memory window. When it is dropped, nobody reaches memory by it any more.
+pub struct Mw<B: Backend> {
+    pd: Arc<PdNumber<B>>,
+    mw_type: MwType,
+    place: u32,
+    key: u32,
+}
+
+impl<B: Backend> Mw<B> {
+    pub(crate) fn new(pd: &Arc<PdNumber<B>>, mw_type: MwType) -> Result<Self, MwError> {
+        if !pd.card.info.features.contains(Features::MEM_WINDOW) {
+            return Err(MwError::Unsupported);
+        }
+        let limit = pd.card.info.max_mr;
+        let (place, key) = lock(&pd.card.keys).take().ok_or(MwError::Full { limit })?;
+        Ok(Self {
+            pd: pd.clone(),
+            mw_type,
+            place,
+            key,
+        })
+    }
+
+    /// What kind it is.
+    #[must_use]
+    pub fn mw_type(&self) -> MwType {
+        self.mw_type
+    }
+
+    /// Key for a peer, once it is bound; of type 2 before that one whose lowest 8 bits may be chosen anew.
+    #[must_use]
+    pub fn rkey(&self) -> u32 {
+        self.key
+    }
+
+    /// Binds the window as a request of `qp` would that has its turn now, under a key:
+    /// whether it was bound. If a rule of IB1 10.6.7.2 forbids it nothing has changed.
+    ///
+    /// # Errors
+    /// [`MwError::Key`], [`MwError::Command`]: nothing has changed.
+    pub fn bind(
+        &mut self,
+        qp: &Qp<B>,
+        bind: &MwBind<'_, B>,
+        key: Option<u32>,
+    ) -> Result<bool, MwError> {
+        let own = self.key;
+        let next = |key: u32| key & !VARIANT | key.wrapping_add(1) & VARIANT;
+        let key = match (self.mw_type, key) {
+            (MwType::Type1, _) | (_, None) => match next(own) {
+                // as of regions, no key is 0
+                key if key & VARIANT == 0 => next(key),
+                key => key,
+            },
+            (MwType::Type2, Some(key)) if (key ^ own) & !VARIANT != 0 => {
+                return Err(MwError::Key { key, own });
+            }
+            (MwType::Type2, Some(key)) => key,
+        };
+        let card = self.pd.card.clone();
+        let mut windows = lock(&card.windows);
+        let Some(entry) = self.entry(&windows, qp, bind, key) else {
+            return Ok(false);
+        };
+        write(&card, self.place, entry)?;
+        self.key = key;
+        match bind.mr.filter(|_| entry.valid) {
+            None => drop(windows.0.remove(&self.place)),
+            Some(mr) => {
+                let bound = Bound {
+                    key,
+                    pd: self.pd.number,
+                    region: mr.place(),
+                    qpn: entry.qp_only.then_some(entry.qpn),
+                };
+                windows.0.insert(self.place, bound);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The entry of the window once it is bound; `None` if it may not be.
+    fn entry(
+        &self,
+        windows: &Windows,
+        qp: &Qp<B>,
+        bind: &MwBind<'_, B>,
+        key: u32,
+    ) -> Option<MrCtx> {
+        let is_2 = self.mw_type == MwType::Type2;
+        let is_bound = windows.0.contains_key(&self.place);
+        if !Arc::ptr_eq(qp.pd(), &self.pd) || is_2 && (is_bound || bind.len == 0) {
+            return None;
+        }
+        let writes = Access::REMOTE_WRITE | Access::REMOTE_ATOMIC;
+        let Some(more) = bind.len.checked_sub(1) else {
+            return Some(MrCtx::default());
+        };
+        let mr = bind.mr?;
+        let (first, end) = (mr.addr(), mr.addr() + (mr.len() as u64 - 1));
+        let last = bind.addr.checked_add(more)?;
+        let may = Arc::ptr_eq(mr.pd(), &self.pd)
+            && mr.access().contains(Access::MW_BIND)
+            && (!bind.access.intersects(writes) || mr.access().contains(Access::LOCAL_WRITE))
+            && bind.addr >= first
+            && last <= end;
+        may.then(|| MrCtx {
+            base: bind.addr,
+            last,
+            key,
+            pd: self.pd.number,
+            valid: true,
+            window: true,
+            remote_write: bind.access.contains(Access::REMOTE_WRITE),
+            remote_read: bind.access.contains(Access::REMOTE_READ),
+            remote_atomic: bind.access.contains(Access::REMOTE_ATOMIC),
+            qp_only: is_2,
+            qpn: if is_2 { qp.qpn() } else { 0 },
+            ..MrCtx::default()
+        })
+    }
+}
+
+impl<B: Backend> Drop for Mw<B> {
+    fn drop(&mut self) {
+        let card = &self.pd.card;
+        let mut windows = lock(&card.windows);
+        // What was never bound, or a peer invalidated, may have an entry all the same.
+        match write(card, self.place, MrCtx::default()) {
+            Ok(()) => {
+                windows.0.remove(&self.place);
+                lock(&card.keys).put(self.place);
+            }
+            Err(e) => tracing::error!("the table entry stays taken: {e}"),
+        }
+    }
+}
+
+/// A request that sends nothing.
+fn silent(op: SendOp, (wr_id, flags): (u64, SendFlags)) -> SendWr<'static> {
+    SendWr {
+        wr_id,
+        flags,
+        ..SendWr::new(op, &[])
+    }
+}
+
+impl<B: Backend> Qp<B> {
+    /// Binds a window and posts a request that tells of it: its new key. The window is bound when this returns, whatever was
+    /// posted before and is not done; if a rule forbids it the request fails with `MwBindErr`, and the queue pair with it.
+    ///
+    /// # Errors
+    /// [`MwError`]: nothing was posted, and nothing is bound.
+    pub fn post_bind(
+        &mut self,
+        mw: &mut Mw<B>,
+        bind: &MwBind<'_, B>,
+        key: Option<u32>,
+        request: (u64, SendFlags),
+    ) -> Result<u32, MwError> {
+        let tells = |bound| silent(SendOp::BindMw { bound }, request);
+        self.check_send(&[tells(true)])?;
+        let bound = mw.bind(self, bind, key)?;
+        self.post_send(&[tells(bound)])?;
+        Ok(mw.rkey())
+    }
+
+    /// Invalidates the key of a type 2 window that was bound by this queue pair, as a request would that has its turn now:
+    /// whether there was such a key.
+    ///
+    /// # Errors
+    /// [`CommandError`]: nothing has changed.
+    pub fn invalidate(&self, key: u32) -> Result<bool, CommandError> {
+        let card = &self.pd().card;
+        let mut windows = lock(&card.windows);
+        let (pd, qpn) = (self.pd().number, Some(self.qpn()));
+        let is_own = |bound: &Bound| (bound.key, bound.pd, bound.qpn) == (key, pd, qpn);
+        if !windows.0.values().any(is_own) {
+            return Ok(false);
+        }
+        windows.end(card, is_own)?;
+        Ok(true)
+    }
+
+    /// Invalidates a key as [`invalidate`](Self::invalidate) does, and posts a request that tells of it.
+    ///
+    /// # Errors
+    /// [`MwError`]: nothing was posted, and nothing is invalidated.
+    pub fn post_invalidate(&mut self, key: u32, request: (u64, SendFlags)) -> Result<(), MwError> {
+        let tells = |invalidated| silent(SendOp::LocalInv { invalidated }, request);
+        self.check_send(&[tells(true)])?;
+        let invalidated = self.invalidate(key)?;
+        self.post_send(&[tells(invalidated)])?;
+        Ok(())
+    }
+}

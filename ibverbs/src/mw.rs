@@ -1,0 +1,149 @@
+//! Memory windows.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use ferroce_driver::open::AnyBackend;
+use ferroce_driver::{Mr, Mw, MwBind, MwType, Qp, SendFlags};
+
+use crate::abi::*;
+use crate::errno::{Errno, ToErrno, or_null, status};
+use crate::handle::{Core, Held, Object, Shown, get, object};
+use crate::mr::{self, MrHandle};
+use crate::pd::PdHandle;
+use crate::qp::{self, QpHandle};
+
+/// A memory window.
+pub(crate) struct MwHandle {
+    shown: Shown<ibv_mw>,
+    core: Core<Mw<AnyBackend>>,
+    _pd: Held<PdHandle>,
+}
+
+object!(MwHandle, ibv_mw);
+
+pub(crate) extern "C" fn alloc_mw(pd: *mut ibv_pd, mw_type: c_int) -> *mut ibv_mw {
+    let alloc = || {
+        let held = Held::<PdHandle>::get(pd)?;
+        let kind = match mw_type {
+            IBV_MW_TYPE_1 => MwType::Type1,
+            IBV_MW_TYPE_2 => MwType::Type2,
+            _ => return Err(Errno::INVAL),
+        };
+        let mw = held.pd.alloc_mw(kind).map_err(ToErrno::errno)?;
+        let shown = ibv_mw {
+            context: held.context.shown(),
+            pd,
+            rkey: mw.rkey(),
+            handle: mw.rkey() >> 8,
+            r#type: mw_type,
+        };
+        let handle = MwHandle {
+            shown: Shown::new(shown),
+            core: Core::new(mw),
+            _pd: held,
+        };
+        Ok(MwHandle::registry().add(Arc::new(handle)))
+    };
+    or_null(alloc())
+}
+
+pub(crate) extern "C" fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
+    let dealloc = || {
+        let mw = get::<MwHandle>(mw)?;
+        MwHandle::registry().remove(&mw);
+        mw.core.destroy()
+    };
+    status(dealloc())
+}
+
+/// Binds a window of type 1; its key is a new one then.
+pub(crate) unsafe extern "C" fn bind_mw(
+    qp: *mut ibv_qp,
+    mw: *mut ibv_mw,
+    bind: *mut ibv_mw_bind,
+) -> c_int {
+    // SAFETY: the caller gives what to bind the window to.
+    let bind = unsafe { *bind };
+    let posted = get::<QpHandle>(qp).and_then(|qp| {
+        let request = (bind.wr_id, qp::flags(bind.send_flags)?);
+        qp.qp
+            .with(|qp| Bind::new(mw, None, &bind.bind_info)?.post(qp, request))
+    });
+    status(posted)
+}
+
+/// A window that is to be bound.
+#[derive(Clone, Copy)]
+pub(crate) struct Bind {
+    mw: *mut ibv_mw,
+    /// Of type 2.
+    key: Option<u32>,
+    info: ibv_mw_bind_info,
+}
+
+impl Bind {
+    /// Type 2 is what has a key.
+    pub(crate) fn new(
+        mw: *mut ibv_mw,
+        key: Option<u32>,
+        info: &ibv_mw_bind_info,
+    ) -> Result<Self, Errno> {
+        let is_2 = get::<MwHandle>(mw)?.core.with(|mw| Ok(mw.mw_type()))? == MwType::Type2;
+        if is_2 != key.is_some() {
+            return Err(Errno::INVAL);
+        }
+        mr::access(info.mw_access_flags)?;
+        let info = *info;
+        Ok(Self { mw, key, info })
+    }
+
+    /// Calls `then` with the window and what it is to be bound to.
+    fn with<R>(
+        &self,
+        then: impl FnOnce(&mut Mw<AnyBackend>, &MwBind<'_, AnyBackend>) -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        let handle = get::<MwHandle>(self.mw)?;
+        let info = &self.info;
+        let access = mr::access(info.mw_access_flags as c_uint)?;
+        handle.core.with(|mw| {
+            let bind = |mr: Option<&Mr<AnyBackend>>| {
+                let (addr, len) = (info.addr, info.length);
+                let bind = MwBind {
+                    mr,
+                    addr,
+                    len,
+                    access,
+                };
+                let result = then(mw, &bind)?;
+                if self.key.is_none() {
+                    // SAFETY: the structure lives as long as the object; the lock of the window is held.
+                    unsafe { (*handle.shown.get()).rkey = mw.rkey() };
+                }
+                Ok(result)
+            };
+            match info.mr.is_null() {
+                true => bind(None),
+                false => get::<MrHandle>(info.mr)?.with(|mr| bind(Some(mr))),
+            }
+        })
+    }
+
+    /// Binds it and posts the request that tells of it.
+    pub(crate) fn post(
+        &self,
+        qp: &mut Qp<AnyBackend>,
+        request: (u64, SendFlags),
+    ) -> Result<(), Errno> {
+        self.with(|mw, bind| {
+            qp.post_bind(mw, bind, self.key, request)
+                .map_err(ToErrno::errno)
+        })?;
+        Ok(())
+    }
+
+    /// Binds it; whether the rules permit it.
+    pub(crate) fn bind(&self, qp: &Qp<AnyBackend>) -> Result<bool, Errno> {
+        self.with(|mw, bind| mw.bind(qp, bind, self.key).map_err(ToErrno::errno))
+    }
+}

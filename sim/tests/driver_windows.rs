@@ -1,0 +1,291 @@
+//! Memory windows through driver and card: the same on the golden model and on the engine.
+
+use std::error::Error;
+use std::net::Ipv4Addr;
+
+use ferroce_driver::{
+    Access, Context, Cq, Gid, Mac, MrBuf, Mw, MwBind, MwError, MwType, Pd, Qp, QpAttr, RecvWr,
+    Remote, SendFlags, SendOp, SendWr, Wc, WcOpcode, WcStatus,
+};
+use ferroce_sim::card::SimCard;
+use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::verilator;
+
+const LIMIT_NS: u64 = 200_000;
+const SIGNALED: SendFlags = SendFlags::SIGNALED;
+
+type Done = Result<(), Box<dyn Error>>;
+
+struct Side {
+    context: Context<SimCard>,
+    pd: Pd<SimCard>,
+    cq: Cq<SimCard>,
+    qp: Qp<SimCard>,
+    /// Windows may be bound to it; a peer has no rights to it.
+    region: MrBuf<SimCard>,
+}
+
+impl Side {
+    fn new(card: SimCard, last: u8) -> Result<Self, Box<dyn Error>> {
+        let context = Context::open(card)?;
+        context.set_mac(Mac([2, 0, 0, 0, 0, last]))?;
+        context.set_gid(0, Gid::from(Ipv4Addr::new(10, 0, 0, last)))?;
+        let (pd, cq) = (context.alloc_pd(), context.create_cq(64)?);
+        let qp = Qp::builder(&pd).cq(&cq).build()?;
+        let region = pd.alloc_mr(256, Access::LOCAL_WRITE | Access::MW_BIND)?;
+        Ok(Self {
+            context: context,
+            pd,
+            cq,
+            qp,
+            region,
+        })
+    }
+
+    fn take(&mut self) -> Wc {
+        let mut wcs = [Wc::default()];
+        assert_eq!(self.cq.wait(&mut wcs, LIMIT_NS), 1, "a completion in time");
+        wcs[0]
+    }
+
+    /// Binds bytes 64 to 191 of the region; what the request completes with.
+    fn bind(&mut self, mw: &mut Mw<SimCard>, access: Access, key: Option<u32>) -> Wc {
+        let bind = MwBind {
+            mr: Some(&*self.region),
+            addr: self.region.addr() + 64,
+            len: 128,
+            access,
+        };
+        self.qp.post_bind(mw, &bind, key, (77, SIGNALED)).unwrap();
+        self.take()
+    }
+
+    /// A WRITE of 8 bytes to a place at the peer.
+    fn write(&mut self, addr: u64, rkey: u32) -> WcStatus {
+        let op = SendOp::Write(Remote { addr, rkey });
+        self.qp
+            .post_send(&[SendWr::inline(op, &[7; 8]).signaled()])
+            .unwrap();
+        self.take().status
+    }
+}
+
+fn connected(cards: [SimCard; 2]) -> Result<[Side; 2], Box<dyn Error>> {
+    let [a, b] = cards;
+    let (mut a, mut b) = (Side::new(a, 1)?, Side::new(b, 2)?);
+    reconnect(&mut a, &mut b)?;
+    Ok([a, b])
+}
+
+fn reconnect(a: &mut Side, b: &mut Side) -> Done {
+    for side in [&mut *a, &mut *b] {
+        side.qp.modify(&QpAttr::Reset)?;
+    }
+    let (end_a, end_b) = (a.qp.endpoint()?, b.qp.endpoint()?);
+    a.qp.connect(&end_b)?;
+    b.qp.connect(&end_a)?;
+    Ok(())
+}
+
+const WRITE: Access = Access::REMOTE_WRITE;
+
+fn a_type_1_window_comes_and_goes(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let mut mw = b.pd.alloc_mw(MwType::Type1)?;
+    let wc = b.bind(&mut mw, WRITE, None);
+    assert_eq!(
+        (wc.wr_id, wc.opcode, wc.status),
+        (77, WcOpcode::BindMw, WcStatus::Success)
+    );
+    let (addr, first) = (b.region.addr() + 64, mw.rkey());
+    assert_eq!(a.write(addr, first), WcStatus::Success);
+    assert_eq!(a.write(addr + 120, first), WcStatus::Success);
+    assert_eq!(b.region.to_vec(184, 8), [7; 8]);
+    // Bound again it has another key, and the one of before is none any more.
+    b.bind(&mut mw, WRITE, None).ok()?;
+    let second = mw.rkey();
+    assert_ne!(first, second);
+    assert_eq!(a.write(addr, second), WcStatus::Success);
+    assert_eq!(a.write(addr, first), WcStatus::RemAccessErr);
+    reconnect(&mut a, &mut b)?;
+    assert_eq!(
+        a.write(addr, second),
+        WcStatus::Success,
+        "it is no queue pair's"
+    );
+    let nothing = MwBind {
+        mr: None,
+        addr: 0,
+        len: 0,
+        access: Access::empty(),
+    };
+    b.qp.post_bind(&mut mw, &nothing, None, (78, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::Success);
+    assert_eq!(a.write(addr, second), WcStatus::RemAccessErr);
+    Ok(())
+}
+
+fn a_type_2_window_is_its_queue_pairs(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let mut mw = b.pd.alloc_mw(MwType::Type2)?;
+    let key = mw.rkey() & !0xff | 0x5a;
+    b.bind(&mut mw, WRITE, Some(key)).ok()?;
+    let addr = b.region.addr() + 64;
+    assert_eq!(a.write(addr, key), WcStatus::Success);
+    assert_eq!(a.write(addr + 121, key), WcStatus::RemAccessErr);
+    // It ends with the life of its queue pair.
+    reconnect(&mut a, &mut b)?;
+    assert_eq!(a.write(addr, key), WcStatus::RemAccessErr);
+    reconnect(&mut a, &mut b)?;
+    b.bind(&mut mw, WRITE, Some(key + 1)).ok()?;
+    assert_eq!(a.write(addr, key + 1), WcStatus::Success);
+    // It ends locally, once.
+    b.qp.post_invalidate(key + 1, (79, SIGNALED))?;
+    let wc = b.take();
+    assert_eq!(
+        (wc.wr_id, wc.opcode, wc.status),
+        (79, WcOpcode::LocalInv, WcStatus::Success)
+    );
+    assert_eq!(a.write(addr, key + 1), WcStatus::RemAccessErr);
+    reconnect(&mut a, &mut b)?;
+    b.qp.post_invalidate(key + 1, (80, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::LocQpOpErr);
+    Ok(())
+}
+
+fn a_peer_ends_a_type_2_window(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let mut mw = b.pd.alloc_mw(MwType::Type2)?;
+    let key = mw.rkey();
+    b.bind(&mut mw, WRITE, Some(key)).ok()?;
+    b.qp.post_recv(&[RecvWr::new(5, &[])])?;
+    a.qp.post_send(&[SendWr::new(SendOp::SendInv(key), &[]).signaled()])?;
+    a.take().ok()?;
+    assert_eq!(b.take().invalidated_rkey(), Some(key));
+    // So it may be bound again.
+    b.bind(&mut mw, WRITE, Some(key + 1)).ok()?;
+    let addr = b.region.addr() + 64;
+    assert_eq!(a.write(addr, key + 1), WcStatus::Success);
+    assert_eq!(a.write(addr, key), WcStatus::RemAccessErr);
+    Ok(())
+}
+
+/// The rules of IB1 10.6.7.2; who breaks one fails with its queue pair.
+fn binds_have_rules(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let plain = b.pd.alloc_mr(64, Access::LOCAL_WRITE)?;
+    let read_only = b.pd.alloc_mr(64, Access::MW_BIND)?;
+    let mut mws = [MwType::Type1, MwType::Type2].map(|kind| b.pd.alloc_mw(kind).unwrap());
+    let start = b.region.addr();
+    for kind in 0..2 {
+        let key = (kind == 1).then(|| mws[1].rkey());
+        let place = |b: &Side, addr, len| (b.region.lkey(), addr, len);
+        let spans = [
+            place(&b, start - 1, 8),
+            place(&b, start, 257),
+            place(&b, start + 250, 7),
+            place(&b, u64::MAX, 2),
+            (plain.lkey(), plain.addr(), 8),
+            (read_only.lkey(), read_only.addr(), 8),
+        ];
+        for (lkey, addr, len) in spans {
+            reconnect(&mut a, &mut b)?;
+            let mr = [&*b.region, &*plain, &*read_only]
+                .into_iter()
+                .find(|mr| mr.lkey() == lkey);
+            let bind = MwBind {
+                mr,
+                addr,
+                len,
+                access: WRITE,
+            };
+            b.qp.post_bind(&mut mws[kind], &bind, key, (1, SendFlags::empty()))?;
+            let mut wcs = [Wc::default()];
+            assert_eq!(b.cq.wait(&mut wcs, LIMIT_NS), 1);
+            assert_eq!(wcs[0].status, WcStatus::MwBindErr, "{len} at {addr:#x}");
+        }
+    }
+    // What the region lets a peer read is no right of the window to write.
+    reconnect(&mut a, &mut b)?;
+    let bind = MwBind {
+        mr: Some(&*read_only),
+        addr: read_only.addr(),
+        len: 8,
+        access: Access::REMOTE_READ,
+    };
+    b.qp.post_bind(&mut mws[0], &bind, None, (1, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::Success);
+    // A window of type 2 that is bound, or without bytes, or with the key of another.
+    let key = mws[1].rkey();
+    let foreign =
+        b.qp.post_bind(&mut mws[1], &bind, Some(key ^ 0x100), (1, SIGNALED));
+    assert!(matches!(foreign, Err(MwError::Key { .. })));
+    b.qp.post_bind(&mut mws[1], &bind, Some(key), (1, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::Success);
+    b.qp.post_bind(&mut mws[1], &bind, Some(key), (1, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::MwBindErr);
+    reconnect(&mut a, &mut b)?;
+    let empty = MwBind { len: 0, ..bind };
+    b.qp.post_bind(&mut mws[1], &empty, Some(key), (1, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::MwBindErr);
+    // Another domain's.
+    reconnect(&mut a, &mut b)?;
+    let foreign = b.context.alloc_pd();
+    let mut mw = foreign.alloc_mw(MwType::Type1)?;
+    b.qp.post_bind(&mut mw, &bind, None, (1, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::MwBindErr);
+    Ok(())
+}
+
+fn no_window_outlives_its_region(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let mut mw = b.pd.alloc_mw(MwType::Type1)?;
+    b.bind(&mut mw, WRITE, None).ok()?;
+    let addr = b.region.addr() + 64;
+    assert_eq!(a.write(addr, mw.rkey()), WcStatus::Success);
+    let next = b.pd.alloc_mr(256, Access::LOCAL_WRITE | Access::MW_BIND)?;
+    drop(std::mem::replace(&mut b.region, next));
+    assert_eq!(a.write(addr, mw.rkey()), WcStatus::RemAccessErr);
+    // Nor its own end.
+    reconnect(&mut a, &mut b)?;
+    b.bind(&mut mw, WRITE, None).ok()?;
+    let (addr, key) = (b.region.addr() + 64, mw.rkey());
+    assert_eq!(a.write(addr, key), WcStatus::Success);
+    drop(mw);
+    assert_eq!(a.write(addr, key), WcStatus::RemAccessErr);
+    assert_eq!(b.region.to_vec(64, 8), [7; 8]);
+    Ok(())
+}
+
+macro_rules! on_both {
+    ($($case:ident),*) => {
+        mod model {
+            $(#[test]
+            fn $case() -> super::Done {
+                super::$case(super::SimCard::models())
+            })*
+        }
+        mod engine {
+            $(#[test]
+            fn $case() -> super::Done {
+                super::$case(super::engines()?)
+            })*
+        }
+    };
+}
+on_both!(
+    a_type_1_window_comes_and_goes,
+    a_type_2_window_is_its_queue_pairs,
+    a_peer_ends_a_type_2_window,
+    binds_have_rules,
+    no_window_outlives_its_region
+);
+
+/// Two engines of the standard build.
+fn engines() -> Result<[SimCard; 2], Box<dyn Error>> {
+    let model = build::model(64, &verilator::Options::default())?;
+    let options = Options::host(1);
+    Ok(SimCard::pair(|memory| {
+        build::engine(&model, memory, &options)
+    })?)
+}
