@@ -1,7 +1,8 @@
 // Says: an access of `len` bytes at `addr` is allowed only if the entry that its key names is valid, has this key, the
-// same protection domain and the right asked for, and each byte addr + b with b < len, without wrapping at 2^64, lies
-// between `base` and `last` of the region; and if all of that holds, or there are no bytes, it is allowed. The answer
-// comes 4 cycles after the request, and is made of the entry as it was in the cycle of the request.
+// same protection domain and the right asked for (a window has none for local reads), is not another queue pair's, and
+// each byte addr + b with b < len, without wrapping at 2^64, lies between `base` and `last` of the region; and if all of
+// that holds, or there are no bytes, it is allowed. The answer comes 4 cycles after the request, and is made of the entry
+// as it was in the cycle of the request.
 // Assumes: nothing.
 module check_mr_port (
     input clk,
@@ -12,6 +13,7 @@ module check_mr_port (
     input [31:0] key, // = check_request.key
     input [23:0] pd, // = check_request.pd
     input [2:0] right, // = check_request.right
+    input [15:0] qpn, // = check_request.qpn
     output [1:0] slot,
     input there, // = valid of u_table.mem[slot] as wdata
     input [31:0] its_key, // = key of u_table.mem[slot] as wdata
@@ -22,6 +24,9 @@ module check_mr_port (
     input remote_write, // = remote_write of u_table.mem[slot] as wdata
     input remote_read, // = remote_read of u_table.mem[slot] as wdata
     input remote_atomic, // = remote_atomic of u_table.mem[slot] as wdata
+    input window, // = window of u_table.mem[slot] as wdata
+    input qp_only, // = qp_only of u_table.mem[slot] as wdata
+    input [23:0] its_qpn, // = qpn of u_table.mem[slot] as wdata
     input done, // = check_done
     input ok // = check_ok
 );
@@ -31,9 +36,9 @@ module check_mr_port (
     (* anyconst *) reg [31:0] b;
     wire [64:0] some = {1'b0, addr} + b;
     wire [64:0] end_ = {1'b0, addr} + len - 1;
-    wire may = right == 0 || right == 1 && local_write || right == 2 && remote_write || right == 3 && remote_read
+    wire may = right == 0 && !window || right == 1 && local_write || right == 2 && remote_write || right == 3 && remote_read
         || right == 4 && remote_atomic;
-    wire owned = there && its_key == key && its_pd == pd && may;
+    wire owned = there && its_key == key && its_pd == pd && may && (!qp_only || its_qpn == qpn);
     wire inside = some >= base && some <= last;
     wire whole = addr >= base && end_ <= last;
 

@@ -1,33 +1,40 @@
 // Says: after the sweep an entry is valid only if a command has written it since reset; all copies of the table hold
-// the same; what a command writes stands there in the next cycle; what a peer invalidates is gone when the answer comes, had its key and protection domain, and an entry that
-// fits is never left there.
+// the same; what a command writes stands there in the next cycle; what a peer invalidates is gone when the answer comes,
+// had its key and protection domain, and was a window of its queue pair only, or no window and no region to bind one to;
+// and an entry that fits is never left there.
 // Assumes: no command writes during the sweep; an invalidation is asked for again only after its answer.
 module check_mr_table (
     input clk,
     input rst,
     input write,
     input [15:0] index,
-    input [188:0] entry,
+    input [215:0] entry,
     input ready,
     input asks, // = inv_valid
     input [31:0] key, // = inv_request.key
     input [23:0] pd, // = inv_request.pd
+    input [15:0] qpn, // = inv_request.qpn
     input done, // = inv_done
     input ok, // = inv_ok
     input [1:0] sweep, // = sweep_q
     output [1:0] slot,
-    input [188:0] one, // = u_copy.mem[slot]
-    input [188:0] two, // = u_port_0.u_table.mem[slot]
+    input [215:0] one, // = u_copy.mem[slot]
+    input [215:0] two, // = u_port_0.u_table.mem[slot]
     input there, // = valid of u_copy.mem[slot] as entry
     input [31:0] its_key, // = key of u_copy.mem[slot] as entry
     input [23:0] its_pd, // = pd of u_copy.mem[slot] as entry
+    input window, // = window of u_copy.mem[slot] as entry
+    input bindable, // = bindable of u_copy.mem[slot] as entry
+    input qp_only, // = qp_only of u_copy.mem[slot] as entry
+    input [23:0] its_qpn, // = qpn of u_copy.mem[slot] as entry
     input [1:0] step, // = step_q
     input [31:0] key_held, // = key_q
     input [23:0] pd_held, // = pd_q
+    input [15:0] qpn_held, // = qpn_q
     input again, // = touched_q
     input fits, // = entry_there_q
     input clear,
-    input [188:0] looked // = u_copy.rdata
+    input [215:0] looked // = u_copy.rdata
 );
     formal_reset reset (.clk(clk), .rst(rst));
     (* anyconst *) reg [1:0] some;
@@ -38,13 +45,15 @@ module check_mr_table (
     reg written = 0, waits = 0;
     reg [31:0] asked;
     reg [23:0] of;
+    reg [15:0] by;
     reg was_clear, was_fit, was_here = 0;
-    reg [188:0] was_entry;
+    reg [215:0] was_entry;
     always @(posedge clk) begin
         if (here) written <= 1;
         if (asks) begin
             asked <= key;
             of <= pd;
+            by <= qpn;
         end
         waits <= !rst && (asks || waits && !done);
         was_clear <= clear;
@@ -55,7 +64,8 @@ module check_mr_table (
     end
     always @* if (waits) assume (!asks);
     wire named = asked[9:8] == slot;
-    wire fit = there && its_key == asked && its_pd == of;
+    wire fit = there && its_key == asked && its_pd == of
+        && (qp_only ? its_qpn == by : !window && !bindable);
     always @* if (!rst) begin
         if (there && (ready || sweep > slot)) assert (written);
         if (ready || sweep > slot) assert (one == two);
@@ -66,7 +76,7 @@ module check_mr_table (
         // registers
         if (!ready) assert (step == 0 && !done);
         assert (waits == (step != 0 || done));
-        if (step != 0) assert (key_held == asked && pd_held == of);
+        if (step != 0) assert (key_held == asked && pd_held == of && qpn_held == by);
         if (step == 2 && !again && named) assert (looked == one);
         if (step == 3 && !again && named) assert (fits == fit);
         cover (done && ok && named);

@@ -101,8 +101,11 @@ pub struct Atomic {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct BindMw {
+    /// The window.
     pub mw: *mut ibv_mw,
+    /// Its key from then on.
     pub rkey: u32,
+    /// What it is bound to.
     pub bind_info: ibv_mw_bind_info,
 }
 

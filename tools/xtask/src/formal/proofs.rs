@@ -149,11 +149,18 @@ pub(super) const PROOFS: &[Proof] = &[
         checker: checker!("mr_port"),
         depth: 5,
         reach: 7,
-        bugs: &[Bug {
-            what: "the end of the address space is not seen",
-            from: "assign sum = {1'b0, fetched_q[MrAccess_addr +: 64]} + fetched_q[MrAccess_more +: 65];",
-            to: "assign sum = {1'b0, fetched_q[MrAccess_addr +: 64] + fetched_q[MrAccess_more +: 64]};",
-        }],
+        bugs: &[
+            Bug {
+                what: "the end of the address space is not seen",
+                from: "assign sum = {1'b0, fetched_q[MrAccess_addr +: 64]} + fetched_q[MrAccess_more +: 65];",
+                to: "assign sum = {1'b0, fetched_q[MrAccess_addr +: 64] + fetched_q[MrAccess_more +: 64]};",
+            },
+            Bug {
+                what: "a window of one queue pair is reached by all",
+                from: "verdict_d[MrVerdict_queue] = !entry_q[MrCtx_qp_only] | (entry_q[MrCtx_qpn +: 24] == {8'd0, looked_up_q[MrAccess_qpn +: 16]});",
+                to: "verdict_d[MrVerdict_queue] = 1'b1;",
+            },
+        ],
     },
     Proof {
         name: "mr_table",
@@ -161,11 +168,18 @@ pub(super) const PROOFS: &[Proof] = &[
         checker: checker!("mr_table"),
         depth: 3,
         reach: 14,
-        bugs: &[Bug {
-            what: "a write in the last cycle of an invalidation is not seen",
-            from: "if (touched_q | write) begin",
-            to: "if (touched_q) begin",
-        }],
+        bugs: &[
+            Bug {
+                what: "a write in the last cycle of an invalidation is not seen",
+                from: "if (touched_q | write) begin",
+                to: "if (touched_q) begin",
+            },
+            Bug {
+                what: "a peer ends the window of another queue pair",
+                from: "may = copy_rdata[MrCtx_qpn +: 24] == {8'd0, qpn_q};",
+                to: "may = 1'b1;",
+            },
+        ],
     },
     Proof {
         name: "split",
