@@ -174,8 +174,8 @@ impl<B: Backend> Mr<B> {
         })
     }
 
-    /// Changes the region under its key, and ends the windows that are bound to it. Requests that are under way meanwhile find the old or the new; when this returns
-    /// the card is done with the old.
+    /// Changes the region under its key, and ends the windows that are bound to it. Requests that are under way meanwhile
+    /// find the old or the new; when this returns the card is done with the old.
     ///
     /// # Errors
     /// [`MrError`], with nothing changed: as of [`Pd::reg_mr`](crate::Pd::reg_mr), and a domain of another context.

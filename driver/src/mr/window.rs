@@ -1,7 +1,7 @@
 //! Memory windows: parts of a region to which a peer is given rights, and loses them, without registering.
 //!
-//! The host binds and invalidates by commands, at once; a request that sends nothing ([`SendOp::BindMw`], [`SendOp::LocalInv`]) tells of it in the
-//! order of the send queue.
+//! The host binds and invalidates by commands, at once; a request that sends nothing ([`SendOp::BindMw`],
+//! [`SendOp::LocalInv`]) tells of it in the order of the send queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,6 +89,9 @@ struct Bound {
     region: u32,
     /// Of type 2: the queue pair.
     qpn: Option<u32>,
+    /// A peer invalidated it, as a completion told. That may be an older bind under the same key, so it ends with its
+    /// region and its queue pair all the same.
+    invalidated: bool,
 }
 
 /// The windows of a card that are bound, by their places. A command that is under way holds the lock, so that a window
@@ -113,7 +116,8 @@ impl Windows {
 
     /// A peer invalidated a key, as a completion tells.
     pub(crate) fn note_invalidated(&mut self, key: u32) {
-        self.0.retain(|_, bound| bound.key != key);
+        let named = self.0.values_mut().filter(|bound| bound.key == key);
+        named.for_each(|bound| bound.invalidated = true);
     }
 }
 
@@ -206,6 +210,7 @@ impl<B: Backend> Mw<B> {
                     pd: self.pd.number,
                     region: mr.place(),
                     qpn: entry.qp_only.then_some(entry.qpn),
+                    invalidated: false,
                 };
                 windows.0.insert(self.place, bound);
             }
@@ -222,7 +227,8 @@ impl<B: Backend> Mw<B> {
         key: u32,
     ) -> Option<MrCtx> {
         let is_2 = self.mw_type == MwType::Type2;
-        let is_bound = windows.0.contains_key(&self.place);
+        let bound = windows.0.get(&self.place);
+        let is_bound = bound.is_some_and(|bound| !bound.invalidated);
         if !Arc::ptr_eq(qp.pd(), &self.pd) || is_2 && (is_bound || bind.len == 0) {
             return None;
         }
@@ -308,7 +314,9 @@ impl<B: Backend> Qp<B> {
         let card = &self.pd().card;
         let mut windows = lock(&card.windows);
         let (pd, qpn) = (self.pd().number, Some(self.qpn()));
-        let is_own = |bound: &Bound| (bound.key, bound.pd, bound.qpn) == (key, pd, qpn);
+        let is_own = |bound: &Bound| {
+            (bound.key, bound.pd, bound.qpn) == (key, pd, qpn) && !bound.invalidated
+        };
         if !windows.0.values().any(is_own) {
             return Ok(false);
         }
