@@ -4,6 +4,7 @@
 //! harm. Nothing here knows whether the card is the golden model or the engine. Whatever a healthy
 //! card would not do (no answer, a status a test did not ask for) panics.
 
+mod cq;
 mod datagram;
 mod pair;
 mod queue;
@@ -93,7 +94,7 @@ pub struct Host {
     completions: u64,
     issued: u32,
     regions: u32,
-    cqs: Vec<queue::Cq>,
+    cqs: Vec<cq::Cq>,
     qps: BTreeMap<u32, queue::Qp>,
     srqs: Vec<datagram::Srq>,
 }

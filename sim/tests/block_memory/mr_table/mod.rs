@@ -1,5 +1,7 @@
 //! `mr_table`: the check of `ferroce_proto::abi::mr` at full rate on all ports.
 
+mod invalidate;
+
 use std::collections::VecDeque;
 
 use fastrand::Rng;
@@ -159,38 +161,6 @@ impl Setup {
         dut.set(dut.input("write").unwrap(), 0);
     }
 
-    /// Asks for an invalidation; the answer comes within `limit` cycles. `during` says what commands write meanwhile.
-    fn invalidate(
-        &mut self,
-        key: u32,
-        (pd, qpn): (u32, u32),
-        limit: usize,
-        during: impl Fn(&mut Self, usize),
-    ) -> bool {
-        let dut = self.bench.dut_mut();
-        let mut set = |name: &str, value: u64| dut.set(dut.input(name).unwrap(), value);
-        set("inv_request.key", key.into());
-        set("inv_request.pd", pd.into());
-        set("inv_request.qpn", qpn.into());
-        set("inv_valid", 1);
-        let done = self.bench.dut().output("inv_done").unwrap();
-        let ok = self.bench.dut().output("inv_ok").unwrap();
-        for n in 0..limit {
-            let before = self.now;
-            during(self, n);
-            if self.now == before {
-                self.cycle(&[None; PORTS]);
-            }
-            let dut = self.bench.dut_mut();
-            dut.set(dut.input("inv_valid").unwrap(), 0);
-            dut.settle();
-            if dut.is_set(done) {
-                return dut.is_set(ok);
-            }
-        }
-        panic!("no answer in {limit} cycles");
-    }
-
     /// One cycle with an access at each port that has one; the answers due are looked at.
     fn cycle(&mut self, accesses: &[Option<Access>; PORTS]) {
         let now = self.now;
@@ -333,127 +303,4 @@ fn an_entry_holds_from_the_next_cycle_on_and_a_reset_forgets_it() {
     setup.cycle(&[Some(access); PORTS]);
     (0..MR_LATENCY).for_each(|_| setup.cycle(&[None; PORTS]));
     assert!(setup.expected.is_empty());
-}
-
-#[test]
-fn a_key_is_invalidated_by_its_owner() {
-    let mut setup = Setup::new();
-    let mr = MrCtx {
-        base: 0x1000,
-        last: 0x1fff,
-        key: 0x0042_0305,
-        pd: 7,
-        valid: true,
-        remote_write: true,
-        ..Default::default()
-    };
-    setup.write(3, mr);
-    let access = Access {
-        key: mr.key,
-        pd: 7,
-        addr: 0x1fff,
-        len: 1,
-        right: 2,
-        qpn: 5,
-    };
-    let nothing = |_: &mut Setup, _: usize| {};
-    assert!(
-        !setup.invalidate(mr.key, (8, 5), 5, nothing),
-        "protection domain"
-    );
-    assert!(
-        !setup.invalidate(mr.key ^ 1, (7, 5), 5, nothing),
-        "key variant"
-    );
-    assert!(
-        !setup.invalidate(mr.key ^ 1 << 20, (7, 5), 5, nothing),
-        "alias"
-    );
-    setup.cycle(&[Some(access); PORTS]);
-    assert!(setup.invalidate(mr.key, (7, 5), 5, nothing));
-    setup.table[3].valid = false;
-    setup.cycle(&[Some(access); PORTS]);
-    assert!(!setup.invalidate(mr.key, (7, 5), 5, nothing), "once");
-    (0..MR_LATENCY).for_each(|_| setup.cycle(&[None; PORTS]));
-    assert!(setup.expected.is_empty());
-}
-
-/// Windows of a queue pair by its peer alone; no others, and no region that windows may be bound to.
-#[test]
-fn not_every_key_is_a_peers_to_invalidate() {
-    let plain = MrCtx {
-        base: 0x1000,
-        last: 0x1fff,
-        key: 0x305,
-        pd: 7,
-        valid: true,
-        ..Default::default()
-    };
-    let window = MrCtx {
-        window: true,
-        ..plain
-    };
-    let own = MrCtx {
-        qp_only: true,
-        qpn: 5,
-        ..window
-    };
-    let bindable = MrCtx {
-        bindable: true,
-        ..plain
-    };
-    for (mr, may) in [
-        (plain, true),
-        (window, false),
-        (own, true),
-        (MrCtx { qpn: 6, ..own }, false),
-        (bindable, false),
-    ] {
-        let mut setup = Setup::new();
-        setup.write(3, mr);
-        assert_eq!(
-            setup.invalidate(mr.key, (7, 5), 5, |_, _| {}),
-            may,
-            "{mr:?}"
-        );
-    }
-}
-
-/// A command that writes while a key is being looked at is before or behind the invalidation, not both.
-#[test]
-fn an_invalidation_and_a_command_do_not_mix() {
-    for at in 0..5 {
-        let mut setup = Setup::new();
-        let old = MrCtx {
-            base: 0x1000,
-            last: 0x1fff,
-            key: 0x305,
-            pd: 7,
-            valid: true,
-            remote_write: true,
-            ..Default::default()
-        };
-        let new = MrCtx { key: 0x306, ..old };
-        setup.write(3, old);
-        let ok = setup.invalidate(old.key, (7, 5), 10, |setup, n| {
-            if n == at {
-                setup.write(3, new);
-            }
-        });
-        // The command's entry stands, whoever was first.
-        if ok && at == 4 {
-            setup.write(3, new);
-        }
-        let access = Access {
-            key: new.key,
-            pd: 7,
-            addr: 0x1000,
-            len: 16,
-            right: 2,
-            qpn: 5,
-        };
-        setup.cycle(&[Some(access); PORTS]);
-        (0..MR_LATENCY).for_each(|_| setup.cycle(&[None; PORTS]));
-        assert!(setup.expected.is_empty());
-    }
 }
