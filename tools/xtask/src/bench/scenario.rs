@@ -29,6 +29,9 @@ pub(super) fn go_back_n(loss: f64) -> f64 {
     (1.0 - loss) / (1.0 - loss + loss * IN_FLIGHT)
 }
 
+/// Seeds of a mean.
+const SEEDS: u64 = 5;
+
 /// How a figure is read.
 pub(super) const GOODPUT: &str = "bytes/cycle";
 pub(super) const CYCLES: &str = "cycles";
@@ -51,6 +54,8 @@ pub(super) enum Tier {
 /// What a scenario measures.
 pub(super) enum What {
     Load(Load, Setup, Shown),
+    /// Its goodput, the mean over [`SEEDS`] from that of the setup on: losses come by chance.
+    Mean(Load, Setup),
     /// Over so many queue pairs.
     Acks(Setup, u64),
     Tiny(Setup),
@@ -97,6 +102,16 @@ impl Found {
             cpu: 0.0,
         }
     }
+
+    fn of_load(figures: Vec<Figure>, load: &Load, setup: &Setup, runs: &[Measured]) -> Self {
+        let is_pair = load.traffic.hosts() == 2 && setup.build.width == WIDTH as usize;
+        let counted = if is_pair { runs } else { &[] };
+        Self {
+            figures,
+            cycles: counted.iter().map(|run| run.run).sum(),
+            cpu: counted.iter().map(|run| run.cpu).sum(),
+        }
+    }
 }
 
 impl Scenario {
@@ -106,17 +121,16 @@ impl Scenario {
         match &self.what {
             What::Load(load, setup, shown) => {
                 let measured = load.run(setup)?;
-                let is_pair = load.traffic.hosts() == 2 && setup.build.width == WIDTH as usize;
-                let (cycles, cpu) = match is_pair {
-                    true => (measured.run, measured.cpu),
-                    false => (0, 0.0),
-                };
                 let figures = told(name, &measured, *shown);
-                Ok(Found {
-                    figures,
-                    cycles,
-                    cpu,
-                })
+                Ok(Found::of_load(figures, load, setup, &[measured]))
+            }
+            What::Mean(load, setup) => {
+                let seeds = setup.seed..setup.seed + SEEDS;
+                let runs = seeds.map(|seed| load.run(&Setup { seed, ..*setup }));
+                let runs = runs.collect::<Result<Vec<_>>>()?;
+                let mean = runs.iter().map(|run| run.goodput).sum::<f64>() / SEEDS as f64;
+                let figures = vec![goodput(name, mean)];
+                Ok(Found::of_load(figures, load, setup, &runs))
             }
             What::Acks(setup, qps) => Ok(flooded(name, "ack", flood::acks(setup, *qps)?)),
             What::Storm(storm, setup) => Ok(flooded(name, "packet", storm.run(setup)?)),
@@ -152,11 +166,12 @@ fn flooded(name: &str, packet: &str, flood: flood::Flood) -> Found {
     Found::of(figures)
 }
 
+fn goodput(name: &str, value: f64) -> Figure {
+    Figure::new(format!("{name}_goodput_bytes_per_cycle"), value, GOODPUT)
+}
+
 fn told(name: &str, measured: &Measured, shown: Shown) -> Vec<Figure> {
-    let goodput = || {
-        let name = format!("{name}_goodput_bytes_per_cycle");
-        Figure::new(name, measured.goodput, GOODPUT)
-    };
+    let goodput = || goodput(name, measured.goodput);
     let total = || {
         let name = format!("{name}_total_goodput_bytes_per_cycle");
         Figure::new(name, measured.total, GOODPUT)

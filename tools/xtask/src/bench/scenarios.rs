@@ -225,11 +225,11 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
             timeout: TIMEOUT_LOSS,
             ..load(Op::Write, LONG)
         };
-        add(
-            quick,
-            format!("write_{LONG}_beside_{name}"),
-            goodput(load, setup),
-        );
+        let what = match beside {
+            Beside::Lossy(_) => What::Mean(load, setup),
+            _ => goodput(load, setup),
+        };
+        add(quick, format!("write_{LONG}_beside_{name}"), what);
     }
     let many = Load {
         qps: 64,
