@@ -15,32 +15,58 @@ pub(super) struct Cq {
 }
 
 impl Host {
-    /// A completion queue of 2^`log_size` entries.
+    /// A completion queue of 2^`log_size` entries. Numbers start at 0.
     pub fn create_cq(&mut self, log_size: u8) -> u16 {
-        let cqn = self.cqs.len() as u16;
+        self.create_cq_as(self.cqs.len() as u16, log_size)
+    }
+
+    /// A completion queue of a number of the caller's choice.
+    pub fn create_cq_as(&mut self, cqn: u16, log_size: u8) -> u16 {
+        self.create_cq_with(cqn, log_size, |_| {})
+    }
+
+    /// As [`create_cq_as`](Self::create_cq_as), with its context changed by `change`.
+    pub fn create_cq_with(
+        &mut self,
+        cqn: u16,
+        log_size: u8,
+        change: impl FnOnce(&mut CqCtx),
+    ) -> u16 {
         let base = self.alloc(Cqe::BYTES << log_size);
         let record = self.alloc(4);
-        let ctx = CqCtx {
+        let mut ctx = CqCtx {
             base,
             consumer: record,
             log_size,
             ..CqCtx::default()
         };
+        change(&mut ctx);
         self.expect(opcode::CREATE_CQ, cqn.into(), &ctx.emit());
-        self.cqs.push(Cq {
+        let cq = Cq {
             base,
             record,
             log_size,
             consumer: 0,
-        });
+        };
+        self.cqs.insert(cqn, cq);
         cqn
+    }
+
+    /// Forgets a completion queue.
+    pub fn destroy_cq(&mut self, cqn: u16) {
+        let head = CmdHead {
+            opcode: opcode::DESTROY_CQ,
+            index: cqn.into(),
+            ..CmdHead::default()
+        };
+        assert_eq!(self.command(head, &[]).status, status::OK);
     }
 
     /// Has a completion queue go on in a ring of 2^`log_size` entries; the status. What waits is carried over.
     pub fn resize_cq(&mut self, cqn: u16, log_size: u8) -> u8 {
         let base = self.alloc(Cqe::BYTES << log_size);
         let record = self.alloc(4);
-        let cq = &self.cqs[usize::from(cqn)];
+        let cq = &self.cqs[&cqn];
         let consumer = cq.consumer;
         // entries of this pass are not there yet
         for index in consumer..consumer + (1 << log_size) {
@@ -70,7 +96,7 @@ impl Host {
             return answer.status;
         }
         let waiting = (answer.value as u32).wrapping_sub(consumer) & 0xff_ffff;
-        let old = self.cqs[usize::from(cqn)].clone();
+        let old = self.cqs[&cqn].clone();
         for index in consumer..consumer + waiting {
             let from = u64::from(index & ((1 << old.log_size) - 1)) * Cqe::BYTES as u64;
             let to = u64::from(index & ((1 << log_size) - 1)) * Cqe::BYTES as u64;
@@ -84,19 +110,20 @@ impl Host {
             let owner = index >> log_size & 1 == 0;
             self.write(base + to, &Cqe { owner, ..cqe }.emit());
         }
-        self.cqs[usize::from(cqn)] = Cq {
+        let cq = Cq {
             base,
             record,
             log_size,
             consumer,
         };
+        self.cqs.insert(cqn, cq);
         status::OK
     }
 
     /// The next CQE of a completion queue; its place is given back to the card.
     pub fn poll(&mut self, cqn: u16) -> Option<Cqe> {
         let cqe = self.peek(cqn)?;
-        let cq = &mut self.cqs[usize::from(cqn)];
+        let cq = self.cqs.get_mut(&cqn).expect("created");
         cq.consumer += 1;
         let (record, consumer) = (cq.record, cq.consumer);
         self.write(record, &consumer.to_le_bytes());
@@ -106,7 +133,7 @@ impl Host {
     /// The next CQE of a completion queue.
     #[must_use]
     pub fn peek(&self, cqn: u16) -> Option<Cqe> {
-        let cq = &self.cqs[usize::from(cqn)];
+        let cq = &self.cqs[&cqn];
         let slot = cq.consumer & ((1 << cq.log_size) - 1);
         let bytes = self.read(cq.base + u64::from(slot) * Cqe::BYTES as u64, Cqe::BYTES);
         let cqe = Cqe::parse(bytes.first_chunk().expect("32 bytes"));

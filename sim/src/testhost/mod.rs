@@ -32,8 +32,8 @@ const ANSWER_CYCLES: u64 = 100_000;
 /// Log2 of the entries of the command rings.
 const CMD_LOG_SIZE: u32 = 4;
 
-/// First address handed out; ranges are far apart and not aligned to pages of each other.
-const FIRST_ADDR: u64 = 0x7f29_9dc0_0000;
+/// Addresses that are handed out, anywhere in 64 bits but for the ends.
+const ADDRESSES: std::ops::Range<u64> = 1 << 32..u64::MAX - (1 << 40);
 
 /// Protection domain of everything that does not name another.
 pub const PD: u32 = 0x2a;
@@ -89,12 +89,13 @@ pub struct Host {
     pub mac: Mac,
     /// GID table entry 0.
     pub gid: Gid,
-    next_addr: u64,
+    /// Where memory is; follows from the MAC address.
+    places: fastrand::Rng,
     commands: u64,
     completions: u64,
     issued: u32,
     regions: u32,
-    cqs: Vec<cq::Cq>,
+    cqs: BTreeMap<u16, cq::Cq>,
     qps: BTreeMap<u32, queue::Qp>,
     srqs: Vec<datagram::Srq>,
 }
@@ -116,17 +117,19 @@ impl Host {
         mac: Mac,
         ip: IpAddr,
     ) -> Self {
+        let Mac([a, b, c, d, e, f]) = mac;
+        let seed = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
         let mut host = Self {
             nic: build(Rc::<Ranges>::clone(&memory)),
             memory,
             mac,
             gid: ip.into(),
-            next_addr: FIRST_ADDR,
+            places: fastrand::Rng::with_seed(seed),
             commands: 0,
             completions: 0,
             issued: 0,
             regions: 0,
-            cqs: Vec::new(),
+            cqs: BTreeMap::new(),
             qps: BTreeMap::new(),
             srqs: Vec::new(),
         };
@@ -143,13 +146,8 @@ impl Host {
         self.write32(regs::CPL_BASE_LO, self.completions as u32);
         self.write32(regs::CPL_BASE_HI, (self.completions >> 32) as u32);
         self.write32(regs::CMD_LOG_SIZE, CMD_LOG_SIZE);
-        self.write32(regs::CONTROL, 1);
-        while self.read32(regs::STATUS) & 2 == 0 {
-            assert!(
-                self.nic.now() < ANSWER_CYCLES,
-                "the card does not become ready"
-            );
-        }
+        self.write32(regs::CONTROL, regs::control::ENABLE);
+        self.wait_ready();
         let Mac([a, b, c, d, e, f]) = self.mac;
         let mac = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
         let port = PortConfig {
@@ -163,6 +161,25 @@ impl Host {
             ipv6: !self.gid.is_ipv4(),
         };
         self.expect(opcode::SET_GID, 0, &gid.emit());
+    }
+
+    /// Waits until the card is ready after a reset.
+    pub fn wait_ready(&mut self) {
+        let end = self.nic.now() + ANSWER_CYCLES;
+        while self.read32(regs::STATUS) & regs::status::READY == 0 {
+            assert!(self.nic.now() < end, "the card does not become ready");
+        }
+    }
+
+    /// Resets the card through register CONTROL and brings it up again; what was made on it is gone, memory stays.
+    pub fn restart(&mut self) {
+        self.write32(regs::CONTROL, regs::control::RESET);
+        self.wait_ready();
+        (self.issued, self.regions) = (0, 0);
+        self.cqs.clear();
+        self.qps.clear();
+        self.srqs.clear();
+        self.bring_up();
     }
 
     /// Writes a register.
@@ -191,12 +208,11 @@ impl Host {
         u64::from(self.read32(offset + 4)) << 32 | u64::from(low)
     }
 
-    /// New memory of `len` bytes, all zero, 4096-byte aligned, with nothing next to it.
+    /// New memory of `len` bytes, all zero, 4096-byte aligned, far from everything else.
     pub fn alloc(&mut self, len: usize) -> u64 {
         loop {
-            let addr = self.next_addr;
-            self.next_addr += (len as u64).next_multiple_of(0x1000) + 0x1_0000;
-            // What the caller has mapped may be in the way.
+            let addr = self.places.u64(ADDRESSES) & !0xfff;
+            // What is mapped already may be in the way.
             if self.memory.map(addr, vec![0; len.max(1)]).is_ok() {
                 return addr;
             }

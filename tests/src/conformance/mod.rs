@@ -21,6 +21,8 @@ mod address;
 mod atomic;
 pub mod bench;
 mod completion;
+mod events;
+mod exception;
 mod flush;
 mod hostile;
 mod invalidate;
@@ -33,6 +35,7 @@ mod psn;
 mod rc_write;
 mod read;
 mod read_loss;
+mod registers;
 mod response;
 mod retry;
 mod rnr;
@@ -45,6 +48,7 @@ mod state;
 pub mod table;
 mod uc;
 mod ud;
+mod values;
 mod window;
 mod wqe;
 
@@ -102,12 +106,16 @@ pub const TOPICS: &[Topic] = &[
     topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),
+    topic("Fields over their whole range", values::CASES),
     topic("Malformed frames", malformed::CASES),
     topic("Malformed transport headers", hostile::CASES),
     topic("Work queue entries", wqe::CASES),
     topic("Errors and flush", flush::CASES),
     topic("Queue pair states", state::CASES),
     topic("Completion and event queues", completion::CASES),
+    topic("Rings of event queues", events::CASES),
+    topic("Exception queue", exception::CASES),
+    topic("Registers and reset", registers::CASES),
 ];
 
 const fn topic(title: &'static str, cases: &'static [Case]) -> Topic {

@@ -1,20 +1,20 @@
 //! Two hosts with their cards on a wire, set up as a scenario says.
 
 use std::cell::RefCell;
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
+use ferroce_proto::abi::cmd::{CmdHead, GidEntry, opcode, status};
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{RqCtx, SqCtx, state};
-use ferroce_proto::wire::Mac;
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, state};
+use ferroce_proto::abi::regs::Params;
 use ferroce_sim::link::Config;
 use ferroce_sim::random::Chance;
 use ferroce_sim::scoreboard::Scoreboard;
-use ferroce_sim::testhost::{Host, PD, QpOptions, Side};
+use ferroce_sim::testhost::{Host, QpOptions, Side};
 use ferroce_sim::world::{NodeId, World};
 
 use super::Card;
+use super::numbers::Numbers;
 use super::scenario::{Connection, Piece, Scenario, region};
 use super::tap::Tap;
 use crate::shared::Shared;
@@ -65,11 +65,13 @@ pub(super) struct Bench {
     pub(super) links: Vec<Link>,
     pub(super) tap: Rc<RefCell<Tap>>,
     pub(super) scoreboard: Rc<RefCell<Scoreboard>>,
+    pub(super) numbers: Numbers,
 }
 
 impl Bench {
     /// Sets everything up; connections are in RTS.
-    pub(super) fn new(scenario: &Scenario, cards: [&Card; 2]) -> Self {
+    pub(super) fn new(scenario: &Scenario, params: &Params, cards: [&Card; 2]) -> Self {
+        let numbers = Numbers::draw(scenario, params);
         let mut world = World::new();
         let mut nodes = Vec::new();
         let hosts = SIDES.map(|side| {
@@ -83,8 +85,8 @@ impl Bench {
                     shared = Some(nic.clone());
                     Box::new(nic)
                 },
-                Mac([0x52, 0x54, 0, 0, 0, last]),
-                Ipv4Addr::new(10, 0, 0, last).into(),
+                numbers.mac[side as usize],
+                numbers.ip[side as usize],
             );
             let nic = shared.expect("the host builds its card");
             nodes.push(world.add(format!("{side:?}"), nic));
@@ -113,6 +115,7 @@ impl Bench {
             links: Vec::new(),
             tap,
             scoreboard,
+            numbers,
         };
         for host in &mut bench.hosts {
             host.nic.hurry(true);
@@ -129,10 +132,18 @@ impl Bench {
         for side in SIDES {
             let host = &mut self.hosts[side as usize];
             for cq in 0..scenario.cqs {
-                host.create_cq(cq_log(scenario, side, cq));
+                let cqn = self.numbers.cqn[side as usize][usize::from(cq)];
+                host.create_cq_as(cqn, cq_log(scenario, side, cq));
             }
+            let gid = GidEntry {
+                gid: host.gid.to_le_bits(),
+                valid: true,
+                ipv6: scenario.ipv6,
+            };
+            host.expect(opcode::SET_GID, 0, &GidEntry::default().emit());
+            let index = self.numbers.gid[side as usize];
+            host.expect(opcode::SET_GID, index.into(), &gid.emit());
         }
-        // In opposite order, so that the two queue pairs of a connection differ in number.
         let qpns = SIDES.map(|side| {
             let mut qpns = vec![0; count];
             let order: Vec<_> = match side {
@@ -140,8 +151,10 @@ impl Bench {
                 Side::B => (0..count).rev().collect(),
             };
             for connection in order {
-                let options = options(&scenario.connections[connection], side);
-                qpns[connection] = self.hosts[side as usize].create_qp(options);
+                let numbers = &self.numbers;
+                let options = options(&scenario.connections[connection], side, numbers);
+                let qpn = numbers.qpn[side as usize][connection];
+                qpns[connection] = self.hosts[side as usize].create_qp_as(qpn, options);
             }
             qpns
         });
@@ -149,10 +162,7 @@ impl Bench {
         for (connection, c) in scenario.connections.iter().enumerate() {
             let qpn = [qpns[0][connection], qpns[1][connection]];
             let regions = SIDES.map(|side| {
-                std::array::from_fn(|kind| {
-                    let index = 1 + connection * region::COUNT + kind;
-                    self.region(side, c, kind, index as u32, &mut rng)
-                })
+                std::array::from_fn(|kind| self.region(side, (connection, c), kind, &mut rng))
             });
             self.links.push(Link { qpn, regions });
             self.connect(connection, c, c.psn);
@@ -163,11 +173,12 @@ impl Bench {
     fn region(
         &mut self,
         side: Side,
-        c: &Connection,
+        (connection, c): (usize, &Connection),
         kind: usize,
-        index: u32,
         rng: &mut fastrand::Rng,
     ) -> Place {
+        let index = self.numbers.region[side as usize][connection] + kind as u32;
+        let pd = self.numbers.paths[connection].pd;
         let host = &mut self.hosts[side as usize];
         let bytes = usize::from(c.misaligned) + c.region_len as usize + 2 * GUARD as usize;
         let start = host.alloc(bytes);
@@ -185,7 +196,7 @@ impl Bench {
             base: addr,
             last: addr + u64::from(c.region_len) - 1,
             key,
-            pd: if kind == region::FOREIGN { PD + 1 } else { PD },
+            pd: pd + u32::from(kind == region::FOREIGN),
             valid: true,
             local_write: may_write || kind == region::RESULT,
             remote_write: may_write,
@@ -216,13 +227,18 @@ impl Bench {
             let host = &mut self.hosts[own];
             host.reset_qp(qpn[own]);
             let [sq, av, rq] = host.images(qpn[own], &peer);
+            let path = self.numbers.paths[connection];
             let sq = SqCtx {
-                // Rings of 16 entries, whatever they use of them.
-                ot_base: 16 * connection as u32,
+                ot_base: self.numbers.pool[own][connection],
+                pd: path.pd,
                 ..SqCtx::parse(&sq)
             };
+            let av = path.of(AvCtx::parse(&av), self.numbers.gid[own]);
             let rq = RqCtx {
                 remote_write: c.remote_write,
+                pd: path.pd,
+                pkey: path.pkey,
+                sgid_index: self.numbers.gid[own],
                 ..RqCtx::parse(&rq)
             };
             let head = CmdHead {
@@ -241,7 +257,7 @@ impl Bench {
                 rq_psn: psn[far],
                 ..CmdHead::default()
             };
-            let completion = host.command(head, &[sq.emit(), av, rq.emit()]);
+            let completion = host.command(head, &[sq.emit(), av.emit(), rq.emit()]);
             assert_eq!(completion.status, status::OK, "connection {connection}");
         }
     }
@@ -269,14 +285,15 @@ fn chance(per_mille: u16) -> Chance {
     }
 }
 
-fn options(c: &Connection, side: Side) -> QpOptions {
+fn options(c: &Connection, side: Side, numbers: &Numbers) -> QpOptions {
     let side = side as usize;
+    let cqn = |cq: u8| numbers.cqn[side][usize::from(cq)];
     QpOptions {
         qp_type: c.qp_type,
         max_rd_atomic: c.rd_atomic,
         mtu: c.mtu,
-        send_cq: c.send_cq[side].into(),
-        recv_cq: c.recv_cq[side].into(),
+        send_cq: cqn(c.send_cq[side]),
+        recv_cq: cqn(c.recv_cq[side]),
         sq_log: c.sq_log[side],
         rq_log: c.rq_log[side],
         rq_stride: c.rq_stride,

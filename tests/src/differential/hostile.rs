@@ -31,10 +31,11 @@ fn headers(bench: &Bench, connection: usize, side: Side, opcode: Opcode, psn: u3
             src: from.mac,
             vlan: None,
         },
-        ip: Ip::between(from.gid, to.gid, 0, 0, 64).expect("both hosts have IPv4 addresses"),
+        ip: Ip::between(from.gid, to.gid, 0, 0, 64).expect("both hosts have addresses of one kind"),
         udp: UdpRepr { src_port: 0xc123 },
         bth: BthRepr {
             ack_req: true,
+            pkey: bench.numbers.paths[connection].pkey,
             ..BthRepr::new(opcode, link.qpn[side as usize], Psn::new(psn))
         },
         ext: Extensions {
@@ -107,13 +108,12 @@ pub(super) fn noise(bench: &Bench, side: Side, noise: &Noise) -> Vec<u8> {
 
 fn readdress(ip: &Ip, source: bool) -> Ip {
     let mut ip = *ip;
-    if let Ip::V4(header) = &mut ip {
-        let stranger = [10, 0, 0, 99].into();
-        if source {
-            header.src = stranger;
-        } else {
-            header.dst = stranger;
-        }
+    // Others than those of the hosts: nobody's address begins with 0.
+    match &mut ip {
+        Ip::V4(header) if source => header.src = [0, 0, 0, 99].into(),
+        Ip::V4(header) => header.dst = [0, 0, 0, 99].into(),
+        Ip::V6(header) if source => header.src = 99.into(),
+        Ip::V6(header) => header.dst = 99.into(),
     }
     ip
 }

@@ -41,7 +41,7 @@ struct Run<'a> {
 #[must_use]
 pub fn run(scenario: &Scenario, params: &Params, cards: [&Card; 2]) -> Outcome {
     let result = caught(|| {
-        let bench = Bench::new(scenario, cards);
+        let bench = Bench::new(scenario, params, cards);
         let mut run = Run {
             scenario,
             ports: scenario
@@ -250,9 +250,10 @@ impl Run<'_> {
     /// Takes all completions there are; how many there were so far.
     fn poll(&mut self) -> u64 {
         for side in SIDES {
-            for cqn in 0..u16::from(self.scenario.cqs) {
+            for cq in 0..self.scenario.cqs {
+                let cqn = self.bench.numbers.cqn[side as usize][usize::from(cq)];
                 while let Some(cqe) = self.bench.hosts[side as usize].poll(cqn) {
-                    self.complete(side, cqn, cqe);
+                    self.complete(side, cq.into(), cqe);
                 }
             }
         }

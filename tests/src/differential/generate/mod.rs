@@ -76,6 +76,7 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
     let scenario = Scenario {
         seed,
         wire,
+        ipv6: features & feature::IPV6 != 0 && seed % 4 == 3,
         cqs,
         connections,
         steps: Vec::new(),

@@ -38,6 +38,8 @@ pub struct Scenario {
     pub seed: u64,
     /// The wire, both ways.
     pub wire: Hardship,
+    /// The hosts talk over IPv6.
+    pub ipv6: bool,
     /// Completion queues of each host.
     pub cqs: u8,
     /// Connections, each between a queue pair of either host.

@@ -1,0 +1,265 @@
+//! Event queues: their rings, several of them, and what closes them.
+
+use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::regs::{self, Params};
+use ferroce_sim::testhost::{Host, QpOptions, Side, Work};
+
+use super::bench::{Bench, Conn, IP};
+use super::{EVENTS, cases, check};
+
+cases! {
+    event_ring_wraps, EVENTS, "abi eq", "Events alternate their phase with each pass over the ring.";
+    event_ring_full, EVENTS, "abi eq", "Events that find their ring full wait until the host has taken some; none is lost.";
+    event_ring_full_is_no_others, EVENTS, "abi eq", "A full event queue holds up no other one.";
+    event_queues_of_all_numbers, EVENTS, "abi eq", "Every event queue of the card reports, with the interrupt of its own vector.";
+    event_queue_closed, EVENTS, "abi cmd", "A queue that is closed reports nothing; opened afresh it has no event of before.";
+    event_queue_closed_while_full, EVENTS, "abi cmd", "What waits for room in a ring is forgotten when its queue is closed.";
+    event_of_a_closed_cq, EVENTS, "abi cmd", "A completion queue that is closed while it is armed reports nothing, nor does one opened in its place.";
+    event_moderation_is_long, EVENTS, "abi eq", "The first interrupt comes at once however long the moderation is.";
+}
+
+/// An event queue and the host's end of it.
+struct Eq {
+    number: u8,
+    ctx: EqCtx,
+    taken: u32,
+}
+
+impl Eq {
+    fn new(host: &mut Host, number: u8, log_size: u8, vector: u16) -> Self {
+        Self::moderated(host, number, log_size, vector, 0)
+    }
+
+    fn moderated(host: &mut Host, number: u8, log_size: u8, vector: u16, moderation: u16) -> Self {
+        let ctx = EqCtx {
+            base: host.alloc(Eqe::BYTES << log_size),
+            consumer: host.alloc(4),
+            log_size,
+            vector,
+            moderation,
+        };
+        host.expect(opcode::CREATE_EQ, number.into(), &ctx.emit());
+        Self {
+            number,
+            ctx,
+            taken: 0,
+        }
+    }
+
+    fn close(self, host: &mut Host) {
+        let head = CmdHead {
+            opcode: opcode::DESTROY_EQ,
+            index: self.number.into(),
+            ..CmdHead::default()
+        };
+        let answer = host.command(head, &[]);
+        check("answer of DESTROY_EQ", answer.status, status::OK);
+    }
+
+    /// The kind and object of the next event.
+    fn take(&mut self, host: &Host) -> Option<(u8, u32)> {
+        let place = self.taken & ((1 << self.ctx.log_size) - 1);
+        let bytes = host.read(self.ctx.base + u64::from(place) * 16, 16);
+        let eqe = Eqe::parse(bytes.first_chunk().expect("16 bytes"));
+        let phase = self.taken >> self.ctx.log_size & 1 == 0;
+        (eqe.owner == phase).then(|| {
+            self.taken += 1;
+            (eqe.event, eqe.object)
+        })
+    }
+
+    fn all(&mut self, host: &Host) -> Vec<(u8, u32)> {
+        std::iter::from_fn(|| self.take(host)).collect()
+    }
+
+    /// The host is done with what it took.
+    fn give_back(&self, host: &Host) {
+        host.write(self.ctx.consumer, &self.taken.to_le_bytes());
+    }
+}
+
+/// A connection, and completion queues of A that have a CQE each and report to event queues of these numbers.
+fn reporting(bench: &mut Bench, eqns: &[u8]) -> (Conn, Vec<u16>) {
+    let mut pair = bench.pair(IP);
+    let mut cqns = Vec::new();
+    for &eqn in eqns {
+        let cqn = 1 + cqns.len() as u16;
+        cqns.push(pair.a.create_cq_with(cqn, 4, |ctx| ctx.eqn = eqn));
+    }
+    let mut c = Conn::new(pair, QpOptions::default(), QpOptions::default());
+    for &cqn in &cqns {
+        let options = QpOptions {
+            send_cq: cqn,
+            ..QpOptions::default()
+        };
+        let (qa, qb) = c.pair.connect(options, QpOptions::default());
+        c.b.post_recv(qb, &[]);
+        c.a.post_send(qa, &Work::send(&[]));
+    }
+    c.settle();
+    (c, cqns)
+}
+
+/// Arms a completion queue behind a CQE it has: it reports at once.
+fn arm(c: &mut Conn, cqn: u16) {
+    c.a.nic.write32(doorbell::cq(cqn.into()), doorbell::ARM_ANY);
+    c.run(300);
+}
+
+fn interrupts(c: &mut Conn) -> Vec<u16> {
+    std::iter::from_fn(|| c.a.nic.interrupt()).collect()
+}
+
+fn event_ring_wraps(bench: &mut Bench) {
+    let (mut c, cqns) = reporting(bench, &[0, 0]);
+    let mut eq = Eq::new(&mut c.a, 0, 2, 3);
+    for round in 0..9 {
+        let cqn = cqns[round % 2];
+        arm(&mut c, cqn);
+        let expected = Some((event::COMPLETION, cqn.into()));
+        check("event", eq.take(&c.a), expected);
+        check("another", eq.take(&c.a), None);
+        eq.give_back(&c.a);
+    }
+}
+
+/// Arms so often that the ring of two entries cannot hold it; the events in order.
+fn fill(c: &mut Conn, cqns: &[u16]) -> Vec<(u8, u32)> {
+    let order: Vec<_> = [0, 1, 1, 0, 0, 1, 0].map(|i: usize| cqns[i]).into();
+    for &cqn in &order {
+        arm(c, cqn);
+    }
+    let events = order.into_iter();
+    events.map(|cqn| (event::COMPLETION, cqn.into())).collect()
+}
+
+fn event_ring_full(bench: &mut Bench) {
+    let (mut c, cqns) = reporting(bench, &[0, 0]);
+    let mut eq = Eq::new(&mut c.a, 0, 1, 3);
+    let expected = fill(&mut c, &cqns);
+    let mut found = Vec::new();
+    while found.len() < expected.len() {
+        let some = eq.all(&c.a);
+        check("events there", (1..=2).contains(&some.len()), true);
+        found.extend(some);
+        eq.give_back(&c.a);
+        c.run(2000);
+    }
+    check("events", found, expected);
+    check("more", eq.all(&c.a), vec![]);
+}
+
+fn event_ring_full_is_no_others(bench: &mut Bench) {
+    let (mut c, cqns) = reporting(bench, &[0, 0, 1]);
+    let mut full = Eq::new(&mut c.a, 0, 1, 3);
+    let mut other = Eq::new(&mut c.a, 1, 1, 4);
+    let expected = fill(&mut c, &cqns);
+    for _ in 0..5 {
+        arm(&mut c, cqns[2]);
+        // The two take turns to have their consumer records read.
+        c.run(2000);
+        let event = Some((event::COMPLETION, cqns[2].into()));
+        check("event of the other", other.take(&c.a), event);
+        other.give_back(&c.a);
+    }
+    check(
+        "events of the full one",
+        full.all(&c.a),
+        expected[..2].to_vec(),
+    );
+}
+
+fn event_queues_of_all_numbers(bench: &mut Bench) {
+    let (mut c, _) = reporting(bench, &[]);
+    let params = c.a.read32(regs::PARAMS);
+    let count = 1 << Params::parse(&params.to_le_bytes()).log_eq.min(3);
+    let numbers: Vec<u8> = (0..count).collect();
+    let (mut c, cqns) = reporting(bench, &numbers);
+    for vectors in [0x7ff, 0x2aa, 0x555] {
+        for (&number, &cqn) in numbers.iter().zip(&cqns) {
+            let vector = vectors ^ u16::from(number);
+            let mut eq = Eq::new(&mut c.a, number, 3 + number, vector);
+            arm(&mut c, cqn);
+            let expected = Some((event::COMPLETION, cqn.into()));
+            check("event", eq.take(&c.a), expected);
+            check("interrupts", interrupts(&mut c), vec![vector]);
+            eq.close(&mut c.a);
+        }
+    }
+}
+
+fn event_queue_closed(bench: &mut Bench) {
+    let (mut c, cqns) = reporting(bench, &[0]);
+    let mut eq = Eq::new(&mut c.a, 0, 4, 3);
+    arm(&mut c, cqns[0]);
+    check("events", eq.all(&c.a).len(), 1);
+    let base = eq.ctx.base;
+    eq.close(&mut c.a);
+    let before = c.a.read(base, 64);
+    arm(&mut c, cqns[0]);
+    check("the ring of a closed queue", c.a.read(base, 64), before);
+    check("interrupts", interrupts(&mut c), vec![3]);
+    let mut eq = Eq::new(&mut c.a, 0, 4, 5);
+    c.run(1000);
+    check("events of before", eq.all(&c.a), vec![]);
+    arm(&mut c, cqns[0]);
+    check("events", eq.all(&c.a).len(), 1);
+    check("interrupts", interrupts(&mut c), vec![5]);
+}
+
+fn event_queue_closed_while_full(bench: &mut Bench) {
+    let (mut c, cqns) = reporting(bench, &[0, 0]);
+    for _ in 0..2 {
+        let mut eq = Eq::new(&mut c.a, 0, 1, 3);
+        let expected = fill(&mut c, &cqns);
+        check("events", eq.all(&c.a), expected[..2].to_vec());
+        eq.give_back(&c.a);
+        eq.close(&mut c.a);
+    }
+    let mut eq = Eq::new(&mut c.a, 0, 4, 3);
+    c.run(2000);
+    check("events of before", eq.all(&c.a), vec![]);
+}
+
+fn event_of_a_closed_cq(bench: &mut Bench) {
+    let (mut c, _) = reporting(bench, &[]);
+    let mut eq = Eq::new(&mut c.a, 0, 4, 3);
+    for _ in 0..3 {
+        let cqn = c.a.create_cq_as(7, 3);
+        let options = QpOptions {
+            send_cq: cqn,
+            ..QpOptions::default()
+        };
+        let (qa, qb) = c.pair.connect(options, QpOptions::default());
+        c.a.nic.write32(doorbell::cq(cqn.into()), doorbell::ARM_ANY);
+        c.run(100);
+        c.a.reset_qp(qa);
+        c.a.destroy_cq(cqn);
+        c.a.create_cq_as(7, 3);
+        let peer = c.b.peer(qb);
+        c.a.connect(qa, &peer);
+        c.b.post_recv(qb, &[]);
+        c.a.post_send(qa, &Work::send(&[]));
+        let cqe = c.wait_on(Side::A, cqn);
+        check("status", cqe.status, 0);
+        check("events", eq.all(&c.a), vec![]);
+        c.a.reset_qp(qa);
+        c.a.destroy_cq(cqn);
+    }
+}
+
+fn event_moderation_is_long(bench: &mut Bench) {
+    let (mut c, cqns) = reporting(bench, &[0]);
+    for moderation in [0xffff, 0x5555, 0xaaaa] {
+        let mut eq = Eq::moderated(&mut c.a, 0, 4, 6, moderation);
+        for count in 1..4 {
+            arm(&mut c, cqns[0]);
+            check("events", eq.all(&c.a).len(), 1);
+            let vectors = if count == 1 { vec![6] } else { vec![] };
+            check("interrupts", interrupts(&mut c), vectors);
+        }
+        eq.close(&mut c.a);
+    }
+}
