@@ -2,8 +2,8 @@
 // its length and the ID of its client, as a burst of type INCR and full width; W carries the beats of the commands in the
 // order of AW, of each as many as AWLEN says, with WLAST on the last one alone; `issued` and `done` of a client count its
 // commands taken and its responses; `idle` says that no burst is under way; BREADY is constant 1.
-// Assumes: a command has 1 to 256 beats, and its client marks the last of them and no other; the slave gives a response
-// only for a burst whose address it took. That a command does not cross a multiple of 4096 is for its client to see to.
+// Assumes: the client marks the last beat of a command and no other; the slave gives a response only for a burst whose
+// address it took. That a command does not cross a multiple of 4096 is for its client to see to.
 module check_dma_write #(
     parameter N = 6
 ) (
@@ -11,7 +11,7 @@ module check_dma_write #(
     input rst,
     input [N-1:0] asks, // = each(6, command_#_valid)
     input [N-1:0] taken, // = each(6, command_#_ready)
-    input [10*N-1:0] lens, // = each(6, command_#_payload.beats)
+    input [8*N-1:0] lens, // = each(6, command_#_payload.len)
     input [64*N-1:0] addrs, // = each(6, command_#_payload.addr)
     input [N-1:0] beats, // = each(6, beats_#_valid)
     input [N-1:0] beats_taken, // = each(6, beats_#_ready)
@@ -71,10 +71,9 @@ module check_dma_write #(
         len = 0;
         addr = 0;
         for (i = 0; i < N; i = i + 1) begin
-            assume (lens[10*i +: 10] != 0 && lens[10*i +: 10] <= 256);
             if (asks[i] && taken[i]) begin
                 client = i;
-                len = lens[10*i +: 10] - 1;
+                len = lens[8*i +: 8];
                 addr = addrs[64*i +: 64];
             end
         end

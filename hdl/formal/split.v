@@ -1,7 +1,8 @@
 // Says: a range of bytes leaves as bursts in order of address that together are its bytes, rounded out to whole beats;
 // the last one is marked, no other; a burst lies within one multiple of 2048 bytes (256 beats of 8), so it crosses no
 // multiple of 4096; it carries the tag of its range. An offer stands until it is taken.
-// Assumes: ranges of 1 to 8191 bytes.
+// Assumes: ranges of 1 to 8191 bytes, of which it is told whether they end in the multiple of 2048 of their first byte
+// (shown with `dma_read`).
 module check_split (
     input clk,
     input rst,
@@ -10,6 +11,7 @@ module check_split (
     input [63:0] addr, // = s_payload.addr
     input [12:0] len, // = s_payload.len
     input [3:0] tag, // = s_payload.tag
+    input s_fits,
     input m_valid,
     input m_ready,
     input [76:0] m_payload,
@@ -25,6 +27,7 @@ module check_split (
         .clk(clk), .rst(rst), .payload(m_payload), .valid(m_valid), .ready(m_ready)
     );
     always @* assume (len != 0);
+    always @* assume (s_fits == ({3'd0, addr[10:0]} + len <= 14'd2048));
     // What is left of the range under way.
     reg busy = 0;
     reg [63:0] next;

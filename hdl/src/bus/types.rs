@@ -426,8 +426,8 @@ payload! {
     WriteCmd {
         /// Host address of the first byte.
         addr: Bits<64>,
-        /// Beats, 1 to 256; the burst does not cross a multiple of `bus::axi::burst_bytes`.
-        beats: Bits<10>,
+        /// Beats less one; the burst does not cross a multiple of `bus::axi::burst_bytes`.
+        len: Bits<8>,
     }
 
     /// All payload of a packet is there (`gather` to the assembler), one a packet with payload, in order.

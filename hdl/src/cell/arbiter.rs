@@ -1,10 +1,9 @@
 //! Round-robin arbiter and the merge of streams built on it.
-use crate::cell::skid::Skid;
 use crate::prelude::*;
 
 /// Grants one of `N` requests, combinationally; the one after the last taken grant comes first.
 ///
-/// A requester that keeps asking is granted within `N` takes. The turn moves on when `take` is 1.
+/// A requester that keeps asking is granted within `N` takes, `N` up to 16. The turn moves on when `take` is 1.
 #[derive(Clone, Debug, Default, LogicBlock)]
 pub struct Arbiter<const N: usize> {
     /// Clock and reset.
@@ -17,9 +16,11 @@ pub struct Arbiter<const N: usize> {
     pub grant: Signal<Out, Bits<N>>,
     behind: Reg<Bits<N>>,
     later: Signal<Local, Bits<N>>,
-    pick: Signal<Local, Bits<N>>,
-    negative: Signal<Local, Bits<N>>,
-    one: Signal<Local, Bits<N>>,
+    /// Ones from the first of `later` on.
+    from_later: Signal<Local, Bits<N>>,
+    /// Ones from the first request on.
+    from_first: Signal<Local, Bits<N>>,
+    above: Signal<Local, Bits<N>>,
 }
 
 impl<const N: usize> Logic for Arbiter<N> {
@@ -34,15 +35,23 @@ impl<const N: usize> Logic for Arbiter<N> {
         dff_setup!(self, clock, behind);
         // `behind` has ones above the last grant.
         self.later.next = self.request.val() & self.behind.q.val();
-        self.pick.next = self.request.val();
+        // The first one of each is found by doubling, which takes fewer levels than the carry of a negation.
+        self.from_later.next = self.later.val() | (self.later.val() << 1);
+        self.from_later.next = self.from_later.val() | (self.from_later.val() << 2);
+        self.from_later.next = self.from_later.val() | (self.from_later.val() << 4);
+        self.from_later.next = self.from_later.val() | (self.from_later.val() << 8);
+        self.from_first.next = self.request.val() | (self.request.val() << 1);
+        self.from_first.next = self.from_first.val() | (self.from_first.val() << 2);
+        self.from_first.next = self.from_first.val() | (self.from_first.val() << 4);
+        self.from_first.next = self.from_first.val() | (self.from_first.val() << 8);
+        self.above.next = self.from_first.val() << 1;
+        self.grant.next = self.request.val() & !(self.from_first.val() << 1);
         if self.later.val().any() {
-            self.pick.next = self.later.val();
+            self.above.next = self.from_later.val() << 1;
+            self.grant.next = self.later.val() & !(self.from_later.val() << 1);
         }
-        self.negative.next = !self.pick.val() + 1;
-        self.one.next = self.pick.val() & self.negative.val();
-        self.grant.next = self.one.val();
         if self.take.val() & self.request.val().any() {
-            self.behind.d.next = !(self.one.val() | (self.one.val() - 1));
+            self.behind.d.next = self.above.val();
         }
     }
 }
@@ -58,8 +67,8 @@ pub struct Merge<T: Synth, const N: usize> {
     pub m: StreamOut<T>,
     arbiter: Arbiter<N>,
     skid: Skid<T>,
+    pick: Pick<T, N>,
     requests: Signal<Local, Bits<N>>,
-    payload: Signal<Local, T>,
 }
 
 impl<T: Synth, const N: usize> Default for Merge<T, N> {
@@ -70,8 +79,8 @@ impl<T: Synth, const N: usize> Default for Merge<T, N> {
             m: StreamOut::default(),
             arbiter: Arbiter::default(),
             skid: Skid::default(),
+            pick: Pick::default(),
             requests: Signal::default(),
-            payload: Signal::default(),
         }
     }
 }
@@ -87,20 +96,18 @@ impl<T: Synth, const N: usize> Logic for Merge<T, N> {
     fn update(&mut self) {
         clock!(self, clock, arbiter, skid);
         self.requests.next = bits::<N>(0);
-        self.payload.next = self.s[0].payload.val();
         for i in 0..N {
             self.requests.next = self.requests.val().replace_bit(i, self.s[i].valid.val());
         }
         self.arbiter.request.next = self.requests.val();
         self.arbiter.take.next = self.skid.s.ready.val();
+        self.pick.choice.next = self.arbiter.grant.val();
         for i in 0..N {
             self.s[i].ready.next = self.skid.s.ready.val() & self.arbiter.grant.val().get_bit(i);
-            if self.arbiter.grant.val().get_bit(i) {
-                self.payload.next = self.s[i].payload.val();
-            }
+            self.pick.item[i].next = self.s[i].payload.val();
         }
         self.skid.s.valid.next = self.requests.val().any();
-        self.skid.s.payload.next = self.payload.val();
+        self.skid.s.payload.next = self.pick.picked.val();
         StreamOut::<T>::link(&mut self.m, &mut self.skid.m);
     }
 }

@@ -9,6 +9,7 @@ pub mod delay;
 pub mod fifo;
 pub mod fifo_ram;
 pub mod hold;
+pub mod pick;
 pub mod ram;
 pub mod ram_bytes;
 pub mod reg;

@@ -296,7 +296,7 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
         self.entry.next = self.word.q.val();
         self.write.valid.next = self.state.q.val() == RingState::Offer;
         self.write.payload.next.addr = self.cpl_addr.q.val();
-        self.write.payload.next.beats = bit_cast::<10, 3>(self.beats_each.val());
+        self.write.payload.next.len = bit_cast::<8, 3>(self.beats_each.val() - 1);
         self.beats.valid.next = self.state.q.val() == RingState::Send;
         self.beats.data.next = self.shift.q.val().get_bits::<W>(0);
         self.beats.last.next = self.left.q.val() == 1;

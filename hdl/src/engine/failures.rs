@@ -36,6 +36,8 @@ pub struct Failures {
 
     down: Fifo<Bits<16>, 4>,
     unread: Fifo<Bits<16>, 4>,
+    /// Of `responder`: who reports does not wait for the arbiter.
+    failed: Skid<Bits<16>>,
     merge: Merge<SqEvent, 3>,
     no_rq_event: Zero<RqEvent>,
     no_sq_event: Zero<SqEvent>,
@@ -50,7 +52,7 @@ impl Logic for Failures {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, down, unread, merge);
+        clock!(self, clock, down, unread, failed, merge);
         StreamIn::<Bits<16>>::link(&mut self.sq_down, &mut self.down.s);
         self.rq.valid.next = self.down.m.valid.val();
         self.rq.payload.next = self.no_rq_event.val();
@@ -67,13 +69,16 @@ impl Logic for Failures {
         self.merge.s[0].payload.next.status = GENERAL_ERR.into();
         self.unread.m.ready.next = self.merge.s[0].ready.val();
         // who reports the failure hears of it before the requester can fail for its sake
-        self.told.valid.next = self.responder.valid.val() & self.merge.s[1].ready.val();
+        self.told.valid.next = self.responder.valid.val() & self.failed.s.ready.val();
         self.told.payload.next = self.responder.payload.val();
-        self.merge.s[1].valid.next = self.responder.valid.val() & self.told.ready.val();
+        self.failed.s.valid.next = self.responder.valid.val() & self.told.ready.val();
+        self.failed.s.payload.next = self.responder.payload.val().qpn;
+        self.responder.ready.next = self.failed.s.ready.val() & self.told.ready.val();
+        self.merge.s[1].valid.next = self.failed.m.valid.val();
         self.merge.s[1].payload.next = self.no_sq_event.val();
         self.merge.s[1].payload.next.kind = SqEventKind::Failed;
-        self.merge.s[1].payload.next.qpn = self.responder.payload.val().qpn;
-        self.responder.ready.next = self.merge.s[1].ready.val() & self.told.ready.val();
+        self.merge.s[1].payload.next.qpn = self.failed.m.payload.val();
+        self.failed.m.ready.next = self.merge.s[1].ready.val();
         self.merge.s[2].valid.next = self.lost_cqe.valid.val();
         self.merge.s[2].payload.next = self.no_sq_event.val();
         self.merge.s[2].payload.next.kind = SqEventKind::Failed;

@@ -317,7 +317,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         self.write.valid.next = (self.state.q.val() == ExceptionRxState::Offer)
             | (self.state.q.val() == ExceptionRxState::OfferHead);
         self.write.payload.next.addr = self.addr.q.val();
-        self.write.payload.next.beats = self.chunk.q.val();
+        self.write.payload.next.len = bit_cast::<8, 10>(self.chunk.q.val() - 1);
         self.head_word.next = bit_cast::<64, 16>(self.buffer.lengths.payload.val())
             .replace_bit(63, self.owner.q.val());
         self.beats.data.next = self.buffer.rdata.val();
@@ -328,7 +328,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
             | (self.state.q.val() == ExceptionRxState::SendHead)
         {
             self.write.payload.next.addr = self.slot.q.val();
-            self.write.payload.next.beats = bits::<10>(1);
+            self.write.payload.next.len = bits::<8>(0);
             self.beats.data.next = bit_cast::<W, 64>(self.head_word.val());
             self.beats.strb.next = self.head_strb.val();
             self.beats.last.next = true;

@@ -18,7 +18,7 @@
 //!
 //! Assumes: the client has room for the whole answer (`rready` is constant 1); the slave answers an address no sooner
 //! than the cycle after it took it, and keeps the order within an ID (AXI4 A5.3).
-use super::split::Split;
+use super::split::{Fits, Split};
 use super::types::{Burst, Range};
 use crate::bus::axi;
 use crate::bus::types::ReadReq;
@@ -45,6 +45,9 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     /// A read failed in this cycle (RRESP SLVERR or DECERR).
     pub error: Signal<Out, Bit>,
     arbiter: Arbiter<CLIENTS>,
+    /// Of each client: its request is one burst.
+    fits: [Fits<K>; CLIENTS],
+    pick: Pick<ReadReq, CLIENTS>,
     split: Split<K>,
     address: Skid<Burst>,
     /// For each burst under way: it is the last of its request.
@@ -58,8 +61,8 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     open: Reg<Bits<16>>,
     closed: Signal<Local, Bit>,
     asking: Signal<Local, Bits<CLIENTS>>,
-    picked: Signal<Local, ReadReq>,
     range: Signal<Local, Range>,
+    fit: Signal<Local, Bits<CLIENTS>>,
     issue: Signal<Local, Bit>,
     arrived: Signal<Local, Bits<CLIENTS>>,
     free: Signal<Local, Bits<CLIENTS>>,
@@ -88,6 +91,8 @@ impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A
             idle: Signal::default(),
             error: Signal::default(),
             arbiter: Arbiter::default(),
+            fits: Default::default(),
+            pick: Pick::default(),
             split: Split::default(),
             address: Skid::default(),
             ends: std::array::from_fn(|_| Fifo::new(Style::Distributed)),
@@ -99,8 +104,8 @@ impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A
             open: Reg::default(),
             closed: Signal::default(),
             asking: Signal::default(),
-            picked: Signal::default(),
             range: Signal::default(),
+            fit: Signal::default(),
             issue: Signal::default(),
             arrived: Signal::default(),
             free: Signal::default(),
@@ -126,7 +131,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
 
         // Requests: one a cycle into the splitter.
         self.asking.next = bits::<CLIENTS>(0);
-        self.picked.next = self.request[0].payload.val();
+        self.fit.next = bits::<CLIENTS>(0);
         self.range.next.tag = self.client[0].val();
         for i in 0..CLIENTS {
             self.asking.next = self.asking.val().replace_bit(
@@ -139,13 +144,18 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         for i in 0..CLIENTS {
             self.request[i].ready.next =
                 self.split.s.ready.val() & self.arbiter.grant.val().get_bit(i);
+            self.pick.item[i].next = self.request[i].payload.val();
+            // looked at beside the arbiter, which is deep
+            self.fits[i].range.next = self.request[i].payload.val();
+            self.fit.next = self.fit.val().replace_bit(i, self.fits[i].fits.val());
             if self.arbiter.grant.val().get_bit(i) {
-                self.picked.next = self.request[i].payload.val();
                 self.range.next.tag = self.client[i].val();
             }
         }
-        self.range.next.addr = self.picked.val().addr;
-        self.range.next.len = self.picked.val().len;
+        self.pick.choice.next = self.arbiter.grant.val();
+        self.range.next.addr = self.pick.picked.val().addr;
+        self.range.next.len = self.pick.picked.val().len;
+        self.split.s_fits.next = (self.arbiter.grant.val() & self.fit.val()).any();
         self.split.s.valid.next = self.asking.val().any();
         self.split.s.payload.next = self.range.val();
 

@@ -45,6 +45,7 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     /// A write failed in this cycle (BRESP SLVERR or DECERR).
     pub error: Signal<Out, Bit>,
     arbiter: Arbiter<CLIENTS>,
+    pick: Pick<WriteCmd, CLIENTS>,
     address: Skid<Burst>,
     /// Whose beats are next on W, one bit a client.
     owner: Skid<Bits<CLIENTS>>,
@@ -59,11 +60,12 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     opened: Signal<Local, Bit>,
     asking: Signal<Local, Bits<CLIENTS>>,
     take: Signal<Local, Bit>,
-    picked: Signal<Local, WriteCmd>,
     next_address: Signal<Local, Burst>,
     turn: Signal<Local, Bits<CLIENTS>>,
     beat_data: Signal<Local, Bits<W>>,
     beat_strb: Signal<Local, Bits<K>>,
+    lasts: Signal<Local, Bits<CLIENTS>>,
+    valids: Signal<Local, Bits<CLIENTS>>,
     beat_last: Signal<Local, Bit>,
     beat_valid: Signal<Local, Bit>,
     client: [Constant<Bits<4>>; CLIENTS],
@@ -88,6 +90,7 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             idle: Signal::default(),
             error: Signal::default(),
             arbiter: Arbiter::default(),
+            pick: Pick::default(),
             address: Skid::default(),
             owner: Skid::default(),
             data: Skid::default(),
@@ -100,11 +103,12 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             opened: Signal::default(),
             asking: Signal::default(),
             take: Signal::default(),
-            picked: Signal::default(),
             next_address: Signal::default(),
             turn: Signal::default(),
             beat_data: Signal::default(),
             beat_strb: Signal::default(),
+            lasts: Signal::default(),
+            valids: Signal::default(),
             beat_last: Signal::default(),
             beat_valid: Signal::default(),
             client: std::array::from_fn(|i| Constant::new((i as u64).to_bits())),
@@ -138,12 +142,11 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         self.take.next = self.address.s.ready.val() & self.owner.s.ready.val();
         self.arbiter.request.next = self.asking.val();
         self.arbiter.take.next = self.take.val();
-        self.picked.next = self.command[0].payload.val();
         self.next_address.next.tag = self.client[0].val();
         for i in 0..CLIENTS {
             self.command[i].ready.next = self.take.val() & self.arbiter.grant.val().get_bit(i);
+            self.pick.item[i].next = self.command[i].payload.val();
             if self.arbiter.grant.val().get_bit(i) {
-                self.picked.next = self.command[i].payload.val();
                 self.next_address.next.tag = self.client[i].val();
             }
             if self.arbiter.grant.val().get_bit(i) & self.take.val() {
@@ -151,9 +154,10 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
             }
             self.issued[i].next = self.issued_count[i].q.val();
         }
+        self.pick.choice.next = self.arbiter.grant.val();
         self.next_address.next.last = true;
-        self.next_address.next.addr = self.picked.val().addr;
-        self.next_address.next.len = bit_cast::<8, 10>(self.picked.val().beats - 1);
+        self.next_address.next.addr = self.pick.picked.val().addr;
+        self.next_address.next.len = self.pick.picked.val().len;
         self.address.s.valid.next = self.asking.val().any() & self.owner.s.ready.val();
         self.address.s.payload.next = self.next_address.val();
         self.owner.s.valid.next = self.asking.val().any() & self.address.s.ready.val();
@@ -173,17 +177,20 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         }
         self.beat_data.next = self.beats[0].data.val();
         self.beat_strb.next = self.beats[0].strb.val();
-        self.beat_last.next = self.beats[0].last.val();
-        self.beat_valid.next = false;
+        self.lasts.next = bits::<CLIENTS>(0);
+        self.valids.next = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
             self.beats[i].ready.next = self.turn.val().get_bit(i) & self.last.s.ready.val();
+            self.lasts.next = self.lasts.val().replace_bit(i, self.beats[i].last.val());
+            self.valids.next = self.valids.val().replace_bit(i, self.beats[i].valid.val());
+            // a chain takes fewer LUTs than `Pick`, and `turn` is there early
             if self.turn.val().get_bit(i) {
                 self.beat_data.next = self.beats[i].data.val();
                 self.beat_strb.next = self.beats[i].strb.val();
-                self.beat_last.next = self.beats[i].last.val();
-                self.beat_valid.next = self.beats[i].valid.val();
             }
         }
+        self.beat_last.next = (self.turn.val() & self.lasts.val()).any();
+        self.beat_valid.next = (self.turn.val() & self.valids.val()).any();
         self.owner.m.ready.next =
             self.beat_valid.val() & self.beat_last.val() & self.last.s.ready.val();
         self.data.s.payload.next = self.beat_data.val();

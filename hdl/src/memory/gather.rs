@@ -54,6 +54,8 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     lane: Dff<Bits<6>>,
     /// Payload beats not taken.
     free: Reg<Bits<16>>,
+    /// They are enough for a piece.
+    roomy: Reg<Bit>,
     claimed: Reg<Bits<16>>,
     /// Packets commanded and not announced.
     open: Reg<Bits<16>>,
@@ -100,6 +102,7 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     load: Signal<Local, Bit>,
     forget: Signal<Local, Bit>,
     closes: Signal<Local, Bit>,
+    left: Signal<Local, Bits<16>>,
     /// Beats of packets forgotten.
     forgotten: Reg<Bits<16>>,
     beat: Constant<Bits<7>>,
@@ -138,6 +141,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             pieces: Fifo::new(Style::Distributed),
             lane: Dff::default(),
             free: Reg::new(beats.to_bits()),
+            roomy: Reg::new(true),
             claimed: Reg::default(),
             open: Reg::default(),
             rotate: Rotate::default(),
@@ -181,6 +185,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             load: Signal::default(),
             forget: Signal::default(),
             closes: Signal::default(),
+            left: Signal::default(),
             forgotten: Reg::default(),
             beat: Constant::new((K as u64).to_bits()),
             lanes: Constant::new((K as u64 - 1).to_bits()),
@@ -201,8 +206,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
     fn update(&mut self) {
         clock!(self, clock, requests, pieces, rotate, ends, tokens);
         dff_setup!(
-            self, clock, lane, free, claimed, open, fresh, arrived, closing, start, behind, failed,
-            write
+            self, clock, lane, free, roomy, claimed, open, fresh, arrived, closing, start, behind,
+            failed, write
         );
         dff_setup!(self, clock, reading, read, stop, forgotten);
         dff_setup!(
@@ -239,7 +244,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
 
         self.can_take.next = self.requests.s.ready.val()
             & self.pieces.s.ready.val()
-            & (self.free.q.val() >= self.enough.val())
+            & self.roomy.q.val()
             & (self.open.q.val() < self.packets.val());
         self.take.next = self.can_take.val() & self.command.valid.val();
         self.command.ready.next = self.can_take.val();
@@ -378,10 +383,12 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         self.activity.next.moved = self.beats.valid.val() & self.beats.last.val();
 
         // Space: claimed beats count one cycle late, which `enough` allows for.
-        self.free.d.next = self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val();
+        self.left.next = self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val();
+        self.free.d.next = self.left.val();
+        self.roomy.d.next = self.left.val() >= self.enough.val();
         if self.fetch.val() {
-            self.free.d.next =
-                self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val() + 1;
+            self.free.d.next = self.left.val() + 1;
+            self.roomy.d.next = self.left.val() >= (self.enough.val() - 1);
         }
         self.closes.next = self.load.val() | self.forget.val();
         if self.take.val() & self.command.payload.val().last & !self.closes.val() {

@@ -2,12 +2,61 @@
 //!
 //! A range of any address and 1 to 8191 bytes leaves as bursts that stay within a multiple of
 //! [`burst_bytes`](crate::bus::axi::burst_bytes), in order of address, one a cycle from the cycle after the range came
-//! in; the next range follows without a gap. `m.payload` is 3 levels of logic behind a register and `s.ready` follows
+//! in; the next range follows without a gap. `m.payload` is 2 levels of logic behind a register and `s.ready` follows
 //! `m.ready`: both sides go to a register stage.
 use crate::bus::axi;
+use crate::bus::types::ReadReq;
 use crate::prelude::*;
 
 use super::types::{Burst, Range};
+
+/// Whether a range of up to 8191 bytes ends in the window of its first byte: it leaves as one burst. Combinational.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Fits<const K: usize> {
+    /// It; not empty.
+    pub range: Signal<In, ReadReq>,
+    /// It does.
+    pub fits: Signal<Out, Bit>,
+    first: Signal<Local, Bits<14>>,
+    length: Signal<Local, Bits<14>>,
+    last: Signal<Local, Bits<14>>,
+    /// Offset bits of an address.
+    window: Constant<Bits<64>>,
+    burst: Constant<Bits<14>>,
+}
+
+impl<const K: usize> Default for Fits<K> {
+    fn default() -> Self {
+        let burst = axi::burst_bytes(K) as u64;
+        Self {
+            range: Signal::default(),
+            fits: Signal::default(),
+            first: Signal::default(),
+            length: Signal::default(),
+            last: Signal::default(),
+            window: Constant::new((burst - 1).to_bits()),
+            burst: Constant::new(burst.to_bits()),
+        }
+    }
+}
+
+impl<const K: usize> Logic for Fits<K> {
+    describe!(
+        "fits",
+        format!("{K}"),
+        "Whether a byte range is one AXI burst."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        // offset + length - 1 by one carry chain: sums and carries of the three, added
+        self.first.next = bit_cast::<14, 64>(self.range.val().addr & self.window.val());
+        self.length.next = bit_cast::<14, 13>(self.range.val().len);
+        self.last.next =
+            !(self.first.val() ^ self.length.val()) + ((self.first.val() | self.length.val()) << 1);
+        self.fits.next = self.last.val() < self.burst.val();
+    }
+}
 
 /// Splitter for beats of `K` bytes.
 #[derive(Clone, Debug, LogicBlock)]
@@ -16,6 +65,8 @@ pub struct Split<const K: usize> {
     pub clock: ClkRst,
     /// Ranges in.
     pub s: StreamIn<Range>,
+    /// The range at `s` is one burst, see [`Fits`].
+    pub s_fits: Signal<In, Bit>,
     /// Bursts out.
     pub m: StreamOut<Burst>,
     valid: Reg<Bit>,
@@ -26,14 +77,17 @@ pub struct Split<const K: usize> {
     /// The rest ends in the window of its first byte.
     fits: Dff<Bit>,
     take: Signal<Local, Bit>,
-    behind: Signal<Local, Bits<14>>,
     offset: Signal<Local, Bits<14>>,
     reach: Signal<Local, Bits<14>>,
     over: Signal<Local, Bits<14>>,
-    last_beat: Signal<Local, Bits<14>>,
+    /// Bytes from the start of the first beat to the last byte.
+    bytes: Signal<Local, Bits<14>>,
+    more: Signal<Local, Bits<14>>,
     /// Offset bits of an address.
     window: Constant<Bits<64>>,
     burst: Constant<Bits<14>>,
+    /// Offset bits of a lane.
+    lanes: Constant<Bits<14>>,
     log_beat: Constant<Bits<3>>,
 }
 
@@ -43,6 +97,7 @@ impl<const K: usize> Default for Split<K> {
         Self {
             clock: ClkRst::default(),
             s: StreamIn::default(),
+            s_fits: Signal::default(),
             m: StreamOut::default(),
             valid: Reg::default(),
             addr: Dff::default(),
@@ -50,13 +105,14 @@ impl<const K: usize> Default for Split<K> {
             tag: Dff::default(),
             fits: Dff::default(),
             take: Signal::default(),
-            behind: Signal::default(),
             offset: Signal::default(),
             reach: Signal::default(),
             over: Signal::default(),
-            last_beat: Signal::default(),
+            bytes: Signal::default(),
+            more: Signal::default(),
             window: Constant::new((burst - 1).to_bits()),
             burst: Constant::new(burst.to_bits()),
+            lanes: Constant::new((K as u64 - 1).to_bits()),
             log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
         }
     }
@@ -72,23 +128,23 @@ impl<const K: usize> Logic for Split<K> {
         self.offset.next = bit_cast::<14, 64>(self.addr.q.val() & self.window.val());
         self.reach.next = self.offset.val() + bit_cast::<14, 13>(self.rest.q.val());
         self.over.next = self.reach.val() - self.burst.val();
-        self.last_beat.next = (self.burst.val() - 1) >> self.log_beat.val();
+        // Beats less one: to the last byte, or to the end of the window.
+        self.bytes.next =
+            (self.offset.val() & self.lanes.val()) + bit_cast::<14, 13>(self.rest.q.val());
+        self.more.next = ((self.burst.val() - 1) & !self.offset.val()) >> self.log_beat.val();
         if self.fits.q.val() {
-            self.last_beat.next = self.reach.val() >> self.log_beat.val();
+            self.more.next = self.bytes.val() >> self.log_beat.val();
         }
         self.m.valid.next = self.valid.q.val();
         self.m.payload.next.addr = self.addr.q.val();
-        self.m.payload.next.len =
-            bit_cast::<8, 14>(self.last_beat.val() - (self.offset.val() >> self.log_beat.val()));
+        self.m.payload.next.len = bit_cast::<8, 14>(self.more.val());
         self.m.payload.next.last = self.fits.q.val();
         self.m.payload.next.tag = self.tag.q.val();
 
         self.take.next = !self.valid.q.val() | (self.fits.q.val() & self.m.ready.val());
         self.s.ready.next = self.take.val();
-        self.behind.next = bit_cast::<14, 64>(self.s.payload.val().addr & self.window.val())
-            + bit_cast::<14, 13>(self.s.payload.val().len);
         if self.take.val() {
-            self.fits.d.next = self.behind.val() <= self.burst.val();
+            self.fits.d.next = self.s_fits.val();
             self.valid.d.next = self.s.valid.val();
             self.addr.d.next = self.s.payload.val().addr;
             self.rest.d.next = self.s.payload.val().len - 1;

@@ -276,7 +276,7 @@ impl Rig {
 
     fn compare(&mut self, cycle: u64) -> Result<(), String> {
         while let Some((_, item)) = self.write.pop() {
-            let beats = item.get("beats");
+            let beats = item.get("len") + 1;
             if beats != (16 / self.lanes).max(1) {
                 return Err(format!("a burst of {beats} beats"));
             }

@@ -32,7 +32,7 @@ struct Burst {
 /// Takes bursts. They become visible in any order, and are answered in order after that.
 pub(crate) struct Writer {
     addr: Output,
-    beats: Output,
+    len: Output,
     valid: Output,
     ready: Input,
     data: Output,
@@ -60,7 +60,7 @@ impl Writer {
         let output = |name: &str| dut.output(name).expect("a write port");
         Self {
             addr: output("write_payload.addr"),
-            beats: output("write_payload.beats"),
+            len: output("write_payload.len"),
             valid: output("write_valid"),
             ready: dut.input("write_ready").expect("a port"),
             data: output("beats_data"),
@@ -140,9 +140,9 @@ impl Agent for Writer {
             }
         }
         if dut.is_set(self.valid) && self.taking[0] {
-            let (addr, beats) = (dut.get(self.addr), dut.get(self.beats));
+            let (addr, beats) = (dut.get(self.addr), dut.get(self.len) + 1);
             let end = addr + beats * self.lanes - 1;
-            if beats == 0 || beats > 256 || addr / 4096 != end / 4096 || addr % self.lanes != 0 {
+            if addr / 4096 != end / 4096 || addr % self.lanes != 0 {
                 return Err(format!("a burst of {beats} beats at {addr:#x}"));
             }
             self.open = Some((addr, beats));

@@ -87,7 +87,7 @@ impl Setup {
         let (first, end) = (addr & !(lanes - 1), addr + len as u64);
         let beats = (end - first).div_ceil(lanes);
         let command = &mut self.commands[client];
-        command.push(command.item().with("addr", addr).with("beats", beats));
+        command.push(command.item().with("addr", addr).with("len", beats - 1));
         for beat in 0..beats {
             let at = first + beat * lanes;
             let inside = |i: &u64| (addr..end).contains(&(at + i));

@@ -48,7 +48,7 @@ struct Ports {
     error: Input,
     valid: Input,
     write_addr: Output,
-    write_beats: Output,
+    write_len: Output,
     write: Output,
     write_ready: Input,
     beat_data: Output,
@@ -73,7 +73,7 @@ impl Memory {
                 error: input("beat_error"),
                 valid: input("beat_valid"),
                 write_addr: output("write_payload.addr"),
-                write_beats: output("write_payload.beats"),
+                write_len: output("write_payload.len"),
                 write: output("write_valid"),
                 write_ready: input("write_ready"),
                 beat_data: output("beats_data"),
@@ -153,7 +153,7 @@ impl Agent for Memory {
             self.reads += 1;
         }
         if dut.is_set(p.write) && self.write_ready {
-            if dut.get(p.write_beats) != 1 {
+            if dut.get(p.write_len) != 0 {
                 return Err("an atomic writes one beat".into());
             }
             self.commands.push_back(dut.get(p.write_addr));

@@ -18,7 +18,7 @@ use super::types::{Move, Run, Step};
 use crate::bus::axi;
 use crate::bus::types::WriteCmd;
 use crate::memory::align::{Align, LaneMasks};
-use crate::memory::split::Split;
+use crate::memory::split::{Fits, Split};
 use crate::memory::types::Range;
 use crate::prelude::*;
 
@@ -41,6 +41,7 @@ pub struct Mover<const W: usize, const K: usize> {
     pub done: StreamOut<Bits<16>>,
 
     // Planning.
+    fits: Fits<K>,
     split: Split<K>,
     align: Align<K>,
     commands: Hold<WriteCmd>,
@@ -120,6 +121,7 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             command: StreamOut::default(),
             beats: WriteBeatOut::default(),
             done: StreamOut::default(),
+            fits: Fits::default(),
             split: Split::default(),
             align: Align::default(),
             commands: Hold::default(),
@@ -247,10 +249,13 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         self.range.next.addr = self.runs.payload.val().addr;
         self.range.next.len = self.runs.payload.val().len;
         self.range.next.tag = bits::<4>(0);
+        self.fits.range.next.addr = self.runs.payload.val().addr;
+        self.fits.range.next.len = self.runs.payload.val().len;
         self.split.s.payload.next = self.range.val();
+        self.split.s_fits.next = self.fits.fits.val();
         self.split.s.valid.next = self.planned.val() & self.write.val();
         self.split_command.next.addr = self.split.m.payload.val().addr;
-        self.split_command.next.beats = bit_cast::<10, 8>(self.split.m.payload.val().len) + 1;
+        self.split_command.next.len = self.split.m.payload.val().len;
         self.commands.s.payload.next = self.split_command.val();
         self.commands.s.valid.next = self.split.m.valid.val();
         self.split.m.ready.next = self.commands.s.ready.val();

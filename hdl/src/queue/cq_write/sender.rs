@@ -30,7 +30,6 @@ pub struct CqSender<const W: usize, const K: usize> {
     last: Signal<Local, Bit>,
     pushes: Signal<Local, Bit>,
 
-    beats_each: Constant<Bits<10>>,
     last_index: Constant<Bits<2>>,
     log_beat: Constant<Bits<4>>,
     lower: Constant<Bits<K>>,
@@ -62,7 +61,6 @@ impl<const W: usize, const K: usize> Default for CqSender<W, K> {
             first: Signal::default(),
             last: Signal::default(),
             pushes: Signal::default(),
-            beats_each: Constant::new(beats.to_bits()),
             last_index: Constant::new((beats - 1).to_bits()),
             log_beat: Constant::new(u64::from(W.ilog2()).to_bits()),
             lower: lanes(false),
@@ -95,7 +93,7 @@ impl<const W: usize, const K: usize> Logic for CqSender<W, K> {
 
         self.commands.s.valid.next = self.pushes.val() & self.first.val();
         self.commands.s.payload.next.addr = self.s.payload.val().addr;
-        self.commands.s.payload.next.beats = self.beats_each.val();
+        self.commands.s.payload.next.len = bit_cast::<8, 2>(self.last_index.val());
         self.both_halves.next = bit_cast::<512, 256>(self.s.payload.val().cqe)
             | (bit_cast::<512, 256>(self.s.payload.val().cqe) << 256);
         self.data.s.valid.next = self.pushes.val();

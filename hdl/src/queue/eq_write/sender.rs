@@ -29,7 +29,7 @@ pub struct EqSender<const W: usize, const K: usize> {
     last: Signal<Local, Bit>,
     pushes: Signal<Local, Bit>,
 
-    beats_each: Constant<Bits<10>>,
+    last_beat: Constant<Bits<8>>,
     one_beat: Constant<Bit>,
     lanes: [Constant<Bits<K>>; 4],
 }
@@ -57,7 +57,7 @@ impl<const W: usize, const K: usize> Default for EqSender<W, K> {
             room: Signal::default(),
             last: Signal::default(),
             pushes: Signal::default(),
-            beats_each: Constant::new((128 / W as u64).max(1).to_bits()),
+            last_beat: Constant::new(((128 / W as u64).max(1) - 1).to_bits()),
             one_beat: Constant::new(W >= 128),
             lanes: std::array::from_fn(quarter),
         }
@@ -84,7 +84,7 @@ impl<const W: usize, const K: usize> Logic for EqSender<W, K> {
 
         self.commands.s.valid.next = self.pushes.val() & !self.second.q.val();
         self.commands.s.payload.next.addr = self.s.payload.val().addr;
-        self.commands.s.payload.next.beats = self.beats_each.val();
+        self.commands.s.payload.next.len = self.last_beat.val();
         self.quarters.next = bit_cast::<512, 128>(self.s.payload.val().eqe)
             | (bit_cast::<512, 128>(self.s.payload.val().eqe) << 128)
             | (bit_cast::<512, 128>(self.s.payload.val().eqe) << 256)

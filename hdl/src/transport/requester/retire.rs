@@ -76,6 +76,10 @@ pub struct Retire<const Q: usize, const O: usize> {
     acked: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
+    /// Fails whatever its own status is.
+    flushed: Signal<Local, Bit>,
+    /// `status` is not success.
+    fails: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
     at_end: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
@@ -121,8 +125,12 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.acked.next = self.behind.val().get_bit(23);
         self.at_end.next = self.count.q.val() == self.g.q.val().used;
         self.takes.next = !self.at_end.val() & (self.acked.val() | self.flush.q.val());
+        self.flushed.next =
+            self.flush.q.val() & (!self.acked.val() | self.local_status.q.val().any());
+        self.fails.next =
+            self.flushed.val() | (self.o.val().bad & self.o.val().rest.get_bits::<8>(0).any());
         self.status.next = bits::<8>(0);
-        if self.flush.q.val() & (!self.acked.val() | self.local_status.q.val().any()) {
+        if self.flushed.val() {
             self.status.next = bits::<8>(5);
             if self.first_error.q.val() & self.g.q.val().status.any() {
                 self.status.next = self.g.q.val().status;
@@ -130,7 +138,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         } else if self.o.val().bad {
             self.status.next = self.o.val().rest.get_bits::<8>(0);
         }
-        self.completes.next = self.takes.val() & (self.o.val().signaled | self.status.val().any());
+        self.completes.next = self.takes.val() & (self.o.val().signaled | self.fails.val());
         self.advance.next = (self.state.q.val() == RetireState::Walk)
             & self.takes.val()
             & (self.done.ready.val() | !self.completes.val());
@@ -146,7 +154,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.done.payload.next.unread = self.g.q.val().unread;
         if self.o.val().answered {
             self.done.payload.next.answered = true;
-            if !self.status.val().any() {
+            if !self.fails.val() {
                 self.done.payload.next.byte_len = (self.whole.val() << self.g.q.val().mtu)
                     + bit_cast::<32, 13>(self.o.val().rest);
             }
@@ -162,7 +170,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             self.place.d.next = self.next_place.val();
             self.count.d.next = self.count.q.val() + 1;
             self.index.d.next = self.index.q.val() + bit_cast::<16, 3>(self.o.val().slots);
-            if self.status.val().any() {
+            if self.fails.val() {
                 self.first_error.d.next = false;
             }
             if !self.flush.q.val() & self.o.val().bad {

@@ -8,7 +8,7 @@ use super::{FROM_SEND, Rig, Token};
 impl Rig {
     pub(super) fn compare(&mut self) -> Result<(), String> {
         while let Some((cycle, item)) = self.write.pop() {
-            let beats = item.get("beats");
+            let beats = item.get("len") + 1;
             if beats != (32 / self.lanes as u64).max(1) {
                 return Err(format!("a burst of {beats} beats"));
             }

@@ -135,7 +135,7 @@ impl Writer {
         let output = |name: &str| dut.output(name).unwrap();
         Self {
             addr: output("command_payload.addr"),
-            length: output("command_payload.beats"),
+            length: output("command_payload.len"),
             asked: output("command_valid"),
             grant: dut.input("command_ready").unwrap(),
             data: output("beats_data"),
@@ -205,10 +205,10 @@ impl Agent for Writer {
             self.beat(&bytes(&words), dut.get(self.strb), dut.is_set(self.last))?;
         }
         if dut.is_set(self.asked) && self.ready_now.0 {
-            let (addr, beats) = (dut.get(self.addr), dut.get(self.length));
+            let (addr, beats) = (dut.get(self.addr), dut.get(self.length) + 1);
             let window = burst_bytes(self.lanes as usize) as u64;
             let first = addr & !(self.lanes - 1);
-            if beats == 0 || first / window != (first + (beats - 1) * self.lanes) / window {
+            if first / window != (first + (beats - 1) * self.lanes) / window {
                 return Err(format!("a burst of {beats} beats at {addr:#x}"));
             }
             self.commands.push(cycle);

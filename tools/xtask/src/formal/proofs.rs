@@ -109,13 +109,13 @@ pub(super) const PROOFS: &[Proof] = &[
         bugs: &[
             Bug {
                 what: "the turn does not move on",
-                from: "behind_d = ~(one | (one - 9'd1));",
+                from: "behind_d = above;",
                 to: "behind_d = behind_q;",
             },
             Bug {
                 what: "two grants",
-                from: "assign one = pick & negative;",
-                to: "assign one = pick;",
+                from: "grant = later & ~(from_later << 1);",
+                to: "grant = later;",
             },
         ],
     },
@@ -189,8 +189,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 8,
         bugs: &[Bug {
             what: "a burst may end at the boundary a byte too late",
-            from: "fits_d = behind <= burst;",
-            to: "fits_d = behind <= (burst + 14'd1);",
+            from: "fits_d = over < burst;",
+            to: "fits_d = over <= burst;",
         }],
     },
     Proof {

@@ -293,7 +293,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         }
         self.commands.s.valid.next = self.step_1.val() & self.writes.val();
         self.commands.s.payload.next.addr = self.op_1.q.val().va;
-        self.commands.s.payload.next.beats = bits::<10>(1);
+        self.commands.s.payload.next.len = bits::<8>(0);
         self.values.s.valid.next = self.step_1.val() & self.writes.val();
         self.values.s.payload.next.value = self.new_value.val();
         self.values.s.payload.next.word =

@@ -131,7 +131,7 @@ impl Ports {
             read: stream("read", &["addr", "len"]).try_into().unwrap(),
             read_ready: input("read_ready"),
             beat: ["data", "last", "error", "valid"].map(|f| input(&format!("beat_{f}"))),
-            write: stream("write", &["addr", "beats"]).try_into().unwrap(),
+            write: stream("write", &["addr", "len"]).try_into().unwrap(),
             write_ready: input("write_ready"),
             beats: ["data", "strb", "last", "valid"].map(|f| output(&format!("beats_{f}"))),
             beats_ready: input("beats_ready"),

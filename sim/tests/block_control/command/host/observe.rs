@@ -213,7 +213,7 @@ impl Host {
         }
         let p = &self.ports;
         if dut.is_set(p.write[2]) && self.burst.is_none() && self.ready[1] {
-            let (addr, beats) = (dut.get(p.write[0]), dut.get(p.write[1]));
+            let (addr, beats) = (dut.get(p.write[0]), dut.get(p.write[1]) + 1);
             if addr % 32 != 0 || beats != (CmdCpl::BYTES as u64).div_ceil(self.lanes) {
                 return Err(format!("{beats} beats at {addr:#x}"));
             }
