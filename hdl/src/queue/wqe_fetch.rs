@@ -104,16 +104,14 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         self.requests.s.valid.next = self.grant_valid.val() & self.grant.val().count.any();
 
         // the first read goes out when the place of the grant in `pending` is taken at the same time
-        self.wraps.next = self.requests.m.payload.val().head != self.requests.m.payload.val().count;
+        self.wraps.next = self.requests.m.payload.val().tail.any();
         self.read.valid.next =
             self.requests.m.valid.val() & (self.pending.s.ready.val() | self.wrapped.q.val());
         self.read.payload.next.addr = self.requests.m.payload.val().addr;
         self.read.payload.next.len = bit_cast::<13, 4>(self.requests.m.payload.val().head) << 6;
         if self.wrapped.q.val() {
             self.read.payload.next.addr = self.requests.m.payload.val().base;
-            self.read.payload.next.len = bit_cast::<13, 4>(
-                self.requests.m.payload.val().count - self.requests.m.payload.val().head,
-            ) << 6;
+            self.read.payload.next.len = bit_cast::<13, 4>(self.requests.m.payload.val().tail) << 6;
         }
         self.requests.m.ready.next = self.read.ready.val()
             & ((self.pending.s.ready.val() & !self.wraps.val()) | self.wrapped.q.val());

@@ -135,8 +135,10 @@ impl Logic for CompletionHold {
         self.out.s.payload.next.qpn = self.head.val().qpn;
         self.out.s.payload.next.opcode = bit_cast::<8, 3>(self.head.val().opcode);
         self.out.s.payload.next.wqe_index = self.head.val().wqe_index;
-        self.out.s.payload.next.byte_len = self.head.val().byte_len;
         self.out.s.payload.next.status = self.head.val().status;
+        if !self.head.val().status.any() {
+            self.out.s.payload.next.byte_len = self.head.val().byte_len;
+        }
         self.out.s.payload.next.vendor_err = self.head.val().vendor_err;
         self.out.s.payload.next.fenced = self.head.val().answered;
         self.out.s.payload.next.fence = self.head.val().fence;

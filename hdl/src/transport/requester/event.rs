@@ -192,7 +192,9 @@ payload! {
         addr: Bits<64>,
         /// Slots up to the end of the ring, if these are less than `count`, else `count`.
         head: Bits<4>,
-        /// Address of the ring, where the other slots are.
+        /// The other slots: `count` - `head`.
+        tail: Bits<4>,
+        /// Address of the ring, where they are.
         base: Bits<64>,
     }
 

@@ -154,10 +154,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.done.payload.next.unread = self.g.q.val().unread;
         if self.o.val().answered {
             self.done.payload.next.answered = true;
-            if !self.fails.val() {
-                self.done.payload.next.byte_len = (self.whole.val() << self.g.q.val().mtu)
-                    + bit_cast::<32, 13>(self.o.val().rest);
-            }
+            self.done.payload.next.byte_len =
+                (self.whole.val() << self.g.q.val().mtu) + bit_cast::<32, 13>(self.o.val().rest);
         }
         if self.first_error.q.val() & (self.status.val() == self.g.q.val().status) {
             self.done.payload.next.vendor_err = self.g.q.val().syndrome;

@@ -303,10 +303,13 @@ impl Logic for SqResults {
             + (bit_cast::<64, 16>(self.w_fetch_index.q.val() & self.slot_mask.val()) << 6);
         self.to_last.next = !self.w_fetch_index.q.val() & self.slot_mask.val();
         self.v_fetch_grant.d.next.head = self.w_fetch_count.q.val();
+        self.v_fetch_grant.d.next.tail = bits::<4>(0);
         if !self.to_last.val().get_bits::<13>(3).any()
             & (self.to_last.val().get_bits::<4>(0) < self.w_fetch_count.q.val())
         {
             self.v_fetch_grant.d.next.head = self.to_last.val().get_bits::<4>(0) + 1;
+            self.v_fetch_grant.d.next.tail =
+                self.w_fetch_count.q.val() + !self.to_last.val().get_bits::<4>(0);
         }
         self.v_fetch_grant.d.next.base = self.w_image.q.val().sq_base;
         self.v_entry.d.next = self.w_entry.q.val();
