@@ -4,7 +4,7 @@ use crate::prelude::*;
 /// Grants one of `N` requests, combinationally; the one after the last taken grant comes first.
 ///
 /// A requester that keeps asking is granted within `N` takes, `N` up to 16. The turn moves on when `take` is 1.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, LogicBlock)]
 pub struct Arbiter<const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -21,6 +21,23 @@ pub struct Arbiter<const N: usize> {
     /// Ones from the first request on.
     from_first: Signal<Local, Bits<N>>,
     above: Signal<Local, Bits<N>>,
+}
+
+impl<const N: usize> Default for Arbiter<N> {
+    fn default() -> Self {
+        assert!(N <= 16, "{N} requests: an arbiter has up to 16");
+        Self {
+            clock: ClkRst::default(),
+            request: Signal::default(),
+            take: Signal::default(),
+            grant: Signal::default(),
+            behind: Reg::default(),
+            later: Signal::default(),
+            from_later: Signal::default(),
+            from_first: Signal::default(),
+            above: Signal::default(),
+        }
+    }
 }
 
 impl<const N: usize> Logic for Arbiter<N> {

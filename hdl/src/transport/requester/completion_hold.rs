@@ -56,6 +56,9 @@ pub struct CompletionHold {
     out: Skid<CqToken>,
     no_token: Zero<CqToken>,
     head: Signal<Local, SendCompletion>,
+    /// `latest` - `unread` is not negative, and less `open`, modulo 2^17.
+    ahead: Signal<Local, Bit>,
+    spare: Signal<Local, Bits<17>>,
     is_read: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
 
@@ -119,7 +122,12 @@ impl Logic for CompletionHold {
 
         // out
         self.head.next = self.list.m.payload.val();
-        self.is_read.next = (self.latest.q.val() - self.head.val().unread) >= self.open.q.val();
+        // (latest - unread) modulo 2^16 >= open: two sums side by side, as one behind the other would be too deep
+        self.ahead.next = self.latest.q.val() >= self.head.val().unread;
+        self.spare.next = bit_cast::<17, 16>(self.latest.q.val())
+            - bit_cast::<17, 16>(self.head.val().unread)
+            - bit_cast::<17, 16>(self.open.q.val());
+        self.is_read.next = self.ahead.val() ^ self.spare.val().get_bit(16);
         self.leaves.next = self.is_read.val() & self.list.m.valid.val();
         self.out.s.valid.next = self.leaves.val() & !self.head.val().failed;
         self.failed.valid.next =

@@ -206,6 +206,11 @@ pub(super) const PROOFS: &[Proof] = &[
                 to: "localparam limit = 16'h1e;",
             },
             Bug {
+                what: "a request that ends a byte behind its window is one burst",
+                from: "assign fits = last < burst;",
+                to: "assign fits = last <= burst;",
+            },
+            Bug {
                 what: "every burst of client 8 ends a request",
                 from: "last_d = m_axi_rlast & ends_8_m_payload;",
                 to: "last_d = m_axi_rlast;",
