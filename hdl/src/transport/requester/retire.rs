@@ -71,8 +71,9 @@ pub struct Retire<const Q: usize, const O: usize> {
 
     o: Signal<Local, Outstanding>,
     behind: Signal<Local, Bits<24>>,
-    /// Bytes before the last packet of a READ, at an MTU of 128.
-    whole: Signal<Local, Bits<32>>,
+    /// Bytes from PSN 0 to the first and to the last packet of a READ, modulo 2^32.
+    first: Signal<Local, Bits<32>>,
+    last: Signal<Local, Bits<32>>,
     acked: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
@@ -149,13 +150,15 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.done.payload.next.opcode = self.o.val().cqe_opcode;
         self.done.payload.next.wqe_index = self.index.q.val();
         self.done.payload.next.status = self.status.val();
-        self.whole.next = bit_cast::<32, 24>(self.o.val().last_psn - self.o.val().first_psn) << 7;
+        // PSNs are modulo 2^24 and MTUs at least 2^8, so the difference need not be cut
+        self.first.next = (bit_cast::<32, 24>(self.o.val().first_psn) << 7) << self.g.q.val().mtu;
+        self.last.next = (bit_cast::<32, 24>(self.o.val().last_psn) << 7) << self.g.q.val().mtu;
         self.done.payload.next.fence = self.g.q.val().writes;
         self.done.payload.next.unread = self.g.q.val().unread;
         if self.o.val().answered {
             self.done.payload.next.answered = true;
             self.done.payload.next.byte_len =
-                (self.whole.val() << self.g.q.val().mtu) + bit_cast::<32, 13>(self.o.val().rest);
+                self.last.val() - self.first.val() + bit_cast::<32, 13>(self.o.val().rest);
         }
         if self.first_error.q.val() & (self.status.val() == self.g.q.val().status) {
             self.done.payload.next.vendor_err = self.g.q.val().syndrome;
