@@ -142,6 +142,12 @@ impl Vm {
         })
     }
 
+    /// Process of its QEMU.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What the script printed so far.
     #[must_use]
     pub fn console(&self) -> String {
