@@ -45,7 +45,7 @@ module check_dma_read #(
     // the lists
     input [N-1:0] pushes, // = each(9, u_ends_#.s_valid)
     input [N-1:0] fits, // = each(9, u_ends_#.s_ready)
-    input [16*N-1:0] stores, // = each(9, u_ends_#.stored_q)
+    input [16*N-1:0] levels, // = each(9, u_ends_#.items_q)
     input [N-1:0] fulls, // = each(9, u_ends_#.full_q)
     input [N-1:0] empties, // = each(9, u_ends_#.empty_q)
     input [N-1:0] helds, // = each(9, u_ends_#.held_q)
@@ -62,10 +62,10 @@ module check_dma_read #(
     // Any client, and what stands in its list.
     (* anyconst *) reg [3:0] c;
     always @* assume (c < N);
-    wire [15:0] stored = stores >> {c, 4'd0};
+    wire [15:0] under_way = levels >> {c, 4'd0};
     wire [63:0] its_data = data >> {c, 6'd0};
     wire held = helds[c];
-    wire [15:0] under_way = stored + held;
+    wire [15:0] stored = under_way - held;
     wire ends_burst = rvalid && rid == c && rlast;
 
     // Taken by the slave and not answered: of the client, and of all.

@@ -14,7 +14,7 @@ module check_fifo (
     input [15:0] level,
     input [3:0] read, // = read_q
     input [3:0] write, // = write_q
-    input [15:0] stored, // = stored_q
+    input [15:0] items, // = items_q
     input full, // = full_q
     input empty, // = empty_q
     input held, // = held_q
@@ -22,6 +22,7 @@ module check_fifo (
     input [7:0] word // = u_ram.mem[slot]
 );
     wire [7:0] count, ahead, item;
+    wire [15:0] stored = items - held;
     wire watching;
     formal_reset reset (.clk(clk), .rst(rst));
     formal_order order (
@@ -37,7 +38,7 @@ module check_fifo (
         assert (count <= 17);
         assert (m_valid == (count != 0));
         // where the items are
-        assert (stored + held == count);
+        assert (items == count);
         assert (stored <= 16 && stored[3:0] == write - read);
         assert (full == (stored == 16));
         assert (empty == (stored == 0));

@@ -142,7 +142,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
 
         // whose beat leaves
         self.s_axis.tready.next = true;
-        self.stored.next = self.wire_ends.level.val().any();
+        self.stored.next = self.wire_ends.m.valid.val();
         self.begins.next = !self.open.q.val()
             & !self.stored.val()
             & !self.s_axis.tvalid.val()

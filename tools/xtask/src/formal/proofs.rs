@@ -90,8 +90,8 @@ pub(super) const PROOFS: &[Proof] = &[
         bugs: &[
             Bug {
                 what: "full one item late",
-                from: "full_d = stored_q == last;",
-                to: "full_d = stored_q > last;",
+                from: "full_d = items_q == most;",
+                to: "full_d = items_q > most;",
             },
             Bug {
                 what: "an item leaves while the next one waits for the receiver",
