@@ -15,6 +15,9 @@
 //!          compare      two before        one before        rules
 //! ```
 //!
+//! `coming` shows the word a cycle ahead of stage X, for sums over it that are to stand in registers there. What the
+//! operation in stage X does then is not in it: it is for an owner whose operations do not follow one another at once.
+//!
 //! After reset every word is set to the initial value, one a cycle; `ready` is 0 until that is done and operations
 //! that come earlier are lost.
 use crate::cell::ram::Style;
@@ -35,6 +38,8 @@ pub struct Rmw<T: Synth, const A: usize, const Y: usize = 1> {
     pub x_addr: Signal<Out, Bits<A>>,
     /// The word at that address.
     pub current: Signal<Out, T>,
+    /// The word that `current` shows in the next cycle, if no operation is in stage X.
+    pub coming: Signal<Out, T>,
     /// `addr` is the address of the cycle before.
     pub clash: Signal<Out, Bit>,
     /// `result` replaces the word.
@@ -64,6 +69,7 @@ impl<T: Synth, const A: usize, const Y: usize> Rmw<T, A, Y> {
             x_valid: Signal::default(),
             x_addr: Signal::default(),
             current: Signal::default(),
+            coming: Signal::default(),
             clash: Signal::default(),
             write: Signal::default(),
             result: Signal::default(),
@@ -116,6 +122,7 @@ impl<T: Synth, const A: usize, const Y: usize> Logic for Rmw<T, A, Y> {
         self.x_valid.next = x.0;
         self.x_addr.next = (x.1 as u64).to_bits();
         self.current.next = self._mem[x.1];
+        self.coming.next = self._mem[entered.1];
     }
 
     fn connect(&mut self) {
@@ -123,6 +130,7 @@ impl<T: Synth, const A: usize, const Y: usize> Logic for Rmw<T, A, Y> {
         self.x_valid.connect();
         self.x_addr.connect();
         self.current.connect();
+        self.coming.connect();
         self.ready.connect();
     }
 
@@ -164,7 +172,7 @@ always @(posedge clk) begin
     hit_x_1 <= addr == {answer_addr};
     hit_w_1 <= addr == addr_w;
     x_addr <= addr_1;
-    word_x <= (hit_x_1 & write_w) ? data_w : (hit_w_1 & write_v) ? data_v : word_1;
+    word_x <= coming;
     addr_w <= ready ? {answer_addr} : sweep_addr;
     data_w <= ready ? result : {initial:x};
     data_v <= data_w;
@@ -191,6 +199,7 @@ always @(posedge clk) begin
     end
 end
 always @* clash = valid_1 & (addr == addr_1);
+always @* coming = (hit_x_1 & write_w) ? data_w : (hit_w_1 & write_v) ? data_v : word_1;
 always @* current = forward ? data_w : word_x;
 "
         ))

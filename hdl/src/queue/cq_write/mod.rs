@@ -9,7 +9,7 @@
 //! ```
 //!
 //! An operation enters every second cycle: what a consumer record said, a command, or a token. Two cycles later it meets
-//! the state of its queue ([`Rmw`]), and a token becomes a CQE, or is lost because its queue is not open or has
+//! the state of its queue ([`Rmw`]), with the sums over it that were formed a cycle before, and a token becomes a CQE, or is lost because its queue is not open or has
 //! overflowed. Tokens of one input keep their order. Of receives 256 wait for their payload, 2 of sends.
 //!
 //! The consumer record is read again when a ring is half full or more, one read at a time. A token that meets a full ring
@@ -128,13 +128,14 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     c: Signal<Local, CqState>,
     n: Signal<Local, CqState>,
     commanding: Signal<Local, Bit>,
-    /// Entries taken by the host when it resizes, and one.
-    one_past: Dff<Bits<24>>,
-    /// Entries that wait then, less one.
-    waiting: Signal<Local, Bits<24>>,
+    /// The state, a cycle before.
+    coming: Signal<Local, CqState>,
+    /// Entries that wait when the host resizes, less one.
+    waiting: Dff<Bits<24>>,
     fits: Signal<Local, Bit>,
     changes: Signal<Local, Bit>,
-    level: Signal<Local, Bits<24>>,
+    /// Entries in the ring.
+    level: Dff<Bits<24>>,
     full: Signal<Local, Bit>,
     half: Signal<Local, Bit>,
     completing: Signal<Local, Bit>,
@@ -157,7 +158,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     update: Dff<Bits<24>>,
 
     solicited: Signal<Local, Bit>,
-    ahead: Signal<Local, Bits<24>>,
+    /// Entries that a doorbell asks for and that are there.
+    ahead: Dff<Bits<24>>,
     is_ahead: Signal<Local, Bit>,
     fires: Signal<Local, Bit>,
     w_wrote: Reg<Bit>,
@@ -186,9 +188,11 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         );
         dff_setup!(self, clock, op, again, commanded, room, entered, token);
         dff_setup!(
-            self, clock, live, image, mask, held, looked, one_past, w_refused, w_switched
+            self, clock, live, image, mask, held, looked, w_refused, w_switched
         );
-        dff_setup!(self, clock, read_cqn, read_last, stale, update_ok, update);
+        dff_setup!(
+            self, clock, read_cqn, read_last, stale, update_ok, update, level, waiting, ahead
+        );
         dff_setup!(
             self, clock, doorbell, w_wrote, w_news, w_death, w_cqn, w_lost, w_loss, w_overflow
         );
@@ -272,20 +276,25 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         if self.commanded.q.val() {
             self.log_size.next = self.order.val().log_size;
         }
-        self.mask.d.next = (bits::<24>(1) << self.log_size.val()) - 1;
-        self.one_past.d.next = self.command.payload.val().taken + 1;
+        self.mask.d.next = !(bits::<24>(0xffffff) << self.log_size.val());
+        // sums over the state: no operation is in stage X then
+        self.coming.next = self.table.coming.val();
+        self.level.d.next = self.coming.val().written - self.coming.val().taken;
+        self.waiting.d.next = self.coming.val().written + !self.command.payload.val().taken;
+        self.ahead.d.next = self.coming.val().solicited_end - self.doorbell.q.val().index;
+        if self.doorbell.q.val().any {
+            self.ahead.d.next = self.coming.val().written - self.doorbell.q.val().index;
+        }
 
         // stage X
         self.c.next = self.table.current.val();
         self.n.next = self.table.current.val();
-        self.level.next = self.c.val().written - self.c.val().taken;
-        self.full.next = (self.level.val() & !self.mask.q.val()).any();
-        self.half.next = (self.level.val() & !(self.mask.q.val() >> 1)).any();
+        self.full.next = (self.level.q.val() & !self.mask.q.val()).any();
+        self.half.next = (self.level.q.val() & !(self.mask.q.val() >> 1)).any();
         self.completing.next = self.live.q.val() & (self.op.q.val() == CqOp::Token);
         self.usable.next = self.c.val().open & !self.c.val().dead;
-        self.waiting.next = self.c.val().written - self.one_past.q.val();
         self.fits.next =
-            self.waiting.val().get_bit(23) | !(self.waiting.val() & !self.mask.q.val()).any();
+            self.waiting.q.val().get_bit(23) | !(self.waiting.q.val() & !self.mask.q.val()).any();
         self.changes.next = self.commanding.val()
             & (!self.command.payload.val().resize | (self.usable.val() & self.fits.val()));
         self.command.ready.next = self.commanding.val();
@@ -303,11 +312,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             self.asks.next = false;
         }
         self.solicited.next = self.token.q.val().solicited | self.token.q.val().status.any();
-        self.ahead.next = self.c.val().solicited_end - self.doorbell.q.val().index;
-        if self.doorbell.q.val().any {
-            self.ahead.next = self.c.val().written - self.doorbell.q.val().index;
-        }
-        self.is_ahead.next = self.ahead.val().any() & !self.ahead.val().get_bit(23);
+        self.is_ahead.next = self.ahead.q.val().any() & !self.ahead.q.val().get_bit(23);
         self.fires.next = false;
         match self.op.q.val() {
             CqOp::Token => {
