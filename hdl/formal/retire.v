@@ -39,20 +39,25 @@ module check_retire (
     input advance,
     input takes,
     input [15:0] place, // = place_q
-    input [15:0] mask, // = mask_q
+    input [15:0] ring,
     input [15:0] count, // = count_q
     input [15:0] index, // = index_q
     input [4:0] reads, // = reads_q
     input flush, // = flush_q
     input [7:0] local_status, // = local_status_q
-    input [69:0] o,
-    input [69:0] word // = u_pool.mem[slot]
+    input [69:0] o, // = o_q
+    input its_acked, // = acked_q
+    input [69:0] following,
+    input [69:0] word, // = u_pool.mem[slot]
+    output [2:0] after,
+    input [69:0] word_after // = u_pool.mem[after]
 );
     localparam ASK = 1, SEEK = 2, READ = 3, WALK = 4, TELL = 5, REPORT = 6;
     formal_reset reset (.clk(clk), .rst(rst));
     wire [15:0] size = 16'd1 << ot_log;
     wire [15:0] oldest = head + count;
     assign slot = ot_base[2:0] | (oldest[2:0] & (size[2:0] - 3'd1));
+    assign after = ot_base[2:0] | ((oldest[2:0] + 3'd1) & (size[2:0] - 3'd1));
     // The ring, and what is written into the pool meanwhile.
     wire [15:0] depth = (entry_addr[15:0] - head) & (size - 1);
     wire in_ring = (entry_addr[2:0] & ~(size[2:0] - 3'd1)) == ot_base[2:0];
@@ -98,11 +103,15 @@ module check_retire (
         // registers
         assert (state <= REPORT);
         if (state >= READ) begin
-            assert (mask == size - 1 && place == oldest && count == taken && count <= used);
+            assert (ring == size - 1 && place == oldest + (state == READ ? 16'd1 : 16'd2));
+            assert (count == taken && count <= used);
             assert (index == head_index + slots_taken && reads == reads_taken && flush == (error || failed));
             assert (failed || local_status == 0);
         end
-        if (state == WALK && count < used) assert (o == word);
+        // the entry under the walk, and the one read ahead
+        if (state == READ && used != 0) assert (following == word);
+        if (state == WALK && count < used) assert (o == word && its_acked == acked);
+        if (state == WALK && count + 1 < used) assert (following == word_after);
         cover (state == REPORT && reports && taken == 3 && reads_taken == 1 && used == 4 && !error);
         cover (state == WALK && advance && failed);
     end

@@ -38,7 +38,8 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     claimant: Dff<Bits<16>>,
     reserve: Signal<Local, Bit>,
     taker: Signal<Local, Bits<16>>,
-    spent: Signal<Local, Bits<10>>,
+    /// Free slots and those given back.
+    returned: Signal<Local, Bits<10>>,
     event: Dff<SqEvent>,
     no_event: Zero<SqEvent>,
     valid: Reg<Bit>,
@@ -70,7 +71,7 @@ impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
             claimant: Dff::default(),
             reserve: Signal::default(),
             taker: Signal::default(),
-            spent: Signal::default(),
+            returned: Signal::default(),
             event: Dff::default(),
             no_event: Zero::default(),
             valid: Reg::default(),
@@ -125,9 +126,11 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         if self.claimed.q.val() {
             self.taker.next = self.claimant.q.val();
         }
-        self.spent.next = bits::<10>(0);
+        // a difference beside the sum, as who reserves is known late
+        self.returned.next = self.free.q.val() + bit_cast::<10, 5>(self.credit.val());
+        self.free.d.next = self.returned.val();
         if self.reserve.val() {
-            self.spent.next = bits::<10>(8);
+            self.free.d.next = self.returned.val() - 8;
             if self.free.q.val() == self.slots.val() {
                 self.owner.d.next = self.taker.val();
                 self.mixed.d.next = false;
@@ -135,8 +138,6 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
                 self.mixed.d.next = true;
             }
         }
-        self.free.d.next =
-            self.free.q.val() - self.spent.val() + bit_cast::<10, 5>(self.credit.val());
         self.shared.next = self.mixed.q.val();
         self.m.valid.next = self.valid.q.val();
         self.m.payload.next = self.event.q.val();

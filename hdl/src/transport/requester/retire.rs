@@ -1,9 +1,10 @@
 //! Retire: takes finished messages off the outstanding table and completes them.
 //!
 //! A FIFO of queue pairs with something to retire (each stands in it at most once). For the one at its head a Retire
-//! event fetches the state; then the ring is walked from the oldest message, one a cycle: acknowledged messages
-//! complete with success (if a CQE was asked for), a WQE that could not run completes with its status, and in error
-//! everything completes. The Retired event reports how far the walk came and where the oldest message now starts.
+//! event fetches the state; then the ring is walked from the oldest message, one a cycle, and read one message ahead:
+//! acknowledged messages complete with success (if a CQE was asked for), a WQE that could not run completes with its
+//! status, and in error everything completes. The Retired event reports how far the walk came and where the oldest
+//! message now starts.
 //! In error a last entry behind them says that the failure is complete: then the responder of the queue pair may fail.
 //! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed.
 use super::event::{Outstanding, RetireGrant, SendCompletion, SqEvent, SqEventKind};
@@ -16,9 +17,9 @@ pub enum RetireState {
     Idle,
     /// Waits for its state.
     Ask,
-    /// Address of the oldest message.
+    /// The oldest message is being read.
     Seek,
-    /// Its entry is being read.
+    /// The one behind it.
     Read,
     /// An entry a cycle.
     Walk,
@@ -60,7 +61,6 @@ pub struct Retire<const Q: usize, const O: usize> {
     state: Reg<RetireState>,
     g: Dff<RetireGrant>,
     place: Dff<Bits<16>>,
-    mask: Dff<Bits<16>>,
     count: Dff<Bits<16>>,
     index: Dff<Bits<16>>,
     flush: Dff<Bit>,
@@ -69,12 +69,15 @@ pub struct Retire<const Q: usize, const O: usize> {
     head_psn: Dff<Bits<24>>,
     reads: Dff<Bits<5>>,
 
-    o: Signal<Local, Outstanding>,
+    /// The entry under the walk, and whether its message is acknowledged.
+    o: Dff<Outstanding>,
+    acked: Dff<Bit>,
+    /// The entry behind it.
+    following: Signal<Local, Outstanding>,
     behind: Signal<Local, Bits<24>>,
     /// Bytes from PSN 0 to the first and to the last packet of a READ, modulo 2^32.
     first: Signal<Local, Bits<32>>,
     last: Signal<Local, Bits<32>>,
-    acked: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
     /// Fails whatever its own status is.
@@ -82,10 +85,14 @@ pub struct Retire<const Q: usize, const O: usize> {
     /// `status` is not success.
     fails: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
+    /// `status` is that with which the queue pair failed.
+    same: Signal<Local, Bit>,
     at_end: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
-    next_place: Signal<Local, Bits<16>>,
+    /// An entry is read, and the one read before comes under the walk.
+    moves: Signal<Local, Bit>,
     read_place: Signal<Local, Bits<16>>,
+    ring: Signal<Local, Bits<16>>,
 }
 
 impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
@@ -104,14 +111,15 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             state,
             g,
             place,
-            mask,
             count,
             index,
             flush,
             first_error,
             local_status,
             head_psn,
-            reads
+            reads,
+            o,
+            acked
         );
         self.list.s.valid.next = self.push.val();
         self.list.s.payload.next = self.push_qpn.val();
@@ -121,25 +129,25 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.pool.wdata.next = self.entry.val();
 
         // the entry under the walk
-        self.o.next = self.pool.rdata.val();
-        self.behind.next = self.o.val().last_psn - self.g.q.val().una_psn;
-        self.acked.next = self.behind.val().get_bit(23);
         self.at_end.next = self.count.q.val() == self.g.q.val().used;
-        self.takes.next = !self.at_end.val() & (self.acked.val() | self.flush.q.val());
+        self.takes.next = !self.at_end.val() & (self.acked.q.val() | self.flush.q.val());
         self.flushed.next =
-            self.flush.q.val() & (!self.acked.val() | self.local_status.q.val().any());
+            self.flush.q.val() & (!self.acked.q.val() | self.local_status.q.val().any());
         self.fails.next =
-            self.flushed.val() | (self.o.val().bad & self.o.val().rest.get_bits::<8>(0).any());
+            self.flushed.val() | (self.o.q.val().bad & self.o.q.val().rest.get_bits::<8>(0).any());
         self.status.next = bits::<8>(0);
+        self.same.next = !self.g.q.val().status.any();
         if self.flushed.val() {
+            self.same.next = self.g.q.val().status.any();
             self.status.next = bits::<8>(5);
             if self.first_error.q.val() & self.g.q.val().status.any() {
                 self.status.next = self.g.q.val().status;
             }
-        } else if self.o.val().bad {
-            self.status.next = self.o.val().rest.get_bits::<8>(0);
+        } else if self.o.q.val().bad {
+            self.status.next = self.o.q.val().rest.get_bits::<8>(0);
+            self.same.next = self.o.q.val().rest.get_bits::<8>(0) == self.g.q.val().status;
         }
-        self.completes.next = self.takes.val() & (self.o.val().signaled | self.fails.val());
+        self.completes.next = self.takes.val() & (self.o.q.val().signaled | self.fails.val());
         self.advance.next = (self.state.q.val() == RetireState::Walk)
             & self.takes.val()
             & (self.done.ready.val() | !self.completes.val());
@@ -147,44 +155,54 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.done.payload.next = self.no_completion.val();
         self.done.payload.next.cqn = self.g.q.val().cqn;
         self.done.payload.next.qpn = self.g.q.val().qpn;
-        self.done.payload.next.opcode = self.o.val().cqe_opcode;
+        self.done.payload.next.opcode = self.o.q.val().cqe_opcode;
         self.done.payload.next.wqe_index = self.index.q.val();
         self.done.payload.next.status = self.status.val();
         // PSNs are modulo 2^24 and MTUs at least 2^8, so the difference need not be cut
-        self.first.next = (bit_cast::<32, 24>(self.o.val().first_psn) << 7) << self.g.q.val().mtu;
-        self.last.next = (bit_cast::<32, 24>(self.o.val().last_psn) << 7) << self.g.q.val().mtu;
+        self.first.next = (bit_cast::<32, 24>(self.o.q.val().first_psn) << 7) << self.g.q.val().mtu;
+        self.last.next = (bit_cast::<32, 24>(self.o.q.val().last_psn) << 7) << self.g.q.val().mtu;
         self.done.payload.next.fence = self.g.q.val().writes;
         self.done.payload.next.unread = self.g.q.val().unread;
-        if self.o.val().answered {
+        if self.o.q.val().answered {
             self.done.payload.next.answered = true;
             self.done.payload.next.byte_len =
-                self.last.val() - self.first.val() + bit_cast::<32, 13>(self.o.val().rest);
+                self.last.val() - self.first.val() + bit_cast::<32, 13>(self.o.q.val().rest);
         }
-        if self.first_error.q.val() & (self.status.val() == self.g.q.val().status) {
+        if self.first_error.q.val() & self.same.val() {
             self.done.payload.next.vendor_err = self.g.q.val().syndrome;
         }
 
-        self.next_place.next = self.place.q.val() + 1;
-        self.read_place.next = self.place.q.val();
         if self.advance.val() {
-            self.read_place.next = self.next_place.val();
-            self.place.d.next = self.next_place.val();
             self.count.d.next = self.count.q.val() + 1;
-            self.index.d.next = self.index.q.val() + bit_cast::<16, 3>(self.o.val().slots);
+            self.index.d.next = self.index.q.val() + bit_cast::<16, 3>(self.o.q.val().slots);
             if self.fails.val() {
                 self.first_error.d.next = false;
             }
-            if !self.flush.q.val() & self.o.val().bad {
+            if !self.flush.q.val() & self.o.q.val().bad {
                 self.flush.d.next = true;
-                self.local_status.d.next = self.o.val().rest.get_bits::<8>(0);
+                self.local_status.d.next = self.o.q.val().rest.get_bits::<8>(0);
             }
-            if self.o.val().answered {
+            if self.o.q.val().answered {
                 self.reads.d.next = self.reads.q.val() + 1;
             }
         }
-        self.pool.re.next = self.advance.val() | (self.state.q.val() == RetireState::Read);
+        // the next entry that is read
+        self.moves.next = self.advance.val() | (self.state.q.val() == RetireState::Read);
+        self.read_place.next = self.place.q.val();
+        if self.state.q.val() == RetireState::Seek {
+            self.read_place.next = self.g.q.val().head;
+        }
+        self.pool.re.next = self.moves.val() | (self.state.q.val() == RetireState::Seek);
+        self.ring.next = !(bits::<16>(0xffff) << self.g.q.val().ot_log);
         self.pool.raddr.next = self.g.q.val().ot_base.get_bits::<O>(0)
-            | bit_cast::<O, 16>(self.read_place.val() & self.mask.q.val());
+            | bit_cast::<O, 16>(self.read_place.val() & self.ring.val());
+        self.following.next = self.pool.rdata.val();
+        self.behind.next = self.following.val().last_psn - self.g.q.val().una_psn;
+        if self.moves.val() {
+            self.place.d.next = self.place.q.val() + 1;
+            self.o.d.next = self.following.val();
+            self.acked.d.next = self.behind.val().get_bit(23);
+        }
 
         self.out.s.valid.next = false;
         self.out.s.payload.next = self.no_event.val();
@@ -207,8 +225,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
                 }
             }
             RetireState::Seek => {
-                self.place.d.next = self.g.q.val().head;
-                self.mask.d.next = (bits::<16>(1) << self.g.q.val().ot_log) - 1;
+                self.place.d.next = self.g.q.val().head + 1;
                 self.count.d.next = bits::<16>(0);
                 self.index.d.next = self.g.q.val().head_index;
                 self.flush.d.next = self.g.q.val().error;
@@ -222,7 +239,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             }
             RetireState::Walk => {
                 if !self.takes.val() {
-                    self.head_psn.d.next = self.o.val().first_psn;
+                    self.head_psn.d.next = self.o.q.val().first_psn;
                     if self.at_end.val() {
                         self.head_psn.d.next = self.g.q.val().una_psn;
                     }

@@ -119,8 +119,15 @@ pub struct Segmenter<const Q: usize> {
     load: Signal<Local, Bit>,
     begins: Signal<Local, Bit>,
     mtu: Signal<Local, Bits<32>>,
+    /// The run has more than 8191 bytes; its bytes if not.
+    beyond: Signal<Local, Bit>,
+    low: Signal<Local, Bits<13>>,
     one_piece: Signal<Local, Bit>,
+    /// The run ends with the piece.
+    spends: Signal<Local, Bit>,
     piece: Signal<Local, Bits<13>>,
+    /// It has bytes.
+    some: Signal<Local, Bit>,
     step: Signal<Local, Bit>,
     spent: Signal<Local, Bit>,
     packet_end: Signal<Local, Bit>,
@@ -231,19 +238,22 @@ impl<const Q: usize> Logic for Segmenter<Q> {
 
         // the packet being cut
         self.mtu.next = bits::<32>(128) << self.wqe.q.val().mtu;
-        self.one_piece.next = self.run_left.q.val() >= bit_cast::<32, 13>(self.want.q.val());
-        self.piece.next = self.run_left.q.val().get_bits::<13>(0);
+        self.beyond.next = self.run_left.q.val().get_bits::<19>(13).any();
+        self.low.next = self.run_left.q.val().get_bits::<13>(0);
+        self.one_piece.next = self.beyond.val() | (self.low.val() >= self.want.q.val());
+        self.spends.next = !self.beyond.val() & (self.low.val() <= self.want.q.val());
+        self.piece.next = self.low.val();
         if self.one_piece.val() {
             self.piece.next = self.want.q.val();
         }
+        self.some.next = self.run_left.q.val().any() & self.want.q.val().any();
         self.skip.next = self.have.q.val() & self.stale.q.val() & self.at_start.q.val();
         self.step.next = self.have.q.val()
             & !(self.stale.q.val() & self.at_start.q.val())
             & !self.issue_valid.q.val()
             & self.descs.s.ready.val()
             & self.pieces.s.ready.val();
-        self.spent.next = self.skip.val()
-            | (self.step.val() & (self.run_left.q.val() <= bit_cast::<32, 13>(self.want.q.val())));
+        self.spent.next = self.skip.val() | (self.step.val() & self.spends.val());
         self.packet_end.next = self.step.val() & self.one_piece.val();
         self.last.next = self.final_part.q.val() & (self.count.q.val() == 1);
         self.rest.next = self.left.q.val() - bit_cast::<32, 13>(self.plen.q.val());
@@ -274,7 +284,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
 
         // a piece a cycle
         if self.step.val() {
-            self.at_start.d.next = self.at_start.q.val() & !self.piece.val().any();
+            self.at_start.d.next = self.at_start.q.val() & !self.some.val();
             self.want.d.next = self.want.q.val() - self.piece.val();
             self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.piece.val());
             self.run_left.d.next = self.run_left.q.val() - bit_cast::<32, 13>(self.piece.val());
@@ -355,7 +365,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.descs.s.valid.next = self.packet_end.val();
         self.descs.s.payload.next = self.form.desc.val();
         self.descs.s.payload.next.round = self.round.q.val();
-        self.pieces.s.valid.next = self.step.val() & self.piece.val().any();
+        self.pieces.s.valid.next = self.step.val() & self.some.val();
         self.pieces.s.payload.next.addr = self.addr.q.val();
         self.pieces.s.payload.next.len = self.piece.val();
         self.pieces.s.payload.next.first = self.at_start.q.val();
@@ -363,7 +373,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.pieces.s.payload.next.lane = self.form.lane.val();
         StreamOut::<TxDesc>::link(&mut self.desc, &mut self.descs.m);
         StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.pieces.m);
-        self.piece_out.d.next = self.step.val() & self.piece.val().any();
+        self.piece_out.d.next = self.step.val() & self.some.val();
         self.part_out.d.next = self.spent.val() & self.last_run.q.val();
         self.piece_cut.next = self.piece_out.q.val();
         self.part_cut.next = self.part_out.q.val();

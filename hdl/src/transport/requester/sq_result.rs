@@ -319,14 +319,14 @@ impl Logic for SqResults {
         self.v_outstanding.d.next.last_psn =
             self.w_outstanding.q.val().first_psn + self.w_packets.q.val() - 1;
         // MTU code c is 128 << c bytes; the last packet has at least one byte, unless the message has none
-        self.mtu_mask.next = (bits::<13>(128) << self.w_image.q.val().mtu) - 1;
+        self.mtu_mask.next = !(bits::<13>(0x1f80) << self.w_image.q.val().mtu);
         if self.w_outstanding.q.val().answered {
             self.v_outstanding.d.next.rest =
                 self.w_length.q.val().get_bits::<13>(0) & self.mtu_mask.val();
             if self.w_length.q.val().any()
                 & ((self.w_length.q.val().get_bits::<13>(0) & self.mtu_mask.val()) == 0)
             {
-                self.v_outstanding.d.next.rest = self.mtu_mask.val() + 1;
+                self.v_outstanding.d.next.rest = bits::<13>(128) << self.w_image.q.val().mtu;
             }
         }
 

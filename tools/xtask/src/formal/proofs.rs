@@ -237,8 +237,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 12,
         bugs: &[Bug {
             what: "the first message that is not acknowledged is taken off when all PSNs behind it are",
-            from: "assign acked = behind[23];",
-            to: "assign acked = behind >= 24'h7fffff;",
+            from: "acked_d = behind[23];",
+            to: "acked_d = behind >= 24'h7fffff;",
         }],
     },
     Proof {
