@@ -9,7 +9,7 @@ module check_split (
     input s_valid,
     input s_ready,
     input [63:0] addr, // = s_payload.addr
-    input [12:0] len, // = s_payload.len
+    input [12:0] more, // = s_payload.more
     input [3:0] tag, // = s_payload.tag
     input s_fits,
     input m_valid,
@@ -26,6 +26,7 @@ module check_split (
     formal_stable #(.W(77)) stable (
         .clk(clk), .rst(rst), .payload(m_payload), .valid(m_valid), .ready(m_ready)
     );
+    wire [12:0] len = more + 13'd1;
     always @* assume (len != 0);
     always @* assume (s_fits == ({3'd0, addr[10:0]} + len <= 14'd2048));
     // What is left of the range under way.

@@ -96,6 +96,8 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
 
     used: Signal<Local, Bits<16>>,
     slots: Signal<Local, Bits<16>>,
+    /// Slots less one.
+    mask: Signal<Local, Bits<16>>,
     index: Signal<Local, Bits<23>>,
     sum: Signal<Local, Bits<64>>,
     whole: Signal<Local, Bits<13>>,
@@ -157,6 +159,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, 
             event_q: Default::default(),
             used: Default::default(),
             slots: Default::default(),
+            mask: Default::default(),
             index: Default::default(),
             sum: Default::default(),
             whole: Default::default(),
@@ -196,10 +199,11 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
 
         // the ring
         self.slots.next = bits::<16>(1) << self.setup.val().log_slots;
+        self.mask.next = !(bits::<16>(0xffff) << self.setup.val().log_slots);
         self.used.next = self.producer.q.val() - self.setup.val().rx_consumer;
         self.room.d.next = self.used.val() < self.slots.val();
         self.waiting.d.next = self.used.val().any();
-        self.index.next = bit_cast::<23, 16>(self.producer.q.val() & (self.slots.val() - 1));
+        self.index.next = bit_cast::<23, 16>(self.producer.q.val() & self.mask.val());
         self.sum.next = self.setup.val().base + bit_cast::<64, 23>(self.offset.q.val());
         self.settled.d.next = self.written.val() == self.sent.q.val();
         self.event_q.d.next = self.armed.q.val() & self.waiting.q.val() & !self.setup.val().arm;
@@ -300,7 +304,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
             ExceptionRxState::Settle => {
                 if self.settled.q.val() {
                     self.producer.d.next = self.producer.q.val() + 1;
-                    if ((self.producer.q.val() + 1) & (self.slots.val() - 1)) == 0 {
+                    if !(!self.producer.q.val() & self.mask.val()).any() {
                         self.owner.d.next = !self.owner.q.val();
                     }
                     self.stored_q.d.next = true;

@@ -83,7 +83,8 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     addr: Dff<Bits<64>>,
     length: Dff<Bits<16>>,
     rest: Dff<Bits<16>>,
-    fits: Dff<Bit>,
+    /// Bytes of the next read.
+    asked: Dff<Bits<13>>,
     failed: Reg<Bit>,
     // beats of the frame that are written, and read
     fill: Reg<Bits<A>>,
@@ -95,9 +96,10 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     owed_bytes: Dff<Bits<14>>,
 
     slots: Signal<Local, Bits<16>>,
+    /// Slots less one.
+    mask: Signal<Local, Bits<16>>,
     index: Signal<Local, Bits<23>>,
     longest: Signal<Local, Bits<16>>,
-    asked: Signal<Local, Bits<16>>,
     fetch: Signal<Local, Bit>,
     is_last: Signal<Local, Bit>,
     all: Constant<Bits<K>>,
@@ -145,7 +147,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionTx<W, 
             addr: Default::default(),
             length: Default::default(),
             rest: Default::default(),
-            fits: Default::default(),
+            asked: Default::default(),
             failed: Default::default(),
             fill: Default::default(),
             drain: Default::default(),
@@ -155,9 +157,9 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionTx<W, 
             owed: Default::default(),
             owed_bytes: Default::default(),
             slots: Default::default(),
+            mask: Default::default(),
             index: Default::default(),
             longest: Default::default(),
-            asked: Default::default(),
             fetch: Default::default(),
             is_last: Default::default(),
             all: Constant::new(
@@ -180,23 +182,20 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
     fn update(&mut self) {
         clock!(self, clock, ram);
         dff_setup!(
-            self, clock, state, done, posted, offset, addr, length, rest, fits, failed, fill,
+            self, clock, state, done, posted, offset, addr, length, rest, asked, failed, fill,
             drain, left, last_keep
         );
         dff_setup!(self, clock, held, owed, owed_bytes);
 
         // the ring behind that for received frames
         self.slots.next = bits::<16>(1) << self.setup.val().log_slots;
+        self.mask.next = !(bits::<16>(0xffff) << self.setup.val().log_slots);
         self.index.next =
-            bit_cast::<23, 16>((self.done.q.val() & (self.slots.val() - 1)) | self.slots.val());
+            bit_cast::<23, 16>((self.done.q.val() & self.mask.val()) | self.slots.val());
         self.posted.d.next = self.setup.val().tx_producer != self.done.q.val();
         self.longest.next = bits::<16>(LONGEST);
         if self.setup.val().large {
             self.longest.next = bits::<16>(LONGEST_LARGE);
-        }
-        self.asked.next = self.rest.q.val();
-        if self.rest.q.val() > PART {
-            self.asked.next = bits::<16>(PART);
         }
         if self.owed.q.val() & !self.other.val() {
             self.owed.d.next = false;
@@ -229,6 +228,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
             }
             ExceptionTxState::Place => {
                 self.addr.d.next = self.setup.val().base + bit_cast::<64, 23>(self.offset.q.val());
+                self.asked.d.next = bits::<13>(HEAD_READ);
                 self.state.d.next = ExceptionTxState::AskHead;
             }
             ExceptionTxState::AskHead => {
@@ -246,6 +246,10 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
             ExceptionTxState::Check => {
                 self.addr.d.next = self.addr.q.val() | HEAD_BYTES;
                 self.rest.d.next = self.length.q.val();
+                self.asked.d.next = bit_cast::<13, 16>(self.length.q.val());
+                if self.length.q.val() > PART {
+                    self.asked.d.next = bits::<13>(PART);
+                }
                 self.left.d.next =
                     bit_cast::<13, 16>((self.length.q.val() + Self::MORE) >> Self::LOG_K);
                 self.last_keep.d.next = self.all.val();
@@ -263,12 +267,16 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
             }
             ExceptionTxState::Ask => {
                 if self.read.ready.val() {
-                    self.rest.d.next = self.rest.q.val() - self.asked.val();
+                    self.rest.d.next = self.rest.q.val() - bit_cast::<16, 13>(self.asked.q.val());
                     self.addr.d.next = self.addr.q.val() + PART;
                     self.state.d.next = ExceptionTxState::Take;
                 }
             }
             ExceptionTxState::Take => {
+                self.asked.d.next = bit_cast::<13, 16>(self.rest.q.val());
+                if self.rest.q.val() > PART {
+                    self.asked.d.next = bits::<13>(PART);
+                }
                 self.ram.we.next = self.beat.valid.val();
                 if self.beat.valid.val() {
                     self.fill.d.next = self.fill.q.val() + 1;
@@ -312,10 +320,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
         self.read.valid.next = (self.state.q.val() == ExceptionTxState::AskHead)
             | (self.state.q.val() == ExceptionTxState::Ask);
         self.read.payload.next.addr = self.addr.q.val();
-        self.read.payload.next.len = self.asked.val().get_bits::<13>(0);
-        if self.state.q.val() == ExceptionTxState::AskHead {
-            self.read.payload.next.len = bits::<13>(HEAD_READ);
-        }
+        self.read.payload.next.len = self.asked.q.val();
         self.m_axis.tdata.next = self.ram.rdata.val();
         self.m_axis.tkeep.next = self.all.val();
         if self.is_last.val() {

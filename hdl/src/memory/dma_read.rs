@@ -47,6 +47,7 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     arbiter: Arbiter<CLIENTS>,
     /// Of each client: its request is one burst.
     fits: [Fits<K>; CLIENTS],
+    /// Of requests whose length is less by one.
     pick: Pick<ReadReq, CLIENTS>,
     split: Split<K>,
     address: Skid<Burst>,
@@ -144,9 +145,9 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         for i in 0..CLIENTS {
             self.request[i].ready.next =
                 self.split.s.ready.val() & self.arbiter.grant.val().get_bit(i);
-            self.pick.item[i].next = self.request[i].payload.val();
-            // looked at beside the arbiter, which is deep
+            // looked at and counted beside the arbiter, which is deep
             self.fits[i].range.next = self.request[i].payload.val();
+            self.pick.item[i].next = self.fits[i].counted.val();
             self.fit.next = self.fit.val().replace_bit(i, self.fits[i].fits.val());
             if self.arbiter.grant.val().get_bit(i) {
                 self.range.next.tag = self.client[i].val();
@@ -154,7 +155,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         }
         self.pick.choice.next = self.arbiter.grant.val();
         self.range.next.addr = self.pick.picked.val().addr;
-        self.range.next.len = self.pick.picked.val().len;
+        self.range.next.more = self.pick.picked.val().len;
         self.split.s_fits.next = (self.arbiter.grant.val() & self.fit.val()).any();
         self.split.s.valid.next = self.asking.val().any();
         self.split.s.payload.next = self.range.val();

@@ -74,6 +74,7 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     tokens: Skid<PayloadToken>,
     reading: Reg<Bit>,
     read: Reg<Bits<16>>,
+    /// The last beat of the packet.
     stop: Dff<Bits<16>>,
     /// Stages of the RAMs: latch and output register.
     latched: Reg<Bit>,
@@ -94,6 +95,8 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     full: Signal<Local, Bit>,
     over: Signal<Local, Bit>,
     next_write: Signal<Local, Bits<16>>,
+    /// Pairs of beats, to that behind the one of `write`.
+    pairs: Signal<Local, Bits<16>>,
     packet_end: Signal<Local, PacketEnd>,
     show: Signal<Local, Bit>,
     fetch: Signal<Local, Bit>,
@@ -177,6 +180,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             full: Signal::default(),
             over: Signal::default(),
             next_write: Signal::default(),
+            pairs: Signal::default(),
             packet_end: Signal::default(),
             show: Signal::default(),
             fetch: Signal::default(),
@@ -210,16 +214,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             failed, write
         );
         dff_setup!(self, clock, reading, read, stop, forgotten);
-        dff_setup!(
-            self,
-            clock,
-            latched,
-            latched_last,
-            latched_odd,
-            shown,
-            shown_last,
-            shown_odd
-        );
+        dff_setup!(self, clock, latched, latched_last, latched_odd);
+        dff_setup!(self, clock, shown, shown_last, shown_odd);
 
         // Command: where its bytes go, and the payload beats it newly touches.
         self.align.source.next =
@@ -304,12 +300,14 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.ram[1].we.next = self.low.val();
         }
         self.packet_done.next = self.arrived.q.val() & self.closing.q.val();
+        // two sums beside each other, of different bits lest they share one behind the choice
+        self.pairs.next = (self.write.q.val() >> 1) + 1;
         self.next_write.next = self.write.q.val();
         if self.full.val() | self.closing.q.val() {
             self.next_write.next = self.write.q.val() + 1;
         }
         if self.over.val() & self.closing.q.val() {
-            self.next_write.next = self.write.q.val() + 2;
+            self.next_write.next = (self.pairs.val() << 1) | (self.write.q.val() & 1);
         }
         if self.arrived.q.val() {
             self.write.d.next = self.next_write.val();
@@ -328,7 +326,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         // Payload: a beat a cycle from packet to packet.
         self.show.next = !self.shown.q.val() | self.payload.ready.val();
         self.fetch.next = self.reading.q.val() & (!self.latched.q.val() | self.show.val());
-        self.last_fetch.next = self.read.q.val() + 1 == self.stop.q.val();
+        self.last_fetch.next = self.read.q.val() == self.stop.q.val();
         self.judged.next = self.ends.m.valid.val()
             & self.wanted.valid.val()
             & (!self.reading.q.val() | (self.fetch.val() & self.last_fetch.val()));
@@ -341,7 +339,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         StreamOut::<PayloadToken>::link(&mut self.packet, &mut self.tokens.m);
         if self.load.val() {
             self.reading.d.next = true;
-            self.stop.d.next = self.ends.m.payload.val().end;
+            self.stop.d.next = self.ends.m.payload.val().end - 1;
         } else if self.fetch.val() & self.last_fetch.val() {
             self.reading.d.next = false;
         }
@@ -369,7 +367,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             // the beat that `fetch` takes in this cycle is counted there
             self.forgotten.d.next = self.ends.m.payload.val().end - self.read.q.val();
             if self.fetch.val() {
-                self.forgotten.d.next = self.ends.m.payload.val().end - self.read.q.val() - 1;
+                self.forgotten.d.next = self.ends.m.payload.val().end + !self.read.q.val();
             }
         }
         self.payload.valid.next = self.shown.q.val();
@@ -394,7 +392,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         if self.take.val() & self.command.payload.val().last & !self.closes.val() {
             self.open.d.next = self.open.q.val() + 1;
         } else if self.closes.val() & !(self.take.val() & self.command.payload.val().last) {
-            self.open.d.next = self.open.q.val() - 1;
+            // not a difference: that would share its carry chain with the sum, behind the choice
+            self.open.d.next = !(!self.open.q.val() + 1);
         }
     }
 }

@@ -10,13 +10,16 @@ use crate::prelude::*;
 
 use super::types::{Burst, Range};
 
-/// Whether a range of up to 8191 bytes ends in the window of its first byte: it leaves as one burst. Combinational.
+/// What is known of a range of up to 8191 bytes before it is split: whether it ends in the window of its first byte, so
+/// that it leaves as one burst, and its bytes less one. Combinational.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Fits<const K: usize> {
     /// It; not empty.
     pub range: Signal<In, ReadReq>,
     /// It does.
     pub fits: Signal<Out, Bit>,
+    /// It, with one byte less.
+    pub counted: Signal<Out, ReadReq>,
     first: Signal<Local, Bits<14>>,
     length: Signal<Local, Bits<14>>,
     last: Signal<Local, Bits<14>>,
@@ -31,6 +34,7 @@ impl<const K: usize> Default for Fits<K> {
         Self {
             range: Signal::default(),
             fits: Signal::default(),
+            counted: Signal::default(),
             first: Signal::default(),
             length: Signal::default(),
             last: Signal::default(),
@@ -55,6 +59,8 @@ impl<const K: usize> Logic for Fits<K> {
         self.last.next =
             !(self.first.val() ^ self.length.val()) + ((self.first.val() | self.length.val()) << 1);
         self.fits.next = self.last.val() < self.burst.val();
+        self.counted.next = self.range.val();
+        self.counted.next.len = self.range.val().len - 1;
     }
 }
 
@@ -147,7 +153,7 @@ impl<const K: usize> Logic for Split<K> {
             self.fits.d.next = self.s_fits.val();
             self.valid.d.next = self.s.valid.val();
             self.addr.d.next = self.s.payload.val().addr;
-            self.rest.d.next = self.s.payload.val().len - 1;
+            self.rest.d.next = self.s.payload.val().more;
             self.tag.d.next = self.s.payload.val().tag;
         } else if self.m.ready.val() {
             self.addr.d.next = (self.addr.q.val() | self.window.val()) + 1;

@@ -10,8 +10,8 @@ use rust_hdl_core::prelude::*;
 pub struct Range {
     /// First byte.
     pub addr: Bits<64>,
-    /// Bytes, 1 to 8191.
-    pub len: Bits<13>,
+    /// Bytes less one, 0 to 8190.
+    pub more: Bits<13>,
     /// Copied to the bursts.
     pub tag: Bits<4>,
 }

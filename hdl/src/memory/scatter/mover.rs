@@ -247,7 +247,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         self.moves.s.payload.next = self.motion.val();
         self.moves.s.valid.next = self.planned.val();
         self.range.next.addr = self.runs.payload.val().addr;
-        self.range.next.len = self.runs.payload.val().len;
+        self.range.next.more = self.fits.counted.val().len;
         self.range.next.tag = bits::<4>(0);
         self.fits.range.next.addr = self.runs.payload.val().addr;
         self.fits.range.next.len = self.runs.payload.val().len;
