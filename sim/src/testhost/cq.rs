@@ -32,7 +32,7 @@ impl Host {
         log_size: u8,
         change: impl FnOnce(&mut CqCtx),
     ) -> u16 {
-        let base = self.alloc(Cqe::BYTES << log_size);
+        let base = self.alloc_ring(Cqe::BYTES << log_size);
         let record = self.alloc(4);
         let mut ctx = CqCtx {
             base,
@@ -64,7 +64,7 @@ impl Host {
 
     /// Has a completion queue go on in a ring of 2^`log_size` entries; the status. What waits is carried over.
     pub fn resize_cq(&mut self, cqn: u16, log_size: u8) -> u8 {
-        let base = self.alloc(Cqe::BYTES << log_size);
+        let base = self.alloc_ring(Cqe::BYTES << log_size);
         let record = self.alloc(4);
         let cq = &self.cqs[&cqn];
         let consumer = cq.consumer;

@@ -6,7 +6,7 @@ use ferroce_proto::abi::qpc::{AvCtx, SrqCtx};
 use ferroce_proto::abi::wqe::{RecvWqe, SLOT_BYTES, Sge};
 
 use super::queue::recv_wqe;
-use super::{Host, PD, Peer};
+use super::{Host, Peer};
 
 /// A shared receive queue.
 pub(super) struct Srq {
@@ -24,13 +24,19 @@ impl Host {
 
     /// A shared receive queue of 2^`log_size` WQEs of 2^`stride` slots that reports when fewer than `limit` are left.
     pub fn create_srq(&mut self, log_size: u8, stride: u8, limit: u16) -> u16 {
+        self.create_srq_on(0, log_size, stride, limit)
+    }
+
+    /// As [`create_srq`](Self::create_srq); it reports to event queue `eqn`.
+    pub fn create_srq_on(&mut self, eqn: u8, log_size: u8, stride: u8, limit: u16) -> u16 {
         let srqn = self.srqs.len() as u16;
         let ctx = SrqCtx {
-            base: self.alloc(SLOT_BYTES << stride << log_size),
+            base: self.alloc_ring(SLOT_BYTES << stride << log_size),
             log_size,
             stride,
+            eqn,
             limit,
-            pd: PD,
+            pd: self.pd,
             ..SrqCtx::default()
         };
         self.expect(opcode::CREATE_SRQ, srqn.into(), &ctx.emit());

@@ -89,6 +89,8 @@ pub struct Host {
     pub mac: Mac,
     /// GID table entry 0.
     pub gid: Gid,
+    /// Protection domain of what is made next.
+    pub pd: u32,
     /// Where memory is; follows from the MAC address.
     places: fastrand::Rng,
     commands: u64,
@@ -124,6 +126,7 @@ impl Host {
             memory,
             mac,
             gid: ip.into(),
+            pd: PD,
             places: fastrand::Rng::with_seed(seed),
             commands: 0,
             completions: 0,
@@ -210,8 +213,17 @@ impl Host {
 
     /// New memory of `len` bytes, all zero, 4096-byte aligned, far from everything else.
     pub fn alloc(&mut self, len: usize) -> u64 {
+        self.alloc_at(len, 4096)
+    }
+
+    /// As [`alloc`](Self::alloc), for a ring: 64-byte aligned.
+    pub fn alloc_ring(&mut self, len: usize) -> u64 {
+        self.alloc_at(len, 64)
+    }
+
+    fn alloc_at(&mut self, len: usize, alignment: u64) -> u64 {
         loop {
-            let addr = self.places.u64(ADDRESSES) & !0xfff;
+            let addr = self.places.u64(ADDRESSES) & !(alignment - 1);
             // What is mapped already may be in the way.
             if self.memory.map(addr, vec![0; len.max(1)]).is_ok() {
                 return addr;
@@ -288,7 +300,7 @@ impl Host {
             base: addr,
             last: addr + (len - 1),
             key,
-            pd: PD,
+            pd: self.pd,
             valid: true,
             local_write: rights.local_write,
             remote_write: rights.remote_write,

@@ -6,7 +6,7 @@ use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
 use ferroce_proto::abi::wqe::{RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SLOT_BYTES, Sge};
 use ferroce_proto::wire::{Gid, Mac, Mtu};
 
-use super::{Host, PD, Work};
+use super::{Host, Work};
 
 /// A queue pair.
 pub(super) struct Qp {
@@ -121,8 +121,8 @@ impl Host {
 
     /// A queue pair of a number of the caller's choice, in RESET, with its rings.
     pub fn create_qp_as(&mut self, qpn: u32, options: QpOptions) -> u32 {
-        let sq_base = self.alloc(SLOT_BYTES << options.sq_log);
-        let rq_base = self.alloc(SLOT_BYTES << options.rq_stride << options.rq_log);
+        let sq_base = self.alloc_ring(SLOT_BYTES << options.sq_log);
+        let rq_base = self.alloc_ring(SLOT_BYTES << options.rq_stride << options.rq_log);
         // Slots for outstanding messages go by the order of creation: a large number has none of its own in every build.
         let count = self.qps.len() as u32;
         let place = self.qps.get(&qpn).map_or(2 + count, |qp| qp.place);
@@ -224,7 +224,7 @@ impl Host {
             rnr_retry: options.rnr_retry,
             timeout: options.timeout,
             max_rd_atomic: options.max_rd_atomic,
-            pd: PD,
+            pd: self.pd,
             cqn: options.send_cq,
             ot_base: place << options.ot_log,
             sq_base: *sq_base,
@@ -249,7 +249,7 @@ impl Host {
             remote_atomic: true,
             max_dest_rd_atomic: options.max_rd_atomic,
             pkey: 0xffff,
-            pd: PD,
+            pd: self.pd,
             cqn: options.recv_cq,
             srq_valid: options.srq.is_some(),
             srqn: options.srq.unwrap_or(0),

@@ -4,12 +4,13 @@ use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cmd::status::BAD_STATE as STATE;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs::feature;
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work};
 
 use super::bench::{Bench, Conn, IP};
+use super::event_queue::{Eq, Event};
 use super::{EVENTS, RC, RESIZE, cases, check};
 
 cases! {
@@ -250,45 +251,25 @@ fn cq_resize_after_overflow(bench: &mut Bench) {
 }
 
 fn event_armed_before_resize(bench: &mut Bench) {
-    let (mut c, base) = with_events(bench);
+    let (mut c, eq) = with_events(bench);
     c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY);
     c.settle();
     check("status", c.a.resize_cq(0, 3), 0);
-    check("events, before", events(&c, base), vec![]);
+    check("events, before", eq.there(&c.a), vec![]);
     send(&mut c, false);
-    check("events", events(&c, base), vec![COMPLETION]);
+    check("events", eq.there(&c.a), vec![COMPLETION]);
 }
 
-/// A connection whose A has event queue 0, and the address of its ring.
-fn with_events(bench: &mut Bench) -> (Conn, u64) {
+/// A connection whose A has an event queue.
+fn with_events(bench: &mut Bench) -> (Conn, Eq) {
     moderated(bench, 0)
 }
 
 /// As [`with_events`], with this moderation.
-fn moderated(bench: &mut Bench, moderation: u16) -> (Conn, u64) {
+fn moderated(bench: &mut Bench, moderation: u16) -> (Conn, Eq) {
     let mut c = bench.connect(QpOptions::default());
-    let (base, consumer) = (c.a.alloc(Eqe::BYTES << 4), c.a.alloc(4));
-    let eq = EqCtx {
-        base,
-        consumer,
-        log_size: 4,
-        vector: 5,
-        moderation,
-    };
-    c.a.expect(opcode::CREATE_EQ, 0, &eq.emit());
-    (c, base)
-}
-
-/// The events there are.
-fn events(c: &Conn, base: u64) -> Vec<(u8, u32, u8)> {
-    let at = |i: u64| {
-        let bytes = c.a.read(base + 16 * i, 16);
-        Eqe::parse(bytes.first_chunk().expect("16 bytes"))
-    };
-    let there = (0..16).map(at).take_while(|eqe| eqe.owner);
-    there
-        .map(|eqe| (eqe.event, eqe.object, eqe.detail))
-        .collect()
+    let eq = Eq::moderated(&mut c.a, 0, 4, 5, moderation);
+    (c, eq)
 }
 
 fn send(c: &mut Conn, solicited: bool) {
@@ -305,32 +286,32 @@ fn interrupts(c: &mut Conn) -> Vec<u16> {
     std::iter::from_fn(|| c.a.nic.interrupt()).collect()
 }
 
-const COMPLETION: (u8, u32, u8) = (event::COMPLETION, 0, 0);
+const COMPLETION: Event = (event::COMPLETION, 0, 0);
 
 fn event_when_armed(bench: &mut Bench) {
-    let (mut c, base) = with_events(bench);
+    let (mut c, eq) = with_events(bench);
     send(&mut c, false);
-    check("events, not armed", events(&c, base), vec![]);
+    check("events, not armed", eq.there(&c.a), vec![]);
     c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY | 1);
     c.settle();
-    check("events, armed", events(&c, base), vec![]);
+    check("events, armed", eq.there(&c.a), vec![]);
     send(&mut c, false);
-    check("events", events(&c, base), vec![COMPLETION]);
+    check("events", eq.there(&c.a), vec![COMPLETION]);
     check("interrupts", interrupts(&mut c), vec![5]);
     send(&mut c, false);
-    check("events, armed for one", events(&c, base), vec![COMPLETION]);
+    check("events, armed for one", eq.there(&c.a), vec![COMPLETION]);
     check("interrupts", interrupts(&mut c), vec![]);
 }
 
 fn event_moderation(bench: &mut Bench) {
     // 40 times 256 cycles.
-    let (mut c, base) = moderated(bench, 40);
+    let (mut c, eq) = moderated(bench, 40);
     for consumer in 0..3 {
         c.a.nic
             .write32(doorbell::cq(0), doorbell::ARM_ANY | consumer);
         send(&mut c, false);
     }
-    check("events", events(&c, base), vec![COMPLETION; 3]);
+    check("events", eq.there(&c.a), vec![COMPLETION; 3]);
     check("interrupts at first", interrupts(&mut c), vec![5]);
     c.run(11_000);
     check("interrupts then", interrupts(&mut c), vec![5]);
@@ -339,21 +320,21 @@ fn event_moderation(bench: &mut Bench) {
 }
 
 fn event_of_one_before(bench: &mut Bench) {
-    let (mut c, base) = with_events(bench);
+    let (mut c, eq) = with_events(bench);
     send(&mut c, false);
     c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY);
     c.settle();
-    check("events", events(&c, base), vec![COMPLETION]);
+    check("events", eq.there(&c.a), vec![COMPLETION]);
     check("interrupts", interrupts(&mut c), vec![5]);
 }
 
 fn event_solicited_only(bench: &mut Bench) {
-    let (mut c, base) = with_events(bench);
+    let (mut c, eq) = with_events(bench);
     c.a.nic.write32(doorbell::cq(0), doorbell::ARM_SOLICITED);
     send(&mut c, false);
-    check("events", events(&c, base), vec![]);
+    check("events", eq.there(&c.a), vec![]);
     send(&mut c, true);
-    check("events", events(&c, base), vec![COMPLETION]);
+    check("events", eq.there(&c.a), vec![COMPLETION]);
     let qa = c.qa;
     c.a.nic
         .write32(doorbell::cq(0), doorbell::ARM_SOLICITED | 2);
@@ -361,39 +342,31 @@ fn event_solicited_only(bench: &mut Bench) {
     bad.head.opcode = 0x40;
     c.a.post_send(qa, &bad);
     c.settle();
-    let all = events(&c, base);
+    let all = eq.there(&c.a);
     let completions = all.iter().filter(|event| **event == COMPLETION).count();
     check("events of completions with an error", completions, 2);
 }
 
 fn event_of_an_error(bench: &mut Bench) {
-    let (mut c, base) = with_events(bench);
+    let (mut c, eq) = with_events(bench);
     let qa = c.qa;
     let mut bad = Work::send(&[]);
     bad.head.opcode = 0x40;
     c.a.post_send(qa, &bad);
     c.settle();
     let expected = (event::QP_FATAL, qa, status::LOC_QP_OP_ERR);
-    check("events", events(&c, base), vec![expected]);
+    check("events", eq.there(&c.a), vec![expected]);
 }
 
 fn event_of_an_overflow(bench: &mut Bench) {
     let (mut c, cqn) = small(bench, Side::A, 1);
-    let (base, consumer) = (c.a.alloc(Eqe::BYTES << 4), c.a.alloc(4));
-    let eq = EqCtx {
-        base,
-        consumer,
-        log_size: 4,
-        vector: 5,
-        moderation: 0,
-    };
-    c.a.expect(opcode::CREATE_EQ, 0, &eq.emit());
+    let eq = Eq::new(&mut c.a, 0, 4, 5);
     for _ in 0..3 {
         c.recv(&[]);
         c.post(&Work::send(&[]));
         c.settle();
     }
-    let all = events(&c, base);
+    let all = eq.there(&c.a);
     let expected = (event::CQ_ERROR, u32::from(cqn), 0);
     check("CQ_ERROR among the events", all.contains(&expected), true);
 }

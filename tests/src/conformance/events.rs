@@ -1,12 +1,12 @@
 //! Event queues: their rings, several of them, and what closes them.
 
-use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::regs::{self, Params};
-use ferroce_sim::testhost::{Host, QpOptions, Side, Work};
+use ferroce_sim::testhost::{QpOptions, Side, Work};
 
 use super::bench::{Bench, Conn, IP};
+use super::event_queue::{Eq, Event};
 use super::{EVENTS, cases, check};
 
 cases! {
@@ -18,66 +18,6 @@ cases! {
     event_queue_closed_while_full, EVENTS, "abi cmd", "What waits for room in a ring is forgotten when its queue is closed.";
     event_of_a_closed_cq, EVENTS, "abi cmd", "A completion queue that is closed while it is armed reports nothing, nor does one opened in its place.";
     event_moderation_is_long, EVENTS, "abi eq", "The first interrupt comes at once however long the moderation is.";
-}
-
-/// An event queue and the host's end of it.
-struct Eq {
-    number: u8,
-    ctx: EqCtx,
-    taken: u32,
-}
-
-impl Eq {
-    fn new(host: &mut Host, number: u8, log_size: u8, vector: u16) -> Self {
-        Self::moderated(host, number, log_size, vector, 0)
-    }
-
-    fn moderated(host: &mut Host, number: u8, log_size: u8, vector: u16, moderation: u16) -> Self {
-        let ctx = EqCtx {
-            base: host.alloc(Eqe::BYTES << log_size),
-            consumer: host.alloc(4),
-            log_size,
-            vector,
-            moderation,
-        };
-        host.expect(opcode::CREATE_EQ, number.into(), &ctx.emit());
-        Self {
-            number,
-            ctx,
-            taken: 0,
-        }
-    }
-
-    fn close(self, host: &mut Host) {
-        let head = CmdHead {
-            opcode: opcode::DESTROY_EQ,
-            index: self.number.into(),
-            ..CmdHead::default()
-        };
-        let answer = host.command(head, &[]);
-        check("answer of DESTROY_EQ", answer.status, status::OK);
-    }
-
-    /// The kind and object of the next event.
-    fn take(&mut self, host: &Host) -> Option<(u8, u32)> {
-        let place = self.taken & ((1 << self.ctx.log_size) - 1);
-        let bytes = host.read(self.ctx.base + u64::from(place) * 16, 16);
-        let eqe = Eqe::parse(bytes.first_chunk().expect("16 bytes"));
-        let phase = self.taken >> self.ctx.log_size & 1 == 0;
-        (eqe.owner == phase).then(|| {
-            self.taken += 1;
-            (eqe.event, eqe.object)
-        })
-    }
-
-    fn all(&mut self, host: &Host) -> Vec<(u8, u32)> {
-        std::iter::from_fn(|| self.take(host)).collect()
-    }
-
-    /// The host is done with what it took.
-    fn give_back(&self, host: &Host) {
-        host.write(self.ctx.consumer, &self.taken.to_le_bytes());
-    }
 }
 
 /// A connection, and completion queues of A that have a CQE each and report to event queues of these numbers.
@@ -102,6 +42,11 @@ fn reporting(bench: &mut Bench, eqns: &[u8]) -> (Conn, Vec<u16>) {
     (c, cqns)
 }
 
+/// What a completion queue reports.
+fn completion(cqn: u16) -> Event {
+    (event::COMPLETION, cqn.into(), 0)
+}
+
 /// Arms a completion queue behind a CQE it has: it reports at once.
 fn arm(c: &mut Conn, cqn: u16) {
     c.a.nic.write32(doorbell::cq(cqn.into()), doorbell::ARM_ANY);
@@ -118,7 +63,7 @@ fn event_ring_wraps(bench: &mut Bench) {
     for round in 0..9 {
         let cqn = cqns[round % 2];
         arm(&mut c, cqn);
-        let expected = Some((event::COMPLETION, cqn.into()));
+        let expected = Some(completion(cqn));
         check("event", eq.take(&c.a), expected);
         check("another", eq.take(&c.a), None);
         eq.give_back(&c.a);
@@ -126,13 +71,13 @@ fn event_ring_wraps(bench: &mut Bench) {
 }
 
 /// Arms so often that the ring of two entries cannot hold it; the events in order.
-fn fill(c: &mut Conn, cqns: &[u16]) -> Vec<(u8, u32)> {
+fn fill(c: &mut Conn, cqns: &[u16]) -> Vec<Event> {
     let order: Vec<_> = [0, 1, 1, 0, 0, 1, 0].map(|i: usize| cqns[i]).into();
     for &cqn in &order {
         arm(c, cqn);
     }
     let events = order.into_iter();
-    events.map(|cqn| (event::COMPLETION, cqn.into())).collect()
+    events.map(completion).collect()
 }
 
 fn event_ring_full(bench: &mut Bench) {
@@ -160,7 +105,7 @@ fn event_ring_full_is_no_others(bench: &mut Bench) {
         arm(&mut c, cqns[2]);
         // The two take turns to have their consumer records read.
         c.run(2000);
-        let event = Some((event::COMPLETION, cqns[2].into()));
+        let event = Some(completion(cqns[2]));
         check("event of the other", other.take(&c.a), event);
         other.give_back(&c.a);
     }
@@ -182,7 +127,7 @@ fn event_queues_of_all_numbers(bench: &mut Bench) {
             let vector = vectors ^ u16::from(number);
             let mut eq = Eq::new(&mut c.a, number, 3 + number, vector);
             arm(&mut c, cqn);
-            let expected = Some((event::COMPLETION, cqn.into()));
+            let expected = Some(completion(cqn));
             check("event", eq.take(&c.a), expected);
             check("interrupts", interrupts(&mut c), vec![vector]);
             eq.close(&mut c.a);

@@ -1,13 +1,13 @@
 //! The exception queue: frames of other protocols to the host and from it.
 
-use ferroce_proto::abi::cmd::opcode;
-use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head, LARGE_SLOT_BYTES, SLOT_BYTES};
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::Mac;
 use ferroce_sim::testhost::{Host, QpOptions, Rights, Work, pattern};
 
 use super::bench::{Bench, IP};
+use super::event_queue::Eq;
 use super::{cases, check, check_bytes};
 
 const EXCEPTION: u32 = feature::EXCEPTION;
@@ -304,20 +304,10 @@ fn exception_of_a_card_not_enabled(bench: &mut Bench) {
 fn exception_event(bench: &mut Bench) {
     let mut q = Queue::new(bench, 2, false);
     let mac = q.host.mac;
-    let (base, consumer) = (q.host.alloc(Eqe::BYTES << 4), q.host.alloc(4));
-    let eq = EqCtx {
-        base,
-        consumer,
-        log_size: 4,
-        vector: 0x2aa,
-        moderation: 0,
-    };
-    q.host.expect(opcode::CREATE_EQ, 0, &eq.emit());
+    let eq = Eq::new(&mut q.host, 0, 4, 0x2aa);
     let events = |q: &Queue| {
-        let at = |i: u64| q.host.read(base + 16 * i, 16);
-        let parse = |bytes: Vec<u8>| Eqe::parse(bytes.first_chunk().expect("16 bytes"));
-        let there = (0..16).map(at).map(parse).take_while(|eqe| eqe.owner);
-        there.map(|eqe| eqe.event).collect::<Vec<_>>()
+        let there = eq.there(&q.host).into_iter();
+        there.map(|event| event.0).collect::<Vec<_>>()
     };
     q.arrives(&frame(mac, 60));
     check("not armed", events(&q), vec![]);

@@ -13,6 +13,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `bench`, `script` | two cards on a wire; a card and a scripted peer |
+//! | `event_queue` | an event queue of a card |
 //! | `run`, `table` | the targets and the run; what it came to |
 //! | everything else | cases by topic |
 
@@ -21,14 +22,17 @@ mod address;
 mod atomic;
 pub mod bench;
 mod completion;
+mod event_queue;
 mod events;
 mod exception;
 mod flush;
 mod hostile;
 mod invalidate;
 mod lists;
+mod long;
 mod malformed;
 mod nak;
+mod numbers;
 mod own;
 mod protection;
 mod psn;
@@ -107,6 +111,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),
     topic("Fields over their whole range", values::CASES),
+    topic("Objects of all numbers", numbers::CASES),
     topic("Malformed frames", malformed::CASES),
     topic("Malformed transport headers", hostile::CASES),
     topic("Work queue entries", wqe::CASES),
@@ -126,6 +131,9 @@ const fn topic(title: &'static str, cases: &'static [Case]) -> Topic {
 pub fn all() -> impl Iterator<Item = &'static Case> {
     TOPICS.iter().flat_map(|topic| topic.cases)
 }
+
+/// Cases of a million cycles. The suite goes without those that are not named; coverage and the slow tests do not.
+pub const LONG_LIVES: &[Case] = long::CASES;
 
 const RC: u32 = feature::RC;
 const READ: u32 = feature::RC | feature::READ;

@@ -14,7 +14,7 @@ use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::verilator;
 
 use super::bench::Bench;
-use super::{Case, all};
+use super::{Case, LONG_LIVES, all};
 use crate::differential::Card;
 use crate::quiet;
 
@@ -146,12 +146,14 @@ impl Report {
 }
 
 /// Runs the cases whose name contains `filter` on all processors; those that need what a card does not claim only if
-/// `unclaimed`.
+/// `unclaimed`, those of [`LONG_LIVES`] only with a filter.
 ///
 /// # Errors
 /// An engine cannot be built.
 pub fn suite(targets: &[Target], filter: &str, unclaimed: bool) -> Result<Report, BuildError> {
-    let cases: Vec<_> = all().filter(|case| case.name.contains(filter)).collect();
+    let long = LONG_LIVES.iter().filter(|_| !filter.is_empty());
+    let cases = all().chain(long);
+    let cases: Vec<_> = cases.filter(|case| case.name.contains(filter)).collect();
     // Builds what has to be built, once; the threads find it in the cache.
     for target in targets {
         target.card()?;

@@ -1,14 +1,14 @@
 //! Shared receive queues.
 
-use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, IP, MTU};
+use super::event_queue::Eq;
 use super::script::{Script, syndromes};
 use super::{RC, cases, check, check_bytes};
 
@@ -141,27 +141,10 @@ fn srq_immediate(bench: &mut Bench) {
     check("completions", s.results(), vec![(0, status::SUCCESS)]);
 }
 
-/// Event queue 0; the address of its ring.
-fn with_events(s: &mut Script) -> u64 {
-    let (base, consumer) = (s.host.alloc(Eqe::BYTES << 4), s.host.alloc(4));
-    let eq = EqCtx {
-        base,
-        consumer,
-        log_size: 4,
-        ..EqCtx::default()
-    };
-    s.host.expect(opcode::CREATE_EQ, 0, &eq.emit());
-    base
-}
-
 /// SRQ_LIMIT events so far.
-fn limits(s: &Script, base: u64) -> usize {
-    let at = |i: u64| {
-        let bytes = s.host.read(base + 16 * i, 16);
-        Eqe::parse(bytes.first_chunk().expect("16 bytes"))
-    };
-    let there = (0..16).map(at).take_while(|eqe| eqe.owner);
-    there.filter(|eqe| eqe.event == event::SRQ_LIMIT).count()
+fn limits(s: &Script, eq: &Eq) -> usize {
+    let events = eq.there(&s.host).into_iter();
+    events.filter(|event| event.0 == event::SRQ_LIMIT).count()
 }
 
 /// Receives a message of no bytes.
@@ -173,29 +156,29 @@ fn receive(s: &mut Script) {
 
 fn srq_limit(bench: &mut Bench) {
     let (mut s, srqn) = script(bench, 3);
-    let base = with_events(&mut s);
+    let eq = Eq::new(&mut s.host, 0, 4, 0);
     for _ in 0..5 {
         s.host.post_srq(srqn, &[]);
     }
     for expected in [0, 0, 1, 1] {
         receive(&mut s);
-        check("events", limits(&s, base), expected);
+        check("events", limits(&s, &eq), expected);
     }
 }
 
 fn srq_limit_armed_again(bench: &mut Bench) {
     let (mut s, srqn) = script(bench, 0);
-    let base = with_events(&mut s);
+    let eq = Eq::new(&mut s.host, 0, 4, 0);
     for _ in 0..6 {
         s.host.post_srq(srqn, &[]);
     }
     receive(&mut s);
-    check("events without a limit", limits(&s, base), 0);
+    check("events without a limit", limits(&s, &eq), 0);
     for expected in [1, 2] {
         s.host.arm_srq(srqn, 5);
         receive(&mut s);
-        check("events", limits(&s, base), expected);
+        check("events", limits(&s, &eq), expected);
         receive(&mut s);
-        check("events", limits(&s, base), expected);
+        check("events", limits(&s, &eq), expected);
     }
 }

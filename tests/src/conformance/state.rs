@@ -1,13 +1,14 @@
 //! Queue pair states.
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status as cmd_status};
-use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::Bench;
+use super::event_queue::Eq;
 use super::script::syndromes;
 use super::{EVENTS, RC, cases, check};
 
@@ -97,38 +98,17 @@ fn state_sqd_still_receives(bench: &mut Bench) {
 
 fn state_sqd_event(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
-    let (base, record) = (s.host.alloc(Eqe::BYTES << 4), s.host.alloc(4));
-    let eq = EqCtx {
-        base,
-        consumer: record,
-        log_size: 4,
-        vector: 0,
-        moderation: 0,
-    };
-    s.host.expect(opcode::CREATE_EQ, 0, &eq.emit());
+    let mut eq = Eq::new(&mut s.host, 0, 4, 0);
     let psn = s.post(&Work::send(&[]))[0].psn();
     s.host.modify_state(s.qpn, state::SQD);
     s.quiet();
-    let event_at = |s: &super::script::Script, i: u64| {
-        Eqe::parse(
-            s.host
-                .read(base + 16 * i, 16)
-                .first_chunk()
-                .expect("16 bytes"),
-        )
-    };
-    check(
-        "an event while a SEND is under way",
-        event_at(&s, 0).owner,
-        false,
-    );
+    check("an event while a SEND is under way", eq.take(&s.host), None);
     let ack = s.response(Opcode::RcAck, psn, Syndrome::ACK);
     s.send(&ack, &[]);
-    let eqe = event_at(&s, 0);
-    let expected = (true, event::SQ_DRAINED, s.qpn);
-    check("event", (eqe.owner, eqe.event, eqe.object), expected);
+    let expected = (event::SQ_DRAINED, s.qpn, 0);
+    check("event", eq.take(&s.host), Some(expected));
     s.run(2000);
-    check("a second event", event_at(&s, 1).owner, false);
+    check("a second event", eq.take(&s.host), None);
 }
 
 fn state_err_is_silent(bench: &mut Bench) {

@@ -3,7 +3,7 @@
 mod defects;
 
 use ferroce_tests::conformance::run::{Target, suite};
-use ferroce_tests::conformance::{all, table};
+use ferroce_tests::conformance::{LONG_LIVES, all, table};
 
 /// Runs all cases on a target and prints the table.
 fn run(target: Target) {
@@ -29,8 +29,18 @@ fn rtl_64() {
 }
 
 #[test]
+#[ignore = "takes minutes"]
+fn long_lives() {
+    for case in LONG_LIVES {
+        let report = suite(&Target::ALL, case.name, false).expect("the engine builds");
+        let failures = report.failures();
+        assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));
+    }
+}
+
+#[test]
 fn names_are_those_of_one_case() {
-    let mut names: Vec<_> = all().map(|case| case.name).collect();
+    let mut names: Vec<_> = all().chain(LONG_LIVES).map(|case| case.name).collect();
     let count = names.len();
     names.sort_unstable();
     names.dedup();

@@ -3,7 +3,7 @@
 use ferroce_hdl::bus::dma::MR_LATENCY;
 use ferroce_proto::abi::mr::MrCtx;
 
-use super::{Access, PORTS, Setup};
+use super::{PORTS, Setup, region, write_of};
 
 impl Setup {
     /// Asks for an invalidation; the answer comes within `limit` cycles. `during` says what commands write meanwhile.
@@ -42,24 +42,9 @@ impl Setup {
 #[test]
 fn a_key_is_invalidated_by_its_owner() {
     let mut setup = Setup::new();
-    let mr = MrCtx {
-        base: 0x1000,
-        last: 0x1fff,
-        key: 0x0042_0305,
-        pd: 7,
-        valid: true,
-        remote_write: true,
-        ..Default::default()
-    };
+    let mr = region();
     setup.write(3, mr);
-    let access = Access {
-        key: mr.key,
-        pd: 7,
-        addr: 0x1fff,
-        len: 1,
-        right: 2,
-        qpn: 5,
-    };
+    let access = write_of(mr.key, 0x1fff, 1);
     let nothing = |_: &mut Setup, _: usize| {};
     assert!(
         !setup.invalidate(mr.key, (8, 5), 5, nothing),
@@ -85,14 +70,7 @@ fn a_key_is_invalidated_by_its_owner() {
 /// Windows of a queue pair by its peer alone; no others, and no region that windows may be bound to.
 #[test]
 fn not_every_key_is_a_peers_to_invalidate() {
-    let plain = MrCtx {
-        base: 0x1000,
-        last: 0x1fff,
-        key: 0x305,
-        pd: 7,
-        valid: true,
-        ..Default::default()
-    };
+    let plain = region();
     let window = MrCtx {
         window: true,
         ..plain
@@ -128,16 +106,11 @@ fn not_every_key_is_a_peers_to_invalidate() {
 fn an_invalidation_and_a_command_do_not_mix() {
     for at in 0..5 {
         let mut setup = Setup::new();
-        let old = MrCtx {
-            base: 0x1000,
-            last: 0x1fff,
-            key: 0x305,
-            pd: 7,
-            valid: true,
-            remote_write: true,
-            ..Default::default()
+        let old = region();
+        let new = MrCtx {
+            key: old.key + 1,
+            ..old
         };
-        let new = MrCtx { key: 0x306, ..old };
         setup.write(3, old);
         let ok = setup.invalidate(old.key, (7, 5), 10, |setup, n| {
             if n == at {
@@ -148,14 +121,7 @@ fn an_invalidation_and_a_command_do_not_mix() {
         if ok && at == 4 {
             setup.write(3, new);
         }
-        let access = Access {
-            key: new.key,
-            pd: 7,
-            addr: 0x1000,
-            len: 16,
-            right: 2,
-            qpn: 5,
-        };
+        let access = write_of(new.key, 0x1000, 16);
         setup.cycle(&[Some(access); PORTS]);
         (0..MR_LATENCY).for_each(|_| setup.cycle(&[None; PORTS]));
         assert!(setup.expected.is_empty());

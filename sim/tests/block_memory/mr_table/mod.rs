@@ -24,6 +24,31 @@ struct Access {
     qpn: u32,
 }
 
+/// A region that peers may write; it belongs into entry 3.
+fn region() -> MrCtx {
+    MrCtx {
+        base: 0x1000,
+        last: 0x1fff,
+        key: 0x0042_0305,
+        pd: 7,
+        valid: true,
+        remote_write: true,
+        ..Default::default()
+    }
+}
+
+/// A WRITE of a peer to [`region`], by queue pair 5.
+fn write_of(key: u32, addr: u64, len: u32) -> Access {
+    Access {
+        key,
+        pd: 7,
+        addr,
+        len,
+        right: 2,
+        qpn: 5,
+    }
+}
+
 /// The rule, in plain Rust.
 fn allowed(table: &[MrCtx], a: &Access) -> bool {
     let mr = &table[(a.key >> 8) as usize % table.len()];
@@ -276,23 +301,8 @@ fn every_port_checks_an_access_a_cycle() {
 #[test]
 fn an_entry_holds_from_the_next_cycle_on_and_a_reset_forgets_it() {
     let mut setup = Setup::new();
-    let mr = MrCtx {
-        base: 0x1000,
-        last: 0x1fff,
-        key: 0x0042_0305,
-        pd: 7,
-        valid: true,
-        remote_write: true,
-        ..Default::default()
-    };
-    let access = Access {
-        key: mr.key,
-        pd: 7,
-        addr: 0x1fff,
-        len: 1,
-        right: 2,
-        qpn: 5,
-    };
+    let mr = region();
+    let access = write_of(mr.key, 0x1fff, 1);
     setup.write(3, mr);
     setup.cycle(&[Some(access); PORTS]);
     setup.write(3, MrCtx { valid: false, ..mr });

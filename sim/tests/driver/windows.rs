@@ -1,20 +1,16 @@
-//! Memory windows through driver and card: the same on the golden model and on the engine.
+//! Memory windows.
 
 use std::error::Error;
-use std::net::Ipv4Addr;
 
 use ferroce_driver::{
-    Access, Context, Cq, Gid, Mac, MrBuf, Mw, MwBind, MwError, MwType, Pd, Qp, QpAttr, RecvWr,
-    Remote, SendFlags, SendOp, SendWr, Wc, WcOpcode, WcStatus,
+    Access, Context, Cq, MrBuf, Mw, MwBind, MwError, MwType, Pd, Qp, QpAttr, RecvWr, Remote,
+    SendFlags, SendOp, SendWr, Wc, WcOpcode, WcStatus,
 };
 use ferroce_sim::card::SimCard;
-use ferroce_sim::rtl::{Options, build};
-use ferroce_sim::verilator;
 
-const LIMIT_NS: u64 = 200_000;
+use crate::{Done, connect, open};
+
 const SIGNALED: SendFlags = SendFlags::SIGNALED;
-
-type Done = Result<(), Box<dyn Error>>;
 
 struct Side {
     context: Context<SimCard>,
@@ -27,9 +23,7 @@ struct Side {
 
 impl Side {
     fn new(card: SimCard, last: u8) -> Result<Self, Box<dyn Error>> {
-        let context = Context::open(card)?;
-        context.set_mac(Mac([2, 0, 0, 0, 0, last]))?;
-        context.set_gid(0, Gid::from(Ipv4Addr::new(10, 0, 0, last)))?;
+        let context = open(card, last)?;
         let (pd, cq) = (context.alloc_pd(), context.create_cq(64)?);
         let qp = Qp::builder(&pd).cq(&cq).build()?;
         let region = pd.alloc_mr(256, Access::LOCAL_WRITE | Access::MW_BIND)?;
@@ -43,9 +37,7 @@ impl Side {
     }
 
     fn take(&mut self) -> Wc {
-        let mut wcs = [Wc::default()];
-        assert_eq!(self.cq.wait(&mut wcs, LIMIT_NS), 1, "a completion in time");
-        wcs[0]
+        crate::take(&mut self.cq)
     }
 
     /// Binds bytes 64 to 191 of the region; what the request completes with.
@@ -81,10 +73,18 @@ fn reconnect(a: &mut Side, b: &mut Side) -> Done {
     for side in [&mut *a, &mut *b] {
         side.qp.modify(&QpAttr::Reset)?;
     }
-    let (end_a, end_b) = (a.qp.endpoint()?, b.qp.endpoint()?);
-    a.qp.connect(&end_b)?;
-    b.qp.connect(&end_a)?;
-    Ok(())
+    connect(&mut a.qp, &mut b.qp)
+}
+
+/// A window of type 2 of B with this key, which A has ended by a SEND; B has not polled yet.
+fn ended_by_peer(a: &mut Side, b: &mut Side) -> Result<(Mw<SimCard>, u32), Box<dyn Error>> {
+    let mut mw = b.pd.alloc_mw(MwType::Type2)?;
+    let key = mw.rkey();
+    b.bind(&mut mw, WRITE, Some(key)).ok()?;
+    b.qp.post_recv(&[RecvWr::new(5, &[])])?;
+    a.qp.post_send(&[SendWr::new(SendOp::SendInv(key), &[]).signaled()])?;
+    a.take().ok()?;
+    Ok((mw, key))
 }
 
 const WRITE: Access = Access::REMOTE_WRITE;
@@ -155,12 +155,7 @@ fn a_type_2_window_is_its_queue_pairs(cards: [SimCard; 2]) -> Done {
 
 fn a_peer_ends_a_type_2_window(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards)?;
-    let mut mw = b.pd.alloc_mw(MwType::Type2)?;
-    let key = mw.rkey();
-    b.bind(&mut mw, WRITE, Some(key)).ok()?;
-    b.qp.post_recv(&[RecvWr::new(5, &[])])?;
-    a.qp.post_send(&[SendWr::new(SendOp::SendInv(key), &[]).signaled()])?;
-    a.take().ok()?;
+    let (mut mw, key) = ended_by_peer(&mut a, &mut b)?;
     assert_eq!(b.take().invalidated_rkey(), Some(key));
     // So it may be bound again.
     b.bind(&mut mw, WRITE, Some(key + 1)).ok()?;
@@ -200,9 +195,7 @@ fn binds_have_rules(cards: [SimCard; 2]) -> Done {
                 access: WRITE,
             };
             b.qp.post_bind(&mut mws[kind], &bind, key, (1, SendFlags::empty()))?;
-            let mut wcs = [Wc::default()];
-            assert_eq!(b.cq.wait(&mut wcs, LIMIT_NS), 1);
-            assert_eq!(wcs[0].status, WcStatus::MwBindErr, "{len} at {addr:#x}");
+            assert_eq!(b.take().status, WcStatus::MwBindErr, "{len} at {addr:#x}");
         }
     }
     // What the region lets a peer read is no right of the window to write.
@@ -240,12 +233,7 @@ fn binds_have_rules(cards: [SimCard; 2]) -> Done {
 /// A completion that is polled late is of an older bind under the same key: that one ends with its region all the same.
 fn a_late_completion_ends_no_later_bind(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards)?;
-    let mut mw = b.pd.alloc_mw(MwType::Type2)?;
-    let key = mw.rkey();
-    b.bind(&mut mw, WRITE, Some(key)).ok()?;
-    b.qp.post_recv(&[RecvWr::new(5, &[])])?;
-    a.qp.post_send(&[SendWr::new(SendOp::SendInv(key), &[]).signaled()])?;
-    a.take().ok()?;
+    let (mut mw, key) = ended_by_peer(&mut a, &mut b)?;
     assert!(b.qp.invalidate(key)?, "nobody has polled yet");
     let bind = MwBind {
         mr: Some(&*b.region),
@@ -283,22 +271,6 @@ fn no_window_outlives_its_region(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
-macro_rules! on_both {
-    ($($case:ident),*) => {
-        mod model {
-            $(#[test]
-            fn $case() -> super::Done {
-                super::$case(super::SimCard::models())
-            })*
-        }
-        mod engine {
-            $(#[test]
-            fn $case() -> super::Done {
-                super::$case(super::engines()?)
-            })*
-        }
-    };
-}
 on_both!(
     a_type_1_window_comes_and_goes,
     a_type_2_window_is_its_queue_pairs,
@@ -307,12 +279,3 @@ on_both!(
     binds_have_rules,
     no_window_outlives_its_region
 );
-
-/// Two engines of the standard build.
-fn engines() -> Result<[SimCard; 2], Box<dyn Error>> {
-    let model = build::model(64, &verilator::Options::default())?;
-    let options = Options::host(1);
-    Ok(SimCard::pair(|memory| {
-        build::engine(&model, memory, &options)
-    })?)
-}

@@ -1,22 +1,17 @@
-//! Completion channels, asynchronous events and draining through driver and card: the same on the golden model and on the
-//! engine.
+//! Completion channels, asynchronous events and draining.
 
 use std::error::Error;
-use std::net::Ipv4Addr;
 
 use ferroce_driver::{
-    Access, AsyncEvent, AsyncEvents, Backend, CompChannel, Context, Cq, EventAttr, Gid, Mac,
-    Notify, Pd, Qp, QpAttr, RecvWr, Remote, SendOp, SendWr, Wc, WcStatus, eventfd,
+    Access, AsyncEvent, AsyncEvents, Backend, CompChannel, Context, Cq, EventAttr, Notify, Pd, Qp,
+    QpAttr, RecvWr, Remote, SendOp, SendWr, Wc, WcStatus, eventfd,
 };
 use ferroce_sim::card::SimCard;
-use ferroce_sim::rtl::{Options, build};
-use ferroce_sim::verilator;
 
-/// Longest wait for an event that must come, and wait for one that must not, in ns.
-const LIMIT_NS: u64 = 200_000;
+use crate::{Done, LIMIT_NS, connect, open, take};
+
+/// Wait for an event that must not come, in ns.
 const QUIET_NS: u64 = 20_000;
-
-type Done = Result<(), Box<dyn Error>>;
 
 /// One side, with a queue pair whose send and receive completions come to different queues.
 struct Side {
@@ -32,9 +27,7 @@ struct Side {
 impl Side {
     /// With `send_entries` the send completion queue is that small and has no channel.
     fn new(card: SimCard, last: u8, send_entries: Option<u32>) -> Result<Self, Box<dyn Error>> {
-        let context = Context::open(card)?;
-        context.set_mac(Mac([2, 0, 0, 0, 0, last]))?;
-        context.set_gid(0, Gid::from(Ipv4Addr::new(10, 0, 0, last)))?;
+        let context = open(card, last)?;
         let pd = context.alloc_pd();
         let events = context.async_events(&EventAttr::default())?;
         let channel = context.create_comp_channel(&EventAttr::default())?;
@@ -67,16 +60,8 @@ impl Side {
 fn connected(cards: [SimCard; 2], entries: Option<u32>) -> Result<[Side; 2], Box<dyn Error>> {
     let [a, b] = cards;
     let (mut a, mut b) = (Side::new(a, 1, entries)?, Side::new(b, 2, None)?);
-    let (end_a, end_b) = (a.qp.endpoint()?, b.qp.endpoint()?);
-    a.qp.connect(&end_b)?;
-    b.qp.connect(&end_a)?;
+    connect(&mut a.qp, &mut b.qp)?;
     Ok([a, b])
-}
-
-fn take(cq: &mut Cq<SimCard>) -> Wc {
-    let mut wcs = [Wc::default()];
-    assert_eq!(cq.wait(&mut wcs, LIMIT_NS), 1, "a completion in time");
-    wcs[0]
 }
 
 /// A queue goes through sizes while completions come, armed all the time: each comes once, and events tell of them.
@@ -227,9 +212,7 @@ fn shared_receive_queues_tell_of_their_limit(cards: [SimCard; 2]) -> Done {
     let mut srq = pd.create_srq(4, 1)?;
     let mut qp = Qp::builder(&pd).cq(&recv_cq).srq(&srq).build()?;
     a.qp.modify(&QpAttr::Reset)?;
-    let (end_a, end_b) = (a.qp.endpoint()?, qp.endpoint()?);
-    a.qp.connect(&end_b)?;
-    qp.connect(&end_a)?;
+    connect(&mut a.qp, &mut qp)?;
     srq.post_recv(&[RecvWr::new(0, &[]); 3])?;
     srq.arm(2)?;
     let limit = AsyncEvent::SrqLimit { srqn: srq.srqn() };
@@ -302,22 +285,6 @@ fn vectors_are_checked() {
     assert!(!card.wait_readable(std::os::fd::AsFd::as_fd(&fd), 1 << 30));
 }
 
-macro_rules! on_both {
-    ($($case:ident),*) => {
-        mod model {
-            $(#[test]
-            fn $case() -> super::Done {
-                super::$case(super::SimCard::models())
-            })*
-        }
-        mod engine {
-            $(#[test]
-            fn $case() -> super::Done {
-                super::$case(super::engines()?)
-            })*
-        }
-    };
-}
 on_both!(
     channels_tell_of_completions,
     a_queue_is_resized_under_load,
@@ -328,12 +295,3 @@ on_both!(
     raw_frames_are_told,
     dropping_in_any_order_leaves_no_fault
 );
-
-/// Two engines of the standard build.
-fn engines() -> Result<[SimCard; 2], Box<dyn Error>> {
-    let model = build::model(64, &verilator::Options::default())?;
-    let options = Options::host(1);
-    Ok(SimCard::pair(|memory| {
-        build::engine(&model, memory, &options)
-    })?)
-}
