@@ -17,6 +17,9 @@ pub struct Exclusion {
     /// Of bits: the signal, `*` for any text, with or without a range `[high:low]`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub signal: String,
+    /// Of bits: what follows from their being 0 is left out, too. None of it may change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     /// Why.
     pub reason: String,
 }
@@ -25,25 +28,32 @@ impl Exclusion {
     /// Whether `point` is meant; `text` is its line in the Verilog.
     #[must_use]
     pub fn means(&self, point: &Point, text: &str) -> bool {
-        let module = point.module.as_str();
-        if !like(&self.block, block(module)) && !like(&self.block, module) {
-            return false;
-        }
         match point.kind {
-            Kind::Toggle => !self.signal.is_empty() && self.means_bit(&point.name),
-            Kind::Line | Kind::Branch => !self.line.is_empty() && text.contains(&self.line),
+            Kind::Toggle => {
+                let (name, index) = split(&point.name);
+                let index = bounds(index).map(|(at, _)| at);
+                self.means_bit(&point.module, name, index)
+            }
+            Kind::Line | Kind::Branch => {
+                !self.line.is_empty() && text.contains(&self.line) && self.is_of(&point.module)
+            }
         }
     }
 
-    fn means_bit(&self, bit: &str) -> bool {
+    /// Whether a bit of a signal is meant; without an index if the signal has but one.
+    #[must_use]
+    pub fn means_bit(&self, module: &str, name: &str, index: Option<usize>) -> bool {
         let (signal, range) = split(&self.signal);
-        let (name, index) = split(bit);
-        let within = match (bounds(range), bounds(index)) {
-            (Some((high, low)), Some((at, _))) => (low..=high).contains(&at),
+        let within = match (bounds(range), index) {
+            (Some((high, low)), Some(at)) => (low..=high).contains(&at),
             (Some(_), None) => false,
             (None, _) => true,
         };
-        like(signal, name) && within
+        !self.signal.is_empty() && within && like(signal, name) && self.is_of(module)
+    }
+
+    fn is_of(&self, module: &str) -> bool {
+        like(&self.block, block(module)) || like(&self.block, module)
     }
 }
 
@@ -90,7 +100,7 @@ mod tests {
             block: block.into(),
             line: line.into(),
             signal: signal.into(),
-            reason: String::new(),
+            ..Exclusion::default()
         };
         let bit = point(Kind::Toggle, "addr_q[40]");
         assert!(of("mr_table", "addr_q", "").means(&bit, ""));

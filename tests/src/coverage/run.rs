@@ -13,7 +13,7 @@ use ferroce_sim::verilator::{self, Model, Optimise};
 
 use super::data::{self, Point};
 use crate::conformance::run::{Verdict, run as case_on, world};
-use crate::conformance::{Case, all};
+use crate::conformance::{Case, LONG_LIVES, all};
 use crate::differential::generate::Class;
 use crate::differential::{Card, Setup, campaign};
 
@@ -50,18 +50,24 @@ impl Engine {
         self.width
     }
 
-    /// Runs the suite and `scenarios` scenarios on each kind of wire, on `threads` threads; `told` hears of how many jobs are
-    /// left. The counters, of all engines together.
+    /// Runs the cases of the suite, the long ones too, whose names contain `only`, and `scenarios` scenarios on each kind of wire, on `threads`
+    /// threads; `told` hears of how many jobs are left. The counters, of all engines together.
     ///
     /// # Errors
     /// A test that fails, in words; counters that cannot be read.
     pub fn run(
         &self,
+        only: &str,
         scenarios: u64,
         threads: usize,
         told: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Point>, String> {
-        let mut jobs: VecDeque<_> = all().map(Job::Case).collect();
+        // The longest first: what is left at the end is short.
+        let cases = LONG_LIVES.iter().chain(all());
+        let mut jobs: VecDeque<_> = cases
+            .filter(|case| case.name.contains(only))
+            .map(Job::Case)
+            .collect();
         for seed in 1..=scenarios {
             jobs.push_back(Job::Scenario(seed, Class::Lossless));
             jobs.push_back(Job::Scenario(seed, Class::Lossy));

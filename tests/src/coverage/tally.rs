@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::block;
 use super::data::{Kind, Point};
 use super::exclude::Exclusion;
+use super::netlist::Constants;
 
-/// Signals of a block that a tally names.
-pub const NAMED: usize = 6;
+/// Constants to one that may have changed before every register had a value.
+const MISTAKEN: usize = 1000;
 
 /// Covered, of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,21 +47,29 @@ pub struct Tally {
     pub branches: Share,
     /// Bits that rose and fell.
     pub bits: Share,
+    /// Bits that cannot change, not among those.
+    pub constant: u32,
+    /// Bits that cannot change while those that are [held](Exclusion::held) do not, not among those either.
+    pub held: u32,
     /// Arms and lines that nothing reached, by their first line.
     pub unreached: BTreeSet<String>,
-    /// The [`NAMED`] signals with the most bits that did not change both ways: the bits as ranges.
+    /// The signals with bits that did not change both ways, those with the most first: the bits as ranges.
     pub still: Vec<String>,
-    /// Of how many such signals.
+    /// How many such signals there are.
     pub still_signals: u32,
 }
 
 /// What is covered of the blocks of `source`, and how many lines, arms and bits each exclusion leaves out.
-#[must_use]
+///
+/// # Errors
+/// Many bits changed although they are among the `constants`, or among those `held` as well.
 pub fn tally(
     points: &[Point],
     source: &str,
     exclusions: &[Exclusion],
-) -> (BTreeMap<String, Tally>, Vec<u32>) {
+    constants: &Constants,
+    held: &Constants,
+) -> Result<(BTreeMap<String, Tally>, Vec<u32>), String> {
     let texts: Vec<_> = source.lines().map(str::trim).collect();
     let text = |line: usize| line.checked_sub(1).and_then(|at| texts.get(at)).copied();
     let mut blocks = BTreeMap::<String, Tally>::new();
@@ -68,15 +77,34 @@ pub fn tally(
     // A line may be counted with the arm it begins and with the one it is in.
     let mut lines = BTreeMap::<usize, (&str, bool)>::new();
     let mut still = BTreeMap::<(&str, &str), BTreeSet<usize>>::new();
+    let mut changed = Vec::new();
     for point in points {
         let first = text(point.line).unwrap_or_default();
+        let (name, covered) = (block(&point.module), point.count > 0);
+        let tally = blocks.entry(name.into()).or_default();
+        let is = |constants: &Constants| {
+            point.kind == Kind::Toggle && constants.holds(&point.module, &point.name)
+        };
+        if is(constants) && !covered {
+            tally.constant += 1;
+            continue;
+        }
         let meant = exclusions.iter().position(|e| e.means(point, first));
         if let Some(number) = meant {
             left_out[number] += 1;
+        }
+        if is(held) {
+            // What differs from the first values of registers alone changes once in an engine, and counts as any other.
+            if !covered {
+                tally.held += u32::from(meant.is_none());
+                continue;
+            }
+            let (signal, _) = point.name.split_once('[').unwrap_or((&point.name, ""));
+            changed.push((signal, point.module.as_str()));
+        }
+        if meant.is_some() {
             continue;
         }
-        let (name, covered) = (block(&point.module), point.count > 0);
-        let tally = blocks.entry(name.into()).or_default();
         for line in point.lines.iter().cloned().flatten() {
             lines.entry(line).or_insert((name, false)).1 |= covered;
         }
@@ -106,12 +134,18 @@ pub fn tally(
     for ((module, signal), bits) in still {
         let tally = blocks.entry(block(module).into()).or_default();
         tally.still_signals += 1;
-        if tally.still.len() < NAMED {
-            let bits = ranges(&bits);
-            tally.still.push(format!("{signal}[{bits}] of {module}"));
-        }
+        let bits = ranges(&bits);
+        tally.still.push(format!("{signal}[{bits}] of {module}"));
     }
-    (blocks, left_out)
+    let constant: u32 = blocks.values().map(|tally| tally.constant).sum();
+    if changed.len() > constant as usize / MISTAKEN {
+        let count = changed.len();
+        changed.dedup();
+        return Err(format!(
+            "{count} bits changed that are constants or held, {constant} did not: {changed:?}"
+        ));
+    }
+    Ok((blocks, left_out))
 }
 
 /// Numbers as ranges, the highest first.
@@ -158,14 +192,24 @@ mod tests {
             point(Kind::Branch, 4, "else", 0),
             point(Kind::Branch, 6, "if", 0),
         ];
-        let bits = [("a[0]", 1), ("a[1]", 0), ("a[2]", 0), ("a[4]", 0), ("b", 0)];
-        points.extend(bits.map(|(name, count)| point(Kind::Toggle, 1, name, count)));
+        let mut bits = vec![("a[0]", 1), ("a[1]", 0), ("a[2]", 0), ("a[4]", 0)];
+        bits.extend([("b", 0), ("zero", 0)]);
+        points.extend(
+            bits.into_iter()
+                .map(|(name, count)| point(Kind::Toggle, 1, name, count)),
+        );
         let never = Exclusion {
             block: "skid".into(),
             line: "never".into(),
             ..Exclusion::default()
         };
-        let (blocks, left_out) = tally(&points, source, &[never]);
+        let flat = r#"{"modules": {"skid_8": {"netnames": {"zero": {"bits": ["0"]}, "a": {"bits": [2, 3, "x"]}}}}}"#;
+        let read = |held: &dyn Fn(&str, &str, usize) -> bool| {
+            Constants::read("skid_8", r#"{"modules": {"skid_8": {}}}"#, flat, held).unwrap()
+        };
+        let constants = read(&|_, _, _| false);
+        let tallied = tally(&points, source, &[never], &constants, &constants);
+        let (blocks, left_out) = tallied.unwrap();
         let skid = &blocks["skid"];
         assert_eq!(
             (skid.lines, skid.branches, skid.bits),
@@ -173,7 +217,15 @@ mod tests {
         );
         assert_eq!(skid.unreached.iter().collect::<Vec<_>>(), ["else: else"]);
         assert_eq!(skid.still, ["a[4, 2:1] of skid_8", "b[0] of skid_8"]);
-        assert_eq!(left_out, [1]);
+        assert_eq!((left_out, skid.constant), (vec![1], 1));
         assert!((skid.bits.percent() - 20.0).abs() < 0.01);
+        points.push(point(Kind::Toggle, 1, "zero", 1));
+        assert!(tally(&points, source, &[], &constants, &constants).is_err());
+        points.pop();
+        let held = read(&|_, signal, bit| (signal, bit) == ("a", 1));
+        let (blocks, _) = tally(&points, source, &[], &constants, &held).unwrap();
+        assert_eq!((blocks["skid"].bits, blocks["skid"].held), (Share(1, 4), 1));
+        let held = read(&|_, signal, bit| (signal, bit) == ("a", 0));
+        assert!(tally(&points, source, &[], &constants, &held).is_err());
     }
 }
