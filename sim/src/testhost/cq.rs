@@ -33,7 +33,7 @@ impl Host {
         change: impl FnOnce(&mut CqCtx),
     ) -> u16 {
         let base = self.alloc_ring(Cqe::BYTES << log_size);
-        let record = self.alloc(4);
+        let record = self.alloc_record();
         let mut ctx = CqCtx {
             base,
             consumer: record,
@@ -65,7 +65,7 @@ impl Host {
     /// Has a completion queue go on in a ring of 2^`log_size` entries; the status. What waits is carried over.
     pub fn resize_cq(&mut self, cqn: u16, log_size: u8) -> u8 {
         let base = self.alloc_ring(Cqe::BYTES << log_size);
-        let record = self.alloc(4);
+        let record = self.alloc_record();
         let cq = &self.cqs[&cqn];
         let consumer = cq.consumer;
         // entries of this pass are not there yet

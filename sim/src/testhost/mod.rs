@@ -221,6 +221,11 @@ impl Host {
         self.alloc_at(len, 64)
     }
 
+    /// As [`alloc`](Self::alloc), for a consumer record: 4 bytes, 4-byte aligned.
+    pub fn alloc_record(&mut self) -> u64 {
+        self.alloc_at(4, 4)
+    }
+
     fn alloc_at(&mut self, len: usize, alignment: u64) -> u64 {
         loop {
             let addr = self.places.u64(ADDRESSES) & !(alignment - 1);

@@ -31,7 +31,7 @@ impl Eq {
     ) -> Self {
         let ctx = EqCtx {
             base: host.alloc_ring(Eqe::BYTES << log_size),
-            consumer: host.alloc(4),
+            consumer: host.alloc_record(),
             log_size,
             vector,
             moderation,

@@ -24,6 +24,7 @@ cases! {
     exception_of_a_bad_length, EXCEPTION, "abi exception", "A frame to send that is too short or too long is passed over.";
     exception_large_slots, EXCEPTION, "abi exception", "Large slots take frames of 16320 bytes, both ways.";
     exception_turned_off_and_on, EXCEPTION, "abi exception", "Turned off the queue comes to rest; turned on its indices are 0 and its rings where they are now.";
+    exception_rings_anywhere, EXCEPTION, "abi exception", "The rings are wherever the host says, each time it turns the queue on.";
     exception_of_a_card_not_enabled, EXCEPTION, "abi regs", "A card that is not enabled sends nothing of the queue.";
     exception_event, EVENTS, "abi exception", "An armed queue reports one event when there is a frame beyond the index.";
     exception_among_rdma, RDMA, "abi exception", "Frames of the host and RDMA share the port.";
@@ -287,6 +288,19 @@ fn exception_turned_off_and_on(bench: &mut Bench) {
         q.open(log_slots, false);
     }
     q.arrives(&frame(mac, 90));
+}
+
+fn exception_rings_anywhere(bench: &mut Bench) {
+    let mut q = Queue::new(bench, 1, false);
+    let mac = q.host.mac;
+    for round in 0..16 {
+        q.close();
+        q.open(1 + round % 3, round % 4 == 3);
+        for len in [60, 61] {
+            q.arrives(&frame(mac, len));
+            q.leaves(&frame(PEER, len));
+        }
+    }
 }
 
 fn exception_of_a_card_not_enabled(bench: &mut Bench) {

@@ -85,7 +85,7 @@ fn queues_of_all_numbers(bench: &mut Bench) {
         every_operation(&mut c, &memory, cqn);
         // A key that is none ends both queue pairs.
         let mut bad = Work::write(&[], &memory[1], 0).inline(&[1; 8]);
-        bad.head.rkey = !memory[1].key;
+        bad.head.rkey = memory[1].key ^ WIDE[n as usize % 7] ^ 1 << 31;
         c.post(&bad);
         check(
             "status",
@@ -159,6 +159,7 @@ fn shared_receive_queues_of_all_numbers(bench: &mut Bench) {
     let count = 1 << Params3::parse(&params.to_le_bytes()).log_srq;
     for srqn in 0..count {
         let eqn = srqn as u8 & (eqs.len() as u8 - 1);
+        s.host.pd = WIDE[usize::from(srqn) % 7] & 0xff_ffff;
         check("number", s.host.create_srq_on(eqn, 3, 0, 0), srqn);
     }
     for srqn in numbers(count.into()).into_iter().chain([1]) {
@@ -202,6 +203,7 @@ fn states_of_all_psns(bench: &mut Bench) {
     for psn in WIDE.map(|n| n & 0xff_ffff) {
         let options = QpOptions {
             psn,
+            max_rd_atomic: psn as u8 & 0xf,
             ..QpOptions::default()
         };
         s.host.create_qp_as(s.qpn, options);

@@ -21,7 +21,7 @@ cases! {
     timeout_of_all_codes, RC, "IB1 9.7.6.1.3", "An answer that comes in time ends the timer, whatever its code.";
     rnr_timer_of_all_codes, RC, "IB1 9.7.5.2.8", "The RNR NAK carries the timer code of the responder, whichever it is.";
     immediate_of_all_bits, RC, "IB1 9.2", "All 32 bits of immediate data arrive.";
-    psn_of_all_bits, RC, "IB1 9.7.2", "PSNs are 24 bits, on both sides.";
+    psn_of_all_bits, READ, "IB1 9.7.2", "PSNs are 24 bits, on both sides.";
     write_of_a_long_message, RC, "IB1 9.7.4.1", "A WRITE may announce up to 2^31 bytes, at any address of its region.";
     read_of_a_long_message, READ, "IB1 9.7.4.1", "A READ may ask for up to 2^31 bytes, from any address; it is sent in one packet.";
     macs_of_all_bits, RC, "IEEE 802.3 3.2", "Frames go to the MAC address of the address vector, from that of the port.";
@@ -189,8 +189,9 @@ fn psn_of_all_bits(bench: &mut Bench) {
             c.execute(&Work::write(&[source.all()], &target, 0));
             c.recv(&[target.all()]);
             c.execute(&Work::send(&[source.all()]));
+            c.execute(&Work::read(&[source.all()], &target, 0));
         }
-        let expected = (psn[0] + 24) & 0xff_ffff;
+        let expected = (psn[0] + 36) & 0xff_ffff;
         check("PSN", c.query(Side::A).sq_psn, expected);
         check("PSN expected", c.query(Side::B).rq_psn, expected);
     }
