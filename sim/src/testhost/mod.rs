@@ -91,6 +91,8 @@ pub struct Host {
     pub gid: Gid,
     /// Protection domain of what is made next.
     pub pd: u32,
+    /// Rings and consumer records begin wherever they may, not at pages as a driver has them.
+    pub packed: bool,
     /// Where memory is; follows from the MAC address.
     places: fastrand::Rng,
     commands: u64,
@@ -127,6 +129,7 @@ impl Host {
             mac,
             gid: ip.into(),
             pd: PD,
+            packed: false,
             places: fastrand::Rng::with_seed(seed),
             commands: 0,
             completions: 0,
@@ -216,14 +219,14 @@ impl Host {
         self.alloc_at(len, 4096)
     }
 
-    /// As [`alloc`](Self::alloc), for a ring: 64-byte aligned.
+    /// As [`alloc`](Self::alloc), for a ring: 64-byte aligned if [`packed`](Self::packed).
     pub fn alloc_ring(&mut self, len: usize) -> u64 {
-        self.alloc_at(len, 64)
+        self.alloc_at(len, if self.packed { 64 } else { 4096 })
     }
 
-    /// As [`alloc`](Self::alloc), for a consumer record: 4 bytes, 4-byte aligned.
+    /// As [`alloc`](Self::alloc), for a consumer record of 4 bytes: 4-byte aligned if [`packed`](Self::packed).
     pub fn alloc_record(&mut self) -> u64 {
-        self.alloc_at(4, 4)
+        self.alloc_at(4, if self.packed { 4 } else { 4096 })
     }
 
     fn alloc_at(&mut self, len: usize, alignment: u64) -> u64 {

@@ -58,7 +58,9 @@ impl<'a> Bench<'a> {
 
     /// Two hosts at the addresses of `ip`, without queue pairs.
     pub(super) fn pair(&mut self, ip: [IpAddr; 2]) -> Pair {
-        Pair::with_ip(|memory| self.card(memory), ip)
+        let mut pair = Pair::with_ip(|memory| self.card(memory), ip);
+        (pair.a.packed, pair.b.packed) = (true, true);
+        pair
     }
 
     /// Two connected queue pairs with the same options.

@@ -42,6 +42,7 @@ impl Bench<'_> {
     pub(super) fn script(&mut self, options: QpOptions) -> Script {
         let mac = |last| Mac([0x52, 0x54, 0, 0, 0, last]);
         let mut host = Host::new(|memory| self.card(memory), mac(2), IP[1]);
+        host.packed = true;
         host.create_cq(6);
         let target = host.create_mr(&[0; TARGET], Rights::ALL);
         let qpn = host.create_qp(options);
