@@ -149,6 +149,9 @@ impl Nets {
             held,
             ..Self::default()
         };
+        for net in nets.held.clone() {
+            nets.join(Bit::Net(net), Value::Zero);
+        }
         let inputs = module.ports.values().filter(|p| p.direction != "output");
         for &bit in inputs.flat_map(|port| &port.bits) {
             nets.join(bit, Value::Any);
@@ -317,8 +320,8 @@ mod tests {
         assert_eq!(found, [false, false, true]);
         assert!(!constants.holds("none", "w"));
         assert!(Constants::read("top", modules, "", &nothing).is_err());
-        let u = |module: &str, signal: &str, bit| (module, signal, bit) == ("top", "t", 0);
-        let constants = Constants::read("top", modules, flat, &u).unwrap();
+        let inputs = |module: &str, signal: &str, bit| (module, signal, bit) == ("leaf", "s", 2);
+        let constants = Constants::read("top", modules, flat, &inputs).unwrap();
         assert!(constants.holds("top", "t") && constants.holds("leaf", "s[2]"));
     }
 }
