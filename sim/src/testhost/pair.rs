@@ -74,10 +74,15 @@ impl Pair {
     /// A pair of connected queue pairs; each side's options.
     pub fn connect(&mut self, a: QpOptions, b: QpOptions) -> (u32, u32) {
         let (qa, qb) = (self.a.create_qp(a), self.b.create_qp(b));
+        self.join(qa, qb);
+        (qa, qb)
+    }
+
+    /// Connects a queue pair of A with one of B.
+    pub fn join(&mut self, qa: u32, qb: u32) {
         let (peer_a, peer_b) = (self.a.peer(qa), self.b.peer(qb));
         self.a.connect(qa, &peer_b);
         self.b.connect(qb, &peer_a);
-        (qa, qb)
     }
 
     /// A host.

@@ -116,6 +116,18 @@ impl Conn {
         open(own, qpn, &far.peer(peer), change);
     }
 
+    /// Connects both sides afresh, with the contexts that they were made with.
+    pub(super) fn start_again(&mut self) {
+        for side in [Side::A, Side::B] {
+            self.reconnect(side, |_| {});
+        }
+    }
+
+    /// The interrupts that A has sent since they were last asked for, by vector.
+    pub(super) fn interrupts(&mut self) -> Vec<u16> {
+        std::iter::from_fn(|| self.pair.a.nic.interrupt()).collect()
+    }
+
     /// Posts a send work request at A.
     pub(super) fn post(&mut self, work: &Work) -> u16 {
         self.pair.a.post_send(self.qa, work)

@@ -282,10 +282,6 @@ fn send(c: &mut Conn, solicited: bool) {
     c.settle();
 }
 
-fn interrupts(c: &mut Conn) -> Vec<u16> {
-    std::iter::from_fn(|| c.a.nic.interrupt()).collect()
-}
-
 const COMPLETION: Event = (event::COMPLETION, 0, 0);
 
 fn event_when_armed(bench: &mut Bench) {
@@ -297,10 +293,10 @@ fn event_when_armed(bench: &mut Bench) {
     check("events, armed", eq.there(&c.a), vec![]);
     send(&mut c, false);
     check("events", eq.there(&c.a), vec![COMPLETION]);
-    check("interrupts", interrupts(&mut c), vec![5]);
+    check("interrupts", c.interrupts(), vec![5]);
     send(&mut c, false);
     check("events, armed for one", eq.there(&c.a), vec![COMPLETION]);
-    check("interrupts", interrupts(&mut c), vec![]);
+    check("interrupts", c.interrupts(), vec![]);
 }
 
 fn event_moderation(bench: &mut Bench) {
@@ -312,11 +308,11 @@ fn event_moderation(bench: &mut Bench) {
         send(&mut c, false);
     }
     check("events", eq.there(&c.a), vec![COMPLETION; 3]);
-    check("interrupts at first", interrupts(&mut c), vec![5]);
+    check("interrupts at first", c.interrupts(), vec![5]);
     c.run(11_000);
-    check("interrupts then", interrupts(&mut c), vec![5]);
+    check("interrupts then", c.interrupts(), vec![5]);
     c.run(11_000);
-    check("interrupts after all", interrupts(&mut c), vec![]);
+    check("interrupts after all", c.interrupts(), vec![]);
 }
 
 fn event_of_one_before(bench: &mut Bench) {
@@ -325,7 +321,7 @@ fn event_of_one_before(bench: &mut Bench) {
     c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY);
     c.settle();
     check("events", eq.there(&c.a), vec![COMPLETION]);
-    check("interrupts", interrupts(&mut c), vec![5]);
+    check("interrupts", c.interrupts(), vec![5]);
 }
 
 fn event_solicited_only(bench: &mut Bench) {

@@ -53,10 +53,6 @@ fn arm(c: &mut Conn, cqn: u16) {
     c.run(300);
 }
 
-fn interrupts(c: &mut Conn) -> Vec<u16> {
-    std::iter::from_fn(|| c.a.nic.interrupt()).collect()
-}
-
 fn event_ring_wraps(bench: &mut Bench) {
     let (mut c, cqns) = reporting(bench, &[0, 0]);
     let mut eq = Eq::new(&mut c.a, 0, 2, 3);
@@ -129,7 +125,7 @@ fn event_queues_of_all_numbers(bench: &mut Bench) {
             arm(&mut c, cqn);
             let expected = Some(completion(cqn));
             check("event", eq.take(&c.a), expected);
-            check("interrupts", interrupts(&mut c), vec![vector]);
+            check("interrupts", c.interrupts(), vec![vector]);
             eq.close(&mut c.a);
         }
     }
@@ -145,13 +141,13 @@ fn event_queue_closed(bench: &mut Bench) {
     let before = c.a.read(base, 64);
     arm(&mut c, cqns[0]);
     check("the ring of a closed queue", c.a.read(base, 64), before);
-    check("interrupts", interrupts(&mut c), vec![3]);
+    check("interrupts", c.interrupts(), vec![3]);
     let mut eq = Eq::new(&mut c.a, 0, 4, 5);
     c.run(1000);
     check("events of before", eq.all(&c.a), vec![]);
     arm(&mut c, cqns[0]);
     check("events", eq.all(&c.a).len(), 1);
-    check("interrupts", interrupts(&mut c), vec![5]);
+    check("interrupts", c.interrupts(), vec![5]);
 }
 
 fn event_queue_closed_while_full(bench: &mut Bench) {
@@ -203,7 +199,7 @@ fn event_moderation_is_long(bench: &mut Bench) {
             arm(&mut c, cqns[0]);
             check("events", eq.all(&c.a).len(), 1);
             let vectors = if count == 1 { vec![6] } else { vec![] };
-            check("interrupts", interrupts(&mut c), vectors);
+            check("interrupts", c.interrupts(), vectors);
         }
         eq.close(&mut c.a);
     }

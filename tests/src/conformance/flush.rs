@@ -192,8 +192,7 @@ fn reset_starts_afresh(bench: &mut Bench) {
     c.post_all(&[Work::send(&[]), bad]);
     c.drain(Side::A);
     c.drain(Side::B);
-    c.reconnect(Side::A, |_| {});
-    c.reconnect(Side::B, |_| {});
+    c.start_again();
     for i in 0..2 {
         let taken = c.recv(&[]);
         let index = c.post(&Work::send(&[]));

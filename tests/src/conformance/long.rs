@@ -82,8 +82,7 @@ fn indices_go_round(bench: &mut Bench) {
     }
     check("messages", c.query(Side::B).msn, rounds * u32::from(BATCH));
     // A new life counts from 0.
-    c.reconnect(Side::A, |_| {});
-    c.reconnect(Side::B, |_| {});
+    c.start_again();
     c.recv(&[]);
     c.post(&Work::send(&[]));
     for (side, cqn) in [Side::A, Side::B].into_iter().zip(cqns) {

@@ -3,15 +3,14 @@
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::{self, Params, Params3, feature};
 use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Side, Work};
 
 use super::bench::{Bench, Conn};
 use super::event_queue::Eq;
-use super::script::{QKEY, Script, syndromes};
-use super::{ATOMIC, RC, UD, cases, check};
+use super::script::{Script, syndromes};
+use super::{ATOMIC, RC, UD, cases, check, ud};
 
 const EVENTS: u32 = ATOMIC | feature::READ | feature::EVENTS;
 const SRQ: u32 = RC | feature::SRQ | feature::EVENTS;
@@ -79,13 +78,11 @@ fn queues_of_all_numbers(bench: &mut Bench) {
             host.create_qp_as(n, options);
         }
         (c.qa, c.qb) = (n, n);
-        let peers = (c.a.peer(n), c.b.peer(n));
-        c.a.connect(n, &peers.1);
-        c.b.connect(n, &peers.0);
+        c.join(n, n);
         every_operation(&mut c, &memory, cqn);
         // A key that is none ends both queue pairs.
         let mut bad = Work::write(&[], &memory[1], 0).inline(&[1; 8]);
-        bad.head.rkey = memory[1].key ^ WIDE[n as usize % 7] ^ 1 << 31;
+        bad.head.rkey = memory[1].key ^ WIDE[n as usize % WIDE.len()] ^ 1 << 31;
         c.post(&bad);
         check(
             "status",
@@ -137,8 +134,7 @@ fn domains_of_all_numbers(bench: &mut Bench) {
             host.number_regions(number & 0x2aa | 0x40);
             host.create_mr(&[0; 64], Rights::ALL)
         });
-        c.reconnect(Side::A, |_| {});
-        c.reconnect(Side::B, |_| {});
+        c.start_again();
         every_operation(&mut c, &memory, 0);
         c.reconnect(Side::A, |_| {});
         c.reconnect(Side::B, |contexts| contexts.rq.pd ^= 1 << (number % 24));
@@ -159,7 +155,7 @@ fn shared_receive_queues_of_all_numbers(bench: &mut Bench) {
     let count = 1 << Params3::parse(&params.to_le_bytes()).log_srq;
     for srqn in 0..count {
         let eqn = srqn as u8 & (eqs.len() as u8 - 1);
-        s.host.pd = WIDE[usize::from(srqn) % 7] & 0xff_ffff;
+        s.host.pd = WIDE[usize::from(srqn) % WIDE.len()] & 0xff_ffff;
         check("number", s.host.create_srq_on(eqn, 3, 0, 0), srqn);
     }
     for srqn in numbers(count.into()).into_iter().chain([1]) {
@@ -216,11 +212,7 @@ fn states_of_all_psns(bench: &mut Bench) {
 }
 
 fn datagrams_of_all_senders(bench: &mut Bench) {
-    let mut s: Script = bench.script(QpOptions {
-        qp_type: qp_type::UD,
-        qkey: QKEY,
-        ..QpOptions::default()
-    });
+    let mut s: Script = bench.script(ud::options());
     for sender in WIDE.map(|n| n & 0xff_ffff) {
         s.recv();
         let mut request = s.request(Opcode::UdSendOnly);
@@ -263,18 +255,13 @@ fn atomics_of_all_bits(bench: &mut Bench) {
             let _there_already = c.b.memory.map(at, vec![0; 8]).is_err();
             let (before, operand) = (value(place, round), value(place + 11, round));
             c.b.write(at, &before.to_le_bytes());
-            let mut work = Work::fetch_add(results.sge(8 * u64::from(place), 8), &all, 0, operand);
+            let result = results.sge(8 * u64::from(place), 8);
+            let mut work = Work::fetch_add(result, &all, 0, operand);
             let mut after = before.wrapping_add(operand);
             if place % 4 != 0 {
                 // Every other comparison finds what it asks for.
                 let compare = before ^ u64::from(place & 1);
-                work = Work::cmp_swap(
-                    results.sge(8 * u64::from(place), 8),
-                    &all,
-                    0,
-                    compare,
-                    operand,
-                );
+                work = Work::cmp_swap(result, &all, 0, compare, operand);
                 after = if place & 1 == 0 { operand } else { before };
             }
             work.head.remote_addr = at;

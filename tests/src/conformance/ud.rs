@@ -37,7 +37,7 @@ cases! {
     ud_error_stops_the_send_queue, UD, "IB1 10.3.1", "A local error puts the send queue into SQE; the receive queue goes on.";
 }
 
-fn options() -> QpOptions {
+pub(super) fn options() -> QpOptions {
     QpOptions {
         qp_type: qp_type::UD,
         qkey: QKEY,

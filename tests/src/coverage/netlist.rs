@@ -28,7 +28,7 @@ struct Design {
     modules: BTreeMap<String, Module>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Module {
     #[serde(default)]
     ports: BTreeMap<String, Port>,
@@ -214,8 +214,8 @@ impl Nets {
 }
 
 impl Constants {
-    /// Reads what Yosys wrote: the modules below `top` with their instances, and the same as one flat netlist. `held` says
-    /// of module, signal and bit whether to take it as 0.
+    /// Reads what Yosys wrote: the modules below `top` with their instances, and the same as one flat netlist. The constants
+    /// as they are, and if the bits are 0 of which `held` says so by module, signal and bit.
     ///
     /// # Errors
     /// No such text.
@@ -224,26 +224,15 @@ impl Constants {
         modules: &str,
         flat: &str,
         held: &dyn Fn(&str, &str, usize) -> bool,
-    ) -> Result<Self, serde_json::Error> {
+    ) -> Result<[Self; 2], serde_json::Error> {
         let design: Design = serde_json::from_str(modules)?;
         let mut places = BTreeMap::new();
         walk(&design, top, String::new(), &mut places);
-        let mut constants = Self::default();
-        for module in places.values() {
-            *constants.instances.entry((*module).into()).or_default() += 1;
-        }
         let flat: Design = serde_json::from_str(flat)?;
-        let Some(flat) = flat.modules.get(top) else {
-            return Ok(constants);
-        };
-        let signals = || {
-            flat.netnames.iter().filter_map(|(name, net)| {
-                let (place, signal) = name.rsplit_once('.').unwrap_or(("", name));
-                Some((*places.get(place)?, signal, &net.bits))
-            })
-        };
+        let empty = Module::default();
+        let flat = flat.modules.get(top).unwrap_or(&empty);
         let mut zero = BTreeSet::new();
-        for (module, signal, bits) in signals() {
+        for (module, signal, bits) in signals(flat, &places) {
             for (index, bit) in bits.iter().enumerate() {
                 match *bit {
                     Bit::Net(net) if held(module, signal, index) => zero.insert(net),
@@ -251,8 +240,17 @@ impl Constants {
                 };
             }
         }
+        Ok([BTreeSet::new(), zero].map(|zero| Self::of(&places, flat, zero)))
+    }
+
+    /// Those of the modules at `places`, if these nets of the flat netlist are held at 0.
+    fn of(places: &Places, flat: &Module, zero: BTreeSet<usize>) -> Self {
+        let mut constants = Self::default();
+        for module in places.values() {
+            *constants.instances.entry((*module).into()).or_default() += 1;
+        }
         let nets = Nets::of(flat, zero);
-        for (module, signal, net) in signals() {
+        for (module, signal, net) in signals(flat, places) {
             let signals = constants.constant.entry(module.into()).or_default();
             let bits = signals.entry(signal.into()).or_default();
             bits.resize(bits.len().max(net.len()), 0);
@@ -260,7 +258,7 @@ impl Constants {
                 *count += u32::from(nets.is_constant(*bit));
             }
         }
-        Ok(constants)
+        constants
     }
 
     /// Whether a bit, `signal` or `signal[index]`, has one value in each instance of its module.
@@ -276,13 +274,22 @@ impl Constants {
     }
 }
 
-/// The module of every instance below `module`, by path.
-fn walk<'a>(
-    design: &'a Design,
-    module: &'a str,
-    path: String,
-    places: &mut BTreeMap<String, &'a str>,
-) {
+/// The module of every instance, by path.
+type Places<'a> = BTreeMap<String, &'a str>;
+
+/// The signals of a flat netlist, with the module each stands in.
+fn signals<'a>(
+    flat: &'a Module,
+    places: &'a Places<'a>,
+) -> impl Iterator<Item = (&'a str, &'a str, &'a [Bit])> {
+    flat.netnames.iter().filter_map(|(name, net)| {
+        let (place, signal) = name.rsplit_once('.').unwrap_or(("", name));
+        Some((*places.get(place)?, signal, net.bits.as_slice()))
+    })
+}
+
+/// Adds the modules of `module` and of the instances below it.
+fn walk<'a>(design: &'a Design, module: &'a str, path: String, places: &mut Places<'a>) {
     if let Some(content) = design.modules.get(module) {
         for (name, cell) in &content.cells {
             let inner = match path.as_str() {
@@ -311,17 +318,15 @@ mod tests {
             "u": {"bits": ["x"]},
             "v": {"bits": ["0"]},
             "a.none.w": {"bits": ["0"]}}}}}"#;
-        let nothing = |_: &str, _: &str, _| false;
-        let constants = Constants::read("top", modules, flat, &nothing).unwrap();
+        let inputs = |module: &str, signal: &str, bit| (module, signal, bit) == ("leaf", "s", 2);
+        let [constants, held] = Constants::read("top", modules, flat, &inputs).unwrap();
         let bits = ["s[0]", "s[1]", "s[2]", "s[3]", "s[4]", "w"];
         let found = bits.map(|bit| constants.holds("leaf", bit));
         assert_eq!(found, [true, true, false, false, false, false]);
         let found = ["t", "u", "v"].map(|bit| constants.holds("top", bit));
         assert_eq!(found, [false, false, true]);
         assert!(!constants.holds("none", "w"));
-        assert!(Constants::read("top", modules, "", &nothing).is_err());
-        let inputs = |module: &str, signal: &str, bit| (module, signal, bit) == ("leaf", "s", 2);
-        let constants = Constants::read("top", modules, flat, &inputs).unwrap();
-        assert!(constants.holds("top", "t") && constants.holds("leaf", "s[2]"));
+        assert!(held.holds("top", "t") && held.holds("leaf", "s[2]"));
+        assert!(Constants::read("top", modules, "", &inputs).is_err());
     }
 }

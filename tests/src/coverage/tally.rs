@@ -89,6 +89,7 @@ pub fn tally(
             tally.constant += 1;
             continue;
         }
+        let (signal, bit) = point.name.split_once('[').unwrap_or((&point.name, ""));
         let meant = exclusions.iter().position(|e| e.means(point, first));
         if let Some(number) = meant {
             left_out[number] += 1;
@@ -99,7 +100,6 @@ pub fn tally(
                 tally.held += u32::from(meant.is_none());
                 continue;
             }
-            let (signal, _) = point.name.split_once('[').unwrap_or((&point.name, ""));
             changed.push((signal, point.module.as_str()));
         }
         if meant.is_some() {
@@ -111,7 +111,6 @@ pub fn tally(
         match point.kind {
             Kind::Toggle => {
                 tally.bits.add(covered);
-                let (signal, bit) = point.name.split_once('[').unwrap_or((&point.name, ""));
                 let bit = bit.trim_end_matches(']').parse().unwrap_or(0);
                 if !covered {
                     let module = point.module.as_str();
@@ -207,7 +206,7 @@ mod tests {
         let read = |held: &dyn Fn(&str, &str, usize) -> bool| {
             Constants::read("skid_8", r#"{"modules": {"skid_8": {}}}"#, flat, held).unwrap()
         };
-        let constants = read(&|_, _, _| false);
+        let [constants, held] = read(&|_, signal, bit| (signal, bit) == ("a", 1));
         let tallied = tally(&points, source, &[never], &constants, &constants);
         let (blocks, left_out) = tallied.unwrap();
         let skid = &blocks["skid"];
@@ -222,10 +221,9 @@ mod tests {
         points.push(point(Kind::Toggle, 1, "zero", 1));
         assert!(tally(&points, source, &[], &constants, &constants).is_err());
         points.pop();
-        let held = read(&|_, signal, bit| (signal, bit) == ("a", 1));
         let (blocks, _) = tally(&points, source, &[], &constants, &held).unwrap();
         assert_eq!((blocks["skid"].bits, blocks["skid"].held), (Share(1, 4), 1));
-        let held = read(&|_, signal, bit| (signal, bit) == ("a", 0));
+        let [_, held] = read(&|_, signal, bit| (signal, bit) == ("a", 0));
         assert!(tally(&points, source, &[], &constants, &held).is_err());
     }
 }

@@ -77,9 +77,17 @@ impl Output {
 /// [`Usage`] if no file can be written there; those of the file system.
 pub(crate) fn put(path: &str, text: &str) -> Result<()> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let mut output = Output::create(&root.join(path))?;
+    write(&root.join(path), text)
+}
+
+/// Writes a file, whole or not at all.
+///
+/// # Errors
+/// [`Usage`] if no file can be written there; those of the file system.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    let mut output = Output::create(path)?;
     let written = output.file().write_all(text.as_bytes());
-    written.with_context(|| format!("cannot write {path}"))?;
+    written.with_context(|| format!("cannot write {}", path.display()))?;
     output.finish()
 }
 

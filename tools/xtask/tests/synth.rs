@@ -1,12 +1,11 @@
 //! No block of the engine is larger than the baseline says, or deeper than the clock allows.
 
-use std::process::Command;
+use ferroce_system::or_skip;
+use ferroce_system::packages::{YOSYS, check_present};
 
 #[test]
 fn no_block_is_larger_or_deeper_than_the_baseline() {
-    if Command::new("yosys").arg("-V").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "Yosys is needed in CI");
-        println!("skipped: Yosys is not installed");
+    if or_skip(check_present(&[YOSYS])).is_none() {
         return;
     }
     let failures = xtask::synth::gate().unwrap();

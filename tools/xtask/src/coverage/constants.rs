@@ -35,14 +35,14 @@ pub(super) fn of(top: &str, source: &str, exclusions: &[Exclusion]) -> Result<[C
         let mut held = exclusions.iter().filter(|exclusion| exclusion.held);
         held.any(|exclusion| exclusion.means_bit(module, signal, Some(bit)))
     };
-    let constants = Constants::read(top, &modules, &flat, &|_, _, _| false);
-    let held = Constants::read(top, &modules, &flat, &is_held);
-    let said = "what yosys wrote";
-    Ok([constants.context(said)?, held.context(said)?])
+    Constants::read(top, &modules, &flat, &is_held).context("what yosys wrote")
 }
 
 #[cfg(test)]
 mod tests {
+    use ferroce_system::or_skip;
+    use ferroce_system::packages::{YOSYS, check_present};
+
     use super::*;
 
     const SOURCE: &str = "
@@ -66,9 +66,7 @@ mod tests {
 
     #[test]
     fn constants_pass_through_registers_and_memories() {
-        if Command::new("yosys").arg("-V").output().is_err() {
-            assert!(std::env::var_os("CI").is_none(), "Yosys is needed in CI");
-            println!("skipped: Yosys is not installed");
+        if or_skip(check_present(&[YOSYS])).is_none() {
             return;
         }
         let [constants, _] = of("top", SOURCE, &[]).unwrap();

@@ -18,7 +18,7 @@ use ferroce_tests::coverage::tally::{Share, Tally, tally};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use crate::output::put;
+use crate::output::{put, write};
 use crate::{synth, tools};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -250,7 +250,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(path) = &args.missing {
         let signals = blocks.values().flat_map(|tally| &tally.still);
         let text: String = signals.map(|signal| format!("{signal}\n")).collect();
-        put(&path.display().to_string(), &text)?;
+        write(path, &text)?;
     }
     for tally in blocks.values_mut() {
         tally.still.truncate(NAMED);

@@ -145,23 +145,14 @@ impl std::fmt::Display for Outcome {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use ferroce_system::or_skip;
+    use ferroce_system::packages::{YOSYS, Z3, check_present};
 
     use super::*;
 
     /// Whether the tools are there; in CI they have to be.
     fn equipped() -> bool {
-        let there =
-            ["yosys", "z3"].map(|tool| Command::new(tool).arg("--version").output().is_ok());
-        let there = there == [true; 2];
-        assert!(
-            there || std::env::var_os("CI").is_none(),
-            "Yosys and Z3 are needed in CI"
-        );
-        if !there {
-            println!("skipped: Yosys or Z3 is not installed");
-        }
-        there
+        or_skip(check_present(&[YOSYS, Z3])).is_some()
     }
 
     #[test]

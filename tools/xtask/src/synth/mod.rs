@@ -260,7 +260,8 @@ fn line(name: &str, columns: [String; 6]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use ferroce_system::or_skip;
+    use ferroce_system::packages::{YOSYS, check_present};
 
     use super::*;
 
@@ -291,9 +292,7 @@ mod tests {
 
     #[test]
     fn a_block_is_mapped_and_measured() {
-        if Command::new("yosys").arg("-V").output().is_err() {
-            assert!(std::env::var_os("CI").is_none(), "Yosys is needed in CI");
-            println!("skipped: Yosys is not installed");
+        if or_skip(check_present(&[YOSYS])).is_none() {
             return;
         }
         let design = builds::verilog(64).unwrap();
