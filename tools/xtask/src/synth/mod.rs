@@ -252,7 +252,7 @@ fn show(job: &Job, cost: &Cost) {
     println!("{}  {path}", line(&job.name, columns(cost)));
 }
 
-fn line(name: &str, columns: [String; 6]) -> String {
+fn line(name: &str, columns: [String; HEADS.len()]) -> String {
     columns
         .iter()
         .fold(format!("{name:<32}"), |text, c| format!("{text} {c:>7}"))

@@ -67,15 +67,17 @@ impl Bit {
 /// What a block takes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// LUTs of any size.
+    /// LUTs of any size that are logic.
     pub lut: u64,
+    /// LUTs of the device that hold these, at most.
+    pub packed: u64,
     /// Flip-flops.
     pub ff: u64,
     /// Block RAMs of 36 Kbit; one of 18 Kbit is half.
     pub bram36: f64,
     /// UltraRAMs.
     pub uram: u64,
-    /// Memories and shift registers made of LUTs, in cells.
+    /// LUTs that are memories and shift registers.
     pub lutram: u64,
     /// LUT levels of the longest path.
     pub levels: u32,
@@ -117,7 +119,7 @@ pub(super) fn class(kind: &str) -> Class {
         Class::Free
     } else if starts(&STATE) {
         Class::State
-    } else if starts(&LUT_RAM) {
+    } else if kind.starts_with("RAM") {
         Class::LutRam
     } else if kind.starts_with("LUT") {
         Class::Lut
@@ -130,7 +132,24 @@ pub(super) fn class(kind: &str) -> Class {
     }
 }
 
-const LUT_RAM: [&str; 5] = ["RAM32", "RAM64", "RAM128", "RAM256", "RAMD"];
+/// LUTs of the device that hold so many of one input to six: any two of five inputs together share one, which has two
+/// outputs (UG574). Others may, if some of their inputs are the same.
+fn packed([one, two, three, four, five, six]: [u64; 6]) -> u64 {
+    let small = two + one.saturating_sub(four);
+    three + four + five + six + small.saturating_sub(three).div_ceil(2)
+}
+
+/// LUTs of a slice that a memory or a shift register takes (UG974).
+fn memory_luts(kind: &str) -> u64 {
+    match kind {
+        "RAM32M16" | "RAM64M8" | "RAM32X16DR8" | "RAM64X8SW" | "RAM256X1D" | "RAM512X1S" => 8,
+        "RAM32M" | "RAM64M" | "RAM128X1D" | "RAM256X1S" => 4,
+        "RAM32X1D" | "RAM64X1D" | "RAM128X1S" => 2,
+        "RAM32X1S" | "RAM64X1S" => 1,
+        srl if srl.starts_with("SRL") => 1,
+        _ => 0,
+    }
+}
 
 /// Inputs of a state element that are no data.
 const CLOCKS: [&str; 5] = ["C", "CLK", "CLKARDCLK", "CLKBWRCLK", "WCLK"];
@@ -196,10 +215,11 @@ pub fn cost(json: &str, top: &str, source: &str) -> Result<Cost> {
     };
     Ok(Cost {
         lut: count(&["LUT"]),
+        packed: packed(["LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6"].map(|kind| count(&[kind]))),
         ff: count(&["FD"]),
         bram36: count(&["RAMB36"]) as f64 + count(&["RAMB18"]) as f64 / 2.0,
         uram: count(&["URAM"]),
-        lutram: count(&["SRL"]) + count(&LUT_RAM),
+        lutram: module.cells.values().map(|c| memory_luts(&c.kind)).sum(),
         levels: ends.first().map_or(0, |end| end.0),
         paths: worst,
     })
@@ -306,7 +326,12 @@ mod tests {
                 .all(|p| ["x", "u.state", "no name"].contains(&p.from.as_str()))
         );
         let resources = (cost.lut, cost.ff, cost.bram36, cost.uram, cost.lutram);
-        assert_eq!(resources, (4, 4, 1.5, 0, 1));
+        assert_eq!(resources, (4, 4, 1.5, 0, 8));
+        // A LUT2 with a LUT3, a LUT1, a LUT6.
+        assert_eq!(cost.packed, 3);
+        // Three pairs of a LUT2 with a LUT3, of two LUT2, of a LUT1 with a LUT4.
+        assert_eq!(packed([1, 3, 1, 1, 0, 0]), 3);
+        assert_eq!(packed([0, 1, 2, 0, 1, 0]), 3);
     }
 
     #[test]
