@@ -202,7 +202,18 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         StreamOut::<CqToken>::join(&mut self.recv_fence.m, &mut self.tokens.s[0]);
         StreamIn::<CqToken>::link(&mut self.send, &mut self.send_fence.s);
         self.send_fence.done.next = self.done.val();
-        StreamOut::<CqToken>::join(&mut self.send_fence.m, &mut self.tokens.s[1]);
+        self.tokens.s[1].valid.next = self.send_fence.m.valid.val();
+        self.send_fence.m.ready.next = self.tokens.s[1].ready.val();
+        // a send has none of the fields that are 0, which then need no register
+        self.tokens.s[1].payload.next = self.send_fence.m.payload.val();
+        self.tokens.s[1].payload.next.imm = bits::<32>(0);
+        self.tokens.s[1].payload.next.with_imm = false;
+        self.tokens.s[1].payload.next.with_inv = false;
+        self.tokens.s[1].payload.next.solicited = false;
+        self.tokens.s[1].payload.next.recv = false;
+        self.tokens.s[1].payload.next.src_qpn = bits::<24>(0);
+        self.tokens.s[1].payload.next.pkey = bits::<16>(0);
+        self.tokens.s[1].payload.next.grh = false;
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
         self.commanding.next = self.live.q.val() & (self.op.q.val() == CqOp::Command);

@@ -301,18 +301,26 @@ payload! {
         rest: Bits<13>,
     }
 
-    /// Order to the timer.
-    TimerSet {
+    /// What `retire` asks for or reports: the fields of its two events.
+    RetireReport {
+        /// Retired; else Retire, and only `qpn` counts.
+        done: Bit,
         /// Queue pair.
         qpn: Bits<16>,
-        /// Run; else stop.
-        on: Bit,
-        /// Generation.
-        generation: Bits<2>,
-        /// An RNR timer; else an ACK timeout.
-        rnr: Bit,
-        /// Timer code.
-        code: Bits<5>,
+        /// Slot behind the last message taken off.
+        index: Bits<16>,
+        /// First PSN of the new head.
+        psn: Bits<24>,
+        /// `una_psn` of the grant.
+        una_psn: Bits<24>,
+        /// READs and atomics taken off.
+        reads: Bits<5>,
+        /// Messages taken off.
+        count: Bits<16>,
+        /// Status of the message that failed, else 0.
+        status: Bits<8>,
+        /// Incarnation of the queue pair.
+        incarnation: Bits<2>,
     }
 
     /// A WQE whose fields and local memory were checked (`wqe_check` to `segmenter`).
@@ -371,15 +379,5 @@ payload! {
         addr_1: Bits<64>,
         /// Second entry: bytes in 31:0; of an atomic the value to compare with.
         word_1: Bits<64>,
-    }
-
-    /// Entry of the timer table.
-    TimerEntry {
-        /// Runs.
-        on: Bit,
-        /// Generation.
-        generation: Bits<2>,
-        /// Tick at which it has run out.
-        deadline: Bits<36>,
     }
 }

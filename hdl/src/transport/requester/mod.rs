@@ -21,6 +21,7 @@ pub mod sq_rules;
 pub mod sq_state;
 pub mod sq_terms;
 pub mod timer;
+pub mod timer_types;
 pub mod top;
 pub mod track;
 pub mod verdict;

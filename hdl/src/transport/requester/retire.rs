@@ -7,7 +7,7 @@
 //! message now starts.
 //! In error a last entry behind them says that the failure is complete: then the responder of the queue pair may fail.
 //! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed.
-use super::event::{Outstanding, RetireGrant, SendCompletion, SqEvent, SqEventKind};
+use super::event::{Outstanding, RetireGrant, RetireReport, SendCompletion, SqEvent, SqEventKind};
 use crate::prelude::*;
 
 /// What the walk is doing.
@@ -55,7 +55,7 @@ pub struct Retire<const Q: usize, const O: usize> {
 
     list: Fifo<Bits<16>, Q>,
     pool: Ram<Outstanding, O>,
-    out: Skid<SqEvent>,
+    out: Skid<RetireReport>,
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,
     state: Reg<RetireState>,
@@ -205,10 +205,30 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         }
 
         self.out.s.valid.next = false;
-        self.out.s.payload.next = self.no_event.val();
-        self.out.s.payload.next.kind = SqEventKind::Retire;
+        self.out.s.payload.next.done = false;
         self.out.s.payload.next.qpn = self.list.m.payload.val();
-        StreamOut::<SqEvent>::link(&mut self.event, &mut self.out.m);
+        self.out.s.payload.next.index = self.index.q.val();
+        self.out.s.payload.next.psn = self.head_psn.q.val();
+        self.out.s.payload.next.una_psn = self.g.q.val().una_psn;
+        self.out.s.payload.next.reads = self.reads.q.val();
+        self.out.s.payload.next.count = self.count.q.val();
+        self.out.s.payload.next.status = self.local_status.q.val();
+        self.out.s.payload.next.incarnation = self.g.q.val().incarnation;
+        self.event.valid.next = self.out.m.valid.val();
+        self.out.m.ready.next = self.event.ready.val();
+        self.event.payload.next = self.no_event.val();
+        self.event.payload.next.kind = SqEventKind::Retire;
+        if self.out.m.payload.val().done {
+            self.event.payload.next.kind = SqEventKind::Retired;
+        }
+        self.event.payload.next.qpn = self.out.m.payload.val().qpn;
+        self.event.payload.next.index = self.out.m.payload.val().index;
+        self.event.payload.next.psn = self.out.m.payload.val().psn;
+        self.event.payload.next.una_psn = self.out.m.payload.val().una_psn;
+        self.event.payload.next.reads = self.out.m.payload.val().reads;
+        self.event.payload.next.count = self.out.m.payload.val().count;
+        self.event.payload.next.status = self.out.m.payload.val().status;
+        self.event.payload.next.generation = self.out.m.payload.val().incarnation;
 
         match self.state.q.val() {
             RetireState::Idle => {
@@ -258,15 +278,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             }
             RetireState::Report => {
                 self.out.s.valid.next = true;
-                self.out.s.payload.next.kind = SqEventKind::Retired;
+                self.out.s.payload.next.done = true;
                 self.out.s.payload.next.qpn = self.g.q.val().qpn;
-                self.out.s.payload.next.count = self.count.q.val();
-                self.out.s.payload.next.reads = self.reads.q.val();
-                self.out.s.payload.next.index = self.index.q.val();
-                self.out.s.payload.next.psn = self.head_psn.q.val();
-                self.out.s.payload.next.una_psn = self.g.q.val().una_psn;
-                self.out.s.payload.next.status = self.local_status.q.val();
-                self.out.s.payload.next.generation = self.g.q.val().incarnation;
                 if self.out.s.ready.val() {
                     self.state.d.next = RetireState::Idle;
                 }

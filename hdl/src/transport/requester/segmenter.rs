@@ -62,10 +62,10 @@ pub struct Segmenter<const Q: usize> {
     /// WQEs that are not sent as far as they were granted.
     pub activity: Signal<Out, Activity>,
 
-    ask: Skid<SqEvent>,
+    ask: Skid<CheckedWqe>,
     started: Fifo<CheckedWqe, 3>,
     grants: Bypass<StartGrant, 4>,
-    flush: Skid<SendCompletion>,
+    flush: Skid<CheckedWqe>,
     walk: ListWalk,
     rounds: Ram<Bits<2>, Q>,
     form: PacketForm,
@@ -180,26 +180,28 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         // ask
         self.asks.next = self.s.valid.val() & !self.s.payload.val().incomplete;
         self.ask.s.valid.next = self.s.valid.val() & self.started.s.ready.val();
-        self.ask.s.payload.next = self.no_event.val();
-        self.ask.s.payload.next.kind = SqEventKind::Start;
-        if self.s.payload.val().incomplete {
-            self.ask.s.payload.next.kind = SqEventKind::Refetch;
+        self.ask.s.payload.next = self.s.payload.val();
+        self.ask.m.ready.next = self.start.ready.val();
+        self.start.valid.next = self.ask.m.valid.val();
+        self.start.payload.next = self.no_event.val();
+        self.start.payload.next.kind = SqEventKind::Start;
+        if self.ask.m.payload.val().incomplete {
+            self.start.payload.next.kind = SqEventKind::Refetch;
         }
-        self.ask.s.payload.next.qpn = self.s.payload.val().qpn;
-        self.ask.s.payload.next.index = self.s.payload.val().index;
-        self.ask.s.payload.next.packets = self.s.payload.val().packets;
-        self.ask.s.payload.next.length = self.s.payload.val().length;
-        self.ask.s.payload.next.answered = self.s.payload.val().answered;
-        self.ask.s.payload.next.fence = self.s.payload.val().fence;
-        self.ask.s.payload.next.status = self.s.payload.val().status;
-        self.ask.s.payload.next.epoch = self.s.payload.val().epoch;
-        self.ask.s.payload.next.slots = self.s.payload.val().slots;
-        self.ask.s.payload.next.cqe_opcode = self.s.payload.val().cqe_opcode;
-        self.ask.s.payload.next.signaled = self.s.payload.val().signaled;
+        self.start.payload.next.qpn = self.ask.m.payload.val().qpn;
+        self.start.payload.next.index = self.ask.m.payload.val().index;
+        self.start.payload.next.packets = self.ask.m.payload.val().packets;
+        self.start.payload.next.length = self.ask.m.payload.val().length;
+        self.start.payload.next.answered = self.ask.m.payload.val().answered;
+        self.start.payload.next.fence = self.ask.m.payload.val().fence;
+        self.start.payload.next.status = self.ask.m.payload.val().status;
+        self.start.payload.next.epoch = self.ask.m.payload.val().epoch;
+        self.start.payload.next.slots = self.ask.m.payload.val().slots;
+        self.start.payload.next.cqe_opcode = self.ask.m.payload.val().cqe_opcode;
+        self.start.payload.next.signaled = self.ask.m.payload.val().signaled;
         self.started.s.valid.next = self.asks.val() & self.ask.s.ready.val();
         self.started.s.payload.next = self.s.payload.val();
         self.s.ready.next = self.started.s.ready.val() & self.ask.s.ready.val();
-        StreamOut::<SqEvent>::link(&mut self.start, &mut self.ask.m);
         self.grants.s.valid.next = self.grant_valid.val();
         self.grants.s.payload.next = self.grant.val();
 
@@ -222,13 +224,15 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.started.m.ready.next = self.accept.val();
         self.grants.m.ready.next = self.accept.val();
         self.flush.s.valid.next = self.both.val() & self.flushes.val();
-        self.flush.s.payload.next = self.no_completion.val();
-        self.flush.s.payload.next.cqn = self.w.val().cqn;
-        self.flush.s.payload.next.qpn = self.w.val().qpn;
-        self.flush.s.payload.next.opcode = self.w.val().cqe_opcode;
-        self.flush.s.payload.next.wqe_index = self.w.val().index;
-        self.flush.s.payload.next.status = bits::<8>(5);
-        StreamOut::<SendCompletion>::link(&mut self.flushed, &mut self.flush.m);
+        self.flush.s.payload.next = self.w.val();
+        self.flush.m.ready.next = self.flushed.ready.val();
+        self.flushed.valid.next = self.flush.m.valid.val();
+        self.flushed.payload.next = self.no_completion.val();
+        self.flushed.payload.next.cqn = self.flush.m.payload.val().cqn;
+        self.flushed.payload.next.qpn = self.flush.m.payload.val().qpn;
+        self.flushed.payload.next.opcode = self.flush.m.payload.val().cqe_opcode;
+        self.flushed.payload.next.wqe_index = self.flush.m.payload.val().index;
+        self.flushed.payload.next.status = bits::<8>(5);
 
         self.activity.next.busy = self.s.valid.val()
             | self.started.m.valid.val()

@@ -5,6 +5,7 @@
 use ferroce_proto::abi::qpc::state;
 
 use super::event::*;
+use super::timer_types::TimerSet;
 use super::verdict::*;
 use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};

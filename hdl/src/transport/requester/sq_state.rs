@@ -12,6 +12,7 @@ use super::event::*;
 use super::sq_result::SqResults;
 use super::sq_rules::SqRules;
 use super::sq_terms::SqTermsOf;
+use super::timer_types::TimerSet;
 use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;

@@ -5,7 +5,8 @@
 //! 4 * 2^n + 1 ticks, not less than 4.096 us * 2^n; an RNR timer is rounded up. A timer that ran out is reported as a
 //! Timeout event with its generation, again on every walk until a new order replaces it; `sq_state` ignores the
 //! reports of old generations.
-use super::event::{SqEvent, SqEventKind, TimerEntry, TimerSet};
+use super::event::{SqEvent, SqEventKind};
+use super::timer_types::{TimerEnd, TimerEntry, TimerSet};
 use crate::prelude::*;
 use ferroce_proto::wire::aeth::RNR_TIMER_NS;
 
@@ -49,7 +50,7 @@ pub struct Timer<const Q: usize> {
     seen_qpn: Dff<Bits<Q>>,
     seen_generation: Dff<Bits<2>>,
     expired: Signal<Local, Bit>,
-    out: Skid<SqEvent>,
+    out: Skid<TimerEnd>,
     no_event: Zero<SqEvent>,
     code_hot: Signal<Local, Bits<32>>,
     rnr_table: [Constant<Bits<36>>; 32],
@@ -173,10 +174,13 @@ impl<const Q: usize> Logic for Timer<Q> {
         }
         self.expired.next = self.seen.q.val() & !self.late.q.val().get_bit(35);
         self.out.s.valid.next = self.expired.val();
-        self.out.s.payload.next = self.no_event.val();
-        self.out.s.payload.next.kind = SqEventKind::Timeout;
         self.out.s.payload.next.qpn = bit_cast::<16, Q>(self.seen_qpn.q.val());
         self.out.s.payload.next.generation = self.seen_generation.q.val();
-        StreamOut::<SqEvent>::link(&mut self.m, &mut self.out.m);
+        self.m.valid.next = self.out.m.valid.val();
+        self.out.m.ready.next = self.m.ready.val();
+        self.m.payload.next = self.no_event.val();
+        self.m.payload.next.kind = SqEventKind::Timeout;
+        self.m.payload.next.qpn = self.out.m.payload.val().qpn;
+        self.m.payload.next.generation = self.out.m.payload.val().generation;
     }
 }

@@ -136,10 +136,8 @@ impl Logic for Exit {
 
         self.outcomes.s.valid.next = self.fire.val() & self.p.val().ends;
         self.outcomes.s.payload.next = self.blank.val();
-        self.outcomes.s.payload.next.kind = OpKind::Served;
         self.outcomes.s.payload.next.qpn = self.p.val().qpn;
         self.outcomes.s.payload.next.psn = self.p.val().psn + 1;
-        self.outcomes.s.payload.next.syndrome = NAK_ACCESS.into();
         self.outcomes.s.payload.next.generation = self.p.val().generation;
         self.outcomes.s.payload.next.duplicate = self.p.val().duplicate;
         self.outcomes.s.payload.next.atomic = self.p.val().atomic;
@@ -148,6 +146,14 @@ impl Logic for Exit {
         self.outcomes.s.payload.next.waits = self.p.val().waits;
         self.outcomes.s.payload.next.blocked = self.p.val().blocked;
         self.outcomes.s.payload.next.failed = self.bad.val() & !self.p.val().duplicate;
-        StreamOut::<Op>::link(&mut self.served, &mut self.outcomes.m);
+        // what is the same for all of them needs no register
+        self.outcomes.m.ready.next = self.served.ready.val();
+        self.served.valid.next = self.outcomes.m.valid.val();
+        self.served.payload.next = self.outcomes.m.payload.val();
+        self.served.payload.next.kind = OpKind::Served;
+        self.served.payload.next.msn = bits::<24>(0);
+        self.served.payload.next.syndrome = NAK_ACCESS.into();
+        self.served.payload.next.fence = bits::<16>(0);
+        self.served.payload.next.incarnation = bits::<2>(0);
     }
 }

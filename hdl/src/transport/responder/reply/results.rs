@@ -48,7 +48,7 @@ pub struct Results<const Q: usize> {
 
     waiting: Fifo<Written, 4>,
     kept: RingRam<Saved, Q, 4>,
-    outcomes: Skid<Op>,
+    outcomes: Skid<AtomicEnd>,
     state: Reg<ResultStep>,
     r: Signal<Local, Written>,
     age: Dff<Bits<16>>,
@@ -100,10 +100,7 @@ impl<const Q: usize> Logic for Results<Q> {
             self.packet.payload.next.msn = self.r.val().msn - 1;
         }
         self.outcomes.s.valid.next = false;
-        self.outcomes.s.payload.next = self.blank.val();
-        self.outcomes.s.payload.next.kind = OpKind::Atomic;
         self.outcomes.s.payload.next.qpn = self.r.val().qpn;
-        self.outcomes.s.payload.next.syndrome = NAK_OPERATIONAL.into();
         self.outcomes.s.payload.next.generation = self.r.val().generation;
         self.outcomes.s.payload.next.duplicate = self.r.val().duplicate;
         self.outcomes.s.payload.next.failed = self.r.val().error;
@@ -158,6 +155,14 @@ impl<const Q: usize> Logic for Results<Q> {
             _ => {}
         }
         self.returned.next = (self.state.q.val() == ResultStep::Over) & self.outcomes.s.ready.val();
-        StreamOut::<Op>::link(&mut self.done, &mut self.outcomes.m);
+        self.outcomes.m.ready.next = self.done.ready.val();
+        self.done.valid.next = self.outcomes.m.valid.val();
+        self.done.payload.next = self.blank.val();
+        self.done.payload.next.kind = OpKind::Atomic;
+        self.done.payload.next.qpn = self.outcomes.m.payload.val().qpn;
+        self.done.payload.next.syndrome = NAK_OPERATIONAL.into();
+        self.done.payload.next.generation = self.outcomes.m.payload.val().generation;
+        self.done.payload.next.duplicate = self.outcomes.m.payload.val().duplicate;
+        self.done.payload.next.failed = self.outcomes.m.payload.val().failed;
     }
 }

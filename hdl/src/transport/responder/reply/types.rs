@@ -63,6 +63,18 @@ payload! {
         failed: Bit,
     }
 
+    /// An atomic is over.
+    AtomicEnd {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Generation to which it belongs.
+        generation: Bits<2>,
+        /// Of a duplicate.
+        duplicate: Bit,
+        /// The queue pair fails.
+        failed: Bit,
+    }
+
     /// A packet that was lost because its payload could not be read.
     Loss {
         /// Queue pair.
