@@ -6,7 +6,8 @@
 //!
 //! Up to 16 are under way, of all queue pairs together, in order. One whose address is that of another waits until
 //! that one's write has its response, and the others behind it wait too: so the answer of a read is never older than the
-//! write before it, in whatever order the host executes reads and writes. A compare and swap that fails writes
+//! write before it, in whatever order the host executes reads and writes. Addresses that are the same modulo 16 MiB count as
+//! the same, which costs time and nothing else. A compare and swap that fails writes
 //! nothing. A duplicate touches no memory; it goes the same way, so that the result it asks for is kept by then.
 //!
 //! An atomic whose memory cannot be read is answered with a NAK, remote operational error, and its queue pair fails.
@@ -20,6 +21,8 @@ use crate::prelude::*;
 
 /// Atomics under way.
 const DEPTH: usize = 16;
+/// Bits of an address, from bit 3 on, that are compared.
+const NEAR: usize = 21;
 
 /// Unit for atomics of 2^Q queue pairs.
 #[derive(LogicBlock)]
@@ -70,7 +73,7 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     used_next: Signal<Local, Bits<DEPTH>>,
     tail_bit: Signal<Local, Bits<DEPTH>>,
     head_bit: Signal<Local, Bits<DEPTH>>,
-    addrs: [Dff<Bits<61>>; DEPTH],
+    addrs: [Dff<Bits<NEAR>>; DEPTH],
     reads: Skid<ReadReq>,
     flying: Fifo<AtomicOp, 4>,
     words: Fifo<Bits<3>, 4>,
@@ -94,7 +97,8 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     issued_next: Signal<Local, Bits<16>>,
     results: Results<Q>,
     // places in a beat
-    lift: Signal<Local, Bits<9>>,
+    pair: Signal<Local, Bits<128>>,
+    every_place: Signal<Local, Bits<512>>,
     byte_lift: Signal<Local, Bits<6>>,
     word_mask: Constant<Bits<3>>,
 }
@@ -158,7 +162,8 @@ impl<const W: usize, const K: usize, const Q: usize> Default for AtomicUnit<W, K
             issued: Reg::default(),
             issued_next: Signal::default(),
             results: Results::default(),
-            lift: Signal::default(),
+            pair: Signal::default(),
+            every_place: Signal::default(),
             byte_lift: Signal::default(),
             word_mask: Constant::new((K as u64 / 8 - 1).to_bits()),
         }
@@ -220,11 +225,11 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         for i in 0..16 {
             self.hits_now.next = self.hits_now.val().replace_bit(
                 i,
-                self.addrs[i].q.val() == self.cand.q.val().va.get_bits::<61>(3),
+                self.addrs[i].q.val() == self.cand.q.val().va.get_bits::<NEAR>(3),
             );
             self.addrs[i].d.next = self.addrs[i].q.val();
             if self.issue.val() & self.tail_bit.val().get_bit(i) {
-                self.addrs[i].d.next = self.cand.q.val().va.get_bits::<61>(3);
+                self.addrs[i].d.next = self.cand.q.val().va.get_bits::<NEAR>(3);
             }
         }
         self.hits.d.next = self.hits_now.val();
@@ -299,10 +304,15 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         self.values.s.payload.next.word =
             self.op_1.q.val().va.get_bits::<3>(3) & self.word_mask.val();
         StreamOut::<WriteCmd>::link(&mut self.write, &mut self.commands.m);
-        self.lift.next = bit_cast::<9, 3>(self.values.m.payload.val().word) << 6;
+        // the value in every place, of which the strobes choose one
+        self.pair.next = bit_cast::<128, 64>(self.values.m.payload.val().value)
+            | (bit_cast::<128, 64>(self.values.m.payload.val().value) << 64);
+        self.every_place.next = bit_cast::<512, 128>(self.pair.val())
+            | (bit_cast::<512, 128>(self.pair.val()) << 128)
+            | (bit_cast::<512, 128>(self.pair.val()) << 256)
+            | (bit_cast::<512, 128>(self.pair.val()) << 384);
         self.byte_lift.next = bit_cast::<6, 3>(self.values.m.payload.val().word) << 3;
-        self.beats.data.next =
-            bit_cast::<W, 64>(self.values.m.payload.val().value) << self.lift.val();
+        self.beats.data.next = self.every_place.val().get_bits::<W>(0);
         self.beats.strb.next = bit_cast::<K, 8>(bits::<8>(255)) << self.byte_lift.val();
         self.beats.last.next = true;
         self.beats.valid.next = self.values.m.valid.val();
