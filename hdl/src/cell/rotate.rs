@@ -1,11 +1,8 @@
 //! Byte rotator: moves every byte of a beat up by the same number of lanes, round the end.
 //!
-//! One register stage behind log4(K) levels of 4:1 multiplexers (3 levels of LUT6 at 64 bytes). Output lane
+//! One register stage behind log4(K) levels of 4:1 multiplexers: at 64 bytes 3 LUT6 a bit. Output lane
 //! `(i + amount) mod K` shows input lane `i` of the last cycle in which `enable` was 1.
 use crate::prelude::*;
-
-/// Stages of 4:1 multiplexers: enough for 64 bytes.
-const STAGES: usize = 3;
 
 /// Rotator for beats of `W` bits = `K` bytes, K a power of two up to 64.
 #[derive(Clone, Debug, LogicBlock)]
@@ -20,31 +17,20 @@ pub struct Rotate<const W: usize, const K: usize> {
     pub enable: Signal<In, Bit>,
     /// The rotated beat, one cycle later.
     pub rotated: Signal<Out, Bits<W>>,
-    out: Dff<Bits<W>>,
-    /// The beat before each stage and behind the last.
-    stage: [Signal<Local, Bits<W>>; STAGES + 1],
-    /// Bits by which stage `i` moves up for digit `j`: entry `3 * i + j - 1`; and what leaves at the top comes in below.
-    up: [Constant<Bits<10>>; 3 * STAGES],
-    down: [Constant<Bits<10>>; 3 * STAGES],
 }
 
 impl<const W: usize, const K: usize> Default for Rotate<W, K> {
     fn default() -> Self {
         assert!(
-            W == 8 * K && K.is_power_of_two() && K <= 64,
+            W == 8 * K && K.is_power_of_two() && (2..=64).contains(&K),
             "no rotator for {W} bits = {K} bytes"
         );
-        let up = |i: usize| 8 * (((1 + i % 3) << (2 * (i / 3))) % K);
         Self {
             clock: ClkRst::default(),
             data: Signal::default(),
             amount: Signal::default(),
             enable: Signal::default(),
             rotated: Signal::default(),
-            out: Dff::default(),
-            stage: Default::default(),
-            up: std::array::from_fn(|i| Constant::new((up(i) as u64).to_bits())),
-            down: std::array::from_fn(|i| Constant::new(((W - up(i)) as u64).to_bits())),
         }
     }
 }
@@ -56,32 +42,42 @@ impl<const W: usize, const K: usize> Logic for Rotate<W, K> {
         "Rotates the bytes of a beat upwards."
     );
 
-    #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, out);
-        self.stage[0].next = self.data.val();
-        for i in 0..STAGES {
-            self.stage[i + 1].next = self.stage[i].val();
-            match self.amount.val().get_bits::<2>(2 * i).index() {
-                1 => {
-                    self.stage[i + 1].next = (self.stage[i].val() << self.up[3 * i].val())
-                        | (self.stage[i].val() >> self.down[3 * i].val());
-                }
-                2 => {
-                    self.stage[i + 1].next = (self.stage[i].val() << self.up[3 * i + 1].val())
-                        | (self.stage[i].val() >> self.down[3 * i + 1].val());
-                }
-                3 => {
-                    self.stage[i + 1].next = (self.stage[i].val() << self.up[3 * i + 2].val())
-                        | (self.stage[i].val() >> self.down[3 * i + 2].val());
-                }
-                _ => {}
+        if self.clock.clk.pos_edge() && self.enable.val() {
+            let (data, amount) = (self.data.val(), self.amount.val().index());
+            let mut rotated = data;
+            for i in 0..K {
+                rotated.set_bits::<8>(8 * ((i + amount) % K), data.get_bits::<8>(8 * i));
             }
+            self.rotated.next = rotated;
         }
-        if self.enable.val() {
-            self.out.d.next = self.stage[3].val();
+    }
+
+    fn connect(&mut self) {
+        self.rotated.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        // A sum of products a stage. From a `case`, Yosys makes chains of 2:1 multiplexers that share their first half:
+        // that seems cheap to the mapper, which then takes two LUTs for what is one.
+        let (mut text, mut from) = (String::new(), "data".to_owned());
+        for low in (0..K.ilog2()).step_by(2) {
+            let bits = (K.ilog2() - low).min(2);
+            let terms: Vec<_> = (0..1usize << bits)
+                .map(|digit| {
+                    let moved = match 8 * (digit << low) {
+                        0 => from.clone(),
+                        up => format!("{{{from}[{}:0], {from}[{}:{}]}}", W - 1 - up, W - 1, W - up),
+                    };
+                    let high = low + bits - 1;
+                    format!("({{{W}{{amount[{high}:{low}] == {bits}'d{digit}}}}} & {moved})")
+                })
+                .collect();
+            from = format!("by_{low}");
+            text += &format!("wire [{}:0] {from} = {};\n", W - 1, terms.join("\n    | "));
         }
-        self.rotated.next = self.out.q.val();
+        text += &format!("always @(posedge clk) if (enable) rotated <= {from};\n");
+        Verilog::Custom(text)
     }
 }
 
