@@ -49,6 +49,8 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     address: Skid<Burst>,
     /// Whose beats are next on W, one bit a client.
     owner: Skid<Bits<CLIENTS>>,
+    /// The same for the multiplexers, in step with `owner`: which of clients 1 to 4; and client 0, one of these, or 5.
+    route: Skid<Bits<4>>,
     data: Skid<Bits<W>>,
     strb: Skid<Bits<K>>,
     last: Skid<Bit>,
@@ -62,6 +64,8 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     take: Signal<Local, Bit>,
     next_address: Signal<Local, Burst>,
     turn: Signal<Local, Bits<CLIENTS>>,
+    inner_data: Signal<Local, Bits<W>>,
+    inner_strb: Signal<Local, Bits<K>>,
     beat_data: Signal<Local, Bits<W>>,
     beat_strb: Signal<Local, Bits<K>>,
     lasts: Signal<Local, Bits<CLIENTS>>,
@@ -93,6 +97,7 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             pick: Pick::default(),
             address: Skid::default(),
             owner: Skid::default(),
+            route: Skid::default(),
             data: Skid::default(),
             strb: Skid::default(),
             last: Skid::default(),
@@ -105,6 +110,8 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             take: Signal::default(),
             next_address: Signal::default(),
             turn: Signal::default(),
+            inner_data: Signal::default(),
+            inner_strb: Signal::default(),
             beat_data: Signal::default(),
             beat_strb: Signal::default(),
             lasts: Signal::default(),
@@ -122,7 +129,9 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, address, owner, data, strb, last);
+        clock!(
+            self, clock, arbiter, address, owner, route, data, strb, last
+        );
         dff_setup!(self, clock, failed, open);
         for i in 0..CLIENTS {
             ClkRst::link(&mut self.clock, &mut self.issued_count[i].clock);
@@ -162,6 +171,12 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         self.address.s.payload.next = self.next_address.val();
         self.owner.s.valid.next = self.asking.val().any() & self.address.s.ready.val();
         self.owner.s.payload.next = self.arbiter.grant.val();
+        self.route.s.valid.next = self.asking.val().any() & self.address.s.ready.val();
+        self.route.s.payload.next = bits::<4>(0)
+            .replace_bit(0, (self.arbiter.grant.val() & 0b01_0100).any())
+            .replace_bit(1, (self.arbiter.grant.val() & 0b01_1000).any())
+            .replace_bit(2, (self.arbiter.grant.val() & 0b01_1110).any())
+            .replace_bit(3, self.arbiter.grant.val().get_bit(5));
         self.m_axi.awid.next = self.address.m.payload.val().tag;
         self.m_axi.awaddr.next = self.address.m.payload.val().addr;
         self.m_axi.awlen.next = self.address.m.payload.val().len;
@@ -175,23 +190,46 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         if self.owner.m.valid.val() {
             self.turn.next = self.owner.m.payload.val();
         }
-        self.beat_data.next = self.beats[0].data.val();
-        self.beat_strb.next = self.beats[0].strb.val();
         self.lasts.next = bits::<CLIENTS>(0);
         self.valids.next = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
             self.beats[i].ready.next = self.turn.val().get_bit(i) & self.last.s.ready.val();
             self.lasts.next = self.lasts.val().replace_bit(i, self.beats[i].last.val());
             self.valids.next = self.valids.val().replace_bit(i, self.beats[i].valid.val());
-            // a chain takes fewer LUTs than `Pick`, and `turn` is there early
-            if self.turn.val().get_bit(i) {
-                self.beat_data.next = self.beats[i].data.val();
-                self.beat_strb.next = self.beats[i].strb.val();
+        }
+        // two LUTs a bit: one of four, then one of three
+        match self.route.m.payload.val().get_bits::<2>(0).index() {
+            1 => {
+                self.inner_data.next = self.beats[2].data.val();
+                self.inner_strb.next = self.beats[2].strb.val();
             }
+            2 => {
+                self.inner_data.next = self.beats[3].data.val();
+                self.inner_strb.next = self.beats[3].strb.val();
+            }
+            3 => {
+                self.inner_data.next = self.beats[4].data.val();
+                self.inner_strb.next = self.beats[4].strb.val();
+            }
+            _ => {
+                self.inner_data.next = self.beats[1].data.val();
+                self.inner_strb.next = self.beats[1].strb.val();
+            }
+        }
+        self.beat_data.next = self.beats[0].data.val();
+        self.beat_strb.next = self.beats[0].strb.val();
+        if self.route.m.payload.val().get_bit(2) {
+            self.beat_data.next = self.inner_data.val();
+            self.beat_strb.next = self.inner_strb.val();
+        } else if self.route.m.payload.val().get_bit(3) {
+            self.beat_data.next = self.beats[5].data.val();
+            self.beat_strb.next = self.beats[5].strb.val();
         }
         self.beat_last.next = (self.turn.val() & self.lasts.val()).any();
         self.beat_valid.next = (self.turn.val() & self.valids.val()).any();
         self.owner.m.ready.next =
+            self.beat_valid.val() & self.beat_last.val() & self.last.s.ready.val();
+        self.route.m.ready.next =
             self.beat_valid.val() & self.beat_last.val() & self.last.s.ready.val();
         self.data.s.payload.next = self.beat_data.val();
         self.data.s.valid.next = self.beat_valid.val();
