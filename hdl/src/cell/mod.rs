@@ -17,4 +17,5 @@ pub mod ring_ram;
 pub mod rmw;
 pub mod rotate;
 pub mod skid;
+pub mod slice;
 pub mod zero;

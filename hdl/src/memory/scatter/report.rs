@@ -35,10 +35,11 @@ pub struct Report {
     pub cq: StreamOut<CqToken>,
     /// Failures.
     pub error: StreamOut<PlaceError>,
+    /// The one whose taker's ready is deep.
     acks: Skid<AckToken>,
-    answers: Skid<Answer>,
-    cqs: Skid<CqToken>,
-    errors: Skid<PlaceError>,
+    answers: Slice<Answer>,
+    cqs: Slice<CqToken>,
+    errors: Slice<PlaceError>,
     fire: Signal<Local, Bit>,
     failed: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
