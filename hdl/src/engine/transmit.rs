@@ -138,7 +138,6 @@ pub struct TransmitSide<
     requester: Requester<W, Q, O>,
     /// Payload, by lane.
     gather: Gather<W, K, G, PIECES>,
-    responses: Gather<W, K, G, PIECES>,
     /// Packets whose payload is under way; as many as `gather` holds, or they would bound its reads.
     descs: Bypass<TxDesc, PIECES>,
     recall: RecallFilter<Q, VERDICTS>,
@@ -162,7 +161,6 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
             clock,
             requester,
             gather,
-            responses,
             descs,
             recall,
             response_descs,
@@ -204,17 +202,17 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         self.wqes.next = self.requester.wqes.val();
         self.ready.next = self.requester.ready.val();
 
-        StreamOut::<GatherCmd>::join(&mut self.requester.gather, &mut self.gather.command);
-        StreamOut::<ReadReq>::link(&mut self.payload_read, &mut self.gather.request);
-        ReadBeatIn::<W>::link(&mut self.payload_beat, &mut self.gather.beats);
-        self.pieces.next = self.gather.activity.val();
-        self.requester.piece_read.next = self.gather.activity.val().moved;
+        StreamOut::<GatherCmd>::join(&mut self.requester.gather, &mut self.gather.command[0]);
+        StreamOut::<ReadReq>::link(&mut self.payload_read, &mut self.gather.request[0]);
+        ReadBeatIn::<W>::link(&mut self.payload_beat, &mut self.gather.beats[0]);
+        self.pieces.next = self.gather.activity[0].val();
+        self.requester.piece_read.next = self.gather.activity[0].val().moved;
         self.held.next = self.requester.held.val();
 
-        StreamIn::<GatherCmd>::link(&mut self.response_payload, &mut self.responses.command);
-        StreamOut::<ReadReq>::link(&mut self.response_read, &mut self.responses.request);
-        ReadBeatIn::<W>::link(&mut self.response_beat, &mut self.responses.beats);
-        self.response_pieces.next = self.responses.activity.val();
+        StreamIn::<GatherCmd>::link(&mut self.response_payload, &mut self.gather.command[1]);
+        StreamOut::<ReadReq>::link(&mut self.response_read, &mut self.gather.request[1]);
+        ReadBeatIn::<W>::link(&mut self.response_beat, &mut self.gather.beats[1]);
+        self.response_pieces.next = self.gather.activity[1].val();
 
         // lane 0 requests; lane 1 responses
         StreamOut::<TxDesc>::join(&mut self.requester.desc, &mut self.descs.s);
@@ -222,16 +220,16 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         StreamOut::<TxDesc>::join(&mut self.recall.m, &mut self.back.desc[0]);
         self.recall.recall_valid.next = self.requester.recall_valid.val();
         self.recall.recall.next = self.requester.recall.val();
-        StreamOut::<Bit>::join(&mut self.recall.payload, &mut self.gather.wanted);
-        StreamOut::<PayloadToken>::join(&mut self.gather.packet, &mut self.back.token[0]);
-        PayloadOut::<W>::join(&mut self.gather.payload, &mut self.back.payload[0]);
+        StreamOut::<Bit>::join(&mut self.recall.payload, &mut self.gather.wanted[0]);
+        StreamOut::<PayloadToken>::join(&mut self.gather.packet[0], &mut self.back.token[0]);
+        PayloadOut::<W>::join(&mut self.gather.payload[0], &mut self.back.payload[0]);
         StreamIn::<TxDesc>::link(&mut self.response, &mut self.response_descs.s);
         StreamOut::<TxDesc>::join(&mut self.response_descs.m, &mut self.back.desc[1]);
         // responses are never recalled
-        self.responses.wanted.valid.next = true;
-        self.responses.wanted.payload.next = true;
-        StreamOut::<PayloadToken>::join(&mut self.responses.packet, &mut self.back.token[1]);
-        PayloadOut::<W>::join(&mut self.responses.payload, &mut self.back.payload[1]);
+        self.gather.wanted[1].valid.next = true;
+        self.gather.wanted[1].payload.next = true;
+        StreamOut::<PayloadToken>::join(&mut self.gather.packet[1], &mut self.back.token[1]);
+        PayloadOut::<W>::join(&mut self.gather.payload[1], &mut self.back.payload[1]);
         self.back.av_we.next = self.av_we.val();
         self.back.ah_we.next = self.ah_we.val();
         self.back.image_qpn.next = bit_cast::<16, Q>(self.image_qpn.val());

@@ -102,29 +102,37 @@ impl<const K: usize> Logic for Align<K> {
 }
 
 /// Lanes of one rotated source beat, for beats of `K` bytes.
+///
+/// Lanes are compared in two digits, eights and ones, which all lanes share: one LUT6 a lane and output behind them.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct LaneMasks<const K: usize> {
-    /// First lane.
+    /// First lane, below K.
     pub start: Signal<In, Bits<6>>,
-    /// Lane behind the last, counted on past the end of the beat.
+    /// Lane behind the last, counted on past the end of the beat; at most `start` + K and below 2 K.
     pub behind: Signal<In, Bits<7>>,
+    /// There is a beat; else no lane is shown.
+    pub enable: Signal<In, Bit>,
+    /// Exchanges the outputs.
+    pub swap: Signal<In, Bit>,
     /// Lanes in the target beat of `start`.
     pub low: Signal<Out, Bits<K>>,
     /// Lanes in the target beat behind it.
     pub high: Signal<Out, Bits<K>>,
-    ones: Constant<Bits<K>>,
-    beat: Constant<Bits<7>>,
 }
 
 impl<const K: usize> Default for LaneMasks<K> {
     fn default() -> Self {
+        assert!(
+            K.is_power_of_two() && (8..=64).contains(&K),
+            "no lane masks for beats of {K} bytes"
+        );
         Self {
             start: Signal::default(),
             behind: Signal::default(),
+            enable: Signal::default(),
+            swap: Signal::default(),
             low: Signal::default(),
             high: Signal::default(),
-            ones: Constant::new(!Bits::default()),
-            beat: Constant::new((K as u64).to_bits()),
         }
     }
 }
@@ -136,13 +144,85 @@ impl<const K: usize> Logic for LaneMasks<K> {
         "Lanes of a rotated beat in two target beats."
     );
 
-    #[hdl_gen]
     fn update(&mut self) {
-        self.low.next =
-            (self.ones.val() << self.start.val()) & !(self.ones.val() << self.behind.val());
-        self.high.next = bits::<K>(0);
-        if self.behind.val() > self.beat.val() {
-            self.high.next = !(self.ones.val() << (self.behind.val() - self.beat.val()));
+        let (start, behind) = (self.start.val().index(), self.behind.val().index());
+        let (mut low, mut high) = (Bits::default(), Bits::default());
+        if self.enable.val() {
+            for i in 0..K {
+                low = low.replace_bit(i, (start..behind).contains(&i));
+                high = high.replace_bit(i, i + K < behind);
+            }
         }
+        let swap = self.swap.val();
+        (self.low.next, self.high.next) = if swap { (high, low) } else { (low, high) };
+    }
+
+    fn connect(&mut self) {
+        self.low.connect();
+        self.high.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let eights = |name: &str| {
+            let each = (0..K / 8).rev().map(|i| format!("{{8{{{name}[{i}]}}}}"));
+            format!("{{{}}}", each.collect::<Vec<_>>().join(", "))
+        };
+        let output = |name: &str, first: &str| {
+            format!(
+                "wire [7:0] {name}_above = {{8{{!{first}}}}} | above;\n\
+                 wire [7:0] {name}_below = {{8{{enable}}}} & ({first} ? {{8{{over}}}} | below : {{8{{over}}}} & below);\n\
+                 wire [7:0] {name}_end = {{8{{enable & ({first} | over)}}}} & at_end;\n\
+                 assign {name} = ({above} | ({at_start} & {{{n}{{from}}}}))\n    \
+                     & ({below} | ({at_end} & {{{n}{{upto}}}}));\n",
+                n = K / 8,
+                above = eights(&format!("{name}_above")),
+                at_start = eights("at_start"),
+                below = eights(&format!("{name}_below")),
+                at_end = eights(&format!("{name}_end")),
+            )
+        };
+        Verilog::Custom(format!(
+            "wire over = behind[{log}];\n\
+             wire [5:0] last = behind[5:0] & 6'd{lanes};\n\
+             wire [7:0] from = 8'hff << start[2:0];\n\
+             wire [7:0] upto = ~(8'hff << last[2:0]);\n\
+             wire [7:0] above = 8'hfe << start[5:3];\n\
+             wire [7:0] at_start = 8'h01 << start[5:3];\n\
+             wire [7:0] below = ~(8'hff << last[5:3]);\n\
+             wire [7:0] at_end = 8'h01 << last[5:3];\n\
+             wire first = !swap;\n\
+             {low}{high}",
+            log = K.ilog2(),
+            lanes = K - 1,
+            low = output("low", "first"),
+            high = output("high", "swap"),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_of_a_beat() {
+        let mut u = LaneMasks::<8>::default();
+        u.connect_all();
+        u.enable.next = true;
+        // five bytes from lane 6 on: two, and three in the beat behind
+        for (swap, low, high) in [
+            (false, 0b1100_0000u64, 0b111u64),
+            (true, 0b111, 0b1100_0000),
+        ] {
+            u.start.next = bits::<6>(6);
+            u.behind.next = bits::<7>(11);
+            u.swap.next = swap;
+            assert!(simulate(&mut u, 50));
+            assert_eq!(u.low.val(), low);
+            assert_eq!(u.high.val(), high);
+        }
+        u.enable.next = false;
+        assert!(simulate(&mut u, 50));
+        assert!(!u.low.val().any() && !u.high.val().any());
     }
 }

@@ -98,7 +98,7 @@ pub struct Piece {
 /// A packet whose payload is all there.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
 pub struct PacketEnd {
-    /// Count of payload beats before the next packet, modulo 2^16.
+    /// Count of payload beats before the next packet, modulo twice the beats of the store.
     pub end: Bits<16>,
     /// A read failed.
     pub error: Bit,

@@ -3,6 +3,7 @@
 use ferroce_hdl::memory::gather::Gather;
 use ferroce_sim::bench::{Agent, Bench, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
+use ferroce_sim::verilator::Dut;
 
 use super::common::{byte_at, bytes, uneven};
 use super::reader::{Reader, UNMAPPED};
@@ -29,35 +30,52 @@ impl Packet {
     }
 }
 
-struct Setup {
-    bench: Bench,
+/// The agents of a lane, and what is to come out of it.
+struct Lane {
     reader: Reader,
     command: StreamSource,
     wanted: StreamSource,
     packet: StreamSink,
     payload: StreamSink,
     packets: Vec<Packet>,
+}
+
+impl Lane {
+    fn new(dut: &Dut, number: usize, lanes: usize, latency: u64, pauses: Pauses) -> Self {
+        let name = |port: &str| format!("{port}_{number}");
+        let payload = StreamSink::with_ports(
+            dut,
+            &name("payload"),
+            &["data", "last"],
+            ["valid", "ready"],
+            pauses,
+        );
+        Self {
+            reader: Reader::new(dut, number, lanes, latency, pauses),
+            command: StreamSource::new(dut, &name("command"), pauses).unwrap(),
+            wanted: StreamSource::new(dut, &name("wanted"), pauses).unwrap(),
+            packet: StreamSink::new(dut, &name("packet"), pauses).unwrap(),
+            payload: payload.unwrap(),
+            packets: vec![],
+        }
+    }
+}
+
+/// Two lanes, of which one is spoken of: lane 0 at first.
+struct Setup {
+    bench: Bench,
+    lane: Lane,
+    other: Lane,
     lanes: usize,
 }
 
 impl Setup {
     fn new<const W: usize, const K: usize, const A: usize>(latency: u64, pauses: Pauses) -> Self {
         let bench = Bench::of(Gather::<W, K, A, 7>::default).unwrap();
-        let dut = bench.dut();
-        let payload = StreamSink::with_ports(
-            dut,
-            "payload",
-            &["data", "last"],
-            ["valid", "ready"],
-            pauses,
-        );
+        let lane = |number| Lane::new(bench.dut(), number, K, latency, pauses);
         let mut setup = Self {
-            reader: Reader::new(dut, K, latency, pauses),
-            command: StreamSource::new(dut, "command", pauses).unwrap(),
-            wanted: StreamSource::new(dut, "wanted", pauses).unwrap(),
-            packet: StreamSink::new(dut, "packet", pauses).unwrap(),
-            payload: payload.unwrap(),
-            packets: vec![],
+            lane: lane(0),
+            other: lane(1),
             lanes: K,
             bench,
         };
@@ -65,23 +83,32 @@ impl Setup {
         setup
     }
 
+    /// The other lane is the one to speak of.
+    fn change(&mut self) {
+        std::mem::swap(&mut self.lane, &mut self.other);
+    }
+
     fn with<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
-        let Self {
-            reader,
-            command,
-            wanted,
-            packet,
-            payload,
-            ..
-        } = self;
-        let agents: &mut [&mut dyn Agent] = &mut [reader, command, wanted, packet, payload];
-        act(&mut self.bench, agents)
+        let mut agents: Vec<&mut dyn Agent> = vec![];
+        for lane in [&mut self.lane, &mut self.other] {
+            let Lane {
+                reader,
+                command,
+                wanted,
+                packet,
+                payload,
+                ..
+            } = lane;
+            agents.extend([reader as &mut dyn Agent, command, wanted, packet, payload]);
+        }
+        act(&mut self.bench, &mut agents)
     }
 
     fn send(&mut self, packet: Packet) {
+        let Self { bench, lane, .. } = self;
         let last = packet.pieces.len() - 1;
         for (i, &(addr, len)) in packet.pieces.iter().enumerate() {
-            let item = self
+            let item = lane
                 .command
                 .item()
                 .with("addr", addr)
@@ -90,44 +117,51 @@ impl Setup {
                 .with("first", u64::from(i == 0))
                 .with("last", u64::from(i == last));
             // The lane of later pieces is not looked at.
-            let lane = if i == 0 {
+            let at = if i == 0 {
                 packet.lane
             } else {
-                self.bench.rng().usize(..64)
+                bench.rng().usize(..64)
             };
-            self.command.push(item.with("lane", lane as u64));
+            lane.command.push(item.with("lane", at as u64));
         }
-        let wanted = self.wanted.item();
-        self.wanted
+        let wanted = lane.wanted.item();
+        lane.wanted
             .push(wanted.with("payload", (!packet.forgotten).into()));
         if !packet.forgotten {
-            self.packets.push(packet);
+            lane.packets.push(packet);
         }
     }
 
     /// Runs until all packets are out; the cycles of their tokens and of their first and last beats.
     fn finish(&mut self, limit: u64) -> Vec<(u64, u64, u64)> {
-        let beats: usize = self.packets.iter().map(|p| p.beats(self.lanes)).sum();
+        let lanes = self.lanes;
+        let left = |lane: &Lane| {
+            let beats: usize = lane.packets.iter().map(|p| p.beats(lanes)).sum();
+            beats - lane.payload.count() as usize
+        };
         for _ in 0..limit {
-            if self.payload.count() as usize == beats {
+            if left(&self.lane) + left(&self.other) == 0 {
                 break;
             }
             self.with(|bench, agents| bench.step(agents)).unwrap();
         }
-        assert_eq!(
-            self.payload.count() as usize,
-            beats,
-            "beats within {limit} cycles"
-        );
         self.with(|bench, agents| bench.run(agents, 50)).unwrap();
-        let packets = std::mem::take(&mut self.packets);
+        self.change();
+        self.settle();
+        self.change();
+        self.settle()
+    }
+
+    /// Looks at the packets of a lane.
+    fn settle(&mut self) -> Vec<(u64, u64, u64)> {
+        let packets = std::mem::take(&mut self.lane.packets);
         let cycles = packets.iter().map(|packet| self.check(packet)).collect();
-        assert!(self.payload.pop().is_none() && self.packet.pop().is_none());
+        assert!(self.lane.payload.pop().is_none() && self.lane.packet.pop().is_none());
         cycles
     }
 
     fn check(&mut self, packet: &Packet) -> (u64, u64, u64) {
-        let (told, token) = self.packet.pop().expect("a token a packet");
+        let (told, token) = self.lane.packet.pop().expect("a token a packet");
         assert_eq!(
             token.get("error") != 0,
             packet.fails(),
@@ -138,7 +172,7 @@ impl Setup {
         let mut found = vec![];
         let mut cycles = vec![];
         for beat in 1..=beats {
-            let (cycle, item) = self.payload.pop().expect("counted");
+            let (cycle, item) = self.lane.payload.pop().expect("within the limit");
             cycles.push(cycle);
             assert_eq!(
                 item.get("last") != 0,
@@ -212,6 +246,21 @@ fn pieces_are_packed() {
 }
 
 #[test]
+fn lanes_share_the_rotator() {
+    for pauses in [Pauses::NONE, uneven()] {
+        let mut setup = Setup::new::<512, 64, 9>(20, pauses);
+        setup.lane.reader.take_turns(false);
+        setup.other.reader.take_turns(true);
+        for _ in 0..300 {
+            let packet = setup.random(4096, 4);
+            setup.send(packet);
+            setup.change();
+        }
+        setup.finish(400_000);
+    }
+}
+
+#[test]
 fn pieces_are_packed_whatever_waits() {
     random::<512, 64, 9>(100, uneven(), 300);
     random::<64, 8, 11>(300, uneven(), 100);
@@ -242,13 +291,13 @@ fn a_packet_is_forgotten_in_a_cycle() {
         });
     }
     // All of them are there before the first one is taken.
-    let Setup {
-        bench,
+    let Setup { bench, lane, .. } = &mut setup;
+    let Lane {
         reader,
         command,
         wanted,
         ..
-    } = &mut setup;
+    } = lane;
     bench.run(&mut [reader, command, wanted], 1_000).unwrap();
     let cycles = setup.finish(1_000);
     assert!(cycles[1].1 - cycles[0].2 <= 12, "{cycles:?}");
@@ -268,13 +317,13 @@ fn a_stalled_assembler_loses_nothing() {
         setup.send(packet);
     }
     // Nothing is taken for a long time: reads stop when the store is full.
-    let Setup {
-        bench,
+    let Setup { bench, lane, .. } = &mut setup;
+    let Lane {
         reader,
         command,
         wanted,
         ..
-    } = &mut setup;
+    } = lane;
     bench.run(&mut [reader, command, wanted], 5_000).unwrap();
     setup.finish(10_000);
 }
@@ -352,7 +401,7 @@ fn latency() {
     });
     let start = setup.bench.cycle();
     let cycles = setup.finish(200);
-    assert_eq!(setup.reader.first_request, Some(start + 1));
-    assert_eq!(cycles[0].0 - setup.reader.last_beat, 2);
-    assert_eq!(cycles[0].1 - setup.reader.last_beat, 4);
+    assert_eq!(setup.lane.reader.first_request, Some(start + 1));
+    assert_eq!(cycles[0].0 - setup.lane.reader.last_beat, 2);
+    assert_eq!(cycles[0].1 - setup.lane.reader.last_beat, 4);
 }

@@ -12,7 +12,7 @@ use super::common::{byte_at, words};
 /// Addresses from here on cannot be read.
 pub(crate) const UNMAPPED: u64 = 0xffff_0000_0000_0000;
 
-/// Answers the requests of the client at the ports `request` and `beats`.
+/// Answers the requests of a client at the ports `request` and `beats`.
 pub(crate) struct Reader {
     addr: Output,
     len: Output,
@@ -28,6 +28,8 @@ pub(crate) struct Reader {
     /// Chance of a gap before a request is taken or a beat comes, in 1/256.
     gaps: u8,
     ready_now: bool,
+    /// Beats come in even cycles alone, or in odd ones.
+    odd: Option<bool>,
     now: u64,
     /// Beats to come: earliest cycle, address, last.
     beats: VecDeque<(u64, u64, bool)>,
@@ -36,28 +38,42 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Answers `latency` cycles (at least 1) after a request.
-    pub(crate) fn new(dut: &Dut, lanes: usize, latency: u64, pauses: Pauses) -> Self {
+    /// Client `number`; answers `latency` cycles (at least 1) after a request.
+    pub(crate) fn new(
+        dut: &Dut,
+        number: usize,
+        lanes: usize,
+        latency: u64,
+        pauses: Pauses,
+    ) -> Self {
         let input = |name: &str| dut.input(name).unwrap();
         let output = |name: &str| dut.output(name).unwrap();
+        let request = |name: &str| format!("request_{number}_{name}");
+        let beats = |name: &str| format!("beats_{number}_{name}");
         Self {
-            addr: output("request_payload.addr"),
-            len: output("request_payload.len"),
-            asked: output("request_valid"),
-            ready: input("request_ready"),
-            data: input("beats_data"),
-            last: input("beats_last"),
-            error: input("beats_error"),
-            valid: input("beats_valid"),
+            addr: output(&request("payload.addr")),
+            len: output(&request("payload.len")),
+            asked: output(&request("valid")),
+            ready: input(&request("ready")),
+            data: input(&beats("data")),
+            last: input(&beats("last")),
+            error: input(&beats("error")),
+            valid: input(&beats("valid")),
             lanes: lanes as u64,
             latency: latency.max(1),
             gaps: if pauses == Pauses::NONE { 0 } else { 80 },
             ready_now: false,
+            odd: None,
             now: 0,
             beats: VecDeque::new(),
             last_beat: 0,
             first_request: None,
         }
+    }
+
+    /// Leaves every other cycle to another client.
+    pub(crate) fn take_turns(&mut self, odd: bool) {
+        self.odd = Some(odd);
     }
 }
 
@@ -66,6 +82,7 @@ impl Agent for Reader {
         self.ready_now = rng.u8(..) >= self.gaps;
         dut.set(self.ready, self.ready_now.into());
         let due = self.beats.front().filter(|beat| beat.0 <= self.now);
+        let due = due.filter(|_| self.odd.is_none_or(|odd| odd == (self.now % 2 == 1)));
         let due = due.filter(|_| rng.u8(..) >= self.gaps).copied();
         dut.set(self.valid, due.is_some().into());
         let (addr, last) = due.map_or((rng.u64(..), rng.bool()), |(_, addr, last)| (addr, last));

@@ -361,6 +361,8 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         self.rotate.enable.next = self.advance.val();
         self.masks.start.next = self.start.val();
         self.masks.behind.next = self.behind.val();
+        self.masks.enable.next = true;
+        self.masks.swap.next = false;
         self.next_step.next.index = self.moves.m.payload.val().index;
         self.next_step.next.full = self.behind.val() >= self.beat.val();
         self.next_step.next.over = self.behind.val() > self.beat.val();

@@ -74,7 +74,7 @@ const REQUEST: [Stage; 16] = [
     ),
     (
         "payload_align",
-        End::First(&["u_core.u_transmit.gather_payload_valid"]),
+        End::First(&["u_core.u_transmit.gather_payload_0_valid"]),
     ),
     (
         "header_merge",

@@ -1,10 +1,10 @@
-//! Collects the payload of packets to send from host memory (docs/architecture.md 3.4).
+//! One lane of `gather`: collects payload of which the beats come rotated.
 //!
 //! ```text
 //!  command ─► space for it? ─┬─► request (dma_read)
-//!                            └─► piece FIFO ─┐
-//!  beats ─► rotate ─► byte-enabled write of two beats at once: ─► packet ends ─► packet
-//!                     RAM of even beats, RAM of odd beats ───────────────────► payload
+//!                            └─► piece FIFO ─► rotation
+//!  beats ─► byte-enabled write of two beats at once: ─► packet ends ─► packet
+//!           RAM of even beats, RAM of odd beats ─────────────────────► payload
 //! ```
 //!
 //! The pieces of a packet leave packed: the first byte stands at the lane its command names, the others follow without
@@ -23,22 +23,25 @@
 //!
 //! Assumes: the pieces of a packet come in order, `first` and `last` set; a packet has at most 4096 bytes.
 use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq};
+use crate::memory::align::{Align, LaneMasks};
+use crate::memory::types::{PacketEnd, Piece};
 use crate::prelude::*;
 
-use super::align::{Align, LaneMasks};
-use super::types::{PacketEnd, Piece};
-
-/// Payload collector.
+/// Payload collector of one lane.
 #[derive(LogicBlock)]
-pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize> {
+pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Pieces to collect.
     pub command: StreamIn<GatherCmd>,
     /// Reads.
     pub request: StreamOut<ReadReq>,
-    /// Their answers.
+    /// Their answers; the data is not looked at.
     pub beats: ReadBeatIn<W>,
+    /// Lanes by which the beat is to be moved up that is there, or comes next.
+    pub rotation: Signal<Out, Bits<6>>,
+    /// The data of the beat of the last cycle, moved.
+    pub rotated: Signal<In, Bits<W>>,
     /// Of each packet: it is to be announced; else it is forgotten.
     pub wanted: StreamIn<Bit>,
     /// Packets whose payload is there.
@@ -59,7 +62,6 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     claimed: Reg<Bits<16>>,
     /// Packets commanded and not announced.
     open: Reg<Bits<16>>,
-    rotate: Rotate<W, K>,
     masks: LaneMasks<K>,
     /// The next memory beat is the first of its piece.
     fresh: Reg<Bit>,
@@ -90,8 +92,6 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     take: Signal<Local, Bit>,
     needed: Signal<Local, Bits<16>>,
     packet_done: Signal<Local, Bit>,
-    low: Signal<Local, Bits<K>>,
-    high: Signal<Local, Bits<K>>,
     full: Signal<Local, Bit>,
     over: Signal<Local, Bit>,
     next_write: Signal<Local, Bits<16>>,
@@ -113,10 +113,12 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     /// Payload beats that two pieces can need.
     enough: Constant<Bits<16>>,
     packets: Constant<Bits<16>>,
+    /// Bits of a count of payload beats, and one more.
+    mask: Constant<Bits<16>>,
 }
 
 impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
-    for Gather<W, K, A, P>
+    for GatherLane<W, K, A, P>
 {
     fn default() -> Self {
         let beats = 2u64 << A;
@@ -127,14 +129,17 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             3 * most
         );
         assert!(
-            (3..15).contains(&P),
-            "2^{P} pieces under way: 2^3 to 2^14 can be built"
+            (3..A + 2).contains(&P),
+            "2^{P} pieces under way: 2^3 to 2^{} can be built",
+            A + 1
         );
         Self {
             clock: ClkRst::default(),
             command: StreamIn::default(),
             request: StreamOut::default(),
             beats: ReadBeatIn::default(),
+            rotation: Signal::default(),
+            rotated: Signal::default(),
             wanted: StreamIn::default(),
             packet: StreamOut::default(),
             activity: Signal::default(),
@@ -147,7 +152,6 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             roomy: Reg::new(true),
             claimed: Reg::default(),
             open: Reg::default(),
-            rotate: Rotate::default(),
             masks: LaneMasks::default(),
             fresh: Reg::new(true),
             arrived: Reg::default(),
@@ -175,8 +179,6 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             take: Signal::default(),
             needed: Signal::default(),
             packet_done: Signal::default(),
-            low: Signal::default(),
-            high: Signal::default(),
             full: Signal::default(),
             over: Signal::default(),
             next_write: Signal::default(),
@@ -195,20 +197,23 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             lanes: Constant::new((K as u64 - 1).to_bits()),
             enough: Constant::new((2 * most).to_bits()),
             packets: Constant::new((1u64 << P).to_bits()),
+            mask: Constant::new((2 * beats - 1).to_bits()),
         }
     }
 }
 
-impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for Gather<W, K, A, P> {
+impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
+    for GatherLane<W, K, A, P>
+{
     describe!(
-        "gather",
+        "gather_lane",
         format!("{W}_{A}_{P}"),
-        "Collects the payload of packets from host memory."
+        "Collects the payload of packets of one lane."
     );
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, requests, pieces, rotate, ends, tokens);
+        clock!(self, clock, requests, pieces, ends, tokens);
         dff_setup!(
             self, clock, lane, free, roomy, claimed, open, fresh, arrived, closing, start, behind,
             failed, write
@@ -256,10 +261,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.claimed.d.next = self.needed.val();
         }
 
-        // Memory beat: rotated and put away one cycle later.
-        self.rotate.data.next = self.beats.data.val();
-        self.rotate.amount.next = self.pieces.m.payload.val().rotation;
-        self.rotate.enable.next = self.beats.valid.val();
+        // Memory beat: put away one cycle later.
+        self.rotation.next = self.pieces.m.payload.val().rotation;
         self.arrived.d.next = self.beats.valid.val();
         self.closing.d.next = self.beats.last.val() & self.pieces.m.payload.val().last;
         self.pieces.m.ready.next = self.beats.valid.val() & self.beats.last.val();
@@ -276,28 +279,22 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.fresh.d.next = self.beats.last.val();
         }
 
-        // Its bytes: `low` in beat `write`, `high` in the one behind it.
+        // Its bytes: those of its first lanes in beat `write`, the others in the one behind it; even beats are in RAM 0.
         self.masks.start.next = self.start.q.val();
         self.masks.behind.next = self.behind.q.val();
+        self.masks.enable.next = self.arrived.q.val();
+        self.masks.swap.next = self.write.q.val().get_bit(0);
         self.full.next = self.behind.q.val() >= self.beat.val();
         self.over.next = self.behind.q.val() > self.beat.val();
-        self.low.next = bits::<K>(0);
-        self.high.next = bits::<K>(0);
-        if self.arrived.q.val() {
-            self.low.next = self.masks.low.val();
-            self.high.next = self.masks.high.val();
-        }
         for i in 0..2 {
             ClkRst::link(&mut self.clock, &mut self.ram[i].clock);
-            self.ram[i].wdata.next = self.rotate.rotated.val();
+            self.ram[i].wdata.next = self.rotated.val();
             self.ram[i].waddr.next = self.write.q.val().get_bits::<A>(1);
         }
-        self.ram[0].we.next = self.low.val();
-        self.ram[1].we.next = self.high.val();
+        self.ram[0].we.next = self.masks.low.val();
+        self.ram[1].we.next = self.masks.high.val();
         if self.write.q.val().get_bit(0) {
-            self.ram[0].we.next = self.high.val();
             self.ram[0].waddr.next = self.write.q.val().get_bits::<A>(1) + 1;
-            self.ram[1].we.next = self.low.val();
         }
         self.packet_done.next = self.arrived.q.val() & self.closing.q.val();
         // two sums beside each other, of different bits lest they share one behind the choice
@@ -310,7 +307,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.next_write.next = (self.pairs.val() << 1) | (self.write.q.val() & 1);
         }
         if self.arrived.q.val() {
-            self.write.d.next = self.next_write.val();
+            self.write.d.next = self.next_write.val() & self.mask.val();
         }
         if self.packet_done.val() {
             self.failed.d.next = false;
@@ -318,7 +315,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         if self.beats.valid.val() & self.beats.error.val() {
             self.failed.d.next = true;
         }
-        self.packet_end.next.end = self.next_write.val();
+        self.packet_end.next.end = self.next_write.val() & self.mask.val();
         self.packet_end.next.error = self.failed.q.val();
         self.ends.s.valid.next = self.packet_done.val();
         self.ends.s.payload.next = self.packet_end.val();
@@ -339,7 +336,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         StreamOut::<PayloadToken>::link(&mut self.packet, &mut self.tokens.m);
         if self.load.val() {
             self.reading.d.next = true;
-            self.stop.d.next = self.ends.m.payload.val().end - 1;
+            self.stop.d.next = (self.ends.m.payload.val().end - 1) & self.mask.val();
         } else if self.fetch.val() & self.last_fetch.val() {
             self.reading.d.next = false;
         }
@@ -356,18 +353,20 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             self.latched.d.next = false;
         }
         if self.fetch.val() {
-            self.read.d.next = self.read.q.val() + 1;
+            self.read.d.next = (self.read.q.val() + 1) & self.mask.val();
             self.latched.d.next = true;
             self.latched_last.d.next = self.last_fetch.val();
             self.latched_odd.d.next = self.read.q.val().get_bit(0);
         }
         self.forgotten.d.next = bits::<16>(0);
         if self.forget.val() {
-            self.read.d.next = self.ends.m.payload.val().end;
+            self.read.d.next = self.ends.m.payload.val().end & self.mask.val();
             // the beat that `fetch` takes in this cycle is counted there
-            self.forgotten.d.next = self.ends.m.payload.val().end - self.read.q.val();
+            self.forgotten.d.next =
+                (self.ends.m.payload.val().end - self.read.q.val()) & self.mask.val();
             if self.fetch.val() {
-                self.forgotten.d.next = self.ends.m.payload.val().end + !self.read.q.val();
+                self.forgotten.d.next =
+                    (self.ends.m.payload.val().end + !self.read.q.val()) & self.mask.val();
             }
         }
         self.payload.valid.next = self.shown.q.val();
@@ -381,19 +380,20 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         self.activity.next.moved = self.beats.valid.val() & self.beats.last.val();
 
         // Space: claimed beats count one cycle late, which `enough` allows for.
-        self.left.next = self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val();
+        self.left.next =
+            (self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val()) & self.mask.val();
         self.free.d.next = self.left.val();
         self.roomy.d.next = self.left.val() >= self.enough.val();
         if self.fetch.val() {
-            self.free.d.next = self.left.val() + 1;
+            self.free.d.next = (self.left.val() + 1) & self.mask.val();
             self.roomy.d.next = self.left.val() >= (self.enough.val() - 1);
         }
         self.closes.next = self.load.val() | self.forget.val();
         if self.take.val() & self.command.payload.val().last & !self.closes.val() {
-            self.open.d.next = self.open.q.val() + 1;
+            self.open.d.next = (self.open.q.val() + 1) & self.mask.val();
         } else if self.closes.val() & !(self.take.val() & self.command.payload.val().last) {
             // not a difference: that would share its carry chain with the sum, behind the choice
-            self.open.d.next = !(!self.open.q.val() + 1);
+            self.open.d.next = !(!self.open.q.val() + 1) & self.mask.val();
         }
     }
 }
