@@ -78,16 +78,13 @@ pub struct Mover<const W: usize, const K: usize> {
     next_step: Signal<Local, Step>,
 
     // A target beat.
-    held: Dff<Bits<W>>,
+    held: ByteReg<W, K>,
     held_lanes: Reg<Bits<K>>,
     /// `held` is the end of a piece.
     flush: Reg<Bit>,
     flush_close: Dff<Bit>,
     index: Dff<Bits<8>>,
     bursts: Reg<Bits<16>>,
-    data: Hold<Bits<W>>,
-    strb: Hold<Bits<K>>,
-    last: Hold<Bit>,
     join: ByteMux<W, K>,
     joined_lanes: Signal<Local, Bits<K>>,
     beat_index: Signal<Local, Bits<8>>,
@@ -103,6 +100,7 @@ pub struct Mover<const W: usize, const K: usize> {
     lanes: Constant<Bits<6>>,
     log_beat: Constant<Bits<3>>,
     last_index: Constant<Bits<8>>,
+    all: Constant<Bits<K>>,
 }
 
 impl<const W: usize, const K: usize> Default for Mover<W, K> {
@@ -152,15 +150,12 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             start: Signal::default(),
             behind: Signal::default(),
             next_step: Signal::default(),
-            held: Dff::default(),
+            held: ByteReg::default(),
             held_lanes: Reg::default(),
             flush: Reg::default(),
             flush_close: Dff::default(),
             index: Dff::default(),
             bursts: Reg::default(),
-            data: Hold::default(),
-            strb: Hold::default(),
-            last: Hold::default(),
             join: ByteMux::default(),
             joined_lanes: Signal::default(),
             beat_index: Signal::default(),
@@ -175,6 +170,7 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             lanes: Constant::new((K as u64 - 1).to_bits()),
             log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
             last_index: Constant::new((window as u64 - 1).to_bits()),
+            all: Constant::new(!Bits::default()),
         }
     }
 }
@@ -188,22 +184,11 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(
-            self, clock, split, commands, moves, rotate, data, strb, last
-        );
+        clock!(self, clock, split, commands, moves, rotate, held);
         dff_setup!(
             self, clock, fresh, lane, begun, left, step, low, high, step_valid
         );
-        dff_setup!(
-            self,
-            clock,
-            held,
-            held_lanes,
-            flush,
-            flush_close,
-            index,
-            bursts
-        );
+        dff_setup!(self, clock, held_lanes, flush, flush_close, index, bursts);
 
         // Planning: a move and the bursts of a piece to write, a move that drops the payload of any other packet.
         self.source.next = self.lane.q.val();
@@ -264,9 +249,9 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         // A target beat leaves when it is full or its piece ends; the bytes behind it begin the next.
         self.has_data.next = self.step_valid.q.val() & !self.step.q.val().empty;
         self.ends.next = self.step.q.val().full | self.step.q.val().last;
-        self.can_step.next = !self.has_data.val() | !self.ends.val() | self.last.s.ready.val();
+        self.can_step.next = !self.has_data.val() | !self.ends.val() | self.beats.ready.val();
         if self.flush.q.val() {
-            self.can_step.next = self.has_data.val() & !self.ends.val() & self.last.s.ready.val();
+            self.can_step.next = self.has_data.val() & !self.ends.val() & self.beats.ready.val();
         }
         self.join.lanes.next = self.low.q.val();
         self.joined_lanes.next = self.held_lanes.q.val() | self.low.q.val();
@@ -277,7 +262,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         } else if self.step.q.val().first {
             self.beat_index.next = self.step.q.val().index;
         }
-        self.join.zero.next = self.held.q.val();
+        self.join.zero.next = self.held.kept.val();
         self.join.one.next = self.rotate.rotated.val();
         self.emits.next = self.flush.q.val() | (self.has_data.val() & self.ends.val());
         self.emit_last.next = self.flush.q.val()
@@ -288,48 +273,45 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
             self.close.next = false;
         }
         if self.flush.q.val() {
-            self.close.next = self.last.s.ready.val() & self.flush_close.q.val();
-            if self.last.s.ready.val() {
+            self.close.next = self.beats.ready.val() & self.flush_close.q.val();
+            if self.beats.ready.val() {
                 self.flush.d.next = false;
                 self.held_lanes.d.next = bits::<K>(0);
                 if self.has_data.val() & !self.ends.val() {
-                    self.held.d.next = self.rotate.rotated.val();
                     self.held_lanes.d.next = self.low.q.val();
                     self.index.d.next = self.step.q.val().index;
                 }
             }
         } else if self.has_data.val() & self.can_step.val() {
-            self.held.d.next = self.join.mixed.val();
             self.held_lanes.d.next = self.joined_lanes.val();
             self.index.d.next = self.beat_index.val();
             if self.ends.val() {
-                self.held.d.next = self.rotate.rotated.val();
                 self.held_lanes.d.next = self.high.q.val();
                 self.index.d.next = self.beat_index.val() + 1;
                 self.flush.d.next = self.step.q.val().last & self.step.q.val().over;
                 self.flush_close.d.next = self.step.q.val().close;
             }
         }
+        // Bytes outside of `held_lanes` may be anything. What joins a beat that has to wait joins it again.
+        self.held.data.next = self.rotate.rotated.val();
+        self.held.lanes.next = bits::<K>(0);
+        if self.has_data.val() & !self.flush.q.val() {
+            self.held.lanes.next = self.low.q.val();
+        }
+        if self.emits.val() & self.beats.ready.val() {
+            self.held.lanes.next = self.all.val();
+        }
         self.next_bursts.next = self.bursts.q.val();
-        if self.emits.val() & self.emit_last.val() & self.last.s.ready.val() {
+        if self.emits.val() & self.emit_last.val() & self.beats.ready.val() {
             self.next_bursts.next = self.bursts.q.val() + 1;
         }
         self.bursts.d.next = self.next_bursts.val();
         self.done.valid.next = self.close.val();
         self.done.payload.next = self.next_bursts.val();
-        self.data.s.payload.next = self.join.mixed.val();
-        self.data.s.valid.next = self.emits.val();
-        self.strb.s.payload.next = self.joined_lanes.val();
-        self.strb.s.valid.next = self.emits.val();
-        self.last.s.payload.next = self.emit_last.val();
-        self.last.s.valid.next = self.emits.val();
-        self.beats.data.next = self.data.m.payload.val();
-        self.beats.strb.next = self.strb.m.payload.val();
-        self.beats.last.next = self.last.m.payload.val();
-        self.beats.valid.next = self.last.m.valid.val();
-        self.data.m.ready.next = self.beats.ready.val();
-        self.strb.m.ready.next = self.beats.ready.val();
-        self.last.m.ready.next = self.beats.ready.val();
+        self.beats.data.next = self.join.mixed.val();
+        self.beats.strb.next = self.joined_lanes.val();
+        self.beats.last.next = self.emit_last.val();
+        self.beats.valid.next = self.emits.val();
 
         // A source beat.
         self.steps.next = self.moves.m.payload.val().beats;
