@@ -7,6 +7,7 @@ pub mod clock;
 pub mod crc;
 pub mod crc_undo;
 pub mod delay;
+pub mod equal;
 pub mod fifo;
 pub mod fifo_ram;
 pub mod hold;

@@ -6,6 +6,7 @@
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
+use crate::cell::equal::Equal;
 use crate::prelude::*;
 
 /// Entries of the table.
@@ -42,6 +43,7 @@ pub struct GidTable {
     /// Its entry.
     pub index: Signal<Out, Bits<8>>,
     gids: [Dff<Bits<128>>; GID_ENTRIES],
+    same: [Equal<128>; GID_ENTRIES],
     valid: Reg<Bits<16>>,
     is_ipv6: Reg<Bits<16>>,
     hit: Dff<Bits<16>>,
@@ -67,6 +69,7 @@ impl Default for GidTable {
             found: Signal::default(),
             index: Signal::default(),
             gids: std::array::from_fn(|_| Dff::default()),
+            same: std::array::from_fn(|_| Equal::default()),
             valid: Reg::default(),
             is_ipv6: Reg::default(),
             hit: Dff::default(),
@@ -119,10 +122,9 @@ impl Logic for GidTable {
         }
         self.equal.next = bits::<16>(0);
         for i in 0..16 {
-            self.equal.next = self
-                .equal
-                .val()
-                .replace_bit(i, self.gids[i].q.val() == self.gid.val());
+            self.same[i].a.next = self.gids[i].q.val();
+            self.same[i].b.next = self.gid.val();
+            self.equal.next = self.equal.val().replace_bit(i, self.same[i].equal.val());
         }
         self.hit.d.next = self.equal.val() & self.kind.val() & self.valid.q.val();
         // Encode.
