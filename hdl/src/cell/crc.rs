@@ -6,6 +6,7 @@
 //!
 //! Convention throughout: reflected (polynomial 0xedb88320, byte 0 first, bit 0 of a byte first) and raw, without the
 //! inversions before and behind, so that the register is linear in the message.
+use std::collections::VecDeque;
 use std::fmt::Write;
 
 use crate::prelude::*;
@@ -86,14 +87,78 @@ fn mask(columns: &[u32], row: usize) -> u64 {
     columns.iter().enumerate().map(bit).sum()
 }
 
-/// Data bits that one XOR tree of the first stage takes.
-const GROUP: usize = 64;
+/// Inputs of a LUT.
+const LUT: usize = 6;
+
+/// Beats are a multiple of this, in bits.
+const BEAT: usize = 64;
+
+/// A linear map with its rows in groups: the columns that count towards the same rows of a group are summed once.
+///
+/// `R` rows of a group share 2^R - 1 sums, each of far fewer columns than a row has.
+struct Shared {
+    /// By group: the lowest row, and by rows, as bits of a number less 1, the columns that count towards just these.
+    groups: Vec<(usize, Vec<Vec<usize>>)>,
+}
+
+impl Shared {
+    /// The map of `columns` with at most `most` rows in a group.
+    fn new(columns: &[u32], most: usize) -> Self {
+        let count = 32_usize.div_ceil(most);
+        let group = |g: usize| {
+            let (low, end) = (32 * g / count, 32 * (g + 1) / count);
+            let rows = |column: u32| (column >> low) as usize & ((1 << (end - low)) - 1);
+            let of = |sum| (0..columns.len()).filter(move |&i| rows(columns[i]) == sum);
+            (
+                low,
+                (1..1 << (end - low)).map(|s| of(s).collect()).collect(),
+            )
+        };
+        Self {
+            groups: (0..count).map(group).collect(),
+        }
+    }
+
+    /// The sums that make row `row`: group, place in the group, columns.
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, usize, &[usize])> {
+        let group = self.groups.iter().rposition(|group| group.0 <= row);
+        let group = group.expect("the first group begins with row 0");
+        let (low, sums) = &self.groups[group];
+        let counts = move |(at, columns): (usize, &'_ Vec<usize>)| {
+            (at + 1) >> (row - low) & 1 == 1 && !columns.is_empty()
+        };
+        let sums = sums.iter().enumerate();
+        sums.filter(move |&(at, columns)| counts((at, columns)))
+            .map(move |(at, columns)| (group, at, &columns[..]))
+    }
+
+    /// The sums that make row `row`, by their names: bits of `{name}_{group}`.
+    fn terms(&self, row: usize, name: &str) -> Vec<String> {
+        self.row(row)
+            .map(|(group, at, _)| format!("{name}_{group}[{at}]"))
+            .collect()
+    }
+}
+
+/// The sum of `terms` with parentheses round what one LUT can take.
+fn xor(terms: impl IntoIterator<Item = String>) -> String {
+    let mut terms: VecDeque<String> = terms.into_iter().collect();
+    while terms.len() > LUT {
+        let lut: Vec<String> = terms.drain(..LUT).collect();
+        terms.push_back(format!("({})", lut.join(" ^ ")));
+    }
+    match terms.is_empty() {
+        true => "1'b0".into(),
+        false => Vec::from(terms).join(" ^ "),
+    }
+}
 
 /// CRC register over a stream of whole `W`-bit beats.
 ///
 /// `register` shows the register behind a beat [`Crc::LATENCY`] cycles after the beat entered with `valid`; in
-/// between and without `valid` it holds. A beat with `first` starts from `seed`. One beat a cycle, at most four LUT
-/// levels: the beat is summed in groups of 64 bits, then the groups and the advanced register.
+/// between and without `valid` it holds. A beat with `first` starts from `seed`. One beat a cycle, three LUT levels: the
+/// bits of the beat that count towards the same rows of a group of rows are summed, then these sums and the advanced
+/// register. That takes half the LUTs of a tree for each row.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Crc<const W: usize> {
     /// Clock and reset.
@@ -123,8 +188,8 @@ impl<const W: usize> Crc<W> {
     #[must_use]
     pub fn new(seed: u32) -> Self {
         assert!(
-            W > 0 && W.is_multiple_of(GROUP),
-            "CRC of {W}-bit beats: a multiple of {GROUP} is expected"
+            W > 0 && W.is_multiple_of(BEAT),
+            "CRC of {W}-bit beats: a multiple of {BEAT} is expected"
         );
         Self {
             clock: ClkRst::default(),
@@ -176,41 +241,50 @@ impl<const W: usize> Logic for Crc<W> {
     }
 
     fn hdl(&self) -> Verilog {
-        let groups: Vec<&[u32]> = self._columns.chunks(GROUP).collect();
-        let sums: Vec<String> = (0..groups.len()).map(|g| format!("sum_{g}")).collect();
-        let mut text = format!(
-            "// Sums of the beat, by groups of {GROUP} bits.\nreg [31:0] {};\nreg valid_1, first_1;\n\
-             always @(posedge clk) begin\n    valid_1 <= valid & !rst;\n    first_1 <= first;\n",
-            sums.join(", ")
-        );
-        for (g, columns) in groups.iter().enumerate() {
-            let slice = format!("data[{}:{}]", GROUP * (g + 1) - 1, GROUP * g);
-            let row = |row| format!("^({slice} & 64'h{:016x})", mask(columns, row));
-            assign(&mut text, &format!("    sum_{g} <="), row);
+        // As many rows in a group as leave about ten bits of the beat, three bits of the register, to a sum.
+        let beat = Shared::new(&self._columns, W.ilog2() as usize - 3);
+        let advance = Shared::new(&self._advance.0, 3);
+        let mut text = String::from("// Sums of bits of the beat.\n");
+        for (g, (_, sums)) in beat.groups.iter().enumerate() {
+            let _ = writeln!(text, "reg [{}:0] sum_{g};", sums.len() - 1);
         }
-        let rows = self._advance.rows();
-        let row = |row: usize| format!("^(start & 32'h{:08x})", rows[row]);
-        let _ = write!(
-            text,
-            "end\n// The register, moved on by a beat of zeros.\n\
-             wire [31:0] start = first_1 ? 32'h{:08x} : register;\nwire [31:0] advanced;\n",
-            self._seed
+        text.push_str(
+            "reg valid_1, first_1;\nalways @(posedge clk) begin\n    \
+             valid_1 <= valid & !rst;\n    first_1 <= first;\n",
         );
-        assign(&mut text, "assign advanced =", row);
-        let _ = write!(
-            text,
-            "always @(posedge clk) begin\n    if (rst) register <= 32'h0;\n    \
-             else if (valid_1) register <= advanced ^ {};\nend\n",
-            sums.join(" ^ ")
+        for (g, (_, sums)) in beat.groups.iter().enumerate() {
+            let bits = |at: usize| xor(sums[at].iter().map(|bit| format!("data[{bit}]")));
+            assign(&mut text, &format!("    sum_{g} <="), sums.len(), bits);
+        }
+        text.push_str(
+            "end\n// Sums of bits of the register; those of the seed for a first beat.\n",
         );
+        for (g, (_, sums)) in advance.groups.iter().enumerate() {
+            let bits = |at: usize| {
+                let seed = sums[at].iter().fold(0, |sum, bit| sum ^ self._seed >> bit) & 1;
+                let held = xor(sums[at].iter().map(|bit| format!("register[{bit}]")));
+                format!("first_1 ? 1'b{seed} : {held}")
+            };
+            let _ = writeln!(text, "wire [{}:0] moved_{g};", sums.len() - 1);
+            assign(&mut text, &format!("assign moved_{g} ="), sums.len(), bits);
+        }
+        text.push_str(
+            "always @(posedge clk) begin\n    if (rst) register <= 32'h0;\n    else if (valid_1)",
+        );
+        let row = |row: usize| {
+            let beat = beat.terms(row, "sum");
+            xor(beat.into_iter().chain(advance.terms(row, "moved")))
+        };
+        assign(&mut text, " register <=", 32, row);
+        text.push_str("end\n");
         Verilog::Custom(text)
     }
 }
 
-/// Appends an assignment of 32 bits, each an expression of its own.
-fn assign(text: &mut String, target: &str, row: impl Fn(usize) -> String) {
-    let rows: Vec<String> = (0..32).rev().map(row).collect();
-    let _ = writeln!(text, "{target} {{\n        {}}};", rows.join(",\n        "));
+/// Appends an assignment of `width` bits, each an expression of its own.
+fn assign(text: &mut String, target: &str, width: usize, bit: impl Fn(usize) -> String) {
+    let bits: Vec<String> = (0..width).rev().map(bit).collect();
+    let _ = writeln!(text, "{target} {{\n        {}}};", bits.join(",\n        "));
 }
 
 #[cfg(test)]
@@ -262,6 +336,32 @@ mod tests {
         let register = 0xdead_beef_u32;
         let by_rows = (0..32).map(|r| ((map.rows()[r] & register).count_ones() & 1) << r);
         assert_eq!(by_rows.sum::<u32>(), map.apply(register));
+    }
+
+    #[test]
+    fn shared_sums_make_the_rows() {
+        for (columns, most) in [
+            (beat_columns(512), 6),
+            (beat_columns(64), 3),
+            (Map::zero_bytes(64).0.to_vec(), 3),
+        ] {
+            let shared = Shared::new(&columns, most);
+            for row in 0..32 {
+                let mut found: Vec<usize> =
+                    shared.row(row).flat_map(|sum| sum.2.to_vec()).collect();
+                found.sort_unstable();
+                let counts = (0..columns.len()).filter(|&i| columns[i] >> row & 1 == 1);
+                assert_eq!(found, counts.collect::<Vec<_>>(), "row {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn parentheses_hold_a_lut() {
+        let terms = |n: usize| (0..n).map(|i| i.to_string());
+        assert_eq!(xor(terms(0)), "1'b0");
+        assert_eq!(xor(terms(3)), "0 ^ 1 ^ 2");
+        assert_eq!(xor(terms(8)), "6 ^ 7 ^ (0 ^ 1 ^ 2 ^ 3 ^ 4 ^ 5)");
     }
 
     #[test]
