@@ -43,11 +43,13 @@ struct ByteMask {
 impl ByteMask {
     /// A byte that counts as it is.
     const KEEP: Self = Self { and: 0xff, xor: 0 };
+    /// A byte that does not count.
+    const DROP: Self = Self { and: 0, xor: 0 };
 
     /// The rule for byte `at` of a frame.
     fn of(layout: Layout, at: usize) -> Self {
         let Some(at) = at.checked_sub(layout.ip()) else {
-            return Self { and: 0, xor: 0 };
+            return Self::DROP;
         };
         let variant: &[u8] = if layout.ipv6 {
             &icrc::IPV6_MASK
@@ -119,8 +121,9 @@ impl<const W: usize, const K: usize> Logic for IcrcMask<W, K> {
                 .collect()
         };
         let mut text = format!(
-            "reg [{w}:0] kept, added;\nalways @*\n    case ({{index, ipv6, vlan}})\n",
-            w = W - 1
+            "reg [{w}:0] kept, added;\nreg [{k}:0] front;\nalways @*\n    case ({{index, ipv6, vlan}})\n",
+            w = W - 1,
+            k = K - 1
         );
         for index in 0..Self::head_beats() {
             for (number, &layout) in Layout::ALL.iter().enumerate() {
@@ -128,10 +131,20 @@ impl<const W: usize, const K: usize> Logic for IcrcMask<W, K> {
                 if rules.iter().all(|rule| *rule == ByteMask::KEEP) {
                     continue;
                 }
+                let dropped = rules.map(|rule| rule == ByteMask::DROP);
+                let rules = rules.map(|rule| match rule {
+                    ByteMask::DROP => ByteMask::KEEP,
+                    rule => rule,
+                });
+                let front: String = dropped
+                    .iter()
+                    .rev()
+                    .map(|&d| if d { '1' } else { '0' })
+                    .collect();
                 let _ = write!(
                     text,
                     "        {{10'd{index}, 2'd{number}}}: begin\n            \
-                     kept = {W}'h{};\n            added = {W}'h{};\n        end\n",
+                     kept = {W}'h{};\n            added = {W}'h{};\n            front = {K}'b{front};\n        end\n",
                     hex(&rules, |r| r.and),
                     hex(&rules, |r| r.xor)
                 );
@@ -139,12 +152,15 @@ impl<const W: usize, const K: usize> Logic for IcrcMask<W, K> {
         }
         let _ = write!(
             text,
-            "        default: begin\n            kept = {{{W}{{1'b1}}}};\n            added = {W}'h0;\n        end\n    \
+            "        default: begin\n            kept = {{{W}{{1'b1}}}};\n            added = {W}'h0;\n            \
+             front = {K}'h0;\n        end\n    \
              endcase\n\
-             wire [{k}:0] counts = {{{K}{{whole}}}} | ({{{K}{{partial}}}} & ~({{{K}{{1'b1}}}} << tail));\n\
+             // Bytes that do not count are reset: that takes no LUT a bit, as a gate would.\n\
+             wire [{k}:0] dropped = front | ({{{K}{{!whole}}}} & ({{{K}{{!partial}}}} | ({{{K}{{1'b1}}}} << tail)));\n\
              integer lane;\n\
              always @(posedge clk)\n    for (lane = 0; lane < {K}; lane = lane + 1)\n        \
-             masked[8*lane +: 8] <= {{8{{counts[lane]}}}} & ((data[8*lane +: 8] & kept[8*lane +: 8]) ^ added[8*lane +: 8]);\n",
+             if (dropped[lane]) masked[8*lane +: 8] <= 8'h0;\n        \
+             else masked[8*lane +: 8] <= (data[8*lane +: 8] & kept[8*lane +: 8]) ^ added[8*lane +: 8];\n",
             k = K - 1,
         );
         Verilog::Custom(text)
