@@ -7,7 +7,7 @@ pub use crate::bus::dma::{
     MrCheckIn, MrCheckOut, PayloadIn, PayloadOut, ReadBeatIn, ReadBeatOut, WriteBeatIn,
     WriteBeatOut,
 };
-pub use crate::bus::frame::{FrameIn, FrameOut};
+pub use crate::bus::frame::{FrameIn, FrameOut, PartsIn, PartsOut};
 pub use crate::bus::stream::{StreamIn, StreamOut};
 pub use crate::cell::arbiter::{Arbiter, Merge};
 pub use crate::cell::bypass::Bypass;

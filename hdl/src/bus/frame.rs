@@ -60,3 +60,39 @@ pub struct FrameIn<const W: usize> {
     /// The beat is taken in this cycle.
     pub ready: Signal<Out, Bit>,
 }
+
+/// Beats of frames as headers and payload that are yet to be put together, the producer's end.
+#[derive(Clone, Debug, Default, LogicInterface)]
+#[join = "PartsIn"]
+pub struct PartsOut<const W: usize, const K: usize> {
+    /// Bytes of the headers, byte 0 in bits 7:0; 0 behind them.
+    pub header: Signal<Out, Bits<W>>,
+    /// Bytes of the payload.
+    pub payload: Signal<Out, Bits<W>>,
+    /// Lanes that hold payload.
+    pub lanes: Signal<Out, Bits<K>>,
+    /// What goes with the beat.
+    pub beat: Signal<Out, FrameBeat>,
+    /// The beat is there to be taken.
+    pub valid: Signal<Out, Bit>,
+    /// The beat is taken in this cycle.
+    pub ready: Signal<In, Bit>,
+}
+
+/// Beats of frames as headers and payload, the consumer's end.
+#[derive(Clone, Debug, Default, LogicInterface)]
+#[join = "PartsOut"]
+pub struct PartsIn<const W: usize, const K: usize> {
+    /// Bytes of the headers, byte 0 in bits 7:0; 0 behind them.
+    pub header: Signal<In, Bits<W>>,
+    /// Bytes of the payload.
+    pub payload: Signal<In, Bits<W>>,
+    /// Lanes that hold payload.
+    pub lanes: Signal<In, Bits<K>>,
+    /// What goes with the beat.
+    pub beat: Signal<In, FrameBeat>,
+    /// The beat is there to be taken.
+    pub valid: Signal<In, Bit>,
+    /// The beat is taken in this cycle.
+    pub ready: Signal<Out, Bit>,
+}

@@ -1,19 +1,21 @@
-//! Merges the frames of the lanes, in turns: neither starves the other.
+//! Merges the frames of the lanes, in turns: neither starves the other. Puts headers and payload of a beat together.
 //!
 //! A lane that was granted keeps the grant to the end of its frame. A beat a cycle, no idle cycle between frames; no
-//! register in the data path: the lanes end in skid buffers, and what follows begins with a register.
+//! register in the data path: the lanes end in registers, and what follows begins with one. Every byte is one of four:
+//! of the headers or the payload of either lane, which is one LUT a bit.
 use crate::prelude::*;
 
 /// Merge of two lanes of frames.
 #[derive(Clone, Debug, Default, LogicBlock)]
-pub struct FrameMux<const W: usize> {
+pub struct FrameMux<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Frames, by lane.
-    pub s: [FrameIn<W>; 2],
+    pub s: [PartsIn<W, K>; 2],
     /// All frames.
     pub m: FrameOut<W>,
     arbiter: Arbiter<2>,
+    choose: Chosen<W, K>,
     open: Reg<Bit>,
     owner: Reg<Bits<2>>,
     grant: Signal<Local, Bits<2>>,
@@ -22,7 +24,7 @@ pub struct FrameMux<const W: usize> {
     last: Signal<Local, Bit>,
 }
 
-impl<const W: usize> Logic for FrameMux<W> {
+impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
     describe!(
         "frame_mux",
         format!("w{W}"),
@@ -41,14 +43,19 @@ impl<const W: usize> Logic for FrameMux<W> {
         if self.open.q.val() {
             self.grant.next = self.owner.q.val();
         }
-        self.m.data.next = self.s[0].data.val();
         self.m.beat.next = self.s[0].beat.val();
         self.last.next = self.s[0].beat.val().last;
         if self.grant.val().get_bit(1) {
-            self.m.data.next = self.s[1].data.val();
             self.m.beat.next = self.s[1].beat.val();
             self.last.next = self.s[1].beat.val().last;
         }
+        self.choose.second.next = self.grant.val().get_bit(1);
+        for i in 0..2 {
+            self.choose.header[i].next = self.s[i].header.val();
+            self.choose.payload[i].next = self.s[i].payload.val();
+            self.choose.lanes[i].next = self.s[i].lanes.val();
+        }
+        self.m.data.next = self.choose.data.val();
         self.m.valid.next = (self.grant.val() & self.requests.val()).any();
         self.transfer.next = (self.grant.val() & self.requests.val()).any() & self.m.ready.val();
         self.arbiter.take.next = self.transfer.val() & !self.open.q.val();
@@ -59,5 +66,52 @@ impl<const W: usize> Logic for FrameMux<W> {
             self.open.d.next = !self.last.val();
             self.owner.d.next = self.grant.val();
         }
+    }
+}
+
+/// The bytes of a beat, no register.
+#[derive(Clone, Debug, Default, LogicBlock)]
+struct Chosen<const W: usize, const K: usize> {
+    pub second: Signal<In, Bit>,
+    pub header: [Signal<In, Bits<W>>; 2],
+    pub payload: [Signal<In, Bits<W>>; 2],
+    pub lanes: [Signal<In, Bits<K>>; 2],
+    pub data: Signal<Out, Bits<W>>,
+}
+
+impl<const W: usize, const K: usize> Logic for Chosen<W, K> {
+    describe!(
+        "frame_bytes",
+        format!("w{W}"),
+        "Bytes of a beat of a frame: headers or payload of one of two lanes."
+    );
+
+    fn update(&mut self) {
+        let lane = usize::from(self.second.val());
+        let payload = self.payload[lane].val();
+        let mut data = self.header[lane].val();
+        for byte in (0..K).filter(|&byte| self.lanes[lane].val().get_bit(byte)) {
+            data.set_bits::<8>(8 * byte, payload.get_bits::<8>(8 * byte));
+        }
+        self.data.next = data;
+    }
+
+    fn connect(&mut self) {
+        self.data.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom(format!(
+            "wire [{k}:0] lanes = second ? lanes_1 : lanes_0;\n\
+             integer lane;\n\
+             always @*\n    for (lane = 0; lane < {K}; lane = lane + 1)\n        \
+             case ({{second, lanes[lane]}})\n            \
+             2'd0: data[8*lane +: 8] = header_0[8*lane +: 8];\n            \
+             2'd1: data[8*lane +: 8] = payload_0[8*lane +: 8];\n            \
+             2'd2: data[8*lane +: 8] = header_1[8*lane +: 8];\n            \
+             default: data[8*lane +: 8] = payload_1[8*lane +: 8];\n        \
+             endcase\n",
+            k = K - 1,
+        ))
     }
 }

@@ -2,18 +2,19 @@
 //!
 //! ```text
 //!  s (headers) ─► current ─► this beat of the headers ─┐
-//!  token ─────────► start?                             ├─► merge ─► m
+//!  token ─────────► start?                             ├─► m
 //!  payload ─► register ────► beat ─────────────────────┘
 //! ```
 //!
 //! A frame is headers, payload, 0 to 3 pad bytes of 0, and 4 bytes of 0 where the ICRC will stand. The payload comes at
-//! its lanes: a beat that holds the end of the headers and the first payload bytes is the two put together.
+//! its lanes: a beat that holds the end of the headers and the first payload bytes is the two put together, behind the
+//! choice between the lanes of frames ([`FrameMux`](crate::eth::frame_mux::FrameMux)); here only is said which bytes are
+//! payload.
 //!
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
 //! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `sent`
 //! tells of the start of a packet that is to be told of: from then on nothing can keep it from leaving. A beat
-//! a cycle, no idle cycle between frames, two cycles from `s` to `m`, whose data stand behind the
-//! merge (four LUT levels).
+//! a cycle, no idle cycle between frames, two cycles from `s` to `m`.
 //!
 //! Assumes: tokens, payload and headers are those of the same packets in the same order; payload beats follow each
 //! other without pause; the last beat of a frame is never full (frames are 2 modulo 4 bytes long).
@@ -74,7 +75,7 @@ pub struct Assemble<const W: usize, const K: usize> {
     /// The payload.
     pub payload: PayloadIn<W>,
     /// Frames.
-    pub m: FrameOut<W>,
+    pub m: PartsOut<W, K>,
     /// A packet was dropped because its payload could not be read; one cycle.
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
@@ -97,7 +98,7 @@ pub struct Assemble<const W: usize, const K: usize> {
     body: Dff<Bits<W>>,
     span: Dff<Span>,
     beat: Dff<FrameBeat>,
-    merge: Merged<W, K>,
+    lanes: Lanes<K>,
     lost_q: Reg<Bit>,
     lost_qpn_q: Dff<Bits<16>>,
     lost_msn_q: Dff<Bits<24>>,
@@ -134,7 +135,7 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             s: StreamIn::default(),
             token: StreamIn::default(),
             payload: PayloadIn::default(),
-            m: FrameOut::default(),
+            m: PartsOut::default(),
             lost: Signal::default(),
             lost_qpn: Signal::default(),
             lost_psn: Signal::default(),
@@ -150,7 +151,7 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             body: Dff::default(),
             span: Dff::default(),
             beat: Dff::default(),
-            merge: Merged::default(),
+            lanes: Lanes::default(),
             lost_q: Reg::default(),
             lost_qpn_q: Dff::default(),
             lost_msn_q: Dff::default(),
@@ -252,7 +253,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
             self.turn.d.next.partial = self.next.val() == self.last_covered.val();
         }
 
-        // Merge.
+        // The beat.
         if self.step.val() {
             self.merging.d.next = self.fire.val() & !self.drops.val();
             self.header.d.next = self.current.q.val().bytes.get_bits::<W>(0);
@@ -281,55 +282,46 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
             self.beat.d.next.ack = self.current.q.val().ack;
             self.beat.d.next.length = self.current.q.val().length;
         }
-        self.merge.header.next = self.header.q.val();
-        self.merge.payload.next = self.body.q.val();
-        self.merge.from.next = self.span.q.val().from;
-        self.merge.to.next = self.span.q.val().to;
-        self.m.data.next = self.merge.merged.val();
+        self.lanes.from.next = self.span.q.val().from;
+        self.lanes.to.next = self.span.q.val().to;
+        self.m.header.next = self.header.q.val();
+        self.m.payload.next = self.body.q.val();
+        self.m.lanes.next = self.lanes.lanes.val();
         self.m.beat.next = self.beat.q.val();
         self.m.valid.next = self.merging.q.val();
     }
 }
 
-/// Payload lanes over header lanes, no register.
+/// Lanes from `from` on, below `to`; no register.
 #[derive(Clone, Debug, Default, LogicBlock)]
-struct Merged<const W: usize, const K: usize> {
-    pub header: Signal<In, Bits<W>>,
-    pub payload: Signal<In, Bits<W>>,
+struct Lanes<const K: usize> {
     pub from: Signal<In, Bits<6>>,
     pub to: Signal<In, Bits<7>>,
-    pub merged: Signal<Out, Bits<W>>,
+    pub lanes: Signal<Out, Bits<K>>,
 }
 
-impl<const W: usize, const K: usize> Logic for Merged<W, K> {
+impl<const K: usize> Logic for Lanes<K> {
     describe!(
-        "merged",
-        format!("w{W}"),
-        "Payload lanes `from` to below `to` over the headers, which are 0 there."
+        "payload_lanes",
+        format!("k{K}"),
+        "Lanes of a beat from one on, below another."
     );
 
     fn update(&mut self) {
-        let mut merged = self.header.val();
+        let mut lanes = Bits::<K>::default();
         for lane in self.from.val().index()..self.to.val().index() {
-            merged.set_bits::<8>(8 * lane, self.payload.val().get_bits::<8>(8 * lane));
+            lanes = lanes.replace_bit(lane, true);
         }
-        self.merged.next = merged;
+        self.lanes.next = lanes;
     }
 
     fn connect(&mut self) {
-        self.merged.connect();
+        self.lanes.connect();
     }
 
     fn hdl(&self) -> Verilog {
         Verilog::Custom(format!(
-            "wire [{k}:0] keep = ({{{K}{{1'b1}}}} << from) & ~({{{K}{{1'b1}}}} << to);\n\
-             reg [{w}:0] mask;\n\
-             integer lane;\n\
-             always @*\n    for (lane = 0; lane < {K}; lane = lane + 1)\n        \
-             mask[8*lane +: 8] = {{8{{keep[lane]}}}};\n\
-             assign merged = header | (payload & mask);\n",
-            k = K - 1,
-            w = W - 1,
+            "assign lanes = ({{{K}{{1'b1}}}} << from) & ~({{{K}{{1'b1}}}} << to);\n",
         ))
     }
 }

@@ -72,7 +72,7 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub tx_acks: Signal<Out, Bit>,
     headers: HeaderTx<Q>,
     assemble: [Assemble<W, K>; LANES],
-    mux: FrameMux<W>,
+    mux: FrameMux<W, K>,
     icrc: IcrcInsert<W, K>,
 }
 
@@ -92,7 +92,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
             StreamIn::<PayloadToken>::link(&mut self.token[i], &mut self.assemble[i].token);
             PayloadIn::<W>::link(&mut self.payload[i], &mut self.assemble[i].payload);
             StreamOut::<TxHeader>::join(&mut self.headers.m[i], &mut self.assemble[i].s);
-            FrameOut::<W>::join(&mut self.assemble[i].m, &mut self.mux.s[i]);
+            PartsOut::<W, K>::join(&mut self.assemble[i].m, &mut self.mux.s[i]);
             self.lost[i].next = self.assemble[i].lost.val();
             self.lost_qpn[i].next = self.assemble[i].lost_qpn.val();
             self.lost_psn[i].next = self.assemble[i].lost_psn.val();
