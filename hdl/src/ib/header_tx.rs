@@ -9,11 +9,11 @@
 //! other. A descriptor enters only when there is room behind the pipeline, which therefore never stalls. A packet a
 //! cycle for both lanes together; 7 cycles from a descriptor to its headers.
 //!
-//! A UD packet goes on the path of its address handle, a table of its own, to the queue pair its descriptor names; any
-//! other on the path of its queue pair.
+//! A UD packet goes on the path of its address handle, a table of its own in the same RAM, to the queue pair its
+//! descriptor names; any other on the path of its queue pair.
 //!
 //! Assumes: `opcode` is one of `ferroce_proto::wire::Opcode`, `plen` is 0 where it has no payload; the tables were
-//! written before a packet needs them; an `AvCtx` names a GID of the version it says.
+//! written before a packet needs them, `av_we` and `ah_we` are not 1 at once; an `AvCtx` names a GID of the version it says.
 use ferroce_proto::wire::{Class, Opcode, bth, icrc, ipv4, udp};
 
 use super::ext_tx::ExtTx;
@@ -21,6 +21,7 @@ use super::header_layout::{HeaderLayout, constant_words};
 use super::tx_types::{TxBase, TxBody, TxHeader, TxLengths, TxPlaces, TxSizes, TxSlot, TxTag};
 use crate::bus::types::{TxDesc, image};
 use crate::cell::delay::Delay;
+use crate::cell::ram_banks::RamBanks;
 use crate::eth::rx_fields::Layout;
 use crate::prelude::*;
 
@@ -64,8 +65,8 @@ pub struct HeaderTx<const Q: usize> {
     ext_line: Delay<Bits<224>, 4>,
     body: Dff<TxBody>,
     sizes: Dff<TxSizes>,
-    av_table: Ram<image::AvCtx, Q>,
-    ah_table: Ram<image::AvCtx, Q>,
+    /// Address vectors of queue pairs, and of address handles.
+    av_table: RamBanks<image::AvCtx, Q>,
     datagram: Dff<Bit>,
     peer: Dff<Bits<24>>,
     av: Dff<image::AvCtx>,
@@ -144,8 +145,7 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             ext_line: Delay::default(),
             body: Dff::default(),
             sizes: Dff::default(),
-            av_table: Ram::default(),
-            ah_table: Ram::default(),
+            av_table: RamBanks::default(),
             datagram: Dff::default(),
             peer: Dff::default(),
             av: Dff::default(),
@@ -195,7 +195,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         clock!(
             self, clock, arbiter, slot_line, tag_line, base_line, ext, ext_line
         );
-        clock!(self, clock, av_table, ah_table, av_line, gid_table);
+        clock!(self, clock, av_table, av_line, gid_table);
         clock!(self, clock, gid_sums, gid_line, lengths_line, places_line);
         clock!(self, clock, layout);
         dff_setup!(self, clock, request, slot, body, sizes, av, lengths);
@@ -204,12 +204,10 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         dff_setup!(self, clock, sum, checksum);
 
         // Tables.
-        self.av_table.we.next = self.av_we.val();
+        self.av_table.we.next = self.av_we.val() | self.ah_we.val();
+        self.av_table.wsecond.next = self.ah_we.val();
         self.av_table.waddr.next = bit_cast::<Q, 16>(self.image_qpn.val());
         self.av_table.wdata.next = self.av_image.val();
-        self.ah_table.we.next = self.ah_we.val();
-        self.ah_table.waddr.next = bit_cast::<Q, 16>(self.image_qpn.val());
-        self.ah_table.wdata.next = self.av_image.val();
         self.gid_table.we.next = self.gid_we.val();
         self.gid_table.waddr.next = bit_cast::<4, 8>(self.gid_index.val());
         self.gid_table.wdata.next = self.gid.val();
@@ -256,10 +254,12 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         // Cycle 0: extension headers, read of the address vector.
         self.ext.desc.next = self.request.q.val();
         self.av_table.re.next = true;
-        self.av_table.raddr.next = bit_cast::<Q, 16>(self.request.q.val().qpn);
-        self.ah_table.re.next = true;
-        self.ah_table.raddr.next = self.request.q.val().va.get_bits::<Q>(0);
         self.datagram.d.next = (self.request.q.val().opcode >> 5) == UD_CLASS;
+        self.av_table.rsecond.next = (self.request.q.val().opcode >> 5) == UD_CLASS;
+        self.av_table.raddr.next = bit_cast::<Q, 16>(self.request.q.val().qpn);
+        if (self.request.q.val().opcode >> 5) == UD_CLASS {
+            self.av_table.raddr.next = self.request.q.val().va.get_bits::<Q>(0);
+        }
         self.peer.d.next = self.request.q.val().va.get_bits::<24>(32);
         self.padded.next = (self.request.q.val().plen + 3) & 0x1ffc;
         self.body.d.next.plen = self.request.q.val().plen;
@@ -279,7 +279,6 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         // Cycle 1: UDP length.
         self.av.d.next = self.av_table.rdata.val();
         if self.datagram.q.val() {
-            self.av.d.next = self.ah_table.rdata.val();
             self.av.d.next.remote_qpn = self.peer.q.val();
         }
         self.ext_line.d.next = self.ext.bytes.val();
