@@ -6,9 +6,9 @@
 //!
 //! Convention throughout: reflected (polynomial 0xedb88320, byte 0 first, bit 0 of a byte first) and raw, without the
 //! inversions before and behind, so that the register is linear in the message.
-use std::collections::VecDeque;
 use std::fmt::Write;
 
+use crate::cell::shared_sums::{Shared, assign, xor};
 use crate::prelude::*;
 
 /// The generator polynomial, reflected.
@@ -51,6 +51,12 @@ impl Map {
         }))
     }
 
+    /// By columns: what each bit becomes.
+    #[must_use]
+    pub fn columns(&self) -> &[u32; 32] {
+        &self.0
+    }
+
     /// The value of the map.
     #[must_use]
     pub fn apply(&self, register: u32) -> u32 {
@@ -87,71 +93,8 @@ fn mask(columns: &[u32], row: usize) -> u64 {
     columns.iter().enumerate().map(bit).sum()
 }
 
-/// Inputs of a LUT.
-const LUT: usize = 6;
-
 /// Beats are a multiple of this, in bits.
 const BEAT: usize = 64;
-
-/// A linear map with its rows in groups: the columns that count towards the same rows of a group are summed once.
-///
-/// `R` rows of a group share 2^R - 1 sums, each of far fewer columns than a row has.
-struct Shared {
-    /// By group: the lowest row, and by rows, as bits of a number less 1, the columns that count towards just these.
-    groups: Vec<(usize, Vec<Vec<usize>>)>,
-}
-
-impl Shared {
-    /// The map of `columns` with at most `most` rows in a group.
-    fn new(columns: &[u32], most: usize) -> Self {
-        let count = 32_usize.div_ceil(most);
-        let group = |g: usize| {
-            let (low, end) = (32 * g / count, 32 * (g + 1) / count);
-            let rows = |column: u32| (column >> low) as usize & ((1 << (end - low)) - 1);
-            let of = |sum| (0..columns.len()).filter(move |&i| rows(columns[i]) == sum);
-            (
-                low,
-                (1..1 << (end - low)).map(|s| of(s).collect()).collect(),
-            )
-        };
-        Self {
-            groups: (0..count).map(group).collect(),
-        }
-    }
-
-    /// The sums that make row `row`: group, place in the group, columns.
-    fn row(&self, row: usize) -> impl Iterator<Item = (usize, usize, &[usize])> {
-        let group = self.groups.iter().rposition(|group| group.0 <= row);
-        let group = group.expect("the first group begins with row 0");
-        let (low, sums) = &self.groups[group];
-        let counts = move |(at, columns): (usize, &'_ Vec<usize>)| {
-            (at + 1) >> (row - low) & 1 == 1 && !columns.is_empty()
-        };
-        let sums = sums.iter().enumerate();
-        sums.filter(move |&(at, columns)| counts((at, columns)))
-            .map(move |(at, columns)| (group, at, &columns[..]))
-    }
-
-    /// The sums that make row `row`, by their names: bits of `{name}_{group}`.
-    fn terms(&self, row: usize, name: &str) -> Vec<String> {
-        self.row(row)
-            .map(|(group, at, _)| format!("{name}_{group}[{at}]"))
-            .collect()
-    }
-}
-
-/// The sum of `terms` with parentheses round what one LUT can take.
-fn xor(terms: impl IntoIterator<Item = String>) -> String {
-    let mut terms: VecDeque<String> = terms.into_iter().collect();
-    while terms.len() > LUT {
-        let lut: Vec<String> = terms.drain(..LUT).collect();
-        terms.push_back(format!("({})", lut.join(" ^ ")));
-    }
-    match terms.is_empty() {
-        true => "1'b0".into(),
-        false => Vec::from(terms).join(" ^ "),
-    }
-}
 
 /// CRC register over a stream of whole `W`-bit beats.
 ///
@@ -172,6 +115,7 @@ pub struct Crc<const W: usize> {
     /// The register.
     pub register: Signal<Out, Bits<32>>,
     _seed: u32,
+    _before: usize,
     _columns: Vec<u32>,
     _advance: Map,
     _state: (u32, Option<(bool, u32)>),
@@ -187,18 +131,31 @@ impl<const W: usize> Crc<W> {
     /// If `W` is not a multiple of 64.
     #[must_use]
     pub fn new(seed: u32) -> Self {
+        Self::before(seed, 0)
+    }
+
+    /// As [`Crc::new`], but `register` is taken back over `bytes` zero bytes, with which every message ends. That is
+    /// free: it is all in the constants.
+    ///
+    /// # Panics
+    /// If `W` is not a multiple of 64.
+    #[must_use]
+    pub fn before(seed: u32, bytes: usize) -> Self {
         assert!(
             W > 0 && W.is_multiple_of(BEAT),
             "CRC of {W}-bit beats: a multiple of {BEAT} is expected"
         );
+        let back = Map::undo_zero_bytes(bytes);
+        let columns = beat_columns(W);
         Self {
             clock: ClkRst::default(),
             valid: Signal::default(),
             first: Signal::default(),
             data: Signal::default(),
             register: Signal::default(),
-            _seed: seed,
-            _columns: beat_columns(W),
+            _seed: back.apply(seed),
+            _before: bytes,
+            _columns: columns.into_iter().map(|c| back.apply(c)).collect(),
             _advance: Map::zero_bytes(W / 8),
             _state: (0, None),
         }
@@ -208,7 +165,10 @@ impl<const W: usize> Crc<W> {
 impl<const W: usize> Logic for Crc<W> {
     describe!(
         "crc32",
-        |this| format!("w{W}_{:08x}", this._seed),
+        |this| match this._before {
+            0 => format!("w{W}_{:08x}", this._seed),
+            bytes => format!("w{W}_{:08x}_{bytes}", this._seed),
+        },
         "CRC-32 register over whole beats, a beat a cycle, two cycles of latency."
     );
 
@@ -243,7 +203,7 @@ impl<const W: usize> Logic for Crc<W> {
     fn hdl(&self) -> Verilog {
         // As many rows in a group as leave about ten bits of the beat, three bits of the register, to a sum.
         let beat = Shared::new(&self._columns, W.ilog2() as usize - 3);
-        let advance = Shared::new(&self._advance.0, 3);
+        let advance = Shared::new(self._advance.columns(), 3);
         let mut text = String::from("// Sums of bits of the beat.\n");
         for (g, (_, sums)) in beat.groups.iter().enumerate() {
             let _ = writeln!(text, "reg [{}:0] sum_{g};", sums.len() - 1);
@@ -279,12 +239,6 @@ impl<const W: usize> Logic for Crc<W> {
         text.push_str("end\n");
         Verilog::Custom(text)
     }
-}
-
-/// Appends an assignment of `width` bits, each an expression of its own.
-fn assign(text: &mut String, target: &str, width: usize, bit: impl Fn(usize) -> String) {
-    let bits: Vec<String> = (0..width).rev().map(bit).collect();
-    let _ = writeln!(text, "{target} {{\n        {}}};", bits.join(",\n        "));
 }
 
 #[cfg(test)]
@@ -339,34 +293,17 @@ mod tests {
     }
 
     #[test]
-    fn shared_sums_make_the_rows() {
-        for (columns, most) in [
-            (beat_columns(512), 6),
-            (beat_columns(64), 3),
-            (Map::zero_bytes(64).0.to_vec(), 3),
-        ] {
-            let shared = Shared::new(&columns, most);
-            for row in 0..32 {
-                let mut found: Vec<usize> =
-                    shared.row(row).flat_map(|sum| sum.2.to_vec()).collect();
-                found.sort_unstable();
-                let counts = (0..columns.len()).filter(|&i| columns[i] >> row & 1 == 1);
-                assert_eq!(found, counts.collect::<Vec<_>>(), "row {row}");
-            }
-        }
-    }
-
-    #[test]
-    fn parentheses_hold_a_lut() {
-        let terms = |n: usize| (0..n).map(|i| i.to_string());
-        assert_eq!(xor(terms(0)), "1'b0");
-        assert_eq!(xor(terms(3)), "0 ^ 1 ^ 2");
-        assert_eq!(xor(terms(8)), "6 ^ 7 ^ (0 ^ 1 ^ 2 ^ 3 ^ 4 ^ 5)");
-    }
-
-    #[test]
     fn beats_with_gaps() {
-        let mut u = Crc::<64>::new(0xffff_ffff);
+        check_beats(Crc::new(0xffff_ffff), 0);
+    }
+
+    #[test]
+    fn taken_back() {
+        check_beats(Crc::before(0xffff_ffff, 2), 2);
+    }
+
+    fn check_beats(mut u: Crc<64>, before: usize) {
+        let back = Map::undo_zero_bytes(before);
         u.connect_all();
         let mut cycle = |rst: bool, beat: Option<(bool, u64)>| {
             u.valid.next = beat.is_some();
@@ -388,8 +325,9 @@ mod tests {
                     Some((i == 0, u64::from_le_bytes(beat.try_into().unwrap()))),
                 );
             }
-            assert_eq!(cycle(false, None), serial(!0, &message));
-            assert_eq!(cycle(false, None), serial(!0, &message), "holds");
+            let register = back.apply(serial(!0, &message));
+            assert_eq!(cycle(false, None), register);
+            assert_eq!(cycle(false, None), register, "holds");
         }
     }
 }

@@ -1,15 +1,13 @@
 //! Takes a CRC register back over the zero bytes that fill a beat, and inverts it: the CRC of what came before them.
 //!
-//! The number of zero bytes is 2 modulo 4, as it is behind every RoCEv2 frame (14 bytes of Ethernet, then whole words).
-//! Two steps, each one of four constant matrices: 2, 6, 10 or 14 bytes, then 0, 16, 32 or 48. Two cycles, a register a
-//! cycle, four LUT levels.
+//! The number of zero bytes is a multiple of 4: what it is more behind a RoCEv2 frame, 2 bytes, the register is taken
+//! back over already ([`Crc::before`](crate::cell::crc::Crc::before)). Four steps, each a constant matrix or none: 4, 8,
+//! 16 and 32 bytes. Two cycles, a register a cycle, five LUT levels.
 use std::fmt::Write;
 
 use crate::cell::crc::Map;
+use crate::cell::shared_sums::{Shared, assign, xor};
 use crate::prelude::*;
-
-/// Zero bytes that every step takes back.
-const LEAST: usize = 2;
 
 /// Takes a register back.
 #[derive(Clone, Debug, Default, LogicBlock)]
@@ -18,7 +16,7 @@ pub struct CrcUndo {
     pub clock: ClkRst,
     /// The register behind the zero bytes.
     pub register: Signal<In, Bits<32>>,
-    /// How many they are, less 2, in words of 4: 0 to 15.
+    /// How many they are, in words of 4 bytes: 0 to 15.
     pub words: Signal<In, Bits<4>>,
     /// The CRC of what came before them, two cycles later.
     pub crc: Signal<Out, Bits<32>>,
@@ -26,12 +24,12 @@ pub struct CrcUndo {
 }
 
 impl CrcUndo {
-    fn near(digit: usize) -> Map {
-        Map::undo_zero_bytes(LEAST + 4 * digit)
-    }
-
-    fn far(digit: usize) -> Map {
-        Map::undo_zero_bytes(16 * digit)
+    /// Takes `register` back by two of the steps, the lower of 4 * 2^`step` bytes, as the bits of `digit` say.
+    fn taken_back(register: u32, step: usize, digit: usize) -> u32 {
+        let steps = (0..2).filter(|bit| digit >> bit & 1 == 1);
+        steps.fold(register, |register, bit| {
+            Map::undo_zero_bytes(4 << (step + bit)).apply(register)
+        })
     }
 }
 
@@ -44,10 +42,10 @@ impl Logic for CrcUndo {
     fn update(&mut self) {
         if self.clock.clk.pos_edge() {
             let (near, digit) = self._near;
-            self.crc.next = (!Self::far(digit).apply(near)).to_bits();
+            self.crc.next = (!Self::taken_back(near, 2, digit)).to_bits();
             let words = self.words.val().index();
             let register = self.register.val().to_u32();
-            self._near = (Self::near(words % 4).apply(register), words / 4);
+            self._near = (Self::taken_back(register, 0, words % 4), words / 4);
         }
     }
 
@@ -56,42 +54,32 @@ impl Logic for CrcUndo {
     }
 
     fn hdl(&self) -> Verilog {
-        let mut text = String::from(
-            "reg [31:0] near;\nreg [1:0] digit;\nalways @(posedge clk) begin\n    digit <= words[3:2];\n",
+        let mut text = String::from("reg [31:0] near;\nreg [1:0] digit;\n");
+        let names = ["register", "back_1", "near", "back_3"];
+        let chosen = ["words[0]", "words[1]", "digit[0]", "digit[1]"];
+        for (step, chosen) in chosen.into_iter().enumerate() {
+            let from = names[step];
+            let map = Shared::new(Map::undo_zero_bytes(4 << step).columns(), 3);
+            for (g, (_, sums)) in map.groups.iter().enumerate() {
+                let bits = |at: usize| xor(sums[at].iter().map(|bit| format!("{from}[{bit}]")));
+                let name = format!("sum_{}_{g}", step + 1);
+                let _ = writeln!(text, "wire [{}:0] {name};", sums.len() - 1);
+                assign(&mut text, &format!("assign {name} ="), sums.len(), bits);
+            }
+            let row = |row: usize| {
+                let sums = xor(map.terms(row, &format!("sum_{}", step + 1)));
+                format!("{chosen} ? {sums} : {from}[{row}]")
+            };
+            let name = format!("back_{}", step + 1);
+            let _ = writeln!(text, "wire [31:0] {name};");
+            assign(&mut text, &format!("assign {name} ="), 32, row);
+        }
+        text.push_str(
+            "always @(posedge clk) begin\n    near <= back_2;\n    digit <= words[3:2];\n    \
+             crc <= ~back_4;\nend\n",
         );
-        step(
-            &mut text,
-            ["words[1:0]", "near", "register", ""],
-            Self::near,
-        );
-        step(&mut text, ["digit", "crc", "near", "~"], Self::far);
-        text.push_str("end\n");
         Verilog::Custom(text)
     }
-}
-
-/// Appends a choice of four maps from one register to the next.
-fn step(text: &mut String, [digit, to, from, invert]: [&str; 4], map: fn(usize) -> Map) {
-    let _ = writeln!(text, "    case ({digit})");
-    for value in 0..4 {
-        let label = if value < 3 {
-            format!("2'd{value}")
-        } else {
-            "default".into()
-        };
-        let rows: Vec<String> = map(value)
-            .rows()
-            .iter()
-            .rev()
-            .map(|row| format!("^({from} & 32'h{row:08x})"))
-            .collect();
-        let rows = rows.join(",\n            ");
-        let _ = writeln!(
-            text,
-            "        {label}: {to} <= {invert}{{\n            {rows}}};"
-        );
-    }
-    text.push_str("    endcase\n");
 }
 
 #[cfg(test)]
@@ -104,7 +92,7 @@ mod tests {
         u.connect_all();
         for words in 0..16 {
             let before = 0x1357_9bdf_u32.wrapping_mul(words as u32 + 1);
-            let behind = Map::zero_bytes(2 + 4 * words).apply(before);
+            let behind = Map::zero_bytes(4 * words).apply(before);
             u.register.next = behind.to_bits();
             u.words.next = words.to_bits();
             for _ in 0..2 {

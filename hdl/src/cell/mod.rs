@@ -19,6 +19,7 @@ pub mod reg;
 pub mod ring_ram;
 pub mod rmw;
 pub mod rotate;
+mod shared_sums;
 pub mod skid;
 pub mod slice;
 pub mod zero;

@@ -8,9 +8,11 @@
 //! ```
 //!
 //! The CRC runs over whole beats in which everything that is not covered is 0; the zeros behind the covered bytes are
-//! then taken back by constant matrices. The assembler left room for the ICRC, so no beat is added. The pipeline never
+//! then taken back: two of them by the CRC itself, since their number is 2 modulo 4, the rest by constant matrices. The assembler left room for the ICRC, so no beat is added. The pipeline never
 //! stalls: a beat enters only when there is room in the FIFO behind it. A beat a cycle, 8 cycles of latency; the output
 //! pauses within a frame only if the input does.
+use ferroce_proto::wire::eth;
+
 use super::icrc_mask::IcrcMask;
 use crate::bus::frame::FrameBeat;
 use crate::cell::crc::Crc;
@@ -65,6 +67,9 @@ impl<const W: usize, const K: usize> IcrcInsert<W, K> {
     const LAST_LANE: usize = K - 1;
 }
 
+/// Bytes of a frame beyond whole words, all of 4 bytes.
+const TAIL: usize = eth::LEN % 4;
+
 /// Beats that may be between `s` and `m_axis` for one more to enter; two more may before the count shows.
 const MOST: u64 = 29;
 
@@ -89,7 +94,7 @@ impl<const W: usize, const K: usize> Default for IcrcInsert<W, K> {
             mask: IcrcMask::default(),
             valid_1: Reg::default(),
             beat_1: Dff::default(),
-            crc: Crc::new(0),
+            crc: Crc::before(0, TAIL),
             beat_line: Delay::default(),
             undo: CrcUndo::default(),
             beat_late: Delay::default(),
