@@ -102,8 +102,8 @@ module check_dma_read #(
         assert (beats[c] == was_c);
         if (beats[c]) assert (marks[c] == was_last && its_data == was_data);
         // the list
-        assert (stored <= 32);
-        assert (fulls[c] == (stored == 32) && empties[c] == (stored == 0));
+        assert (stored < 32);
+        assert (fulls[c] == (under_way == 32) && empties[c] == (stored == 0));
         assert (empties[c] || held);
         // no more than 16 when a request is let in, a burst on its way then, and 5 of the request
         if (room[c]) assert (under_way <= 16);

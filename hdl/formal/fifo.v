@@ -1,6 +1,6 @@
 // Says: every item that goes in comes out once, in order and unchanged; an offer stands until it is taken; the queue
-// holds 16 items in RAM and one in its output register, says how many it holds, never refuses an item while the RAM has
-// room, and offers an item in the cycle after it came, or after the one before it was taken.
+// holds 17 items, says how many it holds, never refuses an item while it has room, and offers an item in the cycle after
+// it came, or after the one before it was taken.
 // Assumes: nothing.
 module check_fifo (
     input clk,
@@ -12,13 +12,14 @@ module check_fifo (
     input m_valid,
     input m_ready,
     input [15:0] level,
-    input [3:0] read, // = read_q
-    input [3:0] write, // = write_q
+    input [15:0] read, // = read_q
+    input [15:0] write, // = write_q
     input [15:0] items, // = items_q
     input full, // = full_q
     input empty, // = empty_q
     input held, // = held_q
-    output [3:0] slot,
+    input [4:0] shown, // = u_ram.shown
+    output [4:0] slot,
     input [7:0] word // = u_ram.mem[slot]
 );
     wire [7:0] count, ahead, item;
@@ -34,15 +35,17 @@ module check_fifo (
     assign slot = read + ahead - held;
     always @* if (!rst) begin
         assert (level == count);
-        assert (s_ready || count >= 16);
+        assert (s_ready || count == 17);
         assert (count <= 17);
         assert (m_valid == (count != 0));
         // where the items are
         assert (items == count);
-        assert (stored <= 16 && stored[3:0] == write - read);
+        assert (read < 32 && write < 32);
+        assert (stored <= 16 && stored[4:0] == write[4:0] - read[4:0]);
+        if (held) assert (shown == read[4:0] - 5'd1);
         assert (full == (stored == 16));
         assert (empty == (stored == 0));
-        if (watching) assert ((held && ahead == 0 ? m_payload : word) == item);
+        if (watching) assert (word == item);
         cover (count == 17);
     end
 endmodule

@@ -1,8 +1,9 @@
 //! First-in first-out queue between two streams of one clock.
 //!
-//! Holds 2^A items in RAM and one in its output register. Full rate: a push and a pop in every cycle. An item pushed
+//! Holds 2^A + 1 items; of LUT RAM of 2^5 words and more, 2^A. Full rate: a push and a pop in every cycle. An item pushed
 //! in cycle n can be popped in cycle n + 1: while the RAM is empty it goes past it. `s.ready` and `m.valid` come straight
-//! from registers, as does `level`; `m.payload` of block RAM stands behind a multiplexer, `s.payload` of LUT RAM in front of one.
+//! from registers, as does `level`; `m.payload` of LUT RAM is read at an address in a register, that of block RAM stands
+//! behind a multiplexer.
 use crate::cell::fifo_ram::FifoRam;
 use crate::cell::ram::Style;
 use crate::prelude::*;
@@ -16,11 +17,13 @@ pub struct Fifo<T: Synth, const A: usize> {
     pub s: StreamIn<T>,
     /// Items out.
     pub m: StreamOut<T>,
-    /// Items held, the one in the output register included.
+    /// Items held, the one that is offered included.
     pub level: Signal<Out, Bits<16>>,
     ram: FifoRam<T, A>,
-    write: Reg<Bits<A>>,
-    read: Reg<Bits<A>>,
+    /// Where the next item is written.
+    write: Reg<Bits<16>>,
+    /// Where the one behind that offered stands.
+    read: Reg<Bits<16>>,
     items: Reg<Bits<16>>,
     full: Reg<Bit>,
     empty: Reg<Bit>,
@@ -31,24 +34,34 @@ pub struct Fifo<T: Synth, const A: usize> {
     pass: Signal<Local, Bit>,
     store: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
+    behind_write: Signal<Local, Bits<16>>,
+    behind_read: Signal<Local, Bits<16>>,
     more: Signal<Local, Bits<16>>,
     fewer: Signal<Local, Bits<16>>,
-    /// Items with the RAM full but for one word, and the output register.
+    /// Items when there is room for one more.
     most: Constant<Bits<16>>,
     /// Bits of the number of items.
     mask: Constant<Bits<16>>,
+    /// Bits of an address.
+    wrap: Constant<Bits<16>>,
 }
 
 impl<T: Synth, const A: usize> Fifo<T, A> {
     /// A queue whose RAM is made of `style`.
     pub fn new(style: Style) -> Self {
-        assert!(A < 16, "FIFO of 2^{A} items: up to 2^15 can be built");
+        let ram = FifoRam::<T, A>::new(style);
+        let words = ram.words();
+        // LUT RAM has the item that is offered in it
+        let items = match style {
+            Style::Distributed => words.min((1 << A) + 1),
+            Style::Block | Style::Ultra => words + 1,
+        };
         Self {
             clock: ClkRst::default(),
             s: StreamIn::default(),
             m: StreamOut::default(),
             level: Signal::default(),
-            ram: FifoRam::new(style),
+            ram,
             write: Reg::default(),
             read: Reg::default(),
             items: Reg::default(),
@@ -61,10 +74,13 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             pass: Signal::default(),
             store: Signal::default(),
             free: Signal::default(),
+            behind_write: Signal::default(),
+            behind_read: Signal::default(),
             more: Signal::default(),
             fewer: Signal::default(),
-            most: Constant::new((1u64 << A).to_bits()),
+            most: Constant::new((items - 1).to_bits()),
             mask: Constant::new(((2u64 << A) - 1).to_bits()),
+            wrap: Constant::new((words - 1).to_bits()),
         }
     }
 
@@ -99,20 +115,20 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         self.store.next = self.push.val() & !self.pass.val();
         // an item in the RAM stands behind one that is offered
         self.fetch.next = !self.empty.q.val() & self.m.ready.val();
-        // where an item that goes past the RAM would stand is free
+        // an item that goes past the RAM is written too, and counts as read
         self.ram.we.next = self.push.val();
         self.ram.waddr.next = self.write.q.val();
         self.ram.wdata.next = self.s.payload.val();
         self.ram.re.next = self.free.val();
         self.ram.pass.next = self.empty.q.val();
         self.ram.raddr.next = self.read.q.val();
-        if self.store.val() {
-            self.write.d.next = self.write.q.val() + 1;
+        self.behind_write.next = self.write.q.val() + 1;
+        if self.push.val() {
+            self.write.d.next = self.behind_write.val() & self.wrap.val();
         }
-        if self.fetch.val() {
-            self.read.d.next = self.read.q.val() + 1;
-        }
+        self.behind_read.next = self.read.q.val() + 1;
         if self.fetch.val() | self.pass.val() {
+            self.read.d.next = self.behind_read.val() & self.wrap.val();
             self.held.d.next = true;
         } else if self.m.ready.val() {
             self.held.d.next = false;
@@ -125,7 +141,7 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         } else if !self.push.val() & self.pop.val() {
             self.items.d.next = self.fewer.val() & self.mask.val();
         }
-        // the output register holds one of them whenever the RAM is written or read
+        // one of them is offered whenever another one is stored or fetched
         if self.store.val() & !self.fetch.val() {
             self.full.d.next = self.items.q.val() == self.most.val();
             self.empty.d.next = false;

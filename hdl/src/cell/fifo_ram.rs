@@ -1,12 +1,14 @@
-//! Storage of a queue: a simple dual-port RAM with a way past it.
+//! Storage of a queue: a simple dual-port RAM that can show a word as it is written.
 //!
-//! `rdata` shows one cycle after `re` the word at `raddr`, or with `pass` what stood at `wdata`, and holds it while `re`
-//! is 0. A read that meets a write of the same address returns the old word. Contents are undefined until written.
-//! The way past block RAM and UltraRAM is a register beside theirs; that past LUT RAM leads into the same register.
+//! `rdata` shows one cycle after `re` the word at `raddr`, and holds it while `re` is 0. With `pass` it is the word that
+//! is written in the cycle of `re`; without, a read that meets a write of the same address returns the old word. Contents
+//! are undefined until written.
+//! Block RAM and UltraRAM have a register beside theirs for the word that passes. Of LUT RAM the address is registered, not
+//! the word: it shows what stands there, so the word shown is to stay until the next one is.
 use crate::cell::ram::Style;
 use crate::prelude::*;
 
-/// RAM of 2^A words of type `T`.
+/// RAM of 2^A words of type `T`, or more.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct FifoRam<T: Synth, const A: usize> {
     /// Clock; the reset is not used.
@@ -14,27 +16,32 @@ pub struct FifoRam<T: Synth, const A: usize> {
     /// Write enable.
     pub we: Signal<In, Bit>,
     /// Write address.
-    pub waddr: Signal<In, Bits<A>>,
+    pub waddr: Signal<In, Bits<16>>,
     /// Word to write.
     pub wdata: Signal<In, T>,
     /// Read enable.
     pub re: Signal<In, Bit>,
-    /// The word to write is the one to show.
+    /// The word to write is the one to show: `raddr` is `waddr`.
     pub pass: Signal<In, Bit>,
     /// Read address.
-    pub raddr: Signal<In, Bits<A>>,
+    pub raddr: Signal<In, Bits<16>>,
     /// Word read.
     pub rdata: Signal<Out, T>,
     _style: Style,
     _mem: Vec<T>,
+    /// Address of the word that LUT RAM shows.
+    _shown: usize,
 }
+
+/// Words of the smallest LUT RAM, as a power of two: fewer cost as much.
+const LEAST: usize = 5;
 
 impl<T: Synth, const A: usize> FifoRam<T, A> {
     /// A RAM made of `style`.
     pub fn new(style: Style) -> Self {
         assert!(
-            (1..=24).contains(&A),
-            "RAM of 2^{A} words: 2^1 to 2^24 can be built"
+            (1..16).contains(&A),
+            "RAM of 2^{A} words: 2^1 to 2^15 can be built"
         );
         Self {
             clock: ClkRst::default(),
@@ -46,13 +53,26 @@ impl<T: Synth, const A: usize> FifoRam<T, A> {
             raddr: Signal::default(),
             rdata: Signal::default(),
             _style: style,
-            _mem: vec![T::default(); 1 << A],
+            _mem: vec![T::default(); 1 << Self::log_words(style)],
+            _shown: 0,
         }
     }
 
     /// What it is made of.
     pub fn style(&self) -> Style {
         self._style
+    }
+
+    /// Words there are.
+    pub fn words(&self) -> u64 {
+        1 << Self::log_words(self._style)
+    }
+
+    fn log_words(style: Style) -> usize {
+        match style {
+            Style::Distributed => A.max(LEAST),
+            Style::Block | Style::Ultra => A,
+        }
     }
 }
 
@@ -70,16 +90,18 @@ impl<T: Synth, const A: usize> Logic for FifoRam<T, A> {
     );
 
     fn update(&mut self) {
-        if self.clock.clk.pos_edge() {
-            if self.re.val() {
-                self.rdata.next = match self.pass.val() {
-                    true => self.wdata.val(),
-                    false => self._mem[self.raddr.val().index()],
-                };
-            }
-            if self.we.val() {
-                self._mem[self.waddr.val().index()] = self.wdata.val();
-            }
+        let (raddr, waddr) = (self.raddr.val().index(), self.waddr.val().index());
+        let edge = self.clock.clk.pos_edge();
+        let passed = self.pass.val().then(|| self.wdata.val());
+        if edge && self.re.val() {
+            self._shown = raddr;
+            self.rdata.next = passed.unwrap_or(self._mem[raddr]);
+        }
+        if edge && self.we.val() {
+            self._mem[waddr] = self.wdata.val();
+        }
+        if self._style == Style::Distributed {
+            self.rdata.next = self._mem[self._shown];
         }
     }
 
@@ -88,28 +110,31 @@ impl<T: Synth, const A: usize> Logic for FifoRam<T, A> {
     }
 
     fn hdl(&self) -> Verilog {
-        let (high, last) = (T::BITS - 1, (1usize << A) - 1);
+        let (high, last) = (T::BITS - 1, self.words() - 1);
+        let top = Self::log_words(self._style) - 1;
         let mem = format!(
             "(* ram_style = \"{}\" *) reg [{high}:0] mem [0:{last}];\n",
             self._style.name()
         );
         Verilog::Custom(match self._style {
             Style::Distributed => format!(
-                "{mem}always @(posedge clk) begin\n    \
-                     if (re) rdata <= pass ? wdata : mem[raddr];\n    \
-                     if (we) mem[waddr] <= wdata;\n\
-                 end\n"
+                "{mem}reg [{top}:0] shown;\n\
+                 always @(posedge clk) begin\n    \
+                     if (re) shown <= raddr[{top}:0];\n    \
+                     if (we) mem[waddr[{top}:0]] <= wdata;\n\
+                 end\n\
+                 assign rdata = mem[shown];\n"
             ),
             Style::Block | Style::Ultra => format!(
                 "{mem}reg [{high}:0] word, past;\n\
                  reg passed;\n\
                  always @(posedge clk) begin\n    \
                      if (re) begin\n        \
-                         word <= mem[raddr];\n        \
+                         word <= mem[raddr[{top}:0]];\n        \
                          past <= wdata;\n        \
                          passed <= pass;\n    \
                      end\n    \
-                     if (we) mem[waddr] <= wdata;\n\
+                     if (we) mem[waddr[{top}:0]] <= wdata;\n\
                  end\n\
                  assign rdata = passed ? past : word;\n"
             ),

@@ -118,7 +118,7 @@ impl Logic for ExtTx {
                 names.join(", "),
                 codes.join(", "),
                 opcodes[0].ext_len(),
-                wires.verilog("            ", "bytes", "desc")
+                wires.verilog("            ", "bytes", "<=", "desc")
             );
         }
         text.push_str("        default: ;\n    endcase\nend\n");

@@ -1,4 +1,4 @@
-//! Puts the fields of a packet at their places in the frame, in one cycle and two LUT levels.
+//! Puts the fields of a packet at their places in the frame, in two LUT levels and no cycle.
 //!
 //! The places come from `ferroce_proto::wire`; there are four layouts, IPv4 or IPv6, with or without 802.1Q tag.
 use std::fmt::Write;
@@ -13,8 +13,6 @@ use crate::prelude::*;
 /// The block.
 #[derive(Clone, Debug, Default, LogicBlock)]
 pub struct HeaderLayout {
-    /// Clock; the reset is not used.
-    pub clock: ClkRst,
     /// The fields.
     pub fields: Signal<In, TxFields>,
     /// The headers, 0 behind them.
@@ -106,15 +104,13 @@ impl Logic for HeaderLayout {
     describe!("header_layout", "Header bytes of a packet from its fields.");
 
     fn update(&mut self) {
-        if self.clock.clk.pos_edge() {
-            let fields = self.fields.val();
-            let layout = Layout {
-                ipv6: fields.ipv6,
-                vlan: fields.vlan,
-            };
-            let bits: Bits<{ TxFields::BITS }> = fields.into();
-            self.bytes.next = wiring(layout).apply(|i| bits.get_bit(i));
-        }
+        let fields = self.fields.val();
+        let layout = Layout {
+            ipv6: fields.ipv6,
+            vlan: fields.vlan,
+        };
+        let bits: Bits<{ TxFields::BITS }> = fields.into();
+        self.bytes.next = wiring(layout).apply(|i| bits.get_bit(i));
     }
 
     fn connect(&mut self) {
@@ -125,7 +121,7 @@ impl Logic for HeaderLayout {
         let source = |name| Wiring::from::<TxFields>().source(name).0;
         let (ipv6, vlan) = (source("ipv6"), source("vlan"));
         let mut text = format!(
-            "always @(posedge clk) begin\n    bytes <= {HEADER_BITS}'h0;\n    \
+            "always @* begin\n    bytes = {HEADER_BITS}'h0;\n    \
              case ({{fields[{ipv6}], fields[{vlan}]}})\n",
         );
         for (number, &layout) in Layout::ALL.iter().enumerate() {
@@ -139,7 +135,7 @@ impl Logic for HeaderLayout {
                 "        {label}: begin // IPv{}{}\n{}        end\n",
                 if layout.ipv6 { 6 } else { 4 },
                 if layout.vlan { ", 802.1Q" } else { "" },
-                wiring(layout).verilog("            ", "bytes", "fields")
+                wiring(layout).verilog("            ", "bytes", "=", "fields")
             );
         }
         text.push_str("    endcase\nend\n");

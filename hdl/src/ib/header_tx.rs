@@ -58,8 +58,8 @@ pub struct HeaderTx<const Q: usize> {
     room: [Reg<Bit>; LANES],
     request: Dff<TxDesc>,
     slot: Reg<TxSlot>,
-    slot_line: Delay<TxSlot, 6>,
-    tag_line: Delay<TxTag, 6>,
+    slot_line: Delay<TxSlot, 5>,
+    tag_line: Delay<TxTag, 5>,
     base_line: Delay<TxBase, 5>,
     ext: ExtTx,
     ext_line: Delay<Bits<224>, 4>,
@@ -79,7 +79,7 @@ pub struct HeaderTx<const Q: usize> {
     late_plen: Dff<Bits<13>>,
     late_padded: Dff<Bits<13>>,
     places: Dff<TxPlaces>,
-    places_line: Delay<TxPlaces, 2>,
+    late_places: Dff<TxPlaces>,
     /// Sum of the two words of the IPv4 address of every GID.
     gid_sums: Ram<Bits<17>, 4>,
     /// IPv4 checksum: sums of the addresses and of the rest, then of all, folded twice.
@@ -91,8 +91,7 @@ pub struct HeaderTx<const Q: usize> {
     carries: Signal<Local, Bits<5>>,
     checksum: Dff<Bits<16>>,
     layout: HeaderLayout,
-    version: Dff<Bits<2>>,
-    queue: [Bypass<TxHeader, 5>; LANES],
+    queue: [Fifo<TxHeader, 5>; LANES],
     requests: Signal<Local, Bits<LANES>>,
     desc: Signal<Local, TxDesc>,
     padded: Signal<Local, Bits<13>>,
@@ -158,7 +157,7 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             late_plen: Dff::default(),
             late_padded: Dff::default(),
             places: Dff::default(),
-            places_line: Delay::default(),
+            late_places: Dff::default(),
             gid_sums: Ram::default(),
             sum_dst: Dff::default(),
             sum_rest: Dff::default(),
@@ -168,7 +167,6 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             carries: Signal::default(),
             checksum: Dff::default(),
             layout: HeaderLayout::default(),
-            version: Dff::default(),
             queue: Default::default(),
             requests: Signal::default(),
             desc: Signal::default(),
@@ -196,11 +194,10 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             self, clock, arbiter, slot_line, tag_line, base_line, ext, ext_line
         );
         clock!(self, clock, av_table, av_line, gid_table);
-        clock!(self, clock, gid_sums, gid_line, lengths_line, places_line);
-        clock!(self, clock, layout);
+        clock!(self, clock, gid_sums, gid_line, lengths_line);
         dff_setup!(self, clock, request, slot, body, sizes, av, lengths);
         dff_setup!(self, clock, header_len, late_plen, late_padded, places);
-        dff_setup!(self, clock, version, datagram, peer, sum_dst, sum_rest);
+        dff_setup!(self, clock, late_places, datagram, peer, sum_dst, sum_rest);
         dff_setup!(self, clock, sum, checksum);
 
         // Tables.
@@ -335,7 +332,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             + self.sum_dst.q.val()
             + self.sum_rest.q.val();
         // Cycle 4: IPv4 checksum: both folds at once, the second of which cannot carry.
-        self.places_line.d.next = self.places.q.val();
+        self.late_places.d.next = self.places.q.val();
         self.carries.next = bit_cast::<5, 4>(self.sum.q.val().get_bits::<4>(16)) + 1;
         self.folded.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
             + bit_cast::<17, 4>(self.sum.q.val().get_bits::<4>(16));
@@ -345,7 +342,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         if self.folded.val().get_bit(16) {
             self.checksum.d.next = !self.raised.val().get_bits::<16>(0);
         }
-        // Cycle 5: layout.
+        // Cycle 5: layout, into the FIFO of the lane.
         self.layout.fields.next.ipv6 = self.av_line.q.val().ipv6;
         self.layout.fields.next.vlan = self.av_line.q.val().vlan_valid;
         self.layout.fields.next.dmac = self.av_line.q.val().dmac;
@@ -369,19 +366,14 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.layout.fields.next.ack_req = self.base_line.q.val().ack_req;
         self.layout.fields.next.psn = self.base_line.q.val().psn;
         self.layout.fields.next.ext = self.ext_line.q.val();
-        self.version.d.next = bits::<2>(0)
-            .replace_bit(0, self.av_line.q.val().ipv6)
-            .replace_bit(1, self.av_line.q.val().vlan_valid);
-
-        // Cycle 6: into the FIFO of the lane.
         self.header.next.bytes = self.layout.bytes.val();
-        self.header.next.header_len = self.places_line.q.val().header_len;
-        self.header.next.payload_last = self.places_line.q.val().payload_last;
-        self.header.next.covered = self.places_line.q.val().covered;
-        self.header.next.length = self.places_line.q.val().length;
+        self.header.next.header_len = self.late_places.q.val().header_len;
+        self.header.next.payload_last = self.late_places.q.val().payload_last;
+        self.header.next.covered = self.late_places.q.val().covered;
+        self.header.next.length = self.late_places.q.val().length;
         self.header.next.payload = self.tag_line.q.val().payload;
-        self.header.next.ipv6 = self.version.q.val().get_bit(0);
-        self.header.next.vlan = self.version.q.val().get_bit(1);
+        self.header.next.ipv6 = self.av_line.q.val().ipv6;
+        self.header.next.vlan = self.av_line.q.val().vlan_valid;
         self.header.next.ack = self.tag_line.q.val().ack;
         self.header.next.qpn = self.tag_line.q.val().qpn;
         self.header.next.psn = self.tag_line.q.val().psn;

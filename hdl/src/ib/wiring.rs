@@ -109,8 +109,8 @@ impl Wiring {
         }
     }
 
-    /// Non-blocking assignments from vector `source` to vector `target`, one a line.
-    pub fn verilog(&self, pad: &str, target: &str, source: &str) -> String {
+    /// Assignments from vector `source` to vector `target`, one a line; `sign` is that of an assignment.
+    pub fn verilog(&self, pad: &str, target: &str, sign: &str, source: &str) -> String {
         let mut text = String::new();
         let part = |low: usize, width: usize| {
             if width == 1 {
@@ -125,7 +125,7 @@ impl Wiring {
                 Source::Constant(value) => format!("{}'h{value:x}", run.width),
             };
             let to = part(run.to, run.width);
-            let _ = writeln!(text, "{pad}{target}{to} <= {value};");
+            let _ = writeln!(text, "{pad}{target}{to} {sign} {value};");
         }
         text
     }

@@ -26,7 +26,7 @@
 //!
 //! Throughput: a beat a cycle within a piece; a placement of one piece takes the larger one of its source and target
 //! beats, one without data a cycle. Latency from `place.valid` on: `command.valid` 6 cycles, by a list 8, `beats.valid` one more (the
-//! payload being there), ACK 9 or after the last beat. 32 placements are under way; receive WQEs have at most 31
+//! payload being there), ACK 9 or after the last beat. 64 placements are under way; receive WQEs have at most 31
 //! entries in their slots. A completion that invalidates a key takes about 20 cycles alone.
 //!
 //! Assumes: `payload` has the beats of every placement in order; every placement of kind 2 or 3 has its slots; the
@@ -79,12 +79,12 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     judge: Judge<Q>,
     mover: Mover<W, K>,
     report: Report,
-    tails: Fifo<Tail, 5>,
+    tails: Fifo<Tail, 6>,
     runs: Fifo<Run, 5>,
     plans: Bypass<Bit, 5>,
-    verdicts: Fifo<Verdict, 5>,
+    verdicts: Fifo<Verdict, 6>,
     /// As deep as `tails`: the mover never waits for the report, so a burst once begun always ends.
-    dones: Fifo<Bits<16>, 5>,
+    dones: Fifo<Bits<16>, 6>,
 }
 
 impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> {
