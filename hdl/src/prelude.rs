@@ -24,6 +24,7 @@ pub use crate::cell::ring_ram::RingRam;
 pub use crate::cell::rmw::Rmw;
 pub use crate::cell::rotate::Rotate;
 pub use crate::cell::skid::Skid;
+pub use crate::cell::skid_ram::SkidRam;
 pub use crate::cell::slice::Slice;
 pub use crate::cell::zero::Zero;
 // Named one by one: these stand over the macros of the same name in the glob above.

@@ -69,6 +69,7 @@ fn library_is_accepted() {
         &Ram::<Bits<24>, 6>::default(),
         &Ram::<Bits<9>, 10>::default(),
         &Skid::<Bits<24>>::default(),
+        &SkidRam::<Bits<24>>::default(),
         &Merge::<Bits<24>, 4>::default(),
         &Arbiter::<4>::default(),
     ] {

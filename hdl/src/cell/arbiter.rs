@@ -83,7 +83,7 @@ pub struct Merge<T: Synth, const N: usize> {
     /// Stream out.
     pub m: StreamOut<T>,
     arbiter: Arbiter<N>,
-    skid: Skid<T>,
+    skid: SkidRam<T>,
     pick: Pick<T, N>,
     requests: Signal<Local, Bits<N>>,
 }
@@ -95,7 +95,7 @@ impl<T: Synth, const N: usize> Default for Merge<T, N> {
             s: std::array::from_fn(|_| StreamIn::default()),
             m: StreamOut::default(),
             arbiter: Arbiter::default(),
-            skid: Skid::default(),
+            skid: SkidRam::default(),
             pick: Pick::default(),
             requests: Signal::default(),
         }

@@ -21,5 +21,6 @@ pub mod rmw;
 pub mod rotate;
 mod shared_sums;
 pub mod skid;
+pub mod skid_ram;
 pub mod slice;
 pub mod zero;

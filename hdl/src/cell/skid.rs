@@ -1,4 +1,4 @@
-//! Skid buffer: a register stage of a stream that cuts both directions.
+//! Skid buffer: a register stage of a stream that cuts both directions. For wide items see `SkidRam`.
 //!
 //! Full rate, one cycle of latency; `s.ready` and `m.valid` come straight from registers. Two items of storage: the
 //! output register, and the one that catches the item in flight when `m.ready` falls.

@@ -37,7 +37,7 @@ pub struct PlaceOrder {
     pub activity: Signal<Out, Activity>,
     bits: Fifo<Bit, 6>,
     places: Bypass<Place, 8>,
-    wqe: Skid<RqRead>,
+    wqe: SkidRam<RqRead>,
     arbiter: Arbiter<2>,
     listed_0: Signal<Local, Bit>,
     listed_1: Signal<Local, Bit>,

@@ -36,7 +36,7 @@ pub struct Report {
     /// Failures.
     pub error: StreamOut<PlaceError>,
     /// The one whose taker's ready is deep.
-    acks: Skid<AckToken>,
+    acks: SkidRam<AckToken>,
     answers: Slice<Answer>,
     cqs: Slice<CqToken>,
     errors: Slice<PlaceError>,

@@ -19,7 +19,7 @@ pub struct CqFence {
     /// A completion is held.
     pub busy: Signal<Out, Bit>,
 
-    skid: Skid<CqToken>,
+    skid: SkidRam<CqToken>,
     due: Reg<Bit>,
     /// Negative while a burst issued before the fence has no response.
     age: Signal<Local, Bits<16>>,

@@ -19,7 +19,7 @@ pub struct CqSender<const W: usize, const K: usize> {
     pub beats: WriteBeatOut<W, K>,
 
     commands: Skid<WriteCmd>,
-    data: Skid<Bits<W>>,
+    data: SkidRam<Bits<W>>,
     /// Last beat; upper half of the beat.
     marks: Skid<Bits<2>>,
     /// Beat of the CQE.
@@ -53,7 +53,7 @@ impl<const W: usize, const K: usize> Default for CqSender<W, K> {
             write: StreamOut::default(),
             beats: WriteBeatOut::default(),
             commands: Skid::default(),
-            data: Skid::default(),
+            data: SkidRam::default(),
             marks: Skid::default(),
             index: Reg::default(),
             both_halves: Signal::default(),

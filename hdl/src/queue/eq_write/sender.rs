@@ -19,7 +19,7 @@ pub struct EqSender<const W: usize, const K: usize> {
     pub beats: WriteBeatOut<W, K>,
 
     commands: Skid<WriteCmd>,
-    data: Skid<Bits<W>>,
+    data: SkidRam<Bits<W>>,
     /// Last beat; place of the EQE in its beat in units of 16 bytes.
     marks: Skid<Bits<3>>,
     /// The second beat of two is next.
@@ -50,7 +50,7 @@ impl<const W: usize, const K: usize> Default for EqSender<W, K> {
             write: StreamOut::default(),
             beats: WriteBeatOut::default(),
             commands: Skid::default(),
-            data: Skid::default(),
+            data: SkidRam::default(),
             marks: Skid::default(),
             second: Reg::default(),
             quarters: Signal::default(),

@@ -55,7 +55,7 @@ pub struct Retire<const Q: usize, const O: usize> {
 
     list: Fifo<Bits<16>, Q>,
     pool: Ram<Outstanding, O>,
-    out: Skid<RetireReport>,
+    out: SkidRam<RetireReport>,
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,
     state: Reg<RetireState>,

@@ -62,15 +62,15 @@ pub struct Segmenter<const Q: usize> {
     /// WQEs that are not sent as far as they were granted.
     pub activity: Signal<Out, Activity>,
 
-    ask: Skid<CheckedWqe>,
+    ask: SkidRam<CheckedWqe>,
     started: Fifo<CheckedWqe, 3>,
     grants: Bypass<StartGrant, 4>,
-    flush: Skid<CheckedWqe>,
+    flush: SkidRam<CheckedWqe>,
     walk: ListWalk,
     rounds: Ram<Bits<2>, Q>,
     form: PacketForm,
-    descs: Skid<TxDesc>,
-    pieces: Skid<GatherCmd>,
+    descs: SkidRam<TxDesc>,
+    pieces: SkidRam<GatherCmd>,
 
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,

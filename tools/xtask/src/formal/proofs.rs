@@ -5,7 +5,7 @@ use ferroce_hdl::memory::dma_read::DmaRead;
 use ferroce_hdl::memory::dma_write::DmaWrite;
 use ferroce_hdl::memory::mr_table::{MrPort, MrTable};
 use ferroce_hdl::memory::split::Split;
-use ferroce_hdl::prelude::{Arbiter, Bits, Block, Fifo, Skid};
+use ferroce_hdl::prelude::{Arbiter, Bits, Block, Fifo, Skid, SkidRam};
 use ferroce_hdl::transport::requester::retire::Retire;
 use ferroce_hdl::transport::requester::sq_rules::SqRules;
 use ferroce_hdl::transport::requester::sq_terms::SqTermsOf;
@@ -77,6 +77,25 @@ pub(super) const PROOFS: &[Proof] = &[
             Bug {
                 what: "a second item is taken without room",
                 from: "spare_valid_d = s_valid;",
+                to: "spare_valid_d = 1'b0;",
+            },
+        ],
+    },
+    Proof {
+        name: "skid_ram",
+        block: || emitted(SkidRam::<Bits<8>>::default),
+        checker: checker!("skid_ram"),
+        depth: 3,
+        reach: 8,
+        bugs: &[
+            Bug {
+                what: "the item that waits is not the next one",
+                from: "read_d = read_q ^ comes;",
+                to: "read_d = read_q ^ push;",
+            },
+            Bug {
+                what: "a second item is taken without room",
+                from: "spare_valid_d = comes;",
                 to: "spare_valid_d = 1'b0;",
             },
         ],

@@ -71,8 +71,8 @@ pub struct Track<const Q: usize> {
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    responses: Skid<Response>,
-    issues: Skid<ReadIssue>,
+    responses: SkidRam<Response>,
+    issues: SkidRam<ReadIssue>,
     controls: Fifo<TrackControl, Q>,
     places: Fifo<Place, 5>,
     wqes: Fifo<RqRead, 5>,

@@ -51,8 +51,8 @@ pub struct Exit {
 
     waiting: Fifo<Cut, 4>,
     verdicts: Fifo<Bits<1>, 4>,
-    pieces: Skid<GatherCmd>,
-    outcomes: Skid<Op>,
+    pieces: SkidRam<GatherCmd>,
+    outcomes: SkidRam<Op>,
     failed: Reg<Bit>,
     blank: Zero<Op>,
     p: Signal<Local, Cut>,

@@ -22,7 +22,7 @@ pub struct Packets {
     pub m: StreamOut<ReplyPacket>,
 
     arbiter: Arbiter<2>,
-    skid: Skid<ReplyPacket>,
+    skid: SkidRam<ReplyPacket>,
     free: Signal<Local, Bit>,
     requests: Signal<Local, Bits<2>>,
 }
