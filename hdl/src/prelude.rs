@@ -13,6 +13,7 @@ pub use crate::cell::arbiter::{Arbiter, Merge};
 pub use crate::cell::bypass::Bypass;
 pub use crate::cell::byte_mux::ByteMux;
 pub use crate::cell::byte_reg::ByteReg;
+pub use crate::cell::carry::Carry;
 pub use crate::cell::clock::ClkRst;
 pub use crate::cell::fifo::Fifo;
 pub use crate::cell::hold::Hold;

@@ -72,6 +72,7 @@ fn library_is_accepted() {
         &SkidRam::<Bits<24>>::default(),
         &Merge::<Bits<24>, 4>::default(),
         &Arbiter::<4>::default(),
+        &Carry::<13>::default(),
     ] {
         let design = emit::verilog(block).unwrap_or_else(|errors| panic!("{errors:?}"));
         common::accepted(&design.top, &design);

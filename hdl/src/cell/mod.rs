@@ -3,6 +3,7 @@ pub mod arbiter;
 pub mod bypass;
 pub mod byte_mux;
 pub mod byte_reg;
+pub mod carry;
 pub mod clock;
 pub mod crc;
 pub mod crc_undo;

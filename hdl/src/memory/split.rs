@@ -22,7 +22,7 @@ pub struct Fits<const K: usize> {
     pub counted: Signal<Out, ReadReq>,
     first: Signal<Local, Bits<14>>,
     length: Signal<Local, Bits<14>>,
-    last: Signal<Local, Bits<14>>,
+    over: Carry<14>,
     /// Offset bits of an address.
     window: Constant<Bits<64>>,
     burst: Constant<Bits<14>>,
@@ -37,7 +37,7 @@ impl<const K: usize> Default for Fits<K> {
             counted: Signal::default(),
             first: Signal::default(),
             length: Signal::default(),
-            last: Signal::default(),
+            over: Carry::default(),
             window: Constant::new((burst - 1).to_bits()),
             burst: Constant::new(burst.to_bits()),
         }
@@ -53,12 +53,12 @@ impl<const K: usize> Logic for Fits<K> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        // offset + length - 1 by one carry chain: sums and carries of the three, added
+        // offset + length > burst: the two and 2^14 - 1 - burst, as sums and carries of the three, make a carry
         self.first.next = bit_cast::<14, 64>(self.range.val().addr & self.window.val());
         self.length.next = bit_cast::<14, 13>(self.range.val().len);
-        self.last.next =
-            !(self.first.val() ^ self.length.val()) + ((self.first.val() | self.length.val()) << 1);
-        self.fits.next = self.last.val() < self.burst.val();
+        self.over.a.next = !(self.first.val() ^ self.length.val() ^ self.burst.val());
+        self.over.b.next = ((self.first.val() | self.length.val()) & !self.burst.val()) << 1;
+        self.fits.next = !self.over.carry.val();
         self.counted.next = self.range.val();
         self.counted.next.len = self.range.val().len - 1;
     }
@@ -158,7 +158,7 @@ impl<const K: usize> Logic for Split<K> {
         } else if self.m.ready.val() {
             self.addr.d.next = (self.addr.q.val() | self.window.val()) + 1;
             self.rest.d.next = bit_cast::<13, 14>(self.over.val());
-            self.fits.d.next = self.over.val() < self.burst.val();
+            self.fits.d.next = !(self.over.val() & !(self.burst.val() - 1)).any();
         }
     }
 }

@@ -207,9 +207,9 @@ pub(super) const PROOFS: &[Proof] = &[
         depth: 2,
         reach: 8,
         bugs: &[Bug {
-            what: "a burst may end at the boundary a byte too late",
-            from: "fits_d = over < burst;",
-            to: "fits_d = over <= burst;",
+            what: "the last two bursts are one",
+            from: "(over & ~(burst - 14'd1))",
+            to: "(over & ~(burst | (burst - 14'd1)))",
         }],
     },
     Proof {
@@ -226,8 +226,8 @@ pub(super) const PROOFS: &[Proof] = &[
             },
             Bug {
                 what: "a request that ends a byte behind its window is one burst",
-                from: "assign fits = last < burst;",
-                to: "assign fits = last <= burst;",
+                from: "& ~burst) << 1;",
+                to: "& ~burst & ~14'd1) << 1;",
             },
             Bug {
                 what: "every burst of client 8 ends a request",
