@@ -39,6 +39,7 @@ pub mod admit;
 pub mod atomic;
 pub mod exit;
 pub mod fence;
+pub mod order;
 pub mod packets;
 pub mod part;
 pub mod results;

@@ -17,6 +17,7 @@
 //! | Reset | all that waits is forgotten; what is under way belongs to an earlier generation |
 //!
 //! A queue pair that has failed, or was told to halt, answers nothing until it starts afresh.
+use super::order::ReplyOrder;
 use super::types::*;
 use crate::bus::types::PlaceError;
 use crate::prelude::*;
@@ -69,6 +70,9 @@ pub struct ReplyTable<const Q: usize> {
     pub ready: Signal<Out, Bit>,
 
     table: Rmw<ReplyState, Q>,
+    order: ReplyOrder,
+    /// See there.
+    puts: Signal<Local, Bits<4>>,
     valid_0: Reg<Bit>,
     op_0: Dff<Op>,
     word_0: Dff<RingWord>,
@@ -82,16 +86,11 @@ pub struct ReplyTable<const Q: usize> {
 
     c: Signal<Local, ReplyState>,
     n: Signal<Local, ReplyState>,
-    age: Signal<Local, Bits<24>>,
     nak_stays: Signal<Local, Bit>,
     fresh: Signal<Local, Bit>,
     empty: Signal<Local, Bit>,
     idle: Signal<Local, Bit>,
     current: Signal<Local, Bit>,
-    behind_due: Signal<Local, Bits<24>>,
-    behind_low: Signal<Local, Bits<24>>,
-    before_high: Signal<Local, Bits<24>>,
-    in_run: Signal<Local, Bit>,
     due: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
     enters: Signal<Local, Bit>,
@@ -128,7 +127,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, table);
+        clock!(self, clock, table, order);
         dff_setup!(
             self, clock, valid_0, op_0, word_0, op_1, word_1, more_1, e, word_2, last
         );
@@ -160,24 +159,26 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         self.idle.next = self.empty.val() & !self.c.val().atomics.any();
         self.current.next =
             (self.e.q.val().generation == self.c.val().generation) & !self.c.val().dead;
-        self.age.next = self.e.q.val().psn - self.c.val().psn;
         self.nak_stays.next = self.c.val().ack_due
             & self.c.val().syndrome.get_bits::<2>(5).any()
             & !self.e.q.val().syndrome.get_bits::<2>(5).any()
-            & self.age.val().get_bit(23);
+            & self.order.before_ack.val();
 
         // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
         self.fresh.next = self.c.val().count != bit_cast::<6, 5>(self.c.val().duplicates);
-        self.behind_due.next = self.e.q.val().psn - self.c.val().due_psn;
-        self.behind_low.next = self.e.q.val().psn - self.c.val().low;
-        self.before_high.next = self.c.val().high - self.e.q.val().psn;
-        self.in_run.next = !self.behind_low.val().get_bit(23) & !self.before_high.val().get_bit(23);
-        self.due.next = (self.fresh.val() & !self.behind_due.val().get_bit(23))
-            | (self.c.val().duplicates.any() & self.in_run.val());
+        self.order.psn.next = self.op_1.q.val().psn;
+        self.order.coming.next = self.table.coming.val();
+        self.order.same.next = self.table.x_valid.val()
+            & (self.op_1.q.val().qpn.get_bits::<Q>(0) == self.table.x_addr.val());
+        self.order.put_psn.next = self.e.q.val().psn;
+        self.order.put_last.next = self.last.q.val();
+        self.due.next = (self.fresh.val() & !self.order.before_due.val())
+            | (self.c.val().duplicates.any() & self.order.in_run.val());
         self.refused.next = self.c.val().count.get_bit(5)
             | (self.e.q.val().duplicate & (self.c.val().duplicates.get_bit(4) | self.due.val()));
         self.more.next = self.c.val().released.get_bits::<5>(1).any();
 
+        self.puts.next = bits::<4>(0);
         self.enters.next = false;
         self.leaves.next = false;
         self.lists.next = false;
@@ -192,6 +193,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                     } else {
                         self.n.next.ack_due = true;
                         if !self.nak_stays.val() {
+                            self.puts.next = bits::<4>(1);
                             self.n.next.psn = self.e.q.val().psn;
                             self.n.next.msn = self.e.q.val().msn;
                             self.n.next.syndrome = self.e.q.val().syndrome;
@@ -209,12 +211,15 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                     if self.e.q.val().duplicate {
                         self.n.next.duplicates = self.c.val().duplicates + 1;
                         self.n.next.high = self.last.q.val();
-                        if !self.c.val().duplicates.any() | !self.before_high.val().get_bit(23) {
+                        self.puts.next = bits::<4>(8);
+                        if !self.c.val().duplicates.any() | !self.order.behind_high.val() {
                             self.n.next.low = self.e.q.val().psn;
+                            self.puts.next = bits::<4>(12);
                         }
                     } else {
                         self.n.next.ack_due = false;
                         if !self.fresh.val() {
+                            self.puts.next = bits::<4>(2);
                             self.n.next.due_psn = self.e.q.val().psn;
                         }
                     }
@@ -283,8 +288,10 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                         self.replies.next = !self.e.q.val().duplicate & !self.e.q.val().atomic;
                     }
                     if !self.e.q.val().duplicate {
+                        self.puts.next = bits::<4>(2);
                         self.n.next.due_psn = self.e.q.val().psn;
-                    } else if self.in_run.val() {
+                    } else if self.order.in_run.val() {
+                        self.puts.next = bits::<4>(4);
                         self.n.next.low = self.e.q.val().psn;
                     }
                 }
@@ -317,6 +324,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         }
         self.table.write.next = true;
         self.table.result.next = self.n.val();
+        self.order.puts.next = self.puts.val();
 
         self.qpn_q.d.next = self.e.q.val().qpn;
         self.leaves_q.d.next = self.table.x_valid.val() & self.leaves.val();
