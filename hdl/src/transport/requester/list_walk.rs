@@ -69,12 +69,13 @@ pub struct ListWalk {
     entry_2: Dff<SendEntry>,
     wqe_2: Dff<CheckedWqe>,
     grant_2: Dff<StartGrant>,
-    offset_2: Dff<Bits<32>>,
     part_2: Dff<Bits<32>>,
     left_2: Dff<Bits<32>>,
     go_2: Signal<Local, Bit>,
+    /// Bytes of the offset behind the entries before.
     skip: Dff<Bits<32>>,
-    to_skip: Signal<Local, Bits<32>>,
+    /// Of these, bytes behind this entry; bit 32: it has more bytes.
+    skipped: Signal<Local, Bits<33>>,
     mtu: Signal<Local, Bits<32>>,
     // stage 3: entries before the part have no bytes
     valid_3: Reg<Bit>,
@@ -84,13 +85,12 @@ pub struct ListWalk {
     wqe_3: Dff<CheckedWqe>,
     grant_3: Dff<StartGrant>,
     left_3: Dff<Bits<32>>,
-    part_3: Dff<Bits<32>>,
     plen_3: Dff<Bits<13>>,
     go_3: Signal<Local, Bit>,
+    /// Bytes of the part from the entry on.
     rest: Dff<Bits<32>>,
     closed: Reg<Bit>,
     lead: Reg<Bit>,
-    needed: Signal<Local, Bits<32>>,
     open: Signal<Local, Bit>,
     enough: Signal<Local, Bit>,
     keep: Signal<Local, Bit>,
@@ -114,10 +114,10 @@ impl Logic for ListWalk {
             self, clock, valid_1, wqe_1, grant_1, offset_1, part_1, number_1, valid_2
         );
         dff_setup!(
-            self, clock, first_2, entry_2, wqe_2, grant_2, offset_2, part_2, left_2, skip
+            self, clock, first_2, entry_2, wqe_2, grant_2, part_2, left_2, skip
         );
         dff_setup!(
-            self, clock, valid_3, first_3, entry_3, over_3, wqe_3, grant_3, left_3, part_3
+            self, clock, valid_3, first_3, entry_3, over_3, wqe_3, grant_3, left_3
         );
         dff_setup!(
             self, clock, plen_3, rest, closed, lead, valid_4, run_4, wqe_4, grant_4
@@ -186,7 +186,6 @@ impl Logic for ListWalk {
                 self.wqe_2.d.next.remote_addr =
                     self.wqe_1.q.val().remote_addr + bit_cast::<64, 32>(self.offset_1.q.val());
                 self.grant_2.d.next = self.grant_1.q.val();
-                self.offset_2.d.next = self.offset_1.q.val();
                 self.part_2.d.next = self.part_1.q.val();
                 self.left_2.d.next = self.wqe_1.q.val().length - self.offset_1.q.val();
             } else if self.number_1.q.val() == 1 {
@@ -196,10 +195,8 @@ impl Logic for ListWalk {
         }
 
         // 3: what is left of the offset passes over whole entries
-        self.to_skip.next = self.skip.q.val();
-        if self.first_2.q.val() {
-            self.to_skip.next = self.offset_2.q.val();
-        }
+        self.skipped.next =
+            bit_cast::<33, 32>(self.skip.q.val()) - bit_cast::<33, 32>(self.entry_2.q.val().len);
         self.mtu.next = bits::<32>(128) << self.wqe_2.q.val().mtu;
         if self.go_3.val() {
             self.valid_3.d.next = false;
@@ -208,22 +205,18 @@ impl Logic for ListWalk {
             self.valid_3.d.next = true;
             self.first_3.d.next = self.first_2.q.val();
             self.entry_3.d.next = self.entry_2.q.val();
-            self.over_3.d.next = self.to_skip.val();
-            if self.entry_2.q.val().len > self.to_skip.val() {
-                self.entry_3.d.next.len = self.entry_2.q.val().len - self.to_skip.val();
+            self.over_3.d.next = self.skip.q.val();
+            if self.skipped.val().get_bit(32) {
+                self.entry_3.d.next.len = self.entry_2.q.val().len - self.skip.q.val();
                 self.skip.d.next = bits::<32>(0);
             } else {
                 self.entry_3.d.next.len = bits::<32>(0);
-                self.skip.d.next = self.to_skip.val() - self.entry_2.q.val().len;
+                self.skip.d.next = bit_cast::<32, 33>(self.skipped.val());
             }
             if self.first_2.q.val() {
                 self.wqe_3.d.next = self.wqe_2.q.val();
                 self.grant_3.d.next = self.grant_2.q.val();
                 self.left_3.d.next = self.left_2.q.val();
-                self.part_3.d.next = self.part_2.q.val();
-                if self.left_2.q.val() < self.part_2.q.val() {
-                    self.part_3.d.next = self.left_2.q.val();
-                }
                 self.plen_3.d.next = self.mtu.val().get_bits::<13>(0);
                 if self.left_2.q.val() < self.mtu.val() {
                     self.plen_3.d.next = self.left_2.q.val().get_bits::<13>(0);
@@ -234,14 +227,14 @@ impl Logic for ListWalk {
             }
         }
 
-        // 4: until the part has its bytes
-        self.needed.next = self.rest.q.val();
-        self.open.next = !self.closed.q.val();
-        if self.first_3.q.val() {
-            self.needed.next = self.part_3.q.val();
-            self.open.next = true;
+        // no entry of the part before is in stage 2 any more when the first of a part comes there
+        if self.go_1.val() & (self.number_1.q.val() == 0) {
+            self.skip.d.next = self.offset_1.q.val();
         }
-        self.enough.next = self.entry_3.q.val().len >= self.needed.val();
+
+        // 4: until the part has its bytes
+        self.open.next = !self.closed.q.val() | self.first_3.q.val();
+        self.enough.next = self.entry_3.q.val().len >= self.rest.q.val();
         self.keep.next = self.open.val() & (self.enough.val() | self.entry_3.q.val().len.any());
         if self.m.ready.val() {
             self.valid_4.d.next = false;
@@ -249,13 +242,13 @@ impl Logic for ListWalk {
         if self.go_3.val() {
             self.valid_4.d.next = self.keep.val();
             self.closed.d.next = !self.open.val() | self.enough.val();
-            self.rest.d.next = self.needed.val() - self.entry_3.q.val().len;
+            self.rest.d.next = self.rest.q.val() - self.entry_3.q.val().len;
             self.lead.d.next = (self.first_3.q.val() | self.lead.q.val()) & !self.keep.val();
             self.run_4.d.next.addr =
                 self.entry_3.q.val().addr + bit_cast::<64, 32>(self.over_3.q.val());
             self.run_4.d.next.len = self.entry_3.q.val().len;
             if self.enough.val() {
-                self.run_4.d.next.len = self.needed.val();
+                self.run_4.d.next.len = self.rest.q.val();
             }
             self.run_4.d.next.first = self.first_3.q.val() | self.lead.q.val();
             self.run_4.d.next.last = self.enough.val();
@@ -264,6 +257,14 @@ impl Logic for ListWalk {
             if self.first_3.q.val() {
                 self.wqe_4.d.next = self.wqe_3.q.val();
                 self.grant_4.d.next = self.grant_3.q.val();
+            }
+        }
+
+        // nor in stage 3 when it comes there
+        if self.go_2.val() & self.first_2.q.val() {
+            self.rest.d.next = self.part_2.q.val();
+            if self.left_2.q.val() < self.part_2.q.val() {
+                self.rest.d.next = self.left_2.q.val();
             }
         }
 

@@ -10,8 +10,8 @@ const RC_CMP_SWAP: u64 = Opcode::RcCmpSwap as u64;
 const RC_FETCH_ADD: u64 = Opcode::RcFetchAdd as u64;
 const RC_SEND_LAST_INV: u64 = Opcode::RcSendLastInv as u64;
 const RC_SEND_ONLY_INV: u64 = Opcode::RcSendOnlyInv as u64;
-// The numbers that the kernel adds up: in a message FIRST, MIDDLE, LAST, LAST with immediate, ONLY, ONLY with immediate,
-// of a WRITE 6 more.
+// The numbers that the kernel puts together: in a message FIRST, MIDDLE, LAST, LAST with immediate, ONLY, ONLY with
+// immediate, of a WRITE 6 more.
 const _: () = assert!(
     Opcode::RcSendFirst as u8 == 0
         && Opcode::RcSendMiddle as u8 == 1
@@ -77,6 +77,16 @@ impl Logic for PacketForm {
         } else if self.last.val() {
             self.position.next = bits::<8>(2);
         }
+        if self.is_write.val() {
+            self.position.next = bits::<8>(7);
+            if self.first.val() & self.last.val() {
+                self.position.next = bits::<8>(10);
+            } else if self.first.val() {
+                self.position.next = bits::<8>(6);
+            } else if self.last.val() {
+                self.position.next = bits::<8>(8);
+            }
+        }
         self.code.next = self.position.val();
         if self.has_imm.val() {
             self.code.next = self.position.val() | 1;
@@ -88,15 +98,6 @@ impl Logic for PacketForm {
                     if self.first.val() {
                         self.code.next = bits::<8>(RC_SEND_ONLY_INV);
                     }
-                }
-            }
-            3 => {
-                self.code.next = self.position.val() + 6;
-            }
-            4 => {
-                self.code.next = self.position.val() + 6;
-                if self.last.val() {
-                    self.code.next = self.position.val() + 7;
                 }
             }
             5 => {

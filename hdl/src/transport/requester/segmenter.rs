@@ -123,6 +123,10 @@ pub struct Segmenter<const Q: usize> {
     beyond: Signal<Local, Bit>,
     low: Signal<Local, Bits<13>>,
     one_piece: Signal<Local, Bit>,
+    /// The run without the bytes that the packet wants; bit 32: it has fewer.
+    behind: Signal<Local, Bits<33>>,
+    /// A short run has more bytes than the packet wants.
+    longer: Carry<13>,
     /// The run ends with the piece.
     spends: Signal<Local, Bit>,
     piece: Signal<Local, Bits<13>>,
@@ -244,8 +248,12 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         self.mtu.next = bits::<32>(128) << self.wqe.q.val().mtu;
         self.beyond.next = self.run_left.q.val().get_bits::<19>(13).any();
         self.low.next = self.run_left.q.val().get_bits::<13>(0);
-        self.one_piece.next = self.beyond.val() | (self.low.val() >= self.want.q.val());
-        self.spends.next = !self.beyond.val() & (self.low.val() <= self.want.q.val());
+        self.behind.next =
+            bit_cast::<33, 32>(self.run_left.q.val()) - bit_cast::<33, 13>(self.want.q.val());
+        self.one_piece.next = !self.behind.val().get_bit(32);
+        self.longer.a.next = self.low.val();
+        self.longer.b.next = !self.want.q.val();
+        self.spends.next = !self.beyond.val() & !self.longer.carry.val();
         self.piece.next = self.low.val();
         if self.one_piece.val() {
             self.piece.next = self.want.q.val();
@@ -289,9 +297,10 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         // a piece a cycle
         if self.step.val() {
             self.at_start.d.next = self.at_start.q.val() & !self.some.val();
-            self.want.d.next = self.want.q.val() - self.piece.val();
-            self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.piece.val());
-            self.run_left.d.next = self.run_left.q.val() - bit_cast::<32, 13>(self.piece.val());
+            // the packet wants more behind a run that is spent, and a run goes on behind a packet
+            self.want.d.next = self.want.q.val() - self.low.val();
+            self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.want.q.val());
+            self.run_left.d.next = bit_cast::<32, 33>(self.behind.val());
         }
         if self.spent.val() {
             self.have.d.next = false;
