@@ -28,9 +28,10 @@ pub struct Align<const K: usize> {
     pub source_next: Signal<Out, Bits<6>>,
     /// The same in the target.
     pub target_next: Signal<Out, Bits<6>>,
+    /// Lanes by which bytes move up, counted from the beat before.
+    shift: Signal<Local, Bits<7>>,
     rotation: Signal<Local, Bits<6>>,
-    room: Signal<Local, Bits<7>>,
-    head: Signal<Local, Bits<7>>,
+    first_end: Signal<Local, Bits<7>>,
     source_last: Signal<Local, Bits<14>>,
     target_last: Signal<Local, Bits<14>>,
     last_lane: Signal<Local, Bits<6>>,
@@ -54,9 +55,9 @@ impl<const K: usize> Default for Align<K> {
             target_more: Signal::default(),
             source_next: Signal::default(),
             target_next: Signal::default(),
+            shift: Signal::default(),
             rotation: Signal::default(),
-            room: Signal::default(),
-            head: Signal::default(),
+            first_end: Signal::default(),
             source_last: Signal::default(),
             target_last: Signal::default(),
             last_lane: Signal::default(),
@@ -76,12 +77,10 @@ impl<const K: usize> Logic for Align<K> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        self.rotation.next = (self.target.val() - self.source.val()) & self.lanes.val();
-        self.room.next = self.beat.val() - bit_cast::<7, 6>(self.source.val());
-        self.head.next = self.room.val();
-        if self.len.val() < bit_cast::<13, 7>(self.room.val()) {
-            self.head.next = bit_cast::<7, 13>(self.len.val());
-        }
+        self.shift.next = (bit_cast::<7, 6>(self.target.val())
+            - bit_cast::<7, 6>(self.source.val()))
+            ^ self.beat.val();
+        self.rotation.next = bit_cast::<6, 7>(self.shift.val()) & self.lanes.val();
         self.source_last.next =
             bit_cast::<14, 6>(self.source.val()) + bit_cast::<14, 13>(self.len.val()) - 1;
         self.target_last.next =
@@ -95,7 +94,13 @@ impl<const K: usize> Logic for Align<K> {
             (self.target.val() + bit_cast::<6, 13>(self.len.val())) & self.lanes.val();
         self.fit.next.rotation = self.rotation.val();
         self.fit.next.start = self.target.val();
-        self.fit.next.first_end = bit_cast::<7, 6>(self.target.val()) + self.head.val();
+        // behind the last lane of the source beat, or behind the last byte if it is in that beat
+        self.first_end.next = self.shift.val() & ((self.beat.val() << 1) - 1);
+        if !self.source_more.val().any() {
+            self.first_end.next =
+                bit_cast::<7, 6>(self.target.val()) + bit_cast::<7, 13>(self.len.val());
+        }
+        self.fit.next.first_end = self.first_end.val();
         self.fit.next.last_end =
             bit_cast::<7, 6>(self.rotation.val()) + bit_cast::<7, 6>(self.last_lane.val()) + 1;
     }

@@ -64,6 +64,8 @@ pub struct Mover<const W: usize, const K: usize> {
     /// The move has begun, and `left` source beats are left.
     begun: Reg<Bit>,
     left: Dff<Bits<10>>,
+    /// That is one.
+    ending: Dff<Bit>,
     step: Dff<Step>,
     low: Dff<Bits<K>>,
     high: Dff<Bits<K>>,
@@ -138,6 +140,7 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             masks: LaneMasks::default(),
             begun: Reg::default(),
             left: Dff::default(),
+            ending: Dff::default(),
             step: Dff::default(),
             low: Dff::default(),
             high: Dff::default(),
@@ -186,7 +189,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
     fn update(&mut self) {
         clock!(self, clock, split, commands, moves, rotate, held);
         dff_setup!(
-            self, clock, fresh, lane, begun, left, step, low, high, step_valid
+            self, clock, fresh, lane, begun, left, ending, step, low, high, step_valid
         );
         dff_setup!(self, clock, held_lanes, flush, flush_close, index, bursts);
 
@@ -320,11 +323,11 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         self.last_step.next = self.moves.m.payload.val().beats <= 1;
         if self.begun.q.val() {
             self.steps.next = self.left.q.val();
-            self.last_step.next = self.left.q.val() <= 1;
+            self.last_step.next = self.ending.q.val();
             self.start.next = self.moves.m.payload.val().rotation;
             self.behind.next =
                 bit_cast::<7, 6>(self.moves.m.payload.val().rotation) + self.beat.val();
-            if self.left.q.val() <= 1 {
+            if self.ending.q.val() {
                 self.behind.next = self.moves.m.payload.val().last_end;
             }
         }
@@ -346,8 +349,9 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         self.masks.enable.next = true;
         self.masks.swap.next = false;
         self.next_step.next.index = self.moves.m.payload.val().index;
-        self.next_step.next.full = self.behind.val() >= self.beat.val();
-        self.next_step.next.over = self.behind.val() > self.beat.val();
+        self.next_step.next.full = (self.behind.val() & self.beat.val()).any();
+        self.next_step.next.over = (self.behind.val() & self.beat.val()).any()
+            & (self.behind.val() & (self.beat.val() - 1)).any();
         self.next_step.next.first = !self.begun.q.val();
         self.next_step.next.last = self.last_step.val();
         self.next_step.next.empty = self.moves.m.payload.val().discard;
@@ -355,6 +359,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         if self.take.val() {
             self.begun.d.next = !self.last_step.val();
             self.left.d.next = self.steps.val() - 1;
+            self.ending.d.next = self.steps.val() <= 2;
         }
         if self.advance.val() {
             self.step_valid.d.next = self.take.val();
