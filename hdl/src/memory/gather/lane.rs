@@ -27,6 +27,8 @@ use crate::memory::align::{Align, LaneMasks};
 use crate::memory::types::{PacketEnd, Piece};
 use crate::prelude::*;
 
+use super::space::GatherSpace;
+
 /// Payload collector of one lane.
 #[derive(LogicBlock)]
 pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: usize> {
@@ -55,11 +57,7 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     pieces: Fifo<Piece, P>,
     /// Lane behind the last byte of the command before.
     lane: Dff<Bits<6>>,
-    /// Payload beats not taken.
-    free: Reg<Bits<16>>,
-    /// They are enough for a piece.
-    roomy: Reg<Bit>,
-    claimed: Reg<Bits<16>>,
+    space: GatherSpace<K, A>,
     /// Packets commanded and not announced.
     open: Reg<Bits<16>>,
     masks: LaneMasks<K>,
@@ -105,13 +103,12 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     load: Signal<Local, Bit>,
     forget: Signal<Local, Bit>,
     closes: Signal<Local, Bit>,
-    left: Signal<Local, Bits<16>>,
-    /// Beats of packets forgotten.
-    forgotten: Reg<Bits<16>>,
+    /// `read` behind the beat that is fetched.
+    read_on: Signal<Local, Bits<16>>,
     beat: Constant<Bits<7>>,
     lanes: Constant<Bits<6>>,
-    /// Payload beats that two pieces can need.
-    enough: Constant<Bits<16>>,
+    /// Bits of the number of beats of a packet.
+    packet_beats: Constant<Bits<16>>,
     packets: Constant<Bits<16>>,
     /// Bits of a count of payload beats, and one more.
     mask: Constant<Bits<16>>,
@@ -121,13 +118,6 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
     for GatherLane<W, K, A, P>
 {
     fn default() -> Self {
-        let beats = 2u64 << A;
-        let most = 4096 / K as u64 + 1;
-        assert!(
-            A < 14 && beats >= 3 * most,
-            "payload store of {beats} beats: {} to 2^14 can be built",
-            3 * most
-        );
         assert!(
             (3..A + 2).contains(&P),
             "2^{P} pieces under way: 2^3 to 2^{} can be built",
@@ -148,9 +138,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             align: Align::default(),
             pieces: Fifo::new(Style::Distributed),
             lane: Dff::default(),
-            free: Reg::new(beats.to_bits()),
-            roomy: Reg::new(true),
-            claimed: Reg::default(),
+            space: GatherSpace::default(),
             open: Reg::default(),
             masks: LaneMasks::default(),
             fresh: Reg::new(true),
@@ -191,13 +179,12 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             load: Signal::default(),
             forget: Signal::default(),
             closes: Signal::default(),
-            left: Signal::default(),
-            forgotten: Reg::default(),
+            read_on: Signal::default(),
             beat: Constant::new((K as u64).to_bits()),
             lanes: Constant::new((K as u64 - 1).to_bits()),
-            enough: Constant::new((2 * most).to_bits()),
+            packet_beats: Constant::new((8192 / K as u64 - 1).to_bits()),
             packets: Constant::new((1u64 << P).to_bits()),
-            mask: Constant::new((2 * beats - 1).to_bits()),
+            mask: Constant::new(((4u64 << A) - 1).to_bits()),
         }
     }
 }
@@ -213,12 +200,11 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, requests, pieces, ends, tokens);
+        clock!(self, clock, requests, pieces, ends, tokens, space);
         dff_setup!(
-            self, clock, lane, free, roomy, claimed, open, fresh, arrived, closing, start, behind,
-            failed, write
+            self, clock, lane, open, fresh, arrived, closing, start, behind, failed, write
         );
-        dff_setup!(self, clock, reading, read, stop, forgotten);
+        dff_setup!(self, clock, reading, read, stop);
         dff_setup!(self, clock, latched, latched_last, latched_odd);
         dff_setup!(self, clock, shown, shown_last, shown_odd);
 
@@ -245,8 +231,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
 
         self.can_take.next = self.requests.s.ready.val()
             & self.pieces.s.ready.val()
-            & self.roomy.q.val()
-            & (self.open.q.val() < self.packets.val());
+            & self.space.roomy.val()
+            & !(self.open.q.val() & self.packets.val()).any();
         self.take.next = self.can_take.val() & self.command.valid.val();
         self.command.ready.next = self.can_take.val();
         self.requests.s.valid.next = self.take.val();
@@ -255,10 +241,10 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         StreamOut::<ReadReq>::link(&mut self.request, &mut self.requests.m);
         self.pieces.s.valid.next = self.take.val();
         self.pieces.s.payload.next = self.piece.val();
-        self.claimed.d.next = bits::<16>(0);
+        self.space.claim.next = bits::<16>(0);
         if self.take.val() {
             self.lane.d.next = self.align.target_next.val();
-            self.claimed.d.next = self.needed.val();
+            self.space.claim.next = self.needed.val();
         }
 
         // Memory beat: put away one cycle later.
@@ -284,8 +270,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         self.masks.behind.next = self.behind.q.val();
         self.masks.enable.next = self.arrived.q.val();
         self.masks.swap.next = self.write.q.val().get_bit(0);
-        self.full.next = self.behind.q.val() >= self.beat.val();
-        self.over.next = self.behind.q.val() > self.beat.val();
+        self.full.next = (self.behind.q.val() & self.beat.val()).any();
+        self.over.next = self.full.val() & (self.behind.q.val() & (self.beat.val() - 1)).any();
         for i in 0..2 {
             ClkRst::link(&mut self.clock, &mut self.ram[i].clock);
             self.ram[i].wdata.next = self.rotated.val();
@@ -323,7 +309,9 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         // Payload: a beat a cycle from packet to packet.
         self.show.next = !self.shown.q.val() | self.payload.ready.val();
         self.fetch.next = self.reading.q.val() & (!self.latched.q.val() | self.show.val());
-        self.last_fetch.next = self.read.q.val() == self.stop.q.val();
+        // a packet has fewer beats than these bits count
+        self.last_fetch.next =
+            !((self.read.q.val() ^ self.stop.q.val()) & self.packet_beats.val()).any();
         self.judged.next = self.ends.m.valid.val()
             & self.wanted.valid.val()
             & (!self.reading.q.val() | (self.fetch.val() & self.last_fetch.val()));
@@ -352,22 +340,16 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             self.shown_odd.d.next = self.latched_odd.q.val();
             self.latched.d.next = false;
         }
+        self.read_on.next = self.read.q.val();
         if self.fetch.val() {
-            self.read.d.next = (self.read.q.val() + 1) & self.mask.val();
+            self.read_on.next = (self.read.q.val() + 1) & self.mask.val();
             self.latched.d.next = true;
             self.latched_last.d.next = self.last_fetch.val();
             self.latched_odd.d.next = self.read.q.val().get_bit(0);
         }
-        self.forgotten.d.next = bits::<16>(0);
+        self.read.d.next = self.read_on.val();
         if self.forget.val() {
             self.read.d.next = self.ends.m.payload.val().end & self.mask.val();
-            // the beat that `fetch` takes in this cycle is counted there
-            self.forgotten.d.next =
-                (self.ends.m.payload.val().end - self.read.q.val()) & self.mask.val();
-            if self.fetch.val() {
-                self.forgotten.d.next =
-                    (self.ends.m.payload.val().end + !self.read.q.val()) & self.mask.val();
-            }
         }
         self.payload.valid.next = self.shown.q.val();
         self.payload.last.next = self.shown_last.q.val();
@@ -379,15 +361,10 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         self.activity.next.busy = self.command.valid.val() | self.pieces.m.valid.val();
         self.activity.next.moved = self.beats.valid.val() & self.beats.last.val();
 
-        // Space: claimed beats count one cycle late, which `enough` allows for.
-        self.left.next =
-            (self.free.q.val() + self.forgotten.q.val() - self.claimed.q.val()) & self.mask.val();
-        self.free.d.next = self.left.val();
-        self.roomy.d.next = self.left.val() >= self.enough.val();
-        if self.fetch.val() {
-            self.free.d.next = (self.left.val() + 1) & self.mask.val();
-            self.roomy.d.next = self.left.val() >= (self.enough.val() - 1);
-        }
+        self.space.fetch.next = self.fetch.val();
+        self.space.forget.next = self.forget.val();
+        self.space.read.next = self.read.q.val();
+        self.space.read_on.next = self.read_on.val();
         self.closes.next = self.load.val() | self.forget.val();
         if self.take.val() & self.command.payload.val().last & !self.closes.val() {
             self.open.d.next = (self.open.q.val() + 1) & self.mask.val();

@@ -11,6 +11,7 @@
 //!
 //! Assumes: in no cycle do both lanes get a beat.
 pub mod lane;
+pub mod space;
 
 use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq};
 use crate::prelude::*;

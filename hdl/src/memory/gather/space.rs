@@ -1,0 +1,108 @@
+//! Payload beats of a lane of [`gather`](super) that are free: whether the next piece has room.
+use crate::prelude::*;
+
+/// Space of 2 * 2^A beats of `K` bytes.
+///
+/// Latency: of a claim two cycles, for which room for two pieces is kept free.
+#[derive(LogicBlock)]
+pub struct GatherSpace<const K: usize, const A: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Beats claimed in this cycle.
+    pub claim: Signal<In, Bits<16>>,
+    /// A beat is read.
+    pub fetch: Signal<In, Bit>,
+    /// The beats of a packet are not read.
+    pub forget: Signal<In, Bit>,
+    /// Count of beats read or forgotten, modulo 4 * 2^A.
+    pub read: Signal<In, Bits<16>>,
+    /// The same behind the beat of `fetch`.
+    pub read_on: Signal<In, Bits<16>>,
+    /// There is room for the largest piece.
+    pub roomy: Signal<Out, Bit>,
+    claimed: Reg<Bits<16>>,
+    forgot: Reg<Bit>,
+    read_before: Dff<Bits<16>>,
+    forgotten: Reg<Bits<16>>,
+    /// Beats free, less those that two pieces can need.
+    free: Reg<Bits<16>>,
+    /// They are not negative.
+    enough: Reg<Bit>,
+    /// Sum bits and carries of what `free` is made of.
+    sums: Signal<Local, Bits<16>>,
+    carries: Signal<Local, Bits<16>>,
+    left: Signal<Local, Bits<16>>,
+    /// Bits of `read`.
+    mask: Constant<Bits<16>>,
+}
+
+impl<const K: usize, const A: usize> Default for GatherSpace<K, A> {
+    fn default() -> Self {
+        let (beats, most) = (2u64 << A, 4096 / K as u64 + 1);
+        assert!(
+            A < 14 && beats >= 3 * most,
+            "payload store of {beats} beats: {} to 2^14 can be built",
+            3 * most
+        );
+        Self {
+            clock: ClkRst::default(),
+            claim: Signal::default(),
+            fetch: Signal::default(),
+            forget: Signal::default(),
+            read: Signal::default(),
+            read_on: Signal::default(),
+            roomy: Signal::default(),
+            claimed: Reg::default(),
+            forgot: Reg::default(),
+            read_before: Dff::default(),
+            forgotten: Reg::default(),
+            free: Reg::new((beats - 2 * most).to_bits()),
+            enough: Reg::new(true),
+            sums: Signal::default(),
+            carries: Signal::default(),
+            left: Signal::default(),
+            mask: Constant::new((2 * beats - 1).to_bits()),
+        }
+    }
+}
+
+impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
+    describe!(
+        "gather_space",
+        format!("{K}_{A}"),
+        "Payload beats of gather that are free."
+    );
+
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clock,
+            claimed,
+            forgot,
+            read_before,
+            forgotten,
+            free,
+            enough
+        );
+        self.claimed.d.next = self.claim.val();
+        // in the cycle behind, in which nothing is read
+        self.forgot.d.next = self.forget.val();
+        self.read_before.d.next = self.read_on.val();
+        self.forgotten.d.next = bits::<16>(0);
+        if self.forgot.q.val() {
+            self.forgotten.d.next =
+                (self.read.val() - self.read_before.q.val()) & self.mask.val();
+        }
+        // free + forgotten - claimed by one carry chain, the beat that is read in the lowest carry
+        self.sums.next = self.free.q.val() ^ self.forgotten.q.val() ^ !self.claimed.q.val();
+        self.carries.next = ((self.free.q.val() & self.forgotten.q.val())
+            | ((self.free.q.val() | self.forgotten.q.val()) & !self.claimed.q.val()))
+            << 1;
+        self.carries.next = self.carries.val().replace_bit(0, self.fetch.val());
+        self.left.next = self.sums.val() - !self.carries.val();
+        self.free.d.next = self.left.val();
+        self.enough.d.next = !self.left.val().get_bit(15);
+        self.roomy.next = self.enough.q.val();
+    }
+}
