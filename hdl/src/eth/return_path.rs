@@ -116,7 +116,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
 
         // own frames in, whole or not at all
         self.own.tready.next = true;
-        self.room.next = self.own_ends.level.val() < self.half.val();
+        self.room.next = !(self.own_ends.level.val() & !(self.half.val() - 1)).any();
         self.take.next = self.own.tvalid.val()
             & ((self.entering.q.val() & self.taking.q.val())
                 | (!self.entering.q.val() & self.room.val()));
