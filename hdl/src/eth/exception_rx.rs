@@ -334,8 +334,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
             self.write.payload.next.addr = self.slot.q.val();
             self.write.payload.next.len = bits::<8>(0);
             // what stands above is not written
-            self.beats.data.next = ((self.buffer.rdata.val() >> 64) << 64)
-                | bit_cast::<W, 64>(self.head_word.val());
+            self.beats.data.next =
+                ((self.buffer.rdata.val() >> 64) << 64) | bit_cast::<W, 64>(self.head_word.val());
             self.beats.strb.next = self.head_strb.val();
             self.beats.last.next = true;
             self.beats.valid.next = self.state.q.val() == ExceptionRxState::SendHead;

@@ -91,8 +91,7 @@ impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
         self.read_before.d.next = self.read_on.val();
         self.forgotten.d.next = bits::<16>(0);
         if self.forgot.q.val() {
-            self.forgotten.d.next =
-                (self.read.val() - self.read_before.q.val()) & self.mask.val();
+            self.forgotten.d.next = (self.read.val() - self.read_before.q.val()) & self.mask.val();
         }
         // free + forgotten - claimed by one carry chain, the beat that is read in the lowest carry
         self.sums.next = self.free.q.val() ^ self.forgotten.q.val() ^ !self.claimed.q.val();

@@ -85,7 +85,7 @@ impl<const Q: usize> Default for Timer<Q> {
             seen_qpn: Dff::default(),
             seen_generation: Dff::default(),
             expired: Signal::default(),
-            out: SkidRam::default(),
+            out: Skid::default(),
             no_event: Zero::default(),
             code_hot: Signal::default(),
             rnr_table: RNR_TIMER_NS
