@@ -94,12 +94,12 @@ fn what_was_armed_stays_so() {
     for any in [true, false] {
         let mut rig = quiet();
         rig.open(5, 3);
-        rig.push_as(SEND, 5, Some((false, 0)));
+        rig.push_as(RECV, 5, Some((false, 0)));
         rig.settle();
         rig.arm(5, any, 1);
         (0..20).for_each(|_| rig.step());
         assert!(rig.resize(5, 5));
-        rig.push_as(SEND, 5, Some((true, 0)));
+        rig.push_as(RECV, 5, Some((true, 0)));
         rig.settle();
         assert_eq!(rig.reports.events(5), [1, 0]);
         // what was solicited before counts for who arms behind it

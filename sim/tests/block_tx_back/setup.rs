@@ -191,6 +191,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         let mut bytes = [0; 8];
         bytes[..6].copy_from_slice(&PORT_MAC.0);
         dut.set(mac, u64::from_le_bytes(bytes));
+        dut.set(ah_we, 0);
         for number in 0..16 {
             let dut = self.bench.dut_mut();
             dut.set(gid_we, 1);

@@ -56,7 +56,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub command: StreamIn<CqCommand>,
     /// Completions of receives.
     pub recv: StreamIn<CqToken>,
-    /// Completions of sends.
+    /// Completions of sends; what only receives have counts as 0.
     pub send: StreamIn<CqToken>,
     /// Payload bursts that have their response, modulo 2^16.
     pub done: Signal<In, Bits<16>>,

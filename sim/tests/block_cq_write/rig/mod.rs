@@ -251,6 +251,19 @@ impl Rig {
                 .with("pkey", cqe.pkey.into())
                 .with("grh", cqe.grh.into()),
         );
+        if input == SEND {
+            // What only receives have does not count.
+            cqe = Cqe {
+                imm: 0,
+                with_imm: false,
+                with_inv: false,
+                solicited: false,
+                src_qpn: 0,
+                pkey: 0,
+                grh: false,
+                ..cqe
+            };
+        }
         self.tokens[input].push_back(Token {
             qpn,
             cqn,
