@@ -3,7 +3,7 @@
 //! ```text
 //!  s (headers) ─► current ─► this beat of the headers ─┐
 //!  token ─────────► start?                             ├─► m
-//!  payload ─► register ────► beat ─────────────────────┘
+//!  payload ─► skid buffer ─► beat ─────────────────────┘
 //! ```
 //!
 //! A frame is headers, payload, 0 to 3 pad bytes of 0, and 4 bytes of 0 where the ICRC will stand. The payload comes at
@@ -90,7 +90,7 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub sent_qpn: Signal<Out, Bits<16>>,
     /// Its PSN.
     pub sent_psn: Signal<Out, Bits<24>>,
-    payloads: Slice<Bits<W>>,
+    payloads: SkidRam<Bits<W>>,
     current: Dff<TxHeader>,
     turn: Reg<Turn>,
     merging: Reg<Bit>,
@@ -143,7 +143,7 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             sent: Signal::default(),
             sent_qpn: Signal::default(),
             sent_psn: Signal::default(),
-            payloads: Slice::default(),
+            payloads: SkidRam::default(),
             current: Dff::default(),
             turn: Reg::default(),
             merging: Reg::default(),

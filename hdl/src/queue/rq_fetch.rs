@@ -44,7 +44,8 @@ pub struct RqFetch<const W: usize> {
     room: Signal<Local, Bit>,
     go: Signal<Local, Bit>,
     claimed: Signal<Local, Bits<9>>,
-    freed: Signal<Local, Bits<9>>,
+    /// A slot left in the cycle before: the taker's ready is deep.
+    freed: Reg<Bit>,
     slot: Dff<Bits<512>>,
     slot_next: Signal<Local, Bits<512>>,
     failed: Reg<Bit>,
@@ -79,7 +80,7 @@ impl<const W: usize> Default for RqFetch<W> {
             room: Signal::default(),
             go: Signal::default(),
             claimed: Signal::default(),
-            freed: Signal::default(),
+            freed: Reg::default(),
             slot: Dff::default(),
             slot_next: Signal::default(),
             failed: Reg::default(),
@@ -103,7 +104,7 @@ impl<const W: usize> Logic for RqFetch<W> {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, skid, buffer, under_way);
-        dff_setup!(self, clock, free, wrapped, slot, failed, phase);
+        dff_setup!(self, clock, free, freed, wrapped, slot, failed, phase);
 
         self.whole.next =
             self.wrapped.q.val() | (self.s.payload.val().slots == self.s.payload.val().head);
@@ -131,11 +132,9 @@ impl<const W: usize> Logic for RqFetch<W> {
         if self.go.val() {
             self.claimed.next = self.needed.val();
         }
-        self.freed.next = bits::<9>(0);
-        if self.buffer.m.valid.val() & self.m.ready.val() {
-            self.freed.next = bits::<9>(1);
-        }
-        self.free.d.next = self.free.q.val() - self.claimed.val() + self.freed.val();
+        self.freed.d.next = self.buffer.m.valid.val() & self.m.ready.val();
+        self.free.d.next = self.free.q.val() - self.claimed.val()
+            + bits::<9>(0).replace_bit(0, self.freed.q.val());
 
         // beats into slots
         self.slot_next.next = (bit_cast::<512, W>(self.beats.data.val()) << self.lift.val())
