@@ -1,6 +1,8 @@
 //! Every cell in Verilog: accepted by Verilator's lint without a waiver but UNUSEDSIGNAL, and by Yosys.
 mod common;
 
+use ferroce_hdl::cell::equal::Equal;
+use ferroce_hdl::cell::ram_banks::RamBanks;
 use ferroce_hdl::emit;
 use ferroce_hdl::prelude::*;
 
@@ -70,9 +72,13 @@ fn library_is_accepted() {
         &Ram::<Bits<9>, 10>::default(),
         &Skid::<Bits<24>>::default(),
         &SkidRam::<Bits<24>>::default(),
+        &Slice::<Bits<24>>::default(),
+        &RamBanks::<Bits<24>, 6>::default(),
+        &ByteReg::<64, 8>::default(),
         &Merge::<Bits<24>, 4>::default(),
         &Arbiter::<4>::default(),
         &Carry::<13>::default(),
+        &Equal::<128>::default(),
     ] {
         let design = emit::verilog(block).unwrap_or_else(|errors| panic!("{errors:?}"));
         common::accepted(&design.top, &design);

@@ -42,6 +42,7 @@ unpinned
 # A process that is killed in the middle of a transfer leaves nothing behind.
 mkfifo /tmp/in
 hold() {
+    : >/tmp/out # what a process before said is not what this one says
     vfio-checks hold $address </tmp/in >/tmp/out &
     process=$!
     exec 3>/tmp/in
