@@ -39,12 +39,17 @@ impl<'a> Paths<'a> {
         let mut nodes = vec![];
         for cell in cells() {
             let (class, mut inputs) = (class(&cell.kind), vec![]);
+            // Of a memory made of LUTs the address of an output that is used; that of the port that writes is none.
+            let reads = |pin: &str| {
+                let port = pin.strip_prefix("ADDR").map(|port| format!("DO{port}"));
+                port.is_some_and(|out| cell.connections.contains_key(&out))
+            };
             for (pin, bits) in &cell.connections {
                 let out = cell.port_directions.get(pin).is_some_and(|d| d == "output");
                 for net in bits.iter().filter_map(Bit::net) {
                     if out {
                         driver[net] = Some(nodes.len());
-                    } else if class != Class::LutRam || pin.starts_with("ADDR") {
+                    } else if class != Class::LutRam || reads(pin) {
                         inputs.push((pin.as_str(), net));
                     }
                 }
