@@ -2,7 +2,6 @@
 mod common;
 
 use ferroce_hdl::cell::equal::Equal;
-use ferroce_hdl::cell::ram_banks::RamBanks;
 use ferroce_hdl::emit;
 use ferroce_hdl::prelude::*;
 
@@ -73,7 +72,7 @@ fn library_is_accepted() {
         &Skid::<Bits<24>>::default(),
         &SkidRam::<Bits<24>>::default(),
         &Slice::<Bits<24>>::default(),
-        &RamBanks::<Bits<24>, 6>::default(),
+        &RingRam::<Bits<24>, 1, 6>::default(),
         &ByteReg::<64, 8>::default(),
         &Merge::<Bits<24>, 4>::default(),
         &Arbiter::<4>::default(),

@@ -62,12 +62,6 @@ impl Map {
     pub fn apply(&self, register: u32) -> u32 {
         sum(&self.0, |bit| register >> bit & 1 == 1)
     }
-
-    /// By rows: bit `i` of entry `r` says that bit `i` of the argument counts towards bit `r` of the value.
-    #[must_use]
-    pub fn rows(&self) -> [u32; 32] {
-        std::array::from_fn(|row| mask(&self.0, row) as u32)
-    }
 }
 
 /// What each bit of a beat of `bits` bits adds to the register behind the beat.
@@ -85,12 +79,6 @@ pub fn beat_columns(bits: usize) -> Vec<u32> {
 fn sum(columns: &[u32], chosen: impl Fn(usize) -> bool) -> u32 {
     let of = |(bit, column): (usize, &u32)| if chosen(bit) { *column } else { 0 };
     columns.iter().enumerate().map(of).fold(0, |a, b| a ^ b)
-}
-
-/// Row `row` of at most 64 columns.
-fn mask(columns: &[u32], row: usize) -> u64 {
-    let bit = |(i, column): (usize, &u32)| u64::from(column >> row & 1) << i;
-    columns.iter().enumerate().map(bit).sum()
 }
 
 /// Beats are a multiple of this, in bits.
@@ -282,14 +270,6 @@ mod tests {
             assert_eq!(forth.apply(start), serial(start, &vec![0; bytes]));
             assert_eq!(back.apply(forth.apply(start)), start);
         }
-    }
-
-    #[test]
-    fn rows_are_the_columns_turned() {
-        let map = Map::zero_bytes(5);
-        let register = 0xdead_beef_u32;
-        let by_rows = (0..32).map(|r| ((map.rows()[r] & register).count_ones() & 1) << r);
-        assert_eq!(by_rows.sum::<u32>(), map.apply(register));
     }
 
     #[test]

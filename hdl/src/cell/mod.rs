@@ -14,7 +14,6 @@ pub mod fifo_ram;
 pub mod hold;
 pub mod pick;
 pub mod ram;
-pub mod ram_banks;
 pub mod ram_bytes;
 pub mod reg;
 pub mod ring_ram;

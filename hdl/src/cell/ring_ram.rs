@@ -86,3 +86,33 @@ impl<T: Synth, const Q: usize, const E: usize> Logic for RingRam<T, Q, E> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rings_are_apart() {
+        let mut u = RingRam::<Bits<8>, 1, 3>::default();
+        u.connect_all();
+        let mut cycle = |write: Option<(u64, u64, u64)>, (ring, at): (u64, u64)| {
+            let (wring, waddr, word) = write.unwrap_or_default();
+            u.we.next = write.is_some();
+            u.wring.next = wring.to_bits();
+            u.wslot.next = waddr.to_bits();
+            u.wdata.next = word.to_bits();
+            u.re.next = true;
+            u.rring.next = ring.to_bits();
+            u.rslot.next = at.to_bits();
+            for clk in [false, true] {
+                u.clock.drive(clk, false);
+                assert!(simulate(&mut u, 50));
+            }
+            u.rdata.val().to_u64()
+        };
+        cycle(Some((0, 5, 0x11)), (0, 0));
+        assert_eq!(cycle(Some((1, 5, 0x22)), (1, 5)), 0, "read first");
+        assert_eq!(cycle(None, (0, 5)), 0x11);
+        assert_eq!(cycle(None, (1, 5)), 0x22);
+    }
+}

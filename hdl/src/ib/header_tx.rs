@@ -21,7 +21,6 @@ use super::header_layout::{HeaderLayout, constant_words};
 use super::tx_types::{TxBase, TxBody, TxHeader, TxLengths, TxPlaces, TxSizes, TxSlot, TxTag};
 use crate::bus::types::{TxDesc, image};
 use crate::cell::delay::Delay;
-use crate::cell::ram_banks::RamBanks;
 use crate::eth::rx_fields::Layout;
 use crate::prelude::*;
 
@@ -65,8 +64,8 @@ pub struct HeaderTx<const Q: usize> {
     ext_line: Delay<Bits<224>, 4>,
     body: Dff<TxBody>,
     sizes: Dff<TxSizes>,
-    /// Address vectors of queue pairs, and of address handles.
-    av_table: RamBanks<image::AvCtx, Q>,
+    /// Address vectors of queue pairs, ring 0, and of address handles, ring 1.
+    av_table: RingRam<image::AvCtx, 1, Q>,
     datagram: Dff<Bit>,
     peer: Dff<Bits<24>>,
     av: Dff<image::AvCtx>,
@@ -144,7 +143,7 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             ext_line: Delay::default(),
             body: Dff::default(),
             sizes: Dff::default(),
-            av_table: RamBanks::default(),
+            av_table: RingRam::default(),
             datagram: Dff::default(),
             peer: Dff::default(),
             av: Dff::default(),
@@ -202,8 +201,8 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
 
         // Tables.
         self.av_table.we.next = self.av_we.val() | self.ah_we.val();
-        self.av_table.wsecond.next = self.ah_we.val();
-        self.av_table.waddr.next = bit_cast::<Q, 16>(self.image_qpn.val());
+        self.av_table.wring.next = bits::<1>(0).replace_bit(0, self.ah_we.val());
+        self.av_table.wslot.next = bit_cast::<Q, 16>(self.image_qpn.val());
         self.av_table.wdata.next = self.av_image.val();
         self.gid_table.we.next = self.gid_we.val();
         self.gid_table.waddr.next = bit_cast::<4, 8>(self.gid_index.val());
@@ -252,10 +251,11 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         self.ext.desc.next = self.request.q.val();
         self.av_table.re.next = true;
         self.datagram.d.next = (self.request.q.val().opcode >> 5) == UD_CLASS;
-        self.av_table.rsecond.next = (self.request.q.val().opcode >> 5) == UD_CLASS;
-        self.av_table.raddr.next = bit_cast::<Q, 16>(self.request.q.val().qpn);
+        self.av_table.rring.next = bits::<1>(0);
+        self.av_table.rslot.next = bit_cast::<Q, 16>(self.request.q.val().qpn);
         if (self.request.q.val().opcode >> 5) == UD_CLASS {
-            self.av_table.raddr.next = self.request.q.val().va.get_bits::<Q>(0);
+            self.av_table.rring.next = bits::<1>(1);
+            self.av_table.rslot.next = self.request.q.val().va.get_bits::<Q>(0);
         }
         self.peer.d.next = self.request.q.val().va.get_bits::<24>(32);
         self.padded.next = (self.request.q.val().plen + 3) & 0x1ffc;
