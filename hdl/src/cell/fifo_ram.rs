@@ -4,9 +4,13 @@
 //! is written in the cycle of `re`; without, a read that meets a write of the same address returns the old word. Contents
 //! are undefined until written.
 //! Block RAM and UltraRAM have a register beside theirs for the word that passes. Of LUT RAM the address is registered, not
-//! the word: it shows what stands there, so the word shown is to stay until the next one is.
+//! the word: it shows what stands there, so the word shown is to stay until the next one is. Of words of a few bits the word
+//! is registered: what is decided by such a bit begins a level earlier.
 use crate::cell::ram::Style;
 use crate::prelude::*;
+
+/// Bits of the widest word of LUT RAM that has a register.
+const NARROW: usize = 2;
 
 /// RAM of 2^A words of type `T`, or more.
 #[derive(Clone, Debug, LogicBlock)]
@@ -117,6 +121,14 @@ impl<T: Synth, const A: usize> Logic for FifoRam<T, A> {
             self._style.name()
         );
         Verilog::Custom(match self._style {
+            Style::Distributed if T::BITS <= NARROW => format!(
+                "{mem}reg [{high}:0] word;\n\
+                 always @(posedge clk) begin\n    \
+                     if (re) word <= pass ? wdata : mem[raddr[{top}:0]];\n    \
+                     if (we) mem[waddr[{top}:0]] <= wdata;\n\
+                 end\n\
+                 assign rdata = word;\n"
+            ),
             Style::Distributed => format!(
                 "{mem}reg [{top}:0] shown;\n\
                  always @(posedge clk) begin\n    \

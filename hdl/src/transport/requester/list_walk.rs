@@ -90,12 +90,19 @@ pub struct ListWalk {
     /// Bytes of the part from the entry on.
     rest: Dff<Bits<32>>,
     closed: Reg<Bit>,
-    lead: Reg<Bit>,
+    /// The entry in stage 4 is the first of its part, or none before it had a run.
+    opening: Reg<Bit>,
+    /// None of the entries before had a run.
+    lead: Signal<Local, Bit>,
     open: Signal<Local, Bit>,
     enough: Signal<Local, Bit>,
     keep: Signal<Local, Bit>,
     // stage 4: run
     valid_4: Reg<Bit>,
+    /// The entry has a run; known late, so nothing but this register looks at it before the next cycle.
+    kept_4: Dff<Bit>,
+    has_4: Signal<Local, Bit>,
+    free_4: Signal<Local, Bit>,
     run_4: Dff<SendRun>,
     wqe_4: Dff<CheckedWqe>,
     grant_4: Dff<StartGrant>,
@@ -120,10 +127,12 @@ impl Logic for ListWalk {
             self, clock, valid_3, first_3, entry_3, over_3, wqe_3, grant_3, left_3
         );
         dff_setup!(
-            self, clock, plen_3, rest, closed, lead, valid_4, run_4, wqe_4, grant_4
+            self, clock, plen_3, rest, closed, opening, valid_4, kept_4, run_4, wqe_4, grant_4
         );
 
-        self.go_3.next = self.valid_3.q.val() & (!self.valid_4.q.val() | self.m.ready.val());
+        self.has_4.next = self.valid_4.q.val() & self.kept_4.q.val();
+        self.free_4.next = !self.has_4.val() | self.m.ready.val();
+        self.go_3.next = self.valid_3.q.val() & self.free_4.val();
         self.go_2.next = self.valid_2.q.val() & (!self.valid_3.q.val() | self.go_3.val());
         self.go_1.next = self.valid_1.q.val() & (!self.valid_2.q.val() | self.go_2.val());
         self.end_1.next = self.number_1.q.val() == self.wqe_1.q.val().entries;
@@ -135,10 +144,8 @@ impl Logic for ListWalk {
         self.whole.next = !self.s_grant.val().offset.any()
             & (self.s_wqe.val().answered
                 | (self.s_grant.val().final_part & !self.s_wqe.val().entries.any()));
-        self.straight.next = self.s_valid.val()
-            & self.clear.val()
-            & self.whole.val()
-            & (!self.valid_4.q.val() | self.m.ready.val());
+        self.straight.next =
+            self.s_valid.val() & self.clear.val() & self.whole.val() & self.free_4.val();
 
         self.table.we.next = self.entry_we.val();
         self.table.waddr.next = self.entry_at.val();
@@ -235,22 +242,24 @@ impl Logic for ListWalk {
         // 4: until the part has its bytes
         self.open.next = !self.closed.q.val() | self.first_3.q.val();
         self.enough.next = self.entry_3.q.val().len >= self.rest.q.val();
+        self.lead.next = self.opening.q.val() & !self.kept_4.q.val();
         self.keep.next = self.open.val() & (self.enough.val() | self.entry_3.q.val().len.any());
         if self.m.ready.val() {
             self.valid_4.d.next = false;
         }
         if self.go_3.val() {
-            self.valid_4.d.next = self.keep.val();
+            self.valid_4.d.next = true;
+            self.kept_4.d.next = self.keep.val();
             self.closed.d.next = !self.open.val() | self.enough.val();
             self.rest.d.next = self.rest.q.val() - self.entry_3.q.val().len;
-            self.lead.d.next = (self.first_3.q.val() | self.lead.q.val()) & !self.keep.val();
+            self.opening.d.next = self.first_3.q.val() | self.lead.val();
             self.run_4.d.next.addr =
                 self.entry_3.q.val().addr + bit_cast::<64, 32>(self.over_3.q.val());
             self.run_4.d.next.len = self.entry_3.q.val().len;
             if self.enough.val() {
                 self.run_4.d.next.len = self.rest.q.val();
             }
-            self.run_4.d.next.first = self.first_3.q.val() | self.lead.q.val();
+            self.run_4.d.next.first = self.first_3.q.val() | self.lead.val();
             self.run_4.d.next.last = self.enough.val();
             self.run_4.d.next.left = self.left_3.q.val();
             self.run_4.d.next.plen = self.plen_3.q.val();
@@ -272,6 +281,7 @@ impl Logic for ListWalk {
         self.mtu_0.next = bits::<32>(128) << self.s_wqe.val().mtu;
         if self.straight.val() {
             self.valid_4.d.next = true;
+            self.kept_4.d.next = true;
             self.wqe_4.d.next = self.s_wqe.val();
             self.grant_4.d.next = self.s_grant.val();
             self.run_4.d.next.addr = self.s_wqe.val().addr_0;
@@ -289,7 +299,7 @@ impl Logic for ListWalk {
                 self.run_4.d.next.plen = bits::<13>(0);
             }
         }
-        self.m.valid.next = self.valid_4.q.val();
+        self.m.valid.next = self.has_4.val();
         self.m.payload.next = self.run_4.q.val();
         self.m_wqe.next = self.wqe_4.q.val();
         self.m_grant.next = self.grant_4.q.val();
@@ -300,9 +310,7 @@ impl Logic for ListWalk {
         if self.straight.val() {
             self.coming_qpn.next = self.s_wqe.val().qpn;
         }
-        self.busy.next = self.valid_1.q.val()
-            | self.valid_2.q.val()
-            | self.valid_3.q.val()
-            | self.valid_4.q.val();
+        self.busy.next =
+            self.valid_1.q.val() | self.valid_2.q.val() | self.valid_3.q.val() | self.has_4.val();
     }
 }

@@ -16,14 +16,18 @@ impl<'a> Names<'a> {
         for (name, net) in &module.netnames {
             let register = line(net).and_then(|line| lines.get(line.checked_sub(1)?));
             let register = register.is_some_and(|line| line.starts_with("reg "));
-            let rank = (name.starts_with('$'), !register, name.len());
+            let (made_up, name) = match name.strip_prefix('$') {
+                None => (false, name.as_str()),
+                Some(rest) => read_address(rest).map_or((true, rest), |memory| (false, memory)),
+            };
+            let rank = (made_up, !register, name.len());
             for bit in net.bits.iter().filter_map(Bit::net) {
                 if best.len() <= bit {
                     best.resize(bit + 1, None);
                 }
                 let known = &mut best[bit];
                 if known.is_none_or(|(old, _)| rank < old) {
-                    *known = Some((rank, name.as_str()));
+                    *known = Some((rank, name));
                 }
             }
         }
@@ -35,6 +39,12 @@ impl<'a> Names<'a> {
         let &(rank, name) = self.0.get(net)?.as_ref()?;
         (!rank.0).then_some(name)
     }
+}
+
+/// The memory whose read address the program keeps in a register of its own: behind a `$` the name of this is
+/// `\u_a.mem$rdreg[0]$q`.
+fn read_address(name: &str) -> Option<&str> {
+    Some(name.strip_prefix('\\')?.split_once("$rdreg[")?.0)
 }
 
 /// The line that declares a net.
