@@ -120,6 +120,18 @@ pub(super) const PROOFS: &[Proof] = &[
         ],
     },
     Proof {
+        name: "fifo_narrow",
+        block: || emitted(Fifo::<Bits<2>, 4>::default),
+        checker: checker!("fifo_narrow"),
+        depth: 3,
+        reach: 24,
+        bugs: &[Bug {
+            what: "an item that goes past the RAM is not the one shown",
+            from: "word <= pass ? wdata :",
+            to: "word <=",
+        }],
+    },
+    Proof {
         name: "arbiter",
         block: || emitted(Arbiter::<9>::default),
         checker: checker!("arbiter"),
