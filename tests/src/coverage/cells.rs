@@ -207,13 +207,14 @@ fn register(cell: &Cell, nets: &mut Nets) {
     }
 }
 
-/// A bit of a memory holds what any port writes into that bit of any word, and what it begins with.
+/// A bit of a memory holds what any port writes into that bit of any word, and what it begins with: 0 if nothing else is
+/// said, in the simulation and in the device. A queue of LUT RAM shows a word before it is written.
 fn memory(cell: &Cell, nets: &mut Nets) {
     let (written, read) = (&cell.connections["WR_DATA"], &cell.connections["RD_DATA"]);
     let width = cell.parameters.get("WIDTH");
     let width = width.and_then(|width| usize::from_str_radix(width, 2).ok());
     let width = width.unwrap_or(1);
-    let mut word = vec![None; width];
+    let mut word = vec![Zero; width];
     for (i, &bit) in written.iter().enumerate() {
         word[i % width] = word[i % width].join(nets.get(bit));
     }

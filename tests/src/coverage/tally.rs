@@ -10,7 +10,7 @@ use super::exclude::Exclusion;
 use super::netlist::Constants;
 
 /// Constants to one that may have changed before every register had a value.
-const MISTAKEN: usize = 1000;
+const MISTAKEN: usize = 400;
 
 /// Covered, of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

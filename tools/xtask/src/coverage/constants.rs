@@ -60,8 +60,8 @@ mod tests {
                 if (rst) held <= 4'd0;
                 else held <= {held[3], 1'b0, a[0] & held[2], a[1]};
             end
-            keep u_one (.clk(clk), .rst(rst), .we(we), .d({1'b1, a[2:0]}), .q(x));
-            keep u_two (.clk(clk), .rst(rst), .we(we), .d({1'b1, held[2:0]}), .q(y));
+            keep u_one (.clk(clk), .rst(rst), .we(we), .d({1'b0, a[2:0]}), .q(x));
+            keep u_two (.clk(clk), .rst(rst), .we(we), .d({1'b0, held[2:0]}), .q(y));
         endmodule\n";
 
     #[test]
