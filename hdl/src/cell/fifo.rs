@@ -2,8 +2,8 @@
 //!
 //! Holds 2^A + 1 items; of LUT RAM of 2^5 words and more, 2^A. Full rate: a push and a pop in every cycle. An item pushed
 //! in cycle n can be popped in cycle n + 1: while the RAM is empty it goes past it. `s.ready` and `m.valid` come straight
-//! from registers, as does `level`; `m.payload` of LUT RAM is read at an address in a register, that of block RAM stands
-//! behind a multiplexer.
+//! from registers, as does `level`; `m.payload` of LUT RAM is read at an address in a register, of one or two bits comes from
+//! a register, and that of block RAM stands behind a multiplexer.
 use crate::cell::fifo_ram::FifoRam;
 use crate::cell::ram::Style;
 use crate::prelude::*;
