@@ -71,3 +71,55 @@ module formal_stable #(
         cover (ready);
     end
 endmodule
+
+// What every queue of 16 words of RAM and a word in front keeps to: `read`, `write` and `items` are its pointers and its
+// count, `held` says that the front has a word, `word` is that in `slot` of the RAM. `front` says that the watched item
+// is the one offered, `item` which it is.
+module formal_fifo #(
+    parameter W = 8
+) (
+    input clk,
+    input rst,
+    input [W-1:0] s_payload,
+    input s_valid,
+    input s_ready,
+    input [W-1:0] m_payload,
+    input m_valid,
+    input m_ready,
+    input [15:0] level,
+    input [15:0] read,
+    input [15:0] write,
+    input [15:0] items,
+    input full,
+    input empty,
+    input held,
+    output [4:0] slot,
+    output front,
+    output watching,
+    output [W-1:0] item
+);
+    wire [7:0] count, ahead;
+    wire [15:0] stored = items - held;
+    formal_reset reset (.clk(clk), .rst(rst));
+    formal_order #(.W(W)) order (
+        .clk(clk), .rst(rst), .push(s_valid && s_ready), .pushed(s_payload), .pop(m_valid && m_ready),
+        .popped(m_payload), .level(count), .watching(watching), .ahead(ahead), .item(item)
+    );
+    formal_stable #(.W(W)) stable (.clk(clk), .rst(rst), .payload(m_payload), .valid(m_valid), .ready(m_ready));
+    // the slot of the watched item
+    assign slot = read + ahead - held;
+    assign front = held && ahead == 0;
+    always @* if (!rst) begin
+        assert (level == count);
+        assert (s_ready || count == 17);
+        assert (count <= 17);
+        assert (m_valid == (count != 0));
+        // where the items are
+        assert (items == count);
+        assert (read < 32 && write < 32);
+        assert (stored <= 16 && stored[4:0] == write[4:0] - read[4:0]);
+        assert (full == (stored == 16));
+        assert (empty == (stored == 0));
+        cover (count == 17);
+    end
+endmodule

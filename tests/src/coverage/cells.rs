@@ -195,20 +195,21 @@ fn parameter<'a>(cell: &'a Cell, name: &str) -> impl Iterator<Item = Value> + 'a
     })
 }
 
-/// A register holds what it is given, and the value of its reset.
+/// A register begins at 0, as the simulation and the device do if nothing else is said, and holds what it is given and
+/// the value of its reset.
 fn register(cell: &Cell, nets: &mut Nets) {
     let (d, q) = (&cell.connections["D"], &cell.connections["Q"]);
     for (&d, &q) in d.iter().zip(q) {
         let value = nets.get(d);
-        nets.join(q, value);
+        nets.join(q, value.join(Zero));
     }
     for (&q, value) in q.iter().zip(parameter(cell, "SRST_VALUE")) {
         nets.join(q, value);
     }
 }
 
-/// A bit of a memory holds what any port writes into that bit of any word, and what it begins with: 0 if nothing else is
-/// said, in the simulation and in the device. A queue of LUT RAM shows a word before it is written.
+/// A bit of a memory begins as a register does, and holds what any port writes into that bit of any word: a queue of LUT RAM
+/// shows a word before it is written.
 fn memory(cell: &Cell, nets: &mut Nets) {
     let (written, read) = (&cell.connections["WR_DATA"], &cell.connections["RD_DATA"]);
     let width = cell.parameters.get("WIDTH");

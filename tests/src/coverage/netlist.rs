@@ -1,8 +1,8 @@
 //! What a netlist proves of the bits that are counted.
 //!
 //! Yosys makes one flat netlist of the engine. [`Constants`] looks for the bits that hold one value in every state the
-//! netlist can reach: all registers and memories begin without a value, and what a cell can put out is joined to what its
-//! nets have until nothing changes. A bit that has got only 0 or only 1 by then cannot change, whatever the tests do: a
+//! netlist can reach: all registers and memories begin at 0, and what a cell can put out is joined to what its nets have
+//! until nothing changes. A bit that has got only 0 or only 1 by then cannot change, whatever the tests do: a
 //! field of a shared record that one source drives with constants, the high bits of a port that is wider than the build
 //! needs. What a cell does is taken as known only for the cells of [`super::cells`]; all others put out anything.
 
@@ -96,8 +96,6 @@ pub(super) struct Nets {
     values: Vec<Value>,
     /// Nets that are said to stay 0, whatever drives them.
     held: BTreeSet<usize>,
-    /// Registers that keep a value that is not known.
-    kept: BTreeSet<usize>,
     /// Nets that can hold more than before.
     changed: Vec<usize>,
 }
@@ -111,8 +109,7 @@ impl Nets {
     }
 
     fn is_constant(&self, bit: Bit) -> bool {
-        let kept = matches!(bit, Bit::Net(net) if self.kept.contains(&net));
-        kept || matches!(self.get(bit), Value::Zero | Value::One)
+        matches!(self.get(bit), Value::Zero | Value::One)
     }
 
     /// Adds what a bit can hold.
@@ -157,21 +154,7 @@ impl Nets {
             nets.join(bit, Value::Any);
         }
         nets.settle(&cells, &users, (0..cells.len()).collect());
-        // What has no value by now got none from a reset or an input. A register that is given its own value keeps that for
-        // ever, whatever it is; a counter that begins anywhere, a net that nothing drives, can be anything.
-        for cell in &cells {
-            let bits = |port| cell.connections.get(port).into_iter().flatten();
-            for (d, q) in bits("D").zip(bits("Q")) {
-                match (*d, *q) {
-                    (Bit::Net(d), Bit::Net(q))
-                        if d == q && nets.get(Bit::Net(q)) == Value::None =>
-                    {
-                        nets.kept.insert(q);
-                    }
-                    _ => (),
-                }
-            }
-        }
+        // What has no value by now can be anything: a net that nothing drives, and then what an x alone reaches.
         let mut driven = BTreeSet::new();
         for cell in &cells {
             for &bit in cell.connections.get("Y").into_iter().flatten() {
@@ -182,7 +165,7 @@ impl Nets {
         }
         for with_logic in [false, true] {
             for &net in users.keys() {
-                let unknown = nets.get(Bit::Net(net)) == Value::None && !nets.kept.contains(&net);
+                let unknown = nets.get(Bit::Net(net)) == Value::None;
                 if unknown && (with_logic || !driven.contains(&net)) {
                     nets.join(Bit::Net(net), Value::Any);
                 }

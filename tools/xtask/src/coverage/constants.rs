@@ -55,7 +55,13 @@ mod tests {
         endmodule
         module top (input wire clk, input wire rst, input wire we, input wire [3:0] a, output wire [3:0] x, output wire [3:0] y);
             reg [3:0] held;
+            reg [3:0] ones;
+            reg [0:0] one [0:1];
             wire [3:0] unread = {2'b10, a[1:0]};
+            always @(posedge clk) begin
+                if (we) one[a[0]] <= 1'b1;
+                ones <= {3'b101, one[a[1]]};
+            end
             always @(posedge clk) begin
                 if (rst) held <= 4'd0;
                 else held <= {held[3], 1'b0, a[0] & held[2], a[1]};
@@ -78,6 +84,8 @@ mod tests {
         assert_eq!(held("top", "held"), [1, 2, 3]);
         assert_eq!(held("top", "unread"), [2, 3]);
         assert!(held("top", "a").is_empty());
+        // Registers and memories begin at 0: what is given to them alone is not all they hold.
+        assert_eq!(held("top", "ones"), [2]);
         // Only one of the two instances has more than bit 3 of its words constant.
         assert_eq!(held("keep", "q"), [3]);
         assert!(!constants.holds("top", "clk"));

@@ -5,8 +5,8 @@ use super::netlist::{Bit, Module, Net};
 /// Names by net.
 pub(super) struct Names<'a>(Vec<Option<(Rank, &'a str)>>);
 
-/// The smaller, the better the name: one that the program made up; not declared as a register; hierarchy and length.
-type Rank = (bool, bool, usize);
+/// The smaller, the better the name: not declared as a register; hierarchy and length.
+type Rank = (bool, usize);
 
 impl<'a> Names<'a> {
     /// Those of `module`; `source` is the Verilog it came from.
@@ -14,13 +14,17 @@ impl<'a> Names<'a> {
         let lines: Vec<_> = source.lines().map(str::trim_start).collect();
         let mut best = vec![];
         for (name, net) in &module.netnames {
+            // Behind a `$` stand names that the program made up.
+            let given = match name.strip_prefix('$') {
+                None => Some(name.as_str()),
+                Some(made_up) => read_address(made_up),
+            };
+            let Some(name) = given else {
+                continue;
+            };
             let register = line(net).and_then(|line| lines.get(line.checked_sub(1)?));
             let register = register.is_some_and(|line| line.starts_with("reg "));
-            let (made_up, name) = match name.strip_prefix('$') {
-                None => (false, name.as_str()),
-                Some(rest) => read_address(rest).map_or((true, rest), |memory| (false, memory)),
-            };
-            let rank = (made_up, !register, name.len());
+            let rank = (!register, name.len());
             for bit in net.bits.iter().filter_map(Bit::net) {
                 if best.len() <= bit {
                     best.resize(bit + 1, None);
@@ -36,8 +40,8 @@ impl<'a> Names<'a> {
 
     /// The name of `net`, without the bit, if a person gave it one.
     pub(super) fn find(&self, net: usize) -> Option<&'a str> {
-        let &(rank, name) = self.0.get(net)?.as_ref()?;
-        (!rank.0).then_some(name)
+        let (_, name) = self.0.get(net)?.as_ref()?;
+        Some(name)
     }
 }
 
