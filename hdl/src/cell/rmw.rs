@@ -11,9 +11,12 @@
 //!
 //! ```text
 //!  cycle      n            n+1             n+2 (X)                    (n+3)   n+3 (n+4)
-//!  addr ─► RAM read ─► merge with the ─► merge with the ─► owner's ─► ... ─► result register ─► RAM write
-//!          compare      two before        one before        rules
+//!  addr ─► RAM read ─► register ─► owner's rules ─► ... ─► result register ─► RAM write
+//!          compare      compare     on the latest of the word and three results
 //! ```
+//!
+//! The word comes straight from the RAM into its register, and one multiplexer of four behind it shows the latest: of a bit
+//! that is one LUT.
 //!
 //! `coming` shows the word a cycle ahead of stage X, for sums over it that are to stand in registers there. What the
 //! operation in stage X does then is not in it: it is for an owner whose operations do not follow one another at once.
@@ -158,13 +161,16 @@ reg [{a}:0] sweep_addr;
 reg valid_1, hit_x_1, hit_w_1, hit_1_1;
 reg [{a}:0] addr_1;
 reg [{t}:0] word_1;
-// stage X: the result of the cycle before is of the same address
-reg forward;
+// stage X: the latest of the same address: 3 the newest result, 2 and 1 the ones before it, 0 the word of the RAM
+reg [1:0] latest;
 reg [{t}:0] word_x;
-{stage}// stage W: result on its way into the RAM, and the one before it
+{stage}// stage W: result on its way into the RAM, and the two before it
 reg write_w, write_v;
 reg [{a}:0] addr_w;
-reg [{t}:0] data_w, data_v;
+reg [{t}:0] data_w, data_v, data_u;
+wire of_result = hit_1_1 & {answer_valid} & write;
+wire of_w = hit_x_1 & write_w;
+wire of_v = hit_w_1 & write_v;
 always @(posedge clk) begin
     word_1 <= mem[addr];
     addr_1 <= addr;
@@ -172,10 +178,11 @@ always @(posedge clk) begin
     hit_x_1 <= addr == {answer_addr};
     hit_w_1 <= addr == addr_w;
     x_addr <= addr_1;
-    word_x <= coming;
+    word_x <= word_1;
     addr_w <= ready ? {answer_addr} : sweep_addr;
     data_w <= ready ? result : {initial:x};
     data_v <= data_w;
+    data_u <= data_v;
     {stage_reset}
     if (write_w) mem[addr_w] <= data_w;
     if (rst) begin
@@ -184,7 +191,7 @@ always @(posedge clk) begin
         valid_1 <= 1'b0;
         x_valid <= 1'b0;
         write_w <= 1'b0;
-        forward <= 1'b0;
+        latest <= 2'd0;
         write_v <= 1'b0;
     end else begin
         if (!ready) begin
@@ -194,13 +201,13 @@ always @(posedge clk) begin
         valid_1 <= valid;
         x_valid <= valid_1;
         write_w <= !ready | ({answer_valid} & write);
-        forward <= hit_1_1 & {answer_valid} & write;
+        latest <= {{of_result | of_w, of_result | (of_v & !of_w)}};
         write_v <= write_w;
     end
 end
 always @* clash = valid_1 & (addr == addr_1);
-always @* coming = (hit_x_1 & write_w) ? data_w : (hit_w_1 & write_v) ? data_v : word_1;
-always @* current = forward ? data_w : word_x;
+always @* coming = of_w ? data_w : of_v ? data_v : word_1;
+always @* current = latest[1] ? (latest[0] ? data_w : data_v) : (latest[0] ? data_u : word_x);
 "
         ))
     }
