@@ -16,6 +16,7 @@ pub mod send;
 pub mod send_queues;
 pub mod send_types;
 pub mod sq_answer;
+pub mod sq_events;
 pub mod sq_result;
 pub mod sq_rules;
 pub mod sq_state;

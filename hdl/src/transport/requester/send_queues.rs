@@ -4,8 +4,9 @@
 //! gets a grant for each Start, in their order too.
 use super::ack_merge::AckMerge;
 use super::completion_hold::CompletionHold;
-use super::event::{SendCompletion, SentPacket, SqEvent, SqEventKind, StartGrant};
+use super::event::{SendCompletion, SentPacket, SqEvent, StartGrant};
 use super::retire::Retire;
+use super::sq_events::SqEvents;
 use super::sq_state::SqStateTable;
 use super::timer::Timer;
 use crate::bus::dma::ReadBeatIn;
@@ -96,7 +97,7 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub ready: Signal<Out, Bit>,
 
     acks: AckMerge,
-    events: Merge<SqEvent, 9>,
+    events: SqEvents,
     /// More than the packets under way to the wire.
     sent: Fifo<SentPacket, 8>,
     state: SqStateTable<Q>,
@@ -105,7 +106,6 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     retire: Retire<Q, O>,
     hold: CompletionHold,
     timer: Timer<Q>,
-    no_event: Zero<SqEvent>,
 }
 
 impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, O> {
@@ -125,23 +125,17 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         self.sent.s.valid.next = self.sent_valid.val();
         self.sent.s.payload.next.qpn = self.sent_qpn.val();
         self.sent.s.payload.next.psn = self.sent_psn.val();
-        StreamIn::<SqEvent>::link(&mut self.command, &mut self.events.s[0]);
+        StreamIn::<SqEvent>::link(&mut self.command, &mut self.events.command);
         StreamIn::<Answer>::link(&mut self.answer, &mut self.acks.s);
-        StreamOut::<SqEvent>::join(&mut self.acks.m, &mut self.events.s[1]);
-        StreamOut::<SqEvent>::join(&mut self.retire.event, &mut self.events.s[2]);
-        StreamOut::<SqEvent>::join(&mut self.timer.m, &mut self.events.s[3]);
-        StreamIn::<SqEvent>::link(&mut self.start, &mut self.events.s[4]);
-        StreamOut::<SqEvent>::join(&mut self.scheduler.m, &mut self.events.s[5]);
+        StreamOut::<SqEvent>::join(&mut self.acks.m, &mut self.events.answer);
+        StreamOut::<SqEvent>::join(&mut self.retire.event, &mut self.events.retire);
+        StreamOut::<SqEvent>::join(&mut self.timer.m, &mut self.events.timeout);
+        StreamIn::<SqEvent>::link(&mut self.start, &mut self.events.start);
+        StreamOut::<SqEvent>::join(&mut self.scheduler.m, &mut self.events.fetch);
         StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.scheduler.doorbell);
-        StreamOut::<SqEvent>::join(&mut self.scheduler.rung, &mut self.events.s[6]);
-        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.events.s[7]);
-        self.events.s[8].valid.next = self.sent.m.valid.val();
-        self.events.s[8].payload.next = self.no_event.val();
-        self.events.s[8].payload.next.kind = SqEventKind::Answer;
-        self.events.s[8].payload.next.qpn = self.sent.m.payload.val().qpn;
-        self.events.s[8].payload.next.psn = self.sent.m.payload.val().psn;
-        self.events.s[8].payload.next.sent = true;
-        self.sent.m.ready.next = self.events.s[8].ready.val();
+        StreamOut::<SqEvent>::join(&mut self.scheduler.rung, &mut self.events.doorbell);
+        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.events.failure);
+        StreamOut::<SentPacket>::join(&mut self.sent.m, &mut self.events.sent);
         StreamOut::<SqEvent>::join(&mut self.events.m, &mut self.state.s);
 
         self.state.image_we.next = self.sq_we.val();

@@ -180,9 +180,12 @@ impl Logic for SqTermsOf {
             self.out.d.next.rnr_retry = self.k.val().rnr_retry;
         }
         self.out.d.next.ahead = self.c.val().inflight - self.c.val().resend;
-        // Retired, Timeout
+        // Retired, Timeout; of a Command `idle` too
         self.out.d.next.used_after = self.c.val().used - self.e.val().count;
         self.out.d.next.idle = self.c.val().used == self.e.val().count;
+        if self.e.val().kind == SqEventKind::Command {
+            self.out.d.next.idle = !self.c.val().used.any();
+        }
         self.out.d.next.reads_after = self.c.val().reads - self.e.val().reads;
         self.out.d.next.empties =
             self.c.val().used.any() & (self.c.val().used == self.e.val().count);
