@@ -103,6 +103,9 @@ impl Logic for CompletionHold {
         if !self.turn.q.val() {
             self.list.s.valid.next = self.flushed.valid.val();
             self.list.s.payload.next = self.flushed.payload.val();
+            // no READ or atomic: not looked at
+            self.list.s.payload.next.byte_len = self.retired.payload.val().byte_len;
+            self.list.s.payload.next.fence = self.retired.payload.val().fence;
         }
         self.retired.ready.next = self.turn.q.val();
         self.flushed.ready.next = !self.turn.q.val() & self.list.s.ready.val();
@@ -156,7 +159,7 @@ impl Logic for CompletionHold {
         self.cq.payload.next.opcode = bit_cast::<8, 3>(self.head.val().opcode);
         self.cq.payload.next.wqe_index = self.head.val().wqe_index;
         self.cq.payload.next.status = self.head.val().status;
-        if !self.head.val().status.any() {
+        if self.head.val().answered & !self.head.val().status.any() {
             self.cq.payload.next.byte_len = self.head.val().byte_len;
         }
         self.cq.payload.next.vendor_err = self.head.val().vendor_err;

@@ -69,7 +69,7 @@ payload! {
         count: Bits<16>,
         /// Answer: AETH syndrome.
         syndrome: Bits<8>,
-        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Answer, Failed: see there.
+        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Answer, Failed: see there. Else 0.
         status: Bits<8>,
         /// Start, Refetch: epoch of the fetch.
         epoch: Bits<4>,
@@ -265,7 +265,7 @@ payload! {
         opcode: Bits<3>,
         /// WQE index.
         wqe_index: Bits<16>,
-        /// Bytes of a READ or atomic.
+        /// Bytes of a READ or atomic; of others not looked at.
         byte_len: Bits<32>,
         /// CQE status.
         status: Bits<8>,

@@ -75,9 +75,9 @@ pub struct Retire<const Q: usize, const O: usize> {
     /// The entry behind it.
     following: Signal<Local, Outstanding>,
     behind: Signal<Local, Bits<24>>,
-    /// Bytes from PSN 0 to the first and to the last packet of a READ, modulo 2^32.
-    first: Signal<Local, Bits<32>>,
-    last: Signal<Local, Bits<32>>,
+    /// PSNs from the first to the last packet of a READ, and their bytes.
+    span: Signal<Local, Bits<24>>,
+    whole: Signal<Local, Bits<32>>,
     takes: Signal<Local, Bit>,
     completes: Signal<Local, Bit>,
     /// Fails whatever its own status is.
@@ -158,16 +158,13 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         self.done.payload.next.opcode = self.o.q.val().cqe_opcode;
         self.done.payload.next.wqe_index = self.index.q.val();
         self.done.payload.next.status = self.status.val();
-        // PSNs are modulo 2^24 and MTUs at least 2^8, so the difference need not be cut
-        self.first.next = (bit_cast::<32, 24>(self.o.q.val().first_psn) << 7) << self.g.q.val().mtu;
-        self.last.next = (bit_cast::<32, 24>(self.o.q.val().last_psn) << 7) << self.g.q.val().mtu;
+        self.span.next = self.o.q.val().last_psn - self.o.q.val().first_psn;
+        self.whole.next = (bit_cast::<32, 24>(self.span.val()) << 7) << self.g.q.val().mtu;
+        self.done.payload.next.byte_len =
+            self.whole.val() + bit_cast::<32, 13>(self.o.q.val().rest);
+        self.done.payload.next.answered = self.o.q.val().answered;
         self.done.payload.next.fence = self.g.q.val().writes;
         self.done.payload.next.unread = self.g.q.val().unread;
-        if self.o.q.val().answered {
-            self.done.payload.next.answered = true;
-            self.done.payload.next.byte_len =
-                self.last.val() - self.first.val() + bit_cast::<32, 13>(self.o.q.val().rest);
-        }
         if self.first_error.q.val() & self.same.val() {
             self.done.payload.next.vendor_err = self.g.q.val().syndrome;
         }
