@@ -32,7 +32,9 @@ pub struct CqRecord<const W: usize> {
     /// The answer is taken.
     pub take: Signal<In, Bit>,
 
-    skid: Skid<ReadReq>,
+    /// The read is not taken yet.
+    asks: Reg<Bit>,
+    record: Dff<Bits<64>>,
     busy: Reg<Bit>,
     there: Reg<Bit>,
     good: Dff<Bit>,
@@ -59,7 +61,8 @@ impl<const W: usize> Default for CqRecord<W> {
             ok: Signal::default(),
             taken: Signal::default(),
             take: Signal::default(),
-            skid: Skid::default(),
+            asks: Reg::default(),
+            record: Dff::default(),
             busy: Reg::default(),
             there: Reg::default(),
             good: Dff::default(),
@@ -75,13 +78,16 @@ impl<const W: usize> Logic for CqRecord<W> {
 
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, skid);
-        dff_setup!(self, clock, busy, there, good, value, word);
-        self.skid.s.valid.next = self.ask.val();
-        self.skid.s.payload.next.addr = self.addr.val();
-        self.skid.s.payload.next.len = RECORD.into();
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.skid.m);
+        dff_setup!(self, clock, asks, record, busy, there, good, value, word);
+        self.read.valid.next = self.asks.q.val();
+        self.read.payload.next.addr = self.record.q.val();
+        self.read.payload.next.len = RECORD.into();
+        if self.read.ready.val() {
+            self.asks.d.next = false;
+        }
         if self.ask.val() {
+            self.asks.d.next = true;
+            self.record.d.next = self.addr.val();
             self.busy.d.next = true;
             self.word.d.next = self.addr.val().get_bits::<4>(2) & self.last_word.val();
         }
