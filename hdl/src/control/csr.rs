@@ -192,11 +192,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             match self.at.val().get_bits::<5>(2).index() {
                 CONTROL => {
                     self.state.d.next.enable = self.data.val().get_bit(ENABLE);
-                    if self.data.val().get_bit(RESET) {
-                        self.state.d.next = self.no_state.val();
-                        self.state.d.next.reset = true;
-                        self.forgets.next = true;
-                    }
+                    self.forgets.next = self.data.val().get_bit(RESET);
                 }
                 CMD_BASE_LO => {
                     self.state.d.next.cmd_base_lo = self.data.val();
@@ -221,6 +217,11 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
                 }
                 _ => {}
             }
+        }
+        // over all else: the registers' own reset then does it
+        if self.forgets.val() {
+            self.state.d.next = self.no_state.val();
+            self.state.d.next.reset = true;
         }
 
         // a read

@@ -45,6 +45,8 @@ pub struct ExceptionCsr {
     state: Reg<ExceptionSetup>,
     no_state: Zero<ExceptionSetup>,
     log: Signal<Local, Bits<4>>,
+    /// The queue is turned off.
+    stops: Signal<Local, Bit>,
 }
 
 const MAX_LOG: u64 = MAX_LOG_SLOTS as u64;
@@ -64,6 +66,7 @@ impl Logic for ExceptionCsr {
         if self.log.val() > MAX_LOG {
             self.log.next = bits::<4>(MAX_LOG);
         }
+        self.stops.next = false;
         if self.write.val() {
             match self.at.val().index() {
                 EXC_BASE_LO => {
@@ -78,10 +81,7 @@ impl Logic for ExceptionCsr {
                     self.state.d.next.log_slots = self.log.val();
                     self.state.d.next.large = self.data.val().get_bit(4);
                     self.state.d.next.on = self.data.val().get_bit(5);
-                    if !self.data.val().get_bit(5) {
-                        self.state.d.next.rx_consumer = bits::<16>(0);
-                        self.state.d.next.tx_producer = bits::<16>(0);
-                    }
+                    self.stops.next = !self.data.val().get_bit(5);
                 }
                 EXC_RX_CI => {
                     self.state.d.next.rx_consumer = self.data.val().get_bits::<16>(0);
@@ -92,6 +92,11 @@ impl Logic for ExceptionCsr {
                 }
                 _ => {}
             }
+        }
+        // over all else: the registers' own reset then does it
+        if self.stops.val() {
+            self.state.d.next.rx_consumer = bits::<16>(0);
+            self.state.d.next.tx_producer = bits::<16>(0);
         }
         if self.clear.val() {
             self.state.d.next = self.no_state.val();
