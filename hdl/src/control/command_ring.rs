@@ -271,7 +271,8 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
                     self.state.d.next = RingState::Send;
                 }
             }
-            RingState::Send => {
+            // Send: beside a default that no state reaches each register bit would have an enable of its own
+            _ => {
                 if self.beats.ready.val() {
                     self.shift.d.next = self.shift.q.val() >> self.beat_bits.val();
                     self.left.d.next = self.left.q.val() - 1;
@@ -282,9 +283,6 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
                         self.state.d.next = RingState::Idle;
                     }
                 }
-            }
-            _ => {
-                self.state.d.next = RingState::Idle;
             }
         }
 
