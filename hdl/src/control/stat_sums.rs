@@ -129,9 +129,12 @@ impl Logic for StatSums {
             };
             let padded = format!("{{{}'d0, {pulse}}}", bits - c.width);
             let _ = writeln!(sums, "reg [{}:0] sum_{name};", bits - 1);
+            // cleared, not added to 0: the carry then takes the register as it is
             let _ = writeln!(
                 steps,
-                "    sum_{name} <= rst ? {bits}'d0 : (visit == 6'd{i} ? {bits}'d0 : sum_{name}) + {padded};"
+                "    if (rst) sum_{name} <= {bits}'d0;\n    \
+                     else if (visit == 6'd{i}) sum_{name} <= {padded};\n    \
+                     else sum_{name} <= sum_{name} + {padded};"
             );
             let value = if bits == SUM_BITS {
                 format!("sum_{name}")
