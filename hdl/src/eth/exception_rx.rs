@@ -285,6 +285,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
                 }
             }
             ExceptionRxState::Fence => {
+                self.addr.d.next = self.slot.q.val();
                 if self.settled.q.val() {
                     self.state.d.next = ExceptionRxState::OfferHead;
                 }
@@ -331,7 +332,6 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         if (self.state.q.val() == ExceptionRxState::OfferHead)
             | (self.state.q.val() == ExceptionRxState::SendHead)
         {
-            self.write.payload.next.addr = self.slot.q.val();
             self.write.payload.next.len = bits::<8>(0);
             // what stands above is not written
             self.beats.data.next =

@@ -102,6 +102,8 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     longest: Signal<Local, Bits<16>>,
     fetch: Signal<Local, Bit>,
     is_last: Signal<Local, Bit>,
+    /// Of the last byte.
+    last_lane: Signal<Local, Bits<16>>,
     all: Constant<Bits<K>>,
 }
 
@@ -162,6 +164,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionTx<W, 
             longest: Default::default(),
             fetch: Default::default(),
             is_last: Default::default(),
+            last_lane: Default::default(),
             all: Constant::new(
                 (0..K).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true)),
             ),
@@ -205,6 +208,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
         self.ram.waddr.next = self.fill.q.val();
         self.ram.wdata.next = self.beat.data.val();
         self.is_last.next = !self.left.q.val().any();
+        self.last_lane.next = (self.length.q.val() - 1) & Self::MORE;
         self.fetch.next = (self.state.q.val() == ExceptionTxState::Send)
             & self.left.q.val().any()
             & (self.m_axis.tready.val() | !self.held.q.val());
@@ -252,10 +256,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 }
                 self.left.d.next =
                     bit_cast::<13, 16>((self.length.q.val() + Self::MORE) >> Self::LOG_K);
-                self.last_keep.d.next = self.all.val();
-                if (self.length.q.val() & Self::MORE).any() {
-                    self.last_keep.d.next = !(self.all.val() << (self.length.q.val() & Self::MORE));
-                }
+                self.last_keep.d.next = !((self.all.val() << 1) << self.last_lane.val());
                 self.state.d.next = ExceptionTxState::Ask;
                 if self.failed.q.val()
                     | (self.length.q.val() < SHORTEST)
