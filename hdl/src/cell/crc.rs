@@ -57,6 +57,55 @@ impl Map {
         &self.0
     }
 
+    /// The coordinates in which `step` is a shift with feedback, so that a few steps are few terms a bit: a 1 alone at
+    /// place `i` is 1 behind `i` steps.
+    ///
+    /// # Panics
+    /// If these 32 are not independent; those of any number of zero bytes that is a power of two are.
+    #[must_use]
+    pub fn shifting(step: &Self) -> Self {
+        let mut powers = [1; 32];
+        for i in 1..32 {
+            powers[i] = step.apply(powers[i - 1]);
+        }
+        Self(powers).inverse()
+    }
+
+    /// This map and `next` behind it.
+    #[must_use]
+    pub fn then(&self, next: &Self) -> Self {
+        Self(self.0.map(|column| next.apply(column)))
+    }
+
+    /// The map that undoes this one.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        // `of[i]` is what this map makes of `inverse[i]`
+        let mut of = self.0;
+        let mut inverse: [u32; 32] = std::array::from_fn(|bit| 1 << bit);
+        for bit in 0..32 {
+            let pivot = (bit..32).find(|&i| of[i] >> bit & 1 == 1);
+            let pivot = pivot.expect("the columns are independent");
+            of.swap(bit, pivot);
+            inverse.swap(bit, pivot);
+            for i in (0..32).filter(|&i| i != bit) {
+                if of[i] >> bit & 1 == 1 {
+                    of[i] ^= of[bit];
+                    inverse[i] ^= inverse[bit];
+                }
+            }
+        }
+        Self(inverse)
+    }
+
+    /// The bits that count towards bit `row`.
+    pub(super) fn row(&self, row: usize) -> impl Iterator<Item = usize> {
+        (0..32).filter(move |&bit| self.0[bit] >> row & 1 == 1)
+    }
+
     /// The value of the map.
     #[must_use]
     pub fn apply(&self, register: u32) -> u32 {
@@ -89,7 +138,8 @@ const BEAT: usize = 64;
 /// `register` shows the register behind a beat [`Crc::LATENCY`] cycles after the beat entered with `valid`; in
 /// between and without `valid` it holds. A beat with `first` starts from `seed`. One beat a cycle, three LUT levels: the
 /// bits of the beat that count towards the same rows of a group of rows are summed, then these sums and the advanced
-/// register. That takes half the LUTs of a tree for each row.
+/// register. That takes half the LUTs of a tree for each row, and fewer if `register` is kept in coordinates in which few
+/// of its bits count towards one.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Crc<const W: usize> {
     /// Clock and reset.
@@ -103,7 +153,7 @@ pub struct Crc<const W: usize> {
     /// The register.
     pub register: Signal<Out, Bits<32>>,
     _seed: u32,
-    _before: usize,
+    _map: Map,
     _columns: Vec<u32>,
     _advance: Map,
     _state: (u32, Option<(bool, u32)>),
@@ -119,21 +169,19 @@ impl<const W: usize> Crc<W> {
     /// If `W` is not a multiple of 64.
     #[must_use]
     pub fn new(seed: u32) -> Self {
-        Self::before(seed, 0)
+        Self::seen_through(seed, Map::zero_bytes(0))
     }
 
-    /// As [`Crc::new`], but `register` is taken back over `bytes` zero bytes, with which every message ends. That is
-    /// free: it is all in the constants.
+    /// As [`Crc::new`], but `register` is what `map` makes of it. That is free: it is all in the constants.
     ///
     /// # Panics
-    /// If `W` is not a multiple of 64.
+    /// If `W` is not a multiple of 64, or `map` cannot be undone.
     #[must_use]
-    pub fn before(seed: u32, bytes: usize) -> Self {
+    pub fn seen_through(seed: u32, map: Map) -> Self {
         assert!(
             W > 0 && W.is_multiple_of(BEAT),
             "CRC of {W}-bit beats: a multiple of {BEAT} is expected"
         );
-        let back = Map::undo_zero_bytes(bytes);
         let columns = beat_columns(W);
         Self {
             clock: ClkRst::default(),
@@ -141,10 +189,10 @@ impl<const W: usize> Crc<W> {
             first: Signal::default(),
             data: Signal::default(),
             register: Signal::default(),
-            _seed: back.apply(seed),
-            _before: bytes,
-            _columns: columns.into_iter().map(|c| back.apply(c)).collect(),
-            _advance: Map::zero_bytes(W / 8),
+            _seed: map.apply(seed),
+            _map: map,
+            _columns: columns.into_iter().map(|c| map.apply(c)).collect(),
+            _advance: map.inverse().then(&Map::zero_bytes(W / 8)).then(&map),
             _state: (0, None),
         }
     }
@@ -153,10 +201,12 @@ impl<const W: usize> Crc<W> {
 impl<const W: usize> Logic for Crc<W> {
     describe!(
         "crc32",
-        |this| match this._before {
-            0 => format!("w{W}_{:08x}", this._seed),
-            bytes => format!("w{W}_{:08x}_{bytes}", this._seed),
-        },
+        // any number does that tells the maps apart
+        |this| format!(
+            "w{W}_{:08x}_{:08x}",
+            this._seed,
+            this._map.apply(POLYNOMIAL)
+        ),
         "CRC-32 register over whole beats, a beat a cycle, two cycles of latency."
     );
 
@@ -189,9 +239,9 @@ impl<const W: usize> Logic for Crc<W> {
     }
 
     fn hdl(&self) -> Verilog {
-        // As many rows in a group as leave about ten bits of the beat, three bits of the register, to a sum.
+        // As many rows in a group as leave about ten bits of the beat to a sum.
         let beat = Shared::new(&self._columns, W.ilog2() as usize - 3);
-        let advance = Shared::new(self._advance.columns(), 3);
+        let started = self._advance.apply(self._seed);
         let mut text = String::from("// Sums of bits of the beat.\n");
         for (g, (_, sums)) in beat.groups.iter().enumerate() {
             let _ = writeln!(text, "reg [{}:0] sum_{g};", sums.len() - 1);
@@ -205,23 +255,12 @@ impl<const W: usize> Logic for Crc<W> {
             assign(&mut text, &format!("    sum_{g} <="), sums.len(), bits);
         }
         text.push_str(
-            "end\n// Sums of bits of the register; those of the seed for a first beat.\n",
-        );
-        for (g, (_, sums)) in advance.groups.iter().enumerate() {
-            let bits = |at: usize| {
-                let seed = sums[at].iter().fold(0, |sum, bit| sum ^ self._seed >> bit) & 1;
-                let held = xor(sums[at].iter().map(|bit| format!("register[{bit}]")));
-                format!("first_1 ? 1'b{seed} : {held}")
-            };
-            let _ = writeln!(text, "wire [{}:0] moved_{g};", sums.len() - 1);
-            assign(&mut text, &format!("assign moved_{g} ="), sums.len(), bits);
-        }
-        text.push_str(
-            "always @(posedge clk) begin\n    if (rst) register <= 32'h0;\n    else if (valid_1)",
+            "end\nalways @(posedge clk) begin\n    if (rst) register <= 32'h0;\n    else if (valid_1)",
         );
         let row = |row: usize| {
-            let beat = beat.terms(row, "sum");
-            xor(beat.into_iter().chain(advance.terms(row, "moved")))
+            let held = xor(self._advance.row(row).map(|bit| format!("register[{bit}]")));
+            let moved = format!("(first_1 ? 1'b{} : {held})", started >> row & 1);
+            xor(beat.terms(row, "sum").into_iter().chain([moved]))
         };
         assign(&mut text, " register <=", 32, row);
         text.push_str("end\n");
@@ -274,16 +313,32 @@ mod tests {
 
     #[test]
     fn beats_with_gaps() {
-        check_beats(Crc::new(0xffff_ffff), 0);
+        check_beats(Crc::new(0xffff_ffff), Map::zero_bytes(0));
     }
 
     #[test]
-    fn taken_back() {
-        check_beats(Crc::before(0xffff_ffff, 2), 2);
+    fn seen_through_a_map() {
+        let back = Map::undo_zero_bytes(2);
+        for map in [
+            back,
+            Map::shifting(&back),
+            Map::shifting(&Map::zero_bytes(64)),
+        ] {
+            check_beats(Crc::seen_through(0xffff_ffff, map), map);
+        }
     }
 
-    fn check_beats(mut u: Crc<64>, before: usize) {
-        let back = Map::undo_zero_bytes(before);
+    #[test]
+    fn maps_behind_each_other_and_undone() {
+        let (forth, back) = (Map::zero_bytes(4), Map::undo_zero_bytes(4));
+        assert_eq!(forth.inverse(), back);
+        assert_eq!(forth.then(&forth), Map::zero_bytes(8));
+        let shifting = Map::shifting(&forth);
+        let step = shifting.inverse().then(&forth).then(&shifting);
+        assert!((0..31).all(|bit| step.columns()[bit] == 2 << bit));
+    }
+
+    fn check_beats(mut u: Crc<64>, map: Map) {
         u.connect_all();
         let mut cycle = |rst: bool, beat: Option<(bool, u64)>| {
             u.valid.next = beat.is_some();
@@ -305,7 +360,7 @@ mod tests {
                     Some((i == 0, u64::from_le_bytes(beat.try_into().unwrap()))),
                 );
             }
-            let register = back.apply(serial(!0, &message));
+            let register = map.apply(serial(!0, &message));
             assert_eq!(cycle(false, None), register);
             assert_eq!(cycle(false, None), register, "holds");
         }

@@ -1,8 +1,8 @@
 //! Takes a CRC register back over the zero bytes that fill a beat, and inverts it: the CRC of what came before them.
 //!
-//! The number of zero bytes is a multiple of 4: what it is more behind a RoCEv2 frame, 2 bytes, the register is taken
-//! back over already ([`Crc::before`](crate::cell::crc::Crc::before)). Four steps, each a constant matrix or none: 4, 8,
-//! 16 and 32 bytes. Two cycles, a register a cycle, five LUT levels.
+//! The number of zero bytes is a multiple of 4. Four steps, each a constant matrix or none: 4, 8, 16 and 32 bytes. The
+//! register comes in the coordinates in which the first is a shift ([`CrcUndo::coordinates`]): the matrices have 2 to 9
+//! ones a row, not 16, and the CRC is made of it behind them. Two cycles, a register a cycle, five LUT levels.
 use std::fmt::Write;
 
 use crate::cell::crc::Map;
@@ -14,7 +14,7 @@ use crate::prelude::*;
 pub struct CrcUndo {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
-    /// The register behind the zero bytes.
+    /// The register behind the zero bytes, in the coordinates of the steps.
     pub register: Signal<In, Bits<32>>,
     /// How many they are, in words of 4 bytes: 0 to 15.
     pub words: Signal<In, Bits<4>>,
@@ -24,6 +24,12 @@ pub struct CrcUndo {
 }
 
 impl CrcUndo {
+    /// The map through which `register` is to be seen ([`Crc::seen_through`](crate::cell::crc::Crc::seen_through)).
+    #[must_use]
+    pub fn coordinates() -> Map {
+        Map::shifting(&Map::undo_zero_bytes(4))
+    }
+
     /// Takes `register` back by two of the steps, the lower of 4 * 2^`step` bytes, as the bits of `digit` say.
     fn taken_back(register: u32, step: usize, digit: usize) -> u32 {
         let steps = (0..2).filter(|bit| digit >> bit & 1 == 1);
@@ -44,7 +50,9 @@ impl Logic for CrcUndo {
             let (near, digit) = self._near;
             self.crc.next = (!Self::taken_back(near, 2, digit)).to_bits();
             let words = self.words.val().index();
-            let register = self.register.val().to_u32();
+            let register = Self::coordinates()
+                .inverse()
+                .apply(self.register.val().to_u32());
             self._near = (Self::taken_back(register, 0, words % 4), words / 4);
         }
     }
@@ -57,26 +65,31 @@ impl Logic for CrcUndo {
         let mut text = String::from("reg [31:0] near;\nreg [1:0] digit;\n");
         let names = ["register", "back_1", "near", "back_3"];
         let chosen = ["words[0]", "words[1]", "digit[0]", "digit[1]"];
+        let (into, out) = (Self::coordinates(), Self::coordinates().inverse());
         for (step, chosen) in chosen.into_iter().enumerate() {
             let from = names[step];
-            let map = Shared::new(Map::undo_zero_bytes(4 << step).columns(), 3);
-            for (g, (_, sums)) in map.groups.iter().enumerate() {
-                let bits = |at: usize| xor(sums[at].iter().map(|bit| format!("{from}[{bit}]")));
-                let name = format!("sum_{}_{g}", step + 1);
-                let _ = writeln!(text, "wire [{}:0] {name};", sums.len() - 1);
-                assign(&mut text, &format!("assign {name} ="), sums.len(), bits);
-            }
+            let map = out.then(&Map::undo_zero_bytes(4 << step)).then(&into);
             let row = |row: usize| {
-                let sums = xor(map.terms(row, &format!("sum_{}", step + 1)));
-                format!("{chosen} ? {sums} : {from}[{row}]")
+                let moved = xor(map.row(row).map(|bit| format!("{from}[{bit}]")));
+                format!("{chosen} ? {moved} : {from}[{row}]")
             };
             let name = format!("back_{}", step + 1);
             let _ = writeln!(text, "wire [31:0] {name};");
             assign(&mut text, &format!("assign {name} ="), 32, row);
         }
+        let out = Shared::new(out.columns(), 3);
+        for (g, (_, sums)) in out.groups.iter().enumerate() {
+            let bits = |at: usize| xor(sums[at].iter().map(|bit| format!("back_4[{bit}]")));
+            let _ = writeln!(text, "wire [{}:0] sum_{g};", sums.len() - 1);
+            assign(&mut text, &format!("assign sum_{g} ="), sums.len(), bits);
+        }
+        text.push_str("wire [31:0] taken_back;\n");
+        assign(&mut text, "assign taken_back =", 32, |row| {
+            xor(out.terms(row, "sum"))
+        });
         text.push_str(
             "always @(posedge clk) begin\n    near <= back_2;\n    digit <= words[3:2];\n    \
-             crc <= ~back_4;\nend\n",
+             crc <= ~taken_back;\nend\n",
         );
         Verilog::Custom(text)
     }
@@ -93,7 +106,7 @@ mod tests {
         for words in 0..16 {
             let before = 0x1357_9bdf_u32.wrapping_mul(words as u32 + 1);
             let behind = Map::zero_bytes(4 * words).apply(before);
-            u.register.next = behind.to_bits();
+            u.register.next = CrcUndo::coordinates().apply(behind).to_bits();
             u.words.next = words.to_bits();
             for _ in 0..2 {
                 u.clock.drive(false, false);

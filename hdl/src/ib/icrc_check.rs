@@ -4,7 +4,8 @@
 //! fields are set to ones, and everything behind the ICRC is zeroed. A register that starts from 0 does not see the
 //! leading zeros; the seed ([`SEED`](ferroce_proto::wire::icrc::SEED)) is added to the first four bytes of the IP header instead. Behind the
 //! ICRC the register holds the residue of the CRC, and then runs over the zeros that fill the beat: it is compared with
-//! the residue moved on by so many bytes, one of `K` constants. Later beats do not count.
+//! the residue moved on by so many bytes, one of `K` constants. Both are in coordinates in which the zeros of a whole beat
+//! are a shift. Later beats do not count.
 //!
 //! The block also hands on the beats, zeroed outside of the IP datagram, in step with the answer. Five cycles from a
 //! beat to its answer, a beat a cycle; the answer is that of the frame in its last beat.
@@ -107,7 +108,7 @@ impl<const W: usize, const K: usize> Default for IcrcCheck<W, K> {
             counts: Reg::default(),
             first: Dff::default(),
             tail: Delay::default(),
-            crc: Crc::new(0),
+            crc: Crc::seen_through(0, coordinates(K)),
             residue: Residue::default(),
             good_q: Reg::default(),
             data_delay: Delay::default(),
@@ -165,6 +166,11 @@ impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
     }
 }
 
+/// Those of the CRC register, for beats of `bytes` bytes.
+fn coordinates(bytes: usize) -> Map {
+    Map::shifting(&Map::zero_bytes(bytes))
+}
+
 /// The register behind a good frame whose last beat counts for `tail` bytes, 0 for all; one cycle.
 #[derive(Clone, Debug, Default, LogicBlock)]
 struct Residue<const K: usize> {
@@ -175,7 +181,8 @@ struct Residue<const K: usize> {
 
 impl<const K: usize> Residue<K> {
     fn value(tail: usize) -> u32 {
-        Map::zero_bytes((K - tail) % K).apply(RESIDUE)
+        let zeros = Map::zero_bytes((K - tail) % K);
+        coordinates(K).apply(zeros.apply(RESIDUE))
     }
 }
 

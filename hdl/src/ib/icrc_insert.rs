@@ -8,14 +8,15 @@
 //! ```
 //!
 //! The CRC runs over whole beats in which everything that is not covered is 0; the zeros behind the covered bytes are
-//! then taken back: two of them by the CRC itself, since their number is 2 modulo 4, the rest by constant matrices. The assembler left room for the ICRC, so no beat is added. The pipeline never
+//! then taken back: two of them by the CRC itself, since their number is 2 modulo 4, the rest by constant matrices, for
+//! which the CRC has its register in their coordinates. The assembler left room for the ICRC, so no beat is added. The pipeline never
 //! stalls: a beat enters only when there is room in the FIFO behind it. A beat a cycle, 8 cycles of latency; the output
 //! pauses within a frame only if the input does.
 use ferroce_proto::wire::eth;
 
 use super::icrc_mask::IcrcMask;
 use crate::bus::frame::FrameBeat;
-use crate::cell::crc::Crc;
+use crate::cell::crc::{Crc, Map};
 use crate::cell::crc_undo::CrcUndo;
 use crate::cell::delay::Delay;
 use crate::prelude::*;
@@ -94,7 +95,7 @@ impl<const W: usize, const K: usize> Default for IcrcInsert<W, K> {
             mask: IcrcMask::default(),
             valid_1: Reg::default(),
             beat_1: Dff::default(),
-            crc: Crc::before(0, TAIL),
+            crc: Crc::seen_through(0, Map::undo_zero_bytes(TAIL).then(&CrcUndo::coordinates())),
             beat_line: Delay::default(),
             undo: CrcUndo::default(),
             beat_late: Delay::default(),
