@@ -65,8 +65,9 @@ pub struct Cutter<const Q: usize> {
 
     ring: RingRam<RingWord, Q, 5>,
     paths: Ram<Bits<2>, Q>,
-    /// Packets between here and the exit.
+    /// Packets between here and the exit, and one that has just passed it: the exit decides late in its cycle.
     room: Reg<Bits<4>>,
+    gone: Reg<Bit>,
     /// Atomics under way.
     atomics: Reg<Bits<5>>,
 
@@ -132,7 +133,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
     fn update(&mut self) {
         clock!(self, clock, ring, paths);
         dff_setup!(
-            self, clock, room, atomics, valid_1, start_1, valid_2, start_2, word_2, path_2
+            self, clock, room, gone, atomics, valid_1, start_1, valid_2, start_2, word_2, path_2
         );
         dff_setup!(
             self, clock, valid_3, start_3, word_3, lane_3, offset_3, valid_4, start_4, word_4,
@@ -324,9 +325,10 @@ impl<const Q: usize> Logic for Cutter<Q> {
         self.atomic_valid.next = self.atomic_v.q.val();
         self.atomic.next = self.atomic_q.q.val();
 
-        if self.step.val() & !self.passed.val() {
+        self.gone.d.next = self.passed.val();
+        if self.step.val() & !self.gone.q.val() {
             self.room.d.next = self.room.q.val() + 1;
-        } else if !self.step.val() & self.passed.val() {
+        } else if !self.step.val() & self.gone.q.val() {
             self.room.d.next = self.room.q.val() - 1;
         }
         if self.taken.val() & !self.returned.val() {
@@ -335,6 +337,6 @@ impl<const Q: usize> Logic for Cutter<Q> {
             self.atomics.d.next = self.atomics.q.val() - 1;
         }
         self.busy.next = self.room.q.val().any() | self.atomics.q.val().any();
-        self.moved.next = self.returned.val() | (self.passed.val() & !self.atomics.q.val().any());
+        self.moved.next = self.returned.val() | (self.gone.q.val() & !self.atomics.q.val().any());
     }
 }
