@@ -73,7 +73,7 @@ module formal_stable #(
 endmodule
 
 // What every queue of 16 words of RAM and a word in front keeps to: `read`, `write` and `items` are its pointers and its
-// count, `held` says that the front has a word, `word` is that in `slot` of the RAM. `front` says that the watched item
+// count, `held` says that the front has a word. `slot` is the place in the RAM of the watched item, `front` says that it
 // is the one offered, `item` which it is.
 module formal_fifo #(
     parameter W = 8

@@ -4,10 +4,14 @@
 //! register comes in the coordinates in which the first is a shift ([`CrcUndo::coordinates`]): the matrices have 2 to 9
 //! ones a row, not 16, and the CRC is made of it behind them. Two cycles, a register a cycle, five LUT levels.
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use crate::cell::crc::Map;
 use crate::cell::shared_sums::{Shared, assign, xor};
 use crate::prelude::*;
+
+/// Out of the coordinates of the steps.
+static OUT: LazyLock<Map> = LazyLock::new(|| CrcUndo::coordinates().inverse());
 
 /// Takes a register back.
 #[derive(Clone, Debug, Default, LogicBlock)]
@@ -50,9 +54,7 @@ impl Logic for CrcUndo {
             let (near, digit) = self._near;
             self.crc.next = (!Self::taken_back(near, 2, digit)).to_bits();
             let words = self.words.val().index();
-            let register = Self::coordinates()
-                .inverse()
-                .apply(self.register.val().to_u32());
+            let register = OUT.apply(self.register.val().to_u32());
             self._near = (Self::taken_back(register, 0, words % 4), words / 4);
         }
     }
@@ -65,7 +67,7 @@ impl Logic for CrcUndo {
         let mut text = String::from("reg [31:0] near;\nreg [1:0] digit;\n");
         let names = ["register", "back_1", "near", "back_3"];
         let chosen = ["words[0]", "words[1]", "digit[0]", "digit[1]"];
-        let (into, out) = (Self::coordinates(), Self::coordinates().inverse());
+        let (into, out) = (Self::coordinates(), &*OUT);
         for (step, chosen) in chosen.into_iter().enumerate() {
             let from = names[step];
             let map = out.then(&Map::undo_zero_bytes(4 << step)).then(&into);
