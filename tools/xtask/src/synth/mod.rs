@@ -2,6 +2,7 @@
 //! board's chip makes of it.
 
 mod board;
+mod frame;
 mod names;
 mod netlist;
 mod page;
@@ -10,7 +11,7 @@ mod record;
 mod yosys;
 
 use anyhow::{Context, Result, ensure};
-use ferroce_hdl::emit::Design;
+use ferroce_hdl::emit::{Design, Module};
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
 use ferroce_proto::abi::regs::Params;
 
@@ -18,7 +19,7 @@ use crate::emit::Build;
 use crate::output::put;
 use crate::{Usage, tools};
 
-use board::Board;
+use board::{Board, Placed};
 use page::{HEADS, columns};
 use record::{Costs, Record};
 use yosys::Job;
@@ -197,11 +198,8 @@ fn engines() -> Result<Vec<Job>> {
 }
 
 fn run_board(board: Board, write: bool) -> Result<()> {
-    let routed = board.route()?;
-    println!("{}: {} MHz, {}", board.name(), routed.median(), routed.part);
-    for (kind, used, all) in &routed.used {
-        println!("{kind:>14} {used:>7} of {all}");
-    }
+    let told = |placed: &Placed| println!("{}", page::placed(placed));
+    let routed = board.route(told)?;
     if write {
         keep(|record| drop(record.boards.insert(board.name().into(), routed)))?;
     }
@@ -219,13 +217,13 @@ fn blocks(design: &Design, quick: bool) -> Result<Vec<Job>> {
 
 /// What maps the module that `name` means.
 fn job(design: &Design, name: &str) -> Result<Job> {
-    let top = module(design, name)?;
+    let top = module(&design.modules, name)?;
     Ok(Job::new(name, &design.modules, top))
 }
 
 /// The module that `name` means.
-fn module<'a>(design: &'a Design, name: &str) -> Result<&'a str> {
-    let names = || design.modules.iter().map(|m| m.name.as_str());
+fn module<'a>(modules: &'a [Module], name: &str) -> Result<&'a str> {
+    let names = || modules.iter().map(|m| m.name.as_str());
     if let Some(exact) = names().find(|n| *n == name) {
         return Ok(exact);
     }
@@ -268,14 +266,15 @@ mod tests {
     #[test]
     fn names_mean_modules_with_their_sizes() {
         for width in WIDTHS {
-            let design = builds::verilog(width).unwrap();
-            for name in BLOCKS {
-                module(&design, name).unwrap();
+            let modules = builds::verilog(width).unwrap().modules;
+            let module = |name| module(&modules, name);
+            for name in BLOCKS.into_iter().chain(board::PARTS) {
+                module(name).unwrap();
             }
-            assert!(module(&design, "scatter").unwrap().starts_with("scatter_"));
-            assert_eq!(module(&design, "scatter_walk").unwrap(), "scatter_walk");
+            assert!(module("scatter").unwrap().starts_with("scatter_"));
+            assert_eq!(module("scatter_walk").unwrap(), "scatter_walk");
             for (name, part) in [("asic", "no such"), ("arbiter", "arbiter_2")] {
-                let error = module(&design, name).unwrap_err();
+                let error = module(name).unwrap_err();
                 assert!(error.is::<Usage>() && error.to_string().contains(part));
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::BLOCKS;
-use super::board::Routed;
+use super::board::{AIM, Placed, Routed};
 use super::netlist::{Cost, Path};
 use super::record::{LEVELS, Record};
 
@@ -188,25 +188,50 @@ fn paths(text: &mut String, paths: &[Path]) {
 }
 
 fn route(text: &mut String, board: &str, routed: &Routed) {
-    let fmax: Vec<_> = routed.fmax.iter().map(f64::to_string).collect();
+    let Routed {
+        build,
+        tools,
+        whole,
+        parts,
+    } = routed;
     let _ = write!(
         text,
         "\n## {board}\n\n\
-         `cargo xtask synth --board {board} --write`; {}. Placed and routed for {}: {}, in a frame of registers in place of the \
-         board's pins.\n\n\
-         Highest frequency: **{} MHz**, the median of three seeds ({} MHz). Its longest path goes from `{}` to `{}`.\n\n\
-         | cells | used | there are |\n|---|---:|---:|\n",
-        routed.tools,
-        routed.part,
-        routed.build,
-        routed.median(),
-        fmax.join(", "),
-        routed.path.0,
-        routed.path.1,
+         `cargo xtask synth --board {board} --write`: {tools}; {build}; in a frame of registers in place of pins. A LUT is one of \
+         four inputs, or four bits of a memory. Frequencies are the median of three seeds.\n\n\
+         The goal, {AIM} MHz on the chip of the board, {}.{}\n\n\
+         | | chip | LUT | FF | block RAM | MHz | longest path |\n|---|---|---:|---:|---:|---:|---|\n",
+        match whole.first().and_then(Placed::median) {
+            Some(mhz) if mhz >= AIM.into() => "is kept",
+            Some(_) => "is missed",
+            None => "is missed: the engine does not fit",
+        },
+        match parts.len() {
+            0 => "",
+            _ => " So its parts were placed and routed, each by itself.",
+        },
     );
-    for (kind, used, all) in &routed.used {
-        let _ = writeln!(text, "| {kind} | {used} | {all} |");
+    for of in whole.iter().chain(parts) {
+        let _ = writeln!(text, "{}", placed(of));
     }
+}
+
+/// A row of the table of a board.
+pub(super) fn placed(placed: &Placed) -> String {
+    let Placed {
+        name,
+        part,
+        used,
+        path: (from, to),
+        ..
+    } = placed;
+    let cells = used.iter().map(|(used, all)| format!("{used} of {all}"));
+    let cells = cells.collect::<Vec<_>>().join(" | ");
+    let speed = placed.median().map_or_else(
+        || "does not fit | ".to_owned(),
+        |mhz| format!("{mhz} | `{from}` to `{to}`"),
+    );
+    format!("| {name} | {part} | {cells} | {speed} |")
 }
 
 #[cfg(test)]
@@ -225,20 +250,33 @@ mod tests {
     }
 
     #[test]
-    fn a_board_shows_its_median() {
-        let mut record = Record::default();
-        let routed = Routed {
+    fn a_board_shows_what_fits_and_how_fast() {
+        let placed = |name: &str, used, fmax: &[f64]| Placed {
+            name: name.into(),
             part: "chip".into(),
-            build: "64 bits".into(),
-            tools: "Yosys".into(),
-            used: vec![("DP16KD".into(), 7, 108)],
-            fmax: vec![120.1, 99.9, 130.5],
+            used: vec![(used, 108)],
+            fmax: fmax.into(),
             path: ("a".into(), "b".into()),
         };
+        let mut record = Record::default();
+        let routed = Routed {
+            build: "64 bits".into(),
+            tools: "Yosys".into(),
+            whole: vec![placed("ferroce", 319, &[])],
+            parts: vec![placed("csr", 7, &[120.1, 99.9, 130.5])],
+        };
+        let mut fast = routed.clone();
         record.boards.insert("versa_ecp5".into(), routed);
         let text = page(&record);
-        for part in ["**120.1 MHz**", "| DP16KD | 7 | 108 |", "from `a` to `b`"] {
+        for part in [
+            "is missed: the engine does not fit. So its parts",
+            "| ferroce | chip | 319 of 108 | does not fit |",
+            "| csr | chip | 7 of 108 | 120.1 | `a` to `b` |",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
+        (fast.whole, fast.parts) = (vec![placed("ferroce", 100, &[125.0])], vec![]);
+        record.boards.insert("versa_ecp5".into(), fast);
+        assert!(page(&record).contains("on the chip of the board, is kept.\n"));
     }
 }

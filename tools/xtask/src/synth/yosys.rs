@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
@@ -61,26 +62,37 @@ impl Job {
     }
 }
 
-/// Maps all of them, as many at once as there are processors, and tells of each when it is done. In the order of `jobs`.
+/// Maps all of them, and tells of each when it is done. In the order of `jobs`.
 ///
 /// # Errors
 /// The first that failed.
 pub(super) fn run(jobs: &[Job], done: impl Fn(&Job, &Cost) + Sync) -> Result<Vec<Cost>> {
-    let next = Mutex::new(0);
-    let costs = Mutex::new(vec![None; jobs.len()]);
+    each(jobs, |job| {
+        let cost = job.run()?;
+        done(job, &cost);
+        Ok(cost)
+    })
+}
+
+/// Does the work of all jobs, as many at once as there are processors. In the order of `jobs`.
+///
+/// # Errors
+/// The first that failed.
+pub(super) fn each<J: Sync, R: Send>(
+    jobs: &[J],
+    work: impl Fn(&J) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(vec![]);
     let worker = || -> Result<()> {
         loop {
-            let at = {
-                let mut next = next.lock().expect("no thread panics with it");
-                *next += 1;
-                *next - 1
-            };
+            let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(at) else {
                 return Ok(());
             };
-            let cost = job.run()?;
-            done(job, &cost);
-            costs.lock().expect("no thread panics with it")[at] = Some(cost);
+            let result = work(job)?;
+            let mut results = results.lock().expect("no thread panics with it");
+            results.push((at, result));
         }
     };
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -90,8 +102,9 @@ pub(super) fn run(jobs: &[Job], done: impl Fn(&Job, &Cost) + Sync) -> Result<Vec
             .into_iter()
             .try_for_each(|thread| thread.join().expect("a worker does not panic"))
     })?;
-    let costs = costs.into_inner().expect("no thread panics with it");
-    Ok(costs.into_iter().flatten().collect())
+    let mut results = results.into_inner().expect("no thread panics with it");
+    results.sort_by_key(|&(at, _)| at);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Name and version of the program.
