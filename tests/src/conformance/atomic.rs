@@ -20,6 +20,7 @@ cases! {
     atomic_of_other_lengths, ATOMIC, "IB1 10.7", "An atomic WQE whose buffer is not 8 bytes is a local length error.";
     duplicate_atomic, ATOMIC, "IB1 9.7.5.1.5", "A repeated atomic is answered with its saved result and not executed again.";
     duplicate_atomic_unknown, ATOMIC, "IB1 9.7.5.1.5", "A repeated atomic whose result is not kept is dropped.";
+    duplicate_atomic_of_a_region_gone, ATOMIC, "IB1 9.7.5.1.5", "The saved result is the answer also when the region is not registered any more.";
     duplicate_atomics_all_kept, ATOMIC, "IB1 9.7.5.1.5", "The results of all atomics that may be under way are kept.";
     atomics_of_two_queue_pairs, ATOMIC, "IB1 9.4.5", "Atomics of different queue pairs on one place are atomic to each other.";
     atomic_answer_lost, ATOMIC, "IB1 9.7.6.1.3", "An atomic whose answer is lost is sent again and executed once.";
@@ -217,6 +218,16 @@ fn duplicate_atomic_unknown(bench: &mut Bench) {
     check("answers", ask(&mut s, psn.sub(1000), 0).len(), 0);
     check("the place", place(&s, 0), 1);
     check("answers", ask(&mut s, psn.next(), 0).len(), 1);
+}
+
+fn duplicate_atomic_of_a_region_gone(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    check("first", original(&ask(&mut s, psn, 0)[0]), Some(0));
+    let target = s.target;
+    s.host.deregister(&target);
+    let answers = ask(&mut s, psn, 0);
+    check("saved result", original(&answers[0]), Some(0));
 }
 
 fn duplicate_atomics_all_kept(bench: &mut Bench) {

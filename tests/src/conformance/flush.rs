@@ -2,9 +2,11 @@
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::state;
+use ferroce_proto::wire::Opcode;
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, Conn};
+use super::bench::{Bench, Conn, MTU};
+use super::script::build;
 use super::{RC, READ, cases, check, check_bytes};
 
 cases! {
@@ -19,6 +21,8 @@ cases! {
     local_error_waits, RC, "IB1 10.8", "A local error completes after everything before it, even if that is sent again first.";
     reset_starts_afresh, RC, "IB1 10.3.1", "Through RESET a queue pair works again: PSNs, indices and MSN start anew.";
     reset_forgets_what_waits, RC, "IB1 10.3.1", "What was posted before RESET completes neither before nor after.";
+    reset_forgets_reads, READ, "IB1 10.3.1", "READs that RESET cut short are none of those that max_dest_rd_atomic counts.";
+    flush_beside_packets, RC, "IB1 10.3.1", "Receive WQEs are flushed, each once, while packets and doorbells go on.";
     error_of_one_queue_pair, RC, "IB1 9.9", "An error of one queue pair leaves the others alone.";
 }
 
@@ -223,6 +227,59 @@ fn reset_forgets_what_waits(bench: &mut Bench) {
     c.execute(&Work::send(&[]));
     check("more", c.statuses(Side::A), vec![]);
     check("packets to the peer", c.query(Side::B).msn, 1);
+}
+
+fn reset_forgets_reads(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions {
+        max_rd_atomic: 1,
+        ..QpOptions::default()
+    });
+    let origin = s.host.create_mr(&pattern(1 << 16, 1), Rights::ALL);
+    let mut request = s.request(Opcode::RcReadRequest);
+    let reth = request.ext.reth.as_mut().expect("a READ has one");
+    (reth.va, reth.rkey, reth.dma_len) = (origin.addr, origin.key, 1 << 16);
+    for _ in 0..2 {
+        s.hand(&build(&request, &[]));
+        check("an answer", s.until_sent(20_000).is_some(), true);
+        s.reopen(|_| {});
+    }
+    let answers = s.send(&request, &[]);
+    check("packets of the last", answers.len(), (1 << 16) / MTU);
+}
+
+fn flush_beside_packets(bench: &mut Bench) {
+    const WQES: u16 = 40;
+    let mut s = bench.script(QpOptions::default());
+    for _ in 0..WQES / 2 {
+        s.recv();
+    }
+    for round in 0..60 {
+        let request = s.request(Opcode::RcSendOnly);
+        s.hand(&build(&request, &[1; 8]));
+        s.psn = s.psn.next();
+        match round {
+            5 => s.host.modify_state(s.qpn, state::ERR),
+            20..40 => drop(s.recv()),
+            _ => drop(s.run(round % 5)),
+        }
+    }
+    s.quiet();
+    let results = s.results();
+    let good = results
+        .iter()
+        .take_while(|(_, status)| *status == 0)
+        .count();
+    let expected = |index| {
+        (
+            index,
+            if usize::from(index) < good {
+                0
+            } else {
+                FLUSHED
+            },
+        )
+    };
+    check("completions", results, (0..WQES).map(expected).collect());
 }
 
 fn error_of_one_queue_pair(bench: &mut Bench) {

@@ -145,9 +145,9 @@ fn implied_nak(bench: &mut Bench) {
     check("sent again", psns, vec![psn, psn + 1, psn + 2]);
     check("completions", s.results(), vec![]);
     let data = s.response(Opcode::RcReadResponseOnly, psn, Syndrome::ACK);
-    s.send(&data, &[5; 8]);
+    s.counts("rx_acks", 0, |s| s.send(&data, &[5; 8]));
     let ack = s.response(Opcode::RcAck, psn + 2, Syndrome::ACK);
-    s.send(&ack, &[]);
+    s.counts("rx_acks", 1, |s| s.send(&ack, &[]));
     check("completions", s.results(), vec![(0, 0), (1, 0), (2, 0)]);
     check_bytes("data", &s.contents()[..8], &[5; 8]);
 }

@@ -2,10 +2,11 @@
 
 use ferroce_proto::abi::cq::opcode;
 use ferroce_proto::abi::wqe::Sge;
-use ferroce_proto::wire::{Mtu, Opcode};
+use ferroce_proto::wire::{Mtu, Opcode, Syndrome};
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, MTU};
+use super::script::{build, syndromes};
 use super::{LONG, RC, cases, check, check_bytes};
 
 cases! {
@@ -22,7 +23,36 @@ cases! {
     send_rings_wrap, RC, "abi wqe", "Work queues are rings: WQEs behind the last entry stand at the first.";
     send_rings_wrap_in_a_wqe, LONG, "abi wqe", "A WQE of several slots may stand across the end of its ring.";
     unsignaled_send_is_silent, RC, "IB1 10.8", "A send WQE that is not signaled has no CQE when it succeeds.";
+    receives_posted_beside_sends, RC, "IB1 9.7.5.1", "SENDs that arrive one behind another are all heard while receive WQEs are posted.";
     both_directions_at_once, RC, "IB1 9.5", "Requester and responder of a queue pair do not disturb each other.";
+}
+
+fn receives_posted_beside_sends(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let mut answers = Vec::new();
+    let mut completions = Vec::new();
+    for _ in 0..8 {
+        s.recv();
+    }
+    for round in 0..200 {
+        let request = s.request(Opcode::RcSendOnly);
+        s.hand(&build(&request, &[round as u8; 8]));
+        s.psn = s.psn.next();
+        answers.extend(s.run(round % 7));
+        completions.extend(s.results());
+        if usize::from(s.recv()) > completions.len() + 24 {
+            answers.extend(s.quiet());
+            completions.extend(s.results());
+        }
+    }
+    answers.extend(s.quiet());
+    completions.extend(s.results());
+    let bad = syndromes(&answers)
+        .into_iter()
+        .find(|s| *s != Syndrome::ACK);
+    check("a refusal", bad, None);
+    let expected = (0..200).map(|index| (index, 0)).collect();
+    check("completions", completions, expected);
 }
 
 /// Opcodes of a SEND without suffix in `packets` packets.

@@ -19,7 +19,7 @@ cases! {
     state_rts_goes_on, RC, "IB1 10.3.1", "From RTR to RTS what was posted is sent.";
     state_sqd_finishes, RC, "IB1 10.3.1", "In SQD messages begun are finished and completed, no further one is begun; RTS goes on.";
     state_sqd_still_receives, RC, "IB1 10.3.1", "In SQD the responder works as before.";
-    state_sqd_event, EVENTS, "IB1 10.3.1", "When the send queue has drained in SQD, that is reported once.";
+    state_sqd_event, EVENTS, "IB1 10.3.1", "When the send queue has drained in SQD, that is reported once; the next time again.";
     state_err_is_silent, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
     state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
     card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
@@ -107,8 +107,17 @@ fn state_sqd_event(bench: &mut Bench) {
     s.send(&ack, &[]);
     let expected = (event::SQ_DRAINED, s.qpn, 0);
     check("event", eq.take(&s.host), Some(expected));
+    s.send(&ack, &[]);
+    check("sent in SQD", s.post(&Work::send(&[])).len(), 0);
     s.run(2000);
     check("a second event", eq.take(&s.host), None);
+    s.host.modify_state(s.qpn, state::RTS);
+    let psn = s.quiet()[0].psn();
+    s.host.modify_state(s.qpn, state::SQD);
+    let ack = s.response(Opcode::RcAck, psn, Syndrome::ACK);
+    s.send(&ack, &[]);
+    let again = eq.take(&s.host);
+    check("event of the second time", again, Some(expected));
 }
 
 fn state_err_is_silent(bench: &mut Bench) {

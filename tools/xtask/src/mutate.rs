@@ -37,11 +37,14 @@ pub(crate) struct Args {
     /// Data path in bits: 512 or 64.
     #[arg(long, default_value_t = 64, value_name = "BITS")]
     width: usize,
+    /// Only those that were not found the last time, in the same sample; with --write the outcome stays for the others.
+    #[arg(long, conflicts_with_all = ["module", "sample", "seed", "width"])]
+    survivors: bool,
     /// Keep the outcome, tools/xtask/mutants.json, and write the page of it, docs/mutation.md.
     #[arg(long, conflicts_with = "module")]
     write: bool,
     /// Try nothing; only write the page from the outcome that was kept.
-    #[arg(long, conflicts_with_all = ["module", "sample", "seed", "width", "write"])]
+    #[arg(long, conflicts_with_all = ["module", "sample", "seed", "width", "write", "survivors"])]
     page: bool,
 }
 
@@ -83,13 +86,27 @@ impl Record {
         }
     }
 
-    /// What is known of a mutant that survived before.
-    fn why(&self, mutant: &Mutant) -> String {
+    /// The mutant, if it survived before.
+    fn survivor(&self, mutant: &Mutant) -> Option<&Survivor> {
         let same = |s: &&Survivor| {
             s.module == mutant.module && s.was == mutant.was && s.becomes == mutant.becomes
         };
-        let known = self.survivors.iter().find(same);
-        known.map_or(String::new(), |s| s.why.clone())
+        self.survivors.iter().find(same)
+    }
+
+    /// What is known of a mutant that survived before.
+    fn why(&self, mutant: &Mutant) -> String {
+        self.survivor(mutant)
+            .map_or(String::new(), |s| s.why.clone())
+    }
+
+    /// As it was, but for what `again` says of the survivors.
+    fn with(mut self, again: Record) -> Self {
+        for (module, tally) in again.blocks {
+            self.blocks.entry(module).or_default().found += tally.found;
+        }
+        self.survivors = again.survivors;
+        self
     }
 
     fn totals(&self) -> Tally {
@@ -154,11 +171,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.page {
         return Record::load()?.store_page();
     }
-    if !WIDTHS.contains(&args.width) {
+    let old = Record::load()?;
+    let (width, seed, sample) = match args.survivors {
+        true => (old.width, old.seed, old.totals().tried as usize),
+        false => (args.width, args.seed, args.sample.into()),
+    };
+    if !WIDTHS.contains(&width) {
         return Err(Usage("choose a --width of 512 or 64".into()).into());
     }
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-    let design = builds::verilog(args.width).map_err(anyhow::Error::msg)?;
+    let design = builds::verilog(width).map_err(anyhow::Error::msg)?;
     let asked: Vec<_> = args.module.iter().map(String::as_str).collect();
     let names = if asked.is_empty() {
         &TRANSPORT[..]
@@ -174,8 +196,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .into());
     }
     let possible = all.len();
-    let mut chosen = Rng::with_seed(args.seed).choose_multiple(all, args.sample.into());
+    let mut chosen = Rng::with_seed(seed).choose_multiple(all, sample);
     chosen.sort_by_key(|mutant| mutant.line);
+    if args.survivors {
+        chosen.retain(|mutant| old.survivor(mutant).is_some());
+        ensure!(
+            chosen.len() == old.survivors.len(),
+            "the survivors of {RECORD} are of other Verilog: run without --survivors"
+        );
+    }
     let engines = Engines::build(&design, chosen)?;
     let bar = bar(engines.mutants().len() as u64);
     let told = |mutant: &Mutant, finder: Option<&str>| {
@@ -196,7 +225,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(found) => found,
         Err(by) => bail!("the engine without a mutant fails: {by}"),
     };
-    let record = record(args, possible, engines.mutants(), &found, &Record::load()?);
+    let mut record = record([width, possible], seed, engines.mutants(), &found, &old);
+    if args.survivors {
+        record = old.with(record);
+    }
     println!("{}", table(&record));
     if args.write {
         record.store()?;
@@ -210,15 +242,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn record(
-    args: &Args,
-    possible: usize,
+    [width, possible]: [usize; 2],
+    seed: u64,
     mutants: &[Mutant],
     found: &[Option<String>],
     old: &Record,
 ) -> Record {
     let mut record = Record {
-        width: args.width,
-        seed: args.seed,
+        width,
+        seed,
         possible,
         ..Record::default()
     };
@@ -271,22 +303,20 @@ mod tests {
     fn what_is_known_of_a_survivor_is_kept() {
         let source = "module a (\n);\n    assign x = a & b;\n    assign y = !a;\nendmodule\n";
         let mutants = sites::mutants(source, &["a"]);
-        let args = Args {
-            module: vec![],
-            sample: 2,
-            seed: 1,
-            width: 64,
-            write: false,
-            page: false,
-        };
         let found = [None, Some("case".into())];
-        let mut first = record(&args, 2, &mutants, &found, &Record::default());
+        let mut first = record([64, 2], 1, &mutants, &found, &Record::default());
         assert_eq!(first.totals(), Tally { tried: 2, found: 1 });
         assert_eq!(first.survivors[0].was, "assign x = a & b;");
         assert!(first.page().contains("Nobody has looked yet."));
         first.survivors[0].why = "x is not used".into();
-        let second = record(&args, 2, &mutants, &found, &first);
+        let second = record([64, 2], 1, &mutants, &found, &first);
         assert_eq!(second, first);
         assert!(second.page().contains("`a`: x is not used"));
+        // once more those that survived
+        let again = |found| record([64, 2], 1, &mutants[..1], &[found], &second);
+        assert_eq!(second.clone().with(again(None)), second);
+        let third = second.clone().with(again(Some("new case".into())));
+        assert_eq!(third.totals(), Tally { tried: 2, found: 2 });
+        assert!(third.survivors.is_empty());
     }
 }
