@@ -17,6 +17,7 @@ cases! {
     ack_req_in_the_last_packet, RC, "IB1 9.7.3", "A requester asks for an acknowledgement in the last packet of each message, at least.";
     ack_req_in_long_messages, RC, "IB1 9.7.3", "A requester asks for acknowledgements within long messages too, at least once in 128 packets.";
     ack_covers_all_before, RC, "IB1 9.7.5.1", "An ACK acknowledges every request before it: all of them complete, in order.";
+    acks_in_a_burst, RC, "IB1 9.7.5.1", "Of ACKs that come one behind another each counts, and all that they acknowledge completes.";
     ack_of_a_part, RC, "IB1 9.7.5.1", "An ACK for packets of a message completes nothing; its last packet does.";
     ack_duplicate, RC, "IB1 9.7.5.1", "An ACK for what is acknowledged already changes nothing.";
     ack_ghost, RC, "IB1 9.7.5.1", "An ACK for a PSN never sent changes nothing.";
@@ -186,6 +187,25 @@ fn three_sends(bench: &mut Bench) -> (super::script::Script, u32) {
     check("packets", sent.len(), 3);
     let psn = sent[0].psn();
     (s, psn)
+}
+
+fn acks_in_a_burst(bench: &mut Bench) {
+    const SENDS: u32 = 12;
+    let mut s = bench.script(QpOptions {
+        timeout: 0,
+        ..QpOptions::default()
+    });
+    let works = [0; SENDS as usize].map(|_| Work::send(&[]));
+    let psn = s.post_all(&works)[0].psn();
+    s.counts("rx_acks", SENDS.into(), |s| {
+        for i in 0..SENDS {
+            let ack = s.response(Opcode::RcAck, psn + i, Syndrome::ACK);
+            s.hand(&build(&ack, &[]));
+        }
+        s.quiet()
+    });
+    let expected = (0..SENDS as u16).map(|index| (index, 0)).collect();
+    check("completions", s.results(), expected);
 }
 
 fn ack_covers_all_before(bench: &mut Bench) {

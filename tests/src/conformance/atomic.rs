@@ -6,7 +6,7 @@ use ferroce_sim::testhost::{QpOptions, Rights, Side, Work};
 
 use super::bench::{Bench, Sent};
 use super::script::{Script, syndromes};
-use super::{ATOMIC, cases, check};
+use super::{ATOMIC, READ, cases, check};
 
 cases! {
     fetch_add, ATOMIC, "IB1 9.4.5", "Fetch and add adds modulo 2^64 and brings the original value.";
@@ -22,6 +22,7 @@ cases! {
     duplicate_atomic_unknown, ATOMIC, "IB1 9.7.5.1.5", "A repeated atomic whose result is not kept is dropped.";
     duplicate_atomic_of_a_region_gone, ATOMIC, "IB1 9.7.5.1.5", "The saved result is the answer also when the region is not registered any more.";
     duplicate_atomics_all_kept, ATOMIC, "IB1 9.7.5.1.5", "The results of all atomics that may be under way are kept.";
+    atomics_between_others, ATOMIC | READ, "IB1 9.5", "READs, WRITEs and atomics of two queue pairs are all answered in their order, none but once.";
     atomics_of_two_queue_pairs, ATOMIC, "IB1 9.4.5", "Atomics of different queue pairs on one place are atomic to each other.";
     atomic_answer_lost, ATOMIC, "IB1 9.7.6.1.3", "An atomic whose answer is lost is sent again and executed once.";
     atomics_beyond_max_dest_rd_atomic, ATOMIC, "IB1 9.7.4.1", "A queue pair with max_dest_rd_atomic 0 refuses atomics as invalid.";
@@ -245,6 +246,37 @@ fn duplicate_atomics_all_kept(bench: &mut Bench) {
         check("saved result", original(&answers[0]), Some(i.into()));
     }
     check("the place", place(&s, 0), 20);
+}
+
+fn atomics_between_others(bench: &mut Bench) {
+    // Nothing is sent again: an answer that is forgotten is missing.
+    let options = || QpOptions {
+        timeout: 0,
+        max_rd_atomic: 16,
+        ..QpOptions::default()
+    };
+    let mut c = bench.connect(options());
+    let (second, _) = c.pair.connect(options(), options());
+    let qpns = [c.qa, second];
+    let target = c.b.create_mr(&[0; 4096], Rights::ALL);
+    let result = c.a.create_mr(&[0; 4096], Rights::ALL);
+    for shift in 0..4 {
+        for i in 0..16 {
+            for qpn in qpns {
+                let work = match (shift + i) % 4 {
+                    0 | 2 => Work::fetch_add(result.sge(8 * i, 8), &target, 0, 1),
+                    1 => Work::read(&[result.sge(1024, 8 << i.min(8))], &target, 0),
+                    _ => Work::write(&[], &target, 2048).inline(&[1; 8]),
+                };
+                c.a.post_send(qpn, &work);
+            }
+        }
+        for _ in 0..32 {
+            check("status", c.wait(Side::A).status, status::SUCCESS);
+        }
+    }
+    let sum = c.b.contents(&target)[0];
+    check("the place", sum, 4 * 2 * 8);
 }
 
 fn atomics_of_two_queue_pairs(bench: &mut Bench) {

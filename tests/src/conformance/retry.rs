@@ -152,6 +152,18 @@ fn timer_stops_when_all_is_acknowledged(bench: &mut Bench) {
     s.send(&ack, &[]);
     check("sent", s.run(5 * PERIOD).len(), 0);
     check("timeouts", s.host.stat("local_ack_timeout_err"), 0);
+    // nor goes the time of one message on into the next
+    let mut s = bench.script(QpOptions {
+        timeout: CODE + 2,
+        ..QpOptions::default()
+    });
+    let psn = s.post(&Work::send(&[]))[0].psn();
+    let ack = s.response(Opcode::RcAck, psn, Syndrome::ACK);
+    s.send(&ack, &[]);
+    s.run(2 * PERIOD);
+    s.host.post_send(s.qpn, &Work::send(&[]));
+    s.until_sent(2000).expect("the SEND leaves");
+    check("sent again", s.run(4 * PERIOD - 200).len(), 0);
 }
 
 /// Two SENDs and two WRITEs of two or three packets each, which must arrive once.

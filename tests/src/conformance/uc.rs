@@ -71,6 +71,9 @@ fn uc_write(bench: &mut Bench) {
     expected[1..3001].copy_from_slice(&pattern(3000, 7));
     expected[4000..4008].copy_from_slice(&pattern(3000, 7)[..8]);
     check_bytes("the target", &c.b.contents(&target), &expected);
+    for counter in ["rx_acks", "packet_seq_err", "remote_errors"] {
+        check(counter, c.a.stat(counter), 0);
+    }
 }
 
 fn uc_is_not_answered(bench: &mut Bench) {
