@@ -118,6 +118,10 @@ fn state_sqd_event(bench: &mut Bench) {
     s.send(&ack, &[]);
     let again = eq.take(&s.host);
     check("event of the second time", again, Some(expected));
+    s.host.modify_state(s.qpn, state::RTS);
+    s.host.modify_state(s.qpn, state::SQD);
+    s.quiet();
+    check("event with nothing sent", eq.take(&s.host), Some(expected));
 }
 
 fn state_err_is_silent(bench: &mut Bench) {
