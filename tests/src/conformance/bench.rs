@@ -22,6 +22,8 @@ const PATIENCE: u64 = 400_000;
 
 /// Cycles without a frame after which nothing is under way any more.
 pub(super) const QUIET: u64 = 900;
+/// Cycles after which a card that still sends is taken to send for ever.
+pub(super) const ENDLESS: u64 = 4_000_000;
 
 /// Cycles between two looks at completion queues and frames.
 pub(super) const STRIDE: u64 = 16;
@@ -205,7 +207,9 @@ impl Conn {
     pub(super) fn settle(&mut self) {
         let mut seen = self.pair.sent.len();
         let mut end = self.pair.a.nic.now() + QUIET;
+        let limit = end + ENDLESS;
         while self.pair.a.nic.now() < end {
+            assert!(end < limit, "the cards do not stop sending");
             self.pair.run(STRIDE);
             if self.pair.sent.len() != seen {
                 seen = self.pair.sent.len();

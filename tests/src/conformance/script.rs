@@ -8,7 +8,7 @@ use ferroce_proto::wire::{
 };
 use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights, Work};
 
-use super::bench::{Bench, Contexts, IP, QUIET, STRIDE, Sent, open};
+use super::bench::{Bench, Contexts, ENDLESS, IP, QUIET, STRIDE, Sent, open};
 use super::check;
 
 /// First PSN of the script's requests.
@@ -163,7 +163,9 @@ impl Script {
         // A narrow data path takes 8 bytes a cycle.
         let given = std::mem::take(&mut self.given) / 8;
         let mut end = self.host.nic.now() + given + QUIET;
+        let limit = end + ENDLESS;
         while self.host.nic.now() < end {
+            assert!(end < limit, "the card does not stop sending");
             let more = self.run(STRIDE);
             if !more.is_empty() {
                 end = end.max(self.host.nic.now() + QUIET);
