@@ -95,9 +95,8 @@ fn ack_within_a_message(bench: &mut Bench) {
 fn ack_coalesces(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     for i in 0..20 {
-        let frame = build(&s.request(Opcode::RcWriteOnly), &[i; 8]);
-        s.hand(&frame);
-        s.psn = s.psn.next();
+        let request = s.request(Opcode::RcWriteOnly);
+        s.hand_next(&request, &[i; 8]);
     }
     let answers = s.quiet();
     assert!(
@@ -176,27 +175,21 @@ fn ack_req_in_long_messages(bench: &mut Bench) {
     check("the last that asks", before, 299);
 }
 
-/// A script to whose card three SENDs were posted; PSN of the first.
-fn three_sends(bench: &mut Bench) -> (super::script::Script, u32) {
+/// A script to whose card so many SENDs were posted; PSN of the first.
+fn sends(bench: &mut Bench, count: usize) -> (super::script::Script, u32) {
     let mut s = bench.script(QpOptions {
         timeout: 0,
         ..QpOptions::default()
     });
-    let works = [0; 3].map(|_| Work::send(&[]));
-    let sent = s.post_all(&works);
-    check("packets", sent.len(), 3);
+    let sent = s.post_all(&vec![Work::send(&[]); count]);
+    check("packets", sent.len(), count);
     let psn = sent[0].psn();
     (s, psn)
 }
 
 fn acks_in_a_burst(bench: &mut Bench) {
     const SENDS: u32 = 12;
-    let mut s = bench.script(QpOptions {
-        timeout: 0,
-        ..QpOptions::default()
-    });
-    let works = [0; SENDS as usize].map(|_| Work::send(&[]));
-    let psn = s.post_all(&works)[0].psn();
+    let (mut s, psn) = sends(bench, SENDS as usize);
     s.counts("rx_acks", SENDS.into(), |s| {
         for i in 0..SENDS {
             let ack = s.response(Opcode::RcAck, psn + i, Syndrome::ACK);
@@ -209,7 +202,7 @@ fn acks_in_a_burst(bench: &mut Bench) {
 }
 
 fn ack_covers_all_before(bench: &mut Bench) {
-    let (mut s, psn) = three_sends(bench);
+    let (mut s, psn) = sends(bench, 3);
     let ack = s.response(Opcode::RcAck, psn + 1, Syndrome::ACK);
     s.send(&ack, &[]);
     check("completions", s.results(), vec![(0, 0), (1, 0)]);
@@ -239,7 +232,7 @@ fn ack_of_a_part(bench: &mut Bench) {
 }
 
 fn ack_duplicate(bench: &mut Bench) {
-    let (mut s, psn) = three_sends(bench);
+    let (mut s, psn) = sends(bench, 3);
     let ack = s.response(Opcode::RcAck, psn + 1, Syndrome::ACK);
     s.send(&ack, &[]);
     check("completions", s.results(), vec![(0, 0), (1, 0)]);
@@ -253,7 +246,7 @@ fn ack_duplicate(bench: &mut Bench) {
 }
 
 fn ghosts(bench: &mut Bench, ahead: &[u32]) {
-    let (mut s, psn) = three_sends(bench);
+    let (mut s, psn) = sends(bench, 3);
     for &ahead in ahead {
         for syndrome in [
             Syndrome::ACK,
@@ -281,7 +274,7 @@ fn ack_ghost_far(bench: &mut Bench) {
 }
 
 fn ack_any_credits(bench: &mut Bench) {
-    let (mut s, psn) = three_sends(bench);
+    let (mut s, psn) = sends(bench, 3);
     for (i, credits) in [0, 1, 30].into_iter().enumerate() {
         let ack = s.response(Opcode::RcAck, psn + i as u32, Syndrome::Ack { credits });
         s.send(&ack, &[]);

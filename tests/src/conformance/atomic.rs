@@ -250,13 +250,13 @@ fn duplicate_atomics_all_kept(bench: &mut Bench) {
 
 fn atomics_between_others(bench: &mut Bench) {
     // Nothing is sent again: an answer that is forgotten is missing.
-    let options = || QpOptions {
+    let options = QpOptions {
         timeout: 0,
         max_rd_atomic: 16,
         ..QpOptions::default()
     };
-    let mut c = bench.connect(options());
-    let (second, _) = c.pair.connect(options(), options());
+    let mut c = bench.connect(options);
+    let (second, _) = c.pair.connect(options, options);
     let qpns = [c.qa, second];
     let target = c.b.create_mr(&[0; 4096], Rights::ALL);
     let result = c.a.create_mr(&[0; 4096], Rights::ALL);

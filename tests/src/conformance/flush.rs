@@ -255,8 +255,7 @@ fn flush_beside_packets(bench: &mut Bench) {
     }
     for round in 0..60 {
         let request = s.request(Opcode::RcSendOnly);
-        s.hand(&build(&request, &[1; 8]));
-        s.psn = s.psn.next();
+        s.hand_next(&request, &[1; 8]);
         match round {
             5 => s.host.modify_state(s.qpn, state::ERR),
             20..40 => drop(s.recv()),
@@ -265,21 +264,11 @@ fn flush_beside_packets(bench: &mut Bench) {
     }
     s.quiet();
     let results = s.results();
-    let good = results
-        .iter()
-        .take_while(|(_, status)| *status == 0)
-        .count();
-    let expected = |index| {
-        (
-            index,
-            if usize::from(index) < good {
-                0
-            } else {
-                FLUSHED
-            },
-        )
-    };
-    check("completions", results, (0..WQES).map(expected).collect());
+    let good = results.iter().take_while(|(_, status)| *status == 0);
+    let good = good.count() as u16;
+    let status = |index| if index < good { 0 } else { FLUSHED };
+    let expected = (0..WQES).map(|index| (index, status(index))).collect();
+    check("completions", results, expected);
 }
 
 fn error_of_one_queue_pair(bench: &mut Bench) {

@@ -205,6 +205,12 @@ impl Script {
         answers
     }
 
+    /// Hands the card the packet of the next PSN, steps nothing, and goes on to the one behind it.
+    pub(super) fn hand_next(&mut self, headers: &Headers, payload: &[u8]) {
+        self.hand(&build(headers, payload));
+        self.psn = self.psn.next();
+    }
+
     /// Posts a send work request; the packets the card sends for it until it is quiet.
     pub(super) fn post(&mut self, work: &Work) -> Vec<Sent> {
         self.host.post_send(self.qpn, work);

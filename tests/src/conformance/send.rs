@@ -6,7 +6,7 @@ use ferroce_proto::wire::{Mtu, Opcode, Syndrome};
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, MTU};
-use super::script::{build, syndromes};
+use super::script::syndromes;
 use super::{LONG, RC, cases, check, check_bytes};
 
 cases! {
@@ -36,8 +36,7 @@ fn receives_posted_beside_sends(bench: &mut Bench) {
     }
     for round in 0..200 {
         let request = s.request(Opcode::RcSendOnly);
-        s.hand(&build(&request, &[round as u8; 8]));
-        s.psn = s.psn.next();
+        s.hand_next(&request, &[round as u8; 8]);
         answers.extend(s.run(round % 7));
         completions.extend(s.results());
         if usize::from(s.recv()) > completions.len() + 24 {

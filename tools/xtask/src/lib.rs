@@ -15,6 +15,7 @@ mod interop;
 mod libibverbs;
 mod mutate;
 pub mod output;
+mod parallel;
 mod pyverbs;
 pub mod regs;
 pub mod replay;

