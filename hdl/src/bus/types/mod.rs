@@ -1,0 +1,97 @@
+//! Packed types of the streams between blocks. First field = lowest bits.
+//!
+//! Numbers are plain binary. `qpn` of 16 bits is the local queue pair index; GIDs have their first byte
+//! in the lowest bits.
+
+// The accessors that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+pub mod image;
+mod receive;
+mod transmit;
+
+pub use receive::*;
+pub use transmit::*;
+
+use crate::bus::payload::payload;
+use rust_hdl_core::prelude::*;
+
+payload! {
+    /// A completion to write (`scatter`, `retire`, flush to `cq_write`).
+    CqToken {
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// The payload writes issued before this count (modulo 2^16) must have their B response first.
+        fence: Bits<16>,
+        /// Fields of the CQE.
+        qpn: Bits<16>,
+        /// CQE opcode.
+        opcode: Bits<8>,
+        /// WQE index.
+        wqe_index: Bits<16>,
+        /// Bytes.
+        byte_len: Bits<32>,
+        /// Immediate data or invalidated rkey.
+        imm: Bits<32>,
+        /// CQE status.
+        status: Bits<8>,
+        /// AETH syndrome behind a remote error.
+        vendor_err: Bits<8>,
+        /// `imm` is immediate data.
+        with_imm: Bit,
+        /// `imm` is an invalidated rkey.
+        with_inv: Bit,
+        /// Solicited.
+        solicited: Bit,
+        /// Receive queue.
+        recv: Bit,
+        /// Source queue pair (UD).
+        src_qpn: Bits<24>,
+        /// P_Key of the packet (UD).
+        pkey: Bits<16>,
+        /// The buffer begins with a GRH (UD).
+        grh: Bit,
+        /// `fence` counts; else the completion stands for no payload.
+        fenced: Bit,
+    }
+
+    /// A read for `dma_read`: any address, any length; the client has room for the answer, which is the beats that hold a byte of the range.
+    ReadReq {
+        /// Host address.
+        addr: Bits<64>,
+        /// Bytes, 1 to 8191; the range may cross 4 KiB boundaries.
+        len: Bits<13>,
+    }
+
+    /// A write burst for `dma_write`; its beats follow on the client's beat stream, already at their lanes, strobes set.
+    WriteCmd {
+        /// Host address of the first byte.
+        addr: Bits<64>,
+        /// Beats less one; the burst does not cross a multiple of `bus::axi::burst_bytes`.
+        len: Bits<8>,
+    }
+
+    /// What stirs in a section of the engine, for `control/drain`.
+    Activity {
+        /// Something is in the section, or waits in front of it.
+        busy: Bit,
+        /// Something left the section in this cycle; things leave in the order in which they came.
+        moved: Bit,
+    }
+
+    /// Memory region check (`scatter`, requester, responder to `mr_table`).
+    MrReq {
+        /// lkey or rkey.
+        key: Bits<32>,
+        /// Protection domain of the queue pair.
+        pd: Bits<24>,
+        /// First byte.
+        addr: Bits<64>,
+        /// Bytes; 0 always passes.
+        len: Bits<32>,
+        /// Queue pair that accesses.
+        qpn: Bits<16>,
+        /// Right needed: 0 local read, 1 local write, 2 remote write, 3 remote read, 4 remote atomic.
+        right: Bits<3>,
+    }
+}
