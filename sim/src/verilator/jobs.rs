@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, stderr};
 use std::process::{Command, Output};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
+use ferroce_system::pool;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Error;
@@ -32,16 +32,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Number of jobs that run at a time.
-fn parallelism() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
-
 impl Slots {
     /// Runs `work` when a slot is free.
     fn with<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut free = lock(&self.free);
-        while *free.get_or_insert_with(parallelism) == 0 {
+        while *free.get_or_insert_with(pool::processors) == 0 {
             free = self
                 .freed
                 .wait(free)
@@ -87,28 +82,11 @@ impl Progress {
     /// Runs all `jobs`; starts no more of them after a failure, and returns the first one.
     pub(super) fn run(&self, jobs: Vec<Job>) -> Result<(), Error> {
         self.bar.inc_length(jobs.len() as u64);
-        let workers = parallelism().min(jobs.len());
-        let queue = Mutex::new(jobs.into_iter());
-        let failure = Mutex::new(None);
-        let take = || lock(&queue).next();
-        let worker = || {
-            while let Some(job) = take() {
-                match SLOTS.with(|| self.run_one(job)) {
-                    Ok(()) => self.bar.inc(1),
-                    Err(error) => {
-                        lock(&queue).by_ref().for_each(drop);
-                        lock(&failure).get_or_insert(error);
-                    }
-                }
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(worker);
-            }
-        });
-        let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-        failure.map_or(Ok(()), Err)
+        let threads = pool::processors().min(jobs.len());
+        pool::try_each(threads, jobs, || {
+            |job| SLOTS.with(|| self.run_one(job)).map(|()| self.bar.inc(1))
+        })
+        .map(drop)
     }
 
     fn run_one(&self, mut job: Job) -> Result<(), Error> {

@@ -1,9 +1,5 @@
 //! The targets and the run.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
 use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_proto::abi::regs;
 use ferroce_sim::memory::Ranges;
@@ -12,6 +8,7 @@ use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::build::BuildError;
 use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::verilator;
+use ferroce_system::pool;
 
 use super::bench::Bench;
 use super::{Case, LONG_LIVES, all};
@@ -158,31 +155,21 @@ pub fn suite(targets: &[Target], filter: &str, unclaimed: bool) -> Result<Report
     for target in targets {
         target.card()?;
     }
-    let verdicts = Mutex::new(vec![vec![Verdict::NotClaimed; targets.len()]; cases.len()]);
-    let next = AtomicUsize::new(0);
-    let worker = || {
+    let jobs = (0..targets.len()).flat_map(|target| cases.iter().map(move |case| (target, *case)));
+    let verdicts = pool::each(pool::processors(), jobs, || {
         let cards: Result<Vec<_>, _> = targets.iter().map(|target| target.card()).collect();
         let cards = cards.expect("it was built a moment ago");
-        loop {
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            let (target, place) = (job / cases.len().max(1), job % cases.len().max(1));
-            let Some((card, features)) = cards.get(target).filter(|_| !cases.is_empty()) else {
-                return;
-            };
-            let features = if unclaimed { u32::MAX } else { *features };
-            let verdict = run(cases[place], card, features);
-            verdicts.lock().expect("no panic leaves a case")[place][target] = verdict;
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(worker);
+        move |(target, case)| {
+            let (card, features) = &cards[target];
+            run(case, card, if unclaimed { u32::MAX } else { *features })
         }
     });
-    let verdicts = verdicts.into_inner().expect("no panic leaves a case");
+    let of = |place| verdicts.iter().skip(place).step_by(cases.len()).cloned();
     Ok(Report {
         targets: targets.to_vec(),
-        rows: cases.into_iter().zip(verdicts).collect(),
+        rows: (0..)
+            .zip(&cases)
+            .map(|(place, &case)| (case, of(place).collect()))
+            .collect(),
     })
 }

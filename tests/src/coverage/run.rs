@@ -1,15 +1,13 @@
 //! The run: all cases of the suite, and scenarios of the differential test, on an engine with counters.
 
-use std::collections::VecDeque;
 use std::error::Error;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::{env, fs, process};
 
 use ferroce_hdl::engine;
 use ferroce_sim::rtl::build;
 use ferroce_sim::verilator::{self, Model, Optimise};
+use ferroce_system::pool;
 
 use super::data::{self, Point};
 use crate::conformance::run::{Verdict, run as case_on, world};
@@ -50,8 +48,8 @@ impl Engine {
         self.width
     }
 
-    /// Runs the cases of the suite, the long ones too, whose names contain `only`, and `scenarios` scenarios on each kind of wire, on `threads`
-    /// threads; `told` hears of how many jobs are left. The counters, of all engines together.
+    /// Runs the cases of the suite, the long ones too, whose names contain `only`, and `scenarios` scenarios on each kind of wire, on all
+    /// processors; `told` hears of how many jobs are left. The counters, of all engines together.
     ///
     /// # Errors
     /// A test that fails, in words; counters that cannot be read.
@@ -59,38 +57,20 @@ impl Engine {
         &self,
         only: &str,
         scenarios: u64,
-        threads: usize,
         told: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Point>, String> {
         // The longest first: what is left at the end is short.
         let cases = LONG_LIVES.iter().chain(all());
-        let mut jobs: VecDeque<_> = cases
-            .filter(|case| case.name.contains(only))
-            .map(Job::Case)
-            .collect();
+        let cases = cases.filter(|case| case.name.contains(only));
+        let mut jobs: Vec<_> = cases.map(Job::Case).collect();
         for seed in 1..=scenarios {
-            jobs.push_back(Job::Scenario(seed, Class::Lossless));
-            jobs.push_back(Job::Scenario(seed, Class::Lossy));
+            jobs.push(Job::Scenario(seed, Class::Lossless));
+            jobs.push(Job::Scenario(seed, Class::Lossy));
         }
-        let jobs = Mutex::new(jobs);
-        let take = || {
-            let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
-            told(jobs.len());
-            jobs.pop_front()
-        };
-        let worker = || -> Result<(), String> {
-            while let Some(job) = take() {
-                self.job(&job)?;
-            }
-            Ok(())
-        };
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            workers.into_iter().try_for_each(|worker| {
-                let done = worker.join();
-                done.unwrap_or_else(|_| Err("a worker panicked".into()))
-            })
-        })?;
+        let count = jobs.len();
+        let jobs = (0..).zip(jobs).inspect(|(begun, _)| told(count - begun));
+        pool::try_each(pool::processors(), jobs, || |(_, job)| self.job(&job))?;
+        told(0);
         let text = self.written().map_err(|e| format!("the counters: {e}"))?;
         data::points(&text).map_err(|e| e.to_string())
     }

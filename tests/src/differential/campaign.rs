@@ -3,10 +3,9 @@
 use std::env;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use ferroce_sim::rtl::Options;
+use ferroce_system::pool;
 
 use super::case::Case;
 use super::generate::Class;
@@ -62,36 +61,11 @@ pub fn run(name: &str, class: Class, seeds: RangeInclusive<u64>, setup: impl Fn(
     let first = *seeds.start();
     let last = number(SCENARIOS).map_or(*seeds.end(), |count| first + count.max(1) - 1);
     println!("{name}: seeds {first} to {last}");
-    let next = AtomicU64::new(first);
-    let worker = || -> Result<(), String> {
+    let checked = pool::try_each(pool::processors(), first..=last, || {
         let setup = setup();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed > last {
-                return Ok(());
-            }
-            let pairing = Pairing::of(seed);
-            if let Err(report) = check(name, &setup, seed, class, pairing) {
-                // The other threads finish what they have begun.
-                next.store(last + 1, Ordering::Relaxed);
-                return Err(report);
-            }
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let results: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        workers
-            .into_iter()
-            .map(|worker| {
-                worker
-                    .join()
-                    .expect("a worker catches what a run panics with")
-            })
-            .collect()
+        move |seed| check(name, &setup, seed, class, Pairing::of(seed))
     });
-    let reports: Vec<_> = results.into_iter().filter_map(Result::err).collect();
-    assert!(reports.is_empty(), "{}", reports.join("\n"));
+    checked.unwrap_or_else(|report| panic!("{report}"));
 }
 
 fn check(

@@ -1,11 +1,12 @@
-//! What tasks and tests need of the system they run on: Debian packages, and a place for what takes
-//! long to make.
+//! What tasks and tests need of the system they run on: Debian packages, its processors, and a place
+//! for what takes long to make.
 
 #![forbid(unsafe_code)]
 
 pub mod cache;
 pub mod link;
 pub mod packages;
+pub mod pool;
 pub mod process;
 
 pub use cache::{Cache, CacheError};

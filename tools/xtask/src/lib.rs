@@ -15,7 +15,6 @@ mod interop;
 mod libibverbs;
 mod mutate;
 pub mod output;
-mod parallel;
 mod pyverbs;
 pub mod regs;
 pub mod replay;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -288,8 +287,7 @@ fn counted(args: &Args) -> Result<Vec<Point>> {
         bar.set_length(bar.length().unwrap_or(0).max(left as u64));
         bar.set_position(bar.length().unwrap_or(0) - left as u64);
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let points = engine.run(&args.only, args.scenarios, threads, &told);
+    let points = engine.run(&args.only, args.scenarios, &told);
     bar.finish_and_clear();
     if let Some(path) = &args.data {
         engine.write(path)?;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use ferroce_system::pool;
 
 use crate::output::put;
-use crate::parallel::each;
 use crate::{Usage, tools};
 
 use proofs::{Bug, PROOFS, Proof};
@@ -70,11 +70,12 @@ fn all(proofs: &[&Proof], broken: bool, keep: Option<&Path>) -> Vec<String> {
             .chain(bugs)
             .map(move |bug| (proof, bug))
     });
-    let jobs: Vec<_> = jobs.collect();
-    let failures = each(&jobs, |&(proof, bug)| {
-        let done = bug.map_or_else(|| prove(proof, keep), |bug| refute(proof, bug));
-        let error = done.err()?;
-        Some(format!("{}: {error:#}", proof.name))
+    let failures = pool::each(pool::processors(), jobs, || {
+        |(proof, bug): (&Proof, _)| {
+            let done = bug.map_or_else(|| prove(proof, keep), |bug| refute(proof, bug));
+            let error = done.err()?;
+            Some(format!("{}: {error:#}", proof.name))
+        }
     });
     failures.into_iter().flatten().collect()
 }

@@ -6,11 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use ferroce_system::pool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::emit::{self, Build};
-use crate::parallel::each;
 use crate::tools;
 
 use super::frame::{FRAME, frame};
@@ -154,8 +154,7 @@ impl Board {
             Ok(all)
         };
         let names: Vec<_> = [WHOLE].into_iter().chain(PARTS).collect();
-        let placed: Result<Vec<_>> = each(&names, on).into_iter().collect();
-        let mut placed = placed?.into_iter();
+        let mut placed = pool::try_each(pool::processors(), &names, || &on)?.into_iter();
         Ok(Routed {
             build: build.words(),
             tools: format!("{}, {NEXTPNR}", yosys::version()?),
@@ -178,7 +177,7 @@ fn map(folder: &Path, job: &Job) -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "yosys on {}: {said}", job.top);
     let json = fs::read_to_string(folder.join("net.json")).context("the netlist")?;
-    netlist::cost(&json, FRAME, "").map(drop)
+    netlist::module(&json, FRAME).map(drop)
 }
 
 /// Places and routes with the seeds from 1 on; the middle one of their results counts.

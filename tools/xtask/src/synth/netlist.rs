@@ -163,10 +163,7 @@ const WORST: usize = 10;
 /// # Errors
 /// The text is not of that form, has a loop of combinational cells, or a memory was made of flip-flops.
 pub fn cost(json: &str, top: &str, source: &str) -> Result<Cost> {
-    let file: File = serde_json::from_str(json).context("the netlist of Yosys")?;
-    let module = file.modules.get(top);
-    let module = module.with_context(|| format!("no module {top} in the netlist"))?;
-    no_memory_of_registers(module)?;
+    let module = &module(json, top)?;
     let mut paths = Paths::new(module);
     // Where a path ends, and a net of what it ends in: of a register its output.
     let mut ends = vec![];
@@ -223,6 +220,18 @@ pub fn cost(json: &str, top: &str, source: &str) -> Result<Cost> {
         levels: ends.first().map_or(0, |end| end.0),
         paths: worst,
     })
+}
+
+/// The module `top` of what `write_json` wrote, for any family.
+///
+/// # Errors
+/// The text is not of that form, or a memory was made of flip-flops.
+pub(super) fn module(json: &str, top: &str) -> Result<Module> {
+    let mut file: File = serde_json::from_str(json).context("the netlist of Yosys")?;
+    let module = file.modules.remove(top);
+    let module = module.with_context(|| format!("no module {top} in the netlist"))?;
+    no_memory_of_registers(&module)?;
+    Ok(module)
 }
 
 /// Yosys names the registers of a memory that it could not map `NAME[0]`, `NAME[1]`...

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::Module;
-
-use crate::parallel::each;
+use ferroce_system::pool;
 
 use super::netlist::{Cost, cost};
 
@@ -66,12 +65,13 @@ impl Job {
 /// # Errors
 /// The first that failed.
 pub(super) fn run(jobs: &[Job], done: impl Fn(&Job, &Cost) + Sync) -> Result<Vec<Cost>> {
-    let costs = each(jobs, |job| {
-        let cost = job.run()?;
-        done(job, &cost);
-        Ok(cost)
-    });
-    costs.into_iter().collect()
+    pool::try_each(pool::processors(), jobs, || {
+        |job| {
+            let cost = job.run()?;
+            done(job, &cost);
+            Ok(cost)
+        }
+    })
 }
 
 /// Name and version of the program.

@@ -2,11 +2,10 @@
 
 use std::io::{IsTerminal, PipeReader, Read, Write, pipe, stderr, stdout};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use ferroce_system::pool;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A program and the name it is shown under.
@@ -17,8 +16,7 @@ pub(super) struct Job {
 
 /// How many run at a time: one test of a binary often waits for another or for a tool, and each has threads of its own.
 fn parallelism() -> usize {
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    processors.div_ceil(2) + 1
+    pool::processors().div_ceil(2) + 1
 }
 
 /// Runs all of them in their order, several at a time, also when some fail; the names of those that failed. What one says is
@@ -28,11 +26,8 @@ fn parallelism() -> usize {
 /// One that cannot be started.
 pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<String>> {
     let bar = bar(jobs.len() as u64);
-    let queue = Mutex::new(jobs.into_iter());
-    let failed = Mutex::new(Vec::new());
-    let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let worker = || -> Result<()> {
-        while let Some(mut job) = take() {
+    let ended: Result<Vec<_>> = pool::try_each(parallelism(), jobs, || {
+        |mut job: Job| {
             let name = &job.name;
             if bar.is_hidden() {
                 eprintln!("started {name}");
@@ -45,23 +40,11 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<String>> {
                 let _ = out.write_all(&said).and_then(|()| out.flush());
             });
             bar.inc(1);
-            if !success {
-                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                failed.push(job.name);
-            }
+            Ok((!success).then_some(job.name))
         }
-        Ok(())
-    };
-    let ended = thread::scope(|scope| {
-        let workers: Vec<_> = (0..parallelism()).map(|_| scope.spawn(worker)).collect();
-        let ended = workers.into_iter().map(|worker| worker.join());
-        ended.collect::<Vec<_>>()
     });
     bar.finish_and_clear();
-    for end in ended {
-        end.expect("no worker panics")?;
-    }
-    Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(ended?.into_iter().flatten().collect())
 }
 
 /// Whether it succeeded, and what it said on both of its outputs.
