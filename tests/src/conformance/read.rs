@@ -29,6 +29,7 @@ cases! {
     read_region_gone, READ, "IB1 10.6", "A region deregistered while it is read is not read any more: remote access error.";
     read_fence, READ, "IB1 10.8", "A fenced request starts when the READs before it have completed.";
     read_between_sends, READ, "IB1 9.5", "Requests behind a READ are executed, and complete after it.";
+    reads_beside_writes, READ, "IB1 9.7.5.1", "READs of one queue pair and WRITEs of another are answered at the same time, each request once.";
     read_answer_acknowledges, READ, "IB1 9.7.5.1", "A READ response acknowledges the requests before it.";
 }
 
@@ -342,6 +343,32 @@ fn read_between_sends(bench: &mut Bench) {
     check_bytes("read", &c.a.contents(&sink), &pattern(3000, 3));
     let sent = [[1; 8], [2; 8]].concat();
     check_bytes("received", &c.b.contents(&data), &sent);
+}
+
+fn reads_beside_writes(bench: &mut Bench) {
+    let options = QpOptions {
+        timeout: 0,
+        max_rd_atomic: 16,
+        ..QpOptions::default()
+    };
+    let mut c = bench.connect(options);
+    let (second, _) = c.pair.connect(options, options);
+    let first = c.qa;
+    let target = c.b.create_mr(&pattern(256, 1), Rights::ALL);
+    let local = c.a.create_mr(&[0; 256], Rights::ALL);
+    for round in 0..16 {
+        for i in 0..16 {
+            // Lengths let the two drift past each other.
+            let read = Work::read(&[local.sge(0, 1 + (7 * i + round) % 64)], &target, 0);
+            c.a.post_send(first, &read);
+            let bytes = vec![1; 1 + (i % 24) as usize];
+            c.a.post_send(second, &Work::write(&[], &target, 128).inline(&bytes));
+        }
+        for _ in 0..32 {
+            check("status", c.wait(Side::A).status, status::SUCCESS);
+        }
+    }
+    check("sent again", c.a.stat("retransmissions"), 0);
 }
 
 fn read_answer_acknowledges(bench: &mut Bench) {
