@@ -1,17 +1,17 @@
 //! Which mutants the conformance suite and the differential test find.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use ferroce_hdl::emit::Design;
 use ferroce_hdl::engine;
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
-use ferroce_sim::rtl::{Engine, VerilatedPins};
+use ferroce_sim::rtl::{Engine, Inputs, Outputs, Pins, VerilatedPins};
 use ferroce_sim::verilator::{self, Port, Spec};
+use ferroce_system::pool;
 
 use super::schemata::{CHOICE, with_all};
 use super::sites::Mutant;
@@ -22,6 +22,31 @@ use crate::differential::{Card, Setup};
 
 /// Scenarios of the differential test that a mutant meets when no case of the suite has found it, of each class.
 const SCENARIOS: u64 = 20;
+
+/// Cycles that a card lives. Without a mutant none gets near: one that a case still waits for then never ends.
+const LIFE: u64 = 20_000_000;
+
+/// The pins of a card that may be broken so that a case would wait for ever.
+struct Mortal {
+    pins: VerilatedPins,
+    left: u64,
+}
+
+impl Pins for Mortal {
+    fn lanes(&self) -> usize {
+        self.pins.lanes()
+    }
+
+    fn settle(&mut self, inputs: &Inputs, outputs: &mut Outputs) {
+        self.pins.settle(inputs, outputs);
+    }
+
+    fn clock(&mut self) {
+        assert!(self.left > 0, "the card is at work after {LIFE} cycles");
+        self.left -= 1;
+        self.pins.clock();
+    }
+}
 
 /// An engine with mutants in it.
 pub struct Engines {
@@ -76,41 +101,25 @@ impl Engines {
         told: &(dyn Fn(&Mutant, Option<&str>) + Sync),
     ) -> Result<Vec<Option<String>>, String> {
         let suite: Vec<_> = all().collect();
-        let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         // Cases that found many are tried first.
         let finds = Mutex::new(BTreeMap::<String, u32>::new());
-        let worker = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number > self.mutants.len() {
-                    return;
-                }
-                let mut cases = suite.clone();
-                let known = lock(&finds).clone();
-                cases.sort_by_key(|case| std::cmp::Reverse(known.get(case.name)));
-                let finder = self.finder(number, &cases);
-                if number > 0 {
-                    told(&self.mutants[number - 1], finder.as_deref());
-                    if let Some(finder) = &finder {
-                        *lock(&finds).entry(finder.clone()).or_default() += 1;
-                    }
-                } else if finder.is_some() {
-                    next.store(self.mutants.len() + 1, Ordering::Relaxed);
-                }
-                lock(&found).insert(number, finder);
+        let finder = |number: usize| {
+            let mut cases = suite.clone();
+            let known = lock(&finds).clone();
+            cases.sort_by_key(|case| Reverse(known.get(case.name)));
+            let finder = self.finder(number, &cases);
+            let Some(mutant) = number.checked_sub(1) else {
+                return finder.map_or(Ok(None), Err);
+            };
+            told(&self.mutants[mutant], finder.as_deref());
+            if let Some(finder) = &finder {
+                *lock(&finds).entry(finder.clone()).or_default() += 1;
             }
+            Ok(finder)
         };
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(worker);
-            }
-        });
-        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(finder) = found.remove(&0).flatten() {
-            return Err(finder);
-        }
-        Ok(found.into_values().collect())
+        let mut found = pool::try_each(pool::processors(), 0..=self.mutants.len(), || &finder)?;
+        found.remove(0);
+        Ok(found)
     }
 
     /// The mutants.
@@ -125,6 +134,7 @@ fn engine(model: &verilator::Model, number: usize, memory: Rc<dyn HostMemory>) -
     let choice = dut.input(CHOICE).expect("it is among the ports");
     dut.set(choice, number as u64);
     let pins = VerilatedPins::new(dut).expect("the ports are those of the engine");
+    let pins = Mortal { pins, left: LIFE };
     Box::new(Engine::new(pins, memory, &world()))
 }
 
