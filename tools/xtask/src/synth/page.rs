@@ -198,7 +198,7 @@ fn route(text: &mut String, board: &str, routed: &Routed) {
         text,
         "\n## {board}\n\n\
          `cargo xtask synth --board {board} --write`: {tools}; {build}; in a frame of registers in place of pins. A LUT is one of \
-         four inputs, or four bits of a memory. Frequencies are the median of {} seeds. The parts were placed and routed each by \
+         four inputs, or four bits of a memory. Frequencies are the median of {} seeds. The blocks were placed and routed each by \
          itself.\n\n\
          The goal, {AIM} MHz on the chip of the board, {}.\n\n\
          | | chip | LUT | FF | block RAM | MHz | longest path |\n|---|---|---:|---:|---:|---:|---|\n",
