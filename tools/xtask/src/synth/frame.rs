@@ -54,7 +54,10 @@ pub(super) fn frame(source: &str, top: &str) -> Result<String> {
         ports.map(|p| p.width).sum::<usize>()
     };
     let (inputs, outputs) = (of(true), of(false));
-    ensure!(inputs > 1 && outputs > 1, "{top} has no ports");
+    ensure!(
+        inputs > 1 && outputs > 0,
+        "{top} has no ports to drive and to fold"
+    );
     let mut text = format!(
         "module {FRAME}(input clk, input si, output so);\n\
          reg [{}:0] in;\nalways @(posedge clk) in <= {{in[{}:0], si}};\n\

@@ -194,25 +194,23 @@ fn route(text: &mut String, board: &str, routed: &Routed) {
         whole,
         parts,
     } = routed;
+    let seeds = whole.iter().chain(parts).map(|p| p.fmax.len()).max();
+    let seeds = match seeds.unwrap_or(0) {
+        1 => "of one seed".to_owned(),
+        seeds => format!("the median of {seeds} seeds"),
+    };
+    let goal = match whole.first().and_then(Placed::median) {
+        Some(mhz) if mhz >= AIM.into() => "is kept",
+        Some(_) => "is missed",
+        None => "is missed: the engine does not fit",
+    };
     let _ = write!(
         text,
         "\n## {board}\n\n\
          `cargo xtask synth --board {board} --write`: {tools}; {build}; in a frame of registers in place of pins. A LUT is one of \
-         four inputs, or four bits of a memory. Frequencies are the median of {} seeds. The blocks were placed and routed each by \
-         itself.\n\n\
-         The goal, {AIM} MHz on the chip of the board, {}.\n\n\
+         four inputs, or four bits of a memory. Frequencies are {seeds}. The blocks were placed and routed each by itself.\n\n\
+         The goal, {AIM} MHz on the chip of the board, {goal}.\n\n\
          | | chip | LUT | FF | block RAM | MHz | longest path |\n|---|---|---:|---:|---:|---:|---|\n",
-        whole
-            .iter()
-            .chain(parts)
-            .map(|p| p.fmax.len())
-            .max()
-            .unwrap_or(0),
-        match whole.first().and_then(Placed::median) {
-            Some(mhz) if mhz >= AIM.into() => "is kept",
-            Some(_) => "is missed",
-            None => "is missed: the engine does not fit",
-        },
     );
     for of in whole.iter().chain(parts) {
         let _ = writeln!(text, "{}", placed(of));
