@@ -87,7 +87,8 @@ impl Words {
 /// Runs a cell. What fails is in the outcome.
 ///
 /// A program that has done all ends. If the last acknowledgement that it owed was lost, the other side asks for it in vain:
-/// no transport helps against that, and a cell with loss is run again.
+/// no transport helps against that, and a cell with loss is run again. So is one whose program is unreliable: nobody sends its
+/// last datagram again if it leaves with the program.
 pub(super) fn run(cell: &Cell, peer: &mut dyn Peer, place: &Place<'_>) -> Outcome {
     let mut tries = 1;
     loop {
@@ -206,7 +207,8 @@ impl Outcome {
             }
         }
         let wrong = &self.frames.wrong;
-        self.is_cut_off = self.cell.loss && did_all == 1 && faults.len() == 1 && wrong.is_empty();
+        let may_lose = self.cell.loss || !self.cell.program.is_reliable;
+        self.is_cut_off = may_lose && did_all == 1 && faults.len() == 1 && wrong.is_empty();
         if let Some(first) = wrong.first() {
             faults.push(format!("{} wrong packets: {first}", wrong.len()));
         }
