@@ -4,6 +4,8 @@
 //! Verilog with the meaning the kernel has in Rust; [`cell`] and [`bus`] hold what every block is made of.
 //! How to write one: `docs/hdl.md`.
 #![forbid(unsafe_code)]
+// what the macros of `ferroce-kernel` write names this crate
+extern crate self as ferroce_hdl;
 
 pub mod bus;
 pub mod cell;
@@ -11,6 +13,7 @@ pub mod control;
 pub mod emit;
 pub mod engine;
 pub mod eth;
+pub mod front;
 pub mod ib;
 pub mod memory;
 pub mod prelude;

@@ -30,3 +30,4 @@ pub use crate::cell::slice::Slice;
 pub use crate::cell::zero::Zero;
 // Named one by one: these stand over the macros of the same name in the glob above.
 pub use crate::{clock, describe, dff_setup};
+pub use ferroce_kernel::{Block, kernel, kernel_fn};

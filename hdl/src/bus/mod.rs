@@ -7,3 +7,4 @@ pub mod frame;
 pub(crate) mod payload;
 pub mod stream;
 pub mod types;
+pub mod valid;

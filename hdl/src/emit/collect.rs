@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 
 use super::describe::Description;
-use super::{register, value};
+use super::{kernel, register, value};
 
 /// One block and everything below it.
 pub(crate) struct Node {
@@ -23,6 +23,8 @@ pub(crate) struct Node {
 pub(crate) enum Body {
     /// A kernel, or nothing at all.
     Kernel(ast::VerilogBlock),
+    /// A kernel of `#[kernel]`.
+    Source(kernel::Source),
     /// Verilog text.
     Custom(String),
     /// A register with its reset value, if it has one.
@@ -54,7 +56,10 @@ fn body(code: Verilog) -> Body {
         Verilog::Combinatorial(code) => Body::Kernel(code),
         Verilog::Custom(text) => match register::parse(&text) {
             Some(reset) => Body::Register(reset),
-            None => Body::Custom(text),
+            None => match kernel::Source::of(&text) {
+                Some(source) => Body::Source(source),
+                None => Body::Custom(text),
+            },
         },
         Verilog::Blackbox(_) | Verilog::Wrapper(_) => Body::Foreign,
     }
@@ -84,11 +89,15 @@ impl Probe for Walk {
             .open
             .last()
             .map_or(own.clone(), |parent| format!("{}.{own}", parent.path));
+        let (mut description, body) = (Description::of(block), body(block.hdl()));
+        if let (Some(description), Body::Source(source)) = (&mut description, &body) {
+            description.constants.extend(source.named_constants());
+        }
         self.open.push(Node {
             key: name.into(),
             path,
-            description: Description::of(block),
-            body: body(block.hdl()),
+            description,
+            body,
             signals: vec![],
             children: vec![],
         });

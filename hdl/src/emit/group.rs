@@ -11,6 +11,8 @@ use super::ir::{Expr, Stmt, Sym, Target};
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece {
     Assign(Target, Expr),
+    /// Stands before the next one.
+    Comment(String),
     Always(Vec<Stmt>),
 }
 
@@ -169,8 +171,10 @@ fn piece(statements: Vec<Stmt>) -> Vec<Piece> {
     if !plain || own {
         return vec![Piece::Always(statements)];
     }
+    let comments = std::env::var_os("FERROCE_COMMENTS").is_some();
     let assign = |s| match s {
         Stmt::Assign(target, value) => Some(Piece::Assign(target, value)),
+        Stmt::Comment(text) if comments => Some(Piece::Comment(text)),
         _ => None,
     };
     statements.into_iter().filter_map(assign).collect()

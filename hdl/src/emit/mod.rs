@@ -11,6 +11,7 @@ mod design;
 mod error;
 mod group;
 mod ir;
+mod kernel;
 mod lower;
 mod module;
 mod name;
@@ -23,3 +24,8 @@ pub use describe::description;
 pub use design::{Design, Direction, Field, Module, Port, verilog, with_stack};
 pub use error::{EmitError, Reason};
 pub use register::register;
+
+/// The value of a literal.
+pub(crate) fn bits_of(literal: &rust_hdl_core::prelude::VerilogLiteral) -> num_bigint::BigUint {
+    value::of_literal(literal).1
+}

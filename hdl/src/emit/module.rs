@@ -22,7 +22,16 @@ pub(crate) fn text(node: &Node, name: &str, children: &[String]) -> Result<Strin
     let mut scope =
         Scope::new(node).map_err(|reasons| reasons.into_iter().map(refuse).collect::<Vec<_>>())?;
     let body = match &node.body {
-        Body::Kernel(code) => {
+        Body::Kernel(_) | Body::Source(_) => {
+            let converted;
+            let code = match &node.body {
+                Body::Kernel(code) => code,
+                Body::Source(source) => {
+                    converted = super::kernel::convert(node, &scope, source)?;
+                    &converted
+                }
+                _ => unreachable!("matched above"),
+            };
             let kernel = Lower::kernel(&mut scope, &node.path, code)?;
             let errors = check::drivers(&scope, &kernel, &node.path);
             if !errors.is_empty() {
@@ -106,10 +115,12 @@ struct Assembly<'a> {
     pieces: Vec<Piece>,
     /// Signals that some `always` assigns.
     variables: HashSet<Sym>,
+    claims: Vec<(Sym, String)>,
 }
 
 impl<'a> Assembly<'a> {
     fn new(node: &Node, scope: &'a Scope, kernel: Kernel) -> Self {
+        let claims = kernel.claims;
         let (alias, mut pieces) = wiring(node, scope, &kernel.links);
         pieces.extend(group::pieces(kernel.statements));
         let mut variables = HashSet::new();
@@ -128,6 +139,7 @@ impl<'a> Assembly<'a> {
             alias,
             pieces,
             variables,
+            claims,
         }
     }
 
@@ -142,18 +154,42 @@ impl<'a> Assembly<'a> {
                 .any(|sym| self.scope.symbols[*sym].name == name)
         };
         let mut out = ports(&node.signals, &output);
+        let claims = self.assertions(&printer);
         let sections = [
             printer.parameters(),
             self.declarations(node),
             self.instances(node, children, &printer),
             logic,
             registers,
+            claims,
         ];
         for section in sections.iter().filter(|s| !s.is_empty()) {
             out.push('\n');
             out.push_str(section);
         }
         out + "endmodule\n"
+    }
+
+    /// Assertions, looked at with every edge outside reset.
+    fn assertions(&self, printer: &Printer) -> String {
+        let port = |key| self.scope.symbol(key).map(|sym| printer.name(sym));
+        let (Some(clk), Some(rst), false) =
+            (port("clock$clk"), port("clock$rst"), self.claims.is_empty())
+        else {
+            return String::new();
+        };
+        let mut out = String::from("`ifndef SYNTHESIS\n");
+        line(
+            &mut out,
+            &indent(1),
+            &format!("always @(posedge {clk}) if (!{rst}) begin"),
+        );
+        for (sym, why) in &self.claims {
+            let test = format!("if ({}) $error(\"%m: {why}\");", printer.name(*sym));
+            line(&mut out, &indent(2), &test);
+        }
+        line(&mut out, &indent(1), "end");
+        out + "`endif\n"
     }
 
     fn declarations(&self, node: &Node) -> String {
@@ -224,6 +260,13 @@ impl<'a> Assembly<'a> {
                     line(&mut out, &indent(1), &format!("assign {target} = {value};"));
                     after_block = false;
                 }
+                Piece::Comment(text) => {
+                    if after_block {
+                        out.push('\n');
+                    }
+                    line(&mut out, &indent(1), &format!("// {text}"));
+                    after_block = false;
+                }
                 Piece::Always(code) => {
                     if !out.is_empty() {
                         out.push('\n');
@@ -275,10 +318,14 @@ fn wiring(node: &Node, scope: &Scope, links: &[(Sym, Sym)]) -> (Vec<Sym>, Vec<Pi
 
 /// A temporary that only some branch assigns gets a value at the top, so that it is no latch.
 fn default_temporaries(scope: &Scope, code: &mut Vec<Stmt>) {
-    let mut inner = vec![];
-    for statement in code.iter().filter(|s| !matches!(s, Stmt::Assign(..))) {
+    let (mut inner, mut given) = (vec![], HashSet::new());
+    for statement in code.iter() {
+        if let Stmt::Assign(Target::Whole(sym), _) = statement {
+            given.insert(*sym);
+            continue;
+        }
         statement.writes(&mut |t| {
-            if scope.symbols[t.sym()].role == Role::Temporary {
+            if scope.symbols[t.sym()].role == Role::Temporary && given.insert(t.sym()) {
                 inner.push(t.sym());
             }
         });

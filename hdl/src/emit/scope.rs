@@ -276,6 +276,30 @@ impl Scope {
         self.symbols.len() - 1
     }
 
+    /// A new signal for a `let` of the kernel, called `name` or about so.
+    pub(crate) fn local(
+        &mut self,
+        name: &str,
+        width: usize,
+        descriptor: Option<Rc<TypeDescriptor>>,
+    ) -> Sym {
+        let taken = |n: &String| self.taken.contains_key(n) || name::check(n).is_err();
+        let name = std::iter::once(name.to_owned())
+            .chain((1..).map(|n| format!("{name}_{n}")))
+            .find(|n| !taken(n))
+            .expect("names do not run out");
+        self.taken.insert(name.clone(), name.clone());
+        self.symbols.push(Symbol {
+            key: name.clone(),
+            name,
+            width,
+            role: Role::Temporary,
+            descriptor,
+            clock: false,
+        });
+        self.symbols.len() - 1
+    }
+
     /// Claims the name of a localparam for a struct field; the same name may be claimed again.
     pub(crate) fn field_label(&mut self, structure: &str, field: &str) -> Result<String, Reason> {
         let (label, key) = (

@@ -76,6 +76,12 @@ impl Lower<'_> {
                 Value::bits(self.bit(base.expr, index)?)
             }
             E::Slice(x, width, i) => self.slice(x, *width, i)?,
+            E::IndexReplace(x, i, number) if matches!(&**i, E::Signal(n) if n == "~width") => {
+                let pending = self.pending.len();
+                let width = self.value(x)?.expr.width();
+                self.pending.truncate(pending);
+                return Ok(Typed::Value(self.sized(number, width)?));
+            }
             E::IndexReplace(x, i, bit) => {
                 let base = self.value(x)?;
                 let (index, bit) = (self.index(i)?, self.sized(bit, 1)?);
@@ -88,6 +94,12 @@ impl Lower<'_> {
     fn read(&mut self, raw: &str) -> Result<Typed> {
         if let Some((_, value)) = self.loops.iter().rev().find(|(name, _)| name == raw) {
             return Ok(Typed::integer(*value));
+        }
+        if let Some(id) = Self::own(raw, "") {
+            let value = self.lets.get(id).cloned();
+            return value
+                .map(Typed::Value)
+                .ok_or_else(|| Reason::UnknownName(id.into()));
         }
         let key = self.key(raw)?;
         if let Some((value, label)) = self.scope.integer(&key) {

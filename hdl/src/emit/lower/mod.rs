@@ -6,11 +6,12 @@ mod print_rust;
 mod select;
 mod stmt;
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use num_bigint::BigUint;
 use rust_hdl_core::ast;
-use rust_hdl_core::prelude::TypeDescriptor;
+use rust_hdl_core::prelude::{TypeDescriptor, TypeKind};
 
 use super::error::{EmitError, Reason};
 use super::ir::{Expr, Stmt, Sym};
@@ -63,6 +64,8 @@ pub(crate) struct Kernel {
     pub(crate) statements: Vec<Stmt>,
     /// Continuous connections: destination, source.
     pub(crate) links: Vec<(Sym, Sym)>,
+    /// Signals that are 1 where an assertion does not hold, and what it says.
+    pub(crate) claims: Vec<(Sym, String)>,
 }
 
 /// Lowers one kernel; adds to `scope` the signals it needs.
@@ -75,6 +78,11 @@ pub(crate) struct Lower<'a> {
     /// Assignments to temporaries that stand before the statement being lowered.
     pending: Vec<Stmt>,
     links: Vec<(Sym, Sym)>,
+    /// `let`s of the kernel.
+    lets: HashMap<String, Value>,
+    claims: Vec<(Sym, String)>,
+    /// Where in the source the statement stands.
+    line: Option<String>,
 }
 
 impl<'a> Lower<'a> {
@@ -91,12 +99,16 @@ impl<'a> Lower<'a> {
             loops: vec![],
             pending: vec![],
             links: vec![],
+            lets: HashMap::new(),
+            claims: vec![],
+            line: None,
         };
         let statements = lower.block(code, true);
         if lower.errors.is_empty() {
             Ok(Kernel {
                 statements,
                 links: lower.links,
+                claims: lower.claims,
             })
         } else {
             Err(lower.errors)
@@ -104,6 +116,10 @@ impl<'a> Lower<'a> {
     }
 
     fn refuse(&mut self, at: String, reason: Reason) {
+        let at = match &self.line {
+            Some(line) => format!("{line}: {at}"),
+            None => at,
+        };
         let error = EmitError {
             block: self.path.into(),
             at: Some(at),
@@ -112,6 +128,37 @@ impl<'a> Lower<'a> {
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
+    }
+
+    /// A name of the kernel's own, `~kind$id`.
+    fn own<'n>(name: &'n str, kind: &str) -> Option<&'n str> {
+        name.strip_prefix('~')?
+            .strip_prefix(kind)?
+            .strip_prefix('$')
+    }
+
+    /// The field that an offset names.
+    fn field_name(offset: &ast::VerilogExpression) -> Option<&str> {
+        match offset {
+            ast::VerilogExpression::Signal(name) => Self::own(name, "field"),
+            _ => None,
+        }
+    }
+
+    /// Low bit and width of the field `path` of the record `descriptor`.
+    fn field(descriptor: Option<&TypeDescriptor>, path: &str) -> Result<(usize, usize)> {
+        let mut at = descriptor.ok_or_else(|| Reason::UnknownName(path.replace('$', ".")))?;
+        let mut low = 0;
+        for name in path.split('$') {
+            let TypeKind::Composite(fields) = &at.kind else {
+                return Err(Reason::UnknownName(name.into()));
+            };
+            let before = fields.iter().take_while(|f| f.fieldname != name);
+            low += before.map(|f| width_of(&f.kind)).sum::<usize>();
+            let field = fields.iter().find(|f| f.fieldname == name);
+            at = &field.ok_or_else(|| Reason::UnknownName(name.into()))?.kind;
+        }
+        Ok((low, width_of(at)))
     }
 
     /// The value of a loop variable or of a constant of the description.

@@ -112,6 +112,15 @@ impl Lower<'_> {
     /// `get_bits` or a field of a struct.
     pub(super) fn slice(&mut self, x: &E, width: usize, at: &E) -> Result<Value> {
         let base = self.value(x)?;
+        let named;
+        let (width, at) = match Self::field_name(at) {
+            Some(field) => {
+                let (low, width) = Self::field(base.descriptor.as_deref(), field)?;
+                named = E::Literal((low as u64).into());
+                (width, &named)
+            }
+            None => (width, at),
+        };
         if width == 0 {
             return Err(Reason::Unsupported("a slice of 0 bits", "leave it out"));
         }

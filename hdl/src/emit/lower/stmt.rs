@@ -12,6 +12,8 @@ use super::index::Index;
 use super::{Lower, Result, print_rust, select};
 use crate::emit::error::Reason;
 use crate::emit::ir::{Expr, Stmt, Sym, Target};
+use crate::emit::kernel::{CLAIM, LINE};
+use crate::emit::scope::Role;
 use crate::emit::{name, value};
 
 const IN_BRANCH: Reason = Reason::Unsupported(
@@ -25,6 +27,12 @@ impl Lower<'_> {
         let outer = take(&mut self.pending);
         let mut out = vec![];
         for statement in code {
+            if let S::Comment(text) = statement
+                && let Some(line) = text.strip_prefix(LINE)
+            {
+                self.line = Some(line.into());
+                continue;
+            }
             let lowered = self.statement(statement, top);
             out.append(&mut self.pending);
             match lowered {
@@ -46,8 +54,18 @@ impl Lower<'_> {
                 replacement,
             } => {
                 let sym = self.target(base)?;
-                let value = self.sized(replacement, *width)?.expr;
-                let target = self.part_target(sym, offset, *width)?;
+                let named;
+                let (width, offset) = match Self::field_name(offset) {
+                    Some(field) => {
+                        let descriptor = self.scope.symbols[sym].descriptor.clone();
+                        let (low, width) = Self::field(descriptor.as_deref(), field)?;
+                        named = E::Literal((low as u64).into());
+                        (width, &named)
+                    }
+                    None => (*width, offset),
+                };
+                let value = self.sized(replacement, width)?.expr;
+                let target = self.part_target(sym, offset, width)?;
                 Ok(vec![Stmt::Assign(target, value)])
             }
             S::If(conditional) => self.conditional(conditional, top),
@@ -67,6 +85,16 @@ impl Lower<'_> {
                 }
                 Ok(out)
             }
+            S::Comment(text) if text.starts_with(CLAIM) => {
+                let (id, why) = text
+                    .trim_start_matches(CLAIM)
+                    .split_once(' ')
+                    .unwrap_or_default();
+                if let Some(Expr::Signal { sym, .. }) = self.lets.get(id).map(|v| &v.expr) {
+                    self.claims.push((*sym, why.into()));
+                }
+                Ok(vec![])
+            }
             S::Comment(text) => Ok(text
                 .lines()
                 .map(|line| Stmt::Comment(line.trim().into()))
@@ -81,7 +109,35 @@ impl Lower<'_> {
     }
 
     fn assignment(&mut self, target: &E, value: &E, top: bool) -> Result<Vec<Stmt>> {
-        if let (E::Signal(to), E::Signal(from)) = (target, value) {
+        if let E::Signal(to) = target {
+            if let Some(id) = Self::own(to, "let") {
+                return self.define(id, value, false);
+            }
+            if let Some(id) = Self::own(to, "mut") {
+                return self.define(id, value, true);
+            }
+            // a parameter is its argument
+            if let Some(id) = Self::own(to, "par") {
+                let pending = self.pending.len();
+                let argument = self.value(value)?;
+                if let Expr::Select { sym, .. } = argument.expr
+                    && self.pending.len() == pending
+                    && matches!(
+                        self.scope.symbols[sym].role,
+                        Role::Input | Role::ChildOutput(_)
+                    )
+                {
+                    self.lets.insert(id.into(), argument);
+                    return Ok(vec![]);
+                }
+                self.pending.truncate(pending);
+                return self.define(id, value, false);
+            }
+        }
+        if let (E::Signal(to), E::Signal(from)) = (target, value)
+            && !to.starts_with('~')
+            && !from.starts_with('~')
+        {
             let (to, from) = (self.key(to)?, self.key(from)?);
             match self.scope.symbol(&to) {
                 Some(sym) if self.scope.symbols[sym].clock => {
@@ -125,6 +181,31 @@ impl Lower<'_> {
         Ok(vec![Stmt::Assign(Target::Whole(sym), value)])
     }
 
+    /// `let`: another name for what does not change in a pass, a signal for everything else.
+    fn define(&mut self, id: &str, value: &E, mutable: bool) -> Result<Vec<Stmt>> {
+        let mut value = self.value(value)?;
+        let fixed = match value.expr {
+            Expr::Signal { sym, .. } => matches!(
+                self.scope.symbols[sym].role,
+                Role::Input | Role::ChildOutput(_)
+            ),
+            Expr::Const { .. } => true,
+            _ => false,
+        };
+        if fixed && !mutable {
+            self.lets.insert(id.into(), value);
+            return Ok(vec![]);
+        }
+        // `2.behind_.x` is the parameter `x` of the second call of `behind`; `x.2` the second `x`
+        let words = id.split('.').filter(|w| w.parse::<usize>().is_err());
+        let name: String = words.collect();
+        let width = value.expr.width();
+        let sym = self.scope.local(&name, width, value.descriptor.clone());
+        let expr = std::mem::replace(&mut value.expr, Expr::Signal { sym, width });
+        self.lets.insert(id.into(), value);
+        Ok(vec![Stmt::Assign(Target::Whole(sym), expr)])
+    }
+
     /// A signal this kernel may drive.
     fn target(&mut self, e: &E) -> Result<Sym> {
         let E::Signal(raw) = e else {
@@ -133,6 +214,12 @@ impl Lower<'_> {
                 "assign to `x.next` or `x.next.field`",
             ));
         };
+        if let Some(id) = Self::own(raw, "") {
+            return match self.lets.get(id).map(|v| &v.expr) {
+                Some(Expr::Signal { sym, .. }) => Ok(*sym),
+                _ => Err(Reason::UnknownName(id.into())),
+            };
+        }
         let sym = self.scope.symbol(&self.key(raw)?);
         let sym = sym
             .ok_or_else(|| Reason::UnknownName(raw.trim_end_matches("$next").replace('$', ".")))?;
