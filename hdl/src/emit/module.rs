@@ -194,7 +194,10 @@ impl<'a> Assembly<'a> {
 
     fn declarations(&self, node: &Node) -> String {
         let mut out = String::new();
-        for (sym, symbol) in self.scope.symbols.iter().enumerate() {
+        // By name: a wire stands in the same place whether a field or a `let` of the kernel made it.
+        let mut order: Vec<_> = self.scope.symbols.iter().enumerate().collect();
+        order.sort_by_key(|(_, symbol)| &symbol.name);
+        for (sym, symbol) in order {
             let register = |child: usize| matches!(node.children[child].body, Body::Register(_));
             if self.alias[sym] != sym || matches!(symbol.role, Role::Input | Role::Output) {
                 continue;
