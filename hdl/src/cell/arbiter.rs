@@ -4,7 +4,8 @@ use crate::prelude::*;
 /// Grants one of `N` requests, combinationally; the one after the last taken grant comes first.
 ///
 /// A requester that keeps asking is granted within `N` takes, `N` up to 16. The turn moves on when `take` is 1.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Arbiter<const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -47,34 +48,34 @@ impl<const N: usize> Logic for Arbiter<N> {
         "Round-robin arbiter, one-hot grant."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, behind);
         // `behind` has ones above the last grant.
-        self.later.next = self.request.val() & self.behind.q.val();
+        later = request & behind;
         // The first one of each is found by doubling, which takes fewer levels than the carry of a negation.
-        self.from_later.next = self.later.val() | (self.later.val() << 1);
-        self.from_later.next = self.from_later.val() | (self.from_later.val() << 2);
-        self.from_later.next = self.from_later.val() | (self.from_later.val() << 4);
-        self.from_later.next = self.from_later.val() | (self.from_later.val() << 8);
-        self.from_first.next = self.request.val() | (self.request.val() << 1);
-        self.from_first.next = self.from_first.val() | (self.from_first.val() << 2);
-        self.from_first.next = self.from_first.val() | (self.from_first.val() << 4);
-        self.from_first.next = self.from_first.val() | (self.from_first.val() << 8);
-        self.above.next = self.from_first.val() << 1;
-        self.grant.next = self.request.val() & !(self.from_first.val() << 1);
-        if self.later.val().any() {
-            self.above.next = self.from_later.val() << 1;
-            self.grant.next = self.later.val() & !(self.from_later.val() << 1);
+        from_later = later | (later << 1);
+        from_later = from_later | (from_later << 2);
+        from_later = from_later | (from_later << 4);
+        from_later = from_later | (from_later << 8);
+        from_first = request | (request << 1);
+        from_first = from_first | (from_first << 2);
+        from_first = from_first | (from_first << 4);
+        from_first = from_first | (from_first << 8);
+        above = from_first << 1;
+        grant = request & !(from_first << 1);
+        if later.any() {
+            above = from_later << 1;
+            grant = later & !(from_later << 1);
         }
-        if self.take.val() & self.request.val().any() {
-            self.behind.d.next = self.above.val();
+        if take & request.any() {
+            behind = above;
         }
     }
 }
 
 /// Merges `N` streams into one, round robin, one item a cycle, one cycle of latency.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Merge<T: Synth, const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -109,22 +110,21 @@ impl<T: Synth, const N: usize> Logic for Merge<T, N> {
         "Merges streams, round robin."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, skid);
-        self.requests.next = bits::<N>(0);
+        requests = bits::<N>(0);
         for i in 0..N {
-            self.requests.next = self.requests.val().replace_bit(i, self.s[i].valid.val());
+            requests = requests.replace_bit(i, s[i].valid);
         }
-        self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = self.skid.s.ready.val();
-        self.pick.choice.next = self.arbiter.grant.val();
+        arbiter.request = requests;
+        arbiter.take = skid.s.ready;
+        pick.choice = arbiter.grant;
         for i in 0..N {
-            self.s[i].ready.next = self.skid.s.ready.val() & self.arbiter.grant.val().get_bit(i);
-            self.pick.item[i].next = self.s[i].payload.val();
+            s[i].ready = skid.s.ready & arbiter.grant.get_bit(i);
+            pick.item[i] = s[i].payload;
         }
-        self.skid.s.valid.next = self.requests.val().any();
-        self.skid.s.payload.next = self.pick.picked.val();
-        StreamOut::<T>::link(&mut self.m, &mut self.skid.m);
+        skid.s.valid = requests.any();
+        skid.s.payload = pick.picked;
+        forward!(m <= skid.m);
     }
 }

@@ -5,7 +5,8 @@
 use crate::prelude::*;
 
 /// Queue of items of type `T` over a RAM of 2^A words.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Bypass<T: Synth, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -44,20 +45,18 @@ impl<T: Synth, const A: usize> Logic for Bypass<T, A> {
         "Stream queue, full rate, no cycle of latency."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, fifo);
         // a full queue offers an item of its own
-        self.m.valid.next = self.fifo.m.valid.val() | self.s.valid.val();
-        self.m.payload.next = self.s.payload.val();
-        if self.fifo.m.valid.val() {
-            self.m.payload.next = self.fifo.m.payload.val();
+        m.valid = fifo.m.valid | s.valid;
+        m.payload = s.payload;
+        if fifo.m.valid {
+            m.payload = fifo.m.payload;
         }
-        self.fifo.m.ready.next = self.m.ready.val();
-        self.fifo.s.valid.next =
-            self.s.valid.val() & (self.fifo.m.valid.val() | !self.m.ready.val());
-        self.fifo.s.payload.next = self.s.payload.val();
-        self.s.ready.next = self.fifo.s.ready.val();
-        self.level.next = self.fifo.level.val();
+        fifo.m.ready = m.ready;
+        fifo.s.valid = s.valid & (fifo.m.valid | !m.ready);
+        fifo.s.payload = s.payload;
+        s.ready = fifo.s.ready;
+        level = fifo.level;
     }
 }

@@ -2,7 +2,8 @@
 use crate::prelude::*;
 
 /// Multiplexer for beats of `W` bits = `K` bytes.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct ByteMux<const W: usize, const K: usize> {
     /// Lanes that show `one`; the others show `zero`.
     pub lanes: Signal<In, Bits<K>>,

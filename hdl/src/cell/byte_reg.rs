@@ -2,7 +2,8 @@
 use crate::prelude::*;
 
 /// Register for beats of `W` bits = `K` bytes.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct ByteReg<const W: usize, const K: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -5,7 +5,8 @@
 use crate::prelude::*;
 
 /// Says whether `a` + `b` has more than `N` bits, `N` up to 16: with `b` the complement of a number, whether `a` is larger.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Carry<const N: usize> {
     /// A number.
     pub a: Signal<In, Bits<N>>,
@@ -40,18 +41,18 @@ impl<const N: usize> Logic for Carry<N> {
         "Carry out of a sum, without a chain."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.makes.next = self.a.val() & self.b.val();
-        self.hands_on.next = self.a.val() | self.b.val();
+        makes = a & b;
+        hands_on = a | b;
         // by doubling: 2, 4, 8, 16 bits
-        self.makes.next = self.makes.val() | (self.hands_on.val() & (self.makes.val() << 1));
-        self.hands_on.next = self.hands_on.val() & (self.hands_on.val() << 1);
-        self.makes.next = self.makes.val() | (self.hands_on.val() & (self.makes.val() << 2));
-        self.hands_on.next = self.hands_on.val() & (self.hands_on.val() << 2);
-        self.makes.next = self.makes.val() | (self.hands_on.val() & (self.makes.val() << 4));
-        self.hands_on.next = self.hands_on.val() & (self.hands_on.val() << 4);
-        self.makes.next = self.makes.val() | (self.hands_on.val() & (self.makes.val() << 8));
-        self.carry.next = (self.makes.val() & self.top.val()).any();
+        makes = makes | (hands_on & (makes << 1));
+        hands_on = hands_on & (hands_on << 1);
+        makes = makes | (hands_on & (makes << 2));
+        hands_on = hands_on & (hands_on << 2);
+        makes = makes | (hands_on & (makes << 4));
+        hands_on = hands_on & (hands_on << 4);
+        makes = makes | (hands_on & (makes << 8));
+        carry = (makes & top).any();
     }
 }

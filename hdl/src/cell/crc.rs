@@ -140,7 +140,8 @@ const BEAT: usize = 64;
 /// bits of the beat that count towards the same rows of a group of rows are summed, then these sums and the advanced
 /// register. That takes half the LUTs of a tree for each row, and fewer if `register` is kept in coordinates in which few
 /// of its bits count towards one.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Crc<const W: usize> {
     /// Clock and reset.
     pub clock: ClkRst,

@@ -14,7 +14,7 @@ use crate::prelude::*;
 static OUT: LazyLock<Map> = LazyLock::new(|| CrcUndo::coordinates().inverse());
 
 /// Takes a register back.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct CrcUndo {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -5,7 +5,8 @@ use crate::prelude::*;
 
 /// Hands `d` to `q` `N` cycles later. There is no reset, so that the line becomes LUT shift registers: it carries
 /// payload, or flags that are 0 during the `N` cycles before the end of reset.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Delay<T: Synth, const N: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -7,7 +7,7 @@ use crate::prelude::*;
 const BITS: usize = 3;
 
 /// Comparator for words of `N` bits.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Equal<const N: usize> {
     /// A word.
     pub a: Signal<In, Bits<N>>,

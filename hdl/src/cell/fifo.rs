@@ -9,7 +9,8 @@ use crate::cell::ram::Style;
 use crate::prelude::*;
 
 /// Queue of items of type `T` over a RAM of 2^A words.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Fifo<T: Synth, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -103,55 +104,53 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         "Stream queue, full rate, one cycle of latency."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ram);
-        dff_setup!(self, clock, write, read, items, full, empty, held);
         // what becomes of the item that comes, and whose turn it is to be offered
-        self.free.next = !self.held.q.val() | self.m.ready.val();
-        self.push.next = self.s.valid.val() & !self.full.q.val();
-        self.pop.next = self.held.q.val() & self.m.ready.val();
-        self.pass.next = self.s.valid.val() & self.empty.q.val() & self.free.val();
-        self.store.next = self.push.val() & !self.pass.val();
+        free = !held | m.ready;
+        push = s.valid & !full;
+        pop = held & m.ready;
+        pass = s.valid & empty & free;
+        store = push & !pass;
         // an item in the RAM stands behind one that is offered
-        self.fetch.next = !self.empty.q.val() & self.m.ready.val();
+        fetch = !empty & m.ready;
         // an item that goes past the RAM is written too, and counts as read
-        self.ram.we.next = self.push.val();
-        self.ram.waddr.next = self.write.q.val();
-        self.ram.wdata.next = self.s.payload.val();
-        self.ram.re.next = self.free.val();
-        self.ram.pass.next = self.empty.q.val();
-        self.ram.raddr.next = self.read.q.val();
-        self.behind_write.next = self.write.q.val() + 1;
-        if self.push.val() {
-            self.write.d.next = self.behind_write.val() & self.wrap.val();
+        ram.we = push;
+        ram.waddr = write;
+        ram.wdata = s.payload;
+        ram.re = free;
+        ram.pass = empty;
+        ram.raddr = read;
+        behind_write = write + 1;
+        if push {
+            write = behind_write & wrap;
         }
-        self.behind_read.next = self.read.q.val() + 1;
-        if self.fetch.val() | self.pass.val() {
-            self.read.d.next = self.behind_read.val() & self.wrap.val();
-            self.held.d.next = true;
-        } else if self.m.ready.val() {
-            self.held.d.next = false;
+        behind_read = read + 1;
+        if fetch | pass {
+            read = behind_read & wrap;
+            held = true;
+        } else if m.ready {
+            held = false;
         }
         // two sums of which one is chosen; a difference would share a carry chain with the sum, behind the choice
-        self.more.next = self.items.q.val() + 1;
-        self.fewer.next = !(!self.items.q.val() + 1);
-        if self.push.val() & !self.pop.val() {
-            self.items.d.next = self.more.val() & self.mask.val();
-        } else if !self.push.val() & self.pop.val() {
-            self.items.d.next = self.fewer.val() & self.mask.val();
+        more = items + 1;
+        fewer = !(!items + 1);
+        if push & !pop {
+            items = more & mask;
+        } else if !push & pop {
+            items = fewer & mask;
         }
         // one of them is offered whenever another one is stored or fetched
-        if self.store.val() & !self.fetch.val() {
-            self.full.d.next = self.items.q.val() == self.most.val();
-            self.empty.d.next = false;
-        } else if !self.store.val() & self.fetch.val() {
-            self.full.d.next = false;
-            self.empty.d.next = self.items.q.val() == 2;
+        if store & !fetch {
+            full = items == most;
+            empty = false;
+        } else if !store & fetch {
+            full = false;
+            empty = items == 2;
         }
-        self.s.ready.next = !self.full.q.val();
-        self.m.valid.next = self.held.q.val();
-        self.m.payload.next = self.ram.rdata.val();
-        self.level.next = self.items.q.val();
+        s.ready = !full;
+        m.valid = held;
+        m.payload = ram.rdata;
+        level = items;
     }
 }

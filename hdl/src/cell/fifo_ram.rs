@@ -13,7 +13,8 @@ use crate::prelude::*;
 const NARROW: usize = 2;
 
 /// RAM of 2^A words of type `T`, or more.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct FifoRam<T: Synth, const A: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -5,7 +5,7 @@
 use crate::prelude::*;
 
 /// Stage for items of type `T`.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Hold<T: Synth> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -24,17 +24,16 @@ impl<T: Synth> Logic for Hold<T> {
         "Stream stage that cuts ready, no cycle of latency."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, item, held);
-        self.m.valid.next = self.held.q.val() | self.s.valid.val();
-        self.m.payload.next = self.s.payload.val();
-        if self.held.q.val() {
-            self.m.payload.next = self.item.q.val();
+        m.valid = held | s.valid;
+        m.payload = s.payload;
+        if held {
+            m.payload = item;
         } else {
-            self.item.d.next = self.s.payload.val();
+            item = s.payload;
         }
-        self.held.d.next = (self.held.q.val() | self.s.valid.val()) & !self.m.ready.val();
-        self.s.ready.next = !self.held.q.val();
+        held = (held | s.valid) & !m.ready;
+        s.ready = !held;
     }
 }

@@ -4,7 +4,8 @@ use crate::prelude::*;
 /// Shows one of `N` items of type `T`, all zero if none is chosen.
 ///
 /// An OR of masked items: flat where a chain of conditions would be `N` multiplexers deep.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Pick<T: Synth, const N: usize> {
     /// Which one: at most one bit, as an [`Arbiter`] grants.
     pub choice: Signal<In, Bits<N>>,

@@ -38,7 +38,8 @@ impl Style {
 }
 
 /// RAM of 2^A words of type `T`.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Ram<T: Synth, const A: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

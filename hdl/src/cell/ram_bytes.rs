@@ -7,7 +7,8 @@ use crate::cell::ram::Style;
 use crate::prelude::*;
 
 /// RAM of 2^A beats of `W` bits = `K` bytes.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct RamBytes<const W: usize, const K: usize, const A: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

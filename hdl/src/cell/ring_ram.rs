@@ -5,7 +5,8 @@ use crate::cell::ram::Style;
 use crate::prelude::*;
 
 /// RAM of 2^Q rings of 2^E words of type `T`.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct RingRam<T: Synth, const Q: usize, const E: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -27,7 +27,8 @@ use crate::cell::ram::Style;
 use crate::prelude::*;
 
 /// Table of 2^A words of type `T` whose owner answers in `Y` cycles, 1 or 2.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Rmw<T: Synth, const A: usize, const Y: usize = 1> {
     /// Clock and reset.
     pub clock: ClkRst,

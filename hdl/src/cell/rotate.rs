@@ -5,7 +5,8 @@
 use crate::prelude::*;
 
 /// Rotator for beats of `W` bits = `K` bytes, K a power of two up to 64.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Rotate<const W: usize, const K: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -5,7 +5,7 @@
 use crate::prelude::*;
 
 /// Register stage for items of type `T`.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Skid<T: Synth> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -27,25 +27,24 @@ impl<T: Synth> Logic for Skid<T> {
         "Stream register stage that cuts valid, payload and ready."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, out, spare, out_valid, spare_valid);
-        self.take.next = self.m.ready.val() | !self.out_valid.q.val();
-        if self.take.val() {
-            self.out_valid.d.next = self.spare_valid.q.val() | self.s.valid.val();
-            self.spare_valid.d.next = false;
-            self.out.d.next = self.s.payload.val();
-            if self.spare_valid.q.val() {
-                self.out.d.next = self.spare.q.val();
+        take = m.ready | !out_valid;
+        if take {
+            out_valid = spare_valid | s.valid;
+            spare_valid = false;
+            out = s.payload;
+            if spare_valid {
+                out = spare;
             }
-        } else if !self.spare_valid.q.val() {
-            self.spare_valid.d.next = self.s.valid.val();
+        } else if !spare_valid {
+            spare_valid = s.valid;
         }
-        if !self.spare_valid.q.val() {
-            self.spare.d.next = self.s.payload.val();
+        if !spare_valid {
+            spare = s.payload;
         }
-        self.s.ready.next = !self.spare_valid.q.val();
-        self.m.valid.next = self.out_valid.q.val();
-        self.m.payload.next = self.out.q.val();
+        s.ready = !spare_valid;
+        m.valid = out_valid;
+        m.payload = out;
     }
 }

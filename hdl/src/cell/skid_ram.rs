@@ -7,7 +7,8 @@ use crate::cell::ram::Style;
 use crate::prelude::*;
 
 /// Register stage for items of type `T`.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct SkidRam<T: Synth> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -52,29 +53,27 @@ impl<T: Synth> Logic for SkidRam<T> {
         "Stream register stage that cuts valid, payload and ready, of LUT RAM."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ram);
-        dff_setup!(self, clock, out_valid, spare_valid, write, read);
-        self.take.next = self.m.ready.val() | !self.out_valid.q.val();
-        self.push.next = self.s.valid.val() & !self.spare_valid.q.val();
-        self.comes.next = self.spare_valid.q.val() | self.s.valid.val();
-        if self.take.val() {
-            self.out_valid.d.next = self.comes.val();
-            self.spare_valid.d.next = false;
-            self.read.d.next = self.read.q.val() ^ self.comes.val();
+        take = m.ready | !out_valid;
+        push = s.valid & !spare_valid;
+        comes = spare_valid | s.valid;
+        if take {
+            out_valid = comes;
+            spare_valid = false;
+            read = read ^ comes;
         } else {
-            self.spare_valid.d.next = self.comes.val();
+            spare_valid = comes;
         }
-        self.write.d.next = self.write.q.val() ^ self.push.val();
-        self.ram.we.next = self.push.val();
-        self.ram.waddr.next = bits::<16>(0).replace_bit(0, self.write.q.val());
-        self.ram.wdata.next = self.s.payload.val();
-        self.ram.re.next = self.take.val();
-        self.ram.pass.next = !self.spare_valid.q.val();
-        self.ram.raddr.next = bits::<16>(0).replace_bit(0, self.read.q.val());
-        self.s.ready.next = !self.spare_valid.q.val();
-        self.m.valid.next = self.out_valid.q.val();
-        self.m.payload.next = self.ram.rdata.val();
+        write = write ^ push;
+        ram.we = push;
+        ram.waddr = bits::<16>(0).replace_bit(0, write);
+        ram.wdata = s.payload;
+        ram.re = take;
+        ram.pass = !spare_valid;
+        ram.raddr = bits::<16>(0).replace_bit(0, read);
+        s.ready = !spare_valid;
+        m.valid = out_valid;
+        m.payload = ram.rdata;
     }
 }

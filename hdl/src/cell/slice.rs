@@ -5,7 +5,7 @@
 use crate::prelude::*;
 
 /// Stage for items of type `T`.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Slice<T: Synth> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -25,16 +25,15 @@ impl<T: Synth> Logic for Slice<T> {
         "Stream register stage that cuts valid and payload."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, item, valid);
-        self.take.next = !self.valid.q.val() | self.m.ready.val();
-        if self.take.val() {
-            self.item.d.next = self.s.payload.val();
-            self.valid.d.next = self.s.valid.val();
+        take = !valid | m.ready;
+        if take {
+            item = s.payload;
+            valid = s.valid;
         }
-        self.s.ready.next = self.take.val();
-        self.m.valid.next = self.valid.q.val();
-        self.m.payload.next = self.item.q.val();
+        s.ready = take;
+        m.valid = valid;
+        m.payload = item;
     }
 }

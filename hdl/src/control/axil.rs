@@ -22,7 +22,7 @@ pub enum AxilRead {
 }
 
 /// The slave.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct AxilSlave {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -60,74 +60,70 @@ pub struct AxilSlave {
 }
 
 impl Logic for AxilSlave {
-    describe!("axil_slave", "AXI4-Lite slave: the protocol."; SLVERR);
+    describe!("axil_slave", "AXI4-Lite slave: the protocol.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(
-            self, clock, aw_held, aw, w_held, data, strb, answered, refused, reading, ar, word
-        );
-
         // writes: address and word may come in any order
-        if !self.aw_held.q.val() {
-            self.aw_held.d.next = self.s_axil.awvalid.val();
-            self.aw.d.next = self.s_axil.awaddr.val();
+        if !aw_held {
+            aw_held = s_axil.awvalid;
+            aw = s_axil.awaddr;
         }
-        if !self.w_held.q.val() {
-            self.w_held.d.next = self.s_axil.wvalid.val();
-            self.data.d.next = self.s_axil.wdata.val();
-            self.strb.d.next = self.s_axil.wstrb.val();
+        if !w_held {
+            w_held = s_axil.wvalid;
+            data = s_axil.wdata;
+            strb = s_axil.wstrb;
         }
-        if self.s_axil.bready.val() {
-            self.answered.d.next = false;
+        if s_axil.bready {
+            answered = false;
         }
-        if self.wrote.val() {
-            self.aw_held.d.next = false;
-            self.w_held.d.next = false;
-            self.answered.d.next = true;
-            self.refused.d.next = !self.strb.q.val().all();
+        if wrote {
+            aw_held = false;
+            w_held = false;
+            answered = true;
+            refused = !strb.all();
         }
-        self.write.next = self.aw_held.q.val() & self.w_held.q.val() & !self.answered.q.val();
-        self.waddr.next = self.aw.q.val();
-        self.wdata.next = self.data.q.val();
-        self.whole.next = self.strb.q.val().all();
+        write = aw_held & w_held & !answered;
+        waddr = aw;
+        wdata = data;
+        whole = strb.all();
 
         // reads
-        match self.reading.q.val() {
+        match reading {
             AxilRead::Idle => {
-                self.ar.d.next = self.s_axil.araddr.val();
-                if self.s_axil.arvalid.val() {
-                    self.reading.d.next = AxilRead::Look;
+                ar = s_axil.araddr;
+                if s_axil.arvalid {
+                    reading = AxilRead::Look;
                 }
             }
             AxilRead::Look => {
-                self.word.d.next = self.rdata.val();
-                if self.found.val() {
-                    self.reading.d.next = AxilRead::Answer;
+                word = rdata;
+                if found {
+                    reading = AxilRead::Answer;
                 }
             }
             AxilRead::Answer => {
-                if self.s_axil.rready.val() {
-                    self.reading.d.next = AxilRead::Idle;
+                if s_axil.rready {
+                    reading = AxilRead::Idle;
                 }
             }
             _ => {
-                self.reading.d.next = AxilRead::Idle;
+                reading = AxilRead::Idle;
             }
         }
-        self.read.next = self.reading.q.val() == AxilRead::Look;
-        self.raddr.next = self.ar.q.val();
+        read = reading == AxilRead::Look;
+        raddr = ar;
 
-        self.s_axil.awready.next = !self.aw_held.q.val();
-        self.s_axil.wready.next = !self.w_held.q.val();
-        self.s_axil.bvalid.next = self.answered.q.val();
-        self.s_axil.bresp.next = bits::<2>(0);
-        if self.refused.q.val() {
-            self.s_axil.bresp.next = bits::<2>(SLVERR);
+        s_axil.awready = !aw_held;
+        s_axil.wready = !w_held;
+        s_axil.bvalid = answered;
+        s_axil.bresp = bits::<2>(0);
+        if refused {
+            s_axil.bresp = bits::<2>(SLVERR);
         }
-        self.s_axil.arready.next = self.reading.q.val() == AxilRead::Idle;
-        self.s_axil.rvalid.next = self.reading.q.val() == AxilRead::Answer;
-        self.s_axil.rresp.next = bits::<2>(0);
-        self.s_axil.rdata.next = self.word.q.val();
+        s_axil.arready = reading == AxilRead::Idle;
+        s_axil.rvalid = reading == AxilRead::Answer;
+        s_axil.rresp = bits::<2>(0);
+        s_axil.rdata = word;
     }
 }

@@ -48,7 +48,7 @@ const BAD_STATE: u64 = status::BAD_STATE as u64;
 
 /// Command block of a build of 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of
 /// 2^O outstanding messages, 2^E event queues, the features F and 2^S shared receive queues, on a memory bus of W bits = K bytes.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Command<
     const W: usize,
     const K: usize,
@@ -218,266 +218,246 @@ impl<
     describe!(
         "command",
         format!("w{W}_q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}_s{S}"),
-        "Carries out the entries of the command ring.";
-        MODIFY_QP, BAD_STATE, Self::LAST
+        "Carries out the entries of the command ring."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ring, check, events, configured, shared);
-        dff_setup!(
-            self, clock, sweep, state, swept, verdict, ended, pulse, mac, everything
-        );
-        self.pulse.d.next = self.no_pulse.val();
+        pulse = no_pulse;
         // ring
-        self.ring.enable.next = self.enable.val() & self.swept.q.val();
-        self.ring.cmd_base.next = self.cmd_base.val();
-        self.ring.cpl_base.next = self.cpl_base.val();
-        self.ring.cmd_log_size.next = self.cmd_log_size.val();
-        self.ring.cmd_pi.next = self.cmd_pi.val();
-        self.cmd_ci.next = self.ring.cmd_ci.val();
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.ring.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.ring.beat);
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.ring.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.ring.beats);
-        self.done.next = self.ring.done.val();
-        self.failed.next = self.ring.failed.val();
+        ring.enable = enable & swept;
+        ring.cmd_base = cmd_base;
+        ring.cpl_base = cpl_base;
+        ring.cmd_log_size = cmd_log_size;
+        ring.cmd_pi = cmd_pi;
+        cmd_ci = ring.cmd_ci;
+        forward!(read <= ring.read);
+        forward!(beat <= ring.beat);
+        forward!(write <= ring.write);
+        forward!(beats <= ring.beats);
+        done = ring.done;
+        failed = ring.failed;
         // the entry and what it says
-        self.as_head.word.next = self.ring.entry.val().get_bits::<512>(0);
-        self.as_sq.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_mr.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_cq.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_eq.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_ah.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_srq.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_gid.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_port.word.next = self.ring.entry.val().get_bits::<512>(512);
-        self.as_av.word.next = self.ring.entry.val().get_bits::<512>(1024);
-        self.as_rq.word.next = self.ring.entry.val().get_bits::<512>(1536);
-        self.h.next = self.as_head.image.val();
-        self.check.head.next = self.as_head.image.val();
-        self.check.sq.next = self.as_sq.image.val();
-        self.check.av.next = self.as_av.image.val();
-        self.check.rq.next = self.as_rq.image.val();
-        self.check.cq.next = self.as_cq.image.val();
-        self.check.mr.next = self.as_mr.image.val();
-        self.check.eq.next = self.as_eq.image.val();
-        self.check.ah.next = self.as_ah.image.val();
-        self.check.srq.next = self.as_srq.image.val();
+        as_head.word = ring.entry.get_bits::<512>(0);
+        as_sq.word = ring.entry.get_bits::<512>(512);
+        as_mr.word = ring.entry.get_bits::<512>(512);
+        as_cq.word = ring.entry.get_bits::<512>(512);
+        as_eq.word = ring.entry.get_bits::<512>(512);
+        as_ah.word = ring.entry.get_bits::<512>(512);
+        as_srq.word = ring.entry.get_bits::<512>(512);
+        as_gid.word = ring.entry.get_bits::<512>(512);
+        as_port.word = ring.entry.get_bits::<512>(512);
+        as_av.word = ring.entry.get_bits::<512>(1024);
+        as_rq.word = ring.entry.get_bits::<512>(1536);
+        h = as_head.image;
+        check.head = as_head.image;
+        check.sq = as_sq.image;
+        check.av = as_av.image;
+        check.rq = as_rq.image;
+        check.cq = as_cq.image;
+        check.mr = as_mr.image;
+        check.eq = as_eq.image;
+        check.ah = as_ah.image;
+        check.srq = as_srq.image;
         // judgement
-        self.index.next = self.h.val().index.get_bits::<Q>(0);
-        self.configured.re.next = true;
-        self.configured.raddr.next = self.index.val();
-        self.configured.we.next = false;
-        self.configured.waddr.next = self.index.val();
-        self.configured.wdata.next = bits::<2>(0)
+        index = h.index.get_bits::<Q>(0);
+        configured.re = true;
+        configured.raddr = index;
+        configured.we = false;
+        configured.waddr = index;
+        configured.wdata = bits::<2>(0)
             .replace_bit(
                 0,
-                (self.configured.rdata.val().get_bit(0) | self.h.val().qp_sq)
-                    & !self.check.facts.val().sq_ends,
+                (configured.rdata.get_bit(0) | h.qp_sq) & !check.facts.sq_ends,
             )
             .replace_bit(
                 1,
-                (self.configured.rdata.val().get_bit(1) | self.h.val().qp_rq)
-                    & !self.check.facts.val().rq_ends,
+                (configured.rdata.get_bit(1) | h.qp_rq) & !check.facts.rq_ends,
             );
-        self.check.images.next = self.configured.rdata.val();
-        self.srqn.next = self.h.val().index.get_bits::<S>(0);
-        if self.h.val().opcode == MODIFY_QP {
-            self.srqn.next = self.as_rq.image.val().srqn.get_bits::<S>(0);
+        check.images = configured.rdata;
+        srqn = h.index.get_bits::<S>(0);
+        if h.opcode == MODIFY_QP {
+            srqn = as_rq.image.srqn.get_bits::<S>(0);
         }
-        self.shared.re.next = true;
-        self.shared.raddr.next = self.srqn.val();
-        self.shared.we.next = false;
-        self.shared.waddr.next = self.h.val().index.get_bits::<S>(0);
-        self.shared.wdata.next = self.check.facts.val().create_srq;
-        self.check.srq_exists.next = self.shared.rdata.val();
-        self.of_srq.next = self.check.facts.val().create_srq
-            | self.check.facts.val().destroy_srq
-            | self.check.facts.val().arm_srq;
-        self.drains.next = self.check.facts.val().modify
-            & (self.check.facts.val().sq_ends | self.check.facts.val().rq_ends);
-        self.of_eq.next = self.check.facts.val().create_eq | self.check.facts.val().destroy_eq;
+        shared.re = true;
+        shared.raddr = srqn;
+        shared.we = false;
+        shared.waddr = h.index.get_bits::<S>(0);
+        shared.wdata = check.facts.create_srq;
+        check.srq_exists = shared.rdata;
+        of_srq = check.facts.create_srq | check.facts.destroy_srq | check.facts.arm_srq;
+        drains = check.facts.modify & (check.facts.sq_ends | check.facts.rq_ends);
+        of_eq = check.facts.create_eq | check.facts.destroy_eq;
         // queue pairs
-        self.events.start.next = self.state.q.val() == CommandState::Tell;
-        self.events.head.next = self.as_head.image.val();
-        self.events.set.next = self.check.facts.val().modify;
-        self.events.shared.next = self.of_srq.val();
-        self.events.srq_opens.next = self.check.facts.val().create_srq;
-        self.events.srq_closes.next = self.check.facts.val().destroy_srq;
-        self.events.srq_limit.next = self.as_srq.image.val().limit;
-        StreamOut::<SqEvent>::link(&mut self.sq_event, &mut self.events.sq_event);
-        StreamOut::<RqEvent>::link(&mut self.rq_event, &mut self.events.rq_event);
-        self.events.sq_query_valid.next = self.sq_query_valid.val();
-        self.events.sq_query.next = self.sq_query.val();
-        self.events.rq_query_valid.next = self.rq_query_valid.val();
-        self.events.rq_query.next = self.rq_query.val();
-        match self.state.q.val() {
+        events.start = state == CommandState::Tell;
+        events.head = as_head.image;
+        events.set = check.facts.modify;
+        events.shared = of_srq;
+        events.srq_opens = check.facts.create_srq;
+        events.srq_closes = check.facts.destroy_srq;
+        events.srq_limit = as_srq.image.limit;
+        forward!(sq_event <= events.sq_event);
+        forward!(rq_event <= events.rq_event);
+        events.sq_query_valid = sq_query_valid;
+        events.sq_query = sq_query;
+        events.rq_query_valid = rq_query_valid;
+        events.rq_query = rq_query;
+        match state {
             CommandState::Sweep => {
-                self.configured.we.next = true;
-                self.configured.waddr.next = self.sweep.q.val().get_bits::<Q>(0);
-                self.configured.wdata.next = bits::<2>(0);
-                self.shared.we.next = true;
-                self.shared.waddr.next = self.sweep.q.val().get_bits::<S>(0);
-                self.shared.wdata.next = false;
-                self.sweep.d.next = self.sweep.q.val() + 1;
-                if self.sweep.q.val() == Self::LAST {
-                    self.swept.d.next = true;
-                    self.state.d.next = CommandState::Idle;
+                configured.we = true;
+                configured.waddr = sweep.get_bits::<Q>(0);
+                configured.wdata = bits::<2>(0);
+                shared.we = true;
+                shared.waddr = sweep.get_bits::<S>(0);
+                shared.wdata = false;
+                sweep = sweep + 1;
+                if sweep == Self::LAST {
+                    swept = true;
+                    state = CommandState::Idle;
                 }
             }
             CommandState::Idle => {
-                self.ended.d.next = false;
-                if self.ring.start.val() {
-                    self.state.d.next = CommandState::Check;
+                ended = false;
+                if ring.start {
+                    state = CommandState::Check;
                 }
             }
             CommandState::Check => {
-                self.state.d.next = CommandState::Judge;
+                state = CommandState::Judge;
             }
             CommandState::Judge => {
-                self.verdict.d.next = self.check.status.val();
-                if self.check.status.val().any() {
-                    self.state.d.next = CommandState::Finish;
-                } else if self.check.facts.val().query {
-                    self.state.d.next = CommandState::Tell;
-                } else if self.check.facts.val().create_cq
-                    | self.check.facts.val().destroy_cq
-                    | self.check.facts.val().resize_cq
-                    | self.of_eq.val()
+                verdict = check.status;
+                if check.status.any() {
+                    state = CommandState::Finish;
+                } else if check.facts.query {
+                    state = CommandState::Tell;
+                } else if check.facts.create_cq
+                    | check.facts.destroy_cq
+                    | check.facts.resize_cq
+                    | of_eq
                 {
-                    self.state.d.next = CommandState::Queue;
+                    state = CommandState::Queue;
                 } else {
-                    self.state.d.next = CommandState::Apply;
+                    state = CommandState::Apply;
                 }
             }
             CommandState::Apply => {
-                self.configured.we.next = self.check.facts.val().modify;
-                self.pulse.d.next.sq_we = self.check.facts.val().modify
-                    & self.h.val().qp_sq
-                    & (self.check.facts.val().sq_ends == self.ended.q.val());
-                self.pulse.d.next.av_we = self.check.facts.val().modify
-                    & self.h.val().qp_av
-                    & (self.check.facts.val().sq_ends == self.ended.q.val());
-                self.pulse.d.next.rq_we = self.check.facts.val().modify
-                    & self.h.val().qp_rq
-                    & (self.check.facts.val().rq_ends == self.ended.q.val());
-                self.pulse.d.next.ah_we = self.check.facts.val().write_ah;
-                self.pulse.d.next.srq_we = self.check.facts.val().create_srq;
-                self.shared.we.next =
-                    self.check.facts.val().create_srq | self.check.facts.val().destroy_srq;
-                self.pulse.d.next.mr_we = self.check.facts.val().write_mr;
-                self.pulse.d.next.gid_we = self.check.facts.val().set_gid;
-                if self.check.facts.val().set_port {
-                    self.mac.d.next = self.as_port.image.val().mac;
-                    self.everything.d.next = self.as_port.image.val().promiscuous;
+                configured.we = check.facts.modify;
+                pulse.sq_we = check.facts.modify & h.qp_sq & (check.facts.sq_ends == ended);
+                pulse.av_we = check.facts.modify & h.qp_av & (check.facts.sq_ends == ended);
+                pulse.rq_we = check.facts.modify & h.qp_rq & (check.facts.rq_ends == ended);
+                pulse.ah_we = check.facts.write_ah;
+                pulse.srq_we = check.facts.create_srq;
+                shared.we = check.facts.create_srq | check.facts.destroy_srq;
+                pulse.mr_we = check.facts.write_mr;
+                pulse.gid_we = check.facts.set_gid;
+                if check.facts.set_port {
+                    mac = as_port.image.mac;
+                    everything = as_port.image.promiscuous;
                 }
-                self.state.d.next = CommandState::Finish;
-                if self.check.facts.val().write_mr {
-                    self.state.d.next = CommandState::Drain;
-                } else if (self.check.facts.val().modify | self.of_srq.val()) & !self.ended.q.val()
-                {
-                    self.state.d.next = CommandState::Tell;
+                state = CommandState::Finish;
+                if check.facts.write_mr {
+                    state = CommandState::Drain;
+                } else if (check.facts.modify | of_srq) & !ended {
+                    state = CommandState::Tell;
                 }
             }
             CommandState::Queue => {
-                if (self.cq.ready.val() & !self.of_eq.val())
-                    | (self.eq.ready.val() & self.of_eq.val())
-                {
-                    self.state.d.next = CommandState::Finish;
-                    if self.check.facts.val().destroy_cq | self.check.facts.val().destroy_eq {
-                        self.state.d.next = CommandState::Drain;
+                if (cq.ready & !of_eq) | (eq.ready & of_eq) {
+                    state = CommandState::Finish;
+                    if check.facts.destroy_cq | check.facts.destroy_eq {
+                        state = CommandState::Drain;
                     }
-                    if self.check.facts.val().resize_cq {
-                        self.state.d.next = CommandState::Switch;
+                    if check.facts.resize_cq {
+                        state = CommandState::Switch;
                     }
                 }
             }
             CommandState::Switch => {
-                self.state.d.next = CommandState::Drain;
-                if self.cq_refused.val() {
-                    self.verdict.d.next = bits::<8>(BAD_STATE);
-                    self.state.d.next = CommandState::Finish;
+                state = CommandState::Drain;
+                if cq_refused {
+                    verdict = bits::<8>(BAD_STATE);
+                    state = CommandState::Finish;
                 }
             }
             CommandState::Tell => {
-                self.state.d.next = CommandState::Wait;
+                state = CommandState::Wait;
             }
             CommandState::Wait => {
-                if !self.events.busy.val() {
-                    self.state.d.next = CommandState::Finish;
-                    if self.drains.val() | self.check.facts.val().destroy_srq {
-                        self.state.d.next = CommandState::Drain;
+                if !events.busy {
+                    state = CommandState::Finish;
+                    if drains | check.facts.destroy_srq {
+                        state = CommandState::Drain;
                     }
                 }
             }
             CommandState::Drain => {
-                self.pulse.d.next.drain = true;
-                self.state.d.next = CommandState::Settle;
+                pulse.drain = true;
+                state = CommandState::Settle;
             }
             CommandState::Settle => {
-                if self.drain_done.val() & !self.pulse.q.val().drain {
-                    self.ended.d.next = true;
-                    self.state.d.next = CommandState::Finish;
-                    if self.check.facts.val().modify {
-                        self.state.d.next = CommandState::Apply;
+                if drain_done & !pulse.drain {
+                    ended = true;
+                    state = CommandState::Finish;
+                    if check.facts.modify {
+                        state = CommandState::Apply;
                     }
                 }
             }
             CommandState::Finish => {
-                self.pulse.d.next.finish = true;
-                self.state.d.next = CommandState::Idle;
+                pulse.finish = true;
+                state = CommandState::Idle;
             }
             _ => {
-                self.state.d.next = CommandState::Idle;
+                state = CommandState::Idle;
             }
         }
         // answer
-        self.state_bits.next = bits::<128>(0);
-        if self.check.facts.val().query & !self.verdict.q.val().any() {
-            self.state_bits.next = self.events.found.val().into();
-        } else if self.check.facts.val().resize_cq & !self.verdict.q.val().any() {
-            self.state_bits.next = bit_cast::<128, 24>(self.cq_switched.val());
+        state_bits = bits::<128>(0);
+        if check.facts.query & !verdict.any() {
+            state_bits = events.found.into();
+        } else if check.facts.resize_cq & !verdict.any() {
+            state_bits = bit_cast::<128, 24>(cq_switched);
         }
-        self.ring.finish.next = self.pulse.q.val().finish;
-        self.ring.status.next = self.verdict.q.val();
-        self.ring.value.next = self.state_bits.val();
+        ring.finish = pulse.finish;
+        ring.status = verdict;
+        ring.value = state_bits;
         // what leaves
-        self.image_qpn.next = self.index.val();
-        self.sq_we.next = self.pulse.q.val().sq_we;
-        self.sq_image.next = self.as_sq.image.val();
-        self.av_we.next = self.pulse.q.val().av_we;
-        self.ah_we.next = self.pulse.q.val().ah_we;
-        self.av_image.next = self.as_av.image.val();
-        if self.check.facts.val().write_ah {
-            self.av_image.next = self.as_ah.image.val();
+        image_qpn = index;
+        sq_we = pulse.sq_we;
+        sq_image = as_sq.image;
+        av_we = pulse.av_we;
+        ah_we = pulse.ah_we;
+        av_image = as_av.image;
+        if check.facts.write_ah {
+            av_image = as_ah.image;
         }
-        self.rq_we.next = self.pulse.q.val().rq_we;
-        self.rq_image.next = self.as_rq.image.val();
-        self.srq_we.next = self.pulse.q.val().srq_we;
-        self.srq_srqn.next = self.h.val().index.get_bits::<S>(0);
-        self.srq_image.next = self.as_srq.image.val();
-        self.mr_we.next = self.pulse.q.val().mr_we;
-        self.mr_index.next = self.h.val().index.get_bits::<M>(0);
-        self.mr_image.next = self.as_mr.image.val();
-        self.cq.valid.next = (self.state.q.val() == CommandState::Queue) & !self.of_eq.val();
-        self.cq.payload.next.cqn = self.h.val().index.get_bits::<16>(0);
-        self.cq.payload.next.open = self.check.facts.val().create_cq;
-        self.cq.payload.next.resize = self.check.facts.val().resize_cq;
-        self.cq.payload.next.taken = self.h.val().cq_taken;
-        self.cq.payload.next.image = self.as_cq.image.val();
-        self.eq.valid.next = (self.state.q.val() == CommandState::Queue) & self.of_eq.val();
-        self.eq.payload.next.eqn = self.h.val().index.get_bits::<8>(0);
-        self.eq.payload.next.open = self.check.facts.val().create_eq;
-        self.eq.payload.next.image = self.as_eq.image.val();
-        self.gid_we.next = self.pulse.q.val().gid_we;
-        self.gid.next.index = self.h.val().index.get_bits::<8>(0);
-        self.gid.next.gid = self.as_gid.image.val().gid;
-        self.gid.next.valid = self.as_gid.image.val().valid;
-        self.gid.next.ipv6 = self.as_gid.image.val().ipv6;
-        self.port_mac.next = self.mac.q.val();
-        self.promiscuous.next = self.everything.q.val();
-        self.drain_start.next = self.pulse.q.val().drain;
-        self.ready.next = self.swept.q.val();
+        rq_we = pulse.rq_we;
+        rq_image = as_rq.image;
+        srq_we = pulse.srq_we;
+        srq_srqn = h.index.get_bits::<S>(0);
+        srq_image = as_srq.image;
+        mr_we = pulse.mr_we;
+        mr_index = h.index.get_bits::<M>(0);
+        mr_image = as_mr.image;
+        cq.valid = (state == CommandState::Queue) & !of_eq;
+        cq.payload.cqn = h.index.get_bits::<16>(0);
+        cq.payload.open = check.facts.create_cq;
+        cq.payload.resize = check.facts.resize_cq;
+        cq.payload.taken = h.cq_taken;
+        cq.payload.image = as_cq.image;
+        eq.valid = (state == CommandState::Queue) & of_eq;
+        eq.payload.eqn = h.index.get_bits::<8>(0);
+        eq.payload.open = check.facts.create_eq;
+        eq.payload.image = as_eq.image;
+        gid_we = pulse.gid_we;
+        gid.index = h.index.get_bits::<8>(0);
+        gid.gid = as_gid.image.gid;
+        gid.valid = as_gid.image.valid;
+        gid.ipv6 = as_gid.image.ipv6;
+        port_mac = mac;
+        promiscuous = everything;
+        drain_start = pulse.drain;
+        ready = swept;
     }
 }

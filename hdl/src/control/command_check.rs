@@ -113,7 +113,8 @@ payload! {
 /// Check for 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of 2^O outstanding
 /// messages, 2^E event queues and 2^S shared receive queues. `F` are the features of the build, as FEATURES tells: the transports and the operations
 /// on event queues, address handles and shared receive queues count here.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct CommandCheck<
     const Q: usize,
     const M: usize,
@@ -272,167 +273,139 @@ impl<
     describe!(
         "command_check",
         format!("q{Q}_m{M}_c{C}_o{O}_e{E}_f{F:x}_s{S}"),
-        "Checks a command against the size of the build.";
-        NOP, MODIFY_QP, QUERY_QP, CREATE_CQ, DESTROY_CQ, WRITE_MR, CREATE_EQ, DESTROY_EQ, WRITE_AH, SET_GID, SET_PORT,
-        CREATE_SRQ, DESTROY_SRQ, ARM_SRQ, RESIZE_CQ,
-        MIN_LOG_EQE, MAX_LOG_EQE,
-        OK, BAD_OPCODE, BAD_INDEX, BAD_PARAM, BAD_STATE, MIN_MTU, MAX_MTU, MIN_LOG_CQE, MAX_LOG_CQE, MAX_RD_ATOMIC, RESET, RTR, SQE, ERR
+        "Checks a command against the size of the build."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, found);
-
         // which operation, on what
-        self.found.d.next.nop = self.head.val().opcode == NOP;
-        self.found.d.next.modify = self.head.val().opcode == MODIFY_QP;
-        self.found.d.next.query = self.head.val().opcode == QUERY_QP;
-        self.found.d.next.create_cq = self.head.val().opcode == CREATE_CQ;
-        self.found.d.next.destroy_cq = self.head.val().opcode == DESTROY_CQ;
-        self.found.d.next.resize_cq = self.head.val().opcode == RESIZE_CQ;
-        self.found.d.next.write_mr = self.head.val().opcode == WRITE_MR;
-        self.found.d.next.create_eq = (self.head.val().opcode == CREATE_EQ) & self.has_events.val();
-        self.found.d.next.destroy_eq =
-            (self.head.val().opcode == DESTROY_EQ) & self.has_events.val();
-        self.found.d.next.write_ah = (self.head.val().opcode == WRITE_AH) & self.has_handles.val();
-        self.found.d.next.create_srq =
-            (self.head.val().opcode == CREATE_SRQ) & self.has_shared.val();
-        self.found.d.next.destroy_srq =
-            (self.head.val().opcode == DESTROY_SRQ) & self.has_shared.val();
-        self.found.d.next.arm_srq = (self.head.val().opcode == ARM_SRQ) & self.has_shared.val();
-        self.found.d.next.set_gid = self.head.val().opcode == SET_GID;
-        self.found.d.next.set_port = self.head.val().opcode == SET_PORT;
-        self.limit.next = bits::<32>(0);
-        if (self.head.val().opcode == MODIFY_QP)
-            | (self.head.val().opcode == QUERY_QP)
-            | (self.head.val().opcode == WRITE_AH)
+        found.nop = head.opcode == NOP;
+        found.modify = head.opcode == MODIFY_QP;
+        found.query = head.opcode == QUERY_QP;
+        found.create_cq = head.opcode == CREATE_CQ;
+        found.destroy_cq = head.opcode == DESTROY_CQ;
+        found.resize_cq = head.opcode == RESIZE_CQ;
+        found.write_mr = head.opcode == WRITE_MR;
+        found.create_eq = (head.opcode == CREATE_EQ) & has_events;
+        found.destroy_eq = (head.opcode == DESTROY_EQ) & has_events;
+        found.write_ah = (head.opcode == WRITE_AH) & has_handles;
+        found.create_srq = (head.opcode == CREATE_SRQ) & has_shared;
+        found.destroy_srq = (head.opcode == DESTROY_SRQ) & has_shared;
+        found.arm_srq = (head.opcode == ARM_SRQ) & has_shared;
+        found.set_gid = head.opcode == SET_GID;
+        found.set_port = head.opcode == SET_PORT;
+        limit = bits::<32>(0);
+        if (head.opcode == MODIFY_QP) | (head.opcode == QUERY_QP) | (head.opcode == WRITE_AH) {
+            limit = beyond_qp;
+        } else if (head.opcode == CREATE_CQ)
+            | (head.opcode == DESTROY_CQ)
+            | (head.opcode == RESIZE_CQ)
         {
-            self.limit.next = self.beyond_qp.val();
-        } else if (self.head.val().opcode == CREATE_CQ)
-            | (self.head.val().opcode == DESTROY_CQ)
-            | (self.head.val().opcode == RESIZE_CQ)
+            limit = beyond_cq;
+        } else if (head.opcode == CREATE_EQ) | (head.opcode == DESTROY_EQ) {
+            limit = beyond_eq;
+        } else if (head.opcode == CREATE_SRQ)
+            | (head.opcode == DESTROY_SRQ)
+            | (head.opcode == ARM_SRQ)
         {
-            self.limit.next = self.beyond_cq.val();
-        } else if (self.head.val().opcode == CREATE_EQ) | (self.head.val().opcode == DESTROY_EQ) {
-            self.limit.next = self.beyond_eq.val();
-        } else if (self.head.val().opcode == CREATE_SRQ)
-            | (self.head.val().opcode == DESTROY_SRQ)
-            | (self.head.val().opcode == ARM_SRQ)
-        {
-            self.limit.next = self.beyond_srq.val();
-        } else if self.head.val().opcode == WRITE_MR {
-            self.limit.next = self.beyond_mr.val();
-        } else if self.head.val().opcode == SET_GID {
-            self.limit.next = self.beyond_gid.val();
+            limit = beyond_srq;
+        } else if head.opcode == WRITE_MR {
+            limit = beyond_mr;
+        } else if head.opcode == SET_GID {
+            limit = beyond_gid;
         }
-        self.found.d.next.index_ok = !(self.head.val().index & self.limit.val()).any();
+        found.index_ok = !(head.index & limit).any();
 
         // queue pair: an outstanding ring that stands at a multiple of its size below the pool's end lies inside
-        self.ring_mask.next = !(self.ones.val() << self.sq.val().ot_log);
-        self.sq_ok.next = self.transports.val().get_bit(self.sq.val().qp_type.index())
-            & (self.sq.val().mtu >= MIN_MTU)
-            & (self.sq.val().mtu <= MAX_MTU)
-            & (self.sq.val().max_rd_atomic <= MAX_RD_ATOMIC)
-            & !(bit_cast::<32, 16>(self.sq.val().cqn) & self.beyond_cq.val()).any()
-            & !self.sq.val().sq_base.get_bits::<6>(0).any()
-            & !(self.sq.val().ot_base.get_bits::<16>(0) & self.ring_mask.val()).any()
-            & !(bit_cast::<32, 24>(self.sq.val().ot_base) & self.beyond_pool.val()).any()
-            & self.fits_pool.val().get_bit(self.sq.val().ot_log.index());
-        self.av_ok.next =
-            !(bit_cast::<32, 8>(self.av.val().sgid_index) & self.beyond_gid.val()).any();
-        self.rq_ok.next = self.transports.val().get_bit(self.rq.val().qp_type.index())
-            & (self.rq.val().mtu >= MIN_MTU)
-            & (self.rq.val().mtu <= MAX_MTU)
-            & (self.rq.val().max_dest_rd_atomic <= MAX_RD_ATOMIC)
-            & !(bit_cast::<32, 16>(self.rq.val().cqn) & self.beyond_cq.val()).any()
-            & !(bit_cast::<32, 8>(self.rq.val().sgid_index) & self.beyond_gid.val()).any()
-            & !self.rq.val().rq_base.get_bits::<6>(0).any()
-            & (!self.rq.val().srq_valid
-                | (self.has_shared.val()
-                    & !(bit_cast::<32, 16>(self.rq.val().srqn) & self.beyond_srq.val()).any()));
-        self.found.d.next.needs_srq = self.head.val().qp_rq & self.rq.val().srq_valid;
-        self.states_ok.next = (!self.head.val().qp_sq_state | (self.head.val().sq_state <= ERR))
-            & (!self.head.val().qp_rq_state | (self.head.val().rq_state <= ERR));
-        self.found.d.next.qp_ok = (!self.head.val().qp_sq | self.sq_ok.val())
-            & (!self.head.val().qp_av | self.av_ok.val())
-            & (!self.head.val().qp_rq | self.rq_ok.val())
-            & self.states_ok.val();
-        self.found.d.next.needs_sq = self.head.val().qp_sq_state
-            & (self.head.val().sq_state >= RTR)
-            & (self.head.val().sq_state <= SQE)
-            & !self.head.val().qp_sq;
-        self.found.d.next.needs_rq = self.head.val().qp_rq_state
-            & (self.head.val().rq_state >= RTR)
-            & (self.head.val().rq_state <= SQE)
-            & !self.head.val().qp_rq;
-        self.found.d.next.sq_ends =
-            self.head.val().qp_sq_state & (self.head.val().sq_state == RESET);
-        self.found.d.next.rq_ends =
-            self.head.val().qp_rq_state & (self.head.val().rq_state == RESET);
+        ring_mask = !(ones << sq.ot_log);
+        sq_ok = transports.get_bit(sq.qp_type)
+            & (sq.mtu >= MIN_MTU)
+            & (sq.mtu <= MAX_MTU)
+            & (sq.max_rd_atomic <= MAX_RD_ATOMIC)
+            & !(bit_cast::<32, 16>(sq.cqn) & beyond_cq).any()
+            & !sq.sq_base.get_bits::<6>(0).any()
+            & !(sq.ot_base.get_bits::<16>(0) & ring_mask).any()
+            & !(bit_cast::<32, 24>(sq.ot_base) & beyond_pool).any()
+            & fits_pool.get_bit(sq.ot_log);
+        av_ok = !(bit_cast::<32, 8>(av.sgid_index) & beyond_gid).any();
+        rq_ok = transports.get_bit(rq.qp_type)
+            & (rq.mtu >= MIN_MTU)
+            & (rq.mtu <= MAX_MTU)
+            & (rq.max_dest_rd_atomic <= MAX_RD_ATOMIC)
+            & !(bit_cast::<32, 16>(rq.cqn) & beyond_cq).any()
+            & !(bit_cast::<32, 8>(rq.sgid_index) & beyond_gid).any()
+            & !rq.rq_base.get_bits::<6>(0).any()
+            & (!rq.srq_valid | (has_shared & !(bit_cast::<32, 16>(rq.srqn) & beyond_srq).any()));
+        found.needs_srq = head.qp_rq & rq.srq_valid;
+        states_ok = (!head.qp_sq_state | (head.sq_state <= ERR))
+            & (!head.qp_rq_state | (head.rq_state <= ERR));
+        found.qp_ok =
+            (!head.qp_sq | sq_ok) & (!head.qp_av | av_ok) & (!head.qp_rq | rq_ok) & states_ok;
+        found.needs_sq =
+            head.qp_sq_state & (head.sq_state >= RTR) & (head.sq_state <= SQE) & !head.qp_sq;
+        found.needs_rq =
+            head.qp_rq_state & (head.rq_state >= RTR) & (head.rq_state <= SQE) & !head.qp_rq;
+        found.sq_ends = head.qp_sq_state & (head.sq_state == RESET);
+        found.rq_ends = head.qp_rq_state & (head.rq_state == RESET);
 
         // completion queue
-        self.found.d.next.cq_ok = (self.cq.val().log_size >= MIN_LOG_CQE)
-            & (self.cq.val().log_size <= MAX_LOG_CQE)
-            & !(bit_cast::<32, 8>(self.cq.val().eqn) & self.beyond_eq.val()).any()
-            & !self.cq.val().base.get_bits::<6>(0).any()
-            & !self.cq.val().consumer.get_bits::<2>(0).any();
+        found.cq_ok = (cq.log_size >= MIN_LOG_CQE)
+            & (cq.log_size <= MAX_LOG_CQE)
+            & !(bit_cast::<32, 8>(cq.eqn) & beyond_eq).any()
+            & !cq.base.get_bits::<6>(0).any()
+            & !cq.consumer.get_bits::<2>(0).any();
 
         // event queue, address handle, shared receive queue
-        self.found.d.next.srq_ok = !self.srq.val().base.get_bits::<6>(0).any()
-            & !(bit_cast::<32, 8>(self.srq.val().eqn) & self.beyond_eq.val()).any();
-        self.found.d.next.eq_ok = (self.eq.val().log_size >= MIN_LOG_EQE)
-            & (self.eq.val().log_size <= MAX_LOG_EQE)
-            & !self.eq.val().base.get_bits::<6>(0).any()
-            & !self.eq.val().consumer.get_bits::<2>(0).any();
-        self.found.d.next.ah_ok =
-            !(bit_cast::<32, 8>(self.ah.val().sgid_index) & self.beyond_gid.val()).any();
+        found.srq_ok =
+            !srq.base.get_bits::<6>(0).any() & !(bit_cast::<32, 8>(srq.eqn) & beyond_eq).any();
+        found.eq_ok = (eq.log_size >= MIN_LOG_EQE)
+            & (eq.log_size <= MAX_LOG_EQE)
+            & !eq.base.get_bits::<6>(0).any()
+            & !eq.consumer.get_bits::<2>(0).any();
+        found.ah_ok = !(bit_cast::<32, 8>(ah.sgid_index) & beyond_gid).any();
 
         // memory region: the key says where in the table it stands
-        self.own_key.next =
-            self.mr.val().key.get_bits::<M>(8) == self.head.val().index.get_bits::<M>(0);
-        self.found.d.next.mr_ok = !self.mr.val().valid
-            | (self.own_key.val() & (self.mr.val().base <= self.mr.val().last));
+        own_key = mr.key.get_bits::<M>(8) == head.index.get_bits::<M>(0);
+        found.mr_ok = !mr.valid | (own_key & (mr.base <= mr.last));
 
         // the first thing that is wrong
-        self.known.next = self.found.q.val().nop
-            | self.found.q.val().modify
-            | self.found.q.val().query
-            | self.found.q.val().create_cq
-            | self.found.q.val().destroy_cq
-            | self.found.q.val().resize_cq
-            | self.found.q.val().write_mr
-            | self.found.q.val().create_eq
-            | self.found.q.val().destroy_eq
-            | self.found.q.val().write_ah
-            | self.found.q.val().create_srq
-            | self.found.q.val().destroy_srq
-            | self.found.q.val().arm_srq
-            | self.found.q.val().set_gid
-            | self.found.q.val().set_port;
-        self.in_range.next = (!self.found.q.val().modify | self.found.q.val().qp_ok)
-            & (!(self.found.q.val().modify & self.found.q.val().needs_srq) | self.srq_exists.val())
-            & (!self.found.q.val().create_srq | self.found.q.val().srq_ok)
-            & (!(self.found.q.val().create_cq | self.found.q.val().resize_cq)
-                | self.found.q.val().cq_ok)
-            & (!self.found.q.val().create_eq | self.found.q.val().eq_ok)
-            & (!self.found.q.val().write_ah | self.found.q.val().ah_ok)
-            & (!self.found.q.val().write_mr | self.found.q.val().mr_ok);
-        self.too_early.next = self.found.q.val().modify
-            & ((self.found.q.val().needs_sq & !self.images.val().get_bit(0))
-                | (self.found.q.val().needs_rq & !self.images.val().get_bit(1)));
-        if self.found.q.val().arm_srq {
-            self.too_early.next = !self.srq_exists.val();
+        known = found.nop
+            | found.modify
+            | found.query
+            | found.create_cq
+            | found.destroy_cq
+            | found.resize_cq
+            | found.write_mr
+            | found.create_eq
+            | found.destroy_eq
+            | found.write_ah
+            | found.create_srq
+            | found.destroy_srq
+            | found.arm_srq
+            | found.set_gid
+            | found.set_port;
+        in_range = (!found.modify | found.qp_ok)
+            & (!(found.modify & found.needs_srq) | srq_exists)
+            & (!found.create_srq | found.srq_ok)
+            & (!(found.create_cq | found.resize_cq) | found.cq_ok)
+            & (!found.create_eq | found.eq_ok)
+            & (!found.write_ah | found.ah_ok)
+            & (!found.write_mr | found.mr_ok);
+        too_early = found.modify
+            & ((found.needs_sq & !images.get_bit(0)) | (found.needs_rq & !images.get_bit(1)));
+        if found.arm_srq {
+            too_early = !srq_exists;
         }
-        self.status.next = bits::<8>(OK);
-        if !self.known.val() {
-            self.status.next = bits::<8>(BAD_OPCODE);
-        } else if !self.found.q.val().index_ok {
-            self.status.next = bits::<8>(BAD_INDEX);
-        } else if !self.in_range.val() {
-            self.status.next = bits::<8>(BAD_PARAM);
-        } else if self.too_early.val() {
-            self.status.next = bits::<8>(BAD_STATE);
+        status = bits::<8>(OK);
+        if !known {
+            status = bits::<8>(BAD_OPCODE);
+        } else if !found.index_ok {
+            status = bits::<8>(BAD_INDEX);
+        } else if !in_range {
+            status = bits::<8>(BAD_PARAM);
+        } else if too_early {
+            status = bits::<8>(BAD_STATE);
         }
-        self.facts.next = self.found.q.val();
+        facts = found;
     }
 }

@@ -9,7 +9,7 @@ use crate::transport::requester::event::{SqEvent, SqEventKind};
 use crate::transport::responder::event::{RqEvent, RqEventKind};
 
 /// The block.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct CommandEvents {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -60,64 +60,61 @@ impl Logic for CommandEvents {
         "Tells requester and responder of a command and collects their answers."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, sq_due, rq_due, sq_open, rq_open, state);
-        if self.sq_event.ready.val() {
-            self.sq_due.d.next = false;
+        if sq_event.ready {
+            sq_due = false;
         }
-        if self.rq_event.ready.val() {
-            self.rq_due.d.next = false;
+        if rq_event.ready {
+            rq_due = false;
         }
-        if self.sq_query_valid.val() {
-            self.sq_open.d.next = false;
-            self.state.d.next.sq_state = self.sq_query.val().sq_state;
-            self.state.d.next.sq_psn = self.sq_query.val().sq_psn;
-            self.state.d.next.una_psn = self.sq_query.val().una_psn;
+        if sq_query_valid {
+            sq_open = false;
+            state.sq_state = sq_query.sq_state;
+            state.sq_psn = sq_query.sq_psn;
+            state.una_psn = sq_query.una_psn;
         }
-        if self.rq_query_valid.val() {
-            self.rq_open.d.next = false;
-            self.state.d.next.rq_state = self.rq_query.val().rq_state;
-            self.state.d.next.rq_psn = self.rq_query.val().rq_psn;
-            self.state.d.next.msn = self.rq_query.val().msn;
-            self.state.d.next.rq_index = self.rq_query.val().rq_index;
+        if rq_query_valid {
+            rq_open = false;
+            state.rq_state = rq_query.rq_state;
+            state.rq_psn = rq_query.rq_psn;
+            state.msn = rq_query.msn;
+            state.rq_index = rq_query.rq_index;
         }
-        self.state.d.next.rsv0 = bits::<8>(0);
-        if self.start.val() {
-            self.sq_due.d.next = !self.shared.val();
-            self.rq_due.d.next = true;
-            self.sq_open.d.next = !self.shared.val();
-            self.rq_open.d.next = true;
+        state.rsv0 = bits::<8>(0);
+        if start {
+            sq_due = !shared;
+            rq_due = true;
+            sq_open = !shared;
+            rq_open = true;
         }
-        self.busy.next = self.sq_open.q.val() | self.rq_open.q.val();
-        self.found.next = self.state.q.val();
+        busy = sq_open | rq_open;
+        found = state;
 
-        self.sq_event.valid.next = self.sq_due.q.val();
-        self.sq_event.payload.next = self.no_sq_event.val();
-        self.sq_event.payload.next.kind = SqEventKind::Command;
-        self.sq_event.payload.next.qpn = self.head.val().index.get_bits::<16>(0);
-        self.sq_event.payload.next.psn = self.head.val().sq_psn;
-        self.sq_event.payload.next.state = self.head.val().sq_state.get_bits::<3>(0);
-        self.sq_event.payload.next.set = self.set.val() & self.head.val().qp_sq_state;
-        self.sq_event.payload.next.reset =
-            self.set.val() & self.head.val().qp_sq_state & self.head.val().sq_reset;
-        self.rq_event.valid.next = self.rq_due.q.val();
-        self.rq_event.payload.next = self.no_rq_event.val();
-        self.rq_event.payload.next.kind = RqEventKind::Command;
-        self.rq_event.payload.next.qpn = self.head.val().index.get_bits::<16>(0);
-        self.rq_event.payload.next.psn = self.head.val().rq_psn;
-        self.rq_event.payload.next.state = self.head.val().rq_state.get_bits::<3>(0);
-        self.rq_event.payload.next.set = self.set.val() & self.head.val().qp_rq_state;
-        self.rq_event.payload.next.reset =
-            self.set.val() & self.head.val().qp_rq_state & self.head.val().rq_reset;
-        self.rq_event.payload.next.image = self.set.val() & self.head.val().qp_rq;
-        if self.shared.val() {
-            self.rq_event.payload.next = self.no_rq_event.val();
-            self.rq_event.payload.next.kind = RqEventKind::SrqCommand;
-            self.rq_event.payload.next.srqn = self.head.val().index.get_bits::<16>(0);
-            self.rq_event.payload.next.set = self.srq_opens.val() | self.srq_closes.val();
-            self.rq_event.payload.next.image = self.srq_opens.val();
-            self.rq_event.payload.next.index = self.srq_limit.val();
+        sq_event.valid = sq_due;
+        sq_event.payload = no_sq_event;
+        sq_event.payload.kind = SqEventKind::Command;
+        sq_event.payload.qpn = head.index.get_bits::<16>(0);
+        sq_event.payload.psn = head.sq_psn;
+        sq_event.payload.state = head.sq_state.get_bits::<3>(0);
+        sq_event.payload.set = set & head.qp_sq_state;
+        sq_event.payload.reset = set & head.qp_sq_state & head.sq_reset;
+        rq_event.valid = rq_due;
+        rq_event.payload = no_rq_event;
+        rq_event.payload.kind = RqEventKind::Command;
+        rq_event.payload.qpn = head.index.get_bits::<16>(0);
+        rq_event.payload.psn = head.rq_psn;
+        rq_event.payload.state = head.rq_state.get_bits::<3>(0);
+        rq_event.payload.set = set & head.qp_rq_state;
+        rq_event.payload.reset = set & head.qp_rq_state & head.rq_reset;
+        rq_event.payload.image = set & head.qp_rq;
+        if shared {
+            rq_event.payload = no_rq_event;
+            rq_event.payload.kind = RqEventKind::SrqCommand;
+            rq_event.payload.srqn = head.index.get_bits::<16>(0);
+            rq_event.payload.set = srq_opens | srq_closes;
+            rq_event.payload.image = srq_opens;
+            rq_event.payload.index = srq_limit;
         }
     }
 }

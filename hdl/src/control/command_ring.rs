@@ -49,7 +49,8 @@ pub enum RingState {
 }
 
 /// Ring of commands and ring of completions on a memory bus of W bits = K bytes.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct CommandRing<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -182,127 +183,116 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
     describe!(
         "command_ring",
         format!("w{W}"),
-        "Reads the entries of the command ring and writes their completions.";
-        ENTRY_BYTES, ENTRY_SHIFT, CPL_SHIFT, OK, BAD_PARAM
+        "Reads the entries of the command ring and writes their completions."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(
-            self, clock, state, ci, slot, owner, entry_addr, cpl_addr, word, unread, starts,
-            verdict, answer
-        );
-        dff_setup!(self, clock, shift, left, done_q, failed_q);
-        self.starts.d.next = false;
-        self.done_q.d.next = false;
-        self.failed_q.d.next = false;
+        starts = false;
+        done_q = false;
+        failed_q = false;
 
         // the entry shifts in from the top, so that its first byte ends in bits 7:0
-        self.late.next = bit_cast::<ENTRY_BITS, W>(self.beat.data.val()) << self.other_bits.val();
-        self.head.word.next = self.word.q.val().get_bits::<512>(0);
+        late = bit_cast::<ENTRY_BITS, W>(beat.data) << other_bits;
+        head.word = word.get_bits::<512>(0);
 
         // the completion
-        self.cpl.next = self.no_cpl.val();
-        if !self.unread.q.val() {
-            self.cpl.next.token = self.head.image.val().token;
-            self.cpl.next.opcode = self.head.image.val().opcode;
-            self.cpl.next.index = self.head.image.val().index;
+        cpl = no_cpl;
+        if !unread {
+            cpl.token = head.image.token;
+            cpl.opcode = head.image.opcode;
+            cpl.index = head.image.index;
         }
-        self.cpl.next.status = self.verdict.q.val();
-        self.cpl.next.value = self.answer.q.val();
-        self.cpl.next.owner = self.owner.q.val();
-        self.cpl_bits.next = self.cpl.val().into();
-        self.cmd_ring.next = (self.cmd_base.val() >> 6) << 6;
-        self.cpl_ring.next = (self.cpl_base.val() >> 6) << 6;
+        cpl.status = verdict;
+        cpl.value = answer;
+        cpl.owner = owner;
+        cpl_bits = cpl.into();
+        cmd_ring = (cmd_base >> 6) << 6;
+        cpl_ring = (cpl_base >> 6) << 6;
 
-        match self.state.q.val() {
+        match state {
             RingState::Idle => {
-                self.slot.d.next = self.ci.q.val().get_bits::<8>(0)
-                    & ((bits::<9>(1) << self.cmd_log_size.val()) - 1).get_bits::<8>(0);
-                self.owner.d.next = !self.ci.q.val().get_bit(self.cmd_log_size.val().index());
-                self.unread.d.next = false;
-                if self.enable.val() & (self.ci.q.val() != self.cmd_pi.val()) {
-                    self.state.d.next = RingState::Locate;
+                slot = ci.get_bits::<8>(0) & ((bits::<9>(1) << cmd_log_size) - 1).get_bits::<8>(0);
+                owner = !ci.get_bit(cmd_log_size);
+                unread = false;
+                if enable & (ci != cmd_pi) {
+                    state = RingState::Locate;
                 }
             }
             RingState::Locate => {
-                self.entry_addr.d.next =
-                    self.cmd_ring.val() + (bit_cast::<64, 8>(self.slot.q.val()) << ENTRY_SHIFT);
-                self.cpl_addr.d.next =
-                    self.cpl_ring.val() + (bit_cast::<64, 8>(self.slot.q.val()) << CPL_SHIFT);
-                self.state.d.next = RingState::Ask;
+                entry_addr = cmd_ring + (bit_cast::<64, 8>(slot) << ENTRY_SHIFT);
+                cpl_addr = cpl_ring + (bit_cast::<64, 8>(slot) << CPL_SHIFT);
+                state = RingState::Ask;
             }
             RingState::Ask => {
-                if self.read.ready.val() {
-                    self.state.d.next = RingState::Fetch;
+                if read.ready {
+                    state = RingState::Fetch;
                 }
             }
             RingState::Fetch => {
-                if self.beat.valid.val() {
-                    self.word.d.next =
-                        (self.word.q.val() >> self.beat_bits.val()) | self.late.val();
-                    self.unread.d.next = self.unread.q.val() | self.beat.error.val();
-                    if self.beat.last.val() {
-                        self.state.d.next = RingState::Execute;
-                        self.starts.d.next = !(self.unread.q.val() | self.beat.error.val());
+                if beat.valid {
+                    word = (word >> beat_bits) | late;
+                    unread = unread | beat.error;
+                    if beat.last {
+                        state = RingState::Execute;
+                        starts = !(unread | beat.error);
                     }
                 }
             }
             RingState::Execute => {
-                self.verdict.d.next = self.status.val();
-                self.answer.d.next = self.value.val();
-                if self.unread.q.val() {
-                    self.verdict.d.next = bits::<8>(BAD_PARAM);
-                    self.answer.d.next = bits::<128>(0);
+                verdict = status;
+                answer = value;
+                if unread {
+                    verdict = bits::<8>(BAD_PARAM);
+                    answer = bits::<128>(0);
                 }
-                if self.unread.q.val() | self.finish.val() {
-                    self.state.d.next = RingState::Answer;
+                if unread | finish {
+                    state = RingState::Answer;
                 }
             }
             RingState::Answer => {
                 // at W = 512 the strobes choose the half
-                self.shift.d.next = (bit_cast::<512, 256>(self.cpl_bits.val()) << 256)
-                    | bit_cast::<512, 256>(self.cpl_bits.val());
-                self.left.d.next = self.beats_each.val();
-                self.state.d.next = RingState::Offer;
+                shift = (bit_cast::<512, 256>(cpl_bits) << 256) | bit_cast::<512, 256>(cpl_bits);
+                left = beats_each;
+                state = RingState::Offer;
             }
             RingState::Offer => {
-                if self.write.ready.val() {
-                    self.state.d.next = RingState::Send;
+                if write.ready {
+                    state = RingState::Send;
                 }
             }
             // Send: beside a default that no state reaches each register bit would have an enable of its own
             _ => {
-                if self.beats.ready.val() {
-                    self.shift.d.next = self.shift.q.val() >> self.beat_bits.val();
-                    self.left.d.next = self.left.q.val() - 1;
-                    if self.left.q.val() == 1 {
-                        self.ci.d.next = self.ci.q.val() + 1;
-                        self.done_q.d.next = true;
-                        self.failed_q.d.next = self.verdict.q.val() != OK;
-                        self.state.d.next = RingState::Idle;
+                if beats.ready {
+                    shift = shift >> beat_bits;
+                    left = left - 1;
+                    if left == 1 {
+                        ci = ci + 1;
+                        done_q = true;
+                        failed_q = verdict != OK;
+                        state = RingState::Idle;
                     }
                 }
             }
         }
 
-        self.cmd_ci.next = self.ci.q.val();
-        self.read.valid.next = self.state.q.val() == RingState::Ask;
-        self.read.payload.next.addr = self.entry_addr.q.val();
-        self.read.payload.next.len = bits::<13>(ENTRY_BYTES);
-        self.start.next = self.starts.q.val();
-        self.entry.next = self.word.q.val();
-        self.write.valid.next = self.state.q.val() == RingState::Offer;
-        self.write.payload.next.addr = self.cpl_addr.q.val();
-        self.write.payload.next.len = bit_cast::<8, 3>(self.beats_each.val() - 1);
-        self.beats.valid.next = self.state.q.val() == RingState::Send;
-        self.beats.data.next = self.shift.q.val().get_bits::<W>(0);
-        self.beats.last.next = self.left.q.val() == 1;
-        self.beats.strb.next = self.lower_half.val();
-        if self.cpl_addr.q.val().get_bit(5) {
-            self.beats.strb.next = self.upper_half.val();
+        cmd_ci = ci;
+        read.valid = state == RingState::Ask;
+        read.payload.addr = entry_addr;
+        read.payload.len = bits::<13>(ENTRY_BYTES);
+        start = starts;
+        entry = word;
+        write.valid = state == RingState::Offer;
+        write.payload.addr = cpl_addr;
+        write.payload.len = bit_cast::<8, 3>(beats_each - 1);
+        beats.valid = state == RingState::Send;
+        beats.data = shift.get_bits::<W>(0);
+        beats.last = left == 1;
+        beats.strb = lower_half;
+        if cpl_addr.get_bit(5) {
+            beats.strb = upper_half;
         }
-        self.done.next = self.done_q.q.val();
-        self.failed.next = self.failed_q.q.val();
+        done = done_q;
+        failed = failed_q;
     }
 }

@@ -55,7 +55,7 @@ payload! {
 }
 
 /// Registers and doorbells of a build of 2^Q queue pairs and 2^C completion queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Csr<const Q: usize, const C: usize> {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
@@ -132,198 +132,183 @@ pub struct Csr<const Q: usize, const C: usize> {
 }
 
 impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
-    describe!(
-        "csr",
-        format!("q{Q}_c{C}"),
-        "Registers and doorbells.";
-        MAGIC, VERSION, BUILD, PARAMS, PARAMS2, FEATURES, CONTROL, STATUS, CMD_BASE_LO, CMD_BASE_HI,
-        CPL_BASE_LO, CPL_BASE_HI, CMD_LOG_SIZE, CMD_PI, CMD_CI, SCRATCH, PARAMS3, STATS_AT, STATS, MAGIC_VALUE,
-        VERSION_VALUE, ENABLE, RESET, MAX_LOG
-    );
+    describe!("csr", format!("q{Q}_c{C}"), "Registers and doorbells.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, bus, doorbells, exceptions);
-        dff_setup!(self, clock, state, counting);
-        AxiLiteIn::link(&mut self.s_axil, &mut self.bus.s_axil);
+        forward!(s_axil <= bus.s_axil);
 
         // what the engine says
-        if self.dma_error.val() {
-            self.state.d.next.dma_error = true;
+        if dma_error {
+            state.dma_error = true;
         }
-        if self.state.q.val().reset {
-            self.state.d.next.dma_error = false;
-            self.state.d.next.reset = !self.reset_done.val();
+        if state.reset {
+            state.dma_error = false;
+            state.reset = !reset_done;
         }
 
         // a write: a doorbell waits until the one before it was taken
-        self.at.next = self.bus.waddr.val();
-        self.data.next = self.bus.wdata.val();
-        self.act.next = self.bus.write.val()
-            & !(self.at.val().get_bits::<2>(20).any() & self.doorbells.waits.val());
-        self.bus.wrote.next = self.act.val();
+        at = bus.waddr;
+        data = bus.wdata;
+        act = bus.write & !(at.get_bits::<2>(20).any() & doorbells.waits);
+        bus.wrote = act;
 
-        self.doorbells.write.next = self.act.val()
-            & self.bus.whole.val()
-            & self.state.q.val().enable
-            & !self.state.q.val().reset;
-        self.doorbells.at.next = self.at.val();
-        self.doorbells.data.next = self.data.val();
-        self.forgets.next = false;
+        doorbells.write = act & bus.whole & state.enable & !state.reset;
+        doorbells.at = at;
+        doorbells.data = data;
+        forgets = false;
 
         // registers
-        self.log.next = self.data.val().get_bits::<4>(0);
-        if self.data.val() > MAX_LOG {
-            self.log.next = bits::<4>(MAX_LOG);
+        log = data.get_bits::<4>(0);
+        if data > MAX_LOG {
+            log = bits::<4>(MAX_LOG);
         }
-        if self.state.q.val().enable {
-            self.log.next = self.state.q.val().cmd_log_size;
+        if state.enable {
+            log = state.cmd_log_size;
         }
-        self.written.next =
-            self.act.val() & self.bus.whole.val() & !self.at.val().get_bits::<15>(7).any();
-        self.exceptions.write.next = self.written.val();
-        self.exceptions.at.next = self.at.val().get_bits::<5>(2);
-        self.exceptions.data.next = self.data.val();
-        self.exceptions.clear.next = self.state.q.val().reset;
-        self.exceptions.from.next = self.bus.raddr.val().get_bits::<5>(2);
-        self.exceptions.status.next = self.exception_status.val();
-        self.exception.next = self.exceptions.setup.val();
-        if self.written.val() {
-            match self.at.val().get_bits::<5>(2).index() {
+        written = act & bus.whole & !at.get_bits::<15>(7).any();
+        exceptions.write = written;
+        exceptions.at = at.get_bits::<5>(2);
+        exceptions.data = data;
+        exceptions.clear = state.reset;
+        exceptions.from = bus.raddr.get_bits::<5>(2);
+        exceptions.status = exception_status;
+        exception = exceptions.setup;
+        if written {
+            match at.get_bits::<5>(2) {
                 CONTROL => {
-                    self.state.d.next.enable = self.data.val().get_bit(ENABLE);
-                    self.forgets.next = self.data.val().get_bit(RESET);
+                    state.enable = data.get_bit(ENABLE);
+                    forgets = data.get_bit(RESET);
                 }
                 CMD_BASE_LO => {
-                    self.state.d.next.cmd_base_lo = self.data.val();
+                    state.cmd_base_lo = data;
                 }
                 CMD_BASE_HI => {
-                    self.state.d.next.cmd_base_hi = self.data.val();
+                    state.cmd_base_hi = data;
                 }
                 CPL_BASE_LO => {
-                    self.state.d.next.cpl_base_lo = self.data.val();
+                    state.cpl_base_lo = data;
                 }
                 CPL_BASE_HI => {
-                    self.state.d.next.cpl_base_hi = self.data.val();
+                    state.cpl_base_hi = data;
                 }
                 CMD_LOG_SIZE => {
-                    self.state.d.next.cmd_log_size = self.log.val();
+                    state.cmd_log_size = log;
                 }
                 CMD_PI => {
-                    self.state.d.next.cmd_pi = self.data.val();
+                    state.cmd_pi = data;
                 }
                 SCRATCH => {
-                    self.state.d.next.scratch = self.data.val();
+                    state.scratch = data;
                 }
                 _ => {}
             }
         }
         // over all else: the registers' own reset then does it
-        if self.forgets.val() {
-            self.state.d.next = self.no_state.val();
-            self.state.d.next.reset = true;
+        if forgets {
+            state = no_state;
+            state.reset = true;
         }
 
         // a read
-        self.from.next = self.bus.raddr.val();
-        self.status.next = bits::<32>(0)
-            .replace_bit(0, self.link_up.val())
-            .replace_bit(1, self.ready.val() & !self.state.q.val().reset)
-            .replace_bit(2, self.state.q.val().dma_error);
-        self.looked_up.next = self.exceptions.value.val();
-        match self.from.val().get_bits::<5>(2).index() {
+        from = bus.raddr;
+        status = bits::<32>(0)
+            .replace_bit(0, link_up)
+            .replace_bit(1, ready & !state.reset)
+            .replace_bit(2, state.dma_error);
+        looked_up = exceptions.value;
+        match from.get_bits::<5>(2) {
             MAGIC => {
-                self.looked_up.next = bits::<32>(MAGIC_VALUE);
+                looked_up = bits::<32>(MAGIC_VALUE);
             }
             VERSION => {
-                self.looked_up.next = bits::<32>(VERSION_VALUE);
+                looked_up = bits::<32>(VERSION_VALUE);
             }
             BUILD => {
-                self.looked_up.next = self.build.val();
+                looked_up = build;
             }
             PARAMS => {
-                self.looked_up.next = self.params.val();
+                looked_up = params;
             }
             PARAMS2 => {
-                self.looked_up.next = self.params2.val();
+                looked_up = params2;
             }
             PARAMS3 => {
-                self.looked_up.next = self.params3.val();
+                looked_up = params3;
             }
             FEATURES => {
-                self.looked_up.next = self.features.val();
+                looked_up = features;
             }
             CONTROL => {
-                self.looked_up.next = bits::<32>(0)
-                    .replace_bit(ENABLE, self.state.q.val().enable)
-                    .replace_bit(RESET, self.state.q.val().reset);
+                looked_up = bits::<32>(0)
+                    .replace_bit(ENABLE, state.enable)
+                    .replace_bit(RESET, state.reset);
             }
             STATUS => {
-                self.looked_up.next = self.status.val();
+                looked_up = status;
             }
             CMD_BASE_LO => {
-                self.looked_up.next = self.state.q.val().cmd_base_lo;
+                looked_up = state.cmd_base_lo;
             }
             CMD_BASE_HI => {
-                self.looked_up.next = self.state.q.val().cmd_base_hi;
+                looked_up = state.cmd_base_hi;
             }
             CPL_BASE_LO => {
-                self.looked_up.next = self.state.q.val().cpl_base_lo;
+                looked_up = state.cpl_base_lo;
             }
             CPL_BASE_HI => {
-                self.looked_up.next = self.state.q.val().cpl_base_hi;
+                looked_up = state.cpl_base_hi;
             }
             CMD_LOG_SIZE => {
-                self.looked_up.next = bit_cast::<32, 4>(self.state.q.val().cmd_log_size);
+                looked_up = bit_cast::<32, 4>(state.cmd_log_size);
             }
             CMD_PI => {
-                self.looked_up.next = self.state.q.val().cmd_pi;
+                looked_up = state.cmd_pi;
             }
             CMD_CI => {
-                self.looked_up.next = bit_cast::<32, 16>(self.cmd_ci.val());
+                looked_up = bit_cast::<32, 16>(cmd_ci);
             }
             SCRATCH => {
-                self.looked_up.next = self.state.q.val().scratch;
+                looked_up = state.scratch;
             }
             _ => {}
         }
-        self.counter.next = (self.from.val().get_bits::<13>(9) == STATS_AT)
-            & (self.from.val().get_bits::<6>(3) < STATS);
-        self.bus.found.next = false;
-        self.bus.rdata.next = bits::<32>(0);
-        if self.counting.q.val() {
+        counter = (from.get_bits::<13>(9) == STATS_AT) & (from.get_bits::<6>(3) < STATS);
+        bus.found = false;
+        bus.rdata = bits::<32>(0);
+        if counting {
             // the counters do not answer in a reset of the engine
-            self.bus.found.next = self.stat_valid.val() | self.state.q.val().reset;
-            self.counting.d.next = !self.stat_valid.val() & !self.state.q.val().reset;
-            if self.stat_valid.val() {
-                self.bus.rdata.next = self.stat_value.val().get_bits::<32>(0);
-                self.state.d.next.stat_high = self.stat_value.val().get_bits::<32>(32);
+            bus.found = stat_valid | state.reset;
+            counting = !stat_valid & !state.reset;
+            if stat_valid {
+                bus.rdata = stat_value.get_bits::<32>(0);
+                state.stat_high = stat_value.get_bits::<32>(32);
             }
-        } else if self.bus.read.val() {
-            self.bus.found.next = true;
-            if !self.from.val().get_bits::<15>(7).any() {
-                self.bus.rdata.next = self.looked_up.val();
-            } else if self.counter.val() & self.from.val().get_bit(2) {
-                self.bus.rdata.next = self.state.q.val().stat_high;
-            } else if self.counter.val() {
-                self.bus.found.next = false;
-                self.counting.d.next = true;
+        } else if bus.read {
+            bus.found = true;
+            if !from.get_bits::<15>(7).any() {
+                bus.rdata = looked_up;
+            } else if counter & from.get_bit(2) {
+                bus.rdata = state.stat_high;
+            } else if counter {
+                bus.found = false;
+                counting = true;
             }
         }
 
-        self.enable.next = self.state.q.val().enable & !self.state.q.val().reset;
-        self.reset.next = self.state.q.val().reset;
-        self.cmd_base.next = (bit_cast::<64, 32>(self.state.q.val().cmd_base_hi) << 32)
-            | bit_cast::<64, 32>(self.state.q.val().cmd_base_lo);
-        self.cpl_base.next = (bit_cast::<64, 32>(self.state.q.val().cpl_base_hi) << 32)
-            | bit_cast::<64, 32>(self.state.q.val().cpl_base_lo);
-        self.cmd_log_size.next = self.state.q.val().cmd_log_size;
-        self.cmd_pi.next = self.state.q.val().cmd_pi.get_bits::<16>(0);
-        self.doorbells.forget.next = self.forgets.val();
-        StreamOut::<SqEvent>::link(&mut self.sq_doorbell, &mut self.doorbells.sq);
-        StreamOut::<RqEvent>::link(&mut self.rq_doorbell, &mut self.doorbells.rq);
-        StreamOut::<CqArm>::link(&mut self.cq_doorbell, &mut self.doorbells.cq);
-        self.stat_index.next = self.from.val().get_bits::<6>(3);
-        self.stat_read.next = self.counting.q.val();
+        enable = state.enable & !state.reset;
+        reset = state.reset;
+        cmd_base =
+            (bit_cast::<64, 32>(state.cmd_base_hi) << 32) | bit_cast::<64, 32>(state.cmd_base_lo);
+        cpl_base =
+            (bit_cast::<64, 32>(state.cpl_base_hi) << 32) | bit_cast::<64, 32>(state.cpl_base_lo);
+        cmd_log_size = state.cmd_log_size;
+        cmd_pi = state.cmd_pi.get_bits::<16>(0);
+        doorbells.forget = forgets;
+        forward!(sq_doorbell <= doorbells.sq);
+        forward!(rq_doorbell <= doorbells.rq);
+        forward!(cq_doorbell <= doorbells.cq);
+        stat_index = from.get_bits::<6>(3);
+        stat_read = counting;
     }
 }

@@ -9,7 +9,8 @@ use crate::transport::requester::event::{SqEvent, SqEventKind};
 use crate::transport::responder::event::{RqEvent, RqEventKind};
 
 /// Doorbells of 2^Q queue pairs and 2^C completion queues.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Doorbells<const Q: usize, const C: usize> {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
@@ -85,71 +86,63 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
     describe!(
         "doorbells",
         format!("q{Q}_c{C}"),
-        "From writes to events for the queues they name.";
-        QP_AT, CQ_AT, SRQ_AT, ARM_ANY, ARM_SOLICITED
+        "From writes to events for the queues they name."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, sq_rung, rq_rung, cq_rung, shared, number, word);
-        if self.sq.ready.val() {
-            self.sq_rung.d.next = false;
+        if sq.ready {
+            sq_rung = false;
         }
-        if self.rq.ready.val() {
-            self.rq_rung.d.next = false;
+        if rq.ready {
+            rq_rung = false;
         }
-        if self.cq.ready.val() {
-            self.cq_rung.d.next = false;
+        if cq.ready {
+            cq_rung = false;
         }
-        self.of_qp.next = self.write.val()
-            & (self.at.val().get_bits::<2>(20) == QP_AT)
-            & !(self.at.val().get_bits::<17>(3) & self.beyond.val()).any();
-        self.of_cq.next = self.write.val()
-            & (self.at.val().get_bits::<2>(20) == CQ_AT)
-            & !(self.at.val().get_bits::<17>(3) & self.beyond_cq.val()).any();
-        self.of_srq.next = self.write.val()
-            & (self.at.val().get_bits::<2>(20) == SRQ_AT)
-            & !self.at.val().get_bit(19);
-        if self.of_qp.val() {
-            self.sq_rung.d.next = !self.at.val().get_bit(2);
-            self.rq_rung.d.next = self.at.val().get_bit(2);
+        of_qp = write & (at.get_bits::<2>(20) == QP_AT) & !(at.get_bits::<17>(3) & beyond).any();
+        of_cq = write & (at.get_bits::<2>(20) == CQ_AT) & !(at.get_bits::<17>(3) & beyond_cq).any();
+        of_srq = write & (at.get_bits::<2>(20) == SRQ_AT) & !at.get_bit(19);
+        if of_qp {
+            sq_rung = !at.get_bit(2);
+            rq_rung = at.get_bit(2);
         }
-        if self.of_cq.val() {
-            self.cq_rung.d.next = true;
+        if of_cq {
+            cq_rung = true;
         }
-        if self.of_srq.val() {
-            self.rq_rung.d.next = true;
+        if of_srq {
+            rq_rung = true;
         }
-        if self.of_qp.val() | self.of_cq.val() | self.of_srq.val() {
-            self.shared.d.next = self.of_srq.val();
-            self.number.d.next = self.at.val().get_bits::<16>(3);
-            self.word.d.next = self.data.val();
+        if of_qp | of_cq | of_srq {
+            shared = of_srq;
+            number = at.get_bits::<16>(3);
+            word = data;
         }
-        if self.forget.val() {
-            self.sq_rung.d.next = false;
-            self.rq_rung.d.next = false;
-            self.cq_rung.d.next = false;
+        if forget {
+            sq_rung = false;
+            rq_rung = false;
+            cq_rung = false;
         }
-        self.waits.next = self.sq_rung.q.val() | self.rq_rung.q.val() | self.cq_rung.q.val();
+        waits = sq_rung | rq_rung | cq_rung;
 
-        self.sq.valid.next = self.sq_rung.q.val();
-        self.sq.payload.next = self.no_sq_event.val();
-        self.sq.payload.next.kind = SqEventKind::Doorbell;
-        self.sq.payload.next.qpn = self.number.q.val();
-        self.sq.payload.next.index = self.word.q.val().get_bits::<16>(0);
-        self.rq.valid.next = self.rq_rung.q.val();
-        self.rq.payload.next = self.no_rq_event.val();
-        self.rq.payload.next.kind = RqEventKind::Doorbell;
-        self.rq.payload.next.qpn = self.number.q.val();
-        if self.shared.q.val() {
-            self.rq.payload.next.kind = RqEventKind::SrqDoorbell;
-            self.rq.payload.next.srqn = self.number.q.val();
+        sq.valid = sq_rung;
+        sq.payload = no_sq_event;
+        sq.payload.kind = SqEventKind::Doorbell;
+        sq.payload.qpn = number;
+        sq.payload.index = word.get_bits::<16>(0);
+        rq.valid = rq_rung;
+        rq.payload = no_rq_event;
+        rq.payload.kind = RqEventKind::Doorbell;
+        rq.payload.qpn = number;
+        if shared {
+            rq.payload.kind = RqEventKind::SrqDoorbell;
+            rq.payload.srqn = number;
         }
-        self.rq.payload.next.index = self.word.q.val().get_bits::<16>(0);
-        self.cq.valid.next = self.cq_rung.q.val();
-        self.cq.payload.next.cqn = self.number.q.val();
-        self.cq.payload.next.any = self.word.q.val().get_bit(ARM_ANY);
-        self.cq.payload.next.solicited = self.word.q.val().get_bit(ARM_SOLICITED);
-        self.cq.payload.next.index = self.word.q.val().get_bits::<24>(0);
+        rq.payload.index = word.get_bits::<16>(0);
+        cq.valid = cq_rung;
+        cq.payload.cqn = number;
+        cq.payload.any = word.get_bit(ARM_ANY);
+        cq.payload.solicited = word.get_bit(ARM_SOLICITED);
+        cq.payload.index = word.get_bits::<24>(0);
     }
 }

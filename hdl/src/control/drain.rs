@@ -30,7 +30,7 @@ use crate::prelude::*;
 pub const WATCHED: usize = 10;
 
 /// The drain.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Drain {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -71,78 +71,71 @@ pub struct Drain {
 impl Logic for Drain {
     describe!("drain", "Tells when everything that was under way is done.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(
-            self, clock, running, section, settle, quiet, count, mark, finished, seen, issued,
-            written
-        );
+        seen = activity[0];
+        if section == 1 {
+            seen = activity[1];
+        } else if section == 2 {
+            seen = activity[2];
+        } else if section == 3 {
+            seen = activity[3];
+        } else if section == 4 {
+            seen = activity[4];
+        } else if section == 6 {
+            seen = activity[5];
+        } else if section == 7 {
+            seen = activity[6];
+        } else if section == 9 {
+            seen = activity[7];
+        } else if section == 10 {
+            seen = activity[8];
+        } else if section == 11 {
+            seen = activity[9];
+        }
+        issued = payload_issued;
+        written = payload_done;
+        if section == 8 {
+            issued = cqe_issued;
+            written = cqe_done;
+        } else if section == 12 {
+            issued = eqe_issued;
+            written = eqe_done;
+        }
+        counts_writes = (section == 5) | (section == 8) | (section == 12);
 
-        self.seen.d.next = self.activity[0].val();
-        if self.section.q.val() == 1 {
-            self.seen.d.next = self.activity[1].val();
-        } else if self.section.q.val() == 2 {
-            self.seen.d.next = self.activity[2].val();
-        } else if self.section.q.val() == 3 {
-            self.seen.d.next = self.activity[3].val();
-        } else if self.section.q.val() == 4 {
-            self.seen.d.next = self.activity[4].val();
-        } else if self.section.q.val() == 6 {
-            self.seen.d.next = self.activity[5].val();
-        } else if self.section.q.val() == 7 {
-            self.seen.d.next = self.activity[6].val();
-        } else if self.section.q.val() == 9 {
-            self.seen.d.next = self.activity[7].val();
-        } else if self.section.q.val() == 10 {
-            self.seen.d.next = self.activity[8].val();
-        } else if self.section.q.val() == 11 {
-            self.seen.d.next = self.activity[9].val();
+        quiet = quiet + 1;
+        if seen.busy & !counts_writes {
+            quiet = bits::<5>(0);
         }
-        self.issued.d.next = self.payload_issued.val();
-        self.written.d.next = self.payload_done.val();
-        if self.section.q.val() == 8 {
-            self.issued.d.next = self.cqe_issued.val();
-            self.written.d.next = self.cqe_done.val();
-        } else if self.section.q.val() == 12 {
-            self.issued.d.next = self.eqe_issued.val();
-            self.written.d.next = self.eqe_done.val();
+        if seen.moved {
+            count = count + 1;
         }
-        self.counts_writes.next = (self.section.q.val() == 5)
-            | (self.section.q.val() == 8)
-            | (self.section.q.val() == 12);
-
-        self.quiet.d.next = self.quiet.q.val() + 1;
-        if self.seen.q.val().busy & !self.counts_writes.val() {
-            self.quiet.d.next = bits::<5>(0);
-        }
-        if self.seen.q.val().moved {
-            self.count.d.next = self.count.q.val() + 1;
-        }
-        self.age.next = self.written.q.val() - self.mark.q.val();
-        self.through.next = self.quiet.q.val().get_bit(4) | self.count.q.val().get_bit(9);
-        if self.counts_writes.val() {
-            self.through.next = !self.age.val().get_bit(15);
+        age = written - mark;
+        through = quiet.get_bit(4) | count.get_bit(9);
+        if counts_writes {
+            through = !age.get_bit(15);
         }
 
-        self.finished.d.next = false;
-        if !self.running.q.val() {
-            self.running.d.next = self.start.val();
-            self.section.d.next = bits::<4>(0);
-            self.settle.d.next = bits::<2>(0);
-        } else if !self.settle.q.val().all() {
+        finished = false;
+        if !running {
+            running = start;
+            section = bits::<4>(0);
+            settle = bits::<2>(0);
+        } else if !settle.all() {
             // `seen`, `issued` and `written` still show the section before
-            self.settle.d.next = self.settle.q.val() + 1;
-            self.quiet.d.next = bits::<5>(0);
-            self.count.d.next = bits::<10>(0);
-            self.mark.d.next = self.issued.q.val();
-        } else if self.through.val() {
-            self.section.d.next = self.section.q.val() + 1;
-            self.settle.d.next = bits::<2>(0);
-            if self.section.q.val() == 12 {
-                self.running.d.next = false;
-                self.finished.d.next = true;
+            settle = settle + 1;
+            quiet = bits::<5>(0);
+            count = bits::<10>(0);
+            mark = issued;
+        } else if through {
+            section = section + 1;
+            settle = bits::<2>(0);
+            if section == 12 {
+                running = false;
+                finished = true;
             }
         }
-        self.done.next = self.finished.q.val();
+        done = finished;
     }
 }

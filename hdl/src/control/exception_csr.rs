@@ -22,7 +22,7 @@ payload! {
 }
 
 /// The block.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct ExceptionCsr {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
@@ -52,79 +52,73 @@ pub struct ExceptionCsr {
 const MAX_LOG: u64 = MAX_LOG_SLOTS as u64;
 
 impl Logic for ExceptionCsr {
-    describe!(
-        "exception_csr",
-        "Registers of the exception queue.";
-        EXC_BASE_LO, EXC_BASE_HI, EXC_CONFIG, EXC_RX_CI, EXC_TX_PI, EXC_STATUS, MAX_LOG
-    );
+    describe!("exception_csr", "Registers of the exception queue.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, state);
-        self.state.d.next.arm = false;
-        self.log.next = self.data.val().get_bits::<4>(0);
-        if self.log.val() > MAX_LOG {
-            self.log.next = bits::<4>(MAX_LOG);
+        state.arm = false;
+        log = data.get_bits::<4>(0);
+        if log > MAX_LOG {
+            log = bits::<4>(MAX_LOG);
         }
-        self.stops.next = false;
-        if self.write.val() {
-            match self.at.val().index() {
+        stops = false;
+        if write {
+            match at {
                 EXC_BASE_LO => {
-                    self.state.d.next.base = ((self.state.q.val().base >> 32) << 32)
-                        | (bit_cast::<64, 20>(self.data.val().get_bits::<20>(12)) << 12);
+                    state.base = ((state.base >> 32) << 32)
+                        | (bit_cast::<64, 20>(data.get_bits::<20>(12)) << 12);
                 }
                 EXC_BASE_HI => {
-                    self.state.d.next.base = (bit_cast::<64, 32>(self.data.val()) << 32)
-                        | bit_cast::<64, 32>(self.state.q.val().base.get_bits::<32>(0));
+                    state.base = (bit_cast::<64, 32>(data) << 32)
+                        | bit_cast::<64, 32>(state.base.get_bits::<32>(0));
                 }
                 EXC_CONFIG => {
-                    self.state.d.next.log_slots = self.log.val();
-                    self.state.d.next.large = self.data.val().get_bit(4);
-                    self.state.d.next.on = self.data.val().get_bit(5);
-                    self.stops.next = !self.data.val().get_bit(5);
+                    state.log_slots = log;
+                    state.large = data.get_bit(4);
+                    state.on = data.get_bit(5);
+                    stops = !data.get_bit(5);
                 }
                 EXC_RX_CI => {
-                    self.state.d.next.rx_consumer = self.data.val().get_bits::<16>(0);
-                    self.state.d.next.arm = self.data.val().get_bit(16);
+                    state.rx_consumer = data.get_bits::<16>(0);
+                    state.arm = data.get_bit(16);
                 }
                 EXC_TX_PI => {
-                    self.state.d.next.tx_producer = self.data.val().get_bits::<16>(0);
+                    state.tx_producer = data.get_bits::<16>(0);
                 }
                 _ => {}
             }
         }
         // over all else: the registers' own reset then does it
-        if self.stops.val() {
-            self.state.d.next.rx_consumer = bits::<16>(0);
-            self.state.d.next.tx_producer = bits::<16>(0);
+        if stops {
+            state.rx_consumer = bits::<16>(0);
+            state.tx_producer = bits::<16>(0);
         }
-        if self.clear.val() {
-            self.state.d.next = self.no_state.val();
+        if clear {
+            state = no_state;
         }
-        self.setup.next = self.state.q.val();
+        setup = state;
 
-        self.value.next = bits::<32>(0);
-        match self.from.val().index() {
+        value = bits::<32>(0);
+        match from {
             EXC_BASE_LO => {
-                self.value.next = self.state.q.val().base.get_bits::<32>(0);
+                value = state.base.get_bits::<32>(0);
             }
             EXC_BASE_HI => {
-                self.value.next = self.state.q.val().base.get_bits::<32>(32);
+                value = state.base.get_bits::<32>(32);
             }
             EXC_CONFIG => {
-                self.value.next = bit_cast::<32, 4>(self.state.q.val().log_slots)
-                    .replace_bit(4, self.state.q.val().large)
-                    .replace_bit(5, self.state.q.val().on);
+                value = bit_cast::<32, 4>(state.log_slots)
+                    .replace_bit(4, state.large)
+                    .replace_bit(5, state.on);
             }
             EXC_RX_CI => {
-                self.value.next = bit_cast::<32, 16>(self.state.q.val().rx_consumer);
+                value = bit_cast::<32, 16>(state.rx_consumer);
             }
             EXC_TX_PI => {
-                self.value.next = bit_cast::<32, 16>(self.state.q.val().tx_producer);
+                value = bit_cast::<32, 16>(state.tx_producer);
             }
             EXC_STATUS => {
-                self.value.next = bit_cast::<32, 16>(self.status.val().tx_consumer)
-                    .replace_bit(16, self.status.val().busy);
+                value = bit_cast::<32, 16>(status.tx_consumer).replace_bit(16, status.busy);
             }
             _ => {}
         }

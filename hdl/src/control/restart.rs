@@ -22,7 +22,8 @@ pub enum RestartState {
 }
 
 /// The block; in the reset domain of the pin.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Restart {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
@@ -63,47 +64,46 @@ impl Default for Restart {
 impl Logic for Restart {
     describe!("restart", "Resets the engine when its ports are idle.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, state, count, halted, resets);
-        self.resets.d.next = false;
-        match self.state.q.val() {
+        resets = false;
+        match state {
             RestartState::Run => {
-                self.count.d.next = bits::<6>(0);
-                self.halted.d.next = self.request.val();
-                if self.request.val() {
-                    self.state.d.next = RestartState::Halt;
+                count = bits::<6>(0);
+                halted = request;
+                if request {
+                    state = RestartState::Halt;
                 }
             }
             RestartState::Halt => {
-                self.count.d.next = bits::<6>(0);
-                if self.idle.val() {
-                    self.count.d.next = self.count.q.val() + 1;
+                count = bits::<6>(0);
+                if idle {
+                    count = count + 1;
                 }
-                if self.count.q.val().get_bit(5) {
-                    self.count.d.next = bits::<6>(0);
-                    self.state.d.next = RestartState::Reset;
+                if count.get_bit(5) {
+                    count = bits::<6>(0);
+                    state = RestartState::Reset;
                 }
             }
             RestartState::Reset => {
-                self.resets.d.next = true;
-                self.halted.d.next = false;
-                self.count.d.next = self.count.q.val() + 1;
-                if self.count.q.val() == 15 {
-                    self.state.d.next = RestartState::Done;
+                resets = true;
+                halted = false;
+                count = count + 1;
+                if count == 15 {
+                    state = RestartState::Done;
                 }
             }
             RestartState::Done => {
-                if !self.request.val() {
-                    self.state.d.next = RestartState::Run;
+                if !request {
+                    state = RestartState::Run;
                 }
             }
             _ => {
-                self.state.d.next = RestartState::Run;
+                state = RestartState::Run;
             }
         }
-        self.halt.next = self.halted.q.val();
-        self.core_rst.next = self.clock.rst.val() | self.resets.q.val();
-        self.done.next = self.state.q.val() == RestartState::Done;
+        halt = halted;
+        core_rst = clock.rst | resets;
+        done = state == RestartState::Done;
     }
 }

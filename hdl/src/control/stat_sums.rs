@@ -14,7 +14,8 @@ pub const SWEEP: usize = 64;
 pub const SUM_BITS: usize = 20;
 
 /// Sums of all counters.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct StatSums {
     /// Clock and reset.
     pub clock: ClkRst,

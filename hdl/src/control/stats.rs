@@ -75,7 +75,8 @@ pulses! {
 }
 
 /// The counters.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Stats {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -148,61 +149,50 @@ impl Default for Stats {
 impl Logic for Stats {
     describe!("stats", "64-bit counters.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, sums, words);
-        dff_setup!(
-            self, clock, taken, turn, later, turn_1, on_1, later_1, turn_2, on_2, later_2, total,
-            answer
-        );
-        dff_setup!(self, clock, answered, waits);
-
         // cycle n: take the sum, read the word
-        self.taken.d.next = self.pulses.val();
-        self.sums.pulses.next = self.taken.q.val();
-        self.sums.visit.next = self.turn.q.val();
-        self.words.re.next = true;
-        self.words.raddr.next = self.turn.q.val();
-        self.turn.d.next = self.turn.q.val() + 1;
-        if self.turn.q.val().all() {
-            self.later.d.next = true;
+        taken = pulses;
+        sums.pulses = taken;
+        sums.visit = turn;
+        words.re = true;
+        words.raddr = turn;
+        turn = turn + 1;
+        if turn.all() {
+            later = true;
         }
-        self.turn_1.d.next = self.turn.q.val();
-        self.on_1.d.next = true;
-        self.later_1.d.next = self.later.q.val();
+        turn_1 = turn;
+        on_1 = true;
+        later_1 = later;
 
         // cycle n + 1: add
-        self.previous.next = bits::<64>(0);
-        if self.later_1.q.val() {
-            self.previous.next = self.words.rdata.val();
+        previous = bits::<64>(0);
+        if later_1 {
+            previous = words.rdata;
         }
-        self.total.d.next = self.previous.val() + bit_cast::<64, SUM_BITS>(self.sums.sum.val());
-        self.turn_2.d.next = self.turn_1.q.val();
-        self.on_2.d.next = self.on_1.q.val();
-        self.later_2.d.next = self.later_1.q.val();
+        total = previous + bit_cast::<64, SUM_BITS>(sums.sum);
+        turn_2 = turn_1;
+        on_2 = on_1;
+        later_2 = later_1;
 
         // cycle n + 2: write, and answer the read that asks for this counter
-        self.words.we.next = self.on_2.q.val();
-        self.words.waddr.next = self.turn_2.q.val();
-        self.words.wdata.next = self.total.q.val();
-        self.waits.d.next = bits::<2>(0);
-        if self.read.val() {
-            self.waits.d.next = self.waits.q.val();
-            if !self.waits.q.val().all() {
-                self.waits.d.next = self.waits.q.val() + 1;
+        words.we = on_2;
+        words.waddr = turn_2;
+        words.wdata = total;
+        waits = bits::<2>(0);
+        if read {
+            waits = waits;
+            if !waits.all() {
+                waits = waits + 1;
             }
         }
-        if !self.answered.q.val() {
-            self.answer.d.next = self.total.q.val();
+        if !answered {
+            answer = total;
         }
-        self.answered.d.next = self.read.val()
-            & (self.answered.q.val()
-                | (self.on_2.q.val()
-                    & self.waits.q.val().all()
-                    & (self.turn_2.q.val() == self.index.val())));
-        self.value.next = self.answer.q.val();
-        self.valid.next = self.answered.q.val();
-        self.ready.next = self.later_2.q.val();
+        answered = read & (answered | (on_2 & waits.all() & (turn_2 == index)));
+        value = answer;
+        valid = answered;
+        ready = later_2;
     }
 }
 

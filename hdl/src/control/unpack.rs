@@ -50,7 +50,7 @@ ferroce_proto::with_gid_entry!(unpack);
 ferroce_proto::with_port_config!(unpack);
 
 /// Shows a word as structure `T`.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Unpack<T: Image> {
     /// The word.
     pub word: Signal<In, Bits<IMAGE>>,

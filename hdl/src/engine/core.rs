@@ -3,7 +3,6 @@ use ferroce_proto::abi::eq::event;
 
 use super::{LOG_EQ, LOG_SRQ};
 use crate::bus::types::image::CqCtx;
-use crate::bus::types::{Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, WriteCmd};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
 use crate::control::exception_csr::ExceptionStatus;
@@ -18,12 +17,12 @@ use crate::eth::return_path::ReturnPath;
 use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
-use crate::queue::cq_write::{CqArm, CqCommand, CqLost, CqWrite};
+use crate::queue::cq_write::{CqArm, CqWrite};
 use crate::queue::eq_write::notice::EqNotice;
 use crate::queue::eq_write::qp_events::QpEvents;
-use crate::queue::eq_write::{EqCommand, EqEvent, EqWrite};
+use crate::queue::eq_write::{EqEvent, EqWrite};
 use crate::transport::requester::event::SqEvent;
-use crate::transport::responder::event::{RqEvent, RqFailure};
+use crate::transport::responder::event::RqEvent;
 
 /// Checkers of memory regions: `scatter`, responder, requester, replies.
 const CHECKERS: usize = 4;
@@ -34,7 +33,7 @@ const SRQ_LIMIT: u64 = event::SRQ_LIMIT as u64;
 const F: usize = super::FEATURES as usize;
 
 /// The core; parameters as in [`super::Engine`].
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Core<
     const W: usize,
     const K: usize,
@@ -139,308 +138,278 @@ impl<
     describe!(
         "core",
         format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}"),
-        "All of the engine that CONTROL.reset resets.";
-        SRQ_LIMIT
+        "All of the engine that CONTROL.reset resets."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self,
-            clock,
-            receive,
-            transmit,
-            host,
-            exceptions,
-            loopback,
-            return_path,
-            regions,
-            completions,
-            command,
-            events,
-            qp_events,
-            event_sources,
-            notice,
-            stats,
-            drain,
-            failures,
-            rq_events
-        );
-
         // network
-        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.return_path.s_axis);
-        AxisOut::<W, K>::join(&mut self.loopback.own, &mut self.return_path.own);
-        AxisOut::<W, K>::join(&mut self.return_path.m_axis, &mut self.receive.s_axis_rx);
-        AxisOut::<W, K>::join(&mut self.transmit.m_axis_tx, &mut self.exceptions.s_axis);
-        AxisOut::<W, K>::join(&mut self.exceptions.m_axis, &mut self.loopback.s);
-        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.loopback.m);
-        self.loopback.mac.next = self.command.port_mac.val();
-        self.return_path.overflow.next = self.receive.stats.val().rx_overflow;
-        self.exceptions.setup.next = self.exception.val();
-        self.exceptions.enable.next = self.enable.val();
-        self.exceptions.raw.next = self.receive.raw.val();
-        self.exceptions.raw_data.next = self.receive.raw_data.val();
-        self.exceptions.other.next = self.transmit.tx_frames.val();
-        self.exceptions.written.next = self.host.done[5].val();
-        self.exception_status.next.tx_consumer = self.exceptions.consumer.val();
-        self.exception_status.next.busy = self.exceptions.busy.val();
-        StreamOut::<Answer>::join(&mut self.receive.answer, &mut self.transmit.answer);
-        self.receive.sq_failed.next = self.transmit.close_valid.val();
+        forward!(s_axis_rx <= return_path.s_axis);
+        forward!(return_path.own <= loopback.own);
+        forward!(receive.s_axis_rx <= return_path.m_axis);
+        forward!(exceptions.s_axis <= transmit.m_axis_tx);
+        forward!(loopback.s <= exceptions.m_axis);
+        forward!(m_axis_tx <= loopback.m);
+        loopback.mac = command.port_mac;
+        return_path.overflow = receive.stats.rx_overflow;
+        exceptions.setup = exception;
+        exceptions.enable = enable;
+        exceptions.raw = receive.raw;
+        exceptions.raw_data = receive.raw_data;
+        exceptions.other = transmit.tx_frames;
+        exceptions.written = host.done[5];
+        exception_status.tx_consumer = exceptions.consumer;
+        exception_status.busy = exceptions.busy;
+        forward!(transmit.answer <= receive.answer);
+        receive.sq_failed = transmit.close_valid;
         // both of the stage that does the command, which is answered before the next one comes
-        self.receive.sq_reset.next =
-            self.transmit.query_valid.val() & self.command.sq_event.payload.val().reset;
-        self.receive.sq_qpn.next = self.transmit.close_qpn.val();
-        StreamOut::<ReadIssue>::join(&mut self.transmit.issue, &mut self.receive.issue);
-        StreamOut::<TxDesc>::join(&mut self.receive.response, &mut self.transmit.response);
-        StreamOut::<GatherCmd>::join(
-            &mut self.receive.response_payload,
-            &mut self.transmit.response_payload,
-        );
-        self.receive.response_lost.next = self.transmit.response_lost.val();
-        self.receive.response_lost_qpn.next = self.transmit.response_lost_qpn.val();
-        self.receive.response_lost_psn.next = self.transmit.response_lost_psn.val();
-        self.receive.response_lost_msn.next = self.transmit.response_lost_msn.val();
+        receive.sq_reset = transmit.query_valid & command.sq_event.payload.reset;
+        receive.sq_qpn = transmit.close_qpn;
+        forward!(receive.issue <= transmit.issue);
+        forward!(transmit.response <= receive.response);
+        forward!(transmit.response_payload <= receive.response_payload);
+        receive.response_lost = transmit.response_lost;
+        receive.response_lost_qpn = transmit.response_lost_qpn;
+        receive.response_lost_psn = transmit.response_lost_psn;
+        receive.response_lost_msn = transmit.response_lost_msn;
 
         // host memory; clients as in `dma_read` and `dma_write`
-        AxiOut::<W, K>::link(&mut self.m_axi, &mut self.host.m_axi);
-        StreamOut::<ReadReq>::join(&mut self.command.read, &mut self.host.read[0]);
-        StreamOut::<ReadReq>::join(&mut self.transmit.wqe_read, &mut self.host.read[1]);
-        StreamOut::<ReadReq>::join(&mut self.transmit.payload_read, &mut self.host.read[2]);
-        StreamOut::<ReadReq>::join(&mut self.transmit.response_read, &mut self.host.read[3]);
-        StreamOut::<ReadReq>::join(&mut self.receive.wqe_read, &mut self.host.read[4]);
-        StreamOut::<ReadReq>::join(&mut self.completions.read, &mut self.host.read[5]);
-        StreamOut::<ReadReq>::join(&mut self.receive.atomic_read, &mut self.host.read[6]);
-        StreamOut::<ReadReq>::join(&mut self.events.read, &mut self.host.read[8]);
-        ReadBeatIn::<W>::join(&mut self.events.beat, &mut self.host.beat[8]);
-        StreamOut::<WriteCmd>::join(&mut self.events.write, &mut self.host.write[3]);
-        WriteBeatOut::<W, K>::join(&mut self.events.beats, &mut self.host.beats[3]);
-        ReadBeatIn::<W>::join(&mut self.command.beat, &mut self.host.beat[0]);
-        ReadBeatIn::<W>::join(&mut self.transmit.wqe_beat, &mut self.host.beat[1]);
-        ReadBeatIn::<W>::join(&mut self.transmit.payload_beat, &mut self.host.beat[2]);
-        ReadBeatIn::<W>::join(&mut self.transmit.response_beat, &mut self.host.beat[3]);
-        ReadBeatIn::<W>::join(&mut self.receive.wqe_beat, &mut self.host.beat[4]);
-        ReadBeatIn::<W>::join(&mut self.completions.beat, &mut self.host.beat[5]);
-        ReadBeatIn::<W>::join(&mut self.receive.atomic_beat, &mut self.host.beat[6]);
-        StreamOut::<WriteCmd>::join(&mut self.receive.write, &mut self.host.write[0]);
-        StreamOut::<WriteCmd>::join(&mut self.completions.write, &mut self.host.write[1]);
-        StreamOut::<WriteCmd>::join(&mut self.command.write, &mut self.host.write[2]);
-        StreamOut::<WriteCmd>::join(&mut self.receive.atomic_write, &mut self.host.write[4]);
-        WriteBeatOut::<W, K>::join(&mut self.receive.beats, &mut self.host.beats[0]);
-        WriteBeatOut::<W, K>::join(&mut self.completions.beats, &mut self.host.beats[1]);
-        WriteBeatOut::<W, K>::join(&mut self.command.beats, &mut self.host.beats[2]);
-        WriteBeatOut::<W, K>::join(&mut self.receive.atomic_beats, &mut self.host.beats[4]);
-        self.receive.payload_done.next = self.host.done[0].val();
-        self.receive.atomic_written.next = self.host.done[4].val();
-        StreamOut::<ReadReq>::join(&mut self.exceptions.read, &mut self.host.read[7]);
-        ReadBeatIn::<W>::join(&mut self.exceptions.beat, &mut self.host.beat[7]);
-        StreamOut::<WriteCmd>::join(&mut self.exceptions.write, &mut self.host.write[5]);
-        WriteBeatOut::<W, K>::join(&mut self.exceptions.beats, &mut self.host.beats[5]);
-        self.host.halt.next = self.halt.val();
-        self.idle.next = self.host.idle.val()
-            & !self.exceptions.m_axis.tvalid.val()
-            & !self.loopback.m.tvalid.val();
-        self.dma_error.next = self.host.error.val();
+        forward!(m_axi <= host.m_axi);
+        forward!(host.read[0] <= command.read);
+        forward!(host.read[1] <= transmit.wqe_read);
+        forward!(host.read[2] <= transmit.payload_read);
+        forward!(host.read[3] <= transmit.response_read);
+        forward!(host.read[4] <= receive.wqe_read);
+        forward!(host.read[5] <= completions.read);
+        forward!(host.read[6] <= receive.atomic_read);
+        forward!(host.read[8] <= events.read);
+        forward!(host.beat[8] <= events.beat);
+        forward!(host.write[3] <= events.write);
+        forward!(host.beats[3] <= events.beats);
+        forward!(host.beat[0] <= command.beat);
+        forward!(host.beat[1] <= transmit.wqe_beat);
+        forward!(host.beat[2] <= transmit.payload_beat);
+        forward!(host.beat[3] <= transmit.response_beat);
+        forward!(host.beat[4] <= receive.wqe_beat);
+        forward!(host.beat[5] <= completions.beat);
+        forward!(host.beat[6] <= receive.atomic_beat);
+        forward!(host.write[0] <= receive.write);
+        forward!(host.write[1] <= completions.write);
+        forward!(host.write[2] <= command.write);
+        forward!(host.write[4] <= receive.atomic_write);
+        forward!(host.beats[0] <= receive.beats);
+        forward!(host.beats[1] <= completions.beats);
+        forward!(host.beats[2] <= command.beats);
+        forward!(host.beats[4] <= receive.atomic_beats);
+        receive.payload_done = host.done[0];
+        receive.atomic_written = host.done[4];
+        forward!(host.read[7] <= exceptions.read);
+        forward!(host.beat[7] <= exceptions.beat);
+        forward!(host.write[5] <= exceptions.write);
+        forward!(host.beats[5] <= exceptions.beats);
+        host.halt = halt;
+        idle = host.idle & !exceptions.m_axis.tvalid & !loopback.m.tvalid;
+        dma_error = host.error;
 
         // memory regions
-        MrCheckOut::join(&mut self.receive.mr, &mut self.regions.check[0]);
-        MrCheckOut::join(&mut self.receive.inv, &mut self.regions.inv);
-        MrCheckOut::join(&mut self.receive.rkey, &mut self.regions.check[1]);
-        MrCheckOut::join(&mut self.transmit.mr, &mut self.regions.check[2]);
-        MrCheckOut::join(&mut self.receive.response_mr, &mut self.regions.check[3]);
+        forward!(regions.check[0] <= receive.mr);
+        forward!(regions.inv <= receive.inv);
+        forward!(regions.check[1] <= receive.rkey);
+        forward!(regions.check[2] <= transmit.mr);
+        forward!(regions.check[3] <= receive.response_mr);
 
         // completions
-        StreamOut::<CqToken>::join(&mut self.receive.cq, &mut self.completions.recv);
-        StreamOut::<CqToken>::join(&mut self.transmit.cq, &mut self.completions.send);
-        self.completions.done.next = self.host.done[0].val();
-        self.completions.cqe_done.next = self.host.done[1].val();
-        StreamIn::<CqArm>::link(&mut self.cq_doorbell, &mut self.completions.arm);
+        forward!(completions.recv <= receive.cq);
+        forward!(completions.send <= transmit.cq);
+        completions.done = host.done[0];
+        completions.cqe_done = host.done[1];
+        forward!(cq_doorbell <= completions.arm);
 
         // commands
-        self.command.enable.next = self.enable.val();
-        self.command.cmd_base.next = self.cmd_base.val();
-        self.command.cpl_base.next = self.cpl_base.val();
-        self.command.cmd_log_size.next = self.cmd_log_size.val();
-        self.command.cmd_pi.next = self.cmd_pi.val();
-        self.cmd_ci.next = self.command.cmd_ci.val();
-        self.transmit.sq_we.next = self.command.sq_we.val();
-        self.transmit.av_we.next = self.command.av_we.val();
-        self.transmit.ah_we.next = self.command.ah_we.val();
-        self.transmit.image_qpn.next = self.command.image_qpn.val();
-        self.transmit.sq_image.next = self.command.sq_image.val();
-        self.transmit.av_image.next = self.command.av_image.val();
-        self.receive.rq_we.next = self.command.rq_we.val();
-        self.receive.sq_we.next = self.command.sq_we.val();
-        self.receive.sq_image.next = self.command.sq_image.val();
-        self.receive.image_qpn.next = self.command.image_qpn.val();
-        self.receive.rq_image.next = self.command.rq_image.val();
-        self.receive.srq_we.next = self.command.srq_we.val();
-        self.receive.srq_srqn.next = self.command.srq_srqn.val();
-        self.receive.srq_image.next = self.command.srq_image.val();
-        self.receive.av_we.next = self.command.av_we.val();
-        self.receive.av_image.next = self.command.av_image.val();
-        self.regions.write.next = self.command.mr_we.val();
-        self.regions.index.next = bit_cast::<16, M>(self.command.mr_index.val());
-        self.regions.entry.next = self.command.mr_image.val();
-        StreamOut::<CqCommand>::join(&mut self.command.cq, &mut self.completions.command);
-        self.command.cq_refused.next = self.completions.refused.val();
-        self.command.cq_switched.next = self.completions.switched.val();
-        self.receive.gid_write.next = self.command.gid_we.val();
-        self.receive.gid.next = self.command.gid.val();
-        self.transmit.gid_we.next = self.command.gid_we.val();
-        self.transmit.gid_index.next = self.command.gid.val().index;
-        self.transmit.gid.next = self.command.gid.val().gid;
-        self.receive.enable.next = self.enable.val();
-        self.receive.mac.next = self.command.port_mac.val();
-        self.receive.promiscuous.next = self.command.promiscuous.val();
-        self.transmit.mac.next = self.command.port_mac.val();
-        StreamOut::<SqEvent>::join(&mut self.command.sq_event, &mut self.transmit.command);
-        self.command.sq_query_valid.next = self.transmit.query_valid.val();
-        self.command.sq_query.next = self.transmit.query.val();
-        self.command.rq_query_valid.next = self.receive.query_valid.val();
-        self.command.rq_query.next = self.receive.query.val();
+        command.enable = enable;
+        command.cmd_base = cmd_base;
+        command.cpl_base = cpl_base;
+        command.cmd_log_size = cmd_log_size;
+        command.cmd_pi = cmd_pi;
+        cmd_ci = command.cmd_ci;
+        transmit.sq_we = command.sq_we;
+        transmit.av_we = command.av_we;
+        transmit.ah_we = command.ah_we;
+        transmit.image_qpn = command.image_qpn;
+        transmit.sq_image = command.sq_image;
+        transmit.av_image = command.av_image;
+        receive.rq_we = command.rq_we;
+        receive.sq_we = command.sq_we;
+        receive.sq_image = command.sq_image;
+        receive.image_qpn = command.image_qpn;
+        receive.rq_image = command.rq_image;
+        receive.srq_we = command.srq_we;
+        receive.srq_srqn = command.srq_srqn;
+        receive.srq_image = command.srq_image;
+        receive.av_we = command.av_we;
+        receive.av_image = command.av_image;
+        regions.write = command.mr_we;
+        regions.index = bit_cast::<16, M>(command.mr_index);
+        regions.entry = command.mr_image;
+        forward!(completions.command <= command.cq);
+        command.cq_refused = completions.refused;
+        command.cq_switched = completions.switched;
+        receive.gid_write = command.gid_we;
+        receive.gid = command.gid;
+        transmit.gid_we = command.gid_we;
+        transmit.gid_index = command.gid.index;
+        transmit.gid = command.gid.gid;
+        receive.enable = enable;
+        receive.mac = command.port_mac;
+        receive.promiscuous = command.promiscuous;
+        transmit.mac = command.port_mac;
+        forward!(transmit.command <= command.sq_event);
+        command.sq_query_valid = transmit.query_valid;
+        command.sq_query = transmit.query;
+        command.rq_query_valid = receive.query_valid;
+        command.rq_query = receive.query;
 
         // doorbells and failures
-        StreamIn::<SqEvent>::link(&mut self.sq_doorbell, &mut self.transmit.doorbell);
-        StreamIn::<RqEvent>::link(&mut self.rq_doorbell, &mut self.rq_events.s[0]);
-        StreamOut::<RqEvent>::join(&mut self.command.rq_event, &mut self.rq_events.s[1]);
-        StreamOut::<RqEvent>::join(&mut self.failures.rq, &mut self.rq_events.s[2]);
-        StreamOut::<RqEvent>::join(&mut self.rq_events.m, &mut self.receive.events);
-        StreamOut::<Bits<16>>::join(&mut self.transmit.down, &mut self.failures.sq_down);
-        self.failures.lost.next = self.transmit.lost.val();
-        self.failures.lost_qpn.next = self.transmit.lost_qpn.val();
-        StreamOut::<RqFailure>::join(&mut self.receive.failures, &mut self.failures.responder);
-        StreamOut::<CqLost>::join(&mut self.completions.lost, &mut self.failures.lost_cqe);
-        StreamOut::<SqEvent>::join(&mut self.failures.sq, &mut self.transmit.failure);
+        forward!(sq_doorbell <= transmit.doorbell);
+        forward!(rq_doorbell <= rq_events.s[0]);
+        forward!(rq_events.s[1] <= command.rq_event);
+        forward!(rq_events.s[2] <= failures.rq);
+        forward!(receive.events <= rq_events.m);
+        forward!(failures.sq_down <= transmit.down);
+        failures.lost = transmit.lost;
+        failures.lost_qpn = transmit.lost_qpn;
+        forward!(failures.responder <= receive.failures);
+        forward!(failures.lost_cqe <= completions.lost);
+        forward!(transmit.failure <= failures.sq);
 
         // events
-        StreamOut::<EqCommand>::join(&mut self.command.eq, &mut self.events.command);
-        StreamOut::<EqEvent>::join(&mut self.completions.events, &mut self.event_sources.s[0]);
-        StreamOut::<EqEvent>::join(&mut self.qp_events.events, &mut self.event_sources.s[1]);
-        self.notice.notify.next = self.exceptions.notify.val();
-        StreamOut::<EqEvent>::join(&mut self.notice.events, &mut self.event_sources.s[2]);
-        StreamOut::<EqEvent>::join(&mut self.event_sources.m, &mut self.events.events);
-        self.event_sources.s[3].valid.next = self.receive.limits.valid.val();
-        self.event_sources.s[3].payload.next = self.no_event.val();
-        self.event_sources.s[3].payload.next.event = SRQ_LIMIT.into();
-        self.event_sources.s[3].payload.next.eqn = self.receive.limits.payload.val().eqn;
-        self.event_sources.s[3].payload.next.object = self.receive.limits.payload.val().srqn;
-        self.receive.limits.ready.next = self.event_sources.s[3].ready.val();
-        self.events.done.next = self.host.done[3].val();
-        self.irq_vector.next = self.events.irq_vector.val();
-        self.irq_valid.next = self.events.irq_valid.val();
-        self.events.irq_ready.next = self.irq_ready.val();
-        self.qp_events.sq_we.next = self.command.sq_we.val();
-        self.qp_events.sq_qpn.next = self.command.image_qpn.val();
-        self.qp_events.sq_cqn.next = self.command.sq_image.val().cqn;
-        self.qp_events.cq_we.next =
-            self.command.cq.valid.val() & self.completions.command.ready.val();
-        self.qp_events.cq_cqn.next = self.command.cq.payload.val().cqn;
-        self.qp_events.cq_open.next = self.command.cq.payload.val().open;
-        self.cq_image.next = self.command.cq.payload.val().image;
-        self.qp_events.cq_eqn.next = self.cq_image.val().eqn;
-        self.qp_events.answered.next = self.transmit.query_valid.val();
-        self.qp_events.command_qpn.next = self.command.sq_event.payload.val().qpn;
-        self.qp_events.command_set.next = self.command.sq_event.payload.val().set;
-        self.qp_events.command_state.next = self.command.sq_event.payload.val().state;
-        self.qp_events.sq_failed.next = self.transmit.failed_valid.val();
-        self.qp_events.sq_failed_qpn.next = self.transmit.failed_qpn.val();
-        self.qp_events.sq_failed_status.next = self.transmit.failed_status.val();
-        self.qp_events.drained.next = self.transmit.drained_valid.val();
-        self.qp_events.drained_qpn.next = self.transmit.drained_qpn.val();
-        StreamOut::<RqFailure>::join(&mut self.failures.told, &mut self.qp_events.responder);
+        forward!(events.command <= command.eq);
+        forward!(event_sources.s[0] <= completions.events);
+        forward!(event_sources.s[1] <= qp_events.events);
+        notice.notify = exceptions.notify;
+        forward!(event_sources.s[2] <= notice.events);
+        forward!(events.events <= event_sources.m);
+        event_sources.s[3].valid = receive.limits.valid;
+        event_sources.s[3].payload = no_event;
+        event_sources.s[3].payload.event = SRQ_LIMIT.into();
+        event_sources.s[3].payload.eqn = receive.limits.payload.eqn;
+        event_sources.s[3].payload.object = receive.limits.payload.srqn;
+        receive.limits.ready = event_sources.s[3].ready;
+        events.done = host.done[3];
+        irq_vector = events.irq_vector;
+        irq_valid = events.irq_valid;
+        events.irq_ready = irq_ready;
+        qp_events.sq_we = command.sq_we;
+        qp_events.sq_qpn = command.image_qpn;
+        qp_events.sq_cqn = command.sq_image.cqn;
+        qp_events.cq_we = command.cq.valid & completions.command.ready;
+        qp_events.cq_cqn = command.cq.payload.cqn;
+        qp_events.cq_open = command.cq.payload.open;
+        cq_image = command.cq.payload.image;
+        qp_events.cq_eqn = cq_image.eqn;
+        qp_events.answered = transmit.query_valid;
+        qp_events.command_qpn = command.sq_event.payload.qpn;
+        qp_events.command_set = command.sq_event.payload.set;
+        qp_events.command_state = command.sq_event.payload.state;
+        qp_events.sq_failed = transmit.failed_valid;
+        qp_events.sq_failed_qpn = transmit.failed_qpn;
+        qp_events.sq_failed_status = transmit.failed_status;
+        qp_events.drained = transmit.drained_valid;
+        qp_events.drained_qpn = transmit.drained_qpn;
+        forward!(qp_events.responder <= failures.told);
 
         // what is under way
-        self.drain.start.next = self.command.drain_start.val();
-        self.command.drain_done.next = self.drain.done.val();
-        self.drain.activity[0].next = self.transmit.fetches.val();
-        self.drain.activity[1].next = self.transmit.wqes.val();
-        self.drain.activity[2].next = self.transmit.pieces.val();
-        self.drain.activity[3].next = self.receive.decided.val();
-        self.drain.activity[4].next = self.receive.placed.val();
-        self.drain.activity[5].next = self.transmit.held.val();
-        self.drain.activity[6].next = self.completions.activity.val();
-        self.drain.activity[7].next = self.receive.replies.val();
-        self.drain.activity[8].next = self.transmit.response_pieces.val();
-        self.drain.activity[9].next = self.events.activity.val();
-        self.drain.eqe_issued.next = self.host.issued[3].val();
-        self.drain.eqe_done.next = self.host.done[3].val();
-        self.drain.payload_issued.next = self.host.issued[0].val();
-        self.drain.payload_done.next = self.host.done[0].val();
-        self.drain.cqe_issued.next = self.host.issued[1].val();
-        self.drain.cqe_done.next = self.host.done[1].val();
+        drain.start = command.drain_start;
+        command.drain_done = drain.done;
+        drain.activity[0] = transmit.fetches;
+        drain.activity[1] = transmit.wqes;
+        drain.activity[2] = transmit.pieces;
+        drain.activity[3] = receive.decided;
+        drain.activity[4] = receive.placed;
+        drain.activity[5] = transmit.held;
+        drain.activity[6] = completions.activity;
+        drain.activity[7] = receive.replies;
+        drain.activity[8] = transmit.response_pieces;
+        drain.activity[9] = events.activity;
+        drain.eqe_issued = host.issued[3];
+        drain.eqe_done = host.done[3];
+        drain.payload_issued = host.issued[0];
+        drain.payload_done = host.done[0];
+        drain.cqe_issued = host.issued[1];
+        drain.cqe_done = host.done[1];
 
-        self.foreign_frame.next = self.receive.stats.val().rx_wrong_address;
-        self.foreign_packet.next = self.receive.counts.val().rx_wrong_address;
-        self.pulses.next = self.no_pulses.val();
-        self.pulses.next.rx_frames = self.receive.stats.val().rx_frames;
-        self.pulses.next.rx_roce_packets = self.receive.stats.val().rx_roce_packets;
-        self.pulses.next.rx_bad_frames = self.receive.stats.val().rx_bad_frames;
-        self.pulses.next.rx_icrc_errors = self.receive.stats.val().rx_icrc_errors;
-        self.pulses.next.rx_malformed = self.receive.stats.val().rx_malformed;
-        self.pulses.next.rx_not_roce = self.exceptions.refused.val();
-        self.pulses.next.rx_exceptions = self.exceptions.stored.val();
-        self.pulses.next.rx_exception_drops = self.exceptions.dropped.val();
-        self.pulses.next.tx_exceptions = self.exceptions.sent.val();
-        self.pulses.next.rx_overflow = self.return_path.overflows.val();
-        self.pulses.next.rx_bytes = self.receive.rx_bytes.val();
-        self.pulses.next.rx_unknown_qp = self.receive.counts.val().rx_unknown_qp;
-        self.pulses.next.rx_qp_state = self.receive.counts.val().rx_qp_state;
-        self.pulses.next.rx_wrong_transport = self.receive.counts.val().rx_wrong_transport;
-        self.pulses.next.rx_pkey_violations = self.receive.counts.val().rx_pkey_violations;
-        self.pulses.next.rx_qkey_violations = self.receive.counts.val().rx_qkey_violations;
-        self.pulses.next.rx_read_requests = self.receive.counts.val().rx_read_requests;
-        self.pulses.next.rx_atomic_requests = self.receive.counts.val().rx_atomic_requests;
-        self.pulses.next.rx_write_requests = self.receive.counts.val().rx_write_requests;
-        self.pulses.next.rx_send_requests = self.receive.counts.val().rx_send_requests;
-        self.pulses.next.out_of_sequence = self.receive.counts.val().out_of_sequence;
-        self.pulses.next.duplicate_request = self.receive.counts.val().duplicate_request;
-        self.pulses.next.rnr_nak_sent = self.receive.counts.val().rnr_nak_sent;
-        self.pulses.next.invalid_request_errors = self.receive.counts.val().invalid_request_errors;
-        self.pulses.next.access_errors = self.receive.counts.val().access_errors;
-        self.pulses.next.operational_errors = self.receive.counts.val().operational_errors;
+        foreign_frame = receive.stats.rx_wrong_address;
+        foreign_packet = receive.counts.rx_wrong_address;
+        pulses = no_pulses;
+        pulses.rx_frames = receive.stats.rx_frames;
+        pulses.rx_roce_packets = receive.stats.rx_roce_packets;
+        pulses.rx_bad_frames = receive.stats.rx_bad_frames;
+        pulses.rx_icrc_errors = receive.stats.rx_icrc_errors;
+        pulses.rx_malformed = receive.stats.rx_malformed;
+        pulses.rx_not_roce = exceptions.refused;
+        pulses.rx_exceptions = exceptions.stored;
+        pulses.rx_exception_drops = exceptions.dropped;
+        pulses.tx_exceptions = exceptions.sent;
+        pulses.rx_overflow = return_path.overflows;
+        pulses.rx_bytes = receive.rx_bytes;
+        pulses.rx_unknown_qp = receive.counts.rx_unknown_qp;
+        pulses.rx_qp_state = receive.counts.rx_qp_state;
+        pulses.rx_wrong_transport = receive.counts.rx_wrong_transport;
+        pulses.rx_pkey_violations = receive.counts.rx_pkey_violations;
+        pulses.rx_qkey_violations = receive.counts.rx_qkey_violations;
+        pulses.rx_read_requests = receive.counts.rx_read_requests;
+        pulses.rx_atomic_requests = receive.counts.rx_atomic_requests;
+        pulses.rx_write_requests = receive.counts.rx_write_requests;
+        pulses.rx_send_requests = receive.counts.rx_send_requests;
+        pulses.out_of_sequence = receive.counts.out_of_sequence;
+        pulses.duplicate_request = receive.counts.duplicate_request;
+        pulses.rnr_nak_sent = receive.counts.rnr_nak_sent;
+        pulses.invalid_request_errors = receive.counts.invalid_request_errors;
+        pulses.access_errors = receive.counts.access_errors;
+        pulses.operational_errors = receive.counts.operational_errors;
         // a frame at the port and a packet at the responder may meet
-        self.pulses.next.rx_wrong_address = bits::<2>(0)
-            .replace_bit(0, self.foreign_frame.val() ^ self.foreign_packet.val())
-            .replace_bit(1, self.foreign_frame.val() & self.foreign_packet.val());
-        self.pulses.next.packet_seq_err = self.transmit.counts.val().get_bit(0);
-        self.pulses.next.rnr_nak_received = self.transmit.counts.val().get_bit(1);
-        self.pulses.next.remote_errors = self.transmit.counts.val().get_bit(2);
-        self.acks.next = self.transmit.counts.val();
-        self.pulses.next.rx_acks = bits::<2>(0)
-            .replace_bit(0, self.acks.val().get_bit(3) ^ self.acks.val().get_bit(9))
-            .replace_bit(1, self.acks.val().get_bit(3) & self.acks.val().get_bit(9));
-        self.pulses.next.rx_ghost_acks = bits::<2>(0)
-            .replace_bit(0, self.acks.val().get_bit(4) ^ self.acks.val().get_bit(10))
-            .replace_bit(1, self.acks.val().get_bit(4) & self.acks.val().get_bit(10));
-        self.pulses.next.local_ack_timeout_err = self.transmit.counts.val().get_bit(5);
-        self.pulses.next.implied_nak_seq_err = self.transmit.counts.val().get_bit(8);
-        self.pulses.next.retry_exceeded_err = self.transmit.counts.val().get_bit(6);
-        self.pulses.next.rnr_nak_retry_err = self.transmit.counts.val().get_bit(7);
-        self.pulses.next.retransmissions = self.transmit.retransmission.val();
-        self.pulses.next.tx_frames = self.transmit.tx_frames.val() | self.exceptions.sent.val();
-        if self.exceptions.sent.val() {
-            self.pulses.next.tx_bytes = self.exceptions.sent_bytes.val();
+        pulses.rx_wrong_address = bits::<2>(0)
+            .replace_bit(0, foreign_frame ^ foreign_packet)
+            .replace_bit(1, foreign_frame & foreign_packet);
+        pulses.packet_seq_err = transmit.counts.get_bit(0);
+        pulses.rnr_nak_received = transmit.counts.get_bit(1);
+        pulses.remote_errors = transmit.counts.get_bit(2);
+        acks = transmit.counts;
+        pulses.rx_acks = bits::<2>(0)
+            .replace_bit(0, acks.get_bit(3) ^ acks.get_bit(9))
+            .replace_bit(1, acks.get_bit(3) & acks.get_bit(9));
+        pulses.rx_ghost_acks = bits::<2>(0)
+            .replace_bit(0, acks.get_bit(4) ^ acks.get_bit(10))
+            .replace_bit(1, acks.get_bit(4) & acks.get_bit(10));
+        pulses.local_ack_timeout_err = transmit.counts.get_bit(5);
+        pulses.implied_nak_seq_err = transmit.counts.get_bit(8);
+        pulses.retry_exceeded_err = transmit.counts.get_bit(6);
+        pulses.rnr_nak_retry_err = transmit.counts.get_bit(7);
+        pulses.retransmissions = transmit.retransmission;
+        pulses.tx_frames = transmit.tx_frames | exceptions.sent;
+        if exceptions.sent {
+            pulses.tx_bytes = exceptions.sent_bytes;
         }
-        if self.transmit.tx_frames.val() {
-            self.pulses.next.tx_bytes = bit_cast::<14, 13>(self.transmit.tx_bytes.val());
+        if transmit.tx_frames {
+            pulses.tx_bytes = bit_cast::<14, 13>(transmit.tx_bytes);
         }
-        self.pulses.next.tx_roce_packets = self.transmit.tx_roce_packets.val();
-        self.pulses.next.tx_acks = self.transmit.tx_acks.val();
-        self.pulses.next.cq_overflows = self.completions.overflow.val();
-        self.pulses.next.commands = self.command.done.val();
-        self.pulses.next.command_errors = self.command.failed.val();
-        self.stats.pulses.next = self.pulses.val();
-        self.stats.index.next = self.stat_index.val();
-        self.stats.read.next = self.stat_read.val();
-        self.stat_value.next = self.stats.value.val();
-        self.stat_valid.next = self.stats.valid.val();
-        self.ready.next = self.receive.ready.val()
-            & self.transmit.ready.val()
-            & self.regions.ready.val()
-            & self.completions.ready.val()
-            & self.command.ready.val()
-            & self.events.ready.val()
-            & self.qp_events.ready.val()
-            & self.stats.ready.val();
+        pulses.tx_roce_packets = transmit.tx_roce_packets;
+        pulses.tx_acks = transmit.tx_acks;
+        pulses.cq_overflows = completions.overflow;
+        pulses.commands = command.done;
+        pulses.command_errors = command.failed;
+        stats.pulses = pulses;
+        stats.index = stat_index;
+        stats.read = stat_read;
+        stat_value = stats.value;
+        stat_valid = stats.valid;
+        ready = receive.ready
+            & transmit.ready
+            & regions.ready
+            & completions.ready
+            & command.ready
+            & events.ready
+            & qp_events.ready
+            & stats.ready;
     }
 }

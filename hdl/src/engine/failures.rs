@@ -13,7 +13,7 @@ use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
 const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 
 /// Failures on their way.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Failures {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -46,44 +46,42 @@ pub struct Failures {
 impl Logic for Failures {
     describe!(
         "failures",
-        "Carries failures of queue pairs from one side to the other.";
-        GENERAL_ERR
+        "Carries failures of queue pairs from one side to the other."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, down, unread, failed, merge);
-        StreamIn::<Bits<16>>::link(&mut self.sq_down, &mut self.down.s);
-        self.rq.valid.next = self.down.m.valid.val();
-        self.rq.payload.next = self.no_rq_event.val();
-        self.rq.payload.next.kind = RqEventKind::SqFailed;
-        self.rq.payload.next.qpn = self.down.m.payload.val();
-        self.down.m.ready.next = self.rq.ready.val();
+        forward!(sq_down <= down.s);
+        rq.valid = down.m.valid;
+        rq.payload = no_rq_event;
+        rq.payload.kind = RqEventKind::SqFailed;
+        rq.payload.qpn = down.m.payload;
+        down.m.ready = rq.ready;
 
-        self.unread.s.valid.next = self.lost.val();
-        self.unread.s.payload.next = self.lost_qpn.val();
-        self.merge.s[0].valid.next = self.unread.m.valid.val();
-        self.merge.s[0].payload.next = self.no_sq_event.val();
-        self.merge.s[0].payload.next.kind = SqEventKind::Failed;
-        self.merge.s[0].payload.next.qpn = self.unread.m.payload.val();
-        self.merge.s[0].payload.next.status = GENERAL_ERR.into();
-        self.unread.m.ready.next = self.merge.s[0].ready.val();
+        unread.s.valid = lost;
+        unread.s.payload = lost_qpn;
+        merge.s[0].valid = unread.m.valid;
+        merge.s[0].payload = no_sq_event;
+        merge.s[0].payload.kind = SqEventKind::Failed;
+        merge.s[0].payload.qpn = unread.m.payload;
+        merge.s[0].payload.status = GENERAL_ERR.into();
+        unread.m.ready = merge.s[0].ready;
         // who reports the failure hears of it before the requester can fail for its sake
-        self.told.valid.next = self.responder.valid.val() & self.failed.s.ready.val();
-        self.told.payload.next = self.responder.payload.val();
-        self.failed.s.valid.next = self.responder.valid.val() & self.told.ready.val();
-        self.failed.s.payload.next = self.responder.payload.val().qpn;
-        self.responder.ready.next = self.failed.s.ready.val() & self.told.ready.val();
-        self.merge.s[1].valid.next = self.failed.m.valid.val();
-        self.merge.s[1].payload.next = self.no_sq_event.val();
-        self.merge.s[1].payload.next.kind = SqEventKind::Failed;
-        self.merge.s[1].payload.next.qpn = self.failed.m.payload.val();
-        self.failed.m.ready.next = self.merge.s[1].ready.val();
-        self.merge.s[2].valid.next = self.lost_cqe.valid.val();
-        self.merge.s[2].payload.next = self.no_sq_event.val();
-        self.merge.s[2].payload.next.kind = SqEventKind::Failed;
-        self.merge.s[2].payload.next.qpn = self.lost_cqe.payload.val().qpn;
-        self.lost_cqe.ready.next = self.merge.s[2].ready.val();
-        StreamOut::<SqEvent>::link(&mut self.sq, &mut self.merge.m);
+        told.valid = responder.valid & failed.s.ready;
+        told.payload = responder.payload;
+        failed.s.valid = responder.valid & told.ready;
+        failed.s.payload = responder.payload.qpn;
+        responder.ready = failed.s.ready & told.ready;
+        merge.s[1].valid = failed.m.valid;
+        merge.s[1].payload = no_sq_event;
+        merge.s[1].payload.kind = SqEventKind::Failed;
+        merge.s[1].payload.qpn = failed.m.payload;
+        failed.m.ready = merge.s[1].ready;
+        merge.s[2].valid = lost_cqe.valid;
+        merge.s[2].payload = no_sq_event;
+        merge.s[2].payload.kind = SqEventKind::Failed;
+        merge.s[2].payload.qpn = lost_cqe.payload.qpn;
+        lost_cqe.ready = merge.s[2].ready;
+        forward!(sq <= merge.m);
     }
 }

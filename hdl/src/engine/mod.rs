@@ -19,9 +19,6 @@ use crate::control::csr::Csr;
 use crate::control::restart::Restart;
 use crate::eth::gid_table::GID_ENTRIES;
 use crate::prelude::*;
-use crate::queue::cq_write::CqArm;
-use crate::transport::requester::event::SqEvent;
-use crate::transport::responder::event::RqEvent;
 
 /// Log2 of the event queues.
 pub const LOG_EQ: usize = 3;
@@ -47,7 +44,8 @@ const CLOCK_MHZ: u16 = 250;
 
 /// The engine: data path of `W` bits = `K` bytes, 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues, 2^`O`
 /// outstanding messages, a store of 2 * 2^`G` payload beats to send and a packet buffer of 2^`B` beats.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Engine<
     const W: usize,
     const K: usize,
@@ -153,46 +151,45 @@ impl<
         "RoCEv2 NIC engine: registers and reset around the core."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, csr, restart);
-        self.core.clock.clk.next = self.clock.clk.val();
-        self.core.clock.rst.next = self.restart.core_rst.val();
-        self.restart.request.next = self.csr.reset.val();
-        self.restart.idle.next = self.core.idle.val();
-        self.csr.reset_done.next = self.restart.done.val();
-        self.core.halt.next = self.restart.halt.val();
+        core.clock.clk = clock.clk;
+        core.clock.rst = restart.core_rst;
+        restart.request = csr.reset;
+        restart.idle = core.idle;
+        csr.reset_done = restart.done;
+        core.halt = restart.halt;
 
-        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.core.s_axis_rx);
-        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.core.m_axis_tx);
-        AxiLiteIn::link(&mut self.s_axil, &mut self.csr.s_axil);
-        AxiOut::<W, K>::link(&mut self.m_axi, &mut self.core.m_axi);
-        self.irq_vector.next = self.core.irq_vector.val();
-        self.irq_valid.next = self.core.irq_valid.val();
-        self.core.irq_ready.next = self.irq_ready.val();
+        forward!(s_axis_rx <= core.s_axis_rx);
+        forward!(m_axis_tx <= core.m_axis_tx);
+        forward!(s_axil <= csr.s_axil);
+        forward!(m_axi <= core.m_axi);
+        irq_vector = core.irq_vector;
+        irq_valid = core.irq_valid;
+        core.irq_ready = irq_ready;
 
-        self.csr.params.next = self.params.val();
-        self.csr.params2.next = self.params2.val();
-        self.csr.params3.next = self.params3.val();
-        self.csr.features.next = self.features.val();
-        self.csr.build.next = self.build.val();
-        self.csr.link_up.next = true;
-        self.csr.ready.next = self.core.ready.val();
-        self.csr.dma_error.next = self.core.dma_error.val();
-        self.core.enable.next = self.csr.enable.val();
-        self.core.cmd_base.next = self.csr.cmd_base.val();
-        self.core.cpl_base.next = self.csr.cpl_base.val();
-        self.core.cmd_log_size.next = self.csr.cmd_log_size.val();
-        self.core.cmd_pi.next = self.csr.cmd_pi.val();
-        self.csr.cmd_ci.next = self.core.cmd_ci.val();
-        StreamOut::<SqEvent>::join(&mut self.csr.sq_doorbell, &mut self.core.sq_doorbell);
-        StreamOut::<RqEvent>::join(&mut self.csr.rq_doorbell, &mut self.core.rq_doorbell);
-        self.core.exception.next = self.csr.exception.val();
-        self.csr.exception_status.next = self.core.exception_status.val();
-        StreamOut::<CqArm>::join(&mut self.csr.cq_doorbell, &mut self.core.cq_doorbell);
-        self.core.stat_index.next = self.csr.stat_index.val();
-        self.core.stat_read.next = self.csr.stat_read.val();
-        self.csr.stat_value.next = self.core.stat_value.val();
-        self.csr.stat_valid.next = self.core.stat_valid.val();
+        csr.params = params;
+        csr.params2 = params2;
+        csr.params3 = params3;
+        csr.features = features;
+        csr.build = build;
+        csr.link_up = true;
+        csr.ready = core.ready;
+        csr.dma_error = core.dma_error;
+        core.enable = csr.enable;
+        core.cmd_base = csr.cmd_base;
+        core.cpl_base = csr.cpl_base;
+        core.cmd_log_size = csr.cmd_log_size;
+        core.cmd_pi = csr.cmd_pi;
+        csr.cmd_ci = core.cmd_ci;
+        forward!(core.sq_doorbell <= csr.sq_doorbell);
+        forward!(core.rq_doorbell <= csr.rq_doorbell);
+        core.exception = csr.exception;
+        csr.exception_status = core.exception_status;
+        forward!(core.cq_doorbell <= csr.cq_doorbell);
+        core.stat_index = csr.stat_index;
+        core.stat_read = csr.stat_read;
+        csr.stat_value = core.stat_value;
+        csr.stat_valid = core.stat_valid;
     }
 }

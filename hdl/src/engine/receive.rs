@@ -2,8 +2,7 @@
 use super::LOG_SRQ;
 use crate::bus::types::image::{AvCtx, QpState, RqCtx, SqCtx, SrqCtx};
 use crate::bus::types::{
-    AckToken, Activity, Answer, CqToken, GatherCmd, Place, PlaceError, ReadIssue, ReadReq, Reply,
-    Response, RqRead, RqSlot, RxMeta, TxDesc, WriteCmd,
+    Activity, Answer, CqToken, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd,
 };
 use crate::eth::exception_types::RawBeat;
 use crate::eth::gid_table::GidWrite;
@@ -15,7 +14,7 @@ use crate::queue::rq_fetch::RqFetch;
 use crate::transport::place_order::PlaceOrder;
 use crate::transport::requester::track::Track;
 use crate::transport::responder::Responder;
-use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure, RqRequest};
+use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure};
 use crate::transport::responder::reply::ReplyQueue;
 use crate::transport::responder::rx_check::RxCheck;
 use crate::transport::responder::srq_table::SrqLimit;
@@ -24,7 +23,7 @@ use crate::transport::responder::srq_table::SrqLimit;
 const PACKETS: usize = 9;
 
 /// Receive side with a packet buffer of 2^B beats.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -162,102 +161,96 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         "From frames to host memory, completions and acknowledgements."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, front, check, responder, track, order, fetch, scatter, reply, rq_events,
-            errors
-        );
+        forward!(s_axis_rx <= front.s_axis_rx);
+        front.enable = enable;
+        front.mac = mac;
+        front.promiscuous = promiscuous;
+        front.gid_write = gid_write;
+        front.gid = gid;
+        stats = front.stats;
+        rx_bytes = front.rx_bytes;
+        raw = front.raw;
+        raw_data = front.raw_data;
 
-        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.front.s_axis_rx);
-        self.front.enable.next = self.enable.val();
-        self.front.mac.next = self.mac.val();
-        self.front.promiscuous.next = self.promiscuous.val();
-        self.front.gid_write.next = self.gid_write.val();
-        self.front.gid.next = self.gid.val();
-        self.stats.next = self.front.stats.val();
-        self.rx_bytes.next = self.front.rx_bytes.val();
-        self.raw.next = self.front.raw.val();
-        self.raw_data.next = self.front.raw_data.val();
+        forward!(check.s <= front.meta);
+        check.image_we = rq_we;
+        check.image_qpn = image_qpn;
+        check.image = rq_image;
+        forward!(track.s <= check.responses);
+        forward!(order.order <= check.order);
 
-        StreamOut::<RxMeta>::join(&mut self.front.meta, &mut self.check.s);
-        self.check.image_we.next = self.rq_we.val();
-        self.check.image_qpn.next = self.image_qpn.val();
-        self.check.image.next = self.rq_image.val();
-        StreamOut::<Response>::join(&mut self.check.responses, &mut self.track.s);
-        StreamOut::<Bit>::join(&mut self.check.order, &mut self.order.order);
+        forward!(responder.s <= check.m);
+        forward!(events <= rq_events.s[0]);
+        forward!(rq_events.s[1] <= reply.events);
+        forward!(responder.events <= rq_events.m);
+        forward!(rkey <= responder.check);
+        responder.image_we = rq_we;
+        responder.image_qpn = image_qpn;
+        responder.image = rq_image;
+        responder.srq_we = srq_we;
+        responder.srq_srqn = srq_srqn;
+        responder.srq_image = srq_image;
+        forward!(limits <= responder.limits);
+        forward!(failures <= responder.failures);
+        query_valid = responder.query_valid;
+        query = responder.query;
+        counts = responder.counts;
+        ready = responder.ready & track.ready & reply.ready;
 
-        StreamOut::<RqRequest>::join(&mut self.check.m, &mut self.responder.s);
-        StreamIn::<RqEvent>::link(&mut self.events, &mut self.rq_events.s[0]);
-        StreamOut::<RqEvent>::join(&mut self.reply.events, &mut self.rq_events.s[1]);
-        StreamOut::<RqEvent>::join(&mut self.rq_events.m, &mut self.responder.events);
-        MrCheckOut::link(&mut self.rkey, &mut self.responder.check);
-        self.responder.image_we.next = self.rq_we.val();
-        self.responder.image_qpn.next = self.image_qpn.val();
-        self.responder.image.next = self.rq_image.val();
-        self.responder.srq_we.next = self.srq_we.val();
-        self.responder.srq_srqn.next = self.srq_srqn.val();
-        self.responder.srq_image.next = self.srq_image.val();
-        StreamOut::<SrqLimit>::link(&mut self.limits, &mut self.responder.limits);
-        StreamOut::<RqFailure>::link(&mut self.failures, &mut self.responder.failures);
-        self.query_valid.next = self.responder.query_valid.val();
-        self.query.next = self.responder.query.val();
-        self.counts.next = self.responder.counts.val();
-        self.ready.next =
-            self.responder.ready.val() & self.track.ready.val() & self.reply.ready.val();
+        forward!(issue <= track.issue);
+        track.failed = sq_failed;
+        track.reset = sq_reset;
+        track.control_qpn = sq_qpn;
+        track.image_we = sq_we;
+        track.image_qpn = image_qpn;
+        track.image = sq_image;
 
-        StreamIn::<ReadIssue>::link(&mut self.issue, &mut self.track.issue);
-        self.track.failed.next = self.sq_failed.val();
-        self.track.reset.next = self.sq_reset.val();
-        self.track.control_qpn.next = self.sq_qpn.val();
-        self.track.image_we.next = self.sq_we.val();
-        self.track.image_qpn.next = self.image_qpn.val();
-        self.track.image.next = self.sq_image.val();
-
-        StreamOut::<Place>::join(&mut self.responder.m, &mut self.order.s[0]);
-        StreamOut::<Place>::join(&mut self.track.m, &mut self.order.s[1]);
-        StreamOut::<RqRead>::join(&mut self.responder.reads, &mut self.order.reads[0]);
-        StreamOut::<RqRead>::join(&mut self.track.reads, &mut self.order.reads[1]);
-        StreamOut::<RqRead>::join(&mut self.order.read, &mut self.fetch.s);
+        forward!(order.s[0] <= responder.m);
+        forward!(order.s[1] <= track.m);
+        forward!(order.reads[0] <= responder.reads);
+        forward!(order.reads[1] <= track.reads);
+        forward!(fetch.s <= order.read);
         // of 512 that leave, the last came behind all that were here
-        self.decided.next.busy = self.order.activity.val().busy | self.track.activity.val().busy;
-        self.decided.next.moved = self.order.activity.val().moved;
+        decided.busy = order.activity.busy | track.activity.busy;
+        decided.moved = order.activity.moved;
 
-        StreamOut::<ReadReq>::link(&mut self.wqe_read, &mut self.fetch.read);
-        ReadBeatIn::<W>::link(&mut self.wqe_beat, &mut self.fetch.beats);
+        forward!(wqe_read <= fetch.read);
+        forward!(wqe_beat <= fetch.beats);
 
-        StreamOut::<Place>::join(&mut self.order.m, &mut self.scatter.place);
-        StreamOut::<RqSlot>::join(&mut self.fetch.m, &mut self.scatter.slots);
-        PayloadOut::<W>::join(&mut self.front.beats, &mut self.scatter.payload);
-        MrCheckOut::link(&mut self.mr, &mut self.scatter.mr);
-        MrCheckOut::link(&mut self.inv, &mut self.scatter.inv);
-        StreamOut::<Answer>::link(&mut self.answer, &mut self.scatter.answer);
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.scatter.command);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.scatter.beats);
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.scatter.cq);
-        StreamOut::<PlaceError>::join(&mut self.scatter.error, &mut self.errors.s[0]);
-        StreamOut::<PlaceError>::join(&mut self.reply.errors, &mut self.errors.s[1]);
-        StreamOut::<PlaceError>::join(&mut self.errors.m, &mut self.responder.errors);
-        self.placed.next = self.scatter.activity.val();
+        forward!(scatter.place <= order.m);
+        forward!(scatter.slots <= fetch.m);
+        forward!(scatter.payload <= front.beats);
+        forward!(mr <= scatter.mr);
+        forward!(inv <= scatter.inv);
+        forward!(answer <= scatter.answer);
+        forward!(write <= scatter.command);
+        forward!(beats <= scatter.beats);
+        forward!(cq <= scatter.cq);
+        forward!(errors.s[0] <= scatter.error);
+        forward!(errors.s[1] <= reply.errors);
+        forward!(responder.errors <= errors.m);
+        placed = scatter.activity;
 
-        StreamOut::<AckToken>::join(&mut self.scatter.ack, &mut self.reply.tokens);
-        StreamOut::<Reply>::join(&mut self.responder.replies, &mut self.reply.replies);
-        self.reply.done.next = self.payload_done.val();
-        self.reply.av_we.next = self.av_we.val();
-        self.reply.image_qpn.next = self.image_qpn.val();
-        self.reply.av_image.next = self.av_image.val();
-        MrCheckOut::link(&mut self.response_mr, &mut self.reply.mr);
-        StreamOut::<TxDesc>::link(&mut self.response, &mut self.reply.desc);
-        StreamOut::<GatherCmd>::link(&mut self.response_payload, &mut self.reply.gather);
-        self.reply.lost.next = self.response_lost.val();
-        self.reply.lost_qpn.next = self.response_lost_qpn.val();
-        self.reply.lost_psn.next = self.response_lost_psn.val();
-        self.reply.lost_msn.next = self.response_lost_msn.val();
-        StreamOut::<ReadReq>::link(&mut self.atomic_read, &mut self.reply.read);
-        ReadBeatIn::<W>::link(&mut self.atomic_beat, &mut self.reply.beat);
-        StreamOut::<WriteCmd>::link(&mut self.atomic_write, &mut self.reply.write);
-        WriteBeatOut::<W, K>::link(&mut self.atomic_beats, &mut self.reply.beats);
-        self.reply.written.next = self.atomic_written.val();
-        self.replies.next = self.reply.activity.val();
+        forward!(reply.tokens <= scatter.ack);
+        forward!(reply.replies <= responder.replies);
+        reply.done = payload_done;
+        reply.av_we = av_we;
+        reply.image_qpn = image_qpn;
+        reply.av_image = av_image;
+        forward!(response_mr <= reply.mr);
+        forward!(response <= reply.desc);
+        forward!(response_payload <= reply.gather);
+        reply.lost = response_lost;
+        reply.lost_qpn = response_lost_qpn;
+        reply.lost_psn = response_lost_psn;
+        reply.lost_msn = response_lost_msn;
+        forward!(atomic_read <= reply.read);
+        forward!(atomic_beat <= reply.beat);
+        forward!(atomic_write <= reply.write);
+        forward!(atomic_beats <= reply.beats);
+        reply.written = atomic_written;
+        replies = reply.activity;
     }
 }

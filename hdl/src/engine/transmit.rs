@@ -1,8 +1,6 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{
-    Activity, Answer, CqToken, GatherCmd, PayloadToken, ReadIssue, ReadReq, TxDesc,
-};
+use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc};
 use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
@@ -16,7 +14,7 @@ const PIECES: usize = 7;
 const VERDICTS: usize = 5;
 
 /// Transmit side with a store of 2 * 2^G payload beats.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct TransmitSide<
     const W: usize,
     const K: usize,
@@ -154,100 +152,89 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         "From doorbells and acknowledgements to frames."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self,
-            clock,
-            requester,
-            gather,
-            descs,
-            recall,
-            response_descs,
-            back
-        );
-
-        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.requester.doorbell);
-        StreamIn::<SqEvent>::link(&mut self.command, &mut self.requester.command);
-        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.requester.failure);
-        StreamIn::<Answer>::link(&mut self.answer, &mut self.requester.answer);
-        self.requester.sent_valid.next = self.back.sent_valid.val();
-        self.requester.sent_qpn.next = self.back.sent_qpn.val();
-        self.requester.sent_psn.next = self.back.sent_psn.val();
-        self.requester.sq_we.next = self.sq_we.val();
-        self.requester.av_we.next = self.av_we.val();
+        forward!(doorbell <= requester.doorbell);
+        forward!(command <= requester.command);
+        forward!(failure <= requester.failure);
+        forward!(answer <= requester.answer);
+        requester.sent_valid = back.sent_valid;
+        requester.sent_qpn = back.sent_qpn;
+        requester.sent_psn = back.sent_psn;
+        requester.sq_we = sq_we;
+        requester.av_we = av_we;
         // no command writes address handles yet
-        self.requester.ah_we.next = self.ah_we.val();
-        StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.requester.issue);
-        self.requester.image_qpn.next = self.image_qpn.val();
-        self.requester.sq_image.next = self.sq_image.val();
-        self.requester.av_image.next = self.av_image.val();
-        StreamOut::<ReadReq>::link(&mut self.wqe_read, &mut self.requester.read);
-        ReadBeatIn::<W>::link(&mut self.wqe_beat, &mut self.requester.beat);
-        MrCheckOut::link(&mut self.mr, &mut self.requester.mr);
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.requester.cq);
-        self.query_valid.next = self.requester.query_valid.val();
-        self.query.next = self.requester.query.val();
-        self.failed_valid.next = self.requester.failed_valid.val();
-        self.failed_qpn.next = self.requester.failed_qpn.val();
-        self.failed_status.next = self.requester.failed_status.val();
-        StreamOut::<Bits<16>>::link(&mut self.down, &mut self.requester.down);
-        self.close_valid.next = self.requester.close_valid.val();
-        self.close_qpn.next = self.requester.close_qpn.val();
-        self.drained_valid.next = self.requester.drained_valid.val();
-        self.drained_qpn.next = self.requester.drained_qpn.val();
-        self.counts.next = self.requester.counts.val();
-        self.retransmission.next = self.requester.retransmission.val();
-        self.fetches.next = self.requester.fetches.val();
-        self.wqes.next = self.requester.wqes.val();
-        self.ready.next = self.requester.ready.val();
+        requester.ah_we = ah_we;
+        forward!(issue <= requester.issue);
+        requester.image_qpn = image_qpn;
+        requester.sq_image = sq_image;
+        requester.av_image = av_image;
+        forward!(wqe_read <= requester.read);
+        forward!(wqe_beat <= requester.beat);
+        forward!(mr <= requester.mr);
+        forward!(cq <= requester.cq);
+        query_valid = requester.query_valid;
+        query = requester.query;
+        failed_valid = requester.failed_valid;
+        failed_qpn = requester.failed_qpn;
+        failed_status = requester.failed_status;
+        forward!(down <= requester.down);
+        close_valid = requester.close_valid;
+        close_qpn = requester.close_qpn;
+        drained_valid = requester.drained_valid;
+        drained_qpn = requester.drained_qpn;
+        counts = requester.counts;
+        retransmission = requester.retransmission;
+        fetches = requester.fetches;
+        wqes = requester.wqes;
+        ready = requester.ready;
 
-        StreamOut::<GatherCmd>::join(&mut self.requester.gather, &mut self.gather.command[0]);
-        StreamOut::<ReadReq>::link(&mut self.payload_read, &mut self.gather.request[0]);
-        ReadBeatIn::<W>::link(&mut self.payload_beat, &mut self.gather.beats[0]);
-        self.pieces.next = self.gather.activity[0].val();
-        self.requester.piece_read.next = self.gather.activity[0].val().moved;
-        self.held.next = self.requester.held.val();
+        forward!(gather.command[0] <= requester.gather);
+        forward!(payload_read <= gather.request[0]);
+        forward!(payload_beat <= gather.beats[0]);
+        pieces = gather.activity[0];
+        requester.piece_read = gather.activity[0].moved;
+        held = requester.held;
 
-        StreamIn::<GatherCmd>::link(&mut self.response_payload, &mut self.gather.command[1]);
-        StreamOut::<ReadReq>::link(&mut self.response_read, &mut self.gather.request[1]);
-        ReadBeatIn::<W>::link(&mut self.response_beat, &mut self.gather.beats[1]);
-        self.response_pieces.next = self.gather.activity[1].val();
+        forward!(response_payload <= gather.command[1]);
+        forward!(response_read <= gather.request[1]);
+        forward!(response_beat <= gather.beats[1]);
+        response_pieces = gather.activity[1];
 
         // lane 0 requests; lane 1 responses
-        StreamOut::<TxDesc>::join(&mut self.requester.desc, &mut self.descs.s);
-        StreamOut::<TxDesc>::join(&mut self.descs.m, &mut self.recall.s);
-        StreamOut::<TxDesc>::join(&mut self.recall.m, &mut self.back.desc[0]);
-        self.recall.recall_valid.next = self.requester.recall_valid.val();
-        self.recall.recall.next = self.requester.recall.val();
-        StreamOut::<Bit>::join(&mut self.recall.payload, &mut self.gather.wanted[0]);
-        StreamOut::<PayloadToken>::join(&mut self.gather.packet[0], &mut self.back.token[0]);
-        PayloadOut::<W>::join(&mut self.gather.payload[0], &mut self.back.payload[0]);
-        StreamIn::<TxDesc>::link(&mut self.response, &mut self.response_descs.s);
-        StreamOut::<TxDesc>::join(&mut self.response_descs.m, &mut self.back.desc[1]);
+        forward!(descs.s <= requester.desc);
+        forward!(recall.s <= descs.m);
+        forward!(back.desc[0] <= recall.m);
+        recall.recall_valid = requester.recall_valid;
+        recall.recall = requester.recall;
+        forward!(gather.wanted[0] <= recall.payload);
+        forward!(back.token[0] <= gather.packet[0]);
+        forward!(back.payload[0] <= gather.payload[0]);
+        forward!(response <= response_descs.s);
+        forward!(back.desc[1] <= response_descs.m);
         // responses are never recalled
-        self.gather.wanted[1].valid.next = true;
-        self.gather.wanted[1].payload.next = true;
-        StreamOut::<PayloadToken>::join(&mut self.gather.packet[1], &mut self.back.token[1]);
-        PayloadOut::<W>::join(&mut self.gather.payload[1], &mut self.back.payload[1]);
-        self.back.av_we.next = self.av_we.val();
-        self.back.ah_we.next = self.ah_we.val();
-        self.back.image_qpn.next = bit_cast::<16, Q>(self.image_qpn.val());
-        self.back.av_image.next = self.av_image.val();
-        self.back.gid_we.next = self.gid_we.val();
-        self.back.gid_index.next = self.gid_index.val();
-        self.back.gid.next = self.gid.val();
-        self.back.mac.next = self.mac.val();
-        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.back.m_axis_tx);
-        self.lost.next = self.back.lost[0].val();
-        self.lost_qpn.next = self.back.lost_qpn[0].val();
-        self.response_lost.next = self.back.lost[1].val();
-        self.response_lost_qpn.next = self.back.lost_qpn[1].val();
-        self.response_lost_psn.next = self.back.lost_psn[1].val();
-        self.response_lost_msn.next = self.back.lost_msn[1].val();
-        self.tx_frames.next = self.back.tx_frames.val();
-        self.tx_bytes.next = self.back.tx_bytes.val();
-        self.tx_roce_packets.next = self.back.tx_roce_packets.val();
-        self.tx_acks.next = self.back.tx_acks.val();
+        gather.wanted[1].valid = true;
+        gather.wanted[1].payload = true;
+        forward!(back.token[1] <= gather.packet[1]);
+        forward!(back.payload[1] <= gather.payload[1]);
+        back.av_we = av_we;
+        back.ah_we = ah_we;
+        back.image_qpn = bit_cast::<16, Q>(image_qpn);
+        back.av_image = av_image;
+        back.gid_we = gid_we;
+        back.gid_index = gid_index;
+        back.gid = gid;
+        back.mac = mac;
+        forward!(m_axis_tx <= back.m_axis_tx);
+        lost = back.lost[0];
+        lost_qpn = back.lost_qpn[0];
+        response_lost = back.lost[1];
+        response_lost_qpn = back.lost_qpn[1];
+        response_lost_psn = back.lost_psn[1];
+        response_lost_msn = back.lost_msn[1];
+        tx_frames = back.tx_frames;
+        tx_bytes = back.tx_bytes;
+        tx_roce_packets = back.tx_roce_packets;
+        tx_acks = back.tx_acks;
     }
 }

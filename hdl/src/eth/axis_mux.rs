@@ -5,7 +5,7 @@
 use crate::prelude::*;
 
 /// Merge of two lanes.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct AxisMux<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -30,41 +30,39 @@ impl<const W: usize, const K: usize> Logic for AxisMux<W, K> {
         "Merges the frames of two AXI4-Streams, round robin."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, arbiter);
-        dff_setup!(self, clock, open, owner);
-        self.requests.next = bits::<2>(0)
-            .replace_bit(0, self.s_axis[0].tvalid.val())
-            .replace_bit(1, self.s_axis[1].tvalid.val());
+        requests = bits::<2>(0)
+            .replace_bit(0, s_axis[0].tvalid)
+            .replace_bit(1, s_axis[1].tvalid);
         // An offer stands until it is taken: the grant too.
-        self.arbiter.request.next = self.requests.val();
-        self.grant.next = self.arbiter.grant.val();
-        if self.open.q.val() {
-            self.grant.next = self.owner.q.val();
+        arbiter.request = requests;
+        grant = arbiter.grant;
+        if open {
+            grant = owner;
         }
-        self.m_axis.tdata.next = self.s_axis[0].tdata.val();
-        self.m_axis.tkeep.next = self.s_axis[0].tkeep.val();
-        self.m_axis.tuser.next = self.s_axis[0].tuser.val();
-        self.last.next = self.s_axis[0].tlast.val();
-        if self.grant.val().get_bit(1) {
-            self.m_axis.tdata.next = self.s_axis[1].tdata.val();
-            self.m_axis.tkeep.next = self.s_axis[1].tkeep.val();
-            self.m_axis.tuser.next = self.s_axis[1].tuser.val();
-            self.last.next = self.s_axis[1].tlast.val();
+        m_axis.tdata = s_axis[0].tdata;
+        m_axis.tkeep = s_axis[0].tkeep;
+        m_axis.tuser = s_axis[0].tuser;
+        last = s_axis[0].tlast;
+        if grant.get_bit(1) {
+            m_axis.tdata = s_axis[1].tdata;
+            m_axis.tkeep = s_axis[1].tkeep;
+            m_axis.tuser = s_axis[1].tuser;
+            last = s_axis[1].tlast;
         }
-        self.m_axis.tlast.next = self.last.val();
-        self.offered.next = (self.grant.val() & self.requests.val()).any();
-        self.m_axis.tvalid.next = self.offered.val();
-        self.transfer.next = self.offered.val() & self.m_axis.tready.val();
-        self.arbiter.take.next = self.offered.val() & !self.open.q.val();
+        m_axis.tlast = last;
+        offered = (grant & requests).any();
+        m_axis.tvalid = offered;
+        transfer = offered & m_axis.tready;
+        arbiter.take = offered & !open;
         for i in 0..2 {
-            self.s_axis[i].tready.next = self.grant.val().get_bit(i) & self.m_axis.tready.val();
+            s_axis[i].tready = grant.get_bit(i) & m_axis.tready;
         }
         // The owner is fixed with its first offer, not with its first transfer.
-        if self.offered.val() {
-            self.open.d.next = !(self.transfer.val() & self.last.val());
-            self.owner.d.next = self.grant.val();
+        if offered {
+            open = !(transfer & last);
+            owner = grant;
         }
     }
 }

@@ -8,7 +8,8 @@ use super::exception_types::{LONGEST, LONGEST_LARGE, RawBeat};
 use crate::prelude::*;
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct ExceptionBuffer<const W: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -93,68 +94,57 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
     describe!(
         "exception_buffer",
         format!("w{W}_{}", 1usize << A),
-        "Keeps received frames that are for the host as a whole.";
-        LONGEST, LONGEST_LARGE
+        "Keeps received frames that are for the host as a whole."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ram, fifo);
-        dff_setup!(
-            self, clock, head, committed, tail, limit, length, lost, dropped_q, refused_q
-        );
         // the buffer takes every beat
-        self.total.next = self.length.q.val() + bit_cast::<16, 7>(self.beat.val().bytes);
-        self.full.next = self.head.q.val() == self.limit.q.val();
-        self.put.next = self.beat.val().valid & !self.full.val() & !self.lost.q.val();
-        self.overflow.next = self.lost.q.val() | (self.beat.val().valid & self.full.val());
-        self.next_head.next = self.head.q.val();
-        if self.put.val() {
-            self.next_head.next = self.head.q.val() + 1;
+        total = length + bit_cast::<16, 7>(beat.bytes);
+        full = head == limit;
+        put = beat.valid & !full & !lost;
+        overflow = lost | (beat.valid & full);
+        next_head = head;
+        if put {
+            next_head = head + 1;
         }
-        self.ram.we.next = self.put.val();
-        self.ram.waddr.next = bit_cast::<A, 16>(self.head.q.val());
-        self.ram.wdata.next = self.data.val();
-        self.longest.next = bits::<16>(LONGEST);
-        if self.jumbo.val() {
-            self.longest.next = bits::<16>(LONGEST_LARGE);
+        ram.we = put;
+        ram.waddr = bit_cast::<A, 16>(head);
+        ram.wdata = data;
+        longest = bits::<16>(LONGEST);
+        if jumbo {
+            longest = bits::<16>(LONGEST_LARGE);
         }
 
         // and keeps or forgets the frame at its end
-        self.keep.next = self.beat.val().last
-            & self.beat.val().not_roce
-            & self.on.val()
-            & !self.overflow.val()
-            & (self.total.val() <= self.longest.val())
-            & self.fifo.s.ready.val();
-        self.fifo.s.valid.next = self.keep.val();
-        self.fifo.s.payload.next = self.total.val();
-        self.refused_q.d.next = self.beat.val().last & self.beat.val().not_roce & !self.on.val();
-        self.dropped_q.d.next =
-            self.beat.val().last & self.beat.val().not_roce & self.on.val() & !self.keep.val();
-        self.head.d.next = self.next_head.val();
-        self.lost.d.next = self.overflow.val();
-        if self.beat.val().valid {
-            self.length.d.next = self.total.val();
+        keep = beat.last & beat.not_roce & on & !overflow & (total <= longest) & fifo.s.ready;
+        fifo.s.valid = keep;
+        fifo.s.payload = total;
+        refused_q = beat.last & beat.not_roce & !on;
+        dropped_q = beat.last & beat.not_roce & on & !keep;
+        head = next_head;
+        lost = overflow;
+        if beat.valid {
+            length = total;
         }
-        if self.beat.val().last {
-            self.length.d.next = bits::<16>(0);
-            self.lost.d.next = false;
-            self.head.d.next = self.committed.q.val();
+        if beat.last {
+            length = bits::<16>(0);
+            lost = false;
+            head = committed;
         }
-        if self.keep.val() {
-            self.head.d.next = self.next_head.val();
-            self.committed.d.next = self.next_head.val();
+        if keep {
+            head = next_head;
+            committed = next_head;
         }
-        StreamOut::<Bits<16>>::link(&mut self.lengths, &mut self.fifo.m);
-        if self.step.val() {
-            self.tail.d.next = self.tail.q.val() + 1;
-            self.limit.d.next = self.limit.q.val() + 1;
+        forward!(lengths <= fifo.m);
+        if step {
+            tail = tail + 1;
+            limit = limit + 1;
         }
-        self.ram.re.next = self.step.val();
-        self.ram.raddr.next = bit_cast::<A, 16>(self.tail.q.val());
-        self.rdata.next = self.ram.rdata.val();
-        self.dropped.next = self.dropped_q.q.val();
-        self.refused.next = self.refused_q.q.val();
+        ram.re = step;
+        ram.raddr = bit_cast::<A, 16>(tail);
+        rdata = ram.rdata;
+        dropped = dropped_q;
+        refused = refused_q;
     }
 }

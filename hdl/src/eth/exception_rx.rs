@@ -49,7 +49,8 @@ pub enum ExceptionRxState {
 }
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -177,177 +178,156 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
     describe!(
         "exception_rx",
         format!("w{W}_{}", 1usize << A),
-        "Frames that are not RoCEv2 into the slots of a ring in host memory.";
-        HEAD_BYTES, SLOT_SHIFT, LARGE_SLOT_SHIFT,
-        Self::LOG_K, Self::MORE, Self::CHUNK, Self::FIRST_CHUNK
+        "Frames that are not RoCEv2 into the slots of a ring in host memory."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, buffer);
-        dff_setup!(
-            self, clock, state, producer, owner, room, offset, slot, addr, left, chunk
-        );
-        dff_setup!(
-            self, clock, held, sent, settled, stored_q, armed, waiting, event_q
-        );
-
-        self.buffer.on.next = self.setup.val().on;
-        self.buffer.jumbo.next = self.setup.val().large;
-        self.buffer.beat.next = self.beat.val();
-        self.buffer.data.next = self.data.val();
+        buffer.on = setup.on;
+        buffer.jumbo = setup.large;
+        buffer.beat = beat;
+        buffer.data = data;
 
         // the ring
-        self.slots.next = bits::<16>(1) << self.setup.val().log_slots;
-        self.mask.next = !(bits::<16>(0xffff) << self.setup.val().log_slots);
-        self.used.next = self.producer.q.val() - self.setup.val().rx_consumer;
-        self.room.d.next = self.used.val() < self.slots.val();
-        self.waiting.d.next = self.used.val().any();
-        self.index.next = bit_cast::<23, 16>(self.producer.q.val() & self.mask.val());
-        self.sum.next = self.setup.val().base + bit_cast::<64, 23>(self.offset.q.val());
-        self.settled.d.next = self.written.val() == self.sent.q.val();
-        self.event_q.d.next = self.armed.q.val() & self.waiting.q.val() & !self.setup.val().arm;
-        if self.setup.val().arm {
-            self.armed.d.next = true;
-        } else if !self.setup.val().on | self.waiting.q.val() {
-            self.armed.d.next = false;
+        slots = bits::<16>(1) << setup.log_slots;
+        mask = !(bits::<16>(0xffff) << setup.log_slots);
+        used = producer - setup.rx_consumer;
+        room = used < slots;
+        waiting = used.any();
+        index = bit_cast::<23, 16>(producer & mask);
+        sum = setup.base + bit_cast::<64, 23>(offset);
+        settled = written == sent;
+        event_q = armed & waiting & !setup.arm;
+        if setup.arm {
+            armed = true;
+        } else if !setup.on | waiting {
+            armed = false;
         }
 
         // the writer
-        self.pop.next = false;
-        self.stored_q.d.next = false;
-        self.whole.next =
-            bit_cast::<13, 16>((self.buffer.lengths.payload.val() + Self::MORE) >> Self::LOG_K);
-        self.limit_chunk.next = bits::<13>(Self::CHUNK);
-        if self.addr.q.val().get_bits::<11>(0).any() {
-            self.limit_chunk.next = bits::<13>(Self::FIRST_CHUNK);
+        pop = false;
+        stored_q = false;
+        whole = bit_cast::<13, 16>((buffer.lengths.payload + Self::MORE) >> Self::LOG_K);
+        limit_chunk = bits::<13>(Self::CHUNK);
+        if addr.get_bits::<11>(0).any() {
+            limit_chunk = bits::<13>(Self::FIRST_CHUNK);
         }
-        self.fetch.next = (self.state.q.val() == ExceptionRxState::Send)
-            & self.chunk.q.val().any()
-            & (self.beats.ready.val() | !self.held.q.val());
-        match self.state.q.val() {
+        fetch = (state == ExceptionRxState::Send) & chunk.any() & (beats.ready | !held);
+        match state {
             ExceptionRxState::Idle => {
-                self.left.d.next = self.whole.val();
-                if !self.setup.val().on {
-                    self.producer.d.next = bits::<16>(0);
-                    self.owner.d.next = true;
-                    if self.buffer.lengths.valid.val() {
-                        self.state.d.next = ExceptionRxState::Skip;
+                left = whole;
+                if !setup.on {
+                    producer = bits::<16>(0);
+                    owner = true;
+                    if buffer.lengths.valid {
+                        state = ExceptionRxState::Skip;
                     }
-                } else if self.buffer.lengths.valid.val() & self.room.q.val() {
-                    self.state.d.next = ExceptionRxState::Locate;
+                } else if buffer.lengths.valid & room {
+                    state = ExceptionRxState::Locate;
                 }
             }
             ExceptionRxState::Skip => {
-                self.left.d.next = self.left.q.val() - 1;
-                if self.left.q.val() == 1 {
-                    self.pop.next = true;
-                    self.state.d.next = ExceptionRxState::Rest;
+                left = left - 1;
+                if left == 1 {
+                    pop = true;
+                    state = ExceptionRxState::Rest;
                 }
             }
             ExceptionRxState::Locate => {
-                self.offset.d.next = self.index.val() << SLOT_SHIFT;
-                if self.setup.val().large {
-                    self.offset.d.next = self.index.val() << LARGE_SLOT_SHIFT;
+                offset = index << SLOT_SHIFT;
+                if setup.large {
+                    offset = index << LARGE_SLOT_SHIFT;
                 }
-                self.state.d.next = ExceptionRxState::Place;
+                state = ExceptionRxState::Place;
             }
             ExceptionRxState::Place => {
-                self.slot.d.next = self.sum.val();
-                self.addr.d.next = self.sum.val() | HEAD_BYTES;
-                self.state.d.next = ExceptionRxState::Size;
+                slot = sum;
+                addr = sum | HEAD_BYTES;
+                state = ExceptionRxState::Size;
             }
             ExceptionRxState::Size => {
-                self.chunk.d.next = bit_cast::<10, 13>(self.limit_chunk.val());
-                if self.left.q.val() < self.limit_chunk.val() {
-                    self.chunk.d.next = bit_cast::<10, 13>(self.left.q.val());
+                chunk = bit_cast::<10, 13>(limit_chunk);
+                if left < limit_chunk {
+                    chunk = bit_cast::<10, 13>(left);
                 }
-                self.state.d.next = ExceptionRxState::Offer;
+                state = ExceptionRxState::Offer;
             }
             ExceptionRxState::Offer => {
-                if self.write.ready.val() {
-                    self.sent.d.next = self.sent.q.val() + 1;
-                    self.state.d.next = ExceptionRxState::Send;
+                if write.ready {
+                    sent = sent + 1;
+                    state = ExceptionRxState::Send;
                 }
             }
             ExceptionRxState::Send => {
-                if self.fetch.val() {
-                    self.chunk.d.next = self.chunk.q.val() - 1;
-                    self.left.d.next = self.left.q.val() - 1;
-                    self.held.d.next = true;
-                } else if self.beats.ready.val() & self.held.q.val() {
-                    self.held.d.next = false;
-                    self.addr.d.next = ((self.addr.q.val() >> SLOT_SHIFT) + 1) << SLOT_SHIFT;
-                    self.state.d.next = ExceptionRxState::Size;
-                    if !self.left.q.val().any() {
-                        self.state.d.next = ExceptionRxState::Fence;
+                if fetch {
+                    chunk = chunk - 1;
+                    left = left - 1;
+                    held = true;
+                } else if beats.ready & held {
+                    held = false;
+                    addr = ((addr >> SLOT_SHIFT) + 1) << SLOT_SHIFT;
+                    state = ExceptionRxState::Size;
+                    if !left.any() {
+                        state = ExceptionRxState::Fence;
                     }
                 }
             }
             ExceptionRxState::Fence => {
-                self.addr.d.next = self.slot.q.val();
-                if self.settled.q.val() {
-                    self.state.d.next = ExceptionRxState::OfferHead;
+                addr = slot;
+                if settled {
+                    state = ExceptionRxState::OfferHead;
                 }
             }
             ExceptionRxState::OfferHead => {
-                if self.write.ready.val() {
-                    self.sent.d.next = self.sent.q.val() + 1;
-                    self.state.d.next = ExceptionRxState::SendHead;
+                if write.ready {
+                    sent = sent + 1;
+                    state = ExceptionRxState::SendHead;
                 }
             }
             ExceptionRxState::SendHead => {
-                if self.beats.ready.val() {
-                    self.pop.next = true;
-                    self.state.d.next = ExceptionRxState::Settle;
+                if beats.ready {
+                    pop = true;
+                    state = ExceptionRxState::Settle;
                 }
             }
             ExceptionRxState::Settle => {
-                if self.settled.q.val() {
-                    self.producer.d.next = self.producer.q.val() + 1;
-                    if !(!self.producer.q.val() & self.mask.val()).any() {
-                        self.owner.d.next = !self.owner.q.val();
+                if settled {
+                    producer = producer + 1;
+                    if !(!producer & mask).any() {
+                        owner = !owner;
                     }
-                    self.stored_q.d.next = true;
-                    self.state.d.next = ExceptionRxState::Rest;
+                    stored_q = true;
+                    state = ExceptionRxState::Rest;
                 }
             }
             _ => {
-                self.state.d.next = ExceptionRxState::Idle;
+                state = ExceptionRxState::Idle;
             }
         }
-        self.buffer.step.next = self.fetch.val() | (self.state.q.val() == ExceptionRxState::Skip);
-        self.buffer.lengths.ready.next = self.pop.val();
+        buffer.step = fetch | (state == ExceptionRxState::Skip);
+        buffer.lengths.ready = pop;
 
-        self.write.valid.next = (self.state.q.val() == ExceptionRxState::Offer)
-            | (self.state.q.val() == ExceptionRxState::OfferHead);
-        self.write.payload.next.addr = self.addr.q.val();
-        self.write.payload.next.len = bit_cast::<8, 10>(self.chunk.q.val() - 1);
-        self.head_word.next = bit_cast::<64, 16>(self.buffer.lengths.payload.val())
-            .replace_bit(63, self.owner.q.val());
-        self.beats.data.next = self.buffer.rdata.val();
-        self.beats.strb.next = self.all_strb.val();
-        self.beats.last.next = !self.chunk.q.val().any();
-        self.beats.valid.next = self.held.q.val();
-        if (self.state.q.val() == ExceptionRxState::OfferHead)
-            | (self.state.q.val() == ExceptionRxState::SendHead)
-        {
-            self.write.payload.next.len = bits::<8>(0);
+        write.valid = (state == ExceptionRxState::Offer) | (state == ExceptionRxState::OfferHead);
+        write.payload.addr = addr;
+        write.payload.len = bit_cast::<8, 10>(chunk - 1);
+        head_word = bit_cast::<64, 16>(buffer.lengths.payload).replace_bit(63, owner);
+        beats.data = buffer.rdata;
+        beats.strb = all_strb;
+        beats.last = !chunk.any();
+        beats.valid = held;
+        if (state == ExceptionRxState::OfferHead) | (state == ExceptionRxState::SendHead) {
+            write.payload.len = bits::<8>(0);
             // what stands above is not written
-            self.beats.data.next =
-                ((self.buffer.rdata.val() >> 64) << 64) | bit_cast::<W, 64>(self.head_word.val());
-            self.beats.strb.next = self.head_strb.val();
-            self.beats.last.next = true;
-            self.beats.valid.next = self.state.q.val() == ExceptionRxState::SendHead;
+            beats.data = ((buffer.rdata >> 64) << 64) | bit_cast::<W, 64>(head_word);
+            beats.strb = head_strb;
+            beats.last = true;
+            beats.valid = state == ExceptionRxState::SendHead;
         }
 
-        self.notify.next = self.event_q.q.val();
-        self.stored.next = self.stored_q.q.val();
-        self.dropped.next = self.buffer.dropped.val();
-        self.refused.next = self.buffer.refused.val();
-        self.busy.next = self.setup.val().on
-            | (self.state.q.val() != ExceptionRxState::Idle)
-            | self.buffer.lengths.valid.val()
-            | self.producer.q.val().any();
+        notify = event_q;
+        stored = stored_q;
+        dropped = buffer.dropped;
+        refused = buffer.refused;
+        busy = setup.on | (state != ExceptionRxState::Idle) | buffer.lengths.valid | producer.any();
     }
 }

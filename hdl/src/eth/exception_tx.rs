@@ -50,7 +50,8 @@ pub enum ExceptionTxState {
 }
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -176,165 +177,146 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
     describe!(
         "exception_tx",
         format!("w{W}_{}", 1usize << A),
-        "Frames from the slots of a ring in host memory to the wire.";
-        HEAD_BYTES, LONGEST, LONGEST_LARGE, SLOT_SHIFT, LARGE_SLOT_SHIFT, PART, SHORTEST, HEAD_READ,
-        Self::LOG_K, Self::MORE
+        "Frames from the slots of a ring in host memory to the wire."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ram);
-        dff_setup!(
-            self, clock, state, done, posted, offset, addr, length, rest, asked, failed, fill,
-            drain, left, last_keep
-        );
-        dff_setup!(self, clock, held, owed, owed_bytes);
-
         // the ring behind that for received frames
-        self.slots.next = bits::<16>(1) << self.setup.val().log_slots;
-        self.mask.next = !(bits::<16>(0xffff) << self.setup.val().log_slots);
-        self.index.next =
-            bit_cast::<23, 16>((self.done.q.val() & self.mask.val()) | self.slots.val());
-        self.posted.d.next = self.setup.val().tx_producer != self.done.q.val();
-        self.longest.next = bits::<16>(LONGEST);
-        if self.setup.val().large {
-            self.longest.next = bits::<16>(LONGEST_LARGE);
+        slots = bits::<16>(1) << setup.log_slots;
+        mask = !(bits::<16>(0xffff) << setup.log_slots);
+        index = bit_cast::<23, 16>((done & mask) | slots);
+        posted = setup.tx_producer != done;
+        longest = bits::<16>(LONGEST);
+        if setup.large {
+            longest = bits::<16>(LONGEST_LARGE);
         }
-        if self.owed.q.val() & !self.other.val() {
-            self.owed.d.next = false;
+        if owed & !other {
+            owed = false;
         }
 
-        self.ram.we.next = false;
-        self.ram.waddr.next = self.fill.q.val();
-        self.ram.wdata.next = self.beat.data.val();
-        self.is_last.next = !self.left.q.val().any();
-        self.last_lane.next = (self.length.q.val() - 1) & Self::MORE;
-        self.fetch.next = (self.state.q.val() == ExceptionTxState::Send)
-            & self.left.q.val().any()
-            & (self.m_axis.tready.val() | !self.held.q.val());
-        match self.state.q.val() {
+        ram.we = false;
+        ram.waddr = fill;
+        ram.wdata = beat.data;
+        is_last = !left.any();
+        last_lane = (length - 1) & Self::MORE;
+        fetch = (state == ExceptionTxState::Send) & left.any() & (m_axis.tready | !held);
+        match state {
             ExceptionTxState::Idle => {
-                self.failed.d.next = false;
-                self.fill.d.next = bits::<A>(0);
-                self.drain.d.next = bits::<A>(0);
-                if !self.setup.val().on {
-                    self.done.d.next = bits::<16>(0);
-                } else if self.posted.q.val() & self.enable.val() & !self.owed.q.val() {
-                    self.state.d.next = ExceptionTxState::Locate;
+                failed = false;
+                fill = bits::<A>(0);
+                drain = bits::<A>(0);
+                if !setup.on {
+                    done = bits::<16>(0);
+                } else if posted & enable & !owed {
+                    state = ExceptionTxState::Locate;
                 }
             }
             ExceptionTxState::Locate => {
-                self.offset.d.next = self.index.val() << SLOT_SHIFT;
-                if self.setup.val().large {
-                    self.offset.d.next = self.index.val() << LARGE_SLOT_SHIFT;
+                offset = index << SLOT_SHIFT;
+                if setup.large {
+                    offset = index << LARGE_SLOT_SHIFT;
                 }
-                self.state.d.next = ExceptionTxState::Place;
+                state = ExceptionTxState::Place;
             }
             ExceptionTxState::Place => {
-                self.addr.d.next = self.setup.val().base + bit_cast::<64, 23>(self.offset.q.val());
-                self.asked.d.next = bits::<13>(HEAD_READ);
-                self.state.d.next = ExceptionTxState::AskHead;
+                addr = setup.base + bit_cast::<64, 23>(offset);
+                asked = bits::<13>(HEAD_READ);
+                state = ExceptionTxState::AskHead;
             }
             ExceptionTxState::AskHead => {
-                if self.read.ready.val() {
-                    self.state.d.next = ExceptionTxState::TakeHead;
+                if read.ready {
+                    state = ExceptionTxState::TakeHead;
                 }
             }
             ExceptionTxState::TakeHead => {
-                self.length.d.next = self.beat.data.val().get_bits::<16>(0);
-                if self.beat.valid.val() {
-                    self.failed.d.next = self.beat.error.val();
-                    self.state.d.next = ExceptionTxState::Check;
+                length = beat.data.get_bits::<16>(0);
+                if beat.valid {
+                    failed = beat.error;
+                    state = ExceptionTxState::Check;
                 }
             }
             ExceptionTxState::Check => {
-                self.addr.d.next = self.addr.q.val() | HEAD_BYTES;
-                self.rest.d.next = self.length.q.val();
-                self.asked.d.next = bit_cast::<13, 16>(self.length.q.val());
-                if self.length.q.val() > PART {
-                    self.asked.d.next = bits::<13>(PART);
+                addr = addr | HEAD_BYTES;
+                rest = length;
+                asked = bit_cast::<13, 16>(length);
+                if length > PART {
+                    asked = bits::<13>(PART);
                 }
-                self.left.d.next =
-                    bit_cast::<13, 16>((self.length.q.val() + Self::MORE) >> Self::LOG_K);
-                self.last_keep.d.next = !((self.all.val() << 1) << self.last_lane.val());
-                self.state.d.next = ExceptionTxState::Ask;
-                if self.failed.q.val()
-                    | (self.length.q.val() < SHORTEST)
-                    | (self.length.q.val() > self.longest.val())
-                {
-                    self.failed.d.next = true;
-                    self.state.d.next = ExceptionTxState::Give;
+                left = bit_cast::<13, 16>((length + Self::MORE) >> Self::LOG_K);
+                last_keep = !((all << 1) << last_lane);
+                state = ExceptionTxState::Ask;
+                if failed | (length < SHORTEST) | (length > longest) {
+                    failed = true;
+                    state = ExceptionTxState::Give;
                 }
             }
             ExceptionTxState::Ask => {
-                if self.read.ready.val() {
-                    self.rest.d.next = self.rest.q.val() - bit_cast::<16, 13>(self.asked.q.val());
-                    self.addr.d.next = self.addr.q.val() + PART;
-                    self.state.d.next = ExceptionTxState::Take;
+                if read.ready {
+                    rest = rest - bit_cast::<16, 13>(asked);
+                    addr = addr + PART;
+                    state = ExceptionTxState::Take;
                 }
             }
             ExceptionTxState::Take => {
-                self.asked.d.next = bit_cast::<13, 16>(self.rest.q.val());
-                if self.rest.q.val() > PART {
-                    self.asked.d.next = bits::<13>(PART);
+                asked = bit_cast::<13, 16>(rest);
+                if rest > PART {
+                    asked = bits::<13>(PART);
                 }
-                self.ram.we.next = self.beat.valid.val();
-                if self.beat.valid.val() {
-                    self.fill.d.next = self.fill.q.val() + 1;
-                    if self.beat.error.val() {
-                        self.failed.d.next = true;
+                ram.we = beat.valid;
+                if beat.valid {
+                    fill = fill + 1;
+                    if beat.error {
+                        failed = true;
                     }
-                    if self.beat.last.val() {
-                        self.state.d.next = ExceptionTxState::Ask;
-                        if !self.rest.q.val().any() {
-                            self.state.d.next = ExceptionTxState::Give;
+                    if beat.last {
+                        state = ExceptionTxState::Ask;
+                        if !rest.any() {
+                            state = ExceptionTxState::Give;
                         }
                     }
                 }
             }
             ExceptionTxState::Give => {
-                self.done.d.next = self.done.q.val() + 1;
-                self.state.d.next = ExceptionTxState::Send;
-                if self.failed.q.val() {
-                    self.state.d.next = ExceptionTxState::Rest;
+                done = done + 1;
+                state = ExceptionTxState::Send;
+                if failed {
+                    state = ExceptionTxState::Rest;
                 }
             }
             ExceptionTxState::Send => {
-                if self.fetch.val() {
-                    self.left.d.next = self.left.q.val() - 1;
-                    self.drain.d.next = self.drain.q.val() + 1;
-                    self.held.d.next = true;
-                } else if self.m_axis.tready.val() & self.held.q.val() {
-                    self.held.d.next = false;
-                    self.owed.d.next = true;
-                    self.owed_bytes.d.next = self.length.q.val().get_bits::<14>(0);
-                    self.state.d.next = ExceptionTxState::Rest;
+                if fetch {
+                    left = left - 1;
+                    drain = drain + 1;
+                    held = true;
+                } else if m_axis.tready & held {
+                    held = false;
+                    owed = true;
+                    owed_bytes = length.get_bits::<14>(0);
+                    state = ExceptionTxState::Rest;
                 }
             }
             _ => {
-                self.state.d.next = ExceptionTxState::Idle;
+                state = ExceptionTxState::Idle;
             }
         }
-        self.ram.re.next = self.fetch.val();
-        self.ram.raddr.next = self.drain.q.val();
+        ram.re = fetch;
+        ram.raddr = drain;
 
-        self.read.valid.next = (self.state.q.val() == ExceptionTxState::AskHead)
-            | (self.state.q.val() == ExceptionTxState::Ask);
-        self.read.payload.next.addr = self.addr.q.val();
-        self.read.payload.next.len = self.asked.q.val();
-        self.m_axis.tdata.next = self.ram.rdata.val();
-        self.m_axis.tkeep.next = self.all.val();
-        if self.is_last.val() {
-            self.m_axis.tkeep.next = self.last_keep.q.val();
+        read.valid = (state == ExceptionTxState::AskHead) | (state == ExceptionTxState::Ask);
+        read.payload.addr = addr;
+        read.payload.len = asked;
+        m_axis.tdata = ram.rdata;
+        m_axis.tkeep = all;
+        if is_last {
+            m_axis.tkeep = last_keep;
         }
-        self.m_axis.tlast.next = self.is_last.val();
-        self.m_axis.tuser.next = false;
-        self.m_axis.tvalid.next = self.held.q.val();
-        self.sent.next = self.owed.q.val() & !self.other.val();
-        self.sent_bytes.next = self.owed_bytes.q.val();
-        self.consumer.next = self.done.q.val();
-        self.busy.next = self.setup.val().on
-            | (self.state.q.val() != ExceptionTxState::Idle)
-            | self.done.q.val().any();
+        m_axis.tlast = is_last;
+        m_axis.tuser = false;
+        m_axis.tvalid = held;
+        sent = owed & !other;
+        sent_bytes = owed_bytes;
+        consumer = done;
+        busy = setup.on | (state != ExceptionTxState::Idle) | done.any();
     }
 }

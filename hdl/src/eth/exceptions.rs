@@ -8,7 +8,7 @@ use crate::bus::types::{ReadReq, WriteCmd};
 use crate::prelude::*;
 
 /// The queue, with buffers of 2^A beats each way, and the merge of its frames with those of the transport.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -64,32 +64,31 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         "Exception queue: frames that are not RoCEv2, to and from the host."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, rx, tx, mux);
-        self.rx.setup.next = self.setup.val();
-        self.rx.beat.next = self.raw.val();
-        self.rx.data.next = self.raw_data.val();
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.rx.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.rx.beats);
-        self.rx.written.next = self.written.val();
-        self.notify.next = self.rx.notify.val();
-        self.stored.next = self.rx.stored.val();
-        self.dropped.next = self.rx.dropped.val();
-        self.refused.next = self.rx.refused.val();
+        rx.setup = setup;
+        rx.beat = raw;
+        rx.data = raw_data;
+        forward!(write <= rx.write);
+        forward!(beats <= rx.beats);
+        rx.written = written;
+        notify = rx.notify;
+        stored = rx.stored;
+        dropped = rx.dropped;
+        refused = rx.refused;
 
-        self.tx.setup.next = self.setup.val();
-        self.tx.enable.next = self.enable.val();
-        self.tx.other.next = self.other.val();
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.tx.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.tx.beat);
-        self.sent.next = self.tx.sent.val();
-        self.sent_bytes.next = self.tx.sent_bytes.val();
-        self.consumer.next = self.tx.consumer.val();
-        self.busy.next = self.rx.busy.val() | self.tx.busy.val();
+        tx.setup = setup;
+        tx.enable = enable;
+        tx.other = other;
+        forward!(read <= tx.read);
+        forward!(beat <= tx.beat);
+        sent = tx.sent;
+        sent_bytes = tx.sent_bytes;
+        consumer = tx.consumer;
+        busy = rx.busy | tx.busy;
 
-        AxisIn::<W, K>::link(&mut self.s_axis, &mut self.mux.s_axis[0]);
-        AxisOut::<W, K>::join(&mut self.tx.m_axis, &mut self.mux.s_axis[1]);
-        AxisOut::<W, K>::link(&mut self.m_axis, &mut self.mux.m_axis);
+        forward!(s_axis <= mux.s_axis[0]);
+        forward!(mux.s_axis[1] <= tx.m_axis);
+        forward!(m_axis <= mux.m_axis);
     }
 }

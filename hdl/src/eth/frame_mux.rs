@@ -6,7 +6,7 @@
 use crate::prelude::*;
 
 /// Merge of two lanes of frames.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct FrameMux<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -31,46 +31,44 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
         "Merges the frames of the lanes, round robin."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, arbiter);
-        dff_setup!(self, clock, open, owner);
-        self.requests.next = bits::<2>(0)
-            .replace_bit(0, self.s[0].valid.val())
-            .replace_bit(1, self.s[1].valid.val());
-        self.arbiter.request.next = self.requests.val();
-        self.grant.next = self.arbiter.grant.val();
-        if self.open.q.val() {
-            self.grant.next = self.owner.q.val();
+        requests = bits::<2>(0)
+            .replace_bit(0, s[0].valid)
+            .replace_bit(1, s[1].valid);
+        arbiter.request = requests;
+        grant = arbiter.grant;
+        if open {
+            grant = owner;
         }
-        self.m.beat.next = self.s[0].beat.val();
-        self.last.next = self.s[0].beat.val().last;
-        if self.grant.val().get_bit(1) {
-            self.m.beat.next = self.s[1].beat.val();
-            self.last.next = self.s[1].beat.val().last;
+        m.beat = s[0].beat;
+        last = s[0].beat.last;
+        if grant.get_bit(1) {
+            m.beat = s[1].beat;
+            last = s[1].beat.last;
         }
-        self.choose.second.next = self.grant.val().get_bit(1);
+        choose.second = grant.get_bit(1);
         for i in 0..2 {
-            self.choose.header[i].next = self.s[i].header.val();
-            self.choose.payload[i].next = self.s[i].payload.val();
-            self.choose.lanes[i].next = self.s[i].lanes.val();
+            choose.header[i] = s[i].header;
+            choose.payload[i] = s[i].payload;
+            choose.lanes[i] = s[i].lanes;
         }
-        self.m.data.next = self.choose.data.val();
-        self.m.valid.next = (self.grant.val() & self.requests.val()).any();
-        self.transfer.next = (self.grant.val() & self.requests.val()).any() & self.m.ready.val();
-        self.arbiter.take.next = self.transfer.val() & !self.open.q.val();
+        m.data = choose.data;
+        m.valid = (grant & requests).any();
+        transfer = (grant & requests).any() & m.ready;
+        arbiter.take = transfer & !open;
         for i in 0..2 {
-            self.s[i].ready.next = self.grant.val().get_bit(i) & self.m.ready.val();
+            s[i].ready = grant.get_bit(i) & m.ready;
         }
-        if self.transfer.val() {
-            self.open.d.next = !self.last.val();
-            self.owner.d.next = self.grant.val();
+        if transfer {
+            open = !last;
+            owner = grant;
         }
     }
 }
 
 /// The bytes of a beat, no register.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 struct Chosen<const W: usize, const K: usize> {
     pub second: Signal<In, Bit>,
     pub header: [Signal<In, Bits<W>>; 2],

@@ -26,7 +26,8 @@ pub struct GidWrite {
 }
 
 /// The table.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct GidTable {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -92,51 +93,49 @@ impl Logic for GidTable {
         "IP addresses of the port, compared all at once."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, is_ipv6, hit, found_q, index_q);
         // Write.
-        self.select.next = bits::<256>(0);
-        if self.write.val() {
-            self.select.next = self.one.val() << self.entry.val().index;
+        select = bits::<256>(0);
+        if write {
+            select = one << entry.index;
         }
         for i in 0..16 {
-            ClkRst::link(&mut self.clock, &mut self.gids[i].clock);
-            self.gids[i].d.next = self.gids[i].q.val();
-            if self.select.val().get_bit(i) {
-                self.gids[i].d.next = self.entry.val().gid;
+            gids[i] = gids[i];
+            if select.get_bit(i) {
+                gids[i] = entry.gid;
             }
         }
-        self.valid.d.next = self.valid.q.val() & !self.select.val().get_bits::<16>(0);
-        if self.entry.val().valid {
-            self.valid.d.next = self.valid.q.val() | self.select.val().get_bits::<16>(0);
+        valid = valid & !select.get_bits::<16>(0);
+        if entry.valid {
+            valid = valid | select.get_bits::<16>(0);
         }
-        self.is_ipv6.d.next = self.is_ipv6.q.val() & !self.select.val().get_bits::<16>(0);
-        if self.entry.val().ipv6 {
-            self.is_ipv6.d.next = self.is_ipv6.q.val() | self.select.val().get_bits::<16>(0);
+        is_ipv6 = is_ipv6 & !select.get_bits::<16>(0);
+        if entry.ipv6 {
+            is_ipv6 = is_ipv6 | select.get_bits::<16>(0);
         }
         // Compare.
-        self.kind.next = self.is_ipv6.q.val();
-        if !self.ipv6.val() {
-            self.kind.next = self.is_ipv6.q.val() ^ self.ones.val();
+        kind = is_ipv6;
+        if !ipv6 {
+            kind = is_ipv6 ^ ones;
         }
-        self.equal.next = bits::<16>(0);
+        equal = bits::<16>(0);
         for i in 0..16 {
-            self.same[i].a.next = self.gids[i].q.val();
-            self.same[i].b.next = self.gid.val();
-            self.equal.next = self.equal.val().replace_bit(i, self.same[i].equal.val());
+            same[i].a = gids[i];
+            same[i].b = gid;
+            equal = equal.replace_bit(i, same[i].equal);
         }
-        self.hit.d.next = self.equal.val() & self.kind.val() & self.valid.q.val();
+        hit = equal & kind & valid;
         // Encode.
-        self.lowest.next = bits::<8>(0);
+        lowest = bits::<8>(0);
         for i in 0..16 {
-            if self.hit.q.val().get_bit(15 - i) {
-                self.lowest.next = self.number[15 - i].val();
+            if hit.get_bit(15 - i) {
+                lowest = number[15 - i];
             }
         }
-        self.found_q.d.next = self.hit.q.val().any();
-        self.index_q.d.next = self.lowest.val();
-        self.found.next = self.found_q.q.val();
-        self.index.next = self.index_q.q.val();
+        found_q = hit.any();
+        index_q = lowest;
+        found = found_q;
+        index = index_q;
     }
 }

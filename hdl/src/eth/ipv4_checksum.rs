@@ -5,7 +5,7 @@
 use crate::prelude::*;
 
 /// Checks the checksum of an IPv4 header without options.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Ipv4Checksum {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -26,29 +26,23 @@ impl Logic for Ipv4Checksum {
         "IPv4 header checksum, four cycles of latency."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, sum, good_q);
         for i in 0..5 {
-            ClkRst::link(&mut self.clock, &mut self.pair[i].clock);
             // A loop variable may not stand in a cast: a word and the next bit, and the bit taken off.
-            self.pair[i].d.next = (self.header.val().get_bits::<17>(32 * i) & 0xffff)
-                + (self.header.val().get_bits::<17>(32 * i + 16) & 0xffff);
+            pair[i] = (header.get_bits::<17>(32 * i) & 0xffff)
+                + (header.get_bits::<17>(32 * i + 16) & 0xffff);
         }
-        for i in 0..2 {
-            ClkRst::link(&mut self.clock, &mut self.half[i].clock);
-        }
-        self.half[0].d.next =
-            bit_cast::<20, 17>(self.pair[0].q.val()) + bit_cast::<20, 17>(self.pair[1].q.val());
-        self.half[1].d.next = bit_cast::<20, 17>(self.pair[2].q.val())
-            + bit_cast::<20, 17>(self.pair[3].q.val())
-            + bit_cast::<20, 17>(self.pair[4].q.val());
-        self.sum.d.next = self.half[0].q.val() + self.half[1].q.val();
+
+        half[0] = bit_cast::<20, 17>(pair[0]) + bit_cast::<20, 17>(pair[1]);
+        half[1] =
+            bit_cast::<20, 17>(pair[2]) + bit_cast::<20, 17>(pair[3]) + bit_cast::<20, 17>(pair[4]);
+        sum = half[0] + half[1];
         // Ten words carry at most 9: a second fold could not give 0xffff.
-        self.folded.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
-            + bit_cast::<17, 4>(self.sum.q.val().get_bits::<4>(16));
-        self.good_q.d.next = self.folded.val() == 0xffff;
-        self.good.next = self.good_q.q.val();
+        folded =
+            bit_cast::<17, 16>(sum.get_bits::<16>(0)) + bit_cast::<17, 4>(sum.get_bits::<4>(16));
+        good_q = folded == 0xffff;
+        good = good_q;
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::prelude::*;
 
 /// The block, for beats of `W` bits = `K` bytes.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct Loopback<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -38,35 +38,32 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
         "Steers frames to the own MAC address back."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, data, keep, last, bad, returns, inside);
-        self.go.next = !self.valid.q.val()
-            | (self.returns.q.val() & self.own.tready.val())
-            | (!self.returns.q.val() & self.m.tready.val());
-        self.s.tready.next = self.go.val();
-        if self.go.val() {
-            self.valid.d.next = self.s.tvalid.val();
-            self.data.d.next = self.s.tdata.val();
-            self.keep.d.next = self.s.tkeep.val();
-            self.last.d.next = self.s.tlast.val();
-            self.bad.d.next = self.s.tuser.val();
-            if self.s.tvalid.val() {
-                self.inside.d.next = !self.s.tlast.val();
-                if !self.inside.q.val() {
-                    self.returns.d.next = self.s.tdata.val().get_bits::<48>(0) == self.mac.val();
+        go = !valid | (returns & own.tready) | (!returns & m.tready);
+        s.tready = go;
+        if go {
+            valid = s.tvalid;
+            data = s.tdata;
+            keep = s.tkeep;
+            last = s.tlast;
+            bad = s.tuser;
+            if s.tvalid {
+                inside = !s.tlast;
+                if !inside {
+                    returns = s.tdata.get_bits::<48>(0) == mac;
                 }
             }
         }
-        self.m.tvalid.next = self.valid.q.val() & !self.returns.q.val();
-        self.m.tdata.next = self.data.q.val();
-        self.m.tkeep.next = self.keep.q.val();
-        self.m.tlast.next = self.last.q.val();
-        self.m.tuser.next = self.bad.q.val();
-        self.own.tvalid.next = self.valid.q.val() & self.returns.q.val();
-        self.own.tdata.next = self.data.q.val();
-        self.own.tkeep.next = self.keep.q.val();
-        self.own.tlast.next = self.last.q.val();
-        self.own.tuser.next = self.bad.q.val();
+        m.tvalid = valid & !returns;
+        m.tdata = data;
+        m.tkeep = keep;
+        m.tlast = last;
+        m.tuser = bad;
+        own.tvalid = valid & returns;
+        own.tdata = data;
+        own.tkeep = keep;
+        own.tlast = last;
+        own.tuser = bad;
     }
 }

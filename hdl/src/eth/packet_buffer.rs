@@ -89,7 +89,8 @@ pub struct RxStats {
 }
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -212,139 +213,118 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
     describe!(
         "packet_buffer",
         format!("w{W}_{}_{}", 1usize << A, 1usize << M),
-        "Keeps or forgets received frames as a whole.";
-        W, Self::GRH_MORE
+        "Keeps or forgets received frames as a whole."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ram, end_ram, fifo, extras, shapes);
-        dff_setup!(
-            self, clock, write, committed, read, limit, lost, held, out, out_last, out_valid,
-            stats_q, step, done
-        );
         // Write.
-        self.full.next = self.write.q.val() == self.limit.q.val();
-        self.put.next = self.beat.val().store & !self.full.val() & !self.lost.q.val();
-        self.overflow.next = self.lost.q.val() | (self.beat.val().store & self.full.val());
-        self.written.next = self.write.q.val();
-        if self.put.val() {
-            self.written.next = self.write.q.val() + 1;
+        full = write == limit;
+        put = beat.store & !full & !lost;
+        overflow = lost | (beat.store & full);
+        written = write;
+        if put {
+            written = write + 1;
         }
-        self.ram.we.next = self.put.val();
-        self.ram.waddr.next = bit_cast::<A, 16>(self.write.q.val());
-        self.ram.wdata.next = self.data.val();
-        self.end_ram.we.next = self.put.val();
-        self.end_ram.waddr.next = bit_cast::<A, 16>(self.write.q.val());
-        self.end_ram.wdata.next = self.beat.val().payload_end;
+        ram.we = put;
+        ram.waddr = bit_cast::<A, 16>(write);
+        ram.wdata = data;
+        end_ram.we = put;
+        end_ram.waddr = bit_cast::<A, 16>(write);
+        end_ram.wdata = beat.payload_end;
         // Keep or forget.
-        self.room.next =
-            self.fifo.s.ready.val() & self.extras.s.ready.val() & self.shapes.s.ready.val();
-        self.keep.next =
-            self.beat.val().accept & self.icrc_good.val() & !self.overflow.val() & self.room.val();
-        self.original.next = self.beat.val().extra & !self.packet.val().grh;
-        self.fifo.s.valid.next = self.keep.val();
-        self.fifo.s.payload.next = self.packet.val();
-        self.extras.s.valid.next = self.keep.val() & self.beat.val().extra;
-        self.extras.s.payload.next = self.extra.val();
-        self.shapes.s.valid.next =
-            self.keep.val() & (self.beat.val().extra | self.packet.val().beats.any());
-        self.shapes.s.payload.next.extra = self.beat.val().extra;
-        self.shapes.s.payload.next.grh = self.packet.val().grh;
-        self.shapes.s.payload.next.payload = self.packet.val().beats.any() & !self.original.val();
-        self.write.d.next = self.written.val();
-        self.lost.d.next = self.overflow.val();
-        if self.beat.val().last {
-            self.lost.d.next = false;
-            self.write.d.next = self.committed.q.val();
+        room = fifo.s.ready & extras.s.ready & shapes.s.ready;
+        keep = beat.accept & icrc_good & !overflow & room;
+        original = beat.extra & !packet.grh;
+        fifo.s.valid = keep;
+        fifo.s.payload = packet;
+        extras.s.valid = keep & beat.extra;
+        extras.s.payload = extra;
+        shapes.s.valid = keep & (beat.extra | packet.beats.any());
+        shapes.s.payload.extra = beat.extra;
+        shapes.s.payload.grh = packet.grh;
+        shapes.s.payload.payload = packet.beats.any() & !original;
+        write = written;
+        lost = overflow;
+        if beat.last {
+            lost = false;
+            write = committed;
         }
-        if self.keep.val() {
-            self.write.d.next = self.written.val();
-            self.committed.d.next = self.written.val();
+        if keep {
+            write = written;
+            committed = written;
         }
-        StreamOut::<RxMeta>::link(&mut self.meta, &mut self.fifo.m);
+        forward!(meta <= fifo.m);
         // Read.
-        self.take.next = self.beats.ready.val() | !self.out_valid.q.val();
-        self.at_extra.next = self.shapes.m.valid.val()
-            & self.shapes.m.payload.val().extra
-            & self.extras.m.valid.val()
-            & !self.done.q.val();
-        self.extra_end.next =
-            !self.shapes.m.payload.val().grh | (self.step.q.val() == Self::GRH_MORE);
-        self.leave.next = self.shapes.m.valid.val()
-            & self.shapes.m.payload.val().payload
-            & (!self.shapes.m.payload.val().extra | self.done.q.val())
-            & self.held.q.val();
-        self.pull.next = self.take.val() & self.leave.val();
-        self.fetch.next =
-            (self.read.q.val() != self.committed.q.val()) & (self.pull.val() | !self.held.q.val());
-        self.ram.re.next = self.fetch.val();
-        self.ram.raddr.next = bit_cast::<A, 16>(self.read.q.val());
-        self.end_ram.re.next = self.fetch.val();
-        self.end_ram.raddr.next = bit_cast::<A, 16>(self.read.q.val());
-        if self.fetch.val() {
-            self.read.d.next = self.read.q.val() + 1;
-            self.limit.d.next = self.limit.q.val() + 1;
-            self.held.d.next = true;
-        } else if self.pull.val() {
-            self.held.d.next = false;
+        take = beats.ready | !out_valid;
+        at_extra = shapes.m.valid & shapes.m.payload.extra & extras.m.valid & !done;
+        extra_end = !shapes.m.payload.grh | (step == Self::GRH_MORE);
+        leave = shapes.m.valid & shapes.m.payload.payload & (!shapes.m.payload.extra | done) & held;
+        pull = take & leave;
+        fetch = (read != committed) & (pull | !held);
+        ram.re = fetch;
+        ram.raddr = bit_cast::<A, 16>(read);
+        end_ram.re = fetch;
+        end_ram.raddr = bit_cast::<A, 16>(read);
+        if fetch {
+            read = read + 1;
+            limit = limit + 1;
+            held = true;
+        } else if pull {
+            held = false;
         }
         // Whose turn it is: `extra`, then the RAM.
-        self.chunk.next = self.extras.m.payload.val().get_bits::<64>(0);
-        match self.step.q.val().index() {
+        chunk = extras.m.payload.get_bits::<64>(0);
+        match step {
             1 => {
-                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(64);
+                chunk = extras.m.payload.get_bits::<64>(64);
             }
             2 => {
-                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(128);
+                chunk = extras.m.payload.get_bits::<64>(128);
             }
             3 => {
-                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(192);
+                chunk = extras.m.payload.get_bits::<64>(192);
             }
             4 => {
-                self.chunk.next = self.extras.m.payload.val().get_bits::<64>(256);
+                chunk = extras.m.payload.get_bits::<64>(256);
             }
             _ => {}
         }
-        self.word.next = bit_cast::<W, GRH_BITS>(self.extras.m.payload.val());
+        word = bit_cast::<W, GRH_BITS>(extras.m.payload);
         if W == 64 {
-            self.word.next = bit_cast::<W, 64>(self.chunk.val());
+            word = bit_cast::<W, 64>(chunk);
         }
-        self.extras.m.ready.next = self.take.val() & self.at_extra.val() & self.extra_end.val();
-        self.shapes.m.ready.next = (self.take.val()
-            & self.at_extra.val()
-            & self.extra_end.val()
-            & !self.shapes.m.payload.val().payload)
-            | (self.pull.val() & self.end_ram.rdata.val());
-        if self.take.val() {
-            self.out_valid.d.next = self.at_extra.val() | self.leave.val();
-            self.out.d.next = self.ram.rdata.val();
-            self.out_last.d.next = self.end_ram.rdata.val();
-            if self.at_extra.val() {
-                self.out.d.next = self.word.val();
-                self.out_last.d.next = self.extra_end.val();
-                self.step.d.next = self.step.q.val() + 1;
-                if self.extra_end.val() {
-                    self.step.d.next = bits::<3>(0);
-                    self.done.d.next = self.shapes.m.payload.val().payload;
+        extras.m.ready = take & at_extra & extra_end;
+        shapes.m.ready =
+            (take & at_extra & extra_end & !shapes.m.payload.payload) | (pull & end_ram.rdata);
+        if take {
+            out_valid = at_extra | leave;
+            out = ram.rdata;
+            out_last = end_ram.rdata;
+            if at_extra {
+                out = word;
+                out_last = extra_end;
+                step = step + 1;
+                if extra_end {
+                    step = bits::<3>(0);
+                    done = shapes.m.payload.payload;
                 }
-            } else if self.leave.val() & self.end_ram.rdata.val() {
-                self.done.d.next = false;
+            } else if leave & end_ram.rdata {
+                done = false;
             }
         }
-        self.beats.data.next = self.out.q.val();
-        self.beats.last.next = self.out_last.q.val();
-        self.beats.valid.next = self.out_valid.q.val();
+        beats.data = out;
+        beats.last = out_last;
+        beats.valid = out_valid;
         // Count.
-        self.stats_q.d.next.rx_frames = self.beat.val().last;
-        self.stats_q.d.next.rx_roce_packets = self.keep.val();
-        self.stats_q.d.next.rx_bad_frames = self.beat.val().bad;
-        self.stats_q.d.next.rx_icrc_errors = self.beat.val().accept & !self.icrc_good.val();
-        self.stats_q.d.next.rx_malformed = self.beat.val().malformed;
-        self.stats_q.d.next.rx_not_roce = self.beat.val().not_roce;
-        self.stats_q.d.next.rx_overflow =
-            self.beat.val().accept & self.icrc_good.val() & !self.keep.val();
-        self.stats_q.d.next.rx_wrong_address = self.beat.val().wrong_address;
-        self.stats.next = self.stats_q.q.val();
+        stats_q.rx_frames = beat.last;
+        stats_q.rx_roce_packets = keep;
+        stats_q.rx_bad_frames = beat.bad;
+        stats_q.rx_icrc_errors = beat.accept & !icrc_good;
+        stats_q.rx_malformed = beat.malformed;
+        stats_q.rx_not_roce = beat.not_roce;
+        stats_q.rx_overflow = beat.accept & icrc_good & !keep;
+        stats_q.rx_wrong_address = beat.wrong_address;
+        stats = stats_q;
     }
 }

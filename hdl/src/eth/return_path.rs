@@ -17,7 +17,8 @@
 use crate::prelude::*;
 
 /// The block, for beats of `W` bits = `K` bytes.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct ReturnPath<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -105,93 +106,78 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
         "Lets own frames in among those from the wire."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, wire_data, wire_keep, wire_ends, own_data, own_keep, own_ends
-        );
-        dff_setup!(
-            self, clock, entering, taking, open, returning, dropped, valid, data, keep, ends
-        );
-
         // own frames in, whole or not at all
-        self.own.tready.next = true;
-        self.room.next = !(self.own_ends.level.val() & !(self.half.val() - 1)).any();
-        self.take.next = self.own.tvalid.val()
-            & ((self.entering.q.val() & self.taking.q.val())
-                | (!self.entering.q.val() & self.room.val()));
-        self.drop.next = self.own.tvalid.val() & !self.entering.q.val() & !self.room.val();
-        if self.own.tvalid.val() {
-            self.entering.d.next = !self.own.tlast.val();
-            self.taking.d.next = self.take.val();
+        own.tready = true;
+        room = !(own_ends.level & !(half - 1)).any();
+        take = own.tvalid & ((entering & taking) | (!entering & room));
+        drop = own.tvalid & !entering & !room;
+        if own.tvalid {
+            entering = !own.tlast;
+            taking = take;
         }
-        self.own_data.s.valid.next = self.take.val();
-        self.own_keep.s.valid.next = self.take.val();
-        self.own_ends.s.valid.next = self.take.val();
-        self.own_data.s.payload.next = self.own.tdata.val();
-        self.own_keep.s.payload.next = self.own.tkeep.val();
-        self.own_ends.s.payload.next = bits::<2>(0)
-            .replace_bit(0, self.own.tlast.val())
-            .replace_bit(1, self.own.tuser.val());
-        self.overflows.next = self.overflow.val() | self.dropped.q.val().any();
-        if self.drop.val() & (self.overflow.val() | !self.dropped.q.val().any()) {
-            self.dropped.d.next = self.dropped.q.val() + 1;
-        } else if !self.drop.val() & !self.overflow.val() & self.dropped.q.val().any() {
-            self.dropped.d.next = self.dropped.q.val() - 1;
+        own_data.s.valid = take;
+        own_keep.s.valid = take;
+        own_ends.s.valid = take;
+        own_data.s.payload = own.tdata;
+        own_keep.s.payload = own.tkeep;
+        own_ends.s.payload = bits::<2>(0)
+            .replace_bit(0, own.tlast)
+            .replace_bit(1, own.tuser);
+        overflows = overflow | dropped.any();
+        if drop & (overflow | !dropped.any()) {
+            dropped = dropped + 1;
+        } else if !drop & !overflow & dropped.any() {
+            dropped = dropped - 1;
         }
 
         // whose beat leaves
-        self.s_axis.tready.next = true;
-        self.stored.next = self.wire_ends.m.valid.val();
-        self.begins.next = !self.open.q.val()
-            & !self.stored.val()
-            & !self.s_axis.tvalid.val()
-            & self.own_ends.m.valid.val();
-        self.own_turn.next = self.returning.q.val() | self.begins.val();
-        self.arriving.next = bits::<2>(0)
-            .replace_bit(0, self.s_axis.tlast.val())
-            .replace_bit(1, self.s_axis.tuser.val());
-        self.wire_data.s.payload.next = self.s_axis.tdata.val();
-        self.wire_keep.s.payload.next = self.s_axis.tkeep.val();
-        self.wire_ends.s.payload.next = self.arriving.val();
-        self.wire_data.s.valid.next =
-            self.s_axis.tvalid.val() & (self.own_turn.val() | self.stored.val());
-        self.wire_keep.s.valid.next =
-            self.s_axis.tvalid.val() & (self.own_turn.val() | self.stored.val());
-        self.wire_ends.s.valid.next =
-            self.s_axis.tvalid.val() & (self.own_turn.val() | self.stored.val());
-        self.own_data.m.ready.next = self.own_turn.val();
-        self.own_keep.m.ready.next = self.own_turn.val();
-        self.own_ends.m.ready.next = self.own_turn.val();
-        self.wire_data.m.ready.next = !self.own_turn.val();
-        self.wire_keep.m.ready.next = !self.own_turn.val();
-        self.wire_ends.m.ready.next = !self.own_turn.val();
+        s_axis.tready = true;
+        stored = wire_ends.m.valid;
+        begins = !open & !stored & !s_axis.tvalid & own_ends.m.valid;
+        own_turn = returning | begins;
+        arriving = bits::<2>(0)
+            .replace_bit(0, s_axis.tlast)
+            .replace_bit(1, s_axis.tuser);
+        wire_data.s.payload = s_axis.tdata;
+        wire_keep.s.payload = s_axis.tkeep;
+        wire_ends.s.payload = arriving;
+        wire_data.s.valid = s_axis.tvalid & (own_turn | stored);
+        wire_keep.s.valid = s_axis.tvalid & (own_turn | stored);
+        wire_ends.s.valid = s_axis.tvalid & (own_turn | stored);
+        own_data.m.ready = own_turn;
+        own_keep.m.ready = own_turn;
+        own_ends.m.ready = own_turn;
+        wire_data.m.ready = !own_turn;
+        wire_keep.m.ready = !own_turn;
+        wire_ends.m.ready = !own_turn;
 
-        self.data.d.next = self.s_axis.tdata.val();
-        self.keep.d.next = self.s_axis.tkeep.val();
-        self.out_ends.next = self.arriving.val();
-        self.out_valid.next = self.s_axis.tvalid.val();
-        if self.own_turn.val() {
-            self.data.d.next = self.own_data.m.payload.val();
-            self.keep.d.next = self.own_keep.m.payload.val();
-            self.out_ends.next = self.own_ends.m.payload.val();
-            self.out_valid.next = self.own_ends.m.valid.val();
-        } else if self.stored.val() {
-            self.data.d.next = self.wire_data.m.payload.val();
-            self.keep.d.next = self.wire_keep.m.payload.val();
-            self.out_ends.next = self.wire_ends.m.payload.val();
-            self.out_valid.next = self.wire_ends.m.valid.val();
+        data = s_axis.tdata;
+        keep = s_axis.tkeep;
+        out_ends = arriving;
+        out_valid = s_axis.tvalid;
+        if own_turn {
+            data = own_data.m.payload;
+            keep = own_keep.m.payload;
+            out_ends = own_ends.m.payload;
+            out_valid = own_ends.m.valid;
+        } else if stored {
+            data = wire_data.m.payload;
+            keep = wire_keep.m.payload;
+            out_ends = wire_ends.m.payload;
+            out_valid = wire_ends.m.valid;
         }
-        self.ends.d.next = self.out_ends.val();
-        self.valid.d.next = self.out_valid.val();
-        if self.out_valid.val() {
-            self.returning.d.next = self.own_turn.val() & !self.out_ends.val().get_bit(0);
-            self.open.d.next = !self.own_turn.val() & !self.out_ends.val().get_bit(0);
+        ends = out_ends;
+        valid = out_valid;
+        if out_valid {
+            returning = own_turn & !out_ends.get_bit(0);
+            open = !own_turn & !out_ends.get_bit(0);
         }
-        self.m_axis.tvalid.next = self.valid.q.val();
-        self.m_axis.tdata.next = self.data.q.val();
-        self.m_axis.tkeep.next = self.keep.q.val();
-        self.m_axis.tlast.next = self.ends.q.val().get_bit(0);
-        self.m_axis.tuser.next = self.ends.q.val().get_bit(1);
+        m_axis.tvalid = valid;
+        m_axis.tdata = data;
+        m_axis.tkeep = keep;
+        m_axis.tlast = ends.get_bit(0);
+        m_axis.tuser = ends.get_bit(1);
     }
 }

@@ -79,7 +79,7 @@ struct Ends {
 }
 
 /// The block. `K` is the bytes of a beat.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct RxExtent<const K: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -139,98 +139,83 @@ impl<const K: usize> Logic for RxExtent<K> {
     describe!(
         "rx_extent",
         format!("k{K}"),
-        "Where the payload of a packet stands in its frame, and whether its lengths agree.";
-        BEFORE_IPV4, BEFORE_IPV6, START_IPV4, START_IPV6, TAG, IPV4_HEADER, UDP_BTH_ICRC, MAX_PAYLOAD,
-        Self::LOG_K, Self::LANES
+        "Where the payload of a packet stands in its frame, and whether its lengths agree."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, opcode);
-        dff_setup!(self, clock, lengths, payload, ends, place_q);
         // Lengths.
-        self.opcode.opcode.next = self.fields.val().opcode;
-        self.before_length.next = bits::<17>(BEFORE_IPV4);
-        self.start.next = bits::<7>(START_IPV4);
-        if self.ipv6.val() {
-            self.before_length.next = bits::<17>(BEFORE_IPV6);
-            self.start.next = bits::<7>(START_IPV6);
+        opcode.opcode = fields.opcode;
+        before_length = bits::<17>(BEFORE_IPV4);
+        start = bits::<7>(START_IPV4);
+        if ipv6 {
+            before_length = bits::<17>(BEFORE_IPV6);
+            start = bits::<7>(START_IPV6);
         }
-        if self.vlan.val() {
-            self.before_length.next = self.before_length.val() + TAG;
-            self.start.next = self.start.val() + TAG;
+        if vlan {
+            before_length = before_length + TAG;
+            start = start + TAG;
         }
-        self.lengths.d.next.index = self.index.val();
-        self.lengths.d.next.length = self.length.val();
-        self.lengths.d.next.icrc_end =
-            bit_cast::<17, 16>(self.fields.val().ip_length) + self.before_length.val();
-        self.lengths.d.next.ip_payload = bit_cast::<17, 16>(self.fields.val().ip_length);
-        if !self.ipv6.val() {
-            self.lengths.d.next.ip_payload =
-                bit_cast::<17, 16>(self.fields.val().ip_length) - IPV4_HEADER;
+        lengths.index = index;
+        lengths.length = length;
+        lengths.icrc_end = bit_cast::<17, 16>(fields.ip_length) + before_length;
+        lengths.ip_payload = bit_cast::<17, 16>(fields.ip_length);
+        if !ipv6 {
+            lengths.ip_payload = bit_cast::<17, 16>(fields.ip_length) - IPV4_HEADER;
         }
-        self.lengths.d.next.udp_length = self.fields.val().udp_length;
-        self.lengths.d.next.behind_bth =
-            bit_cast::<17, 16>(self.fields.val().udp_length) - UDP_BTH_ICRC;
-        self.lengths.d.next.start = self.start.val();
-        self.lengths.d.next.pad_cnt = self.fields.val().pad_cnt;
-        self.lengths.d.next.sound =
-            (self.fields.val().tver == 0) & ((self.fields.val().udp_length & 3) == 0);
-        self.lengths.d.next.imm_0 = self.fields.val().ext.get_bits::<32>(32);
-        self.lengths.d.next.imm_2 = self.fields.val().rkey;
-        self.lengths.d.next.imm_4 = self.fields.val().operands.get_bits::<32>(64);
-        self.icrc_end.next = self.lengths.q.val().icrc_end;
+        lengths.udp_length = fields.udp_length;
+        lengths.behind_bth = bit_cast::<17, 16>(fields.udp_length) - UDP_BTH_ICRC;
+        lengths.start = start;
+        lengths.pad_cnt = fields.pad_cnt;
+        lengths.sound = (fields.tver == 0) & ((fields.udp_length & 3) == 0);
+        lengths.imm_0 = fields.ext.get_bits::<32>(32);
+        lengths.imm_2 = fields.rkey;
+        lengths.imm_4 = fields.operands.get_bits::<32>(64);
+        icrc_end = lengths.icrc_end;
         // Payload.
-        self.ext_bytes.next = bit_cast::<7, 3>(self.opcode.info.val().ext_words) << 2;
-        self.ext_and_pad.next = bit_cast::<17, 7>(self.ext_bytes.val())
-            | bit_cast::<17, 2>(self.lengths.q.val().pad_cnt);
-        self.payload.d.next.index = self.lengths.q.val().index;
-        self.payload.d.next.plen = self.lengths.q.val().behind_bth - self.ext_and_pad.val();
-        self.payload.d.next.start = self.lengths.q.val().start + self.ext_bytes.val();
-        self.payload.d.next.may_be_there = self.opcode.info.val().payload
-            | (self.lengths.q.val().behind_bth == bit_cast::<17, 7>(self.ext_bytes.val()));
-        self.payload.d.next.sound = self.lengths.q.val().sound
-            & self.opcode.info.val().known
-            & (self.lengths.q.val().ip_payload
-                == bit_cast::<17, 16>(self.lengths.q.val().udp_length))
-            & (bit_cast::<17, 14>(self.lengths.q.val().length) >= self.lengths.q.val().icrc_end);
-        self.payload.d.next.imm = bits::<32>(0);
-        if self.opcode.info.val().imm {
-            self.payload.d.next.imm = self.lengths.q.val().imm_0;
-            if self.opcode.info.val().imm_word == 2 {
-                self.payload.d.next.imm = self.lengths.q.val().imm_2;
+        ext_bytes = bit_cast::<7, 3>(opcode.info.ext_words) << 2;
+        ext_and_pad = bit_cast::<17, 7>(ext_bytes) | bit_cast::<17, 2>(lengths.pad_cnt);
+        payload.index = lengths.index;
+        payload.plen = lengths.behind_bth - ext_and_pad;
+        payload.start = lengths.start + ext_bytes;
+        payload.may_be_there =
+            opcode.info.payload | (lengths.behind_bth == bit_cast::<17, 7>(ext_bytes));
+        payload.sound = lengths.sound
+            & opcode.info.known
+            & (lengths.ip_payload == bit_cast::<17, 16>(lengths.udp_length))
+            & (bit_cast::<17, 14>(lengths.length) >= lengths.icrc_end);
+        payload.imm = bits::<32>(0);
+        if opcode.info.imm {
+            payload.imm = lengths.imm_0;
+            if opcode.info.imm_word == 2 {
+                payload.imm = lengths.imm_2;
             }
-            if self.opcode.info.val().imm_word == 4 {
-                self.payload.d.next.imm = self.lengths.q.val().imm_4;
+            if opcode.info.imm_word == 4 {
+                payload.imm = lengths.imm_4;
             }
         }
         // Ends. A negative length is far above the limit.
-        self.in_range.next = self.payload.q.val().plen <= MAX_PAYLOAD;
-        self.ends.d.next.index = self.payload.q.val().index;
-        self.ends.d.next.plen = bit_cast::<13, 17>(self.payload.q.val().plen);
-        self.ends.d.next.start = self.payload.q.val().start;
-        self.ends.d.next.last = bit_cast::<13, 17>(self.payload.q.val().plen)
-            + bit_cast::<13, 7>(self.payload.q.val().start)
-            - 1;
-        self.ends.d.next.imm = self.payload.q.val().imm;
-        self.ends.d.next.store = self.in_range.val() & (self.payload.q.val().plen != 0);
-        self.ends.d.next.sound =
-            self.in_range.val() & self.payload.q.val().may_be_there & self.payload.q.val().sound;
+        in_range = payload.plen <= MAX_PAYLOAD;
+        ends.index = payload.index;
+        ends.plen = bit_cast::<13, 17>(payload.plen);
+        ends.start = payload.start;
+        ends.last = bit_cast::<13, 17>(payload.plen) + bit_cast::<13, 7>(payload.start) - 1;
+        ends.imm = payload.imm;
+        ends.store = in_range & (payload.plen != 0);
+        ends.sound = in_range & payload.may_be_there & payload.sound;
         // Beats.
-        self.first_beat.next = bit_cast::<10, 7>(self.ends.q.val().start >> Self::LOG_K);
-        self.last_beat.next = bit_cast::<10, 13>(self.ends.q.val().last >> Self::LOG_K);
-        self.place_q.d.next.store = self.ends.q.val().store
-            & (self.ends.q.val().index >= self.first_beat.val())
-            & (self.ends.q.val().index <= self.last_beat.val());
-        self.place_q.d.next.payload_end = self.ends.q.val().index == self.last_beat.val();
-        self.place_q.d.next.plen = self.ends.q.val().plen;
-        self.place_q.d.next.lane = bit_cast::<6, 7>(self.ends.q.val().start & Self::LANES);
-        self.place_q.d.next.beats = bits::<10>(0);
-        if self.ends.q.val().store {
-            self.place_q.d.next.beats = self.last_beat.val() - self.first_beat.val() + 1;
+        first_beat = bit_cast::<10, 7>(ends.start >> Self::LOG_K);
+        last_beat = bit_cast::<10, 13>(ends.last >> Self::LOG_K);
+        place_q.store = ends.store & (ends.index >= first_beat) & (ends.index <= last_beat);
+        place_q.payload_end = ends.index == last_beat;
+        place_q.plen = ends.plen;
+        place_q.lane = bit_cast::<6, 7>(ends.start & Self::LANES);
+        place_q.beats = bits::<10>(0);
+        if ends.store {
+            place_q.beats = last_beat - first_beat + 1;
         }
-        self.place_q.d.next.imm = self.ends.q.val().imm;
-        self.place_q.d.next.formed = self.ends.q.val().sound;
-        self.place.next = self.place_q.q.val();
+        place_q.imm = ends.imm;
+        place_q.formed = ends.sound;
+        place = place_q;
     }
 }

@@ -16,7 +16,8 @@ use crate::ib::icrc_check::IcrcCheck;
 use crate::prelude::*;
 
 /// The receive front with a buffer of 2^A beats and 2^M packets.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -108,35 +109,32 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for R
         "Receive front: frames in, good RoCEv2 packets out."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, parse, icrc, buffer, raw_valid, raw_bytes, raw_line
-        );
-        AxisIn::<W, K>::link(&mut self.s_axis_rx, &mut self.parse.s_axis);
-        self.parse.enable.next = self.enable.val();
-        self.parse.mac.next = self.mac.val();
-        self.parse.promiscuous.next = self.promiscuous.val();
-        self.parse.gid_write.next = self.gid_write.val();
-        self.parse.gid.next = self.gid.val();
-        self.icrc.beat.next = self.parse.icrc_beat.val();
-        self.icrc.data.next = self.parse.icrc_data.val();
-        self.buffer.beat.next = self.parse.beat.val();
-        self.buffer.data.next = self.icrc.masked.val();
-        self.buffer.icrc_good.next = self.icrc.good.val();
-        self.buffer.packet.next = self.parse.packet.val();
-        self.buffer.extra.next = self.parse.extra.val();
-        StreamOut::<RxMeta>::link(&mut self.meta, &mut self.buffer.meta);
-        PayloadOut::<W>::link(&mut self.beats, &mut self.buffer.beats);
-        self.stats.next = self.buffer.stats.val();
-        self.rx_bytes.next = self.parse.bytes.val();
-        self.raw_valid.d.next = self.parse.icrc_beat.val().valid;
-        self.raw_bytes.d.next = self.parse.bytes.val();
-        self.raw_line.d.next = self.parse.icrc_data.val();
-        self.raw.next.valid = self.raw_valid.q.val();
-        self.raw.next.last = self.parse.beat.val().last;
-        self.raw.next.not_roce = self.parse.beat.val().not_roce;
-        self.raw.next.bytes = self.raw_bytes.q.val();
-        self.raw_data.next = self.raw_line.q.val();
+        forward!(s_axis_rx <= parse.s_axis);
+        parse.enable = enable;
+        parse.mac = mac;
+        parse.promiscuous = promiscuous;
+        parse.gid_write = gid_write;
+        parse.gid = gid;
+        icrc.beat = parse.icrc_beat;
+        icrc.data = parse.icrc_data;
+        buffer.beat = parse.beat;
+        buffer.data = icrc.masked;
+        buffer.icrc_good = icrc.good;
+        buffer.packet = parse.packet;
+        buffer.extra = parse.extra;
+        forward!(meta <= buffer.meta);
+        forward!(beats <= buffer.beats);
+        stats = buffer.stats;
+        rx_bytes = parse.bytes;
+        raw_valid.d = parse.icrc_beat.valid;
+        raw_bytes.d = parse.bytes;
+        raw_line.d = parse.icrc_data;
+        raw.valid = raw_valid.q;
+        raw.last = parse.beat.last;
+        raw.not_roce = parse.beat.not_roce;
+        raw.bytes = raw_bytes.q;
+        raw_data = raw_line.q;
     }
 }

@@ -11,7 +11,8 @@ use crate::prelude::*;
 ///
 /// One cycle after a beat entered with `valid`, `header` holds it and the beats before it. Bytes that have not arrived
 /// read as ones: no byte of another frame is ever seen, and a length not yet known is longer than any frame.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct HeaderWindow<const W: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -101,7 +102,8 @@ impl<const W: usize> Logic for HeaderWindow<W> {
 }
 
 /// The fields `F` of a header, by its layout, one cycle later.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct FieldSelect<F: HeaderFields> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -48,7 +48,8 @@ struct Arrived {
 }
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct RxLink<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -137,83 +138,73 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
     describe!(
         "rx_link",
         format!("w{W}"),
-        "Frames out of beats, and their Ethernet headers.";
-        TPID, ETHERTYPE_IPV4, ETHERTYPE_IPV6
+        "Frames out of beats, and their Ethernet headers."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, window, data_4);
-        dff_setup!(
-            self, clock, in_frame, taking, count, arrived, length, link_q, header_q
-        );
         // Cycle 0: frames out of beats.
-        self.s_axis.tready.next = true;
-        self.beat.next = self.s_axis.tvalid.val();
-        self.enter.next = self.beat.val() & self.taking.q.val();
-        if !self.in_frame.q.val() {
-            self.enter.next = self.beat.val() & self.enable.val();
+        s_axis.tready = true;
+        beat = s_axis.tvalid;
+        enter = beat & taking;
+        if !in_frame {
+            enter = beat & enable;
         }
-        if self.beat.val() {
-            self.in_frame.d.next = !self.s_axis.tlast.val();
-            self.taking.d.next = self.enter.val();
-            if self.s_axis.tlast.val() {
-                self.count.d.next = bits::<10>(0);
-            } else if !self.count.q.val().all() {
-                self.count.d.next = self.count.q.val() + 1;
+        if beat {
+            in_frame = !s_axis.tlast;
+            taking = enter;
+            if s_axis.tlast {
+                count = bits::<10>(0);
+            } else if !count.all() {
+                count = count + 1;
             }
         }
-        self.top_byte.next = self.s_axis.tkeep.val() & !(self.s_axis.tkeep.val() >> 1);
-        self.kept.next = bits::<7>(0);
+        top_byte = s_axis.tkeep & !(s_axis.tkeep >> 1);
+        kept = bits::<7>(0);
         for i in 0..7 {
-            self.kept.next = self
-                .kept
-                .val()
-                .replace_bit(i, (self.top_byte.val() & self.count_bits[i].val()).any());
+            kept = kept.replace_bit(i, (top_byte & count_bits[i]).any());
         }
-        self.arrived.d.next.valid = self.enter.val();
-        self.arrived.d.next.last = self.enter.val() & self.s_axis.tlast.val();
-        self.arrived.d.next.bad = self.s_axis.tuser.val();
-        self.arrived.d.next.index = self.count.q.val();
-        self.arrived.d.next.bytes = bits::<7>(0);
-        if self.enter.val() {
-            self.arrived.d.next.bytes = self.kept.val();
+        arrived.valid = enter;
+        arrived.last = enter & s_axis.tlast;
+        arrived.bad = s_axis.tuser;
+        arrived.index = count;
+        arrived.bytes = bits::<7>(0);
+        if enter {
+            arrived.bytes = kept;
         }
-        self.window.valid.next = self.enter.val();
-        self.window.index.next = self.count.q.val();
-        self.window.data.next = self.s_axis.tdata.val();
-        self.data_4.d.next = self.s_axis.tdata.val();
-        self.data.next = self.data_4.q.val();
-        self.bytes.next = self.arrived.q.val().bytes;
+        window.valid = enter;
+        window.index = count;
+        window.data = s_axis.tdata;
+        data_4.d = s_axis.tdata;
+        data = data_4.q;
+        bytes = arrived.bytes;
         // Cycle 1: length and Ethernet header.
-        self.longer.next = self.length.q.val();
-        if self.arrived.q.val().index == 0 {
-            self.longer.next = bit_cast::<14, 7>(self.arrived.q.val().bytes);
-        } else if !self.length.q.val().get_bit(13) {
-            self.longer.next = self.length.q.val() + bit_cast::<14, 7>(self.arrived.q.val().bytes);
+        longer = length;
+        if arrived.index == 0 {
+            longer = bit_cast::<14, 7>(arrived.bytes);
+        } else if !length.get_bit(13) {
+            longer = length + bit_cast::<14, 7>(arrived.bytes);
         }
-        if self.arrived.q.val().valid {
-            self.length.d.next = self.longer.val();
+        if arrived.valid {
+            length = longer;
         }
-        self.has_tag.next = self.window.eth.val().ethertype == TPID;
-        self.ethertype.next = self.window.eth.val().ethertype;
-        if self.has_tag.val() {
-            self.ethertype.next = self.window.eth.val().tag_ethertype;
+        has_tag = window.eth.ethertype == TPID;
+        ethertype = window.eth.ethertype;
+        if has_tag {
+            ethertype = window.eth.tag_ethertype;
         }
-        self.link_q.d.next.valid = self.arrived.q.val().valid;
-        self.link_q.d.next.last = self.arrived.q.val().last;
-        self.link_q.d.next.bad = self.arrived.q.val().bad;
-        self.link_q.d.next.index = self.arrived.q.val().index;
-        self.link_q.d.next.length = self.longer.val();
-        self.link_q.d.next.vlan = self.has_tag.val();
-        self.link_q.d.next.ipv4 = self.ethertype.val() == ETHERTYPE_IPV4;
-        self.link_q.d.next.ipv6 = self.ethertype.val() == ETHERTYPE_IPV6;
+        link_q.valid = arrived.valid;
+        link_q.last = arrived.last;
+        link_q.bad = arrived.bad;
+        link_q.index = arrived.index;
+        link_q.length = longer;
+        link_q.vlan = has_tag;
+        link_q.ipv4 = ethertype == ETHERTYPE_IPV4;
+        link_q.ipv6 = ethertype == ETHERTYPE_IPV6;
         // The first bit on the wire marks a group address.
-        self.link_q.d.next.mac_ok = self.promiscuous.val()
-            | self.window.eth.val().dst.get_bit(0)
-            | (self.window.eth.val().dst == self.mac.val());
-        self.header_q.d.next = self.window.header.val();
-        self.link.next = self.link_q.q.val();
-        self.header.next = self.header_q.q.val();
+        link_q.mac_ok = promiscuous | window.eth.dst.get_bit(0) | (window.eth.dst == mac);
+        header_q = window.header;
+        link = link_q;
+        header = header_q;
     }
 }

@@ -56,7 +56,7 @@ struct Class {
 }
 
 /// The block.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct RxParse<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -137,151 +137,125 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
     describe!(
         "rx_parse",
         format!("w{W}"),
-        "Says of every received frame what it is, and of every beat what it holds.";
-        PROTOCOL_UDP, ROCE_PORT, ECN_CE, ATOMIC_ACK, UD, ORIGINAL, SHORTEST_IPV4, SHORTEST_IPV6, TAG
+        "Says of every received frame what it is, and of every beat what it holds."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self,
-            clock,
-            link,
-            select,
-            extent,
-            gids,
-            checksum,
-            packet_8,
-            grh_8,
-            class_8,
-            place_8,
-            checksum_8,
-            found_8,
-            gid_index_8
-        );
-        dff_setup!(self, clock, link_3, class, beat_q, packet_q, extra_q);
         // Cycles 0 and 1.
-        AxisIn::<W, K>::link(&mut self.s_axis, &mut self.link.s_axis);
-        self.link.enable.next = self.enable.val();
-        self.link.mac.next = self.mac.val();
-        self.link.promiscuous.next = self.promiscuous.val();
-        self.bytes.next = self.link.bytes.val();
+        forward!(s_axis <= link.s_axis);
+        link.enable = enable;
+        link.mac = mac;
+        link.promiscuous = promiscuous;
+        bytes = link.bytes;
         // Cycle 2: fields.
-        self.select.header.next = self.link.header.val();
-        self.select.ipv6.next = self.link.link.val().ipv6;
-        self.select.vlan.next = self.link.link.val().vlan;
-        self.link_3.d.next = self.link.link.val();
+        select.header = link.header;
+        select.ipv6 = link.link.ipv6;
+        select.vlan = link.link.vlan;
+        link_3 = link.link;
         // Cycle 3: IP and UDP headers.
-        self.udp.next = (self.select.fields.val().protocol == PROTOCOL_UDP)
-            & ((self.link_3.q.val().ipv6 & (self.select.fields.val().version == 6))
-                | (self.link_3.q.val().ipv4
-                    & (self.select.fields.val().version == 4)
-                    & (self.select.fields.val().ihl == 5)
-                    & (self.select.fields.val().fragment == 0)));
-        self.shortest.next = bits::<14>(SHORTEST_IPV4);
-        if self.link_3.q.val().ipv6 {
-            self.shortest.next = bits::<14>(SHORTEST_IPV6);
+        udp = (select.fields.protocol == PROTOCOL_UDP)
+            & ((link_3.ipv6 & (select.fields.version == 6))
+                | (link_3.ipv4
+                    & (select.fields.version == 4)
+                    & (select.fields.ihl == 5)
+                    & (select.fields.fragment == 0)));
+        shortest = bits::<14>(SHORTEST_IPV4);
+        if link_3.ipv6 {
+            shortest = bits::<14>(SHORTEST_IPV6);
         }
-        if self.link_3.q.val().vlan {
-            self.shortest.next = self.shortest.val() + TAG;
+        if link_3.vlan {
+            shortest = shortest + TAG;
         }
-        self.class.d.next.valid = self.link_3.q.val().valid;
-        self.class.d.next.last = self.link_3.q.val().last;
-        self.class.d.next.bad = self.link_3.q.val().bad;
-        self.class.d.next.index = self.link_3.q.val().index;
-        self.class.d.next.vlan = self.link_3.q.val().vlan;
-        self.class.d.next.ipv6 = self.link_3.q.val().ipv6;
-        self.class.d.next.short = self.link_3.q.val().length < self.shortest.val();
-        self.class.d.next.mac_ok = self.link_3.q.val().mac_ok;
-        self.class.d.next.roce = self.udp.val() & (self.select.fields.val().udp_port == ROCE_PORT);
-        self.extent.fields.next = self.select.fields.val();
-        self.extent.ipv6.next = self.link_3.q.val().ipv6;
-        self.extent.vlan.next = self.link_3.q.val().vlan;
-        self.extent.index.next = self.link_3.q.val().index;
-        self.extent.length.next = self.link_3.q.val().length;
-        self.gids.write.next = self.gid_write.val();
-        self.gids.entry.next = self.gid.val();
-        self.gids.gid.next = self.select.fields.val().dst_gid;
-        self.gids.ipv6.next = self.link_3.q.val().ipv6;
+        class.valid = link_3.valid;
+        class.last = link_3.last;
+        class.bad = link_3.bad;
+        class.index = link_3.index;
+        class.vlan = link_3.vlan;
+        class.ipv6 = link_3.ipv6;
+        class.short = link_3.length < shortest;
+        class.mac_ok = link_3.mac_ok;
+        class.roce = udp & (select.fields.udp_port == ROCE_PORT);
+        extent.fields = select.fields;
+        extent.ipv6 = link_3.ipv6;
+        extent.vlan = link_3.vlan;
+        extent.index = link_3.index;
+        extent.length = link_3.length;
+        gids.write = gid_write;
+        gids.entry = gid;
+        gids.gid = select.fields.dst_gid;
+        gids.ipv6 = link_3.ipv6;
         // An IPv4 header is the second half of its GRH.
-        self.checksum.header.next = self.select.fields.val().grh.get_bits::<160>(160);
-        self.packet_8.d.next.opcode = self.select.fields.val().opcode;
-        self.packet_8.d.next.solicited = self.select.fields.val().solicited;
-        self.packet_8.d.next.ack_req = self.select.fields.val().ack_req;
-        self.packet_8.d.next.becn = self.select.fields.val().becn;
-        self.packet_8.d.next.ce = self.select.fields.val().ecn == ECN_CE;
-        self.packet_8.d.next.ipv6 = self.link_3.q.val().ipv6;
-        self.packet_8.d.next.pkey = self.select.fields.val().pkey;
-        self.packet_8.d.next.qpn = self.select.fields.val().dest_qp;
-        self.packet_8.d.next.psn = self.select.fields.val().psn;
-        self.packet_8.d.next.src_gid = self.select.fields.val().src_gid;
-        self.packet_8.d.next.ext = self.select.fields.val().ext;
-        self.packet_8.d.next.rkey = self.select.fields.val().rkey;
-        self.packet_8.d.next.dma_len = self.select.fields.val().dma_len;
-        self.packet_8.d.next.operands = self.select.fields.val().operands;
-        self.grh_8.d.next = self.select.fields.val().grh;
+        checksum.header = select.fields.grh.get_bits::<160>(160);
+        packet_8.d.opcode = select.fields.opcode;
+        packet_8.d.solicited = select.fields.solicited;
+        packet_8.d.ack_req = select.fields.ack_req;
+        packet_8.d.becn = select.fields.becn;
+        packet_8.d.ce = select.fields.ecn == ECN_CE;
+        packet_8.d.ipv6 = link_3.ipv6;
+        packet_8.d.pkey = select.fields.pkey;
+        packet_8.d.qpn = select.fields.dest_qp;
+        packet_8.d.psn = select.fields.psn;
+        packet_8.d.src_gid = select.fields.src_gid;
+        packet_8.d.ext = select.fields.ext;
+        packet_8.d.rkey = select.fields.rkey;
+        packet_8.d.dma_len = select.fields.dma_len;
+        packet_8.d.operands = select.fields.operands;
+        grh_8.d = select.fields.grh;
         // Not known yet.
-        self.packet_8.d.next.gid_index = bits::<8>(0);
-        self.packet_8.d.next.imm = bits::<32>(0);
-        self.packet_8.d.next.plen = bits::<13>(0);
-        self.packet_8.d.next.lane = bits::<6>(0);
-        self.packet_8.d.next.beats = bits::<10>(0);
-        self.packet_8.d.next.grh = false;
+        packet_8.d.gid_index = bits::<8>(0);
+        packet_8.d.imm = bits::<32>(0);
+        packet_8.d.plen = bits::<13>(0);
+        packet_8.d.lane = bits::<6>(0);
+        packet_8.d.beats = bits::<10>(0);
+        packet_8.d.grh = false;
         // Cycle 4: to the ICRC check.
-        self.icrc_beat.next.valid = self.class.q.val().valid;
-        self.icrc_beat.next.index = self.class.q.val().index;
-        self.icrc_beat.next.ipv6 = self.class.q.val().ipv6;
-        self.icrc_beat.next.vlan = self.class.q.val().vlan;
-        self.icrc_beat.next.icrc_end = self.extent.icrc_end.val();
-        self.icrc_data.next = self.link.data.val();
+        icrc_beat.valid = class.valid;
+        icrc_beat.index = class.index;
+        icrc_beat.ipv6 = class.ipv6;
+        icrc_beat.vlan = class.vlan;
+        icrc_beat.icrc_end = extent.icrc_end;
+        icrc_data = link.data;
         // Cycle 8: verdict.
-        self.class_8.d.next = self.class.q.val();
-        self.place_8.d.next = self.extent.place.val();
-        self.checksum_8.d.next = self.checksum.good.val();
-        self.found_8.d.next = self.gids.found.val();
-        self.gid_index_8.d.next = self.gids.index.val();
-        self.whole.next =
-            self.class_8.q.val().last & !self.class_8.q.val().bad & !self.class_8.q.val().short;
-        self.for_us.next = self.whole.val() & self.class_8.q.val().mac_ok;
-        self.roce.next = self.for_us.val() & self.class_8.q.val().roce;
-        self.formed.next = self.roce.val()
-            & self.place_8.q.val().formed
-            & (self.checksum_8.q.val() | self.class_8.q.val().ipv6);
-        self.beat_q.d.next.store = self.class_8.q.val().valid & self.place_8.q.val().store;
-        self.beat_q.d.next.payload_end = self.place_8.q.val().payload_end;
-        self.beat_q.d.next.last = self.class_8.q.val().last;
-        self.beat_q.d.next.accept = self.formed.val() & self.found_8.q.val();
-        self.beat_q.d.next.bad = self.class_8.q.val().last & self.class_8.q.val().bad;
-        self.beat_q.d.next.malformed =
-            (self.class_8.q.val().last & !self.class_8.q.val().bad & self.class_8.q.val().short)
-                | (self.roce.val() & !self.formed.val());
-        self.beat_q.d.next.wrong_address =
-            (self.whole.val() & !self.for_us.val()) | (self.formed.val() & !self.found_8.q.val());
-        self.beat_q.d.next.not_roce = self.for_us.val() & !self.roce.val();
-        self.packet_q.d.next = self.packet_8.q.val();
-        self.packet_q.d.next.gid_index = self.gid_index_8.q.val();
-        self.packet_q.d.next.imm = self.place_8.q.val().imm;
-        self.packet_q.d.next.plen = self.place_8.q.val().plen;
-        self.packet_q.d.next.lane = self.place_8.q.val().lane;
-        self.packet_q.d.next.beats = self.place_8.q.val().beats;
-        self.datagram.next = self.packet_8.q.val().opcode.get_bits::<3>(5) == UD;
-        self.atomic_ack.next = self.packet_8.q.val().opcode == ATOMIC_ACK;
-        self.beat_q.d.next.extra =
-            self.class_8.q.val().last & (self.datagram.val() | self.atomic_ack.val());
-        self.packet_q.d.next.grh = self.datagram.val();
-        self.original.next = (bit_cast::<64, 32>(self.packet_8.q.val().ext.get_bits::<32>(0))
-            << 32)
-            | bit_cast::<64, 32>(self.packet_8.q.val().rkey);
-        self.extra_q.d.next = self.grh_8.q.val();
-        if self.atomic_ack.val() {
+        class_8.d = class;
+        place_8.d = extent.place;
+        checksum_8.d = checksum.good;
+        found_8.d = gids.found;
+        gid_index_8.d = gids.index;
+        whole = class_8.q.last & !class_8.q.bad & !class_8.q.short;
+        for_us = whole & class_8.q.mac_ok;
+        roce = for_us & class_8.q.roce;
+        formed = roce & place_8.q.formed & (checksum_8.q | class_8.q.ipv6);
+        beat_q.store = class_8.q.valid & place_8.q.store;
+        beat_q.payload_end = place_8.q.payload_end;
+        beat_q.last = class_8.q.last;
+        beat_q.accept = formed & found_8.q;
+        beat_q.bad = class_8.q.last & class_8.q.bad;
+        beat_q.malformed = (class_8.q.last & !class_8.q.bad & class_8.q.short) | (roce & !formed);
+        beat_q.wrong_address = (whole & !for_us) | (formed & !found_8.q);
+        beat_q.not_roce = for_us & !roce;
+        packet_q = packet_8.q;
+        packet_q.gid_index = gid_index_8.q;
+        packet_q.imm = place_8.q.imm;
+        packet_q.plen = place_8.q.plen;
+        packet_q.lane = place_8.q.lane;
+        packet_q.beats = place_8.q.beats;
+        datagram = packet_8.q.opcode.get_bits::<3>(5) == UD;
+        atomic_ack = packet_8.q.opcode == ATOMIC_ACK;
+        beat_q.extra = class_8.q.last & (datagram | atomic_ack);
+        packet_q.grh = datagram;
+        original = (bit_cast::<64, 32>(packet_8.q.ext.get_bits::<32>(0)) << 32)
+            | bit_cast::<64, 32>(packet_8.q.rkey);
+        extra_q = grh_8.q;
+        if atomic_ack {
             // The parser counts the value among the headers.
-            self.packet_q.d.next.plen = bits::<13>(ORIGINAL);
-            self.packet_q.d.next.lane = bits::<6>(0);
-            self.packet_q.d.next.beats = bits::<10>(1);
-            self.extra_q.d.next = bit_cast::<GRH_BITS, 64>(self.original.val());
+            packet_q.plen = bits::<13>(ORIGINAL);
+            packet_q.lane = bits::<6>(0);
+            packet_q.beats = bits::<10>(1);
+            extra_q = bit_cast::<GRH_BITS, 64>(original);
         }
-        self.extra.next = self.extra_q.q.val();
-        self.beat.next = self.beat_q.q.val();
-        self.packet.next = self.packet_q.q.val();
+        extra = extra_q;
+        beat = beat_q;
+        packet = packet_q;
     }
 }

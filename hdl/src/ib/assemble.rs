@@ -64,7 +64,8 @@ mod types {
 use types::{Span, Turn};
 
 /// Assembler for beats of `W` bits = `K` bytes.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Assemble<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -174,126 +175,107 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
     describe!(
         "assemble",
         format!("w{W}"),
-        "Puts headers and payload together to frames.";
-        Self::LOG_K, Self::LANES, Self::BYTES, Self::BITS
+        "Puts headers and payload together to frames."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, payloads);
-        dff_setup!(
-            self, clock, current, turn, merging, header, body, span, beat
-        );
-        dff_setup!(
-            self, clock, lost_q, lost_qpn_q, lost_msn_q, sent_q, sent_psn_q
-        );
-        self.payloads.s.payload.next = self.payload.data.val();
-        self.payloads.s.valid.next = self.payload.valid.val();
-        self.payload.ready.next = self.payloads.s.ready.val();
+        payloads.s.payload = payload.data;
+        payloads.s.valid = payload.valid;
+        payload.ready = payloads.s.ready;
 
         // A beat goes on when what it is made of is there.
-        self.step.next = !self.merging.q.val() | self.m.ready.val();
-        self.fire.next = self.step.val()
-            & self.turn.q.val().valid
-            & (!self.turn.q.val().need | self.payloads.m.valid.val())
-            & (!self.turn.q.val().fresh | (self.token.valid.val() & self.payloads.m.valid.val()));
-        self.drops.next =
-            self.turn.q.val().lost | (self.turn.q.val().fresh & self.token.payload.val().error);
-        self.payloads.m.ready.next = self.fire.val() & self.turn.q.val().need;
-        self.token.ready.next = self.fire.val() & self.turn.q.val().fresh;
-        self.lost_q.d.next =
-            self.fire.val() & self.turn.q.val().fresh & self.token.payload.val().error;
-        self.lost_qpn_q.d.next = self.current.q.val().qpn;
-        self.lost.next = self.lost_q.q.val();
-        self.lost_qpn.next = self.lost_qpn_q.q.val();
-        self.lost_psn.next = self.sent_psn_q.q.val();
-        self.lost_msn_q.d.next = self.current.q.val().msn;
-        self.lost_msn.next = self.lost_msn_q.q.val();
-        self.sent_q.d.next = self.fire.val()
-            & self.turn.q.val().front
-            & self.current.q.val().notify
-            & !self.drops.val();
-        self.sent_psn_q.d.next = self.current.q.val().psn;
-        self.sent.next = self.sent_q.q.val();
-        self.sent_qpn.next = self.lost_qpn_q.q.val();
-        self.sent_psn.next = self.sent_psn_q.q.val();
+        step = !merging | m.ready;
+        fire = step
+            & turn.valid
+            & (!turn.need | payloads.m.valid)
+            & (!turn.fresh | (token.valid & payloads.m.valid));
+        drops = turn.lost | (turn.fresh & token.payload.error);
+        payloads.m.ready = fire & turn.need;
+        token.ready = fire & turn.fresh;
+        lost_q = fire & turn.fresh & token.payload.error;
+        lost_qpn_q = current.qpn;
+        lost = lost_q;
+        lost_qpn = lost_qpn_q;
+        lost_psn = sent_psn_q;
+        lost_msn_q = current.msn;
+        lost_msn = lost_msn_q;
+        sent_q = fire & turn.front & current.notify & !drops;
+        sent_psn_q = current.psn;
+        sent = sent_q;
+        sent_qpn = lost_qpn_q;
+        sent_psn = sent_psn_q;
 
         // The next beat of this packet, or the first of the next one.
-        self.next.next = self.turn.q.val().index + 1;
-        self.first_payload.next = bit_cast::<10, 7>(self.current.q.val().header_len >> Self::LOG_K);
-        self.last_payload.next =
-            bit_cast::<10, 13>(self.current.q.val().payload_last >> Self::LOG_K);
-        self.last_covered.next = bit_cast::<10, 13>(self.current.q.val().covered >> Self::LOG_K);
-        self.last_beat.next = bit_cast::<10, 13>(self.current.q.val().length >> Self::LOG_K);
-        self.load.next = !self.turn.q.val().valid | (self.fire.val() & self.turn.q.val().last);
-        self.s.ready.next = self.load.val();
-        if self.load.val() {
-            self.current.d.next = self.s.payload.val();
-            self.turn.d.next.valid = self.s.valid.val();
-            self.turn.d.next.fresh = self.s.payload.val().payload;
-            self.turn.d.next.lost = false;
-            self.turn.d.next.front = true;
-            self.turn.d.next.index = bits::<10>(0);
-            self.turn.d.next.need = self.s.payload.val().payload
-                & ((self.s.payload.val().header_len >> Self::LOG_K) == 0);
-            self.turn.d.next.last = (self.s.payload.val().length >> Self::LOG_K) == 0;
-            self.turn.d.next.whole = (self.s.payload.val().covered >> Self::LOG_K) != 0;
-            self.turn.d.next.partial = (self.s.payload.val().covered >> Self::LOG_K) == 0;
-        } else if self.fire.val() {
-            self.current.d.next.bytes = self.current.q.val().bytes >> Self::BITS;
-            self.turn.d.next.fresh = false;
-            self.turn.d.next.lost = self.drops.val();
-            self.turn.d.next.front = false;
-            self.turn.d.next.index = self.next.val();
-            self.turn.d.next.need = self.current.q.val().payload
-                & (self.next.val() >= self.first_payload.val())
-                & (self.next.val() <= self.last_payload.val());
-            self.turn.d.next.last = self.next.val() == self.last_beat.val();
-            self.turn.d.next.whole = self.next.val() < self.last_covered.val();
-            self.turn.d.next.partial = self.next.val() == self.last_covered.val();
+        next = turn.index + 1;
+        first_payload = bit_cast::<10, 7>(current.header_len >> Self::LOG_K);
+        last_payload = bit_cast::<10, 13>(current.payload_last >> Self::LOG_K);
+        last_covered = bit_cast::<10, 13>(current.covered >> Self::LOG_K);
+        last_beat = bit_cast::<10, 13>(current.length >> Self::LOG_K);
+        load = !turn.valid | (fire & turn.last);
+        s.ready = load;
+        if load {
+            current = s.payload;
+            turn.valid = s.valid;
+            turn.fresh = s.payload.payload;
+            turn.lost = false;
+            turn.front = true;
+            turn.index = bits::<10>(0);
+            turn.need = s.payload.payload & ((s.payload.header_len >> Self::LOG_K) == 0);
+            turn.last = (s.payload.length >> Self::LOG_K) == 0;
+            turn.whole = (s.payload.covered >> Self::LOG_K) != 0;
+            turn.partial = (s.payload.covered >> Self::LOG_K) == 0;
+        } else if fire {
+            current.bytes = current.bytes >> Self::BITS;
+            turn.fresh = false;
+            turn.lost = drops;
+            turn.front = false;
+            turn.index = next;
+            turn.need = current.payload & (next >= first_payload) & (next <= last_payload);
+            turn.last = next == last_beat;
+            turn.whole = next < last_covered;
+            turn.partial = next == last_covered;
         }
 
         // The beat.
-        if self.step.val() {
-            self.merging.d.next = self.fire.val() & !self.drops.val();
-            self.header.d.next = self.current.q.val().bytes.get_bits::<W>(0);
-            self.body.d.next = self.payloads.m.payload.val();
-            self.span.d.next.from = bits::<6>(0);
-            if self.turn.q.val().index == self.first_payload.val() {
-                self.span.d.next.from =
-                    bit_cast::<6, 7>(self.current.q.val().header_len & Self::LANES);
+        if step {
+            merging = fire & !drops;
+            header = current.bytes.get_bits::<W>(0);
+            body = payloads.m.payload;
+            span.from = bits::<6>(0);
+            if turn.index == first_payload {
+                span.from = bit_cast::<6, 7>(current.header_len & Self::LANES);
             }
-            self.span.d.next.to = bits::<7>(0);
-            if self.turn.q.val().need {
-                self.span.d.next.to = bits::<7>(Self::BYTES);
-                if self.turn.q.val().index == self.last_payload.val() {
-                    self.span.d.next.to =
-                        bit_cast::<7, 13>(self.current.q.val().payload_last & Self::LANES) + 1;
+            span.to = bits::<7>(0);
+            if turn.need {
+                span.to = bits::<7>(Self::BYTES);
+                if turn.index == last_payload {
+                    span.to = bit_cast::<7, 13>(current.payload_last & Self::LANES) + 1;
                 }
             }
-            self.beat.d.next.index = self.turn.q.val().index;
-            self.beat.d.next.last = self.turn.q.val().last;
-            self.beat.d.next.whole = self.turn.q.val().whole;
-            self.beat.d.next.partial = self.turn.q.val().partial;
-            self.beat.d.next.tail = bit_cast::<6, 13>(self.current.q.val().covered & Self::LANES);
-            self.beat.d.next.bytes = bit_cast::<6, 13>(self.current.q.val().length & Self::LANES);
-            self.beat.d.next.ipv6 = self.current.q.val().ipv6;
-            self.beat.d.next.vlan = self.current.q.val().vlan;
-            self.beat.d.next.ack = self.current.q.val().ack;
-            self.beat.d.next.length = self.current.q.val().length;
+            beat.index = turn.index;
+            beat.last = turn.last;
+            beat.whole = turn.whole;
+            beat.partial = turn.partial;
+            beat.tail = bit_cast::<6, 13>(current.covered & Self::LANES);
+            beat.bytes = bit_cast::<6, 13>(current.length & Self::LANES);
+            beat.ipv6 = current.ipv6;
+            beat.vlan = current.vlan;
+            beat.ack = current.ack;
+            beat.length = current.length;
         }
-        self.lanes.from.next = self.span.q.val().from;
-        self.lanes.to.next = self.span.q.val().to;
-        self.m.header.next = self.header.q.val();
-        self.m.payload.next = self.body.q.val();
-        self.m.lanes.next = self.lanes.lanes.val();
-        self.m.beat.next = self.beat.q.val();
-        self.m.valid.next = self.merging.q.val();
+        lanes.from = span.from;
+        lanes.to = span.to;
+        m.header = header;
+        m.payload = body;
+        m.lanes = lanes.lanes;
+        m.beat = beat;
+        m.valid = merging;
     }
 }
 
 /// Lanes from `from` on, below `to`; no register.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 struct Lanes<const K: usize> {
     pub from: Signal<In, Bits<6>>,
     pub to: Signal<In, Bits<7>>,

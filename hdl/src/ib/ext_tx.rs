@@ -12,7 +12,7 @@ use crate::bus::types::TxDesc;
 use crate::prelude::*;
 
 /// The block.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct ExtTx {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -11,7 +11,7 @@ use crate::eth::rx_fields::{HEADER_BITS, Layout};
 use crate::prelude::*;
 
 /// The block.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct HeaderLayout {
     /// The fields.
     pub fields: Signal<In, TxFields>,

@@ -28,7 +28,8 @@ use crate::prelude::*;
 pub const LANES: usize = 2;
 
 /// Header builder for 2^Q queue pairs and as many address handles.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct HeaderTx<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -183,208 +184,180 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
     describe!(
         "header_tx",
         format!("q{Q}"),
-        "Builds the headers of packets to send.";
-        MOST, RC_ACK, UD_CLASS, UDP_BTH_ICRC, IPV4_HEADER, EXT_IPV4, EXT_IPV4_TAG, EXT_IPV6, EXT_IPV6_TAG, ICRC
+        "Builds the headers of packets to send."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, arbiter, slot_line, tag_line, base_line, ext, ext_line
-        );
-        clock!(self, clock, av_table, av_line, gid_table);
-        clock!(self, clock, gid_sums, gid_line, lengths_line);
-        dff_setup!(self, clock, request, slot, body, sizes, av, lengths);
-        dff_setup!(self, clock, header_len, late_plen, late_padded, places);
-        dff_setup!(self, clock, late_places, datagram, peer, sum_dst, sum_rest);
-        dff_setup!(self, clock, sum, checksum);
-
         // Tables.
-        self.av_table.we.next = self.av_we.val() | self.ah_we.val();
-        self.av_table.wring.next = bits::<1>(0).replace_bit(0, self.ah_we.val());
-        self.av_table.wslot.next = bit_cast::<Q, 16>(self.image_qpn.val());
-        self.av_table.wdata.next = self.av_image.val();
-        self.gid_table.we.next = self.gid_we.val();
-        self.gid_table.waddr.next = bit_cast::<4, 8>(self.gid_index.val());
-        self.gid_table.wdata.next = self.gid.val();
-        self.gid_sums.we.next = self.gid_we.val();
-        self.gid_sums.waddr.next = bit_cast::<4, 8>(self.gid_index.val());
-        self.gid_sums.wdata.next = ((bit_cast::<17, 8>(self.gid.val().get_bits::<8>(96)) << 8)
-            | bit_cast::<17, 8>(self.gid.val().get_bits::<8>(104)))
-            + ((bit_cast::<17, 8>(self.gid.val().get_bits::<8>(112)) << 8)
-                | bit_cast::<17, 8>(self.gid.val().get_bits::<8>(120)));
+        av_table.we = av_we | ah_we;
+        av_table.wring = bits::<1>(0).replace_bit(0, ah_we);
+        av_table.wslot = bit_cast::<Q, 16>(image_qpn);
+        av_table.wdata = av_image;
+        gid_table.we = gid_we;
+        gid_table.waddr = bit_cast::<4, 8>(gid_index);
+        gid_table.wdata = gid;
+        gid_sums.we = gid_we;
+        gid_sums.waddr = bit_cast::<4, 8>(gid_index);
+        gid_sums.wdata = ((bit_cast::<17, 8>(gid.get_bits::<8>(96)) << 8)
+            | bit_cast::<17, 8>(gid.get_bits::<8>(104)))
+            + ((bit_cast::<17, 8>(gid.get_bits::<8>(112)) << 8)
+                | bit_cast::<17, 8>(gid.get_bits::<8>(120)));
 
         // A lane whose FIFO has room for what it asks, in turns.
-        self.requests.next = bits::<2>(0);
+        requests = bits::<2>(0);
         for i in 0..2 {
-            ClkRst::link(&mut self.clock, &mut self.used[i].clock);
-            ClkRst::link(&mut self.clock, &mut self.room[i].clock);
-            self.requests.next = self
-                .requests
-                .val()
-                .replace_bit(i, self.s[i].valid.val() & self.room[i].q.val());
+            requests = requests.replace_bit(i, s[i].valid & room[i]);
         }
-        self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = true;
-        self.desc.next = self.s[0].payload.val();
-        if self.arbiter.grant.val().get_bit(1) {
-            self.desc.next = self.s[1].payload.val();
+        arbiter.request = requests;
+        arbiter.take = true;
+        desc = s[0].payload;
+        if arbiter.grant.get_bit(1) {
+            desc = s[1].payload;
         }
-        self.request.d.next = self.desc.val();
-        self.slot.d.next.valid = self.requests.val().any();
-        self.slot.d.next.lane = self.arbiter.grant.val().get_bit(1);
-        self.slot_line.d.next = self.slot.q.val();
+        request = desc;
+        slot.valid = requests.any();
+        slot.lane = arbiter.grant.get_bit(1);
+        slot_line.d = slot;
         for i in 0..2 {
-            self.s[i].ready.next = self.arbiter.grant.val().get_bit(i);
-            self.entered[i].next = self.arbiter.grant.val().get_bit(i);
-            self.left[i].next = self.queue[i].m.valid.val() & self.m[i].ready.val();
-            self.used[i].d.next = self.used[i].q.val();
-            if self.entered[i].val() & !self.left[i].val() {
-                self.used[i].d.next = self.used[i].q.val() + 1;
-            } else if !self.entered[i].val() & self.left[i].val() {
-                self.used[i].d.next = self.used[i].q.val() - 1;
+            s[i].ready = arbiter.grant.get_bit(i);
+            entered[i] = arbiter.grant.get_bit(i);
+            left[i] = queue[i].m.valid & m[i].ready;
+            used[i] = used[i];
+            if entered[i] & !left[i] {
+                used[i] = used[i] + 1;
+            } else if !entered[i] & left[i] {
+                used[i] = used[i] - 1;
             }
-            self.room[i].d.next = self.used[i].q.val() < MOST;
+            room[i] = used[i] < MOST;
         }
 
         // Cycle 0: extension headers, read of the address vector.
-        self.ext.desc.next = self.request.q.val();
-        self.av_table.re.next = true;
-        self.datagram.d.next = (self.request.q.val().opcode >> 5) == UD_CLASS;
-        self.av_table.rring.next = bits::<1>(0);
-        self.av_table.rslot.next = bit_cast::<Q, 16>(self.request.q.val().qpn);
-        if (self.request.q.val().opcode >> 5) == UD_CLASS {
-            self.av_table.rring.next = bits::<1>(1);
-            self.av_table.rslot.next = self.request.q.val().va.get_bits::<Q>(0);
+        ext.desc = request;
+        av_table.re = true;
+        datagram = (request.opcode >> 5) == UD_CLASS;
+        av_table.rring = bits::<1>(0);
+        av_table.rslot = bit_cast::<Q, 16>(request.qpn);
+        if (request.opcode >> 5) == UD_CLASS {
+            av_table.rring = bits::<1>(1);
+            av_table.rslot = request.va.get_bits::<Q>(0);
         }
-        self.peer.d.next = self.request.q.val().va.get_bits::<24>(32);
-        self.padded.next = (self.request.q.val().plen + 3) & 0x1ffc;
-        self.body.d.next.plen = self.request.q.val().plen;
-        self.body.d.next.padded = self.padded.val();
-        self.base_line.d.next.opcode = self.request.q.val().opcode;
-        self.base_line.d.next.solicited = self.request.q.val().solicited;
-        self.base_line.d.next.pad_cnt =
-            bit_cast::<2, 13>(self.padded.val()) - bit_cast::<2, 13>(self.request.q.val().plen);
-        self.base_line.d.next.ack_req = self.request.q.val().ack_req;
-        self.base_line.d.next.psn = self.request.q.val().psn;
-        self.tag_line.d.next.qpn = self.request.q.val().qpn;
-        self.tag_line.d.next.psn = self.request.q.val().psn;
-        self.tag_line.d.next.msn = self.request.q.val().msn;
-        self.tag_line.d.next.notify = self.request.q.val().notify;
-        self.tag_line.d.next.ack = self.request.q.val().opcode == RC_ACK;
-        self.tag_line.d.next.payload = self.request.q.val().plen != 0;
+        peer = request.va.get_bits::<24>(32);
+        padded = (request.plen + 3) & 0x1ffc;
+        body.plen = request.plen;
+        body.padded = padded;
+        base_line.d.opcode = request.opcode;
+        base_line.d.solicited = request.solicited;
+        base_line.d.pad_cnt = bit_cast::<2, 13>(padded) - bit_cast::<2, 13>(request.plen);
+        base_line.d.ack_req = request.ack_req;
+        base_line.d.psn = request.psn;
+        tag_line.d.qpn = request.qpn;
+        tag_line.d.psn = request.psn;
+        tag_line.d.msn = request.msn;
+        tag_line.d.notify = request.notify;
+        tag_line.d.ack = request.opcode == RC_ACK;
+        tag_line.d.payload = request.plen != 0;
         // Cycle 1: UDP length.
-        self.av.d.next = self.av_table.rdata.val();
-        if self.datagram.q.val() {
-            self.av.d.next.remote_qpn = self.peer.q.val();
+        av = av_table.rdata;
+        if datagram {
+            av.remote_qpn = peer;
         }
-        self.ext_line.d.next = self.ext.bytes.val();
-        self.sizes.d.next.plen = self.body.q.val().plen;
-        self.sizes.d.next.padded = self.body.q.val().padded;
-        self.sizes.d.next.ext_len = self.ext.len.val();
-        self.sizes.d.next.udp_length =
-            self.body.q.val().padded + bit_cast::<13, 5>(self.ext.len.val()) + UDP_BTH_ICRC;
+        ext_line.d = ext.bytes;
+        sizes.plen = body.plen;
+        sizes.padded = body.padded;
+        sizes.ext_len = ext.len;
+        sizes.udp_length = body.padded + bit_cast::<13, 5>(ext.len) + UDP_BTH_ICRC;
 
         // Cycle 2: read of the GID; what depends on the layout; the words of the checksum that are there.
-        self.av_line.d.next = self.av.q.val();
-        self.gid_table.re.next = true;
-        self.gid_table.raddr.next = bit_cast::<4, 8>(self.av.q.val().sgid_index);
-        self.lengths.d.next.udp_length = self.sizes.q.val().udp_length;
-        self.lengths.d.next.ip_length = self.sizes.q.val().udp_length + IPV4_HEADER;
-        self.before_ext.next = bits::<7>(EXT_IPV4);
-        if self.av.q.val().vlan_valid {
-            self.before_ext.next = bits::<7>(EXT_IPV4_TAG);
+        av_line.d = av;
+        gid_table.re = true;
+        gid_table.raddr = bit_cast::<4, 8>(av.sgid_index);
+        lengths.udp_length = sizes.udp_length;
+        lengths.ip_length = sizes.udp_length + IPV4_HEADER;
+        before_ext = bits::<7>(EXT_IPV4);
+        if av.vlan_valid {
+            before_ext = bits::<7>(EXT_IPV4_TAG);
         }
-        if self.av.q.val().ipv6 {
-            self.lengths.d.next.ip_length = self.sizes.q.val().udp_length;
-            self.before_ext.next = bits::<7>(EXT_IPV6);
-            if self.av.q.val().vlan_valid {
-                self.before_ext.next = bits::<7>(EXT_IPV6_TAG);
+        if av.ipv6 {
+            lengths.ip_length = sizes.udp_length;
+            before_ext = bits::<7>(EXT_IPV6);
+            if av.vlan_valid {
+                before_ext = bits::<7>(EXT_IPV6_TAG);
             }
         }
-        self.header_len.d.next =
-            self.before_ext.val() + bit_cast::<7, 5>(self.sizes.q.val().ext_len);
-        self.late_plen.d.next = self.sizes.q.val().plen;
-        self.late_padded.d.next = self.sizes.q.val().padded;
-        self.sum_dst.d.next = ((bit_cast::<20, 8>(self.av.q.val().dgid.get_bits::<8>(96)) << 8)
-            | bit_cast::<20, 8>(self.av.q.val().dgid.get_bits::<8>(104)))
-            + ((bit_cast::<20, 8>(self.av.q.val().dgid.get_bits::<8>(112)) << 8)
-                | bit_cast::<20, 8>(self.av.q.val().dgid.get_bits::<8>(120)));
-        self.sum_rest.d.next = ((bit_cast::<20, 8>(self.av.q.val().hop_limit) << 8)
-            | bit_cast::<20, 8>(self.av.q.val().tclass))
-            + bit_cast::<20, 13>(self.sizes.q.val().udp_length)
-            + self.constant_words.val();
+        header_len = before_ext + bit_cast::<7, 5>(sizes.ext_len);
+        late_plen = sizes.plen;
+        late_padded = sizes.padded;
+        sum_dst = ((bit_cast::<20, 8>(av.dgid.get_bits::<8>(96)) << 8)
+            | bit_cast::<20, 8>(av.dgid.get_bits::<8>(104)))
+            + ((bit_cast::<20, 8>(av.dgid.get_bits::<8>(112)) << 8)
+                | bit_cast::<20, 8>(av.dgid.get_bits::<8>(120)));
+        sum_rest = ((bit_cast::<20, 8>(av.hop_limit) << 8) | bit_cast::<20, 8>(av.tclass))
+            + bit_cast::<20, 13>(sizes.udp_length)
+            + constant_words;
 
-        self.gid_sums.re.next = true;
-        self.gid_sums.raddr.next = bit_cast::<4, 8>(self.av.q.val().sgid_index);
+        gid_sums.re = true;
+        gid_sums.raddr = bit_cast::<4, 8>(av.sgid_index);
 
         // Cycle 3: places in the frame, sum of all words of the IPv4 header.
-        self.gid_line.d.next = self.gid_table.rdata.val();
-        self.lengths_line.d.next = self.lengths.q.val();
-        self.places.d.next.header_len = self.header_len.q.val();
-        self.places.d.next.payload_last =
-            bit_cast::<13, 7>(self.header_len.q.val()) + self.late_plen.q.val() - 1;
-        self.places.d.next.covered =
-            bit_cast::<13, 7>(self.header_len.q.val()) + self.late_padded.q.val();
-        self.places.d.next.length =
-            bit_cast::<13, 7>(self.header_len.q.val()) + self.late_padded.q.val() + ICRC;
-        self.sum.d.next = bit_cast::<20, 17>(self.gid_sums.rdata.val())
-            + self.sum_dst.q.val()
-            + self.sum_rest.q.val();
+        gid_line.d = gid_table.rdata;
+        lengths_line.d = lengths;
+        places.header_len = header_len;
+        places.payload_last = bit_cast::<13, 7>(header_len) + late_plen - 1;
+        places.covered = bit_cast::<13, 7>(header_len) + late_padded;
+        places.length = bit_cast::<13, 7>(header_len) + late_padded + ICRC;
+        sum = bit_cast::<20, 17>(gid_sums.rdata) + sum_dst + sum_rest;
         // Cycle 4: IPv4 checksum: both folds at once, the second of which cannot carry.
-        self.late_places.d.next = self.places.q.val();
-        self.carries.next = bit_cast::<5, 4>(self.sum.q.val().get_bits::<4>(16)) + 1;
-        self.folded.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
-            + bit_cast::<17, 4>(self.sum.q.val().get_bits::<4>(16));
-        self.raised.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
-            + bit_cast::<17, 5>(self.carries.val());
-        self.checksum.d.next = !self.folded.val().get_bits::<16>(0);
-        if self.folded.val().get_bit(16) {
-            self.checksum.d.next = !self.raised.val().get_bits::<16>(0);
+        late_places = places;
+        carries = bit_cast::<5, 4>(sum.get_bits::<4>(16)) + 1;
+        folded =
+            bit_cast::<17, 16>(sum.get_bits::<16>(0)) + bit_cast::<17, 4>(sum.get_bits::<4>(16));
+        raised = bit_cast::<17, 16>(sum.get_bits::<16>(0)) + bit_cast::<17, 5>(carries);
+        checksum = !folded.get_bits::<16>(0);
+        if folded.get_bit(16) {
+            checksum = !raised.get_bits::<16>(0);
         }
         // Cycle 5: layout, into the FIFO of the lane.
-        self.layout.fields.next.ipv6 = self.av_line.q.val().ipv6;
-        self.layout.fields.next.vlan = self.av_line.q.val().vlan_valid;
-        self.layout.fields.next.dmac = self.av_line.q.val().dmac;
-        self.layout.fields.next.smac = self.mac.val();
-        self.layout.fields.next.tci = self.av_line.q.val().vlan;
-        self.layout.fields.next.tclass = self.av_line.q.val().tclass;
-        self.layout.fields.next.flow_label = self.av_line.q.val().flow_label;
-        self.layout.fields.next.hop_limit = self.av_line.q.val().hop_limit;
-        self.layout.fields.next.sgid = self.gid_line.q.val();
-        self.layout.fields.next.dgid = self.av_line.q.val().dgid;
-        self.layout.fields.next.ip_length = bit_cast::<16, 13>(self.lengths_line.q.val().ip_length);
-        self.layout.fields.next.checksum = self.checksum.q.val();
-        self.layout.fields.next.udp_sport = self.av_line.q.val().udp_sport;
-        self.layout.fields.next.udp_length =
-            bit_cast::<16, 13>(self.lengths_line.q.val().udp_length);
-        self.layout.fields.next.opcode = self.base_line.q.val().opcode;
-        self.layout.fields.next.solicited = self.base_line.q.val().solicited;
-        self.layout.fields.next.pad_cnt = self.base_line.q.val().pad_cnt;
-        self.layout.fields.next.pkey = self.av_line.q.val().pkey;
-        self.layout.fields.next.dest_qp = self.av_line.q.val().remote_qpn;
-        self.layout.fields.next.ack_req = self.base_line.q.val().ack_req;
-        self.layout.fields.next.psn = self.base_line.q.val().psn;
-        self.layout.fields.next.ext = self.ext_line.q.val();
-        self.header.next.bytes = self.layout.bytes.val();
-        self.header.next.header_len = self.late_places.q.val().header_len;
-        self.header.next.payload_last = self.late_places.q.val().payload_last;
-        self.header.next.covered = self.late_places.q.val().covered;
-        self.header.next.length = self.late_places.q.val().length;
-        self.header.next.payload = self.tag_line.q.val().payload;
-        self.header.next.ipv6 = self.av_line.q.val().ipv6;
-        self.header.next.vlan = self.av_line.q.val().vlan_valid;
-        self.header.next.ack = self.tag_line.q.val().ack;
-        self.header.next.qpn = self.tag_line.q.val().qpn;
-        self.header.next.psn = self.tag_line.q.val().psn;
-        self.header.next.msn = self.tag_line.q.val().msn;
-        self.header.next.notify = self.tag_line.q.val().notify;
+        layout.fields.ipv6 = av_line.q.ipv6;
+        layout.fields.vlan = av_line.q.vlan_valid;
+        layout.fields.dmac = av_line.q.dmac;
+        layout.fields.smac = mac;
+        layout.fields.tci = av_line.q.vlan;
+        layout.fields.tclass = av_line.q.tclass;
+        layout.fields.flow_label = av_line.q.flow_label;
+        layout.fields.hop_limit = av_line.q.hop_limit;
+        layout.fields.sgid = gid_line.q;
+        layout.fields.dgid = av_line.q.dgid;
+        layout.fields.ip_length = bit_cast::<16, 13>(lengths_line.q.ip_length);
+        layout.fields.checksum = checksum;
+        layout.fields.udp_sport = av_line.q.udp_sport;
+        layout.fields.udp_length = bit_cast::<16, 13>(lengths_line.q.udp_length);
+        layout.fields.opcode = base_line.q.opcode;
+        layout.fields.solicited = base_line.q.solicited;
+        layout.fields.pad_cnt = base_line.q.pad_cnt;
+        layout.fields.pkey = av_line.q.pkey;
+        layout.fields.dest_qp = av_line.q.remote_qpn;
+        layout.fields.ack_req = base_line.q.ack_req;
+        layout.fields.psn = base_line.q.psn;
+        layout.fields.ext = ext_line.q;
+        header.bytes = layout.bytes;
+        header.header_len = late_places.header_len;
+        header.payload_last = late_places.payload_last;
+        header.covered = late_places.covered;
+        header.length = late_places.length;
+        header.payload = tag_line.q.payload;
+        header.ipv6 = av_line.q.ipv6;
+        header.vlan = av_line.q.vlan_valid;
+        header.ack = tag_line.q.ack;
+        header.qpn = tag_line.q.qpn;
+        header.psn = tag_line.q.psn;
+        header.msn = tag_line.q.msn;
+        header.notify = tag_line.q.notify;
         for i in 0..2 {
-            ClkRst::link(&mut self.clock, &mut self.queue[i].clock);
-            self.queue[i].s.payload.next = self.header.val();
-            StreamOut::<TxHeader>::link(&mut self.m[i], &mut self.queue[i].m);
+            queue[i].s.payload = header;
+            forward!(m[i] <= queue[i].m);
         }
-        self.queue[0].s.valid.next = self.slot_line.q.val().valid & !self.slot_line.q.val().lane;
-        self.queue[1].s.valid.next = self.slot_line.q.val().valid & self.slot_line.q.val().lane;
+        queue[0].s.valid = slot_line.q.valid & !slot_line.q.lane;
+        queue[1].s.valid = slot_line.q.valid & slot_line.q.lane;
     }
 }

@@ -56,7 +56,8 @@ struct Part {
 }
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct IcrcCheck<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -121,48 +122,43 @@ impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
     describe!(
         "icrc_check",
         format!("w{W}"),
-        "Invariant CRC of received frames, a beat a cycle, five cycles of latency.";
-        Self::LOG_K, Self::LANES
+        "Invariant CRC of received frames, a beat a cycle, five cycles of latency."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, mask, tail, crc, residue, data_delay);
-        dff_setup!(self, clock, part, whole_data, counts, first, good_q);
         // What of the beat counts.
-        self.end_beat.next = self.beat.val().icrc_end >> Self::LOG_K;
-        self.part.d.next.valid = self.beat.val().valid;
-        self.part.d.next.first = self.beat.val().index == 0;
-        self.part.d.next.whole = bit_cast::<17, 10>(self.beat.val().index) < self.end_beat.val();
-        self.part.d.next.partial = bit_cast::<17, 10>(self.beat.val().index) == self.end_beat.val();
-        self.part.d.next.tail = bit_cast::<6, 17>(self.beat.val().icrc_end & Self::LANES);
-        self.part.d.next.index = self.beat.val().index;
-        self.part.d.next.ipv6 = self.beat.val().ipv6;
-        self.part.d.next.vlan = self.beat.val().vlan;
-        self.whole_data.d.next = self.data.val();
+        end_beat = beat.icrc_end >> Self::LOG_K;
+        part.valid = beat.valid;
+        part.first = beat.index == 0;
+        part.whole = bit_cast::<17, 10>(beat.index) < end_beat;
+        part.partial = bit_cast::<17, 10>(beat.index) == end_beat;
+        part.tail = bit_cast::<6, 17>(beat.icrc_end & Self::LANES);
+        part.index = beat.index;
+        part.ipv6 = beat.ipv6;
+        part.vlan = beat.vlan;
+        whole_data = data;
         // Mask.
-        self.mask.data.next = self.whole_data.q.val();
-        self.mask.index.next = self.part.q.val().index;
-        self.mask.ipv6.next = self.part.q.val().ipv6;
-        self.mask.vlan.next = self.part.q.val().vlan;
-        self.mask.whole.next = self.part.q.val().whole;
-        self.mask.partial.next = self.part.q.val().partial;
-        self.mask.tail.next = self.part.q.val().tail;
-        self.counts.d.next = self.part.q.val().valid
-            & (self.part.q.val().whole
-                | (self.part.q.val().partial & (self.part.q.val().tail != 0)));
-        self.first.d.next = self.part.q.val().first;
-        self.tail.d.next = self.part.q.val().tail;
+        mask.data = whole_data;
+        mask.index = part.index;
+        mask.ipv6 = part.ipv6;
+        mask.vlan = part.vlan;
+        mask.whole = part.whole;
+        mask.partial = part.partial;
+        mask.tail = part.tail;
+        counts = part.valid & (part.whole | (part.partial & (part.tail != 0)));
+        first = part.first;
+        tail.d = part.tail;
         // CRC.
-        self.crc.valid.next = self.counts.q.val();
-        self.crc.first.next = self.first.q.val();
-        self.crc.data.next = self.mask.masked.val();
-        self.residue.tail.next = self.tail.q.val();
+        crc.valid = counts;
+        crc.first = first;
+        crc.data = mask.masked;
+        residue.tail = tail.q;
         // Compare.
-        self.good_q.d.next = self.crc.register.val() == self.residue.register.val();
-        self.good.next = self.good_q.q.val();
-        self.data_delay.d.next = self.mask.masked.val();
-        self.masked.next = self.data_delay.q.val();
+        good_q = crc.register == residue.register;
+        good = good_q;
+        data_delay.d = mask.masked;
+        masked = data_delay.q;
     }
 }
 
@@ -172,7 +168,7 @@ fn coordinates(bytes: usize) -> Map {
 }
 
 /// The register behind a good frame whose last beat counts for `tail` bytes, 0 for all; one cycle.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 struct Residue<const K: usize> {
     pub clock: ClkRst,
     pub tail: Signal<In, Bits<6>>,

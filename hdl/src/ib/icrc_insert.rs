@@ -22,7 +22,8 @@ use crate::cell::delay::Delay;
 use crate::prelude::*;
 
 /// The block.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct IcrcInsert<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -120,96 +121,85 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
     describe!(
         "icrc_insert",
         format!("w{W}"),
-        "Computes and writes the ICRC of frames, a beat a cycle.";
-        MOST, Self::BYTES, Self::LAST_LANE
+        "Computes and writes the ICRC of frames, a beat a cycle."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, mask, crc, beat_line, undo, beat_late, valid_line, data_line
-        );
-        clock!(self, clock, write, queue, keeps);
-        dff_setup!(
-            self, clock, used, room, entered, data, beat, valid_1, beat_1, written
-        );
-        dff_setup!(self, clock, frame_q, frame_bytes_q, frame_ack_q);
-
         // Room.
-        self.enter.next = self.s.valid.val() & self.room.q.val();
-        self.leave.next = self.queue.m.valid.val() & self.m_axis.tready.val();
-        if self.enter.val() & !self.leave.val() {
-            self.used.d.next = self.used.q.val() + 1;
-        } else if !self.enter.val() & self.leave.val() {
-            self.used.d.next = self.used.q.val() - 1;
+        enter = s.valid & room;
+        leave = queue.m.valid & m_axis.tready;
+        if enter & !leave {
+            used = used + 1;
+        } else if !enter & leave {
+            used = used - 1;
         }
-        self.room.d.next = self.used.q.val() < MOST;
-        self.s.ready.next = self.room.q.val();
+        room = used < MOST;
+        s.ready = room;
 
         // Cycle 0: mask.
-        self.entered.d.next = self.enter.val();
-        self.data.d.next = self.s.data.val();
-        self.beat.d.next = self.s.beat.val();
-        self.mask.data.next = self.data.q.val();
-        self.mask.index.next = self.beat.q.val().index;
-        self.mask.ipv6.next = self.beat.q.val().ipv6;
-        self.mask.vlan.next = self.beat.q.val().vlan;
-        self.mask.whole.next = self.beat.q.val().whole;
-        self.mask.partial.next = self.beat.q.val().partial;
-        self.mask.tail.next = self.beat.q.val().tail;
-        self.valid_1.d.next = self.entered.q.val();
-        self.beat_1.d.next = self.beat.q.val();
-        self.data_line.d.next = self.data.q.val();
+        entered = enter;
+        data = s.data;
+        beat = s.beat;
+        mask.data = data;
+        mask.index = beat.index;
+        mask.ipv6 = beat.ipv6;
+        mask.vlan = beat.vlan;
+        mask.whole = beat.whole;
+        mask.partial = beat.partial;
+        mask.tail = beat.tail;
+        valid_1 = entered;
+        beat_1 = beat;
+        data_line.d = data;
 
         // Cycle 1: CRC. A beat that holds the end of the ICRC alone leaves the register to it.
-        self.crc.valid.next =
-            self.valid_1.q.val() & (self.beat_1.q.val().whole | self.beat_1.q.val().partial);
-        self.crc.first.next = self.beat_1.q.val().index == 0;
-        self.crc.data.next = self.mask.masked.val();
-        self.beat_line.d.next = self.beat_1.q.val();
-        self.valid_line.d.next = self.valid_1.q.val();
+        crc.valid = valid_1 & (beat_1.whole | beat_1.partial);
+        crc.first = beat_1.index == 0;
+        crc.data = mask.masked;
+        beat_line.d = beat_1;
+        valid_line.d = valid_1;
 
         // Cycle 3: take back the zeros.
-        self.undo.register.next = self.crc.register.val();
-        self.filled.next = bits::<7>(Self::BYTES) - bit_cast::<7, 6>(self.beat_line.q.val().tail);
-        self.undo.words.next = self.filled.val().get_bits::<4>(2);
-        self.beat_late.d.next = self.beat_line.q.val();
+        undo.register = crc.register;
+        filled = bits::<7>(Self::BYTES) - bit_cast::<7, 6>(beat_line.q.tail);
+        undo.words = filled.get_bits::<4>(2);
+        beat_late.d = beat_line.q;
 
         // Cycle 5: write.
-        self.write.data.next = self.data_line.q.val();
-        self.write.crc.next = self.undo.crc.val();
-        self.write.partial.next = self.beat_late.q.val().partial;
-        self.write.behind.next = !(self.beat_late.q.val().whole | self.beat_late.q.val().partial);
-        self.write.tail.next = self.beat_late.q.val().tail;
-        self.write.last.next = self.beat_late.q.val().last;
-        self.write.bytes.next = self.beat_late.q.val().bytes;
-        self.written.d.next = self.valid_line.q.val();
-        self.ends.next = self.valid_line.q.val() & self.beat_late.q.val().last;
-        self.frame_q.d.next = self.ends.val();
-        self.frame_bytes_q.d.next = self.beat_late.q.val().length;
-        self.frame_ack_q.d.next = self.ends.val() & self.beat_late.q.val().ack;
-        self.frame.next = self.frame_q.q.val();
-        self.frame_bytes.next = self.frame_bytes_q.q.val();
-        self.frame_ack.next = self.frame_ack_q.q.val();
+        write.data = data_line.q;
+        write.crc = undo.crc;
+        write.partial = beat_late.q.partial;
+        write.behind = !(beat_late.q.whole | beat_late.q.partial);
+        write.tail = beat_late.q.tail;
+        write.last = beat_late.q.last;
+        write.bytes = beat_late.q.bytes;
+        written = valid_line.q;
+        ends = valid_line.q & beat_late.q.last;
+        frame_q = ends;
+        frame_bytes_q = beat_late.q.length;
+        frame_ack_q = ends & beat_late.q.ack;
+        frame = frame_q;
+        frame_bytes = frame_bytes_q;
+        frame_ack = frame_ack_q;
 
         // Cycle 6: the two queues take and give in the same cycles.
-        self.queue.s.payload.next = self.write.sealed.val();
-        self.queue.s.valid.next = self.written.q.val();
-        self.keeps.s.payload.next = self.write.keep.val();
-        self.keeps.s.valid.next = self.written.q.val();
-        self.queue.m.ready.next = self.m_axis.tready.val();
-        self.keeps.m.ready.next = self.m_axis.tready.val();
-        self.m_axis.tdata.next = self.queue.m.payload.val();
-        self.m_axis.tkeep.next = self.keeps.m.payload.val();
+        queue.s.payload = write.sealed;
+        queue.s.valid = written;
+        keeps.s.payload = write.keep;
+        keeps.s.valid = written;
+        queue.m.ready = m_axis.tready;
+        keeps.m.ready = m_axis.tready;
+        m_axis.tdata = queue.m.payload;
+        m_axis.tkeep = keeps.m.payload;
         // The last beat is never full: a frame is 2 modulo 4 bytes long.
-        self.m_axis.tlast.next = !self.keeps.m.payload.val().get_bit(Self::LAST_LANE);
-        self.m_axis.tuser.next = false;
-        self.m_axis.tvalid.next = self.queue.m.valid.val();
+        m_axis.tlast = !keeps.m.payload.get_bit(Self::LAST_LANE);
+        m_axis.tuser = false;
+        m_axis.tvalid = queue.m.valid;
     }
 }
 
 /// Writes the ICRC into a beat; one cycle, three LUT levels.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 struct IcrcWrite<const W: usize, const K: usize> {
     pub clock: ClkRst,
     pub data: Signal<In, Bits<W>>,

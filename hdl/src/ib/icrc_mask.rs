@@ -11,7 +11,7 @@ use crate::eth::rx_fields::Layout;
 use crate::prelude::*;
 
 /// The block.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct IcrcMask<const W: usize, const K: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -43,7 +43,7 @@ fn info(code: u8) -> OpcodeInfo {
 }
 
 /// Decodes an opcode; one cycle.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct OpcodeDecode {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

@@ -14,13 +14,12 @@
 use super::assemble::Assemble;
 use super::header_tx::{HeaderTx, LANES};
 use super::icrc_insert::IcrcInsert;
-use super::tx_types::TxHeader;
 use crate::bus::types::{PayloadToken, TxDesc, image};
 use crate::eth::frame_mux::FrameMux;
 use crate::prelude::*;
 
 /// Transmit back end for beats of `W` bits = `K` bytes and 2^Q queue pairs.
-#[derive(Clone, Debug, Default, LogicBlock)]
+#[derive(Clone, Debug, Block)]
 pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -83,37 +82,35 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
         "Transmit back end: descriptors and payload in, frames out."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, headers, mux, icrc);
         for i in 0..2 {
-            ClkRst::link(&mut self.clock, &mut self.assemble[i].clock);
-            StreamIn::<TxDesc>::link(&mut self.desc[i], &mut self.headers.s[i]);
-            StreamIn::<PayloadToken>::link(&mut self.token[i], &mut self.assemble[i].token);
-            PayloadIn::<W>::link(&mut self.payload[i], &mut self.assemble[i].payload);
-            StreamOut::<TxHeader>::join(&mut self.headers.m[i], &mut self.assemble[i].s);
-            PartsOut::<W, K>::join(&mut self.assemble[i].m, &mut self.mux.s[i]);
-            self.lost[i].next = self.assemble[i].lost.val();
-            self.lost_qpn[i].next = self.assemble[i].lost_qpn.val();
-            self.lost_psn[i].next = self.assemble[i].lost_psn.val();
-            self.lost_msn[i].next = self.assemble[i].lost_msn.val();
+            forward!(desc[i] <= headers.s[i]);
+            forward!(token[i] <= assemble[i].token);
+            forward!(payload[i] <= assemble[i].payload);
+            forward!(assemble[i].s <= headers.m[i]);
+            forward!(mux.s[i] <= assemble[i].m);
+            lost[i] = assemble[i].lost;
+            lost_qpn[i] = assemble[i].lost_qpn;
+            lost_psn[i] = assemble[i].lost_psn;
+            lost_msn[i] = assemble[i].lost_msn;
         }
-        FrameOut::<W>::join(&mut self.mux.m, &mut self.icrc.s);
-        AxisOut::<W, K>::link(&mut self.m_axis_tx, &mut self.icrc.m_axis);
-        self.headers.av_we.next = self.av_we.val();
-        self.headers.ah_we.next = self.ah_we.val();
-        self.headers.image_qpn.next = self.image_qpn.val();
-        self.headers.av_image.next = self.av_image.val();
-        self.headers.gid_we.next = self.gid_we.val();
-        self.headers.gid_index.next = self.gid_index.val();
-        self.headers.gid.next = self.gid.val();
-        self.headers.mac.next = self.mac.val();
-        self.sent_valid.next = self.assemble[0].sent.val();
-        self.sent_qpn.next = self.assemble[0].sent_qpn.val();
-        self.sent_psn.next = self.assemble[0].sent_psn.val();
-        self.tx_frames.next = self.icrc.frame.val();
-        self.tx_bytes.next = self.icrc.frame_bytes.val();
-        self.tx_roce_packets.next = self.icrc.frame.val();
-        self.tx_acks.next = self.icrc.frame_ack.val();
+        forward!(icrc.s <= mux.m);
+        forward!(m_axis_tx <= icrc.m_axis);
+        headers.av_we = av_we;
+        headers.ah_we = ah_we;
+        headers.image_qpn = image_qpn;
+        headers.av_image = av_image;
+        headers.gid_we = gid_we;
+        headers.gid_index = gid_index;
+        headers.gid = gid;
+        headers.mac = mac;
+        sent_valid = assemble[0].sent;
+        sent_qpn = assemble[0].sent_qpn;
+        sent_psn = assemble[0].sent_psn;
+        tx_frames = icrc.frame;
+        tx_bytes = icrc.frame_bytes;
+        tx_roce_packets = icrc.frame;
+        tx_acks = icrc.frame_ack;
     }
 }

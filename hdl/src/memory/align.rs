@@ -10,7 +10,8 @@ use crate::prelude::*;
 use super::types::Fit;
 
 /// Numbers of a run of bytes, for beats of `K` bytes.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Align<const K: usize> {
     /// Lane of the first byte in its source beat.
     pub source: Signal<In, Bits<6>>,
@@ -75,41 +76,34 @@ impl<const K: usize> Logic for Align<K> {
         "Numbers of a run of bytes that moves to another lane."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.shift.next = (bit_cast::<7, 6>(self.target.val())
-            - bit_cast::<7, 6>(self.source.val()))
-            ^ self.beat.val();
-        self.rotation.next = bit_cast::<6, 7>(self.shift.val()) & self.lanes.val();
-        self.source_last.next =
-            bit_cast::<14, 6>(self.source.val()) + bit_cast::<14, 13>(self.len.val()) - 1;
-        self.target_last.next =
-            bit_cast::<14, 6>(self.target.val()) + bit_cast::<14, 13>(self.len.val()) - 1;
-        self.last_lane.next = bit_cast::<6, 14>(self.source_last.val()) & self.lanes.val();
-        self.source_more.next = bit_cast::<10, 14>(self.source_last.val() >> self.log_beat.val());
-        self.target_more.next = bit_cast::<10, 14>(self.target_last.val() >> self.log_beat.val());
-        self.source_next.next =
-            (self.source.val() + bit_cast::<6, 13>(self.len.val())) & self.lanes.val();
-        self.target_next.next =
-            (self.target.val() + bit_cast::<6, 13>(self.len.val())) & self.lanes.val();
-        self.fit.next.rotation = self.rotation.val();
-        self.fit.next.start = self.target.val();
+        shift = (bit_cast::<7, 6>(target) - bit_cast::<7, 6>(source)) ^ beat;
+        rotation = bit_cast::<6, 7>(shift) & lanes;
+        source_last = bit_cast::<14, 6>(source) + bit_cast::<14, 13>(len) - 1;
+        target_last = bit_cast::<14, 6>(target) + bit_cast::<14, 13>(len) - 1;
+        last_lane = bit_cast::<6, 14>(source_last) & lanes;
+        source_more = bit_cast::<10, 14>(source_last >> log_beat);
+        target_more = bit_cast::<10, 14>(target_last >> log_beat);
+        source_next = (source + bit_cast::<6, 13>(len)) & lanes;
+        target_next = (target + bit_cast::<6, 13>(len)) & lanes;
+        fit.rotation = rotation;
+        fit.start = target;
         // behind the last lane of the source beat, or behind the last byte if it is in that beat
-        self.first_end.next = self.shift.val() & ((self.beat.val() << 1) - 1);
-        if !self.source_more.val().any() {
-            self.first_end.next =
-                bit_cast::<7, 6>(self.target.val()) + bit_cast::<7, 13>(self.len.val());
+        first_end = shift & ((beat << 1) - 1);
+        if !source_more.any() {
+            first_end = bit_cast::<7, 6>(target) + bit_cast::<7, 13>(len);
         }
-        self.fit.next.first_end = self.first_end.val();
-        self.fit.next.last_end =
-            bit_cast::<7, 6>(self.rotation.val()) + bit_cast::<7, 6>(self.last_lane.val()) + 1;
+        fit.first_end = first_end;
+        fit.last_end = bit_cast::<7, 6>(rotation) + bit_cast::<7, 6>(last_lane) + 1;
     }
 }
 
 /// Lanes of one rotated source beat, for beats of `K` bytes.
 ///
 /// Lanes are compared in two digits, eights and ones, which all lanes share: one LUT6 a lane and output behind them.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct LaneMasks<const K: usize> {
     /// First lane, below K.
     pub start: Signal<In, Bits<6>>,

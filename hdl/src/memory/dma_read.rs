@@ -28,7 +28,8 @@ use crate::prelude::*;
 pub const CLIENTS: usize = 9;
 
 /// Read side of the DMA, 2^A bursts a client under way.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -125,94 +126,79 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         "AXI4 reads for nine clients."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, split, address);
-        dff_setup!(self, clock, room, data, valid, last, failed, open);
-
         // Requests: one a cycle into the splitter.
-        self.asking.next = bits::<CLIENTS>(0);
-        self.fit.next = bits::<CLIENTS>(0);
-        self.range.next.tag = self.client[0].val();
+        asking = bits::<CLIENTS>(0);
+        fit = bits::<CLIENTS>(0);
+        range.tag = client[0];
         for i in 0..CLIENTS {
-            self.asking.next = self.asking.val().replace_bit(
-                i,
-                self.request[i].valid.val() & self.room.q.val().get_bit(i) & !self.halt.val(),
-            );
+            asking = asking.replace_bit(i, request[i].valid & room.get_bit(i) & !halt);
         }
-        self.arbiter.request.next = self.asking.val();
-        self.arbiter.take.next = self.split.s.ready.val();
+        arbiter.request = asking;
+        arbiter.take = split.s.ready;
         for i in 0..CLIENTS {
-            self.request[i].ready.next =
-                self.split.s.ready.val() & self.arbiter.grant.val().get_bit(i);
+            request[i].ready = split.s.ready & arbiter.grant.get_bit(i);
             // looked at and counted beside the arbiter, which is deep
-            self.fits[i].range.next = self.request[i].payload.val();
-            self.pick.item[i].next = self.fits[i].counted.val();
-            self.fit.next = self.fit.val().replace_bit(i, self.fits[i].fits.val());
-            if self.arbiter.grant.val().get_bit(i) {
-                self.range.next.tag = self.client[i].val();
+            fits[i].range = request[i].payload;
+            pick.item[i] = fits[i].counted;
+            fit = fit.replace_bit(i, fits[i].fits);
+            if arbiter.grant.get_bit(i) {
+                range.tag = client[i];
             }
         }
-        self.pick.choice.next = self.arbiter.grant.val();
-        self.range.next.addr = self.pick.picked.val().addr;
-        self.range.next.more = self.pick.picked.val().len;
-        self.split.s_fits.next = (self.arbiter.grant.val() & self.fit.val()).any();
-        self.split.s.valid.next = self.asking.val().any();
-        self.split.s.payload.next = self.range.val();
+        pick.choice = arbiter.grant;
+        range.addr = pick.picked.addr;
+        range.more = pick.picked.len;
+        split.s_fits = (arbiter.grant & fit).any();
+        split.s.valid = asking.any();
+        split.s.payload = range;
 
         // Bursts: to AR, and a note for their end.
-        StreamOut::<Burst>::join(&mut self.split.m, &mut self.address.s);
-        self.issue.next = self.split.m.valid.val() & self.address.s.ready.val();
+        forward!(address.s <= split.m);
+        issue = split.m.valid & address.s.ready;
         for i in 0..CLIENTS {
-            ClkRst::link(&mut self.clock, &mut self.ends[i].clock);
-            self.ends[i].s.valid.next =
-                self.issue.val() & (self.split.m.payload.val().tag == self.client[i].val());
-            self.ends[i].s.payload.next = self.split.m.payload.val().last;
+            ends[i].s.valid = issue & (split.m.payload.tag == client[i]);
+            ends[i].s.payload = split.m.payload.last;
         }
-        self.m_axi.arid.next = self.address.m.payload.val().tag;
-        self.m_axi.araddr.next = self.address.m.payload.val().addr;
-        self.m_axi.arlen.next = self.address.m.payload.val().len;
-        self.m_axi.arsize.next = self.size.val();
-        self.m_axi.arburst.next = bits::<2>(1);
-        self.m_axi.arvalid.next = self.address.m.valid.val();
-        self.address.m.ready.next = self.m_axi.arready.val();
+        m_axi.arid = address.m.payload.tag;
+        m_axi.araddr = address.m.payload.addr;
+        m_axi.arlen = address.m.payload.len;
+        m_axi.arsize = size;
+        m_axi.arburst = bits::<2>(1);
+        m_axi.arvalid = address.m.valid;
+        address.m.ready = m_axi.arready;
 
         // Answers.
-        self.m_axi.rready.next = true;
-        self.data.d.next = self.m_axi.rdata.val();
-        self.failed.d.next = self.m_axi.rvalid.val() & self.m_axi.rresp.val().get_bit(1);
-        self.last.d.next = false;
-        self.arrived.next = bits::<CLIENTS>(0);
-        self.free.next = bits::<CLIENTS>(0);
+        m_axi.rready = true;
+        data = m_axi.rdata;
+        failed = m_axi.rvalid & m_axi.rresp.get_bit(1);
+        last = false;
+        arrived = bits::<CLIENTS>(0);
+        free = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
-            self.arrived.next = self.arrived.val().replace_bit(
-                i,
-                self.m_axi.rvalid.val() & (self.m_axi.rid.val() == self.client[i].val()),
-            );
-            self.ends[i].m.ready.next = self.arrived.val().get_bit(i) & self.m_axi.rlast.val();
-            if self.arrived.val().get_bit(i) {
-                self.last.d.next = self.m_axi.rlast.val() & self.ends[i].m.payload.val();
+            arrived = arrived.replace_bit(i, m_axi.rvalid & (m_axi.rid == client[i]));
+            ends[i].m.ready = arrived.get_bit(i) & m_axi.rlast;
+            if arrived.get_bit(i) {
+                last = m_axi.rlast & ends[i].m.payload;
             }
-            self.beats[i].data.next = self.data.q.val();
-            self.beats[i].last.next = self.last.q.val();
-            self.beats[i].error.next = self.failed.q.val();
-            self.beats[i].valid.next = self.valid.q.val().get_bit(i);
+            beats[i].data = data;
+            beats[i].last = last;
+            beats[i].error = failed;
+            beats[i].valid = valid.get_bit(i);
         }
-        self.valid.d.next = self.arrived.val();
+        valid = arrived;
         for i in 0..CLIENTS {
-            self.free.next = self
-                .free
-                .val()
-                .replace_bit(i, self.ends[i].level.val() < self.limit.val());
+            free = free.replace_bit(i, ends[i].level < limit);
         }
-        self.room.d.next = self.free.val();
-        self.closed.next = self.m_axi.rvalid.val() & self.m_axi.rlast.val();
-        if self.issue.val() & !self.closed.val() {
-            self.open.d.next = self.open.q.val() + 1;
-        } else if self.closed.val() & !self.issue.val() {
-            self.open.d.next = self.open.q.val() - 1;
+        room = free;
+        closed = m_axi.rvalid & m_axi.rlast;
+        if issue & !closed {
+            open = open + 1;
+        } else if closed & !issue {
+            open = open - 1;
         }
-        self.idle.next = self.open.q.val() == 0;
-        self.error.next = self.failed.q.val();
+        idle = open == 0;
+        error = failed;
     }
 }

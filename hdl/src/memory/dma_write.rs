@@ -24,7 +24,8 @@ use crate::prelude::*;
 pub const CLIENTS: usize = 6;
 
 /// Write side of the DMA.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct DmaWrite<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -127,140 +128,129 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
 impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
     describe!("dma_write", format!("{W}"), "AXI4 writes for six clients.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, arbiter, address, owner, route, data, strb, last
-        );
-        dff_setup!(self, clock, failed, open);
         for i in 0..CLIENTS {
-            ClkRst::link(&mut self.clock, &mut self.issued_count[i].clock);
-            ClkRst::link(&mut self.clock, &mut self.done_count[i].clock);
-            self.issued_count[i].d.next = self.issued_count[i].q.val();
-            self.done_count[i].d.next = self.done_count[i].q.val();
+            issued_count[i] = issued_count[i];
+            done_count[i] = done_count[i];
         }
 
         // Commands: one a cycle to AW, in the same order to the owner queue.
-        self.asking.next = bits::<CLIENTS>(0);
+        asking = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
-            self.asking.next = self
-                .asking
-                .val()
-                .replace_bit(i, self.command[i].valid.val() & !self.halt.val());
+            asking = asking.replace_bit(i, command[i].valid & !halt);
         }
-        self.take.next = self.address.s.ready.val() & self.owner.s.ready.val();
-        self.arbiter.request.next = self.asking.val();
-        self.arbiter.take.next = self.take.val();
-        self.next_address.next.tag = self.client[0].val();
+        take = address.s.ready & owner.s.ready;
+        arbiter.request = asking;
+        arbiter.take = take;
+        next_address.tag = client[0];
         for i in 0..CLIENTS {
-            self.command[i].ready.next = self.take.val() & self.arbiter.grant.val().get_bit(i);
-            self.pick.item[i].next = self.command[i].payload.val();
-            if self.arbiter.grant.val().get_bit(i) {
-                self.next_address.next.tag = self.client[i].val();
+            command[i].ready = take & arbiter.grant.get_bit(i);
+            pick.item[i] = command[i].payload;
+            if arbiter.grant.get_bit(i) {
+                next_address.tag = client[i];
             }
-            if self.arbiter.grant.val().get_bit(i) & self.take.val() {
-                self.issued_count[i].d.next = self.issued_count[i].q.val() + 1;
+            if arbiter.grant.get_bit(i) & take {
+                issued_count[i] = issued_count[i] + 1;
             }
-            self.issued[i].next = self.issued_count[i].q.val();
+            issued[i] = issued_count[i];
         }
-        self.pick.choice.next = self.arbiter.grant.val();
-        self.next_address.next.last = true;
-        self.next_address.next.addr = self.pick.picked.val().addr;
-        self.next_address.next.len = self.pick.picked.val().len;
-        self.address.s.valid.next = self.asking.val().any() & self.owner.s.ready.val();
-        self.address.s.payload.next = self.next_address.val();
-        self.owner.s.valid.next = self.asking.val().any() & self.address.s.ready.val();
-        self.owner.s.payload.next = self.arbiter.grant.val();
-        self.route.s.valid.next = self.asking.val().any() & self.address.s.ready.val();
-        self.route.s.payload.next = bits::<4>(0)
-            .replace_bit(0, (self.arbiter.grant.val() & 0b01_0100).any())
-            .replace_bit(1, (self.arbiter.grant.val() & 0b01_1000).any())
-            .replace_bit(2, (self.arbiter.grant.val() & 0b01_1110).any())
-            .replace_bit(3, self.arbiter.grant.val().get_bit(5));
-        self.m_axi.awid.next = self.address.m.payload.val().tag;
-        self.m_axi.awaddr.next = self.address.m.payload.val().addr;
-        self.m_axi.awlen.next = self.address.m.payload.val().len;
-        self.m_axi.awsize.next = self.size.val();
-        self.m_axi.awburst.next = bits::<2>(1);
-        self.m_axi.awvalid.next = self.address.m.valid.val();
-        self.address.m.ready.next = self.m_axi.awready.val();
+        pick.choice = arbiter.grant;
+        next_address.last = true;
+        next_address.addr = pick.picked.addr;
+        next_address.len = pick.picked.len;
+        address.s.valid = asking.any() & owner.s.ready;
+        address.s.payload = next_address;
+        owner.s.valid = asking.any() & address.s.ready;
+        owner.s.payload = arbiter.grant;
+        route.s.valid = asking.any() & address.s.ready;
+        route.s.payload = bits::<4>(0)
+            .replace_bit(0, (arbiter.grant & 0b01_0100).any())
+            .replace_bit(1, (arbiter.grant & 0b01_1000).any())
+            .replace_bit(2, (arbiter.grant & 0b01_1110).any())
+            .replace_bit(3, arbiter.grant.get_bit(5));
+        m_axi.awid = address.m.payload.tag;
+        m_axi.awaddr = address.m.payload.addr;
+        m_axi.awlen = address.m.payload.len;
+        m_axi.awsize = size;
+        m_axi.awburst = bits::<2>(1);
+        m_axi.awvalid = address.m.valid;
+        address.m.ready = m_axi.awready;
 
         // Beats of the owner; data, strobes and last move in lockstep.
-        self.turn.next = bits::<CLIENTS>(0);
-        if self.owner.m.valid.val() {
-            self.turn.next = self.owner.m.payload.val();
+        turn = bits::<CLIENTS>(0);
+        if owner.m.valid {
+            turn = owner.m.payload;
         }
-        self.lasts.next = bits::<CLIENTS>(0);
-        self.valids.next = bits::<CLIENTS>(0);
+        lasts = bits::<CLIENTS>(0);
+        valids = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
-            self.beats[i].ready.next = self.turn.val().get_bit(i) & self.last.s.ready.val();
-            self.lasts.next = self.lasts.val().replace_bit(i, self.beats[i].last.val());
-            self.valids.next = self.valids.val().replace_bit(i, self.beats[i].valid.val());
+            beats[i].ready = turn.get_bit(i) & last.s.ready;
+            lasts = lasts.replace_bit(i, beats[i].last);
+            valids = valids.replace_bit(i, beats[i].valid);
         }
         // two LUTs a bit: one of four, then one of three
-        match self.route.m.payload.val().get_bits::<2>(0).index() {
+        match route.m.payload.get_bits::<2>(0) {
             1 => {
-                self.inner_data.next = self.beats[2].data.val();
-                self.inner_strb.next = self.beats[2].strb.val();
+                inner_data = beats[2].data;
+                inner_strb = beats[2].strb;
             }
             2 => {
-                self.inner_data.next = self.beats[3].data.val();
-                self.inner_strb.next = self.beats[3].strb.val();
+                inner_data = beats[3].data;
+                inner_strb = beats[3].strb;
             }
             3 => {
-                self.inner_data.next = self.beats[4].data.val();
-                self.inner_strb.next = self.beats[4].strb.val();
+                inner_data = beats[4].data;
+                inner_strb = beats[4].strb;
             }
             _ => {
-                self.inner_data.next = self.beats[1].data.val();
-                self.inner_strb.next = self.beats[1].strb.val();
+                inner_data = beats[1].data;
+                inner_strb = beats[1].strb;
             }
         }
-        self.beat_data.next = self.beats[0].data.val();
-        self.beat_strb.next = self.beats[0].strb.val();
-        if self.route.m.payload.val().get_bit(2) {
-            self.beat_data.next = self.inner_data.val();
-            self.beat_strb.next = self.inner_strb.val();
-        } else if self.route.m.payload.val().get_bit(3) {
-            self.beat_data.next = self.beats[5].data.val();
-            self.beat_strb.next = self.beats[5].strb.val();
+        beat_data = beats[0].data;
+        beat_strb = beats[0].strb;
+        if route.m.payload.get_bit(2) {
+            beat_data = inner_data;
+            beat_strb = inner_strb;
+        } else if route.m.payload.get_bit(3) {
+            beat_data = beats[5].data;
+            beat_strb = beats[5].strb;
         }
-        self.beat_last.next = (self.turn.val() & self.lasts.val()).any();
-        self.beat_valid.next = (self.turn.val() & self.valids.val()).any();
-        self.owner.m.ready.next =
-            self.beat_valid.val() & self.beat_last.val() & self.last.s.ready.val();
-        self.route.m.ready.next =
-            self.beat_valid.val() & self.beat_last.val() & self.last.s.ready.val();
-        self.data.s.payload.next = self.beat_data.val();
-        self.data.s.valid.next = self.beat_valid.val();
-        self.strb.s.payload.next = self.beat_strb.val();
-        self.strb.s.valid.next = self.beat_valid.val();
-        self.last.s.payload.next = self.beat_last.val();
-        self.last.s.valid.next = self.beat_valid.val();
-        self.m_axi.wdata.next = self.data.m.payload.val();
-        self.m_axi.wstrb.next = self.strb.m.payload.val();
-        self.m_axi.wlast.next = self.last.m.payload.val();
-        self.m_axi.wvalid.next = self.last.m.valid.val();
-        self.data.m.ready.next = self.m_axi.wready.val();
-        self.strb.m.ready.next = self.m_axi.wready.val();
-        self.last.m.ready.next = self.m_axi.wready.val();
+        beat_last = (turn & lasts).any();
+        beat_valid = (turn & valids).any();
+        owner.m.ready = beat_valid & beat_last & last.s.ready;
+        route.m.ready = beat_valid & beat_last & last.s.ready;
+        data.s.payload = beat_data;
+        data.s.valid = beat_valid;
+        strb.s.payload = beat_strb;
+        strb.s.valid = beat_valid;
+        last.s.payload = beat_last;
+        last.s.valid = beat_valid;
+        m_axi.wdata = data.m.payload;
+        m_axi.wstrb = strb.m.payload;
+        m_axi.wlast = last.m.payload;
+        m_axi.wvalid = last.m.valid;
+        data.m.ready = m_axi.wready;
+        strb.m.ready = m_axi.wready;
+        last.m.ready = m_axi.wready;
 
         // Responses.
-        self.m_axi.bready.next = true;
-        self.failed.d.next = self.m_axi.bvalid.val() & self.m_axi.bresp.val().get_bit(1);
+        m_axi.bready = true;
+        failed = m_axi.bvalid & m_axi.bresp.get_bit(1);
         for i in 0..CLIENTS {
-            if self.m_axi.bvalid.val() & (self.m_axi.bid.val() == self.client[i].val()) {
-                self.done_count[i].d.next = self.done_count[i].q.val() + 1;
+            if m_axi.bvalid & (m_axi.bid == client[i]) {
+                done_count[i] = done_count[i] + 1;
             }
-            self.done[i].next = self.done_count[i].q.val();
+            done[i] = done_count[i];
         }
-        self.opened.next = self.take.val() & self.asking.val().any();
-        if self.opened.val() & !self.m_axi.bvalid.val() {
-            self.open.d.next = self.open.q.val() + 1;
-        } else if self.m_axi.bvalid.val() & !self.opened.val() {
-            self.open.d.next = self.open.q.val() - 1;
+        opened = take & asking.any();
+        if opened & !m_axi.bvalid {
+            open = open + 1;
+        } else if m_axi.bvalid & !opened {
+            open = open - 1;
         }
-        self.idle.next = self.open.q.val() == 0;
-        self.error.next = self.failed.q.val();
+        idle = open == 0;
+        error = failed;
     }
 }

@@ -8,7 +8,7 @@ use crate::prelude::*;
 const BURSTS: usize = 8;
 
 /// DMA of W bits = K bytes a beat.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct HostPort<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -43,51 +43,50 @@ impl<const W: usize, const K: usize> Logic for HostPort<W, K> {
         "Port to host memory: both sides of the DMA on one AXI4 master."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, reader, writer);
         for i in 0..9 {
-            StreamIn::<ReadReq>::link(&mut self.read[i], &mut self.reader.request[i]);
-            ReadBeatOut::<W>::link(&mut self.beat[i], &mut self.reader.beats[i]);
+            forward!(read[i] <= reader.request[i]);
+            forward!(beat[i] <= reader.beats[i]);
         }
         for i in 0..6 {
-            StreamIn::<WriteCmd>::link(&mut self.write[i], &mut self.writer.command[i]);
-            WriteBeatIn::<W, K>::link(&mut self.beats[i], &mut self.writer.beats[i]);
-            self.issued[i].next = self.writer.issued[i].val();
-            self.done[i].next = self.writer.done[i].val();
+            forward!(write[i] <= writer.command[i]);
+            forward!(beats[i] <= writer.beats[i]);
+            issued[i] = writer.issued[i];
+            done[i] = writer.done[i];
         }
-        self.reader.halt.next = self.halt.val();
-        self.writer.halt.next = self.halt.val();
-        self.idle.next = self.reader.idle.val() & self.writer.idle.val();
-        self.error.next = self.reader.error.val() | self.writer.error.val();
-        self.m_axi.awid.next = self.writer.m_axi.awid.val();
-        self.m_axi.awaddr.next = self.writer.m_axi.awaddr.val();
-        self.m_axi.awlen.next = self.writer.m_axi.awlen.val();
-        self.m_axi.awsize.next = self.writer.m_axi.awsize.val();
-        self.m_axi.awburst.next = self.writer.m_axi.awburst.val();
-        self.m_axi.awvalid.next = self.writer.m_axi.awvalid.val();
-        self.m_axi.wdata.next = self.writer.m_axi.wdata.val();
-        self.m_axi.wstrb.next = self.writer.m_axi.wstrb.val();
-        self.m_axi.wlast.next = self.writer.m_axi.wlast.val();
-        self.m_axi.wvalid.next = self.writer.m_axi.wvalid.val();
-        self.m_axi.bready.next = self.writer.m_axi.bready.val();
-        self.writer.m_axi.awready.next = self.m_axi.awready.val();
-        self.writer.m_axi.wready.next = self.m_axi.wready.val();
-        self.writer.m_axi.bid.next = self.m_axi.bid.val();
-        self.writer.m_axi.bresp.next = self.m_axi.bresp.val();
-        self.writer.m_axi.bvalid.next = self.m_axi.bvalid.val();
-        self.m_axi.arid.next = self.reader.m_axi.arid.val();
-        self.m_axi.araddr.next = self.reader.m_axi.araddr.val();
-        self.m_axi.arlen.next = self.reader.m_axi.arlen.val();
-        self.m_axi.arsize.next = self.reader.m_axi.arsize.val();
-        self.m_axi.arburst.next = self.reader.m_axi.arburst.val();
-        self.m_axi.arvalid.next = self.reader.m_axi.arvalid.val();
-        self.m_axi.rready.next = self.reader.m_axi.rready.val();
-        self.reader.m_axi.arready.next = self.m_axi.arready.val();
-        self.reader.m_axi.rid.next = self.m_axi.rid.val();
-        self.reader.m_axi.rdata.next = self.m_axi.rdata.val();
-        self.reader.m_axi.rresp.next = self.m_axi.rresp.val();
-        self.reader.m_axi.rlast.next = self.m_axi.rlast.val();
-        self.reader.m_axi.rvalid.next = self.m_axi.rvalid.val();
+        reader.halt = halt;
+        writer.halt = halt;
+        idle = reader.idle & writer.idle;
+        error = reader.error | writer.error;
+        m_axi.awid = writer.m_axi.awid;
+        m_axi.awaddr = writer.m_axi.awaddr;
+        m_axi.awlen = writer.m_axi.awlen;
+        m_axi.awsize = writer.m_axi.awsize;
+        m_axi.awburst = writer.m_axi.awburst;
+        m_axi.awvalid = writer.m_axi.awvalid;
+        m_axi.wdata = writer.m_axi.wdata;
+        m_axi.wstrb = writer.m_axi.wstrb;
+        m_axi.wlast = writer.m_axi.wlast;
+        m_axi.wvalid = writer.m_axi.wvalid;
+        m_axi.bready = writer.m_axi.bready;
+        writer.m_axi.awready = m_axi.awready;
+        writer.m_axi.wready = m_axi.wready;
+        writer.m_axi.bid = m_axi.bid;
+        writer.m_axi.bresp = m_axi.bresp;
+        writer.m_axi.bvalid = m_axi.bvalid;
+        m_axi.arid = reader.m_axi.arid;
+        m_axi.araddr = reader.m_axi.araddr;
+        m_axi.arlen = reader.m_axi.arlen;
+        m_axi.arsize = reader.m_axi.arsize;
+        m_axi.arburst = reader.m_axi.arburst;
+        m_axi.arvalid = reader.m_axi.arvalid;
+        m_axi.rready = reader.m_axi.rready;
+        reader.m_axi.arready = m_axi.arready;
+        reader.m_axi.rid = m_axi.rid;
+        reader.m_axi.rdata = m_axi.rdata;
+        reader.m_axi.rresp = m_axi.rresp;
+        reader.m_axi.rlast = m_axi.rlast;
+        reader.m_axi.rvalid = m_axi.rvalid;
     }
 }

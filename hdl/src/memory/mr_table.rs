@@ -37,7 +37,8 @@ pub enum Invalidation {
 }
 
 /// Memory region table with `N` check ports.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct MrTable<const M: usize, const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -117,98 +118,80 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
         "Memory region table with check ports."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, copy);
-        dff_setup!(
-            self,
-            clock,
-            sweep,
-            swept,
-            step,
-            key,
-            pd,
-            qpn,
-            entry_there,
-            touched,
-            done,
-            ok
-        );
-        self.ready.next = self.swept.q.val();
-        self.we.next = self.write.val();
-        self.waddr.next = self.index.val().get_bits::<M>(0);
-        self.wdata.next = self.entry.val();
+        ready = swept;
+        we = write;
+        waddr = index.get_bits::<M>(0);
+        wdata = entry;
 
-        self.copy.re.next = true;
-        self.copy.raddr.next = self.key.q.val().get_bits::<M>(8);
-        self.may.next = !self.copy.rdata.val().bindable & !self.copy.rdata.val().window;
-        if self.copy.rdata.val().qp_only {
-            self.may.next = self.copy.rdata.val().qpn == bit_cast::<24, 16>(self.qpn.q.val());
+        copy.re = true;
+        copy.raddr = key.get_bits::<M>(8);
+        may = !copy.rdata.bindable & !copy.rdata.window;
+        if copy.rdata.qp_only {
+            may = copy.rdata.qpn == bit_cast::<24, 16>(qpn);
         }
-        self.clear.next = false;
-        self.done.d.next = false;
-        self.touched.d.next = self.touched.q.val() | self.write.val();
-        match self.step.q.val() {
+        clear = false;
+        done = false;
+        touched = touched | write;
+        match step {
             Invalidation::Idle => {
-                self.key.d.next = self.inv.request.val().key;
-                self.pd.d.next = self.inv.request.val().pd;
-                self.qpn.d.next = self.inv.request.val().qpn;
-                if self.inv.valid.val() {
-                    self.step.d.next = Invalidation::Read;
+                key = inv.request.key;
+                pd = inv.request.pd;
+                qpn = inv.request.qpn;
+                if inv.valid {
+                    step = Invalidation::Read;
                 }
             }
             Invalidation::Read => {
-                self.touched.d.next = self.write.val();
-                self.step.d.next = Invalidation::Compare;
+                touched = write;
+                step = Invalidation::Compare;
             }
             Invalidation::Compare => {
-                self.entry_there.d.next = self.copy.rdata.val().valid
-                    & (self.copy.rdata.val().key == self.key.q.val())
-                    & (self.copy.rdata.val().pd == self.pd.q.val())
-                    & self.may.val();
-                self.step.d.next = Invalidation::Clear;
+                entry_there =
+                    copy.rdata.valid & (copy.rdata.key == key) & (copy.rdata.pd == pd) & may;
+                step = Invalidation::Clear;
             }
             Invalidation::Clear => {
-                if self.touched.q.val() | self.write.val() {
-                    self.step.d.next = Invalidation::Read;
+                if touched | write {
+                    step = Invalidation::Read;
                 } else {
-                    self.clear.next = self.entry_there.q.val();
-                    self.ok.d.next = self.entry_there.q.val();
-                    self.done.d.next = true;
-                    self.step.d.next = Invalidation::Idle;
+                    clear = entry_there;
+                    ok = entry_there;
+                    done = true;
+                    step = Invalidation::Idle;
                 }
             }
             _ => {}
         }
-        self.inv.done.next = self.done.q.val();
-        self.inv.ok.next = self.ok.q.val();
-        if self.clear.val() {
-            self.we.next = true;
-            self.waddr.next = self.key.q.val().get_bits::<M>(8);
-            self.wdata.next = self.none.val();
+        inv.done = done;
+        inv.ok = ok;
+        if clear {
+            we = true;
+            waddr = key.get_bits::<M>(8);
+            wdata = none;
         }
-        if !self.swept.q.val() {
-            self.sweep.d.next = self.sweep.q.val() + 1;
-            self.swept.d.next = self.sweep.q.val().all();
-            self.we.next = true;
-            self.waddr.next = self.sweep.q.val();
-            self.wdata.next = self.none.val();
+        if !swept {
+            sweep = sweep + 1;
+            swept = sweep.all();
+            we = true;
+            waddr = sweep;
+            wdata = none;
         }
-        self.copy.we.next = self.we.val();
-        self.copy.waddr.next = self.waddr.val();
-        self.copy.wdata.next = self.wdata.val();
+        copy.we = we;
+        copy.waddr = waddr;
+        copy.wdata = wdata;
         for i in 0..N {
-            ClkRst::link(&mut self.clock, &mut self.port[i].clock);
-            self.port[i].we.next = self.we.val();
-            self.port[i].waddr.next = self.waddr.val();
-            self.port[i].wdata.next = self.wdata.val();
-            MrCheckIn::link(&mut self.check[i], &mut self.port[i].check);
+            port[i].we = we;
+            port[i].waddr = waddr;
+            port[i].wdata = wdata;
+            forward!(check[i] <= port[i].check);
         }
     }
 }
 
 /// One check port with its copy of the table.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct MrPort<const M: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -240,74 +223,68 @@ impl<const M: usize> Logic for MrPort<M> {
         "Memory region check, a request a cycle."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, table);
-        dff_setup!(
-            self, clock, valid, done, ok, fetched, looked_up, entry, verdict
-        );
-        self.table.we.next = self.we.val();
-        self.table.waddr.next = self.waddr.val();
-        self.table.wdata.next = self.wdata.val();
+        table.we = we;
+        table.waddr = waddr;
+        table.wdata = wdata;
 
         // Cycle n.
-        self.table.re.next = true;
-        self.table.raddr.next = self.check.request.val().key.get_bits::<M>(8);
-        self.fetched.d.next.addr = self.check.request.val().addr;
-        self.fetched.d.next.more = bit_cast::<65, 32>(self.check.request.val().len - 1);
-        self.fetched.d.next.none = self.check.request.val().len == 0;
-        self.fetched.d.next.key = self.check.request.val().key;
-        self.fetched.d.next.pd = self.check.request.val().pd;
-        self.fetched.d.next.right = self.check.request.val().right;
-        self.fetched.d.next.qpn = self.check.request.val().qpn;
+        table.re = true;
+        table.raddr = check.request.key.get_bits::<M>(8);
+        fetched.addr = check.request.addr;
+        fetched.more = bit_cast::<65, 32>(check.request.len - 1);
+        fetched.none = check.request.len == 0;
+        fetched.key = check.request.key;
+        fetched.pd = check.request.pd;
+        fetched.right = check.request.right;
+        fetched.qpn = check.request.qpn;
 
         // Cycle n + 1: `more` becomes the last address, its top bit the wrap.
-        self.sum.next = bit_cast::<65, 64>(self.fetched.q.val().addr) + self.fetched.q.val().more;
-        self.looked_up.d.next = self.fetched.q.val();
-        self.looked_up.d.next.more = self.sum.val();
-        self.entry.d.next = self.table.rdata.val();
+        sum = bit_cast::<65, 64>(fetched.addr) + fetched.more;
+        looked_up = fetched;
+        looked_up.more = sum;
+        entry = table.rdata;
 
         // Cycle n + 2.
-        self.allowed.next = false;
-        match self.looked_up.q.val().right.index() {
+        allowed = false;
+        match looked_up.right {
             0 => {
-                self.allowed.next = !self.entry.q.val().window;
+                allowed = !entry.window;
             }
             1 => {
-                self.allowed.next = self.entry.q.val().local_write;
+                allowed = entry.local_write;
             }
             2 => {
-                self.allowed.next = self.entry.q.val().remote_write;
+                allowed = entry.remote_write;
             }
             3 => {
-                self.allowed.next = self.entry.q.val().remote_read;
+                allowed = entry.remote_read;
             }
             4 => {
-                self.allowed.next = self.entry.q.val().remote_atomic;
+                allowed = entry.remote_atomic;
             }
             _ => {}
         }
-        self.verdict.d.next.none = self.looked_up.q.val().none;
-        self.verdict.d.next.right = self.entry.q.val().valid & self.allowed.val();
-        self.verdict.d.next.key = self.entry.q.val().key == self.looked_up.q.val().key;
-        self.verdict.d.next.pd = self.entry.q.val().pd == self.looked_up.q.val().pd;
-        self.verdict.d.next.queue = !self.entry.q.val().qp_only
-            | (self.entry.q.val().qpn == bit_cast::<24, 16>(self.looked_up.q.val().qpn));
-        self.verdict.d.next.above = self.looked_up.q.val().addr >= self.entry.q.val().base;
-        self.verdict.d.next.below =
-            self.looked_up.q.val().more <= bit_cast::<65, 64>(self.entry.q.val().last);
+        verdict.none = looked_up.none;
+        verdict.right = entry.valid & allowed;
+        verdict.key = entry.key == looked_up.key;
+        verdict.pd = entry.pd == looked_up.pd;
+        verdict.queue = !entry.qp_only | (entry.qpn == bit_cast::<24, 16>(looked_up.qpn));
+        verdict.above = looked_up.addr >= entry.base;
+        verdict.below = looked_up.more <= bit_cast::<65, 64>(entry.last);
 
         // Cycle n + 3.
-        self.ok.d.next = self.verdict.q.val().none
-            | (self.verdict.q.val().right
-                & self.verdict.q.val().key
-                & self.verdict.q.val().pd
-                & self.verdict.q.val().queue
-                & self.verdict.q.val().above
-                & self.verdict.q.val().below);
-        self.valid.d.next = (self.valid.q.val() << 1).replace_bit(0, self.check.valid.val());
-        self.done.d.next = self.valid.q.val().get_bit(2);
-        self.check.done.next = self.done.q.val();
-        self.check.ok.next = self.ok.q.val();
+        ok = verdict.none
+            | (verdict.right
+                & verdict.key
+                & verdict.pd
+                & verdict.queue
+                & verdict.above
+                & verdict.below);
+        valid = (valid << 1).replace_bit(0, check.valid);
+        done = valid.get_bit(2);
+        check.done = done;
+        check.ok = ok;
     }
 }

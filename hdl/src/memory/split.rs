@@ -12,7 +12,8 @@ use super::types::{Burst, Range};
 
 /// What is known of a range of up to 8191 bytes before it is split: whether it ends in the window of its first byte, so
 /// that it leaves as one burst, and its bytes less one. Combinational.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Fits<const K: usize> {
     /// It; not empty.
     pub range: Signal<In, ReadReq>,
@@ -51,21 +52,22 @@ impl<const K: usize> Logic for Fits<K> {
         "Whether a byte range is one AXI burst."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
         // offset + length > burst: the two and 2^14 - 1 - burst, as sums and carries of the three, make a carry
-        self.first.next = bit_cast::<14, 64>(self.range.val().addr & self.window.val());
-        self.length.next = bit_cast::<14, 13>(self.range.val().len);
-        self.over.a.next = !(self.first.val() ^ self.length.val() ^ self.burst.val());
-        self.over.b.next = ((self.first.val() | self.length.val()) & !self.burst.val()) << 1;
-        self.fits.next = !self.over.carry.val();
-        self.counted.next = self.range.val();
-        self.counted.next.len = self.range.val().len - 1;
+        first = bit_cast::<14, 64>(range.addr & window);
+        length = bit_cast::<14, 13>(range.len);
+        over.a = !(first ^ length ^ burst);
+        over.b = ((first | length) & !burst) << 1;
+        fits = !over.carry;
+        counted = range;
+        counted.len = range.len - 1;
     }
 }
 
 /// Splitter for beats of `K` bytes.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct Split<const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -127,38 +129,36 @@ impl<const K: usize> Default for Split<K> {
 impl<const K: usize> Logic for Split<K> {
     describe!("split", format!("{K}"), "Cuts byte ranges into AXI bursts.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, addr, rest, tag, fits);
         // Offset in the window of the last byte; beyond the window when the range is to be cut.
-        self.offset.next = bit_cast::<14, 64>(self.addr.q.val() & self.window.val());
-        self.reach.next = self.offset.val() + bit_cast::<14, 13>(self.rest.q.val());
-        self.over.next = self.reach.val() - self.burst.val();
+        offset = bit_cast::<14, 64>(addr & window);
+        reach = offset + bit_cast::<14, 13>(rest);
+        over = reach - burst;
         // Beats less one: to the last byte, or to the end of the window.
-        self.bytes.next =
-            (self.offset.val() & self.lanes.val()) + bit_cast::<14, 13>(self.rest.q.val());
-        self.more.next = ((self.burst.val() - 1) & !self.offset.val()) >> self.log_beat.val();
-        if self.fits.q.val() {
-            self.more.next = self.bytes.val() >> self.log_beat.val();
+        bytes = (offset & lanes) + bit_cast::<14, 13>(rest);
+        more = ((burst - 1) & !offset) >> log_beat;
+        if fits {
+            more = bytes >> log_beat;
         }
-        self.m.valid.next = self.valid.q.val();
-        self.m.payload.next.addr = self.addr.q.val();
-        self.m.payload.next.len = bit_cast::<8, 14>(self.more.val());
-        self.m.payload.next.last = self.fits.q.val();
-        self.m.payload.next.tag = self.tag.q.val();
+        m.valid = valid;
+        m.payload.addr = addr;
+        m.payload.len = bit_cast::<8, 14>(more);
+        m.payload.last = fits;
+        m.payload.tag = tag;
 
-        self.take.next = !self.valid.q.val() | (self.fits.q.val() & self.m.ready.val());
-        self.s.ready.next = self.take.val();
-        if self.take.val() {
-            self.fits.d.next = self.s_fits.val();
-            self.valid.d.next = self.s.valid.val();
-            self.addr.d.next = self.s.payload.val().addr;
-            self.rest.d.next = self.s.payload.val().more;
-            self.tag.d.next = self.s.payload.val().tag;
-        } else if self.m.ready.val() {
-            self.addr.d.next = (self.addr.q.val() | self.window.val()) + 1;
-            self.rest.d.next = bit_cast::<13, 14>(self.over.val());
-            self.fits.d.next = !(self.over.val() & !(self.burst.val() - 1)).any();
+        take = !valid | (fits & m.ready);
+        s.ready = take;
+        if take {
+            fits = s_fits;
+            valid = s.valid;
+            addr = s.payload.addr;
+            rest = s.payload.more;
+            tag = s.payload.tag;
+        } else if m.ready {
+            addr = (addr | window) + 1;
+            rest = bit_cast::<13, 14>(over);
+            fits = !(over & !(burst - 1)).any();
         }
     }
 }

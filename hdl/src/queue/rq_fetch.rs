@@ -18,7 +18,8 @@ struct Part {
 }
 
 /// WQE fetch on a data path of W bits.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct RqFetch<const W: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -101,62 +102,54 @@ impl<const W: usize> Logic for RqFetch<W> {
         "Reads receive WQEs from host memory, in order."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, skid, buffer, under_way);
-        dff_setup!(self, clock, free, freed, wrapped, slot, failed, phase);
-
-        self.whole.next =
-            self.wrapped.q.val() | (self.s.payload.val().slots == self.s.payload.val().head);
-        self.part.next = self.s.payload.val().head;
-        self.skid.s.payload.next.addr = self.s.payload.val().addr;
-        if self.wrapped.q.val() {
-            self.part.next = self.s.payload.val().slots - self.s.payload.val().head;
-            self.skid.s.payload.next.addr = self.s.payload.val().base;
+        whole = wrapped | (s.payload.slots == s.payload.head);
+        part = s.payload.head;
+        skid.s.payload.addr = s.payload.addr;
+        if wrapped {
+            part = s.payload.slots - s.payload.head;
+            skid.s.payload.addr = s.payload.base;
         }
-        self.needed.next = bit_cast::<9, 4>(self.part.val());
+        needed = bit_cast::<9, 4>(part);
         // for the largest, whatever it is: a comparison with its size would not fit into the cycle
-        self.room.next = self.free.q.val().get_bits::<6>(3).any() & self.under_way.s.ready.val();
-        self.go.next = self.s.valid.val() & self.skid.s.ready.val() & self.room.val();
-        self.s.ready.next = self.skid.s.ready.val() & self.room.val() & self.whole.val();
-        if self.go.val() {
-            self.wrapped.d.next = !self.whole.val();
+        room = free.get_bits::<6>(3).any() & under_way.s.ready;
+        go = s.valid & skid.s.ready & room;
+        s.ready = skid.s.ready & room & whole;
+        if go {
+            wrapped = !whole;
         }
-        self.skid.s.valid.next = self.s.valid.val() & self.room.val();
-        self.skid.s.payload.next.len = bit_cast::<13, 4>(self.part.val()) << 6;
-        self.under_way.s.valid.next = self.go.val();
-        self.under_way.s.payload.next.last = self.whole.val();
-        self.under_way.s.payload.next.slots = self.s.payload.val().slots;
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.skid.m);
-        self.claimed.next = bits::<9>(0);
-        if self.go.val() {
-            self.claimed.next = self.needed.val();
+        skid.s.valid = s.valid & room;
+        skid.s.payload.len = bit_cast::<13, 4>(part) << 6;
+        under_way.s.valid = go;
+        under_way.s.payload.last = whole;
+        under_way.s.payload.slots = s.payload.slots;
+        forward!(read <= skid.m);
+        claimed = bits::<9>(0);
+        if go {
+            claimed = needed;
         }
-        self.freed.d.next = self.buffer.m.valid.val() & self.m.ready.val();
-        self.free.d.next = self.free.q.val() - self.claimed.val()
-            + bits::<9>(0).replace_bit(0, self.freed.q.val());
+        freed = buffer.m.valid & m.ready;
+        free = free - claimed + bits::<9>(0).replace_bit(0, freed);
 
         // beats into slots
-        self.slot_next.next = (bit_cast::<512, W>(self.beats.data.val()) << self.lift.val())
-            | (self.slot.q.val() >> self.beat_bits.val());
-        self.failed_next.next = self.failed.q.val() | self.beats.error.val();
-        self.full_slot.next =
-            self.beats.valid.val() & (self.phase.q.val() == self.last_phase.val());
-        if self.beats.valid.val() {
-            self.slot.d.next = self.slot_next.val();
-            self.failed.d.next = self.failed_next.val() & !self.full_slot.val();
-            self.phase.d.next = self.phase.q.val() + 1;
-            if self.full_slot.val() {
-                self.phase.d.next = bits::<3>(0);
+        slot_next = (bit_cast::<512, W>(beats.data) << lift) | (slot >> beat_bits);
+        failed_next = failed | beats.error;
+        full_slot = beats.valid & (phase == last_phase);
+        if beats.valid {
+            slot = slot_next;
+            failed = failed_next & !full_slot;
+            phase = phase + 1;
+            if full_slot {
+                phase = bits::<3>(0);
             }
         }
-        self.buffer.s.valid.next = self.full_slot.val();
-        self.buffer.s.payload.next.slot = self.slot_next.val();
-        self.under_way.m.ready.next = self.full_slot.val() & self.beats.last.val();
-        self.buffer.s.payload.next.last =
-            self.beats.last.val() & self.under_way.m.payload.val().last;
-        self.buffer.s.payload.next.slots = self.under_way.m.payload.val().slots;
-        self.buffer.s.payload.next.error = self.failed_next.val();
-        StreamOut::<RqSlot>::link(&mut self.m, &mut self.buffer.m);
+        buffer.s.valid = full_slot;
+        buffer.s.payload.slot = slot_next;
+        under_way.m.ready = full_slot & beats.last;
+        buffer.s.payload.last = beats.last & under_way.m.payload.last;
+        buffer.s.payload.slots = under_way.m.payload.slots;
+        buffer.s.payload.error = failed_next;
+        forward!(m <= buffer.m);
     }
 }

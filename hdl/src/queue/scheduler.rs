@@ -11,7 +11,8 @@ use crate::prelude::*;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
 
 /// Scheduler of 2^Q queue pairs over a buffer of 2^B slots.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Scheduler<const Q: usize, const B: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -89,57 +90,47 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         "FIFO of ready queue pairs, gated by free WQE slots."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, fifo);
-        dff_setup!(
-            self, clock, free, event, valid, owner, mixed, claimed, claimant
-        );
-        self.fifo.s.valid.next = self.push.val();
-        self.fifo.s.payload.next = self.push_qpn.val();
-        self.issue.next = self.fifo.m.valid.val()
-            & (self.m.ready.val() | !self.valid.q.val())
-            & !self.claimed.q.val()
-            & self.free.q.val().get_bits::<7>(3).any();
-        self.fifo.m.ready.next = self.issue.val();
-        if self.issue.val() {
-            self.event.d.next = self.no_event.val();
-            self.event.d.next.kind = SqEventKind::Fetch;
-            self.event.d.next.qpn = self.fifo.m.payload.val();
-            self.valid.d.next = true;
-        } else if self.m.ready.val() {
-            self.valid.d.next = false;
+        fifo.s.valid = push;
+        fifo.s.payload = push_qpn;
+        issue = fifo.m.valid & (m.ready | !valid) & !claimed & free.get_bits::<7>(3).any();
+        fifo.m.ready = issue;
+        if issue {
+            event = no_event;
+            event.kind = SqEventKind::Fetch;
+            event.qpn = fifo.m.payload;
+            valid = true;
+        } else if m.ready {
+            valid = false;
         }
         // a doorbell's slots are counted in the cycle behind it, in which nobody gets others
-        self.spare.next = !self.fifo.m.valid.val()
-            & !self.valid.q.val()
-            & !self.claimed.q.val()
-            & self.free.q.val().get_bits::<7>(3).any();
-        self.rung.valid.next = self.doorbell.valid.val();
-        self.rung.payload.next = self.doorbell.payload.val();
-        self.rung.payload.next.fetches = self.spare.val();
-        self.doorbell.ready.next = self.rung.ready.val();
-        self.claimed.d.next = self.doorbell.valid.val() & self.rung.ready.val() & self.spare.val();
-        self.claimant.d.next = self.doorbell.payload.val().qpn;
-        self.reserve.next = self.issue.val() | self.claimed.q.val();
-        self.taker.next = self.fifo.m.payload.val();
-        if self.claimed.q.val() {
-            self.taker.next = self.claimant.q.val();
+        spare = !fifo.m.valid & !valid & !claimed & free.get_bits::<7>(3).any();
+        rung.valid = doorbell.valid;
+        rung.payload = doorbell.payload;
+        rung.payload.fetches = spare;
+        doorbell.ready = rung.ready;
+        claimed = doorbell.valid & rung.ready & spare;
+        claimant = doorbell.payload.qpn;
+        reserve = issue | claimed;
+        taker = fifo.m.payload;
+        if claimed {
+            taker = claimant;
         }
         // a difference beside the sum, as who reserves is known late
-        self.returned.next = self.free.q.val() + bit_cast::<10, 5>(self.credit.val());
-        self.free.d.next = self.returned.val();
-        if self.reserve.val() {
-            self.free.d.next = self.returned.val() - 8;
-            if self.free.q.val() == self.slots.val() {
-                self.owner.d.next = self.taker.val();
-                self.mixed.d.next = false;
-            } else if self.taker.val() != self.owner.q.val() {
-                self.mixed.d.next = true;
+        returned = free + bit_cast::<10, 5>(credit);
+        free = returned;
+        if reserve {
+            free = returned - 8;
+            if free == slots {
+                owner = taker;
+                mixed = false;
+            } else if taker != owner {
+                mixed = true;
             }
         }
-        self.shared.next = self.mixed.q.val();
-        self.m.valid.next = self.valid.q.val();
-        self.m.payload.next = self.event.q.val();
+        shared = mixed;
+        m.valid = valid;
+        m.payload = event;
     }
 }

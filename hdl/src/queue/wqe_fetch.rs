@@ -10,7 +10,8 @@ use crate::prelude::*;
 use crate::transport::requester::event::FetchGrant;
 
 /// WQE fetch with a buffer of 2^B slots.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct WqeFetch<const W: usize, const B: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -95,82 +96,73 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         "Reads granted send WQE slots from host memory, in order."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, requests, pending, buffer);
-        dff_setup!(self, clock, slot, failed, phase, done, returned, wrapped);
-
-        self.requests.s.payload.next = self.grant.val();
-        self.requests.s.valid.next = self.grant_valid.val() & self.grant.val().count.any();
+        requests.s.payload = grant;
+        requests.s.valid = grant_valid & grant.count.any();
 
         // the first read goes out when the place of the grant in `pending` is taken at the same time
-        self.wraps.next = self.requests.m.payload.val().tail.any();
-        self.read.valid.next =
-            self.requests.m.valid.val() & (self.pending.s.ready.val() | self.wrapped.q.val());
-        self.read.payload.next.addr = self.requests.m.payload.val().addr;
-        self.read.payload.next.len = bit_cast::<13, 4>(self.requests.m.payload.val().head) << 6;
-        if self.wrapped.q.val() {
-            self.read.payload.next.addr = self.requests.m.payload.val().base;
-            self.read.payload.next.len = bit_cast::<13, 4>(self.requests.m.payload.val().tail) << 6;
+        wraps = requests.m.payload.tail.any();
+        read.valid = requests.m.valid & (pending.s.ready | wrapped);
+        read.payload.addr = requests.m.payload.addr;
+        read.payload.len = bit_cast::<13, 4>(requests.m.payload.head) << 6;
+        if wrapped {
+            read.payload.addr = requests.m.payload.base;
+            read.payload.len = bit_cast::<13, 4>(requests.m.payload.tail) << 6;
         }
-        self.requests.m.ready.next = self.read.ready.val()
-            & ((self.pending.s.ready.val() & !self.wraps.val()) | self.wrapped.q.val());
-        self.pending.s.valid.next =
-            self.requests.m.valid.val() & self.read.ready.val() & !self.wrapped.q.val();
-        self.pending.s.payload.next = self.requests.m.payload.val();
-        if self.requests.m.valid.val() & self.read.ready.val() {
-            if self.wrapped.q.val() {
-                self.wrapped.d.next = false;
+        requests.m.ready = read.ready & ((pending.s.ready & !wraps) | wrapped);
+        pending.s.valid = requests.m.valid & read.ready & !wrapped;
+        pending.s.payload = requests.m.payload;
+        if requests.m.valid & read.ready {
+            if wrapped {
+                wrapped = false;
             } else {
-                self.wrapped.d.next = self.wraps.val() & self.pending.s.ready.val();
+                wrapped = wraps & pending.s.ready;
             }
         }
 
         // beats into slots
-        self.slot_next.next = (bit_cast::<512, W>(self.beat.data.val()) << self.lift.val())
-            | (self.slot.q.val() >> self.beat_bits.val());
-        self.failed_next.next = self.failed.q.val() | self.beat.error.val();
-        self.full_slot.next = self.beat.valid.val() & (self.phase.q.val() == self.last_phase.val());
-        if self.beat.valid.val() {
-            self.slot.d.next = self.slot_next.val();
-            self.failed.d.next = self.failed_next.val() & !self.full_slot.val();
-            self.phase.d.next = self.phase.q.val() + 1;
-            if self.full_slot.val() {
-                self.phase.d.next = bits::<3>(0);
+        slot_next = (bit_cast::<512, W>(beat.data) << lift) | (slot >> beat_bits);
+        failed_next = failed | beat.error;
+        full_slot = beat.valid & (phase == last_phase);
+        if beat.valid {
+            slot = slot_next;
+            failed = failed_next & !full_slot;
+            phase = phase + 1;
+            if full_slot {
+                phase = bits::<3>(0);
             }
         }
-        self.buffer.s.valid.next = self.full_slot.val();
-        self.buffer.s.payload.next.qpn = self.pending.m.payload.val().qpn;
-        self.buffer.s.payload.next.epoch = self.pending.m.payload.val().epoch;
-        self.buffer.s.payload.next.index =
-            self.pending.m.payload.val().index + bit_cast::<16, 4>(self.done.q.val());
-        self.ends.next = self.done.q.val() + 1 == self.pending.m.payload.val().count;
-        self.buffer.s.payload.next.first = self.done.q.val() == 0;
-        self.buffer.s.payload.next.last = self.ends.val();
-        self.buffer.s.payload.next.error = self.failed_next.val();
-        self.buffer.s.payload.next.slot = self.slot_next.val();
-        self.pending.m.ready.next = false;
-        if self.full_slot.val() {
-            self.done.d.next = self.done.q.val() + 1;
-            if self.ends.val() {
-                self.done.d.next = bits::<4>(0);
-                self.pending.m.ready.next = true;
+        buffer.s.valid = full_slot;
+        buffer.s.payload.qpn = pending.m.payload.qpn;
+        buffer.s.payload.epoch = pending.m.payload.epoch;
+        buffer.s.payload.index = pending.m.payload.index + bit_cast::<16, 4>(done);
+        ends = done + 1 == pending.m.payload.count;
+        buffer.s.payload.first = done == 0;
+        buffer.s.payload.last = ends;
+        buffer.s.payload.error = failed_next;
+        buffer.s.payload.slot = slot_next;
+        pending.m.ready = false;
+        if full_slot {
+            done = done + 1;
+            if ends {
+                done = bits::<4>(0);
+                pending.m.ready = true;
             }
         }
-        StreamOut::<FetchedWqe>::link(&mut self.m, &mut self.buffer.m);
+        forward!(m <= buffer.m);
 
-        self.unused.next = bits::<5>(0);
-        if self.grant_valid.val() {
-            self.unused.next = bits::<5>(8) - bit_cast::<5, 4>(self.grant.val().count);
+        unused = bits::<5>(0);
+        if grant_valid {
+            unused = bits::<5>(8) - bit_cast::<5, 4>(grant.count);
         }
-        self.taken.next = bits::<5>(0);
-        if self.m.ready.val() & self.buffer.m.valid.val() {
-            self.taken.next = bits::<5>(1);
+        taken = bits::<5>(0);
+        if m.ready & buffer.m.valid {
+            taken = bits::<5>(1);
         }
-        self.activity.next.busy =
-            self.requests.m.valid.val() | self.pending.m.valid.val() | self.buffer.m.valid.val();
-        self.activity.next.moved = self.m.ready.val() & self.buffer.m.valid.val();
-        self.returned.d.next = self.unused.val() + self.taken.val();
-        self.credit.next = self.returned.q.val();
+        activity.busy = requests.m.valid | pending.m.valid | buffer.m.valid;
+        activity.moved = m.ready & buffer.m.valid;
+        returned = unused + taken;
+        credit = returned;
     }
 }

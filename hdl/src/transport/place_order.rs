@@ -19,7 +19,7 @@ use crate::bus::types::{Activity, Place, RqRead};
 use crate::prelude::*;
 
 /// Merge of placements.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct PlaceOrder {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -55,52 +55,42 @@ impl Logic for PlaceOrder {
         "Puts the placements of responder and requester into the order of the packets."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, bits, places, wqe, arbiter);
-        StreamIn::<Bit>::link(&mut self.order, &mut self.bits.s);
+        forward!(order <= bits.s);
 
-        self.listed_0.next = self.s[0].payload.val().kind.get_bit(1);
-        self.listed_1.next = self.s[1].payload.val().kind.get_bit(1);
-        self.beats_0.next = self.s[0].payload.val().beats.any();
-        self.beats_1.next = self.s[1].payload.val().beats.any();
-        self.may_0.next = self.s[0].valid.val()
-            & (!self.listed_0.val() | self.reads[0].valid.val())
-            & (!self.beats_0.val() | (self.bits.m.valid.val() & !self.bits.m.payload.val()));
-        self.may_1.next = self.s[1].valid.val()
-            & (!self.listed_1.val() | self.reads[1].valid.val())
-            & (!self.beats_1.val() | (self.bits.m.valid.val() & self.bits.m.payload.val()));
-        self.room.next = self.places.s.ready.val() & self.wqe.s.ready.val();
-        self.arbiter.request.next = bits::<2>(0)
-            .replace_bit(0, self.may_0.val())
-            .replace_bit(1, self.may_1.val());
-        self.arbiter.take.next = self.room.val();
-        self.grant.next = self.arbiter.grant.val();
+        listed_0 = s[0].payload.kind.get_bit(1);
+        listed_1 = s[1].payload.kind.get_bit(1);
+        beats_0 = s[0].payload.beats.any();
+        beats_1 = s[1].payload.beats.any();
+        may_0 = s[0].valid
+            & (!listed_0 | reads[0].valid)
+            & (!beats_0 | (bits.m.valid & !bits.m.payload));
+        may_1 = s[1].valid
+            & (!listed_1 | reads[1].valid)
+            & (!beats_1 | (bits.m.valid & bits.m.payload));
+        room = places.s.ready & wqe.s.ready;
+        arbiter.request = bits::<2>(0).replace_bit(0, may_0).replace_bit(1, may_1);
+        arbiter.take = room;
+        grant = arbiter.grant;
 
-        self.s[0].ready.next = self.room.val() & self.grant.val().get_bit(0);
-        self.s[1].ready.next = self.room.val() & self.grant.val().get_bit(1);
-        self.reads[0].ready.next =
-            self.room.val() & self.grant.val().get_bit(0) & self.listed_0.val();
-        self.reads[1].ready.next =
-            self.room.val() & self.grant.val().get_bit(1) & self.listed_1.val();
-        self.bits.m.ready.next = self.room.val()
-            & ((self.grant.val().get_bit(0) & self.beats_0.val())
-                | (self.grant.val().get_bit(1) & self.beats_1.val()));
-        self.places.s.valid.next = self.room.val() & self.grant.val().any();
-        self.wqe.s.valid.next = self.room.val()
-            & ((self.grant.val().get_bit(0) & self.listed_0.val())
-                | (self.grant.val().get_bit(1) & self.listed_1.val()));
-        self.places.s.payload.next = self.s[0].payload.val();
-        self.wqe.s.payload.next = self.reads[0].payload.val();
-        if self.grant.val().get_bit(1) {
-            self.places.s.payload.next = self.s[1].payload.val();
-            self.wqe.s.payload.next = self.reads[1].payload.val();
+        s[0].ready = room & grant.get_bit(0);
+        s[1].ready = room & grant.get_bit(1);
+        reads[0].ready = room & grant.get_bit(0) & listed_0;
+        reads[1].ready = room & grant.get_bit(1) & listed_1;
+        bits.m.ready = room & ((grant.get_bit(0) & beats_0) | (grant.get_bit(1) & beats_1));
+        places.s.valid = room & grant.any();
+        wqe.s.valid = room & ((grant.get_bit(0) & listed_0) | (grant.get_bit(1) & listed_1));
+        places.s.payload = s[0].payload;
+        wqe.s.payload = reads[0].payload;
+        if grant.get_bit(1) {
+            places.s.payload = s[1].payload;
+            wqe.s.payload = reads[1].payload;
         }
-        StreamOut::<Place>::link(&mut self.m, &mut self.places.m);
-        StreamOut::<RqRead>::link(&mut self.read, &mut self.wqe.m);
+        forward!(m <= places.m);
+        forward!(read <= wqe.m);
 
-        self.activity.next.busy =
-            self.s[0].valid.val() | self.s[1].valid.val() | (self.places.level.val() != 0);
-        self.activity.next.moved = self.places.m.valid.val() & self.m.ready.val();
+        activity.busy = s[0].valid | s[1].valid | (places.level != 0);
+        activity.moved = places.m.valid & m.ready;
     }
 }

@@ -30,7 +30,8 @@ use crate::prelude::*;
 use super::space::GatherSpace;
 
 /// Payload collector of one lane.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -198,179 +199,162 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         "Collects the payload of packets of one lane."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, requests, pieces, ends, tokens, space);
-        dff_setup!(
-            self, clock, lane, open, fresh, arrived, closing, start, behind, failed, write
-        );
-        dff_setup!(self, clock, reading, read, stop);
-        dff_setup!(self, clock, latched, latched_last, latched_odd);
-        dff_setup!(self, clock, shown, shown_last, shown_odd);
-
         // Command: where its bytes go, and the payload beats it newly touches.
-        self.align.source.next =
-            bit_cast::<6, 64>(self.command.payload.val().addr) & self.lanes.val();
-        self.start_lane.next = self.lane.q.val();
-        self.fresh_beat.next = self.lane.q.val() == 0;
-        if self.command.payload.val().first {
-            self.start_lane.next = self.command.payload.val().lane & self.lanes.val();
-            self.fresh_beat.next = true;
+        align.source = bit_cast::<6, 64>(command.payload.addr) & lanes;
+        start_lane = lane;
+        fresh_beat = lane == 0;
+        if command.payload.first {
+            start_lane = command.payload.lane & lanes;
+            fresh_beat = true;
         }
-        self.align.target.next = self.start_lane.val();
-        self.align.len.next = self.command.payload.val().len;
-        self.piece.next.rotation = self.align.fit.val().rotation;
-        self.piece.next.start = self.align.fit.val().start;
-        self.piece.next.first_end = self.align.fit.val().first_end;
-        self.piece.next.last_end = self.align.fit.val().last_end;
-        self.piece.next.last = self.command.payload.val().last;
-        self.needed.next = bit_cast::<16, 10>(self.align.target_more.val());
-        if self.fresh_beat.val() {
-            self.needed.next = bit_cast::<16, 10>(self.align.target_more.val()) + 1;
+        align.target = start_lane;
+        align.len = command.payload.len;
+        piece.rotation = align.fit.rotation;
+        piece.start = align.fit.start;
+        piece.first_end = align.fit.first_end;
+        piece.last_end = align.fit.last_end;
+        piece.last = command.payload.last;
+        needed = bit_cast::<16, 10>(align.target_more);
+        if fresh_beat {
+            needed = bit_cast::<16, 10>(align.target_more) + 1;
         }
 
-        self.can_take.next = self.requests.s.ready.val()
-            & self.pieces.s.ready.val()
-            & self.space.roomy.val()
-            & !(self.open.q.val() & self.packets.val()).any();
-        self.take.next = self.can_take.val() & self.command.valid.val();
-        self.command.ready.next = self.can_take.val();
-        self.requests.s.valid.next = self.take.val();
-        self.requests.s.payload.next.addr = self.command.payload.val().addr;
-        self.requests.s.payload.next.len = self.command.payload.val().len;
-        StreamOut::<ReadReq>::link(&mut self.request, &mut self.requests.m);
-        self.pieces.s.valid.next = self.take.val();
-        self.pieces.s.payload.next = self.piece.val();
-        self.space.claim.next = bits::<16>(0);
-        if self.take.val() {
-            self.lane.d.next = self.align.target_next.val();
-            self.space.claim.next = self.needed.val();
+        can_take = requests.s.ready & pieces.s.ready & space.roomy & !(open & packets).any();
+        take = can_take & command.valid;
+        command.ready = can_take;
+        requests.s.valid = take;
+        requests.s.payload.addr = command.payload.addr;
+        requests.s.payload.len = command.payload.len;
+        forward!(request <= requests.m);
+        pieces.s.valid = take;
+        pieces.s.payload = piece;
+        space.claim = bits::<16>(0);
+        if take {
+            lane = align.target_next;
+            space.claim = needed;
         }
 
         // Memory beat: put away one cycle later.
-        self.rotation.next = self.pieces.m.payload.val().rotation;
-        self.arrived.d.next = self.beats.valid.val();
-        self.closing.d.next = self.beats.last.val() & self.pieces.m.payload.val().last;
-        self.pieces.m.ready.next = self.beats.valid.val() & self.beats.last.val();
-        self.start.d.next = self.pieces.m.payload.val().rotation;
-        self.behind.d.next =
-            bit_cast::<7, 6>(self.pieces.m.payload.val().rotation) + self.beat.val();
-        if self.fresh.q.val() {
-            self.start.d.next = self.pieces.m.payload.val().start;
-            self.behind.d.next = self.pieces.m.payload.val().first_end;
-        } else if self.beats.last.val() {
-            self.behind.d.next = self.pieces.m.payload.val().last_end;
+        rotation = pieces.m.payload.rotation;
+        arrived = beats.valid;
+        closing = beats.last & pieces.m.payload.last;
+        pieces.m.ready = beats.valid & beats.last;
+        start = pieces.m.payload.rotation;
+        behind = bit_cast::<7, 6>(pieces.m.payload.rotation) + beat;
+        if fresh {
+            start = pieces.m.payload.start;
+            behind = pieces.m.payload.first_end;
+        } else if beats.last {
+            behind = pieces.m.payload.last_end;
         }
-        if self.beats.valid.val() {
-            self.fresh.d.next = self.beats.last.val();
+        if beats.valid {
+            fresh = beats.last;
         }
 
         // Its bytes: those of its first lanes in beat `write`, the others in the one behind it; even beats are in RAM 0.
-        self.masks.start.next = self.start.q.val();
-        self.masks.behind.next = self.behind.q.val();
-        self.masks.enable.next = self.arrived.q.val();
-        self.masks.swap.next = self.write.q.val().get_bit(0);
-        self.full.next = (self.behind.q.val() & self.beat.val()).any();
-        self.over.next = self.full.val() & (self.behind.q.val() & (self.beat.val() - 1)).any();
+        masks.start = start;
+        masks.behind = behind;
+        masks.enable = arrived;
+        masks.swap = write.get_bit(0);
+        full = (behind & beat).any();
+        over = full & (behind & (beat - 1)).any();
         for i in 0..2 {
-            ClkRst::link(&mut self.clock, &mut self.ram[i].clock);
-            self.ram[i].wdata.next = self.rotated.val();
-            self.ram[i].waddr.next = self.write.q.val().get_bits::<A>(1);
+            ram[i].wdata = rotated;
+            ram[i].waddr = write.get_bits::<A>(1);
         }
-        self.ram[0].we.next = self.masks.low.val();
-        self.ram[1].we.next = self.masks.high.val();
-        if self.write.q.val().get_bit(0) {
-            self.ram[0].waddr.next = self.write.q.val().get_bits::<A>(1) + 1;
+        ram[0].we = masks.low;
+        ram[1].we = masks.high;
+        if write.get_bit(0) {
+            ram[0].waddr = write.get_bits::<A>(1) + 1;
         }
-        self.packet_done.next = self.arrived.q.val() & self.closing.q.val();
+        packet_done = arrived & closing;
         // two sums beside each other, of different bits lest they share one behind the choice
-        self.pairs.next = (self.write.q.val() >> 1) + 1;
-        self.next_write.next = self.write.q.val();
-        if self.full.val() | self.closing.q.val() {
-            self.next_write.next = self.write.q.val() + 1;
+        pairs = (write >> 1) + 1;
+        next_write = write;
+        if full | closing {
+            next_write = write + 1;
         }
-        if self.over.val() & self.closing.q.val() {
-            self.next_write.next = (self.pairs.val() << 1) | (self.write.q.val() & 1);
+        if over & closing {
+            next_write = (pairs << 1) | (write & 1);
         }
-        if self.arrived.q.val() {
-            self.write.d.next = self.next_write.val() & self.mask.val();
+        if arrived {
+            write = next_write & mask;
         }
-        if self.packet_done.val() {
-            self.failed.d.next = false;
+        if packet_done {
+            failed = false;
         }
-        if self.beats.valid.val() & self.beats.error.val() {
-            self.failed.d.next = true;
+        if beats.valid & beats.error {
+            failed = true;
         }
-        self.packet_end.next.end = self.next_write.val() & self.mask.val();
-        self.packet_end.next.error = self.failed.q.val();
-        self.ends.s.valid.next = self.packet_done.val();
-        self.ends.s.payload.next = self.packet_end.val();
+        packet_end.end = next_write & mask;
+        packet_end.error = failed;
+        ends.s.valid = packet_done;
+        ends.s.payload = packet_end;
 
         // Payload: a beat a cycle from packet to packet.
-        self.show.next = !self.shown.q.val() | self.payload.ready.val();
-        self.fetch.next = self.reading.q.val() & (!self.latched.q.val() | self.show.val());
+        show = !shown | payload.ready;
+        fetch = reading & (!latched | show);
         // a packet has fewer beats than these bits count
-        self.last_fetch.next =
-            !((self.read.q.val() ^ self.stop.q.val()) & self.packet_beats.val()).any();
-        self.judged.next = self.ends.m.valid.val()
-            & self.wanted.valid.val()
-            & (!self.reading.q.val() | (self.fetch.val() & self.last_fetch.val()));
-        self.load.next = self.judged.val() & self.wanted.payload.val() & self.tokens.s.ready.val();
-        self.forget.next = self.judged.val() & !self.wanted.payload.val();
-        self.ends.m.ready.next = self.load.val() | self.forget.val();
-        self.wanted.ready.next = self.load.val() | self.forget.val();
-        self.tokens.s.valid.next = self.load.val();
-        self.tokens.s.payload.next.error = self.ends.m.payload.val().error;
-        StreamOut::<PayloadToken>::link(&mut self.packet, &mut self.tokens.m);
-        if self.load.val() {
-            self.reading.d.next = true;
-            self.stop.d.next = (self.ends.m.payload.val().end - 1) & self.mask.val();
-        } else if self.fetch.val() & self.last_fetch.val() {
-            self.reading.d.next = false;
+        last_fetch = !((read ^ stop) & packet_beats).any();
+        judged = ends.m.valid & wanted.valid & (!reading | (fetch & last_fetch));
+        load = judged & wanted.payload & tokens.s.ready;
+        forget = judged & !wanted.payload;
+        ends.m.ready = load | forget;
+        wanted.ready = load | forget;
+        tokens.s.valid = load;
+        tokens.s.payload.error = ends.m.payload.error;
+        forward!(packet <= tokens.m);
+        if load {
+            reading = true;
+            stop = (ends.m.payload.end - 1) & mask;
+        } else if fetch & last_fetch {
+            reading = false;
         }
         for i in 0..2 {
-            self.ram[i].raddr.next = self.read.q.val().get_bits::<A>(1);
-            self.ram[i].oe.next = self.show.val();
+            ram[i].raddr = read.get_bits::<A>(1);
+            ram[i].oe = show;
         }
-        self.ram[0].re.next = self.fetch.val() & !self.read.q.val().get_bit(0);
-        self.ram[1].re.next = self.fetch.val() & self.read.q.val().get_bit(0);
-        if self.show.val() {
-            self.shown.d.next = self.latched.q.val();
-            self.shown_last.d.next = self.latched_last.q.val();
-            self.shown_odd.d.next = self.latched_odd.q.val();
-            self.latched.d.next = false;
+        ram[0].re = fetch & !read.get_bit(0);
+        ram[1].re = fetch & read.get_bit(0);
+        if show {
+            shown = latched;
+            shown_last = latched_last;
+            shown_odd = latched_odd;
+            latched = false;
         }
-        self.read_on.next = self.read.q.val();
-        if self.fetch.val() {
-            self.read_on.next = (self.read.q.val() + 1) & self.mask.val();
-            self.latched.d.next = true;
-            self.latched_last.d.next = self.last_fetch.val();
-            self.latched_odd.d.next = self.read.q.val().get_bit(0);
+        read_on = read;
+        if fetch {
+            read_on = (read + 1) & mask;
+            latched = true;
+            latched_last = last_fetch;
+            latched_odd = read.get_bit(0);
         }
-        self.read.d.next = self.read_on.val();
-        if self.forget.val() {
-            self.read.d.next = self.ends.m.payload.val().end & self.mask.val();
+        read = read_on;
+        if forget {
+            read = ends.m.payload.end & mask;
         }
-        self.payload.valid.next = self.shown.q.val();
-        self.payload.last.next = self.shown_last.q.val();
-        self.payload.data.next = self.ram[0].rdata.val();
-        if self.shown_odd.q.val() {
-            self.payload.data.next = self.ram[1].rdata.val();
+        payload.valid = shown;
+        payload.last = shown_last;
+        payload.data = ram[0].rdata;
+        if shown_odd {
+            payload.data = ram[1].rdata;
         }
 
-        self.activity.next.busy = self.command.valid.val() | self.pieces.m.valid.val();
-        self.activity.next.moved = self.beats.valid.val() & self.beats.last.val();
+        activity.busy = command.valid | pieces.m.valid;
+        activity.moved = beats.valid & beats.last;
 
-        self.space.fetch.next = self.fetch.val();
-        self.space.forget.next = self.forget.val();
-        self.space.read.next = self.read.q.val();
-        self.space.read_on.next = self.read_on.val();
-        self.closes.next = self.load.val() | self.forget.val();
-        if self.take.val() & self.command.payload.val().last & !self.closes.val() {
-            self.open.d.next = (self.open.q.val() + 1) & self.mask.val();
-        } else if self.closes.val() & !(self.take.val() & self.command.payload.val().last) {
+        space.fetch = fetch;
+        space.forget = forget;
+        space.read = read;
+        space.read_on = read_on;
+        closes = load | forget;
+        if take & command.payload.last & !closes {
+            open = (open + 1) & mask;
+        } else if closes & !(take & command.payload.last) {
             // not a difference: that would share its carry chain with the sum, behind the choice
-            self.open.d.next = !(!self.open.q.val() + 1) & self.mask.val();
+            open = !(!open + 1) & mask;
         }
     }
 }

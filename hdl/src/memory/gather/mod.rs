@@ -22,7 +22,7 @@ use lane::GatherLane;
 pub const LANES: usize = 2;
 
 /// Payload collector: a store of 2 * 2^A beats and 2^P pieces under way a lane.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -51,27 +51,25 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         "Collects the payload of packets from host memory."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, rotate);
         for i in 0..2 {
-            ClkRst::link(&mut self.clock, &mut self.lane[i].clock);
-            StreamIn::<GatherCmd>::link(&mut self.command[i], &mut self.lane[i].command);
-            StreamOut::<ReadReq>::link(&mut self.request[i], &mut self.lane[i].request);
-            StreamIn::<Bit>::link(&mut self.wanted[i], &mut self.lane[i].wanted);
-            StreamOut::<PayloadToken>::link(&mut self.packet[i], &mut self.lane[i].packet);
-            PayloadOut::<W>::link(&mut self.payload[i], &mut self.lane[i].payload);
-            ReadBeatIn::<W>::link(&mut self.beats[i], &mut self.lane[i].beats);
-            self.activity[i].next = self.lane[i].activity.val();
-            self.lane[i].rotated.next = self.rotate.rotated.val();
+            forward!(command[i] <= lane[i].command);
+            forward!(request[i] <= lane[i].request);
+            forward!(wanted[i] <= lane[i].wanted);
+            forward!(packet[i] <= lane[i].packet);
+            forward!(payload[i] <= lane[i].payload);
+            forward!(beats[i] <= lane[i].beats);
+            activity[i] = lane[i].activity;
+            lane[i].rotated = rotate.rotated;
         }
-        self.rotate.enable.next = self.beats[0].valid.val() | self.beats[1].valid.val();
-        self.rotate.amount.next = self.lane[0].rotation.val();
+        rotate.enable = beats[0].valid | beats[1].valid;
+        rotate.amount = lane[0].rotation;
         // behind `dma_read` both are the same data
-        self.rotate.data.next = self.beats[0].data.val();
-        if self.beats[1].valid.val() {
-            self.rotate.amount.next = self.lane[1].rotation.val();
-            self.rotate.data.next = self.beats[1].data.val();
+        rotate.data = beats[0].data;
+        if beats[1].valid {
+            rotate.amount = lane[1].rotation;
+            rotate.data = beats[1].data;
         }
     }
 }

@@ -4,7 +4,8 @@ use crate::prelude::*;
 /// Space of 2 * 2^A beats of `K` bytes.
 ///
 /// Latency: of a claim two cycles, for which room for two pieces is kept free.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct GatherSpace<const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -73,35 +74,23 @@ impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
         "Payload beats of gather that are free."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clock,
-            claimed,
-            forgot,
-            read_before,
-            forgotten,
-            free,
-            enough
-        );
-        self.claimed.d.next = self.claim.val();
+        claimed = claim;
         // in the cycle behind, in which nothing is read
-        self.forgot.d.next = self.forget.val();
-        self.read_before.d.next = self.read_on.val();
-        self.forgotten.d.next = bits::<16>(0);
-        if self.forgot.q.val() {
-            self.forgotten.d.next = (self.read.val() - self.read_before.q.val()) & self.mask.val();
+        forgot = forget;
+        read_before = read_on;
+        forgotten = bits::<16>(0);
+        if forgot {
+            forgotten = (read - read_before) & mask;
         }
         // free + forgotten - claimed by one carry chain, the beat that is read in the lowest carry
-        self.sums.next = self.free.q.val() ^ self.forgotten.q.val() ^ !self.claimed.q.val();
-        self.carries.next = ((self.free.q.val() & self.forgotten.q.val())
-            | ((self.free.q.val() | self.forgotten.q.val()) & !self.claimed.q.val()))
-            << 1;
-        self.carries.next = self.carries.val().replace_bit(0, self.fetch.val());
-        self.left.next = self.sums.val() - !self.carries.val();
-        self.free.d.next = self.left.val();
-        self.enough.d.next = !self.left.val().get_bit(15);
-        self.roomy.next = self.enough.q.val();
+        sums = free ^ forgotten ^ !claimed;
+        carries = ((free & forgotten) | ((free | forgotten) & !claimed)) << 1;
+        carries = carries.replace_bit(0, fetch);
+        left = sums - !carries;
+        free = left;
+        enough = !left.get_bit(15);
+        roomy = enough;
     }
 }

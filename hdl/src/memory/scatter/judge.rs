@@ -42,7 +42,8 @@ pub enum Guard {
 }
 
 /// Verdicts for 2^Q queue pairs.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Judge<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -138,217 +139,191 @@ impl<const Q: usize> Default for Judge<Q> {
 }
 
 impl<const Q: usize> Logic for Judge<Q> {
-    describe!("scatter_judge", format!("{}", 1usize << Q), "Decides which placements are written.";
-        FLUSH, LENGTH, PROTECTION, OPERATION);
+    describe!(
+        "scatter_judge",
+        format!("{}", 1usize << Q),
+        "Decides which placements are written."
+    );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, poison);
-        dff_setup!(
-            self, clock, under_way, denied, short, broken, guard, refused, void
-        );
-        for i in 0..4 {
-            ClkRst::link(&mut self.clock, &mut self.pending[i].clock);
-        }
-
         // A piece enters, a guarded one when it was looked at before.
-        self.guarded.next = self.s.payload.val().inv & self.s.payload.val().last;
-        self.go.next = self.runs.ready.val()
-            & self.poison.ready.val()
-            & (!self.guarded.val() | (self.guard.q.val() == Guard::Pass));
-        self.s.ready.next = self.go.val();
-        self.accept.next = self.s.valid.val() & self.go.val();
-        self.probe.next = self.s.valid.val()
-            & self.guarded.val()
-            & self.poison.ready.val()
-            & !self.under_way.q.val().any()
-            & (self.guard.q.val() == Guard::Idle);
-        self.runs.valid.next = self.accept.val();
-        self.runs.payload.next.addr = self.s.payload.val().addr;
-        self.runs.payload.next.len = self.s.payload.val().len;
-        self.runs.payload.next.last = self.s.payload.val().last;
-        self.runs.payload.next.lane = self.s.payload.val().lane;
-        self.runs.payload.next.beats = self.s.payload.val().beats;
-        self.mr.valid.next = self.accept.val() | self.probe.val();
-        self.mr.request.next.key = self.s.payload.val().key;
-        self.mr.request.next.pd = self.s.payload.val().pd;
-        self.mr.request.next.qpn = self.s.payload.val().qpn;
-        self.mr.request.next.addr = self.s.payload.val().addr;
-        self.mr.request.next.len = bit_cast::<32, 13>(self.s.payload.val().len);
-        self.mr.request.next.right = bits::<3>(1);
-        if self.s.payload.val().kind == 1 {
-            self.mr.request.next.right = bits::<3>(2);
+        guarded = s.payload.inv & s.payload.last;
+        go = runs.ready & poison.ready & (!guarded | (guard == Guard::Pass));
+        s.ready = go;
+        accept = s.valid & go;
+        probe = s.valid & guarded & poison.ready & !under_way.any() & (guard == Guard::Idle);
+        runs.valid = accept;
+        runs.payload.addr = s.payload.addr;
+        runs.payload.len = s.payload.len;
+        runs.payload.last = s.payload.last;
+        runs.payload.lane = s.payload.lane;
+        runs.payload.beats = s.payload.beats;
+        mr.valid = accept | probe;
+        mr.request.key = s.payload.key;
+        mr.request.pd = s.payload.pd;
+        mr.request.qpn = s.payload.qpn;
+        mr.request.addr = s.payload.addr;
+        mr.request.len = bit_cast::<32, 13>(s.payload.len);
+        mr.request.right = bits::<3>(1);
+        if s.payload.kind == 1 {
+            mr.request.right = bits::<3>(2);
         }
-        self.enters.next.last = self.s.payload.val().last;
-        self.enters.next.short = self.s.payload.val().short;
-        self.enters.next.broken = self.s.payload.val().broken;
-        self.enters.next.qpn = self.s.payload.val().qpn;
-        self.enters.next.kind = self.s.payload.val().kind;
-        self.enters.next.unreliable = self.s.payload.val().unreliable;
-        self.enters.next.opens = self.s.payload.val().opens;
-        self.enters.next.complete = self.s.payload.val().complete;
-        self.enters.next.reset = self.s.payload.val().reset;
-        self.enters.next.answer = self.s.payload.val().answer;
-        self.enters.next.closed = self.s.payload.val().closed;
-        self.enters.next.inv = self.guarded.val();
-        self.enters.next.refused = self.guarded.val() & self.refused.q.val();
-        self.under_way.d.next = (self.under_way.q.val() << 1).replace_bit(0, self.accept.val());
-        self.pending[0].d.next = self.enters.val();
+        enters.last = s.payload.last;
+        enters.short = s.payload.short;
+        enters.broken = s.payload.broken;
+        enters.qpn = s.payload.qpn;
+        enters.kind = s.payload.kind;
+        enters.unreliable = s.payload.unreliable;
+        enters.opens = s.payload.opens;
+        enters.complete = s.payload.complete;
+        enters.reset = s.payload.reset;
+        enters.answer = s.payload.answer;
+        enters.closed = s.payload.closed;
+        enters.inv = guarded;
+        enters.refused = guarded & refused;
+        under_way = (under_way << 1).replace_bit(0, accept);
+        pending[0] = enters;
         for i in 1..4 {
-            self.pending[i].d.next = self.pending[i - 1].q.val();
+            pending[i] = pending[i - 1];
         }
 
         // Two cycles before the answer.
-        self.reading.next = self.pending[1].q.val();
-        self.poison.valid.next =
-            self.probe.val() | (self.under_way.q.val().get_bit(1) & self.reading.val().last);
-        self.poison.addr.next = self.reading.val().qpn.get_bits::<Q>(0);
-        if self.probe.val() {
-            self.poison.addr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
+        reading = pending[1];
+        poison.valid = probe | (under_way.get_bit(1) & reading.last);
+        poison.addr = reading.qpn.get_bits::<Q>(0);
+        if probe {
+            poison.addr = s.payload.qpn.get_bits::<Q>(0);
         }
 
         // The answer, and with the last piece the verdict.
-        self.judged.next = self.pending[3].q.val();
-        self.is_denied.next = self.denied.q.val() | (!self.mr.ok.val() & !self.judged.val().inv);
-        self.is_short.next = self.short.q.val() | self.judged.val().short;
-        self.is_broken.next = self.broken.q.val() | self.judged.val().broken;
-        self.ruled.next =
-            self.mr.done.val() & self.judged.val().last & (self.guard.q.val() != Guard::Probe);
-        if self.mr.done.val() & (self.guard.q.val() != Guard::Probe) {
-            self.denied.d.next = self.is_denied.val() & !self.judged.val().last;
-            self.short.d.next = self.is_short.val() & !self.judged.val().last;
-            self.broken.d.next = self.is_broken.val() & !self.judged.val().last;
+        judged = pending[3];
+        is_denied = denied | (!mr.ok & !judged.inv);
+        is_short = short | judged.short;
+        is_broken = broken | judged.broken;
+        ruled = mr.done & judged.last & (guard != Guard::Probe);
+        if mr.done & (guard != Guard::Probe) {
+            denied = is_denied & !judged.last;
+            short = is_short & !judged.last;
+            broken = is_broken & !judged.last;
         }
-        self.found.next = self.poison.current.val();
-        self.is_plain.next = self.judged.val().unreliable & (self.judged.val().kind == 1);
-        self.is_late.next =
-            self.is_plain.val() & !self.judged.val().opens & self.found.val().dropping;
+        found = poison.current;
+        is_plain = judged.unreliable & (judged.kind == 1);
+        is_late = is_plain & !judged.opens & found.dropping;
 
-        self.inv.valid.next = false;
-        self.inv.request.next = self.no_request.val();
-        self.inv.request.next.key = self.s.payload.val().inv_key;
-        self.inv.request.next.pd = self.s.payload.val().pd;
-        self.inv.request.next.qpn = self.s.payload.val().qpn;
-        self.spoiled.next = self.void.q.val()
-            | self.denied.q.val()
-            | self.short.q.val()
-            | self.broken.q.val()
-            | self.s.payload.val().short
-            | self.s.payload.val().broken;
-        match self.guard.q.val() {
+        inv.valid = false;
+        inv.request = no_request;
+        inv.request.key = s.payload.inv_key;
+        inv.request.pd = s.payload.pd;
+        inv.request.qpn = s.payload.qpn;
+        spoiled = void | denied | short | broken | s.payload.short | s.payload.broken;
+        match guard {
             Guard::Idle => {
-                self.refused.d.next = false;
-                if self.probe.val() {
-                    self.guard.d.next = Guard::Probe;
+                refused = false;
+                if probe {
+                    guard = Guard::Probe;
                 }
             }
             Guard::Probe => {
-                if self.poison.x_valid.val() {
-                    self.void.d.next = self.found.val().poisoned;
+                if poison.x_valid {
+                    void = found.poisoned;
                 }
-                if self.mr.done.val() {
-                    self.denied.d.next = self.denied.q.val() | !self.mr.ok.val();
-                    self.guard.d.next = Guard::Ask;
-                    if self.spoiled.val() | !self.mr.ok.val() {
-                        self.guard.d.next = Guard::Pass;
+                if mr.done {
+                    denied = denied | !mr.ok;
+                    guard = Guard::Ask;
+                    if spoiled | !mr.ok {
+                        guard = Guard::Pass;
                     }
                 }
             }
             Guard::Ask => {
-                self.inv.valid.next = true;
-                self.guard.d.next = Guard::Wait;
+                inv.valid = true;
+                guard = Guard::Wait;
             }
             Guard::Wait => {
-                if self.inv.done.val() {
-                    self.refused.d.next = !self.inv.ok.val();
-                    self.guard.d.next = Guard::Pass;
+                if inv.done {
+                    refused = !inv.ok;
+                    guard = Guard::Pass;
                 }
             }
             Guard::Pass => {
-                if self.accept.val() {
-                    self.guard.d.next = Guard::Idle;
+                if accept {
+                    guard = Guard::Idle;
                 }
             }
             _ => {}
         }
 
-        self.left.next = self.found.val();
-        self.ruling.next.good = false;
-        self.ruling.next.nak = bits::<2>(0);
-        self.ruling.next.complete = self.judged.val().complete;
-        self.ruling.next.cause = FLUSH.into();
-        self.ruling.next.answer = self.judged.val().answer;
-        self.ruling.next.spared = false;
-        self.written.next = false;
-        if self.judged.val().reset {
-            self.left.next.poisoned = false;
-            self.left.next.dropping = false;
-            self.left.next.cause = FLUSH.into();
-            self.ruling.next.complete = false;
-            self.ruling.next.answer = false;
-        } else if self.found.val().poisoned {
-            self.ruling.next.cause = self.found.val().cause;
-            self.ruling.next.answer = self.judged.val().answer & self.judged.val().closed;
-            if self.judged.val().complete {
-                self.left.next.cause = FLUSH.into();
+        left = found;
+        ruling.good = false;
+        ruling.nak = bits::<2>(0);
+        ruling.complete = judged.complete;
+        ruling.cause = FLUSH.into();
+        ruling.answer = judged.answer;
+        ruling.spared = false;
+        written = false;
+        if judged.reset {
+            left.poisoned = false;
+            left.dropping = false;
+            left.cause = FLUSH.into();
+            ruling.complete = false;
+            ruling.answer = false;
+        } else if found.poisoned {
+            ruling.cause = found.cause;
+            ruling.answer = judged.answer & judged.closed;
+            if judged.complete {
+                left.cause = FLUSH.into();
             }
-        } else if self.is_plain.val()
-            & !self.judged.val().complete
-            & (self.is_denied.val() | self.is_late.val())
-        {
+        } else if is_plain & !judged.complete & (is_denied | is_late) {
             // told once a message
-            if !self.is_late.val() {
-                self.ruling.next.nak = bits::<2>(2);
+            if !is_late {
+                ruling.nak = bits::<2>(2);
             }
-            self.ruling.next.spared = true;
-            self.left.next.dropping = true;
-        } else if self.is_broken.val()
-            | self.is_short.val()
-            | self.is_denied.val()
-            | self.is_late.val()
-        {
+            ruling.spared = true;
+            left.dropping = true;
+        } else if is_broken | is_short | is_denied | is_late {
             // The NAK codes of IBA vol. 1, 9.7.5.2.8: 1 invalid request, 2 remote access, 3 remote operational.
-            if self.judged.val().kind == 1 {
-                self.ruling.next.nak = bits::<2>(2);
-            } else if self.judged.val().kind == 3 {
+            if judged.kind == 1 {
+                ruling.nak = bits::<2>(2);
+            } else if judged.kind == 3 {
                 // The list was good when the request was sent.
-                self.ruling.next.cause = PROTECTION.into();
-                if self.is_broken.val() | self.is_short.val() {
-                    self.ruling.next.cause = OPERATION.into();
+                ruling.cause = PROTECTION.into();
+                if is_broken | is_short {
+                    ruling.cause = OPERATION.into();
                 }
-            } else if self.is_broken.val() {
-                self.ruling.next.nak = bits::<2>(3);
-                self.ruling.next.cause = OPERATION.into();
-            } else if self.is_short.val() {
-                self.ruling.next.nak = bits::<2>(1);
-                self.ruling.next.cause = LENGTH.into();
+            } else if is_broken {
+                ruling.nak = bits::<2>(3);
+                ruling.cause = OPERATION.into();
+            } else if is_short {
+                ruling.nak = bits::<2>(1);
+                ruling.cause = LENGTH.into();
             } else {
-                self.ruling.next.nak = bits::<2>(3);
-                self.ruling.next.cause = PROTECTION.into();
+                ruling.nak = bits::<2>(3);
+                ruling.cause = PROTECTION.into();
             }
-            self.left.next.poisoned = true;
-            self.left.next.cause = FLUSH.into();
-            if !self.judged.val().complete & (self.judged.val().kind != 3) {
-                self.left.next.cause = self.ruling.val().cause;
+            left.poisoned = true;
+            left.cause = FLUSH.into();
+            if !judged.complete & (judged.kind != 3) {
+                left.cause = ruling.cause;
             }
-        } else if self.judged.val().refused {
-            self.ruling.next.nak = bits::<2>(2);
-            self.left.next.poisoned = true;
-            self.left.next.cause = FLUSH.into();
-            self.written.next = true;
+        } else if judged.refused {
+            ruling.nak = bits::<2>(2);
+            left.poisoned = true;
+            left.cause = FLUSH.into();
+            written = true;
         } else {
-            self.written.next = true;
-            self.ruling.next.good = true;
-            self.ruling.next.complete = false;
-            if self.judged.val().kind == 1 {
-                self.left.next.dropping = false;
+            written = true;
+            ruling.good = true;
+            ruling.complete = false;
+            if judged.kind == 1 {
+                left.dropping = false;
             }
         }
-        self.poison.write.next = self.ruled.val();
-        self.poison.result.next = self.left.val();
-        self.plan.valid.next = self.ruled.val();
-        self.plan.payload.next = self.written.val();
-        self.verdict.valid.next = self.ruled.val();
-        self.verdict.payload.next = self.ruling.val();
+        poison.write = ruled;
+        poison.result = left;
+        plan.valid = ruled;
+        plan.payload = written;
+        verdict.valid = ruled;
+        verdict.payload = ruling;
     }
 }

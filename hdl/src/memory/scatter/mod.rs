@@ -43,11 +43,11 @@ use crate::prelude::*;
 use judge::Judge;
 use mover::Mover;
 use report::Report;
-use types::{Run, Tail, Target, Verdict};
+use types::{Run, Tail, Verdict};
 use walk::Walk;
 
 /// Placement of received payload, 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -94,34 +94,31 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         "Places received payload in host memory."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, walk, judge, mover, report, tails, runs, plans, verdicts, dones
-        );
-        StreamIn::<Place>::link(&mut self.place, &mut self.walk.place);
-        StreamIn::<RqSlot>::link(&mut self.slots, &mut self.walk.slots);
-        StreamOut::<Target>::join(&mut self.walk.m, &mut self.judge.s);
-        StreamOut::<Tail>::join(&mut self.walk.tail, &mut self.tails.s);
-        MrCheckOut::link(&mut self.mr, &mut self.judge.mr);
-        MrCheckOut::link(&mut self.inv, &mut self.judge.inv);
-        StreamOut::<Run>::join(&mut self.judge.runs, &mut self.runs.s);
-        StreamOut::<Bit>::join(&mut self.judge.plan, &mut self.plans.s);
-        StreamOut::<Verdict>::join(&mut self.judge.verdict, &mut self.verdicts.s);
-        StreamOut::<Run>::join(&mut self.runs.m, &mut self.mover.runs);
-        StreamOut::<Bit>::join(&mut self.plans.m, &mut self.mover.plan);
-        PayloadIn::<W>::link(&mut self.payload, &mut self.mover.payload);
-        StreamOut::<WriteCmd>::link(&mut self.command, &mut self.mover.command);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.mover.beats);
-        StreamOut::<Bits<16>>::join(&mut self.mover.done, &mut self.dones.s);
-        StreamOut::<Bits<16>>::join(&mut self.dones.m, &mut self.report.done);
-        StreamOut::<Tail>::join(&mut self.tails.m, &mut self.report.tail);
-        StreamOut::<Verdict>::join(&mut self.verdicts.m, &mut self.report.verdict);
-        StreamOut::<AckToken>::link(&mut self.ack, &mut self.report.ack);
-        StreamOut::<Answer>::link(&mut self.answer, &mut self.report.answer);
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.report.cq);
-        StreamOut::<PlaceError>::link(&mut self.error, &mut self.report.error);
-        self.activity.next.busy = self.place.valid.val() | self.tails.m.valid.val();
-        self.activity.next.moved = self.tails.m.valid.val() & self.report.tail.ready.val();
+        forward!(place <= walk.place);
+        forward!(slots <= walk.slots);
+        forward!(judge.s <= walk.m);
+        forward!(tails.s <= walk.tail);
+        forward!(mr <= judge.mr);
+        forward!(inv <= judge.inv);
+        forward!(runs.s <= judge.runs);
+        forward!(plans.s <= judge.plan);
+        forward!(verdicts.s <= judge.verdict);
+        forward!(mover.runs <= runs.m);
+        forward!(mover.plan <= plans.m);
+        forward!(payload <= mover.payload);
+        forward!(command <= mover.command);
+        forward!(beats <= mover.beats);
+        forward!(dones.s <= mover.done);
+        forward!(report.done <= dones.m);
+        forward!(report.tail <= tails.m);
+        forward!(report.verdict <= verdicts.m);
+        forward!(ack <= report.ack);
+        forward!(answer <= report.answer);
+        forward!(cq <= report.cq);
+        forward!(error <= report.error);
+        activity.busy = place.valid | tails.m.valid;
+        activity.moved = tails.m.valid & report.tail.ready;
     }
 }

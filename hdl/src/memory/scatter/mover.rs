@@ -23,7 +23,8 @@ use crate::memory::types::Range;
 use crate::prelude::*;
 
 /// Data mover.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Mover<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -185,187 +186,166 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         "Moves payload to its pieces of host memory."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, split, commands, moves, rotate, held);
-        dff_setup!(
-            self, clock, fresh, lane, begun, left, ending, step, low, high, step_valid
-        );
-        dff_setup!(self, clock, held_lanes, flush, flush_close, index, bursts);
-
         // Planning: a move and the bursts of a piece to write, a move that drops the payload of any other packet.
-        self.source.next = self.lane.q.val();
-        if self.fresh.q.val() {
-            self.source.next = self.runs.payload.val().lane;
+        source = lane;
+        if fresh {
+            source = runs.payload.lane;
         }
-        self.align.source.next = self.source.val();
-        self.align.target.next = bit_cast::<6, 64>(self.runs.payload.val().addr) & self.lanes.val();
-        self.align.len.next = self.runs.payload.val().len;
-        self.write.next = self.plan.payload.val() & (self.runs.payload.val().len != 0);
-        self.idle.next = !self.write.val() & !self.runs.payload.val().last;
-        self.can_plan.next = self.runs.valid.val()
-            & self.plan.valid.val()
-            & self.moves.s.ready.val()
-            & self.split.s.ready.val();
-        self.planned.next = self.can_plan.val() & !self.idle.val();
-        self.runs.ready.next = self.can_plan.val();
-        self.plan.ready.next = self.can_plan.val() & self.runs.payload.val().last;
-        if self.can_plan.val() {
-            self.fresh.d.next = self.runs.payload.val().last;
-            self.lane.d.next = self.source.val();
-            if self.write.val() {
-                self.lane.d.next = self.align.source_next.val();
+        align.source = source;
+        align.target = bit_cast::<6, 64>(runs.payload.addr) & lanes;
+        align.len = runs.payload.len;
+        write = plan.payload & (runs.payload.len != 0);
+        idle = !write & !runs.payload.last;
+        can_plan = runs.valid & plan.valid & moves.s.ready & split.s.ready;
+        planned = can_plan & !idle;
+        runs.ready = can_plan;
+        plan.ready = can_plan & runs.payload.last;
+        if can_plan {
+            fresh = runs.payload.last;
+            lane = source;
+            if write {
+                lane = align.source_next;
             }
         }
-        self.motion.next.rotation = self.align.fit.val().rotation;
-        self.motion.next.start = self.align.fit.val().start;
-        self.motion.next.first_end = self.align.fit.val().first_end;
-        self.motion.next.last_end = self.align.fit.val().last_end;
-        self.motion.next.index =
-            bit_cast::<8, 64>(self.runs.payload.val().addr >> self.log_beat.val())
-                & self.last_index.val();
-        self.motion.next.beats = self.runs.payload.val().beats;
-        if self.write.val() {
-            self.motion.next.beats = self.align.source_more.val() + 1;
+        motion.rotation = align.fit.rotation;
+        motion.start = align.fit.start;
+        motion.first_end = align.fit.first_end;
+        motion.last_end = align.fit.last_end;
+        motion.index = bit_cast::<8, 64>(runs.payload.addr >> log_beat) & last_index;
+        motion.beats = runs.payload.beats;
+        if write {
+            motion.beats = align.source_more + 1;
         }
-        self.motion.next.keep =
-            self.write.val() & !self.runs.payload.val().last & (self.align.source_next.val() != 0);
-        self.motion.next.discard = !self.write.val();
-        self.motion.next.last = self.runs.payload.val().last;
-        self.moves.s.payload.next = self.motion.val();
-        self.moves.s.valid.next = self.planned.val();
-        self.range.next.addr = self.runs.payload.val().addr;
-        self.range.next.more = self.fits.counted.val().len;
-        self.range.next.tag = bits::<4>(0);
-        self.fits.range.next.addr = self.runs.payload.val().addr;
-        self.fits.range.next.len = self.runs.payload.val().len;
-        self.split.s.payload.next = self.range.val();
-        self.split.s_fits.next = self.fits.fits.val();
-        self.split.s.valid.next = self.planned.val() & self.write.val();
-        self.split_command.next.addr = self.split.m.payload.val().addr;
-        self.split_command.next.len = self.split.m.payload.val().len;
-        self.commands.s.payload.next = self.split_command.val();
-        self.commands.s.valid.next = self.split.m.valid.val();
-        self.split.m.ready.next = self.commands.s.ready.val();
-        StreamOut::<WriteCmd>::link(&mut self.command, &mut self.commands.m);
+        motion.keep = write & !runs.payload.last & (align.source_next != 0);
+        motion.discard = !write;
+        motion.last = runs.payload.last;
+        moves.s.payload = motion;
+        moves.s.valid = planned;
+        range.addr = runs.payload.addr;
+        range.more = fits.counted.len;
+        range.tag = bits::<4>(0);
+        fits.range.addr = runs.payload.addr;
+        fits.range.len = runs.payload.len;
+        split.s.payload = range;
+        split.s_fits = fits.fits;
+        split.s.valid = planned & write;
+        split_command.addr = split.m.payload.addr;
+        split_command.len = split.m.payload.len;
+        commands.s.payload = split_command;
+        commands.s.valid = split.m.valid;
+        split.m.ready = commands.s.ready;
+        forward!(command <= commands.m);
 
         // A target beat leaves when it is full or its piece ends; the bytes behind it begin the next.
-        self.has_data.next = self.step_valid.q.val() & !self.step.q.val().empty;
-        self.ends.next = self.step.q.val().full | self.step.q.val().last;
-        self.can_step.next = !self.has_data.val() | !self.ends.val() | self.beats.ready.val();
-        if self.flush.q.val() {
-            self.can_step.next = self.has_data.val() & !self.ends.val() & self.beats.ready.val();
+        has_data = step_valid & !step.empty;
+        ends = step.full | step.last;
+        can_step = !has_data | !ends | beats.ready;
+        if flush {
+            can_step = has_data & !ends & beats.ready;
         }
-        self.join.lanes.next = self.low.q.val();
-        self.joined_lanes.next = self.held_lanes.q.val() | self.low.q.val();
-        self.beat_index.next = self.index.q.val();
-        if self.flush.q.val() {
-            self.join.lanes.next = bits::<K>(0);
-            self.joined_lanes.next = self.held_lanes.q.val();
-        } else if self.step.q.val().first {
-            self.beat_index.next = self.step.q.val().index;
+        join.lanes = low;
+        joined_lanes = held_lanes | low;
+        beat_index = index;
+        if flush {
+            join.lanes = bits::<K>(0);
+            joined_lanes = held_lanes;
+        } else if step.first {
+            beat_index = step.index;
         }
-        self.join.zero.next = self.held.kept.val();
-        self.join.one.next = self.rotate.rotated.val();
-        self.emits.next = self.flush.q.val() | (self.has_data.val() & self.ends.val());
-        self.emit_last.next = self.flush.q.val()
-            | (self.step.q.val().last & !self.step.q.val().over)
-            | (self.beat_index.val() == self.last_index.val());
-        self.close.next = self.step_valid.q.val() & self.can_step.val() & self.step.q.val().close;
-        if self.has_data.val() & self.step.q.val().over {
-            self.close.next = false;
+        join.zero = held.kept;
+        join.one = rotate.rotated;
+        emits = flush | (has_data & ends);
+        emit_last = flush | (step.last & !step.over) | (beat_index == last_index);
+        close = step_valid & can_step & step.close;
+        if has_data & step.over {
+            close = false;
         }
-        if self.flush.q.val() {
-            self.close.next = self.beats.ready.val() & self.flush_close.q.val();
-            if self.beats.ready.val() {
-                self.flush.d.next = false;
-                self.held_lanes.d.next = bits::<K>(0);
-                if self.has_data.val() & !self.ends.val() {
-                    self.held_lanes.d.next = self.low.q.val();
-                    self.index.d.next = self.step.q.val().index;
+        if flush {
+            close = beats.ready & flush_close;
+            if beats.ready {
+                flush = false;
+                held_lanes = bits::<K>(0);
+                if has_data & !ends {
+                    held_lanes = low;
+                    index = step.index;
                 }
             }
-        } else if self.has_data.val() & self.can_step.val() {
-            self.held_lanes.d.next = self.joined_lanes.val();
-            self.index.d.next = self.beat_index.val();
-            if self.ends.val() {
-                self.held_lanes.d.next = self.high.q.val();
-                self.index.d.next = self.beat_index.val() + 1;
-                self.flush.d.next = self.step.q.val().last & self.step.q.val().over;
-                self.flush_close.d.next = self.step.q.val().close;
+        } else if has_data & can_step {
+            held_lanes = joined_lanes;
+            index = beat_index;
+            if ends {
+                held_lanes = high;
+                index = beat_index + 1;
+                flush = step.last & step.over;
+                flush_close = step.close;
             }
         }
         // Bytes outside of `held_lanes` may be anything. What joins a beat that has to wait joins it again.
-        self.held.data.next = self.rotate.rotated.val();
-        self.held.lanes.next = bits::<K>(0);
-        if self.has_data.val() & !self.flush.q.val() {
-            self.held.lanes.next = self.low.q.val();
+        held.data = rotate.rotated;
+        held.lanes = bits::<K>(0);
+        if has_data & !flush {
+            held.lanes = low;
         }
-        if self.emits.val() & self.beats.ready.val() {
-            self.held.lanes.next = self.all.val();
+        if emits & beats.ready {
+            held.lanes = all;
         }
-        self.next_bursts.next = self.bursts.q.val();
-        if self.emits.val() & self.emit_last.val() & self.beats.ready.val() {
-            self.next_bursts.next = self.bursts.q.val() + 1;
+        next_bursts = bursts;
+        if emits & emit_last & beats.ready {
+            next_bursts = bursts + 1;
         }
-        self.bursts.d.next = self.next_bursts.val();
-        self.done.valid.next = self.close.val();
-        self.done.payload.next = self.next_bursts.val();
-        self.beats.data.next = self.join.mixed.val();
-        self.beats.strb.next = self.joined_lanes.val();
-        self.beats.last.next = self.emit_last.val();
-        self.beats.valid.next = self.emits.val();
+        bursts = next_bursts;
+        done.valid = close;
+        done.payload = next_bursts;
+        beats.data = join.mixed;
+        beats.strb = joined_lanes;
+        beats.last = emit_last;
+        beats.valid = emits;
 
         // A source beat.
-        self.steps.next = self.moves.m.payload.val().beats;
-        self.start.next = self.moves.m.payload.val().start;
-        self.behind.next = self.moves.m.payload.val().first_end;
-        self.last_step.next = self.moves.m.payload.val().beats <= 1;
-        if self.begun.q.val() {
-            self.steps.next = self.left.q.val();
-            self.last_step.next = self.ending.q.val();
-            self.start.next = self.moves.m.payload.val().rotation;
-            self.behind.next =
-                bit_cast::<7, 6>(self.moves.m.payload.val().rotation) + self.beat.val();
-            if self.ending.q.val() {
-                self.behind.next = self.moves.m.payload.val().last_end;
+        steps = moves.m.payload.beats;
+        start = moves.m.payload.start;
+        behind = moves.m.payload.first_end;
+        last_step = moves.m.payload.beats <= 1;
+        if begun {
+            steps = left;
+            last_step = ending;
+            start = moves.m.payload.rotation;
+            behind = bit_cast::<7, 6>(moves.m.payload.rotation) + beat;
+            if ending {
+                behind = moves.m.payload.last_end;
             }
         }
-        self.empty.next = self.moves.m.payload.val().beats == 0;
-        self.advance.next = !self.step_valid.q.val() | self.can_step.val();
-        self.take.next = self.moves.m.valid.val()
-            & self.advance.val()
-            & (self.payload.valid.val() | self.empty.val());
-        self.payload.ready.next = self.moves.m.valid.val()
-            & self.advance.val()
-            & !self.empty.val()
-            & !(self.last_step.val() & self.moves.m.payload.val().keep);
-        self.moves.m.ready.next = self.take.val() & self.last_step.val();
-        self.rotate.data.next = self.payload.data.val();
-        self.rotate.amount.next = self.moves.m.payload.val().rotation;
-        self.rotate.enable.next = self.advance.val();
-        self.masks.start.next = self.start.val();
-        self.masks.behind.next = self.behind.val();
-        self.masks.enable.next = true;
-        self.masks.swap.next = false;
-        self.next_step.next.index = self.moves.m.payload.val().index;
-        self.next_step.next.full = (self.behind.val() & self.beat.val()).any();
-        self.next_step.next.over = (self.behind.val() & self.beat.val()).any()
-            & (self.behind.val() & (self.beat.val() - 1)).any();
-        self.next_step.next.first = !self.begun.q.val();
-        self.next_step.next.last = self.last_step.val();
-        self.next_step.next.empty = self.moves.m.payload.val().discard;
-        self.next_step.next.close = self.moves.m.payload.val().last & self.last_step.val();
-        if self.take.val() {
-            self.begun.d.next = !self.last_step.val();
-            self.left.d.next = self.steps.val() - 1;
-            self.ending.d.next = self.steps.val() <= 2;
+        empty = moves.m.payload.beats == 0;
+        advance = !step_valid | can_step;
+        take = moves.m.valid & advance & (payload.valid | empty);
+        payload.ready = moves.m.valid & advance & !empty & !(last_step & moves.m.payload.keep);
+        moves.m.ready = take & last_step;
+        rotate.data = payload.data;
+        rotate.amount = moves.m.payload.rotation;
+        rotate.enable = advance;
+        masks.start = start;
+        masks.behind = behind;
+        masks.enable = true;
+        masks.swap = false;
+        next_step.index = moves.m.payload.index;
+        next_step.full = (behind & beat).any();
+        next_step.over = (behind & beat).any() & (behind & (beat - 1)).any();
+        next_step.first = !begun;
+        next_step.last = last_step;
+        next_step.empty = moves.m.payload.discard;
+        next_step.close = moves.m.payload.last & last_step;
+        if take {
+            begun = !last_step;
+            left = steps - 1;
+            ending = steps <= 2;
         }
-        if self.advance.val() {
-            self.step_valid.d.next = self.take.val();
-            self.step.d.next = self.next_step.val();
-            self.low.d.next = self.masks.low.val();
-            self.high.d.next = self.masks.high.val();
+        if advance {
+            step_valid = take;
+            step = next_step;
+            low = masks.low;
+            high = masks.high;
         }
     }
 }

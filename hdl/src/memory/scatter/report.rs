@@ -17,7 +17,7 @@ const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 const NAK: u64 = 0x60;
 
 /// Report of placements.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Report {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -50,115 +50,112 @@ pub struct Report {
 }
 
 impl Logic for Report {
-    describe!("scatter_report", "Reports placements.";
-        LOC_LEN_ERR, LOC_PROT_ERR, LOC_QP_OP_ERR, WR_FLUSH_ERR, GENERAL_ERR, NAK);
+    describe!("scatter_report", "Reports placements.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, acks, answers, cqs, errors);
-        self.fire.next = self.tail.valid.val()
-            & self.verdict.valid.val()
-            & self.done.valid.val()
-            & self.acks.s.ready.val()
-            & self.answers.s.ready.val()
-            & self.cqs.s.ready.val()
-            & self.errors.s.ready.val();
-        self.tail.ready.next = self.fire.val();
-        self.verdict.ready.next = self.fire.val();
-        self.done.ready.next = self.fire.val();
-        self.failed.next = self.verdict.payload.val().nak != 0;
+        fire = tail.valid
+            & verdict.valid
+            & done.valid
+            & acks.s.ready
+            & answers.s.ready
+            & cqs.s.ready
+            & errors.s.ready;
+        tail.ready = fire;
+        verdict.ready = fire;
+        done.ready = fire;
+        failed = verdict.payload.nak != 0;
 
-        self.ack_token.next.qpn = self.tail.payload.val().qpn;
-        self.ack_token.next.psn = self.tail.payload.val().psn;
-        self.ack_token.next.msn = self.tail.payload.val().msn;
-        self.ack_token.next.syndrome = self.tail.payload.val().syndrome;
-        self.ack_token.next.reply = self.tail.payload.val().reply;
-        self.ack_token.next.void = self.tail.payload.val().reply & !self.verdict.payload.val().good;
-        self.ack_token.next.reset = self.tail.payload.val().reset;
-        self.ack_token.next.halt = self.tail.payload.val().halt;
-        self.ack_token.next.fence = self.done.payload.val();
-        if self.failed.val() {
+        ack_token.qpn = tail.payload.qpn;
+        ack_token.psn = tail.payload.psn;
+        ack_token.msn = tail.payload.msn;
+        ack_token.syndrome = tail.payload.syndrome;
+        ack_token.reply = tail.payload.reply;
+        ack_token.void = tail.payload.reply & !verdict.payload.good;
+        ack_token.reset = tail.payload.reset;
+        ack_token.halt = tail.payload.halt;
+        ack_token.fence = done.payload;
+        if failed {
             // A message that failed does not count.
-            if self.tail.payload.val().end {
-                self.ack_token.next.msn = self.tail.payload.val().msn - 1;
+            if tail.payload.end {
+                ack_token.msn = tail.payload.msn - 1;
             }
-            self.ack_token.next.syndrome = bit_cast::<8, 2>(self.verdict.payload.val().nak) | NAK;
+            ack_token.syndrome = bit_cast::<8, 2>(verdict.payload.nak) | NAK;
         }
-        self.acks.s.payload.next = self.ack_token.val();
-        self.acks.s.valid.next = self.fire.val()
-            & ((self.failed.val() & !self.tail.payload.val().unreliable)
-                | self.tail.payload.val().reply
-                | self.tail.payload.val().reset
-                | self.tail.payload.val().halt
-                | (self.verdict.payload.val().good & self.tail.payload.val().ack));
-        StreamOut::<AckToken>::link(&mut self.ack, &mut self.acks.m);
+        acks.s.payload = ack_token;
+        acks.s.valid = fire
+            & ((failed & !tail.payload.unreliable)
+                | tail.payload.reply
+                | tail.payload.reset
+                | tail.payload.halt
+                | (verdict.payload.good & tail.payload.ack));
+        forward!(ack <= acks.m);
 
-        match self.verdict.payload.val().cause.index() {
+        match verdict.payload.cause {
             1 => {
-                self.status.next = LOC_LEN_ERR.into();
+                status = LOC_LEN_ERR.into();
             }
             2 => {
-                self.status.next = LOC_PROT_ERR.into();
+                status = LOC_PROT_ERR.into();
             }
             3 => {
-                self.status.next = LOC_QP_OP_ERR.into();
+                status = LOC_QP_OP_ERR.into();
             }
             _ => {
-                self.status.next = WR_FLUSH_ERR.into();
+                status = WR_FLUSH_ERR.into();
             }
         }
-        self.answered.next.qpn = self.tail.payload.val().qpn;
-        self.answered.next.psn = self.tail.payload.val().psn;
-        self.answered.next.syndrome = self.tail.payload.val().syndrome;
-        self.answered.next.data = self.tail.payload.val().data & self.verdict.payload.val().good;
-        self.answered.next.implied = self.tail.payload.val().implied;
-        self.answered.next.missing = self.tail.payload.val().msn;
-        self.answered.next.status = self.status.val();
-        if self.verdict.payload.val().good | self.tail.payload.val().closed {
-            self.answered.next.status = self.tail.payload.val().status;
+        answered.qpn = tail.payload.qpn;
+        answered.psn = tail.payload.psn;
+        answered.syndrome = tail.payload.syndrome;
+        answered.data = tail.payload.data & verdict.payload.good;
+        answered.implied = tail.payload.implied;
+        answered.missing = tail.payload.msn;
+        answered.status = status;
+        if verdict.payload.good | tail.payload.closed {
+            answered.status = tail.payload.status;
         }
-        self.answered.next.closed = self.tail.payload.val().closed;
-        self.answered.next.fence = self.done.payload.val();
-        self.answers.s.payload.next = self.answered.val();
-        self.answers.s.valid.next = self.fire.val() & self.verdict.payload.val().answer;
-        StreamOut::<Answer>::link(&mut self.answer, &mut self.answers.m);
+        answered.closed = tail.payload.closed;
+        answered.fence = done.payload;
+        answers.s.payload = answered;
+        answers.s.valid = fire & verdict.payload.answer;
+        forward!(answer <= answers.m);
 
-        self.cq_token.next.cqn = self.tail.payload.val().cqn;
-        self.cq_token.next.fence = self.done.payload.val();
-        self.cq_token.next.qpn = self.tail.payload.val().qpn;
-        self.cq_token.next.opcode = self.tail.payload.val().cqe_opcode;
-        self.cq_token.next.wqe_index = self.tail.payload.val().wqe_index;
-        self.cq_token.next.byte_len = self.tail.payload.val().byte_len;
-        self.cq_token.next.imm = self.tail.payload.val().imm;
-        self.cq_token.next.status = self.status.val();
-        if self.verdict.payload.val().good {
-            self.cq_token.next.status = self.tail.payload.val().status;
+        cq_token.cqn = tail.payload.cqn;
+        cq_token.fence = done.payload;
+        cq_token.qpn = tail.payload.qpn;
+        cq_token.opcode = tail.payload.cqe_opcode;
+        cq_token.wqe_index = tail.payload.wqe_index;
+        cq_token.byte_len = tail.payload.byte_len;
+        cq_token.imm = tail.payload.imm;
+        cq_token.status = status;
+        if verdict.payload.good {
+            cq_token.status = tail.payload.status;
         }
-        self.cq_token.next.vendor_err = bits::<8>(0);
-        self.cq_token.next.with_imm = self.tail.payload.val().with_imm;
-        self.cq_token.next.with_inv = self.tail.payload.val().with_inv;
-        self.cq_token.next.solicited = self.tail.payload.val().solicited;
-        self.cq_token.next.recv = true;
-        self.cq_token.next.src_qpn = self.tail.payload.val().src_qpn;
-        self.cq_token.next.pkey = self.tail.payload.val().pkey;
-        self.cq_token.next.grh = self.tail.payload.val().grh;
-        self.cq_token.next.fenced = true;
-        self.cqs.s.payload.next = self.cq_token.val();
-        self.cqs.s.valid.next = self.fire.val()
-            & (self.verdict.payload.val().complete
-                | (self.verdict.payload.val().good & self.tail.payload.val().complete));
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.cqs.m);
+        cq_token.vendor_err = bits::<8>(0);
+        cq_token.with_imm = tail.payload.with_imm;
+        cq_token.with_inv = tail.payload.with_inv;
+        cq_token.solicited = tail.payload.solicited;
+        cq_token.recv = true;
+        cq_token.src_qpn = tail.payload.src_qpn;
+        cq_token.pkey = tail.payload.pkey;
+        cq_token.grh = tail.payload.grh;
+        cq_token.fenced = true;
+        cqs.s.payload = cq_token;
+        cqs.s.valid =
+            fire & (verdict.payload.complete | (verdict.payload.good & tail.payload.complete));
+        forward!(cq <= cqs.m);
 
-        self.place_error.next.qpn = self.tail.payload.val().qpn;
-        self.place_error.next.incarnation = self.tail.payload.val().incarnation;
-        self.place_error.next.syndrome = self.ack_token.val().syndrome;
-        self.place_error.next.spared = self.verdict.payload.val().spared;
-        self.place_error.next.status = self.status.val();
-        if self.verdict.payload.val().nak == 2 {
-            self.place_error.next.status = GENERAL_ERR.into();
+        place_error.qpn = tail.payload.qpn;
+        place_error.incarnation = tail.payload.incarnation;
+        place_error.syndrome = ack_token.syndrome;
+        place_error.spared = verdict.payload.spared;
+        place_error.status = status;
+        if verdict.payload.nak == 2 {
+            place_error.status = GENERAL_ERR.into();
         }
-        self.errors.s.payload.next = self.place_error.val();
-        self.errors.s.valid.next = self.fire.val() & self.failed.val();
-        StreamOut::<PlaceError>::link(&mut self.error, &mut self.errors.m);
+        errors.s.payload = place_error;
+        errors.s.valid = fire & failed;
+        forward!(error <= errors.m);
     }
 }

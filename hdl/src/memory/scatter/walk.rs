@@ -25,7 +25,8 @@ const LONGEST: u64 = MAX_SGE as u64;
 const _: () = assert!(Sge::BYTES == SGE_BYTES);
 
 /// Walker of scatter lists.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Walk {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -115,239 +116,214 @@ impl Default for Walk {
 }
 
 impl Logic for Walk {
-    describe!("scatter_walk", "Walks scatter lists."; LONGEST);
+    describe!("scatter_walk", "Walks scatter lists.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clock,
-            fresh,
-            drain,
-            unit,
-            left,
-            entry,
-            entry_valid,
-            skip,
-            skipped,
-            skipped_valid
-        );
-        dff_setup!(self, clock, rest, closed, target, target_valid);
-        self.go.next = !self.target_valid.q.val() | self.m.ready.val();
+        go = !target_valid | m.ready;
 
         // Entry: unit `at` of 16 bytes; units 0 of a receive WQE, 0 and 1 of a send WQE are its head.
-        self.slot.next = self.slots.payload.val().slot;
-        self.at.next = self.unit.q.val();
-        self.count.next = self.left.q.val();
-        if self.fresh.q.val() {
-            self.at.next = bits::<2>(1);
-            self.count.next = self.slot.val().get_bits::<8>(0);
-            if self.place.payload.val().kind == 3 {
-                self.at.next = bits::<2>(2);
-                self.count.next = self.slot.val().get_bits::<8>(16);
+        slot = slots.payload.slot;
+        at = unit;
+        count = left;
+        if fresh {
+            at = bits::<2>(1);
+            count = slot.get_bits::<8>(0);
+            if place.payload.kind == 3 {
+                at = bits::<2>(2);
+                count = slot.get_bits::<8>(16);
             }
         }
-        match self.at.val().index() {
+        match at {
             1 => {
-                self.sge.next = self.slot.val().get_bits::<128>(128);
+                sge = slot.get_bits::<128>(128);
             }
             2 => {
-                self.sge.next = self.slot.val().get_bits::<128>(256);
+                sge = slot.get_bits::<128>(256);
             }
             3 => {
-                self.sge.next = self.slot.val().get_bits::<128>(384);
+                sge = slot.get_bits::<128>(384);
             }
             _ => {
-                self.sge.next = self.slot.val().get_bits::<128>(0);
+                sge = slot.get_bits::<128>(0);
             }
         }
-        self.long.next = (self.count.val() > LONGEST)
-            | (self.count.val().get_bits::<6>(2)
-                >= bit_cast::<6, 4>(self.slots.payload.val().slots));
-        self.list.next = self.place.payload.val().kind.get_bit(1);
-        self.ended.next =
-            (self.count.val() <= 1) | ((self.at.val() == 3) & self.slots.payload.val().last);
-        self.accept.next =
-            self.go.val() & self.place.valid.val() & self.tail.ready.val() & !self.drain.q.val();
-        self.plain.next = self.accept.val() & !self.list.val();
-        self.clear.next = !self.entry_valid.q.val() & !self.skipped_valid.q.val();
-        self.listed.next = self.accept.val() & self.list.val() & self.slots.valid.val();
-        self.place.ready.next = self.plain.val() | (self.listed.val() & self.ended.val());
-        self.slots.ready.next =
-            self.drain.q.val() | (self.listed.val() & ((self.at.val() == 3) | self.ended.val()));
-        if self.drain.q.val() {
-            self.drain.d.next = !(self.slots.valid.val() & self.slots.payload.val().last);
+        long =
+            (count > LONGEST) | (count.get_bits::<6>(2) >= bit_cast::<6, 4>(slots.payload.slots));
+        list = place.payload.kind.get_bit(1);
+        ended = (count <= 1) | ((at == 3) & slots.payload.last);
+        accept = go & place.valid & tail.ready & !drain;
+        plain = accept & !list;
+        clear = !entry_valid & !skipped_valid;
+        listed = accept & list & slots.valid;
+        place.ready = plain | (listed & ended);
+        slots.ready = drain | (listed & ((at == 3) | ended));
+        if drain {
+            drain = !(slots.valid & slots.payload.last);
         }
-        if self.listed.val() {
-            self.fresh.d.next = self.ended.val();
-            self.unit.d.next = self.at.val() + 1;
-            self.left.d.next = self.count.val() - 1;
-            self.drain.d.next = self.ended.val() & !self.slots.payload.val().last;
+        if listed {
+            fresh = ended;
+            unit = at + 1;
+            left = count - 1;
+            drain = ended & !slots.payload.last;
         }
-        if self.go.val() {
-            self.entry_valid.d.next = (self.plain.val() & !self.clear.val()) | self.listed.val();
-            self.entry.d.next.addr = self.place.payload.val().addr;
-            self.entry.d.next.len = bit_cast::<32, 13>(self.place.payload.val().plen);
-            self.entry.d.next.key = self.place.payload.val().key;
-            self.entry.d.next.offset = bits::<32>(0);
-            self.entry.d.next.first = true;
-            self.entry.d.next.last = true;
-            self.entry.d.next.broken = false;
-            self.entry.d.next.plen = bits::<13>(0);
-            if self.place.payload.val().kind == 1 {
-                self.entry.d.next.plen = self.place.payload.val().plen;
+        if go {
+            entry_valid = (plain & !clear) | listed;
+            entry.addr = place.payload.addr;
+            entry.len = bit_cast::<32, 13>(place.payload.plen);
+            entry.key = place.payload.key;
+            entry.offset = bits::<32>(0);
+            entry.first = true;
+            entry.last = true;
+            entry.broken = false;
+            entry.plen = bits::<13>(0);
+            if place.payload.kind == 1 {
+                entry.plen = place.payload.plen;
             }
-            self.entry.d.next.pd = self.place.payload.val().pd;
-            self.entry.d.next.qpn = self.place.payload.val().qpn;
-            self.entry.d.next.kind = self.place.payload.val().kind;
-            self.entry.d.next.lane = self.place.payload.val().lane;
-            self.entry.d.next.beats = self.place.payload.val().beats;
-            self.entry.d.next.unreliable = self.place.payload.val().unreliable;
-            self.entry.d.next.opens = !self.place.payload.val().offset.any();
-            self.entry.d.next.complete = self.place.payload.val().complete;
-            self.entry.d.next.reset = self.place.payload.val().reset;
-            self.entry.d.next.answer = self.place.payload.val().answer;
-            self.entry.d.next.closed = self.place.payload.val().closed;
-            self.entry.d.next.inv = self.place.payload.val().with_inv
-                & self.place.payload.val().complete
-                & (self.place.payload.val().kind == 2);
-            self.entry.d.next.inv_key = self.place.payload.val().imm;
-            if self.list.val() {
-                self.entry.d.next.addr = self.sge.val().get_bits::<64>(0);
-                self.entry.d.next.len = self.sge.val().get_bits::<32>(64);
-                if self.count.val() == 0 {
-                    self.entry.d.next.len = bits::<32>(0);
+            entry.pd = place.payload.pd;
+            entry.qpn = place.payload.qpn;
+            entry.kind = place.payload.kind;
+            entry.lane = place.payload.lane;
+            entry.beats = place.payload.beats;
+            entry.unreliable = place.payload.unreliable;
+            entry.opens = !place.payload.offset.any();
+            entry.complete = place.payload.complete;
+            entry.reset = place.payload.reset;
+            entry.answer = place.payload.answer;
+            entry.closed = place.payload.closed;
+            entry.inv = place.payload.with_inv & place.payload.complete & (place.payload.kind == 2);
+            entry.inv_key = place.payload.imm;
+            if list {
+                entry.addr = sge.get_bits::<64>(0);
+                entry.len = sge.get_bits::<32>(64);
+                if count == 0 {
+                    entry.len = bits::<32>(0);
                 }
-                self.entry.d.next.key = self.sge.val().get_bits::<32>(96);
-                self.entry.d.next.offset = self.place.payload.val().offset;
-                self.entry.d.next.first = self.fresh.q.val();
-                self.entry.d.next.last = self.ended.val();
+                entry.key = sge.get_bits::<32>(96);
+                entry.offset = place.payload.offset;
+                entry.first = fresh;
+                entry.last = ended;
                 // A list that is too long is so from its first entry on, which may hold all of the packet.
-                self.entry.d.next.broken = self.slots.payload.val().error
-                    | ((self.count.val() > 1) & self.ended.val())
-                    | (self.fresh.q.val() & self.long.val());
-                self.entry.d.next.plen = self.place.payload.val().plen;
+                entry.broken = slots.payload.error | ((count > 1) & ended) | (fresh & long);
+                entry.plen = place.payload.plen;
             }
         }
 
-        self.tail.valid.next = self.place.ready.val();
-        self.tail.payload.next.qpn = self.place.payload.val().qpn;
-        self.tail.payload.next.kind = self.place.payload.val().kind;
-        self.tail.payload.next.incarnation = self.place.payload.val().incarnation;
-        self.tail.payload.next.end = self.place.payload.val().end;
-        self.tail.payload.next.ack = self.place.payload.val().ack;
-        self.tail.payload.next.unreliable = self.place.payload.val().unreliable;
-        self.tail.payload.next.psn = self.place.payload.val().psn;
-        self.tail.payload.next.msn = self.place.payload.val().msn;
-        self.tail.payload.next.syndrome = self.place.payload.val().syndrome;
-        self.tail.payload.next.complete = self.place.payload.val().complete;
-        self.tail.payload.next.cqn = self.place.payload.val().cqn;
-        self.tail.payload.next.cqe_opcode = self.place.payload.val().cqe_opcode;
-        self.tail.payload.next.status = self.place.payload.val().status;
-        self.tail.payload.next.wqe_index = self.place.payload.val().wqe_index;
-        self.tail.payload.next.byte_len = self.place.payload.val().byte_len;
-        self.tail.payload.next.imm = self.place.payload.val().imm;
-        self.tail.payload.next.with_imm = self.place.payload.val().with_imm;
-        self.tail.payload.next.with_inv = self.place.payload.val().with_inv;
-        self.tail.payload.next.solicited = self.place.payload.val().solicited;
-        self.tail.payload.next.src_qpn = self.place.payload.val().src_qpn;
-        self.tail.payload.next.pkey = self.place.payload.val().pkey;
-        self.tail.payload.next.grh = self.place.payload.val().grh;
-        self.tail.payload.next.reset = self.place.payload.val().reset;
-        self.tail.payload.next.halt = self.place.payload.val().halt;
-        self.tail.payload.next.reply = self.place.payload.val().reply;
-        self.tail.payload.next.answer = self.place.payload.val().answer;
-        self.tail.payload.next.implied = self.place.payload.val().implied;
-        self.tail.payload.next.data = self.place.payload.val().data;
-        self.tail.payload.next.closed = self.place.payload.val().closed;
+        tail.valid = place.ready;
+        tail.payload.qpn = place.payload.qpn;
+        tail.payload.kind = place.payload.kind;
+        tail.payload.incarnation = place.payload.incarnation;
+        tail.payload.end = place.payload.end;
+        tail.payload.ack = place.payload.ack;
+        tail.payload.unreliable = place.payload.unreliable;
+        tail.payload.psn = place.payload.psn;
+        tail.payload.msn = place.payload.msn;
+        tail.payload.syndrome = place.payload.syndrome;
+        tail.payload.complete = place.payload.complete;
+        tail.payload.cqn = place.payload.cqn;
+        tail.payload.cqe_opcode = place.payload.cqe_opcode;
+        tail.payload.status = place.payload.status;
+        tail.payload.wqe_index = place.payload.wqe_index;
+        tail.payload.byte_len = place.payload.byte_len;
+        tail.payload.imm = place.payload.imm;
+        tail.payload.with_imm = place.payload.with_imm;
+        tail.payload.with_inv = place.payload.with_inv;
+        tail.payload.solicited = place.payload.solicited;
+        tail.payload.src_qpn = place.payload.src_qpn;
+        tail.payload.pkey = place.payload.pkey;
+        tail.payload.grh = place.payload.grh;
+        tail.payload.reset = place.payload.reset;
+        tail.payload.halt = place.payload.halt;
+        tail.payload.reply = place.payload.reply;
+        tail.payload.answer = place.payload.answer;
+        tail.payload.implied = place.payload.implied;
+        tail.payload.data = place.payload.data;
+        tail.payload.closed = place.payload.closed;
 
         // Skip: what is left of the offset passes over whole entries.
-        self.to_skip.next = self.skip.q.val();
-        if self.entry.q.val().first {
-            self.to_skip.next = self.entry.q.val().offset;
+        to_skip = skip;
+        if entry.first {
+            to_skip = entry.offset;
         }
-        if self.go.val() {
-            self.skipped_valid.d.next = self.entry_valid.q.val();
-            self.skipped.d.next = self.entry.q.val();
-            self.skipped.d.next.offset = self.to_skip.val();
-            if self.entry.q.val().len > self.to_skip.val() {
-                self.skipped.d.next.len = self.entry.q.val().len - self.to_skip.val();
+        if go {
+            skipped_valid = entry_valid;
+            skipped = entry;
+            skipped.offset = to_skip;
+            if entry.len > to_skip {
+                skipped.len = entry.len - to_skip;
             } else {
-                self.skipped.d.next.len = bits::<32>(0);
+                skipped.len = bits::<32>(0);
             }
-            if self.entry_valid.q.val() {
-                self.skip.d.next = bits::<32>(0);
-                if self.entry.q.val().len <= self.to_skip.val() {
-                    self.skip.d.next = self.to_skip.val() - self.entry.q.val().len;
+            if entry_valid {
+                skip = bits::<32>(0);
+                if entry.len <= to_skip {
+                    skip = to_skip - entry.len;
                 }
             }
         }
 
         // Take: until the packet has its bytes, or the list has no more.
-        self.needed.next = self.rest.q.val();
-        self.is_closed.next = self.closed.q.val();
-        if self.skipped.q.val().first {
-            self.needed.next = self.skipped.q.val().plen;
-            self.is_closed.next = false;
+        needed = rest;
+        is_closed = closed;
+        if skipped.first {
+            needed = skipped.plen;
+            is_closed = false;
         }
-        self.enough.next = self.skipped.q.val().len >= bit_cast::<32, 13>(self.needed.val());
-        if self.go.val() {
-            self.target_valid.d.next = (self.skipped_valid.q.val() & !self.is_closed.val())
-                | (self.plain.val() & self.clear.val());
-            self.target.d.next.addr =
-                self.skipped.q.val().addr + bit_cast::<64, 32>(self.skipped.q.val().offset);
-            self.target.d.next.len = bit_cast::<13, 32>(self.skipped.q.val().len);
-            if self.enough.val() {
-                self.target.d.next.len = self.needed.val();
+        enough = skipped.len >= bit_cast::<32, 13>(needed);
+        if go {
+            target_valid = (skipped_valid & !is_closed) | (plain & clear);
+            target.addr = skipped.addr + bit_cast::<64, 32>(skipped.offset);
+            target.len = bit_cast::<13, 32>(skipped.len);
+            if enough {
+                target.len = needed;
             }
-            self.target.d.next.key = self.skipped.q.val().key;
-            self.target.d.next.pd = self.skipped.q.val().pd;
-            self.target.d.next.last = self.enough.val() | self.skipped.q.val().last;
-            self.target.d.next.short = !self.enough.val() & self.skipped.q.val().last;
-            self.target.d.next.broken = self.skipped.q.val().broken;
-            self.target.d.next.qpn = self.skipped.q.val().qpn;
-            self.target.d.next.kind = self.skipped.q.val().kind;
-            self.target.d.next.lane = self.skipped.q.val().lane;
-            self.target.d.next.beats = self.skipped.q.val().beats;
-            self.target.d.next.unreliable = self.skipped.q.val().unreliable;
-            self.target.d.next.opens = self.skipped.q.val().opens;
-            self.target.d.next.complete = self.skipped.q.val().complete;
-            self.target.d.next.reset = self.skipped.q.val().reset;
-            self.target.d.next.answer = self.skipped.q.val().answer;
-            self.target.d.next.closed = self.skipped.q.val().closed;
-            self.target.d.next.inv = self.skipped.q.val().inv;
-            self.target.d.next.inv_key = self.skipped.q.val().inv_key;
-            if self.skipped_valid.q.val() {
-                self.rest.d.next = self.needed.val() - bit_cast::<13, 32>(self.skipped.q.val().len);
-                self.closed.d.next =
-                    self.is_closed.val() | self.enough.val() | self.skipped.q.val().last;
+            target.key = skipped.key;
+            target.pd = skipped.pd;
+            target.last = enough | skipped.last;
+            target.short = !enough & skipped.last;
+            target.broken = skipped.broken;
+            target.qpn = skipped.qpn;
+            target.kind = skipped.kind;
+            target.lane = skipped.lane;
+            target.beats = skipped.beats;
+            target.unreliable = skipped.unreliable;
+            target.opens = skipped.opens;
+            target.complete = skipped.complete;
+            target.reset = skipped.reset;
+            target.answer = skipped.answer;
+            target.closed = skipped.closed;
+            target.inv = skipped.inv;
+            target.inv_key = skipped.inv_key;
+            if skipped_valid {
+                rest = needed - bit_cast::<13, 32>(skipped.len);
+                closed = is_closed | enough | skipped.last;
             } else {
                 // past the walk: one entry, all of it
-                self.target.d.next.addr = self.place.payload.val().addr;
-                self.target.d.next.len = bits::<13>(0);
-                if self.place.payload.val().kind == 1 {
-                    self.target.d.next.len = self.place.payload.val().plen;
+                target.addr = place.payload.addr;
+                target.len = bits::<13>(0);
+                if place.payload.kind == 1 {
+                    target.len = place.payload.plen;
                 }
-                self.target.d.next.key = self.place.payload.val().key;
-                self.target.d.next.pd = self.place.payload.val().pd;
-                self.target.d.next.last = true;
-                self.target.d.next.short = false;
-                self.target.d.next.broken = false;
-                self.target.d.next.qpn = self.place.payload.val().qpn;
-                self.target.d.next.kind = self.place.payload.val().kind;
-                self.target.d.next.lane = self.place.payload.val().lane;
-                self.target.d.next.beats = self.place.payload.val().beats;
-                self.target.d.next.unreliable = self.place.payload.val().unreliable;
-                self.target.d.next.opens = !self.place.payload.val().offset.any();
-                self.target.d.next.complete = self.place.payload.val().complete;
-                self.target.d.next.reset = self.place.payload.val().reset;
-                self.target.d.next.answer = self.place.payload.val().answer;
-                self.target.d.next.closed = self.place.payload.val().closed;
-                self.target.d.next.inv = false;
-                self.target.d.next.inv_key = self.place.payload.val().imm;
+                target.key = place.payload.key;
+                target.pd = place.payload.pd;
+                target.last = true;
+                target.short = false;
+                target.broken = false;
+                target.qpn = place.payload.qpn;
+                target.kind = place.payload.kind;
+                target.lane = place.payload.lane;
+                target.beats = place.payload.beats;
+                target.unreliable = place.payload.unreliable;
+                target.opens = !place.payload.offset.any();
+                target.complete = place.payload.complete;
+                target.reset = place.payload.reset;
+                target.answer = place.payload.answer;
+                target.closed = place.payload.closed;
+                target.inv = false;
+                target.inv_key = place.payload.imm;
             }
         }
-        self.m.valid.next = self.target_valid.q.val();
-        self.m.payload.next = self.target.q.val();
+        m.valid = target_valid;
+        m.payload = target;
     }
 }

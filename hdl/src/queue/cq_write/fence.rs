@@ -6,7 +6,7 @@ use crate::bus::types::CqToken;
 use crate::prelude::*;
 
 /// Fence of completions.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct CqFence {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -32,19 +32,15 @@ impl Logic for CqFence {
         "Holds completions back until their payload is in host memory."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, skid);
-        dff_setup!(self, clock, due);
-        StreamIn::<CqToken>::link(&mut self.s, &mut self.skid.s);
-        self.age.next = self.done.val() - self.skid.m.payload.val().fence;
-        self.leaves.next = self.due.q.val() & self.m.ready.val();
-        self.due.d.next = self.skid.m.valid.val()
-            & !self.leaves.val()
-            & (self.due.q.val() | !self.skid.m.payload.val().fenced | !self.age.val().get_bit(15));
-        self.skid.m.ready.next = self.leaves.val();
-        self.busy.next = self.skid.m.valid.val();
-        self.m.valid.next = self.due.q.val();
-        self.m.payload.next = self.skid.m.payload.val();
+        forward!(s <= skid.s);
+        age = done - skid.m.payload.fence;
+        leaves = due & m.ready;
+        due = skid.m.valid & !leaves & (due | !skid.m.payload.fenced | !age.get_bit(15));
+        skid.m.ready = leaves;
+        busy = skid.m.valid;
+        m.valid = due;
+        m.payload = skid.m.payload;
     }
 }

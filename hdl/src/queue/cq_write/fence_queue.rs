@@ -22,7 +22,7 @@ struct Wait {
 }
 
 /// Queue of completions behind a fence.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct CqFenceQueue {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -57,45 +57,40 @@ impl Logic for CqFenceQueue {
         "Holds many completions back until their payload is in host memory."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, front, tokens, waits);
-        dff_setup!(self, clock, due, passed, ready);
         // both are as deep and take the same items; the tokens leave last
-        self.s.ready.next = self.tokens.s.ready.val();
-        self.empty.next = !self.tokens.level.val().any();
-        self.direct.next = self.empty.val() & self.front.s.ready.val();
-        self.tokens.s.valid.next = self.s.valid.val() & !self.direct.val();
-        self.tokens.s.payload.next = self.s.payload.val();
-        self.waits.s.valid.next =
-            self.s.valid.val() & self.tokens.s.ready.val() & !self.direct.val();
-        self.waits.s.payload.next.fence = self.s.payload.val().fence;
-        self.waits.s.payload.next.fenced = self.s.payload.val().fenced;
+        s.ready = tokens.s.ready;
+        empty = !tokens.level.any();
+        direct = empty & front.s.ready;
+        tokens.s.valid = s.valid & !direct;
+        tokens.s.payload = s.payload;
+        waits.s.valid = s.valid & tokens.s.ready & !direct;
+        waits.s.payload.fence = s.payload.fence;
+        waits.s.payload.fenced = s.payload.fenced;
 
-        self.age.next = self.done.val() - self.waits.m.payload.val().fence;
-        self.due.d.next = self.waits.m.valid.val()
-            & !self.due.q.val()
-            & (!self.waits.m.payload.val().fenced | !self.age.val().get_bit(15));
-        self.waits.m.ready.next = self.due.q.val();
+        age = done - waits.m.payload.fence;
+        due = waits.m.valid & !due & (!waits.m.payload.fenced | !age.get_bit(15));
+        waits.m.ready = due;
 
-        self.front.done.next = self.done.val();
-        self.front.s.valid.next = (self.s.valid.val() & self.empty.val()) | self.ready.q.val();
-        self.front.s.payload.next = self.s.payload.val();
-        if self.ready.q.val() {
-            self.front.s.payload.next = self.tokens.m.payload.val();
-            self.front.s.payload.next.fenced = false;
+        front.done = done;
+        front.s.valid = (s.valid & empty) | ready;
+        front.s.payload = s.payload;
+        if ready {
+            front.s.payload = tokens.m.payload;
+            front.s.payload.fenced = false;
         }
-        StreamOut::<CqToken>::link(&mut self.m, &mut self.front.m);
-        self.leaves.next = self.ready.q.val() & self.front.s.ready.val();
-        self.tokens.m.ready.next = self.leaves.val();
-        self.left.next = self.passed.q.val();
-        if self.due.q.val() & !self.leaves.val() {
-            self.left.next = self.passed.q.val() + 1;
-        } else if self.leaves.val() & !self.due.q.val() {
-            self.left.next = self.passed.q.val() - 1;
+        forward!(m <= front.m);
+        leaves = ready & front.s.ready;
+        tokens.m.ready = leaves;
+        left = passed;
+        if due & !leaves {
+            left = passed + 1;
+        } else if leaves & !due {
+            left = passed - 1;
         }
-        self.passed.d.next = self.left.val();
-        self.ready.d.next = self.left.val().any();
-        self.busy.next = !self.empty.val() | self.front.busy.val();
+        passed = left;
+        ready = left.any();
+        busy = !empty | front.busy;
     }
 }

@@ -48,7 +48,7 @@ use reports::CqReports;
 pub use types::*;
 
 /// Writer of 2^C completion queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -180,282 +180,250 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         "Writes completions into the rings of the host."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, recv_fence, send_fence, tokens, table, images, losses, place, reports,
-            record
-        );
-        dff_setup!(self, clock, op, again, commanded, room, entered, token);
-        dff_setup!(
-            self, clock, live, image, mask, held, looked, w_refused, w_switched
-        );
-        dff_setup!(
-            self, clock, read_cqn, read_last, stale, update_ok, update, level, waiting, ahead
-        );
-        dff_setup!(
-            self, clock, doorbell, w_wrote, w_news, w_death, w_cqn, w_lost, w_loss, w_overflow
-        );
-
-        StreamIn::<CqToken>::link(&mut self.recv, &mut self.recv_fence.s);
-        self.recv_fence.done.next = self.done.val();
-        StreamOut::<CqToken>::join(&mut self.recv_fence.m, &mut self.tokens.s[0]);
-        StreamIn::<CqToken>::link(&mut self.send, &mut self.send_fence.s);
-        self.send_fence.done.next = self.done.val();
-        self.tokens.s[1].valid.next = self.send_fence.m.valid.val();
-        self.send_fence.m.ready.next = self.tokens.s[1].ready.val();
+        forward!(recv <= recv_fence.s);
+        recv_fence.done = done;
+        forward!(tokens.s[0] <= recv_fence.m);
+        forward!(send <= send_fence.s);
+        send_fence.done = done;
+        tokens.s[1].valid = send_fence.m.valid;
+        send_fence.m.ready = tokens.s[1].ready;
         // a send has none of the fields that are 0, which then need no register
-        self.tokens.s[1].payload.next = self.send_fence.m.payload.val();
-        self.tokens.s[1].payload.next.imm = bits::<32>(0);
-        self.tokens.s[1].payload.next.with_imm = false;
-        self.tokens.s[1].payload.next.with_inv = false;
-        self.tokens.s[1].payload.next.solicited = false;
-        self.tokens.s[1].payload.next.recv = false;
-        self.tokens.s[1].payload.next.src_qpn = bits::<24>(0);
-        self.tokens.s[1].payload.next.pkey = bits::<16>(0);
-        self.tokens.s[1].payload.next.grh = false;
+        tokens.s[1].payload = send_fence.m.payload;
+        tokens.s[1].payload.imm = bits::<32>(0);
+        tokens.s[1].payload.with_imm = false;
+        tokens.s[1].payload.with_inv = false;
+        tokens.s[1].payload.solicited = false;
+        tokens.s[1].payload.recv = false;
+        tokens.s[1].payload.src_qpn = bits::<24>(0);
+        tokens.s[1].payload.pkey = bits::<16>(0);
+        tokens.s[1].payload.grh = false;
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
-        self.commanding.next = self.live.q.val() & (self.op.q.val() == CqOp::Command);
-        self.room.d.next = self.place.room.val() & !self.losses.level.val().get_bits::<2>(3).any();
-        self.free.next = self.table.ready.val() & !self.entered.q.val() & !self.commanding.val();
-        self.enters.next = false;
-        self.commanded.d.next = false;
-        self.record.take.next = false;
-        self.reports.take.next = false;
-        self.arm.ready.next = false;
-        self.address.next = self.read_cqn.q.val();
-        if self.free.val() {
-            if self.record.answered.val() {
-                self.enters.next = true;
-                self.op.d.next = CqOp::Update;
-                self.record.take.next = true;
-                self.update_ok.d.next = self.record.ok.val();
-                self.update.d.next = self.record.taken.val();
-                self.looked.d.next = self.read_last.q.val() & !self.stale.q.val();
-            } else if self.command.valid.val() {
-                self.enters.next = true;
-                self.op.d.next = CqOp::Command;
-                self.address.next = self.command.payload.val().cqn.get_bits::<C>(0);
-                self.commanded.d.next = true;
-            } else if self.reports.due.val() {
-                self.enters.next = true;
-                self.op.d.next = CqOp::Report;
-                self.address.next = self.reports.due_cqn.val().get_bits::<C>(0);
-                self.reports.take.next = true;
-            } else if self.arm.valid.val() & !(self.op.q.val() == CqOp::Arm) {
-                self.enters.next = true;
-                self.op.d.next = CqOp::Arm;
-                self.address.next = self.arm.payload.val().cqn.get_bits::<C>(0);
-                self.doorbell.d.next = self.arm.payload.val();
-                self.arm.ready.next = true;
-            } else if self.held.q.val() {
-                self.op.d.next = CqOp::Token;
-                self.address.next = self.token.q.val().cqn.get_bits::<C>(0);
-                if !self.record.reading.val() {
-                    self.enters.next = true;
-                    self.again.d.next = true;
-                    self.held.d.next = false;
+        commanding = live & (op == CqOp::Command);
+        room = place.room & !losses.level.get_bits::<2>(3).any();
+        free = table.ready & !entered & !commanding;
+        enters = false;
+        commanded = false;
+        record.take = false;
+        reports.take = false;
+        arm.ready = false;
+        address = read_cqn;
+        if free {
+            if record.answered {
+                enters = true;
+                op = CqOp::Update;
+                record.take = true;
+                update_ok = record.ok;
+                update = record.taken;
+                looked = read_last & !stale;
+            } else if command.valid {
+                enters = true;
+                op = CqOp::Command;
+                address = command.payload.cqn.get_bits::<C>(0);
+                commanded = true;
+            } else if reports.due {
+                enters = true;
+                op = CqOp::Report;
+                address = reports.due_cqn.get_bits::<C>(0);
+                reports.take = true;
+            } else if arm.valid & !(op == CqOp::Arm) {
+                enters = true;
+                op = CqOp::Arm;
+                address = arm.payload.cqn.get_bits::<C>(0);
+                doorbell = arm.payload;
+                arm.ready = true;
+            } else if held {
+                op = CqOp::Token;
+                address = token.cqn.get_bits::<C>(0);
+                if !record.reading {
+                    enters = true;
+                    again = true;
+                    held = false;
                 }
             } else {
-                self.op.d.next = CqOp::Token;
-                self.enters.next = self.tokens.m.valid.val() & self.room.q.val();
-                self.again.d.next = false;
-                self.address.next = self.tokens.m.payload.val().cqn.get_bits::<C>(0);
+                op = CqOp::Token;
+                enters = tokens.m.valid & room;
+                again = false;
+                address = tokens.m.payload.cqn.get_bits::<C>(0);
             }
         }
-        self.entered.d.next = self.enters.val();
-        self.table.valid.next = self.enters.val();
-        self.table.addr.next = self.address.val();
-        self.images.re.next = true;
-        self.images.raddr.next = self.address.val();
+        entered = enters;
+        table.valid = enters;
+        table.addr = address;
+        images.re = true;
+        images.raddr = address;
 
         // stage 1: a new token is taken, unless the one before it was found to wait
-        self.takes.next = self.entered.q.val()
-            & (self.op.q.val() == CqOp::Token)
-            & !self.again.q.val()
-            & !self.held.q.val();
-        self.tokens.m.ready.next = self.takes.val();
-        if self.takes.val() {
-            self.token.d.next = self.tokens.m.payload.val();
+        takes = entered & (op == CqOp::Token) & !again & !held;
+        tokens.m.ready = takes;
+        if takes {
+            token = tokens.m.payload;
         }
-        self.live.d.next = self.entered.q.val()
-            & (self.takes.val() | self.again.q.val() | !(self.op.q.val() == CqOp::Token));
-        self.image.d.next = self.images.rdata.val();
-        self.order.next = self.command.payload.val().image;
-        self.log_size.next = self.images.rdata.val().log_size;
-        if self.commanded.q.val() {
-            self.log_size.next = self.order.val().log_size;
+        live = entered & (takes | again | !(op == CqOp::Token));
+        image = images.rdata;
+        order = command.payload.image;
+        log_size = images.rdata.log_size;
+        if commanded {
+            log_size = order.log_size;
         }
-        self.mask.d.next = !(bits::<24>(0xffffff) << self.log_size.val());
+        mask = !(bits::<24>(0xffffff) << log_size);
         // sums over the state: no operation is in stage X then
-        self.coming.next = self.table.coming.val();
-        self.level.d.next = self.coming.val().written - self.coming.val().taken;
-        self.waiting.d.next = self.coming.val().written + !self.command.payload.val().taken;
-        self.ahead.d.next = self.coming.val().solicited_end - self.doorbell.q.val().index;
-        if self.doorbell.q.val().any {
-            self.ahead.d.next = self.coming.val().written - self.doorbell.q.val().index;
+        coming = table.coming;
+        level = coming.written - coming.taken;
+        waiting = coming.written + !command.payload.taken;
+        ahead = coming.solicited_end - doorbell.index;
+        if doorbell.any {
+            ahead = coming.written - doorbell.index;
         }
 
         // stage X
-        self.c.next = self.table.current.val();
-        self.n.next = self.table.current.val();
-        self.full.next = (self.level.q.val() & !self.mask.q.val()).any();
-        self.half.next = (self.level.q.val() & !(self.mask.q.val() >> 1)).any();
-        self.completing.next = self.live.q.val() & (self.op.q.val() == CqOp::Token);
-        self.usable.next = self.c.val().open & !self.c.val().dead;
-        self.fits.next =
-            self.waiting.q.val().get_bit(23) | !(self.waiting.q.val() & !self.mask.q.val()).any();
-        self.changes.next = self.commanding.val()
-            & (!self.command.payload.val().resize | (self.usable.val() & self.fits.val()));
-        self.command.ready.next = self.commanding.val();
-        self.images.we.next = self.changes.val();
-        self.images.waddr.next = self.table.x_addr.val();
-        self.images.wdata.next = self.order.val();
-        self.accepts.next = self.usable.val() & !self.full.val();
-        self.overflows.next = self.usable.val() & self.full.val() & self.looked.q.val();
-        self.waits.next = self.usable.val() & self.full.val() & !self.looked.q.val();
-        self.asks.next = self.completing.val()
-            & self.usable.val()
-            & self.half.val()
-            & !self.record.reading.val();
-        if self.overflows.val() {
-            self.asks.next = false;
+        c = table.current;
+        n = table.current;
+        full = (level & !mask).any();
+        half = (level & !(mask >> 1)).any();
+        completing = live & (op == CqOp::Token);
+        usable = c.open & !c.dead;
+        fits = waiting.get_bit(23) | !(waiting & !mask).any();
+        changes = commanding & (!command.payload.resize | (usable & fits));
+        command.ready = commanding;
+        images.we = changes;
+        images.waddr = table.x_addr;
+        images.wdata = order;
+        accepts = usable & !full;
+        overflows = usable & full & looked;
+        waits = usable & full & !looked;
+        asks = completing & usable & half & !record.reading;
+        if overflows {
+            asks = false;
         }
-        self.solicited.next = self.token.q.val().solicited | self.token.q.val().status.any();
-        self.is_ahead.next = self.ahead.q.val().any() & !self.ahead.q.val().get_bit(23);
-        self.fires.next = false;
-        match self.op.q.val() {
+        solicited = token.solicited | token.status.any();
+        is_ahead = ahead.any() & !ahead.get_bit(23);
+        fires = false;
+        match op {
             CqOp::Token => {
-                if self.accepts.val() {
-                    self.n.next.written = self.c.val().written + 1;
-                    if self.solicited.val() {
-                        self.n.next.solicited_end = self.c.val().written + 1;
+                if accepts {
+                    n.written = c.written + 1;
+                    if solicited {
+                        n.solicited_end = c.written + 1;
                     }
-                    self.fires.next =
-                        self.c.val().armed | (self.c.val().armed_solicited & self.solicited.val());
+                    fires = c.armed | (c.armed_solicited & solicited);
                 }
-                if self.overflows.val() {
-                    self.n.next.dead = true;
-                    self.n.next.dying = true;
+                if overflows {
+                    n.dead = true;
+                    n.dying = true;
                 }
             }
             CqOp::Command => {
-                if !self.command.payload.val().resize {
-                    self.n.next = self.no_state.val();
-                    self.n.next.open = self.command.payload.val().open;
-                    self.n.next.reporting = self.c.val().reporting;
-                    self.n.next.dying = self.c.val().dying;
-                } else if self.usable.val() & self.fits.val() {
-                    self.n.next.taken = self.command.payload.val().taken;
+                if !command.payload.resize {
+                    n = no_state;
+                    n.open = command.payload.open;
+                    n.reporting = c.reporting;
+                    n.dying = c.dying;
+                } else if usable & fits {
+                    n.taken = command.payload.taken;
                 }
             }
             CqOp::Arm => {
-                if self.doorbell.q.val().any | self.doorbell.q.val().solicited {
-                    self.n.next.armed = self.c.val().open & self.doorbell.q.val().any;
-                    self.n.next.armed_solicited = self.c.val().open & !self.doorbell.q.val().any;
-                    self.fires.next = self.c.val().open & self.is_ahead.val();
+                if doorbell.any | doorbell.solicited {
+                    n.armed = c.open & doorbell.any;
+                    n.armed_solicited = c.open & !doorbell.any;
+                    fires = c.open & is_ahead;
                 }
             }
             CqOp::Report => {
-                if self.reports.of_death.val() {
-                    self.n.next.dying = false;
+                if reports.of_death {
+                    n.dying = false;
                 } else {
-                    self.n.next.reporting = false;
+                    n.reporting = false;
                 }
             }
             CqOp::Update => {
-                if self.update_ok.q.val() & !self.stale.q.val() {
-                    self.n.next.taken = self.update.q.val();
+                if update_ok & !stale {
+                    n.taken = update;
                 }
             }
             _ => {}
         }
-        if self.fires.val() {
-            self.n.next.armed = false;
-            self.n.next.armed_solicited = false;
-            self.n.next.reporting = true;
+        if fires {
+            n.armed = false;
+            n.armed_solicited = false;
+            n.reporting = true;
         }
-        self.table.write.next = self.live.q.val();
-        self.table.result.next = self.n.val();
-        if self.completing.val() {
-            self.held.d.next = self.waits.val();
-            self.looked.d.next = false;
+        table.write = live;
+        table.result = n;
+        if completing {
+            held = waits;
+            looked = false;
         }
-        if self.live.q.val() & (self.op.q.val() == CqOp::Update) {
-            self.stale.d.next = false;
+        if live & (op == CqOp::Update) {
+            stale = false;
         }
-        if self.changes.val()
-            & self.record.reading.val()
-            & (self.table.x_addr.val() == self.read_cqn.q.val())
-        {
-            self.stale.d.next = true;
+        if changes & record.reading & (table.x_addr == read_cqn) {
+            stale = true;
         }
-        self.record.ask.next = self.asks.val();
-        self.record.addr.next = self.image.q.val().consumer;
-        if self.asks.val() {
-            self.read_cqn.d.next = self.table.x_addr.val();
-            self.read_last.d.next = self.full.val();
+        record.ask = asks;
+        record.addr = image.consumer;
+        if asks {
+            read_cqn = table.x_addr;
+            read_last = full;
         }
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.record.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.record.beat);
+        forward!(read <= record.read);
+        forward!(beat <= record.beat);
 
-        StreamOut::<EqEvent>::link(&mut self.events, &mut self.reports.events);
+        forward!(events <= reports.events);
 
-        self.place.valid.next = self.completing.val() & self.accepts.val();
-        self.place.token.next = self.token.q.val();
-        self.place.image.next = self.image.q.val();
-        self.place.mask.next = self.mask.q.val();
-        self.place.written.next = self.c.val().written;
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.place.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.place.beats);
+        place.valid = completing & accepts;
+        place.token = token;
+        place.image = image;
+        place.mask = mask;
+        place.written = c.written;
+        forward!(write <= place.write);
+        forward!(beats <= place.beats);
 
         // stage W
-        if self.commanding.val() {
-            self.w_refused.d.next = !self.changes.val();
-            self.w_switched.d.next = self.c.val().written;
+        if commanding {
+            w_refused = !changes;
+            w_switched = c.written;
         }
-        self.refused.next = self.w_refused.q.val();
-        self.switched.next = self.w_switched.q.val();
-        self.w_wrote.d.next = self.completing.val() & self.accepts.val();
-        self.w_news.d.next = self.live.q.val() & self.fires.val() & !self.c.val().reporting;
-        self.w_death.d.next = self.completing.val() & self.overflows.val() & !self.c.val().dying;
-        self.w_cqn.d.next = bit_cast::<16, C>(self.table.x_addr.val());
-        self.reports.wrote.next = self.w_wrote.q.val();
-        self.reports.news.next = self.w_news.q.val();
-        self.reports.death.next = self.w_death.q.val();
-        self.reports.cqn.next = self.w_cqn.q.val();
-        self.reports.done.next = self.cqe_done.val();
-        self.reports.found.next = self.live.q.val() & (self.op.q.val() == CqOp::Report);
-        self.reports.open.next = self.c.val().open;
-        self.reports.eqn.next = self.image.q.val().eqn;
-        self.w_lost.d.next = self.completing.val() & !self.accepts.val() & !self.waits.val();
-        self.w_loss.d.next.qpn = self.token.q.val().qpn;
-        self.w_loss.d.next.cqn = self.token.q.val().cqn;
-        self.w_overflow.d.next = self.completing.val() & self.overflows.val();
-        self.losses.s.valid.next = self.w_lost.q.val();
-        self.losses.s.payload.next = self.w_loss.q.val();
-        StreamOut::<CqLost>::link(&mut self.lost, &mut self.losses.m);
-        self.overflow.next = self.w_overflow.q.val();
+        refused = w_refused;
+        switched = w_switched;
+        w_wrote = completing & accepts;
+        w_news = live & fires & !c.reporting;
+        w_death = completing & overflows & !c.dying;
+        w_cqn = bit_cast::<16, C>(table.x_addr);
+        reports.wrote = w_wrote;
+        reports.news = w_news;
+        reports.death = w_death;
+        reports.cqn = w_cqn;
+        reports.done = cqe_done;
+        reports.found = live & (op == CqOp::Report);
+        reports.open = c.open;
+        reports.eqn = image.eqn;
+        w_lost = completing & !accepts & !waits;
+        w_loss.qpn = token.qpn;
+        w_loss.cqn = token.cqn;
+        w_overflow = completing & overflows;
+        losses.s.valid = w_lost;
+        losses.s.payload = w_loss;
+        forward!(lost <= losses.m);
+        overflow = w_overflow;
 
-        self.activity.next.busy = self.command.valid.val()
-            | self.recv.valid.val()
-            | self.send.valid.val()
-            | self.recv_fence.busy.val()
-            | self.send_fence.busy.val()
-            | self.tokens.m.valid.val()
-            | ((self.entered.q.val() | self.live.q.val())
-                & !(self.op.q.val() == CqOp::Arm)
-                & !(self.op.q.val() == CqOp::Report))
-            | self.held.q.val()
-            | self.record.reading.val()
-            | self.place.busy.val()
-            | self.w_lost.q.val()
-            | self.losses.level.val().any();
+        activity.busy = command.valid
+            | recv.valid
+            | send.valid
+            | recv_fence.busy
+            | send_fence.busy
+            | tokens.m.valid
+            | ((entered | live) & !(op == CqOp::Arm) & !(op == CqOp::Report))
+            | held
+            | record.reading
+            | place.busy
+            | w_lost
+            | losses.level.any();
         // while the record of a queue no longer there is being read nothing counts as done
-        self.activity.next.moved = ((self.place.write.valid.val() & self.write.ready.val())
-            | self.w_lost.q.val())
-            & !self.stale.q.val();
-        self.ready.next = self.table.ready.val();
+        activity.moved = ((place.write.valid & write.ready) | w_lost) & !stale;
+        ready = table.ready;
     }
 }

@@ -9,7 +9,7 @@ use crate::bus::types::{CqToken, WriteCmd};
 use crate::prelude::*;
 
 /// Entries on a data path of `W` bits = `K` bytes.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct CqPlace<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -54,53 +54,42 @@ impl<const W: usize, const K: usize> Logic for CqPlace<W, K> {
         "Writes completions as the next entries of their rings."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, entries, sender);
-        dff_setup!(self, clock, w_valid, w_token, w_base, w_place, w_owner);
-        dff_setup!(self, clock, v_valid, v_entry);
-        self.room.next = !self.entries.level.val().get_bits::<2>(3).any();
+        room = !entries.level.get_bits::<2>(3).any();
 
         // stage W
-        self.w_valid.d.next = self.valid.val();
-        self.w_token.d.next = self.token.val();
-        self.w_base.d.next = self.image.val().base;
-        self.w_place.d.next = self.written.val() & self.mask.val();
-        self.w_owner.d.next = !self
-            .written
-            .val()
-            .get_bit(self.image.val().log_size.index());
+        w_valid = valid;
+        w_token = token;
+        w_base = image.base;
+        w_place = written & mask;
+        w_owner = !written.get_bit(image.log_size);
 
         // stage V
-        self.cqe.next = self.no_cqe.val();
-        self.cqe.next.qpn = bit_cast::<24, 16>(self.w_token.q.val().qpn);
-        self.cqe.next.opcode = self.w_token.q.val().opcode;
-        self.cqe.next.wqe_index = self.w_token.q.val().wqe_index;
-        self.cqe.next.byte_len = self.w_token.q.val().byte_len;
-        self.cqe.next.imm = self.w_token.q.val().imm;
-        self.cqe.next.status = self.w_token.q.val().status;
-        self.cqe.next.vendor_err = self.w_token.q.val().vendor_err;
-        self.cqe.next.with_imm = self.w_token.q.val().with_imm;
-        self.cqe.next.with_inv = self.w_token.q.val().with_inv;
-        self.cqe.next.src_qpn = self.w_token.q.val().src_qpn;
-        self.cqe.next.pkey = self.w_token.q.val().pkey;
-        self.cqe.next.grh = self.w_token.q.val().grh;
-        self.cqe.next.solicited = self.w_token.q.val().solicited;
-        self.cqe.next.recv = self.w_token.q.val().recv;
-        self.cqe.next.owner = self.w_owner.q.val();
-        self.v_valid.d.next = self.w_valid.q.val();
-        self.v_entry.d.next.addr =
-            self.w_base.q.val() + (bit_cast::<64, 24>(self.w_place.q.val()) << 5);
-        self.v_entry.d.next.cqe = self.cqe.val().into();
-        self.entries.s.valid.next = self.v_valid.q.val();
-        self.entries.s.payload.next = self.v_entry.q.val();
-        StreamOut::<CqEntry>::join(&mut self.entries.m, &mut self.sender.s);
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.sender.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.sender.beats);
-        self.busy.next = self.w_valid.q.val()
-            | self.v_valid.q.val()
-            | self.entries.level.val().any()
-            | self.sender.write.valid.val()
-            | self.sender.beats.valid.val();
+        cqe = no_cqe;
+        cqe.qpn = bit_cast::<24, 16>(w_token.qpn);
+        cqe.opcode = w_token.opcode;
+        cqe.wqe_index = w_token.wqe_index;
+        cqe.byte_len = w_token.byte_len;
+        cqe.imm = w_token.imm;
+        cqe.status = w_token.status;
+        cqe.vendor_err = w_token.vendor_err;
+        cqe.with_imm = w_token.with_imm;
+        cqe.with_inv = w_token.with_inv;
+        cqe.src_qpn = w_token.src_qpn;
+        cqe.pkey = w_token.pkey;
+        cqe.grh = w_token.grh;
+        cqe.solicited = w_token.solicited;
+        cqe.recv = w_token.recv;
+        cqe.owner = w_owner;
+        v_valid = w_valid;
+        v_entry.addr = w_base + (bit_cast::<64, 24>(w_place) << 5);
+        v_entry.cqe = cqe.into();
+        entries.s.valid = v_valid;
+        entries.s.payload = v_entry;
+        forward!(sender.s <= entries.m);
+        forward!(write <= sender.write);
+        forward!(beats <= sender.beats);
+        busy = w_valid | v_valid | entries.level.any() | sender.write.valid | sender.beats.valid;
     }
 }

@@ -9,7 +9,8 @@ use crate::prelude::*;
 const RECORD: u64 = 4;
 
 /// Reader on a data path of W bits.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct CqRecord<const W: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -74,39 +75,34 @@ impl<const W: usize> Default for CqRecord<W> {
 }
 
 impl<const W: usize> Logic for CqRecord<W> {
-    describe!("cq_record", format!("w{W}"), "Reads consumer records."; RECORD);
+    describe!("cq_record", format!("w{W}"), "Reads consumer records.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, asks, record, busy, there, good, value, word);
-        self.read.valid.next = self.asks.q.val();
-        self.read.payload.next.addr = self.record.q.val();
-        self.read.payload.next.len = RECORD.into();
-        if self.read.ready.val() {
-            self.asks.d.next = false;
+        read.valid = asks;
+        read.payload.addr = record;
+        read.payload.len = RECORD.into();
+        if read.ready {
+            asks = false;
         }
-        if self.ask.val() {
-            self.asks.d.next = true;
-            self.record.d.next = self.addr.val();
-            self.busy.d.next = true;
-            self.word.d.next = self.addr.val().get_bits::<4>(2) & self.last_word.val();
+        if ask {
+            asks = true;
+            record = addr;
+            busy = true;
+            word = addr.get_bits::<4>(2) & last_word;
         }
-        if self.beat.valid.val() {
-            self.there.d.next = true;
-            self.good.d.next = !self.beat.error.val();
-            self.value.d.next = self
-                .beat
-                .data
-                .val()
-                .get_bits::<24>(self.word.q.val().index() * 32);
+        if beat.valid {
+            there = true;
+            good = !beat.error;
+            value = beat.data.get_bits::<24>(word * 32);
         }
-        if self.take.val() {
-            self.busy.d.next = false;
-            self.there.d.next = false;
+        if take {
+            busy = false;
+            there = false;
         }
-        self.reading.next = self.busy.q.val();
-        self.answered.next = self.there.q.val();
-        self.ok.next = self.good.q.val();
-        self.taken.next = self.value.q.val();
+        reading = busy;
+        answered = there;
+        ok = good;
+        taken = value;
     }
 }

@@ -12,7 +12,7 @@ use crate::queue::eq_write::EqEvent;
 const CQ_ERROR: u64 = event::CQ_ERROR as u64;
 
 /// Reports of 2^C completion queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct CqReports<const C: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -65,71 +65,56 @@ impl<const C: usize> Logic for CqReports<C> {
     describe!(
         "cq_reports",
         format!("c{C}"),
-        "Completion queues with something to report.";
-        CQ_ERROR
+        "Completion queues with something to report."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, alive, dead);
-        dff_setup!(
-            self,
-            clock,
-            written,
-            free,
-            taken,
-            taken_cqn,
-            taken_death,
-            reported,
-            told_eqn
-        );
-        self.now.next = self.written.q.val();
-        if self.wrote.val() {
-            self.now.next = self.written.q.val() + 1;
+        now = written;
+        if wrote {
+            now = written + 1;
         }
-        self.written.d.next = self.now.val();
-        self.alive.s.valid.next = self.news.val();
-        self.alive.s.payload.next.cqn = self.cqn.val();
-        self.alive.s.payload.next.fence = self.now.val();
-        self.dead.s.valid.next = self.death.val();
-        self.dead.s.payload.next.cqn = self.cqn.val();
-        self.dead.s.payload.next.fence = self.now.val();
+        written = now;
+        alive.s.valid = news;
+        alive.s.payload.cqn = cqn;
+        alive.s.payload.fence = now;
+        dead.s.valid = death;
+        dead.s.payload.cqn = cqn;
+        dead.s.payload.fence = now;
 
-        self.age.next = self.done.val() - self.alive.m.payload.val().fence;
-        self.leaves.next = self.take.val() & self.free.q.val();
-        self.alive.m.ready.next = self.leaves.val();
-        self.free.d.next = self.alive.m.valid.val()
-            & !self.leaves.val()
-            & (self.free.q.val() | !self.age.val().get_bit(15));
-        self.dead.m.ready.next = self.take.val() & !self.free.q.val();
-        self.due.next = (self.free.q.val() | self.dead.m.valid.val()) & !self.taken.q.val();
-        self.oldest.next = self.dead.m.payload.val().cqn;
-        if self.free.q.val() {
-            self.oldest.next = self.alive.m.payload.val().cqn;
+        age = done - alive.m.payload.fence;
+        leaves = take & free;
+        alive.m.ready = leaves;
+        free = alive.m.valid & !leaves & (free | !age.get_bit(15));
+        dead.m.ready = take & !free;
+        due = (free | dead.m.valid) & !taken;
+        oldest = dead.m.payload.cqn;
+        if free {
+            oldest = alive.m.payload.cqn;
         }
-        self.due_cqn.next = self.oldest.val();
+        due_cqn = oldest;
 
-        if self.take.val() {
-            self.taken.d.next = true;
-            self.taken_cqn.d.next = self.oldest.val();
-            self.taken_death.d.next = !self.free.q.val();
+        if take {
+            taken = true;
+            taken_cqn = oldest;
+            taken_death = !free;
         }
-        if self.found.val() {
-            self.reported.d.next = self.open.val();
-            self.taken.d.next = self.open.val();
-            self.told_eqn.d.next = self.eqn.val();
-        } else if self.reported.q.val() & self.events.ready.val() {
-            self.reported.d.next = false;
-            self.taken.d.next = false;
+        if found {
+            reported = open;
+            taken = open;
+            told_eqn = eqn;
+        } else if reported & events.ready {
+            reported = false;
+            taken = false;
         }
-        self.of_death.next = self.taken_death.q.val();
-        self.events.valid.next = self.reported.q.val();
-        self.events.payload.next.eqn = self.told_eqn.q.val();
-        self.events.payload.next.event = bits::<8>(0);
-        if self.taken_death.q.val() {
-            self.events.payload.next.event = CQ_ERROR.into();
+        of_death = taken_death;
+        events.valid = reported;
+        events.payload.eqn = told_eqn;
+        events.payload.event = bits::<8>(0);
+        if taken_death {
+            events.payload.event = CQ_ERROR.into();
         }
-        self.events.payload.next.detail = bits::<8>(0);
-        self.events.payload.next.object = self.taken_cqn.q.val();
+        events.payload.detail = bits::<8>(0);
+        events.payload.object = taken_cqn;
     }
 }

@@ -7,7 +7,8 @@ use crate::bus::types::WriteCmd;
 use crate::prelude::*;
 
 /// Sender on a data path of `W` bits = `K` bytes.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct CqSender<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -72,48 +73,41 @@ impl<const W: usize, const K: usize> Default for CqSender<W, K> {
 impl<const W: usize, const K: usize> Logic for CqSender<W, K> {
     describe!("cq_sender", format!("w{W}"), "Writes CQEs to host memory.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, commands, data, marks);
-        dff_setup!(self, clock, index);
-
-        self.first.next = self.index.q.val() == 0;
-        self.last.next = self.index.q.val() == self.last_index.val();
-        self.room.next = self.data.s.ready.val()
-            & self.marks.s.ready.val()
-            & (self.commands.s.ready.val() | !self.first.val());
-        self.pushes.next = self.s.valid.val() & self.room.val();
-        if self.pushes.val() {
-            self.index.d.next = self.index.q.val() + 1;
-            if self.last.val() {
-                self.index.d.next = bits::<2>(0);
+        first = index == 0;
+        last = index == last_index;
+        room = data.s.ready & marks.s.ready & (commands.s.ready | !first);
+        pushes = s.valid & room;
+        if pushes {
+            index = index + 1;
+            if last {
+                index = bits::<2>(0);
             }
         }
-        self.s.ready.next = self.room.val() & self.last.val();
+        s.ready = room & last;
 
-        self.commands.s.valid.next = self.pushes.val() & self.first.val();
-        self.commands.s.payload.next.addr = self.s.payload.val().addr;
-        self.commands.s.payload.next.len = bit_cast::<8, 2>(self.last_index.val());
-        self.both_halves.next = bit_cast::<512, 256>(self.s.payload.val().cqe)
-            | (bit_cast::<512, 256>(self.s.payload.val().cqe) << 256);
-        self.data.s.valid.next = self.pushes.val();
-        self.data.s.payload.next = (self.both_halves.val()
-            >> (bit_cast::<10, 2>(self.index.q.val()) << self.log_beat.val()))
-        .get_bits::<W>(0);
-        self.marks.s.valid.next = self.pushes.val();
-        self.marks.s.payload.next = bits::<2>(0)
-            .replace_bit(0, self.last.val())
-            .replace_bit(1, self.s.payload.val().addr.get_bit(5));
+        commands.s.valid = pushes & first;
+        commands.s.payload.addr = s.payload.addr;
+        commands.s.payload.len = bit_cast::<8, 2>(last_index);
+        both_halves =
+            bit_cast::<512, 256>(s.payload.cqe) | (bit_cast::<512, 256>(s.payload.cqe) << 256);
+        data.s.valid = pushes;
+        data.s.payload = (both_halves >> (bit_cast::<10, 2>(index) << log_beat)).get_bits::<W>(0);
+        marks.s.valid = pushes;
+        marks.s.payload = bits::<2>(0)
+            .replace_bit(0, last)
+            .replace_bit(1, s.payload.addr.get_bit(5));
 
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.commands.m);
-        self.beats.data.next = self.data.m.payload.val();
-        self.beats.last.next = self.marks.m.payload.val().get_bit(0);
-        self.beats.strb.next = self.lower.val();
-        if self.marks.m.payload.val().get_bit(1) {
-            self.beats.strb.next = self.upper.val();
+        forward!(write <= commands.m);
+        beats.data = data.m.payload;
+        beats.last = marks.m.payload.get_bit(0);
+        beats.strb = lower;
+        if marks.m.payload.get_bit(1) {
+            beats.strb = upper;
         }
-        self.beats.valid.next = self.data.m.valid.val();
-        self.data.m.ready.next = self.beats.ready.val();
-        self.marks.m.ready.next = self.beats.ready.val();
+        beats.valid = data.m.valid;
+        data.m.ready = beats.ready;
+        marks.m.ready = beats.ready;
     }
 }

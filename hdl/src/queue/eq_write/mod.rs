@@ -43,7 +43,7 @@ pub use types::*;
 pub const PARK: usize = 9;
 
 /// Writer of 2^E event queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct EqWrite<const W: usize, const K: usize, const E: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -140,262 +140,230 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
     describe!(
         "eq_write",
         format!("w{W}_e{E}"),
-        "Writes events into the rings of the host and asks for interrupts.";
-        PARK
+        "Writes events into the rings of the host and asks for interrupts."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, table, images, parked, place, record);
-        dff_setup!(self, clock, step, op, swept, eqn, visit, visited);
-        dff_setup!(self, clock, pass_due, passing, left, item_turn, item);
-        dff_setup!(
-            self,
-            clock,
-            s,
-            image,
-            mask,
-            level,
-            arrived,
-            all_arrived,
-            over,
-            store
-        );
-        dff_setup!(self, clock, writes, sent, now, may_ask, read_eqn, stale);
-        dff_setup!(self, clock, irq, vector, parks);
-
-        self.now.d.next = self.now.q.val() + 1;
-        if !self.now.q.val().get_bits::<8>(0).any() {
-            self.may_ask.d.next = true;
+        now = now + 1;
+        if !now.get_bits::<8>(0).any() {
+            may_ask = true;
         }
-        if self.irq_ready.val() {
-            self.irq.d.next = false;
+        if irq_ready {
+            irq = false;
         }
 
         // what an operation finds: 2 cycles after it was chosen
-        self.s.d.next = self.table.rdata.val();
-        self.image.d.next = self.images.rdata.val();
-        self.mask.d.next = (bits::<24>(1) << self.images.rdata.val().log_size) - 1;
-        self.level.d.next = self.table.rdata.val().written - self.table.rdata.val().taken;
-        self.age.next = self.done.val() - self.table.rdata.val().mark;
-        self.arrived.d.next = !self.age.val().get_bit(15);
-        self.last_age.next = self.done.val() - self.table.rdata.val().last;
-        self.all_arrived.d.next = !self.last_age.val().get_bit(15);
-        self.late.next = self.now.q.val() - self.table.rdata.val().deadline;
-        self.over.d.next = !self.late.val().get_bit(25);
-        if !(self.step.q.val() == EqStep::Load) {
-            self.s.d.next = self.s.q.val();
-            self.image.d.next = self.image.q.val();
-            self.mask.d.next = self.mask.q.val();
-            self.level.d.next = self.level.q.val();
-            self.arrived.d.next = self.arrived.q.val();
-            self.all_arrived.d.next = self.all_arrived.q.val();
-            self.over.d.next = self.over.q.val();
+        s = table.rdata;
+        image = images.rdata;
+        mask = (bits::<24>(1) << images.rdata.log_size) - 1;
+        level = table.rdata.written - table.rdata.taken;
+        age = done - table.rdata.mark;
+        arrived = !age.get_bit(15);
+        last_age = done - table.rdata.last;
+        all_arrived = !last_age.get_bit(15);
+        late = now - table.rdata.deadline;
+        over = !late.get_bit(25);
+        if !(step == EqStep::Load) {
+            s = s;
+            image = image;
+            mask = mask;
+            level = level;
+            arrived = arrived;
+            all_arrived = all_arrived;
+            over = over;
         }
-        self.usable.next = self.s.q.val().open;
-        if (self.op.q.val() == EqOp::Parked) & (self.item_turn.q.val() != self.s.q.val().turn) {
-            self.usable.next = false;
+        usable = s.open;
+        if (op == EqOp::Parked) & (item_turn != s.turn) {
+            usable = false;
         }
-        self.full.next = (self.level.q.val() & !self.mask.q.val()).any();
-        self.half.next = (self.level.q.val() & !(self.mask.q.val() >> 1)).any();
-        self.moved.next = self.record.taken.val() != self.s.q.val().taken;
-        self.has_place.next = !self.parked.level.val().get_bit(PARK);
-        self.landed.next = self.s.q.val().landed | (self.s.q.val().fresh & self.arrived.q.val());
-        self.waiting.next = self.s.q.val().waiting & !self.over.q.val();
-        self.fires.next = self.s.q.val().open
-            & self.landed.val()
-            & !self.waiting.val()
-            & (!self.irq.q.val() | self.irq_ready.val());
-        self.asks.next = self.s.q.val().open
-            & self.s.q.val().want
-            & self.may_ask.q.val()
-            & !self.pass_due.q.val()
-            & !self.passing.q.val()
-            & !self.record.reading.val();
+        full = (level & !mask).any();
+        half = (level & !(mask >> 1)).any();
+        moved = record.taken != s.taken;
+        has_place = !parked.level.get_bit(PARK);
+        landed = s.landed | (s.fresh & arrived);
+        waiting = s.waiting & !over;
+        fires = s.open & landed & !waiting & (!irq | irq_ready);
+        asks = s.open & s.want & may_ask & !pass_due & !passing & !record.reading;
 
-        self.chosen.next = self.visit.q.val();
-        self.picked.next = false;
-        self.pops.next = false;
-        self.n.next = self.s.q.val();
-        self.table.re.next = self.step.q.val() == EqStep::Pick;
-        self.table.we.next = false;
-        self.table.waddr.next = self.eqn.q.val();
-        self.table.wdata.next = self.store.q.val();
-        self.images.re.next = self.step.q.val() == EqStep::Pick;
-        self.images.we.next = false;
-        self.images.waddr.next = self.eqn.q.val();
-        self.images.wdata.next = self.command.payload.val().image;
-        self.command.ready.next = false;
-        self.record.take.next = false;
-        self.record.ask.next = false;
-        self.record.addr.next = self.image.q.val().consumer;
-        match self.step.q.val() {
+        chosen = visit;
+        picked = false;
+        pops = false;
+        n = s;
+        table.re = step == EqStep::Pick;
+        table.we = false;
+        table.waddr = eqn;
+        table.wdata = store;
+        images.re = step == EqStep::Pick;
+        images.we = false;
+        images.waddr = eqn;
+        images.wdata = command.payload.image;
+        command.ready = false;
+        record.take = false;
+        record.ask = false;
+        record.addr = image.consumer;
+        match step {
             EqStep::Sweep => {
-                self.table.we.next = true;
-                self.table.waddr.next = self.visit.q.val();
-                self.table.wdata.next = self.no_state.val();
-                self.visit.d.next = self.visit.q.val() + 1;
-                if self.visit.q.val().all() {
-                    self.swept.d.next = true;
-                    self.step.d.next = EqStep::Pick;
+                table.we = true;
+                table.waddr = visit;
+                table.wdata = no_state;
+                visit = visit + 1;
+                if visit.all() {
+                    swept = true;
+                    step = EqStep::Pick;
                 }
             }
             EqStep::Pick => {
-                self.op.d.next = EqOp::Scan;
-                if self.visited.q.val() {
-                    if self.passing.q.val() {
-                        if self.parked.m.valid.val() & self.place.room.val() {
-                            self.picked.next = true;
-                            self.op.d.next = EqOp::Parked;
-                            self.chosen.next = self.parked.m.payload.val().eqn.get_bits::<E>(0);
-                            self.item.d.next.eqn = self.parked.m.payload.val().eqn;
-                            self.item.d.next.event = self.parked.m.payload.val().event;
-                            self.item.d.next.detail = self.parked.m.payload.val().detail;
-                            self.item.d.next.object = self.parked.m.payload.val().object;
-                            self.item_turn.d.next = self.parked.m.payload.val().turn;
+                op = EqOp::Scan;
+                if visited {
+                    if passing {
+                        if parked.m.valid & place.room {
+                            picked = true;
+                            op = EqOp::Parked;
+                            chosen = parked.m.payload.eqn.get_bits::<E>(0);
+                            item.eqn = parked.m.payload.eqn;
+                            item.event = parked.m.payload.event;
+                            item.detail = parked.m.payload.detail;
+                            item.object = parked.m.payload.object;
+                            item_turn = parked.m.payload.turn;
                         }
-                    } else if self.pass_due.q.val() {
-                        self.pass_due.d.next = false;
-                        self.passing.d.next = self.parked.level.val().any();
-                        self.left.d.next = self.parked.level.val();
-                    } else if self.record.answered.val() {
-                        self.picked.next = true;
-                        self.op.d.next = EqOp::Update;
-                        self.chosen.next = self.read_eqn.q.val();
-                    } else if self.command.valid.val() {
-                        self.picked.next = true;
-                        self.op.d.next = EqOp::Command;
-                        self.chosen.next = self.command.payload.val().eqn.get_bits::<E>(0);
-                    } else if self.events.valid.val() & self.place.room.val() {
-                        self.picked.next = true;
-                        self.op.d.next = EqOp::Event;
-                        self.chosen.next = self.events.payload.val().eqn.get_bits::<E>(0);
-                        self.item.d.next = self.events.payload.val();
+                    } else if pass_due {
+                        pass_due = false;
+                        passing = parked.level.any();
+                        left = parked.level;
+                    } else if record.answered {
+                        picked = true;
+                        op = EqOp::Update;
+                        chosen = read_eqn;
+                    } else if command.valid {
+                        picked = true;
+                        op = EqOp::Command;
+                        chosen = command.payload.eqn.get_bits::<E>(0);
+                    } else if events.valid & place.room {
+                        picked = true;
+                        op = EqOp::Event;
+                        chosen = events.payload.eqn.get_bits::<E>(0);
+                        item = events.payload;
                     }
                 }
-                self.visited.d.next = !self.picked.val();
-                self.eqn.d.next = self.chosen.val();
-                self.step.d.next = EqStep::Load;
+                visited = !picked;
+                eqn = chosen;
+                step = EqStep::Load;
             }
             EqStep::Load => {
-                self.step.d.next = EqStep::Act;
+                step = EqStep::Act;
             }
             EqStep::Act => {
-                self.step.d.next = EqStep::Store;
-                match self.op.q.val() {
+                step = EqStep::Store;
+                match op {
                     EqOp::Scan => {
-                        self.visit.d.next = self.visit.q.val() + 1;
-                        if self.s.q.val().fresh & self.arrived.q.val() {
-                            self.n.next.fresh = !self.all_arrived.q.val();
-                            self.n.next.mark = self.s.q.val().last;
+                        visit = visit + 1;
+                        if s.fresh & arrived {
+                            n.fresh = !all_arrived;
+                            n.mark = s.last;
                         }
-                        self.n.next.landed = self.landed.val() & !self.fires.val();
-                        self.n.next.waiting = self.waiting.val();
-                        if self.fires.val() {
-                            self.irq.d.next = true;
-                            self.vector.d.next = self.image.q.val().vector;
-                            self.n.next.waiting = self.image.q.val().moderation.any();
-                            self.n.next.deadline = self.now.q.val()
-                                + (bit_cast::<26, 16>(self.image.q.val().moderation) << 8);
+                        n.landed = landed & !fires;
+                        n.waiting = waiting;
+                        if fires {
+                            irq = true;
+                            vector = image.vector;
+                            n.waiting = image.moderation.any();
+                            n.deadline = now + (bit_cast::<26, 16>(image.moderation) << 8);
                         }
-                        if self.asks.val() {
-                            self.n.next.want = false;
-                            self.record.ask.next = true;
-                            self.read_eqn.d.next = self.eqn.q.val();
-                            self.may_ask.d.next = false;
+                        if asks {
+                            n.want = false;
+                            record.ask = true;
+                            read_eqn = eqn;
+                            may_ask = false;
                         }
                     }
                     EqOp::Command => {
-                        self.command.ready.next = true;
-                        self.images.we.next = true;
-                        self.n.next = self.no_state.val();
-                        self.n.next.open = self.command.payload.val().open;
-                        self.n.next.turn = !self.s.q.val().turn;
-                        self.pass_due.d.next = true;
-                        if self.record.reading.val() & (self.read_eqn.q.val() == self.eqn.q.val()) {
-                            self.stale.d.next = true;
+                        command.ready = true;
+                        images.we = true;
+                        n = no_state;
+                        n.open = command.payload.open;
+                        n.turn = !s.turn;
+                        pass_due = true;
+                        if record.reading & (read_eqn == eqn) {
+                            stale = true;
                         }
                     }
                     EqOp::Update => {
-                        self.record.take.next = true;
-                        self.stale.d.next = false;
-                        if self.record.ok.val() & !self.stale.q.val() & self.moved.val() {
-                            self.n.next.taken = self.record.taken.val();
-                            self.pass_due.d.next = true;
-                        } else if self.full.val() {
-                            self.n.next.want = true;
+                        record.take = true;
+                        stale = false;
+                        if record.ok & !stale & moved {
+                            n.taken = record.taken;
+                            pass_due = true;
+                        } else if full {
+                            n.want = true;
                         }
                     }
                     _ => {
-                        self.pops.next = !self.usable.val()
-                            | !self.full.val()
-                            | self.has_place.val()
-                            | (self.op.q.val() == EqOp::Parked);
-                        self.writes.d.next = self.usable.val() & !self.full.val();
-                        self.parks.d.next = self.usable.val() & self.full.val() & self.pops.val();
-                        if self.usable.val() {
-                            if self.half.val() {
-                                self.n.next.want = true;
+                        pops = !usable | !full | has_place | (op == EqOp::Parked);
+                        writes = usable & !full;
+                        parks = usable & full & pops;
+                        if usable {
+                            if half {
+                                n.want = true;
                             }
-                            if !self.full.val() {
-                                self.n.next.written = self.s.q.val().written + 1;
-                                self.n.next.fresh = true;
-                                self.n.next.last = self.sent.q.val() + 1;
-                                if !self.s.q.val().fresh {
-                                    self.n.next.mark = self.sent.q.val() + 1;
+                            if !full {
+                                n.written = s.written + 1;
+                                n.fresh = true;
+                                n.last = sent + 1;
+                                if !s.fresh {
+                                    n.mark = sent + 1;
                                 }
-                                self.sent.d.next = self.sent.q.val() + 1;
+                                sent = sent + 1;
                             }
                         }
-                        if self.op.q.val() == EqOp::Parked {
-                            self.left.d.next = self.left.q.val() - 1;
-                            self.passing.d.next = !(self.left.q.val() == 1);
+                        if op == EqOp::Parked {
+                            left = left - 1;
+                            passing = !(left == 1);
                         }
                     }
                 }
             }
             EqStep::Store => {
-                self.table.we.next = true;
-                self.writes.d.next = false;
-                self.parks.d.next = false;
-                self.step.d.next = EqStep::Pick;
+                table.we = true;
+                writes = false;
+                parks = false;
+                step = EqStep::Pick;
             }
             _ => {
-                self.step.d.next = EqStep::Pick;
+                step = EqStep::Pick;
             }
         }
-        self.store.d.next = self.n.val();
-        self.table.raddr.next = self.chosen.val();
-        self.images.raddr.next = self.chosen.val();
-        self.events.ready.next = self.pops.val() & (self.op.q.val() == EqOp::Event);
-        self.parked.m.ready.next = self.pops.val() & (self.op.q.val() == EqOp::Parked);
-        self.parked.s.valid.next = self.parks.q.val();
-        self.parked.s.payload.next.eqn = self.item.q.val().eqn;
-        self.parked.s.payload.next.event = self.item.q.val().event;
-        self.parked.s.payload.next.detail = self.item.q.val().detail;
-        self.parked.s.payload.next.object = self.item.q.val().object;
-        self.parked.s.payload.next.turn = self.s.q.val().turn;
+        store = n;
+        table.raddr = chosen;
+        images.raddr = chosen;
+        events.ready = pops & (op == EqOp::Event);
+        parked.m.ready = pops & (op == EqOp::Parked);
+        parked.s.valid = parks;
+        parked.s.payload.eqn = item.eqn;
+        parked.s.payload.event = item.event;
+        parked.s.payload.detail = item.detail;
+        parked.s.payload.object = item.object;
+        parked.s.payload.turn = s.turn;
 
-        self.place.valid.next = self.writes.q.val();
-        self.place.item.next = self.item.q.val();
-        self.place.image.next = self.image.q.val();
-        self.place.mask.next = self.mask.q.val();
-        self.place.written.next = self.s.q.val().written;
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.place.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.place.beats);
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.record.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.record.beat);
+        place.valid = writes;
+        place.item = item;
+        place.image = image;
+        place.mask = mask;
+        place.written = s.written;
+        forward!(write <= place.write);
+        forward!(beats <= place.beats);
+        forward!(read <= record.read);
+        forward!(beat <= record.beat);
 
-        self.irq_valid.next = self.irq.q.val();
-        self.irq_vector.next = self.vector.q.val();
-        self.activity.next.busy = self.command.valid.val()
-            | (!(self.step.q.val() == EqStep::Pick) & (self.op.q.val() == EqOp::Command))
-            | self.stale.q.val()
-            | self.writes.q.val()
-            | self.place.busy.val();
+        irq_valid = irq;
+        irq_vector = vector;
+        activity.busy = command.valid
+            | (!(step == EqStep::Pick) & (op == EqOp::Command))
+            | stale
+            | writes
+            | place.busy;
         // while the record of a queue no longer there is being read nothing counts as done
-        self.activity.next.moved =
-            self.place.write.valid.val() & self.write.ready.val() & !self.stale.q.val();
-        self.ready.next = self.swept.q.val();
+        activity.moved = place.write.valid & write.ready & !stale;
+        ready = swept;
     }
 }

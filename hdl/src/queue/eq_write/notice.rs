@@ -9,7 +9,7 @@ use crate::prelude::*;
 const EXCEPTION: u64 = event::EXCEPTION as u64;
 
 /// The block.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct EqNotice {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -23,19 +23,18 @@ pub struct EqNotice {
 }
 
 impl Logic for EqNotice {
-    describe!("eq_notice", "An event of the exception queue from a pulse."; EXCEPTION);
+    describe!("eq_notice", "An event of the exception queue from a pulse.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, due);
-        if self.events.ready.val() {
-            self.due.d.next = false;
+        if events.ready {
+            due = false;
         }
-        if self.notify.val() {
-            self.due.d.next = true;
+        if notify {
+            due = true;
         }
-        self.events.valid.next = self.due.q.val();
-        self.events.payload.next = self.no_event.val();
-        self.events.payload.next.event = EXCEPTION.into();
+        events.valid = due;
+        events.payload = no_event;
+        events.payload.event = EXCEPTION.into();
     }
 }

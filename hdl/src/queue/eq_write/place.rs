@@ -8,7 +8,7 @@ use crate::bus::types::image::{EqCtx, Eqe};
 use crate::prelude::*;
 
 /// Entries on a data path of `W` bits = `K` bytes.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct EqPlace<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -46,30 +46,22 @@ impl<const W: usize, const K: usize> Logic for EqPlace<W, K> {
         "Writes events as the next entries of their rings."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, entries, sender);
-        dff_setup!(self, clock, free);
-        self.free.d.next = !self.entries.level.val().get_bits::<2>(3).any();
-        self.room.next = self.free.q.val();
-        self.place.next = self.written.val() & self.mask.val();
-        self.eqe.next = self.no_eqe.val();
-        self.eqe.next.event = self.item.val().event;
-        self.eqe.next.detail = self.item.val().detail;
-        self.eqe.next.object = bit_cast::<32, 16>(self.item.val().object);
-        self.eqe.next.owner = !self
-            .written
-            .val()
-            .get_bit(self.image.val().log_size.index());
-        self.entries.s.valid.next = self.valid.val();
-        self.entries.s.payload.next.addr =
-            self.image.val().base + (bit_cast::<64, 24>(self.place.val()) << 4);
-        self.entries.s.payload.next.eqe = self.eqe.val().into();
-        StreamOut::<EqEntry>::join(&mut self.entries.m, &mut self.sender.s);
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.sender.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.sender.beats);
-        self.busy.next = self.entries.level.val().any()
-            | self.sender.write.valid.val()
-            | self.sender.beats.valid.val();
+        free = !entries.level.get_bits::<2>(3).any();
+        room = free;
+        place = written & mask;
+        eqe = no_eqe;
+        eqe.event = item.event;
+        eqe.detail = item.detail;
+        eqe.object = bit_cast::<32, 16>(item.object);
+        eqe.owner = !written.get_bit(image.log_size);
+        entries.s.valid = valid;
+        entries.s.payload.addr = image.base + (bit_cast::<64, 24>(place) << 4);
+        entries.s.payload.eqe = eqe.into();
+        forward!(sender.s <= entries.m);
+        forward!(write <= sender.write);
+        forward!(beats <= sender.beats);
+        busy = entries.level.any() | sender.write.valid | sender.beats.valid;
     }
 }

@@ -52,7 +52,7 @@ payload! {
 }
 
 /// Events of 2^Q queue pairs and 2^C completion queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct QpEvents<const Q: usize, const C: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -120,110 +120,101 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
     describe!(
         "qp_events",
         format!("q{Q}_c{C}"),
-        "From what befalls queue pairs to events.";
-        QP_FATAL, SQ_DRAINED, GENERAL_ERR, ERR
+        "From what befalls queue pairs to events."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, news, drains, silent, send_cqs, addresses, out);
-        dff_setup!(
-            self, clock, sweep_q, swept_q, sweep_c, swept_c, item, item_x
-        );
-
         // the tables
-        self.send_cqs.we.next = self.sq_we.val();
-        self.send_cqs.waddr.next = self.sq_qpn.val();
-        self.send_cqs.wdata.next = self.sq_cqn.val();
-        if !self.swept_q.q.val() {
-            self.send_cqs.we.next = true;
-            self.send_cqs.waddr.next = self.sweep_q.q.val();
-            self.send_cqs.wdata.next = bits::<16>(0);
-            self.sweep_q.d.next = self.sweep_q.q.val() + 1;
-            self.swept_q.d.next = self.sweep_q.q.val().all();
+        send_cqs.we = sq_we;
+        send_cqs.waddr = sq_qpn;
+        send_cqs.wdata = sq_cqn;
+        if !swept_q {
+            send_cqs.we = true;
+            send_cqs.waddr = sweep_q;
+            send_cqs.wdata = bits::<16>(0);
+            sweep_q = sweep_q + 1;
+            swept_q = sweep_q.all();
         }
-        self.addresses.we.next = self.cq_we.val();
-        self.addresses.waddr.next = self.cq_cqn.val().get_bits::<C>(0);
-        self.addresses.wdata.next.open = self.cq_open.val();
-        self.addresses.wdata.next.eqn = self.cq_eqn.val();
-        if !self.swept_c.q.val() {
-            self.addresses.we.next = true;
-            self.addresses.waddr.next = self.sweep_c.q.val();
-            self.addresses.wdata.next = self.no_address.val();
-            self.sweep_c.d.next = self.sweep_c.q.val() + 1;
-            self.swept_c.d.next = self.sweep_c.q.val().all();
+        addresses.we = cq_we;
+        addresses.waddr = cq_cqn.get_bits::<C>(0);
+        addresses.wdata.open = cq_open;
+        addresses.wdata.eqn = cq_eqn;
+        if !swept_c {
+            addresses.we = true;
+            addresses.waddr = sweep_c;
+            addresses.wdata = no_address;
+            sweep_c = sweep_c + 1;
+            swept_c = sweep_c.all();
         }
-        self.ready.next = self.swept_q.q.val() & self.swept_c.q.val() & self.silent.ready.val();
+        ready = swept_q & swept_c & silent.ready;
 
         // the send side: a command, or a failure
-        self.news.s.valid.next =
-            self.sq_failed.val() | (self.answered.val() & self.command_set.val());
-        self.news.s.payload.next = self.no_news.val();
-        self.news.s.payload.next.qpn = self.sq_failed_qpn.val();
-        self.news.s.payload.next.fails = true;
-        self.news.s.payload.next.kind = QP_FATAL.into();
-        self.news.s.payload.next.detail = self.sq_failed_status.val();
-        if !self.sq_failed_status.val().any() {
-            self.news.s.payload.next.detail = GENERAL_ERR.into();
+        news.s.valid = sq_failed | (answered & command_set);
+        news.s.payload = no_news;
+        news.s.payload.qpn = sq_failed_qpn;
+        news.s.payload.fails = true;
+        news.s.payload.kind = QP_FATAL.into();
+        news.s.payload.detail = sq_failed_status;
+        if !sq_failed_status.any() {
+            news.s.payload.detail = GENERAL_ERR.into();
         }
-        if self.answered.val() {
-            self.news.s.payload.next = self.no_news.val();
-            self.news.s.payload.next.qpn = self.command_qpn.val();
-            self.news.s.payload.next.silences = self.command_state.val() == ERR;
-            self.news.s.payload.next.revives = !(self.command_state.val() == ERR);
+        if answered {
+            news.s.payload = no_news;
+            news.s.payload.qpn = command_qpn;
+            news.s.payload.silences = command_state == ERR;
+            news.s.payload.revives = !(command_state == ERR);
         }
-        self.drains.s.valid.next = self.drained.val();
-        self.drains.s.payload.next = self.drained_qpn.val();
+        drains.s.valid = drained;
+        drains.s.payload = drained_qpn;
 
         // entry: responders first
-        self.enters.next = self.silent.ready.val();
-        self.next.next = self.no_news.val();
-        self.responder.ready.next = self.silent.ready.val();
-        self.news.m.ready.next = false;
-        self.drains.m.ready.next = false;
-        if self.responder.valid.val() {
-            self.next.next.qpn = self.responder.payload.val().qpn;
-            self.next.next.fails = true;
-            self.next.next.kind = self.responder.payload.val().event;
-            self.next.next.detail = self.responder.payload.val().detail;
-        } else if self.news.m.valid.val() {
-            self.next.next = self.news.m.payload.val();
-            self.news.m.ready.next = self.silent.ready.val();
-        } else if self.drains.m.valid.val() {
-            self.next.next.qpn = self.drains.m.payload.val();
-            self.next.next.drains = true;
-            self.next.next.kind = SQ_DRAINED.into();
-            self.drains.m.ready.next = self.silent.ready.val();
+        enters = silent.ready;
+        next = no_news;
+        responder.ready = silent.ready;
+        news.m.ready = false;
+        drains.m.ready = false;
+        if responder.valid {
+            next.qpn = responder.payload.qpn;
+            next.fails = true;
+            next.kind = responder.payload.event;
+            next.detail = responder.payload.detail;
+        } else if news.m.valid {
+            next = news.m.payload;
+            news.m.ready = silent.ready;
+        } else if drains.m.valid {
+            next.qpn = drains.m.payload;
+            next.drains = true;
+            next.kind = SQ_DRAINED.into();
+            drains.m.ready = silent.ready;
         } else {
-            self.enters.next = false;
+            enters = false;
         }
-        self.silent.valid.next = self.enters.val();
-        self.silent.addr.next = self.next.val().qpn.get_bits::<Q>(0);
-        self.send_cqs.re.next = true;
-        self.send_cqs.raddr.next = self.next.val().qpn.get_bits::<Q>(0);
-        self.item.d.next = self.next.val();
+        silent.valid = enters;
+        silent.addr = next.qpn.get_bits::<Q>(0);
+        send_cqs.re = true;
+        send_cqs.raddr = next.qpn.get_bits::<Q>(0);
+        item = next;
 
         // stage 1: the completion queue is there; stage X: its event queue, and whether a failure is news
-        self.addresses.re.next = true;
-        self.addresses.raddr.next = self.send_cqs.rdata.val().get_bits::<C>(0);
-        self.item_x.d.next = self.item.q.val();
-        self.silent.result.next = self.silent.current.val();
-        if self.item_x.q.val().fails | self.item_x.q.val().silences {
-            self.silent.result.next = bits::<1>(1);
+        addresses.re = true;
+        addresses.raddr = send_cqs.rdata.get_bits::<C>(0);
+        item_x = item;
+        silent.result = silent.current;
+        if item_x.fails | item_x.silences {
+            silent.result = bits::<1>(1);
         }
-        if self.item_x.q.val().revives {
-            self.silent.result.next = bits::<1>(0);
+        if item_x.revives {
+            silent.result = bits::<1>(0);
         }
-        self.silent.write.next = self.silent.x_valid.val();
-        self.tells.next = self.item_x.q.val().drains
-            | (self.item_x.q.val().fails & !self.silent.current.val().any());
-        self.out.s.valid.next =
-            self.silent.x_valid.val() & self.tells.val() & self.addresses.rdata.val().open;
-        self.out.s.payload.next = self.no_event.val();
-        self.out.s.payload.next.eqn = self.addresses.rdata.val().eqn;
-        self.out.s.payload.next.event = self.item_x.q.val().kind;
-        self.out.s.payload.next.detail = self.item_x.q.val().detail;
-        self.out.s.payload.next.object = self.item_x.q.val().qpn;
-        StreamOut::<EqEvent>::link(&mut self.events, &mut self.out.m);
+        silent.write = silent.x_valid;
+        tells = item_x.drains | (item_x.fails & !silent.current.any());
+        out.s.valid = silent.x_valid & tells & addresses.rdata.open;
+        out.s.payload = no_event;
+        out.s.payload.eqn = addresses.rdata.eqn;
+        out.s.payload.event = item_x.kind;
+        out.s.payload.detail = item_x.detail;
+        out.s.payload.object = item_x.qpn;
+        forward!(events <= out.m);
     }
 }

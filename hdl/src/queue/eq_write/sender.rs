@@ -7,7 +7,8 @@ use crate::bus::types::WriteCmd;
 use crate::prelude::*;
 
 /// Sender on a data path of `W` bits = `K` bytes.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct EqSender<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -67,52 +68,47 @@ impl<const W: usize, const K: usize> Default for EqSender<W, K> {
 impl<const W: usize, const K: usize> Logic for EqSender<W, K> {
     describe!("eq_sender", format!("w{W}"), "Writes EQEs to host memory.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, commands, data, marks);
-        dff_setup!(self, clock, second);
-
-        self.last.next = self.one_beat.val() | self.second.q.val();
-        self.room.next = self.data.s.ready.val()
-            & self.marks.s.ready.val()
-            & (self.commands.s.ready.val() | self.second.q.val());
-        self.pushes.next = self.s.valid.val() & self.room.val();
-        if self.pushes.val() {
-            self.second.d.next = !self.last.val();
+        last = one_beat | second;
+        room = data.s.ready & marks.s.ready & (commands.s.ready | second);
+        pushes = s.valid & room;
+        if pushes {
+            second = !last;
         }
-        self.s.ready.next = self.room.val() & self.last.val();
+        s.ready = room & last;
 
-        self.commands.s.valid.next = self.pushes.val() & !self.second.q.val();
-        self.commands.s.payload.next.addr = self.s.payload.val().addr;
-        self.commands.s.payload.next.len = self.last_beat.val();
-        self.quarters.next = bit_cast::<512, 128>(self.s.payload.val().eqe)
-            | (bit_cast::<512, 128>(self.s.payload.val().eqe) << 128)
-            | (bit_cast::<512, 128>(self.s.payload.val().eqe) << 256)
-            | (bit_cast::<512, 128>(self.s.payload.val().eqe) << 384);
-        self.data.s.valid.next = self.pushes.val();
-        self.data.s.payload.next = self.quarters.val().get_bits::<W>(0);
-        if self.second.q.val() {
-            self.data.s.payload.next = (self.quarters.val() >> 64).get_bits::<W>(0);
+        commands.s.valid = pushes & !second;
+        commands.s.payload.addr = s.payload.addr;
+        commands.s.payload.len = last_beat;
+        quarters = bit_cast::<512, 128>(s.payload.eqe)
+            | (bit_cast::<512, 128>(s.payload.eqe) << 128)
+            | (bit_cast::<512, 128>(s.payload.eqe) << 256)
+            | (bit_cast::<512, 128>(s.payload.eqe) << 384);
+        data.s.valid = pushes;
+        data.s.payload = quarters.get_bits::<W>(0);
+        if second {
+            data.s.payload = (quarters >> 64).get_bits::<W>(0);
         }
-        self.marks.s.valid.next = self.pushes.val();
-        self.marks.s.payload.next = bits::<3>(0)
-            .replace_bit(0, self.last.val())
-            .replace_bit(1, self.s.payload.val().addr.get_bit(4))
-            .replace_bit(2, self.s.payload.val().addr.get_bit(5));
+        marks.s.valid = pushes;
+        marks.s.payload = bits::<3>(0)
+            .replace_bit(0, last)
+            .replace_bit(1, s.payload.addr.get_bit(4))
+            .replace_bit(2, s.payload.addr.get_bit(5));
 
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.commands.m);
-        self.beats.data.next = self.data.m.payload.val();
-        self.beats.last.next = self.marks.m.payload.val().get_bit(0);
-        self.beats.strb.next = self.lanes[0].val();
-        if self.marks.m.payload.val().get_bits::<2>(1) == 1 {
-            self.beats.strb.next = self.lanes[1].val();
-        } else if self.marks.m.payload.val().get_bits::<2>(1) == 2 {
-            self.beats.strb.next = self.lanes[2].val();
-        } else if self.marks.m.payload.val().get_bits::<2>(1) == 3 {
-            self.beats.strb.next = self.lanes[3].val();
+        forward!(write <= commands.m);
+        beats.data = data.m.payload;
+        beats.last = marks.m.payload.get_bit(0);
+        beats.strb = lanes[0];
+        if marks.m.payload.get_bits::<2>(1) == 1 {
+            beats.strb = lanes[1];
+        } else if marks.m.payload.get_bits::<2>(1) == 2 {
+            beats.strb = lanes[2];
+        } else if marks.m.payload.get_bits::<2>(1) == 3 {
+            beats.strb = lanes[3];
         }
-        self.beats.valid.next = self.data.m.valid.val();
-        self.data.m.ready.next = self.beats.ready.val();
-        self.marks.m.ready.next = self.beats.ready.val();
+        beats.valid = data.m.valid;
+        data.m.ready = beats.ready;
+        marks.m.ready = beats.ready;
     }
 }

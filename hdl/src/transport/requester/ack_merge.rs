@@ -14,7 +14,7 @@ use crate::cell::fifo_ram::FifoRam;
 use crate::prelude::*;
 
 /// Queue of three responses.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct AckMerge {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -55,96 +55,80 @@ impl Logic for AckMerge {
         "Responses as events, two acknowledgements of a queue pair that wait as one."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ring);
-        dff_setup!(
-            self,
-            clock,
-            head,
-            write,
-            first_valid,
-            second_valid,
-            third_valid,
-            first_merged,
-            second_merged,
-            last_qpn,
-            last_psn,
-            last_open
-        );
-        self.s.ready.next = !self.third_valid.q.val();
-        self.arrives.next = self.s.valid.val() & !self.third_valid.q.val();
-        self.moves.next = self.first_valid.q.val() & self.m.ready.val();
-        self.plain.next = !self.s.payload.val().syndrome.get_bits::<3>(5).any()
-            & !self.s.payload.val().status.any()
-            & !self.s.payload.val().data
-            & !self.s.payload.val().implied
-            & !self.s.payload.val().closed;
+        s.ready = !third_valid;
+        arrives = s.valid & !third_valid;
+        moves = first_valid & m.ready;
+        plain = !s.payload.syndrome.get_bits::<3>(5).any()
+            & !s.payload.status.any()
+            & !s.payload.data
+            & !s.payload.implied
+            & !s.payload.closed;
         // later, and by less than 2^22: a PSN in the window plus that is none before the window
-        self.distance.next = self.s.payload.val().psn - self.last_psn.q.val();
-        self.merges.next = self.second_valid.q.val()
-            & !self.m.ready.val()
-            & self.last_open.q.val()
-            & self.plain.val()
-            & (self.s.payload.val().qpn == self.last_qpn.q.val())
-            & !(self.s.payload.val().psn == self.last_psn.q.val())
-            & !self.distance.val().get_bits::<2>(22).any();
+        distance = s.payload.psn - last_psn;
+        merges = second_valid
+            & !m.ready
+            & last_open
+            & plain
+            & (s.payload.qpn == last_qpn)
+            & !(s.payload.psn == last_psn)
+            & !distance.get_bits::<2>(22).any();
 
         // what nothing is in front of passes, if it is taken
-        self.stores.next = self.arrives.val() & (self.first_valid.q.val() | !self.m.ready.val());
-        self.place.next = self.write.q.val();
-        self.stored.next = self.s.payload.val();
-        if self.merges.val() {
-            self.place.next = self.write.q.val() - 1;
-            self.stored.next.missing = self.last_psn.q.val();
+        stores = arrives & (first_valid | !m.ready);
+        place = write;
+        stored = s.payload;
+        if merges {
+            place = write - 1;
+            stored.missing = last_psn;
         }
-        if self.stores.val() {
-            self.write.d.next = self.place.val() + 1;
-            self.last_qpn.d.next = self.s.payload.val().qpn;
-            self.last_psn.d.next = self.s.payload.val().psn;
-            self.last_open.d.next = self.plain.val() & !self.merges.val();
+        if stores {
+            write = place + 1;
+            last_qpn = s.payload.qpn;
+            last_psn = s.payload.psn;
+            last_open = plain & !merges;
         }
-        self.head_next.next = self.head.q.val();
-        if self.moves.val() {
-            self.head_next.next = self.head.q.val() + 1;
-            self.first_merged.d.next = self.second_merged.q.val();
-            self.second_merged.d.next = false;
-            self.first_valid.d.next = self.second_valid.q.val() | self.arrives.val();
-            self.second_valid.d.next =
-                self.third_valid.q.val() | (self.second_valid.q.val() & self.arrives.val());
-            self.third_valid.d.next = false;
-        } else if self.merges.val() & self.arrives.val() {
-            self.second_merged.d.next = true;
-        } else if self.stores.val() {
-            self.first_valid.d.next = true;
-            self.second_valid.d.next = self.first_valid.q.val();
-            self.third_valid.d.next = self.second_valid.q.val();
+        head_next = head;
+        if moves {
+            head_next = head + 1;
+            first_merged = second_merged;
+            second_merged = false;
+            first_valid = second_valid | arrives;
+            second_valid = third_valid | (second_valid & arrives);
+            third_valid = false;
+        } else if merges & arrives {
+            second_merged = true;
+        } else if stores {
+            first_valid = true;
+            second_valid = first_valid;
+            third_valid = second_valid;
         }
-        self.head.d.next = self.head_next.val();
-        self.ring.we.next = self.stores.val();
-        self.ring.waddr.next = bit_cast::<16, 2>(self.place.val());
-        self.ring.wdata.next = self.stored.val();
-        self.ring.re.next = true;
-        self.ring.pass.next = false;
-        self.ring.raddr.next = bit_cast::<16, 2>(self.head_next.val());
+        head = head_next;
+        ring.we = stores;
+        ring.waddr = bit_cast::<16, 2>(place);
+        ring.wdata = stored;
+        ring.re = true;
+        ring.pass = false;
+        ring.raddr = bit_cast::<16, 2>(head_next);
 
-        self.shown.next = self.s.payload.val();
-        self.m.valid.next = self.s.valid.val();
-        self.m.payload.next = self.no_event.val();
-        if self.first_valid.q.val() {
-            self.shown.next = self.ring.rdata.val();
-            self.m.valid.next = true;
-            self.m.payload.next.merged = self.first_merged.q.val();
+        shown = s.payload;
+        m.valid = s.valid;
+        m.payload = no_event;
+        if first_valid {
+            shown = ring.rdata;
+            m.valid = true;
+            m.payload.merged = first_merged;
         }
-        self.m.payload.next.kind = SqEventKind::Answer;
-        self.m.payload.next.qpn = self.shown.val().qpn;
-        self.m.payload.next.psn = self.shown.val().psn;
-        self.m.payload.next.una_psn = self.shown.val().missing;
-        self.m.payload.next.syndrome = self.shown.val().syndrome;
-        self.m.payload.next.status = self.shown.val().status;
-        self.m.payload.next.data = self.shown.val().data;
-        self.m.payload.next.implied = self.shown.val().implied;
-        self.m.payload.next.closed = self.shown.val().closed;
-        self.m.payload.next.writes = self.shown.val().fence;
+        m.payload.kind = SqEventKind::Answer;
+        m.payload.qpn = shown.qpn;
+        m.payload.psn = shown.psn;
+        m.payload.una_psn = shown.missing;
+        m.payload.syndrome = shown.syndrome;
+        m.payload.status = shown.status;
+        m.payload.data = shown.data;
+        m.payload.implied = shown.implied;
+        m.payload.closed = shown.closed;
+        m.payload.writes = shown.fence;
     }
 }

@@ -25,7 +25,7 @@ use crate::prelude::*;
 const HELD: usize = 5;
 
 /// The completions held.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct CompletionHold {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -86,88 +86,77 @@ impl Logic for CompletionHold {
         "Holds completions until the payload of what was granted is read."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, list);
-        dff_setup!(
-            self, clock, has_room, turn, parts, cut, read, parts_due, cut_due, through, latest,
-            open, first, there, is_read
-        );
-
         // in
-        self.few.next = !self.list.level.val().get_bits::<2>(4).any();
-        self.has_room.d.next = self.few.val();
-        self.turn.d.next = self.few.val() & !(self.flushed.valid.val() & self.turn.q.val());
-        self.list.s.valid.next = self.retired.valid.val();
-        self.list.s.payload.next = self.retired.payload.val();
-        if !self.turn.q.val() {
-            self.list.s.valid.next = self.flushed.valid.val();
-            self.list.s.payload.next = self.flushed.payload.val();
+        few = !list.level.get_bits::<2>(4).any();
+        has_room = few;
+        turn = few & !(flushed.valid & turn);
+        list.s.valid = retired.valid;
+        list.s.payload = retired.payload;
+        if !turn {
+            list.s.valid = flushed.valid;
+            list.s.payload = flushed.payload;
             // no READ or atomic: not looked at
-            self.list.s.payload.next.byte_len = self.retired.payload.val().byte_len;
-            self.list.s.payload.next.fence = self.retired.payload.val().fence;
+            list.s.payload.byte_len = retired.payload.byte_len;
+            list.s.payload.fence = retired.payload.fence;
         }
-        self.retired.ready.next = self.turn.q.val();
-        self.flushed.ready.next = !self.turn.q.val() & self.list.s.ready.val();
-        self.room.next = self.has_room.q.val();
+        retired.ready = turn;
+        flushed.ready = !turn & list.s.ready;
+        room = has_room;
 
         // which grants are through
-        if self.part_cut.val() {
-            self.parts.d.next = self.parts.q.val() + 1;
+        if part_cut {
+            parts = parts + 1;
         }
-        if self.piece_cut.val() {
-            self.cut.d.next = self.cut.q.val() + 1;
+        if piece_cut {
+            cut = cut + 1;
         }
-        if self.piece_read.val() {
-            self.read.d.next = self.read.q.val() + 1;
+        if piece_read {
+            read = read + 1;
         }
-        if self.read.q.val() == self.cut_due.q.val() {
-            self.through.d.next = self.parts_due.q.val();
-            self.parts_due.d.next = self.parts.q.val();
-            self.cut_due.d.next = self.cut.q.val();
+        if read == cut_due {
+            through = parts_due;
+            parts_due = parts;
+            cut_due = cut;
         }
-        self.latest.d.next = self.granted.val();
-        self.open.d.next = self.granted.val() - self.through.q.val();
+        latest = granted;
+        open = granted - through;
 
         // out
-        self.head.next = self.first.q.val();
-        self.stays.next = self.there.q.val() & !(self.is_read.q.val() & self.cq.ready.val());
-        if self.head.val().failed {
-            self.stays.next =
-                self.there.q.val() & !(self.is_read.q.val() & self.failed.ready.val());
+        head = first;
+        stays = there & !(is_read & cq.ready);
+        if head.failed {
+            stays = there & !(is_read & failed.ready);
         }
-        self.unread.next = self.head.val().unread;
-        if !self.stays.val() {
-            self.unread.next = self.list.m.payload.val().unread;
-            self.there.d.next = self.list.m.valid.val();
-            self.first.d.next = self.list.m.payload.val();
+        unread = head.unread;
+        if !stays {
+            unread = list.m.payload.unread;
+            there = list.m.valid;
+            first = list.m.payload;
         }
-        self.list.m.ready.next = !self.stays.val();
+        list.m.ready = !stays;
         // (latest - unread) modulo 2^16 >= open: two sums side by side, as one behind the other would be too deep
-        self.ahead.next = self.latest.q.val() >= self.unread.val();
-        self.spare.next = bit_cast::<17, 16>(self.latest.q.val())
-            - bit_cast::<17, 16>(self.unread.val())
-            - bit_cast::<17, 16>(self.open.q.val());
-        self.is_read.d.next = (self.ahead.val() ^ self.spare.val().get_bit(16))
-            | (self.stays.val() & self.is_read.q.val());
-        self.cq.valid.next = self.there.q.val() & self.is_read.q.val() & !self.head.val().failed;
-        self.failed.valid.next = self.there.q.val() & self.is_read.q.val() & self.head.val().failed;
-        self.failed.payload.next = self.head.val().qpn;
-        self.cq.payload.next = self.no_token.val();
-        self.cq.payload.next.cqn = self.head.val().cqn;
-        self.cq.payload.next.qpn = self.head.val().qpn;
-        self.cq.payload.next.opcode = bit_cast::<8, 3>(self.head.val().opcode);
-        self.cq.payload.next.wqe_index = self.head.val().wqe_index;
-        self.cq.payload.next.status = self.head.val().status;
-        if self.head.val().answered & !self.head.val().status.any() {
-            self.cq.payload.next.byte_len = self.head.val().byte_len;
+        ahead = latest >= unread;
+        spare = bit_cast::<17, 16>(latest) - bit_cast::<17, 16>(unread) - bit_cast::<17, 16>(open);
+        is_read = (ahead ^ spare.get_bit(16)) | (stays & is_read);
+        cq.valid = there & is_read & !head.failed;
+        failed.valid = there & is_read & head.failed;
+        failed.payload = head.qpn;
+        cq.payload = no_token;
+        cq.payload.cqn = head.cqn;
+        cq.payload.qpn = head.qpn;
+        cq.payload.opcode = bit_cast::<8, 3>(head.opcode);
+        cq.payload.wqe_index = head.wqe_index;
+        cq.payload.status = head.status;
+        if head.answered & !head.status.any() {
+            cq.payload.byte_len = head.byte_len;
         }
-        self.cq.payload.next.vendor_err = self.head.val().vendor_err;
-        self.cq.payload.next.fenced = self.head.val().answered;
-        self.cq.payload.next.fence = self.head.val().fence;
+        cq.payload.vendor_err = head.vendor_err;
+        cq.payload.fenced = head.answered;
+        cq.payload.fence = head.fence;
 
-        self.activity.next.busy = self.list.m.valid.val() | self.there.q.val();
-        self.activity.next.moved = (self.cq.valid.val() & self.cq.ready.val())
-            | (self.failed.valid.val() & self.failed.ready.val());
+        activity.busy = list.m.valid | there;
+        activity.moved = (cq.valid & cq.ready) | (failed.valid & failed.ready);
     }
 }

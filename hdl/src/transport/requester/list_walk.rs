@@ -15,7 +15,7 @@ use super::send_types::{SendEntry, SendRun};
 use crate::prelude::*;
 
 /// The walker, with its table of 32 * 16 entries.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct ListWalk {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -114,203 +114,179 @@ impl Logic for ListWalk {
         "Walks the gather list of the part of a message that is sent."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, table);
-        dff_setup!(
-            self, clock, valid_1, wqe_1, grant_1, offset_1, part_1, number_1, valid_2
-        );
-        dff_setup!(
-            self, clock, first_2, entry_2, wqe_2, grant_2, part_2, left_2, skip
-        );
-        dff_setup!(
-            self, clock, valid_3, first_3, entry_3, over_3, wqe_3, grant_3, left_3
-        );
-        dff_setup!(
-            self, clock, plen_3, rest, closed, opening, valid_4, kept_4, run_4, wqe_4, grant_4
-        );
+        has_4 = valid_4 & kept_4;
+        free_4 = !has_4 | m.ready;
+        go_3 = valid_3 & free_4;
+        go_2 = valid_2 & (!valid_3 | go_3);
+        go_1 = valid_1 & (!valid_2 | go_2);
+        end_1 = number_1 == wqe_1.entries;
+        s_ready = !valid_1 | (go_1 & end_1);
+        accept = s_valid & (!valid_1 | (go_1 & end_1));
 
-        self.has_4.next = self.valid_4.q.val() & self.kept_4.q.val();
-        self.free_4.next = !self.has_4.val() | self.m.ready.val();
-        self.go_3.next = self.valid_3.q.val() & self.free_4.val();
-        self.go_2.next = self.valid_2.q.val() & (!self.valid_3.q.val() | self.go_3.val());
-        self.go_1.next = self.valid_1.q.val() & (!self.valid_2.q.val() | self.go_2.val());
-        self.end_1.next = self.number_1.q.val() == self.wqe_1.q.val().entries;
-        self.s_ready.next = !self.valid_1.q.val() | (self.go_1.val() & self.end_1.val());
-        self.accept.next =
-            self.s_valid.val() & (!self.valid_1.q.val() | (self.go_1.val() & self.end_1.val()));
+        clear = !(valid_1 | valid_2 | valid_3);
+        whole =
+            !s_grant.offset.any() & (s_wqe.answered | (s_grant.final_part & !s_wqe.entries.any()));
+        straight = s_valid & clear & whole & free_4;
 
-        self.clear.next = !(self.valid_1.q.val() | self.valid_2.q.val() | self.valid_3.q.val());
-        self.whole.next = !self.s_grant.val().offset.any()
-            & (self.s_wqe.val().answered
-                | (self.s_grant.val().final_part & !self.s_wqe.val().entries.any()));
-        self.straight.next =
-            self.s_valid.val() & self.clear.val() & self.whole.val() & self.free_4.val();
-
-        self.table.we.next = self.entry_we.val();
-        self.table.waddr.next = self.entry_at.val();
-        self.table.wdata.next = self.entry.val();
+        table.we = entry_we;
+        table.waddr = entry_at;
+        table.wdata = entry;
 
         // 1: what of a READ or atomic goes out has no payload
-        self.number_next.next = self.number_1.q.val();
-        if self.go_1.val() {
-            self.number_next.next = self.number_1.q.val() + 1;
-            if self.end_1.val() {
-                self.valid_1.d.next = false;
+        number_next = number_1;
+        if go_1 {
+            number_next = number_1 + 1;
+            if end_1 {
+                valid_1 = false;
             }
         }
-        self.number_1.d.next = self.number_next.val();
-        if self.accept.val() {
-            self.valid_1.d.next = !self.straight.val();
-            self.number_1.d.next = bits::<4>(0);
-            self.wqe_1.d.next = self.s_wqe.val();
-            self.grant_1.d.next = self.s_grant.val();
-            self.offset_1.d.next =
-                (bit_cast::<32, 24>(self.s_grant.val().offset) << 7) << self.s_wqe.val().mtu;
-            self.part_1.d.next =
-                (bit_cast::<32, 8>(self.s_grant.val().count) << 7) << self.s_wqe.val().mtu;
-            if self.s_wqe.val().answered {
-                self.wqe_1.d.next.entries = bits::<4>(0);
-                self.part_1.d.next = bits::<32>(0);
+        number_1 = number_next;
+        if accept {
+            valid_1 = !straight;
+            number_1 = bits::<4>(0);
+            wqe_1 = s_wqe;
+            grant_1 = s_grant;
+            offset_1 = (bit_cast::<32, 24>(s_grant.offset) << 7) << s_wqe.mtu;
+            part_1 = (bit_cast::<32, 8>(s_grant.count) << 7) << s_wqe.mtu;
+            if s_wqe.answered {
+                wqe_1.entries = bits::<4>(0);
+                part_1 = bits::<32>(0);
             }
         }
-        self.table.re.next = true;
-        self.table.raddr.next = (bit_cast::<9, 5>(self.wqe_1.q.val().tag) << 4)
-            | bit_cast::<9, 4>(self.number_next.val());
+        table.re = true;
+        table.raddr = (bit_cast::<9, 5>(wqe_1.tag) << 4) | bit_cast::<9, 4>(number_next);
 
         // 2: the entry; a part that goes on from the middle is at a remote address further on
-        if self.go_2.val() {
-            self.valid_2.d.next = false;
+        if go_2 {
+            valid_2 = false;
         }
-        if self.go_1.val() {
-            self.valid_2.d.next = true;
-            self.first_2.d.next = self.number_1.q.val() == 0;
-            self.entry_2.d.next = self.table.rdata.val();
-            if self.number_1.q.val() == 0 {
-                self.entry_2.d.next.addr = self.wqe_1.q.val().addr_0;
-                self.entry_2.d.next.len = self.wqe_1.q.val().len_0;
-                self.wqe_2.d.next = self.wqe_1.q.val();
-                self.wqe_2.d.next.remote_addr =
-                    self.wqe_1.q.val().remote_addr + bit_cast::<64, 32>(self.offset_1.q.val());
-                self.grant_2.d.next = self.grant_1.q.val();
-                self.part_2.d.next = self.part_1.q.val();
-                self.left_2.d.next = self.wqe_1.q.val().length - self.offset_1.q.val();
-            } else if self.number_1.q.val() == 1 {
-                self.entry_2.d.next.addr = self.wqe_1.q.val().addr_1;
-                self.entry_2.d.next.len = self.wqe_1.q.val().word_1.get_bits::<32>(0);
+        if go_1 {
+            valid_2 = true;
+            first_2 = number_1 == 0;
+            entry_2 = table.rdata;
+            if number_1 == 0 {
+                entry_2.addr = wqe_1.addr_0;
+                entry_2.len = wqe_1.len_0;
+                wqe_2 = wqe_1;
+                wqe_2.remote_addr = wqe_1.remote_addr + bit_cast::<64, 32>(offset_1);
+                grant_2 = grant_1;
+                part_2 = part_1;
+                left_2 = wqe_1.length - offset_1;
+            } else if number_1 == 1 {
+                entry_2.addr = wqe_1.addr_1;
+                entry_2.len = wqe_1.word_1.get_bits::<32>(0);
             }
         }
 
         // 3: what is left of the offset passes over whole entries
-        self.skipped.next =
-            bit_cast::<33, 32>(self.skip.q.val()) - bit_cast::<33, 32>(self.entry_2.q.val().len);
-        self.mtu.next = bits::<32>(128) << self.wqe_2.q.val().mtu;
-        if self.go_3.val() {
-            self.valid_3.d.next = false;
+        skipped = bit_cast::<33, 32>(skip) - bit_cast::<33, 32>(entry_2.len);
+        mtu = bits::<32>(128) << wqe_2.mtu;
+        if go_3 {
+            valid_3 = false;
         }
-        if self.go_2.val() {
-            self.valid_3.d.next = true;
-            self.first_3.d.next = self.first_2.q.val();
-            self.entry_3.d.next = self.entry_2.q.val();
-            self.over_3.d.next = self.skip.q.val();
-            if self.skipped.val().get_bit(32) {
-                self.entry_3.d.next.len = self.entry_2.q.val().len - self.skip.q.val();
-                self.skip.d.next = bits::<32>(0);
+        if go_2 {
+            valid_3 = true;
+            first_3 = first_2;
+            entry_3 = entry_2;
+            over_3 = skip;
+            if skipped.get_bit(32) {
+                entry_3.len = entry_2.len - skip;
+                skip = bits::<32>(0);
             } else {
-                self.entry_3.d.next.len = bits::<32>(0);
-                self.skip.d.next = bit_cast::<32, 33>(self.skipped.val());
+                entry_3.len = bits::<32>(0);
+                skip = bit_cast::<32, 33>(skipped);
             }
-            if self.first_2.q.val() {
-                self.wqe_3.d.next = self.wqe_2.q.val();
-                self.grant_3.d.next = self.grant_2.q.val();
-                self.left_3.d.next = self.left_2.q.val();
-                self.plen_3.d.next = self.mtu.val().get_bits::<13>(0);
-                if self.left_2.q.val() < self.mtu.val() {
-                    self.plen_3.d.next = self.left_2.q.val().get_bits::<13>(0);
+            if first_2 {
+                wqe_3 = wqe_2;
+                grant_3 = grant_2;
+                left_3 = left_2;
+                plen_3 = mtu.get_bits::<13>(0);
+                if left_2 < mtu {
+                    plen_3 = left_2.get_bits::<13>(0);
                 }
-                if self.wqe_2.q.val().answered {
-                    self.plen_3.d.next = bits::<13>(0);
+                if wqe_2.answered {
+                    plen_3 = bits::<13>(0);
                 }
             }
         }
 
         // no entry of the part before is in stage 2 any more when the first of a part comes there
-        if self.go_1.val() & (self.number_1.q.val() == 0) {
-            self.skip.d.next = self.offset_1.q.val();
+        if go_1 & (number_1 == 0) {
+            skip = offset_1;
         }
 
         // 4: until the part has its bytes
-        self.open.next = !self.closed.q.val() | self.first_3.q.val();
-        self.enough.next = self.entry_3.q.val().len >= self.rest.q.val();
-        self.lead.next = self.opening.q.val() & !self.kept_4.q.val();
-        self.keep.next = self.open.val() & (self.enough.val() | self.entry_3.q.val().len.any());
-        if self.m.ready.val() {
-            self.valid_4.d.next = false;
+        open = !closed | first_3;
+        enough = entry_3.len >= rest;
+        lead = opening & !kept_4;
+        keep = open & (enough | entry_3.len.any());
+        if m.ready {
+            valid_4 = false;
         }
-        if self.go_3.val() {
-            self.valid_4.d.next = true;
-            self.kept_4.d.next = self.keep.val();
-            self.closed.d.next = !self.open.val() | self.enough.val();
-            self.rest.d.next = self.rest.q.val() - self.entry_3.q.val().len;
-            self.opening.d.next = self.first_3.q.val() | self.lead.val();
-            self.run_4.d.next.addr =
-                self.entry_3.q.val().addr + bit_cast::<64, 32>(self.over_3.q.val());
-            self.run_4.d.next.len = self.entry_3.q.val().len;
-            if self.enough.val() {
-                self.run_4.d.next.len = self.rest.q.val();
+        if go_3 {
+            valid_4 = true;
+            kept_4 = keep;
+            closed = !open | enough;
+            rest = rest - entry_3.len;
+            opening = first_3 | lead;
+            run_4.addr = entry_3.addr + bit_cast::<64, 32>(over_3);
+            run_4.len = entry_3.len;
+            if enough {
+                run_4.len = rest;
             }
-            self.run_4.d.next.first = self.first_3.q.val() | self.lead.val();
-            self.run_4.d.next.last = self.enough.val();
-            self.run_4.d.next.left = self.left_3.q.val();
-            self.run_4.d.next.plen = self.plen_3.q.val();
-            if self.first_3.q.val() {
-                self.wqe_4.d.next = self.wqe_3.q.val();
-                self.grant_4.d.next = self.grant_3.q.val();
+            run_4.first = first_3 | lead;
+            run_4.last = enough;
+            run_4.left = left_3;
+            run_4.plen = plen_3;
+            if first_3 {
+                wqe_4 = wqe_3;
+                grant_4 = grant_3;
             }
         }
 
         // nor in stage 3 when it comes there
-        if self.go_2.val() & self.first_2.q.val() {
-            self.rest.d.next = self.part_2.q.val();
-            if self.left_2.q.val() < self.part_2.q.val() {
-                self.rest.d.next = self.left_2.q.val();
+        if go_2 & first_2 {
+            rest = part_2;
+            if left_2 < part_2 {
+                rest = left_2;
             }
         }
 
         // past the stages: all of one entry, from its start
-        self.mtu_0.next = bits::<32>(128) << self.s_wqe.val().mtu;
-        if self.straight.val() {
-            self.valid_4.d.next = true;
-            self.kept_4.d.next = true;
-            self.wqe_4.d.next = self.s_wqe.val();
-            self.grant_4.d.next = self.s_grant.val();
-            self.run_4.d.next.addr = self.s_wqe.val().addr_0;
-            self.run_4.d.next.len = self.s_wqe.val().length;
-            self.run_4.d.next.first = true;
-            self.run_4.d.next.last = true;
-            self.run_4.d.next.left = self.s_wqe.val().length;
-            self.run_4.d.next.plen = self.mtu_0.val().get_bits::<13>(0);
-            if self.s_wqe.val().length < self.mtu_0.val() {
-                self.run_4.d.next.plen = self.s_wqe.val().length.get_bits::<13>(0);
+        mtu_0 = bits::<32>(128) << s_wqe.mtu;
+        if straight {
+            valid_4 = true;
+            kept_4 = true;
+            wqe_4 = s_wqe;
+            grant_4 = s_grant;
+            run_4.addr = s_wqe.addr_0;
+            run_4.len = s_wqe.length;
+            run_4.first = true;
+            run_4.last = true;
+            run_4.left = s_wqe.length;
+            run_4.plen = mtu_0.get_bits::<13>(0);
+            if s_wqe.length < mtu_0 {
+                run_4.plen = s_wqe.length.get_bits::<13>(0);
             }
-            if self.s_wqe.val().answered {
-                self.wqe_4.d.next.entries = bits::<4>(0);
-                self.run_4.d.next.len = bits::<32>(0);
-                self.run_4.d.next.plen = bits::<13>(0);
+            if s_wqe.answered {
+                wqe_4.entries = bits::<4>(0);
+                run_4.len = bits::<32>(0);
+                run_4.plen = bits::<13>(0);
             }
         }
-        self.m.valid.next = self.has_4.val();
-        self.m.payload.next = self.run_4.q.val();
-        self.m_wqe.next = self.wqe_4.q.val();
-        self.m_grant.next = self.grant_4.q.val();
-        self.coming_qpn.next = self.wqe_4.q.val().qpn;
-        if self.go_3.val() & self.first_3.q.val() {
-            self.coming_qpn.next = self.wqe_3.q.val().qpn;
+        m.valid = has_4;
+        m.payload = run_4;
+        m_wqe = wqe_4;
+        m_grant = grant_4;
+        coming_qpn = wqe_4.qpn;
+        if go_3 & first_3 {
+            coming_qpn = wqe_3.qpn;
         }
-        if self.straight.val() {
-            self.coming_qpn.next = self.s_wqe.val().qpn;
+        if straight {
+            coming_qpn = s_wqe.qpn;
         }
-        self.busy.next =
-            self.valid_1.q.val() | self.valid_2.q.val() | self.valid_3.q.val() | self.has_4.val();
+        busy = valid_1 | valid_2 | valid_3 | has_4;
     }
 }

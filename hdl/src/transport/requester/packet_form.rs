@@ -23,7 +23,7 @@ const _: () = assert!(
 );
 
 /// Descriptor of a packet.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct PacketForm {
     /// WQE of the message.
     pub wqe: Signal<In, CheckedWqe>,
@@ -53,100 +53,91 @@ pub struct PacketForm {
 }
 
 impl Logic for PacketForm {
-    describe!(
-        "packet_form", "Opcode and fields of a request packet.";
-        RC_READ, RC_CMP_SWAP, RC_FETCH_ADD, RC_SEND_LAST_INV, RC_SEND_ONLY_INV
-    );
+    describe!("packet_form", "Opcode and fields of a request packet.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.w.next = self.wqe.val();
-        self.is_write.next = (self.w.val().opcode == 3) | (self.w.val().opcode == 4);
+        w = wqe;
+        is_write = (w.opcode == 3) | (w.opcode == 4);
         // immediate data, or a key to invalidate, at the end of the message
-        self.has_imm.next = self.last.val()
-            & ((self.w.val().opcode == 1)
-                | (self.w.val().opcode == 2)
-                | (self.w.val().opcode == 4));
-        self.reliable.next = self.w.val().class == 0;
+        has_imm = last & ((w.opcode == 1) | (w.opcode == 2) | (w.opcode == 4));
+        reliable = w.class == 0;
 
-        self.position.next = bits::<8>(1);
-        if self.first.val() & self.last.val() {
-            self.position.next = bits::<8>(4);
-        } else if self.first.val() {
-            self.position.next = bits::<8>(0);
-        } else if self.last.val() {
-            self.position.next = bits::<8>(2);
+        position = bits::<8>(1);
+        if first & last {
+            position = bits::<8>(4);
+        } else if first {
+            position = bits::<8>(0);
+        } else if last {
+            position = bits::<8>(2);
         }
-        if self.is_write.val() {
-            self.position.next = bits::<8>(7);
-            if self.first.val() & self.last.val() {
-                self.position.next = bits::<8>(10);
-            } else if self.first.val() {
-                self.position.next = bits::<8>(6);
-            } else if self.last.val() {
-                self.position.next = bits::<8>(8);
+        if is_write {
+            position = bits::<8>(7);
+            if first & last {
+                position = bits::<8>(10);
+            } else if first {
+                position = bits::<8>(6);
+            } else if last {
+                position = bits::<8>(8);
             }
         }
-        self.code.next = self.position.val();
-        if self.has_imm.val() {
-            self.code.next = self.position.val() | 1;
+        code = position;
+        if has_imm {
+            code = position | 1;
         }
-        match self.w.val().opcode.index() {
+        match w.opcode {
             2 => {
-                if self.last.val() {
-                    self.code.next = bits::<8>(RC_SEND_LAST_INV);
-                    if self.first.val() {
-                        self.code.next = bits::<8>(RC_SEND_ONLY_INV);
+                if last {
+                    code = bits::<8>(RC_SEND_LAST_INV);
+                    if first {
+                        code = bits::<8>(RC_SEND_ONLY_INV);
                     }
                 }
             }
             5 => {
-                self.code.next = bits::<8>(RC_READ);
+                code = bits::<8>(RC_READ);
             }
             6 => {
-                self.code.next = bits::<8>(RC_CMP_SWAP);
+                code = bits::<8>(RC_CMP_SWAP);
             }
             7 => {
-                self.code.next = bits::<8>(RC_FETCH_ADD);
+                code = bits::<8>(RC_FETCH_ADD);
             }
             _ => {}
         }
-        self.ext.next = bits::<6>(0);
-        if self.first.val() & self.is_write.val() {
-            self.ext.next = bits::<6>(16);
-            if self.has_imm.val() {
-                self.ext.next = bits::<6>(20);
+        ext = bits::<6>(0);
+        if first & is_write {
+            ext = bits::<6>(16);
+            if has_imm {
+                ext = bits::<6>(20);
             }
-        } else if self.w.val().class == 3 {
-            self.ext.next = bits::<6>(8);
-            if self.has_imm.val() {
-                self.ext.next = bits::<6>(12);
+        } else if w.class == 3 {
+            ext = bits::<6>(8);
+            if has_imm {
+                ext = bits::<6>(12);
             }
-        } else if self.has_imm.val() {
-            self.ext.next = bits::<6>(4);
+        } else if has_imm {
+            ext = bits::<6>(4);
         }
-        self.lane.next = self.w.val().lane + self.ext.val();
+        lane = w.lane + ext;
 
-        self.desc.next.qpn = self.w.val().qpn;
-        self.desc.next.opcode = self.code.val() | (bit_cast::<8, 2>(self.w.val().class) << 5);
-        self.desc.next.psn = self.psn.val();
+        desc.qpn = w.qpn;
+        desc.opcode = code | (bit_cast::<8, 2>(w.class) << 5);
+        desc.psn = psn;
         // of a WRITE only with immediate data: nothing else completes at the receiver
-        self.desc.next.solicited = self.last.val()
-            & self.w.val().solicited
-            & !self.w.val().answered
-            & (!self.is_write.val() | self.has_imm.val());
+        desc.solicited = last & w.solicited & !w.answered & (!is_write | has_imm);
         // the last packet of every part asks, so that the window of a long message opens in time
-        self.desc.next.ack_req = self.part_last.val() & self.reliable.val();
-        self.desc.next.plen = self.plen.val();
-        self.desc.next.va = self.w.val().remote_addr;
-        self.desc.next.rkey = self.w.val().rkey;
-        self.desc.next.dma_len = self.left.val();
-        self.desc.next.swap_add = self.w.val().addr_1;
-        self.desc.next.compare = self.w.val().word_1;
-        self.desc.next.imm = self.w.val().imm;
-        self.desc.next.syndrome = bits::<8>(0);
-        self.desc.next.msn = bits::<24>(0);
-        self.desc.next.round = bits::<2>(0);
-        self.desc.next.notify = self.last.val() & !self.reliable.val();
+        desc.ack_req = part_last & reliable;
+        desc.plen = plen;
+        desc.va = w.remote_addr;
+        desc.rkey = w.rkey;
+        desc.dma_len = left;
+        desc.swap_add = w.addr_1;
+        desc.compare = w.word_1;
+        desc.imm = w.imm;
+        desc.syndrome = bits::<8>(0);
+        desc.msn = bits::<24>(0);
+        desc.round = bits::<2>(0);
+        desc.notify = last & !reliable;
     }
 }

@@ -9,7 +9,7 @@ use crate::bus::types::{Recall, TxDesc};
 use crate::prelude::*;
 
 /// The filter for 2^Q queue pairs; up to 2^V packets between it and their payload.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct RecallFilter<const Q: usize, const V: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -43,39 +43,31 @@ impl<const Q: usize, const V: usize> Logic for RecallFilter<Q, V> {
         "Drops packets of send queues that went back."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, rounds, verdicts);
-        dff_setup!(self, clock, held, desc, offered);
-        self.rounds.we.next = self.recall_valid.val();
-        self.rounds.waddr.next = self.recall.val().qpn.get_bits::<Q>(0);
-        self.rounds.wdata.next = self.recall.val().round;
+        rounds.we = recall_valid;
+        rounds.waddr = recall.qpn.get_bits::<Q>(0);
+        rounds.wdata = recall.round;
 
-        self.has_payload.next = self.desc.q.val().plen.any();
-        self.current.next =
-            self.offered.q.val() | (self.rounds.rdata.val() == self.desc.q.val().round);
-        self.passes.next = self.held.q.val()
-            & self.current.val()
-            & (self.verdicts.s.ready.val() | !self.has_payload.val());
-        self.ends.next = (self.passes.val() & self.m.ready.val())
-            | (self.held.q.val()
-                & !self.current.val()
-                & (self.verdicts.s.ready.val() | !self.has_payload.val()));
-        self.verdicts.s.valid.next = self.ends.val() & self.has_payload.val();
-        self.verdicts.s.payload.next = self.current.val();
-        StreamOut::<Bit>::link(&mut self.payload, &mut self.verdicts.m);
-        self.offered.d.next = self.passes.val() & !self.m.ready.val();
-        self.m.valid.next = self.passes.val();
-        self.m.payload.next = self.desc.q.val();
+        has_payload = desc.plen.any();
+        current = offered | (rounds.rdata == desc.round);
+        passes = held & current & (verdicts.s.ready | !has_payload);
+        ends = (passes & m.ready) | (held & !current & (verdicts.s.ready | !has_payload));
+        verdicts.s.valid = ends & has_payload;
+        verdicts.s.payload = current;
+        forward!(payload <= verdicts.m);
+        offered = passes & !m.ready;
+        m.valid = passes;
+        m.payload = desc;
 
-        self.s.ready.next = !self.held.q.val() | self.ends.val();
-        self.next_qpn.next = self.desc.q.val().qpn;
-        if !self.held.q.val() | self.ends.val() {
-            self.held.d.next = self.s.valid.val();
-            self.desc.d.next = self.s.payload.val();
-            self.next_qpn.next = self.s.payload.val().qpn;
+        s.ready = !held | ends;
+        next_qpn = desc.qpn;
+        if !held | ends {
+            held = s.valid;
+            desc = s.payload;
+            next_qpn = s.payload.qpn;
         }
-        self.rounds.re.next = true;
-        self.rounds.raddr.next = self.next_qpn.val().get_bits::<Q>(0);
+        rounds.re = true;
+        rounds.raddr = next_qpn.get_bits::<Q>(0);
     }
 }

@@ -4,7 +4,7 @@
 use crate::prelude::*;
 
 /// The block.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct RegionVerdict {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -30,19 +30,17 @@ impl Logic for RegionVerdict {
         "One verdict for the memory region checks of a WQE."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, lasts, verdicts);
-        dff_setup!(self, clock, denied);
-        self.lasts.s.valid.next = self.asked.val();
-        self.lasts.s.payload.next = bits::<1>(0).replace_bit(0, self.last.val());
-        self.lasts.m.ready.next = self.done.val();
-        self.good.next = self.ok.val() & !self.denied.q.val();
-        if self.done.val() {
-            self.denied.d.next = !self.good.val() & !self.lasts.m.payload.val().get_bit(0);
+        lasts.s.valid = asked;
+        lasts.s.payload = bits::<1>(0).replace_bit(0, last);
+        lasts.m.ready = done;
+        good = ok & !denied;
+        if done {
+            denied = !good & !lasts.m.payload.get_bit(0);
         }
-        self.verdicts.s.valid.next = self.done.val() & self.lasts.m.payload.val().get_bit(0);
-        self.verdicts.s.payload.next = bits::<1>(0).replace_bit(0, self.good.val());
-        StreamOut::<Bits<1>>::link(&mut self.m, &mut self.verdicts.m);
+        verdicts.s.valid = done & lasts.m.payload.get_bit(0);
+        verdicts.s.payload = bits::<1>(0).replace_bit(0, good);
+        forward!(m <= verdicts.m);
     }
 }

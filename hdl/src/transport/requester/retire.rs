@@ -30,7 +30,7 @@ pub enum RetireState {
 }
 
 /// Retirement for 2^Q queue pairs over a pool of 2^O entries.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Retire<const Q: usize, const O: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -102,187 +102,164 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         "Retires acknowledged and failed messages in order."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, list, pool, out);
-        dff_setup!(
-            self,
-            clock,
-            state,
-            g,
-            place,
-            count,
-            index,
-            flush,
-            first_error,
-            local_status,
-            head_psn,
-            reads,
-            o,
-            acked
-        );
-        self.list.s.valid.next = self.push.val();
-        self.list.s.payload.next = self.push_qpn.val();
-        self.list.m.ready.next = false;
-        self.pool.we.next = self.entry_valid.val();
-        self.pool.waddr.next = self.entry_addr.val().get_bits::<O>(0);
-        self.pool.wdata.next = self.entry.val();
+        list.s.valid = push;
+        list.s.payload = push_qpn;
+        list.m.ready = false;
+        pool.we = entry_valid;
+        pool.waddr = entry_addr.get_bits::<O>(0);
+        pool.wdata = entry;
 
         // the entry under the walk
-        self.at_end.next = self.count.q.val() == self.g.q.val().used;
-        self.takes.next = !self.at_end.val() & (self.acked.q.val() | self.flush.q.val());
-        self.flushed.next =
-            self.flush.q.val() & (!self.acked.q.val() | self.local_status.q.val().any());
-        self.fails.next =
-            self.flushed.val() | (self.o.q.val().bad & self.o.q.val().rest.get_bits::<8>(0).any());
-        self.status.next = bits::<8>(0);
-        self.same.next = !self.g.q.val().status.any();
-        if self.flushed.val() {
-            self.same.next = self.g.q.val().status.any();
-            self.status.next = bits::<8>(5);
-            if self.first_error.q.val() & self.g.q.val().status.any() {
-                self.status.next = self.g.q.val().status;
+        at_end = count == g.used;
+        takes = !at_end & (acked | flush);
+        flushed = flush & (!acked | local_status.any());
+        fails = flushed | (o.bad & o.rest.get_bits::<8>(0).any());
+        status = bits::<8>(0);
+        same = !g.status.any();
+        if flushed {
+            same = g.status.any();
+            status = bits::<8>(5);
+            if first_error & g.status.any() {
+                status = g.status;
             }
-        } else if self.o.q.val().bad {
-            self.status.next = self.o.q.val().rest.get_bits::<8>(0);
-            self.same.next = self.o.q.val().rest.get_bits::<8>(0) == self.g.q.val().status;
+        } else if o.bad {
+            status = o.rest.get_bits::<8>(0);
+            same = o.rest.get_bits::<8>(0) == g.status;
         }
-        self.completes.next = self.takes.val() & (self.o.q.val().signaled | self.fails.val());
-        self.advance.next = (self.state.q.val() == RetireState::Walk)
-            & self.takes.val()
-            & (self.done.ready.val() | !self.completes.val());
-        self.done.valid.next = (self.state.q.val() == RetireState::Walk) & self.completes.val();
-        self.done.payload.next = self.no_completion.val();
-        self.done.payload.next.cqn = self.g.q.val().cqn;
-        self.done.payload.next.qpn = self.g.q.val().qpn;
-        self.done.payload.next.opcode = self.o.q.val().cqe_opcode;
-        self.done.payload.next.wqe_index = self.index.q.val();
-        self.done.payload.next.status = self.status.val();
-        self.span.next = self.o.q.val().last_psn - self.o.q.val().first_psn;
-        self.whole.next = (bit_cast::<32, 24>(self.span.val()) << 7) << self.g.q.val().mtu;
-        self.done.payload.next.byte_len =
-            self.whole.val() + bit_cast::<32, 13>(self.o.q.val().rest);
-        self.done.payload.next.answered = self.o.q.val().answered;
-        self.done.payload.next.fence = self.g.q.val().writes;
-        self.done.payload.next.unread = self.g.q.val().unread;
-        if self.first_error.q.val() & self.same.val() {
-            self.done.payload.next.vendor_err = self.g.q.val().syndrome;
+        completes = takes & (o.signaled | fails);
+        advance = (state == RetireState::Walk) & takes & (done.ready | !completes);
+        done.valid = (state == RetireState::Walk) & completes;
+        done.payload = no_completion;
+        done.payload.cqn = g.cqn;
+        done.payload.qpn = g.qpn;
+        done.payload.opcode = o.cqe_opcode;
+        done.payload.wqe_index = index;
+        done.payload.status = status;
+        span = o.last_psn - o.first_psn;
+        whole = (bit_cast::<32, 24>(span) << 7) << g.mtu;
+        done.payload.byte_len = whole + bit_cast::<32, 13>(o.rest);
+        done.payload.answered = o.answered;
+        done.payload.fence = g.writes;
+        done.payload.unread = g.unread;
+        if first_error & same {
+            done.payload.vendor_err = g.syndrome;
         }
 
-        if self.advance.val() {
-            self.count.d.next = self.count.q.val() + 1;
-            self.index.d.next = self.index.q.val() + bit_cast::<16, 3>(self.o.q.val().slots);
-            if self.fails.val() {
-                self.first_error.d.next = false;
+        if advance {
+            count = count + 1;
+            index = index + bit_cast::<16, 3>(o.slots);
+            if fails {
+                first_error = false;
             }
-            if !self.flush.q.val() & self.o.q.val().bad {
-                self.flush.d.next = true;
-                self.local_status.d.next = self.o.q.val().rest.get_bits::<8>(0);
+            if !flush & o.bad {
+                flush = true;
+                local_status = o.rest.get_bits::<8>(0);
             }
-            if self.o.q.val().answered {
-                self.reads.d.next = self.reads.q.val() + 1;
+            if o.answered {
+                reads = reads + 1;
             }
         }
         // the next entry that is read
-        self.moves.next = self.advance.val() | (self.state.q.val() == RetireState::Read);
-        self.read_place.next = self.place.q.val();
-        if self.state.q.val() == RetireState::Seek {
-            self.read_place.next = self.g.q.val().head;
+        moves = advance | (state == RetireState::Read);
+        read_place = place;
+        if state == RetireState::Seek {
+            read_place = g.head;
         }
-        self.pool.re.next = self.moves.val() | (self.state.q.val() == RetireState::Seek);
-        self.ring.next = !(bits::<16>(0xffff) << self.g.q.val().ot_log);
-        self.pool.raddr.next = self.g.q.val().ot_base.get_bits::<O>(0)
-            | bit_cast::<O, 16>(self.read_place.val() & self.ring.val());
-        self.following.next = self.pool.rdata.val();
-        self.behind.next = self.following.val().last_psn - self.g.q.val().una_psn;
-        if self.moves.val() {
-            self.place.d.next = self.place.q.val() + 1;
-            self.o.d.next = self.following.val();
-            self.acked.d.next = self.behind.val().get_bit(23);
+        pool.re = moves | (state == RetireState::Seek);
+        ring = !(bits::<16>(0xffff) << g.ot_log);
+        pool.raddr = g.ot_base.get_bits::<O>(0) | bit_cast::<O, 16>(read_place & ring);
+        following = pool.rdata;
+        behind = following.last_psn - g.una_psn;
+        if moves {
+            place = place + 1;
+            o = following;
+            acked = behind.get_bit(23);
         }
 
-        self.out.s.valid.next = false;
-        self.out.s.payload.next.done = false;
-        self.out.s.payload.next.qpn = self.list.m.payload.val();
-        self.out.s.payload.next.index = self.index.q.val();
-        self.out.s.payload.next.psn = self.head_psn.q.val();
-        self.out.s.payload.next.una_psn = self.g.q.val().una_psn;
-        self.out.s.payload.next.reads = self.reads.q.val();
-        self.out.s.payload.next.count = self.count.q.val();
-        self.out.s.payload.next.status = self.local_status.q.val();
-        self.out.s.payload.next.incarnation = self.g.q.val().incarnation;
-        self.event.valid.next = self.out.m.valid.val();
-        self.out.m.ready.next = self.event.ready.val();
-        self.event.payload.next = self.no_event.val();
-        self.event.payload.next.kind = SqEventKind::Retire;
-        if self.out.m.payload.val().done {
-            self.event.payload.next.kind = SqEventKind::Retired;
+        out.s.valid = false;
+        out.s.payload.done = false;
+        out.s.payload.qpn = list.m.payload;
+        out.s.payload.index = index;
+        out.s.payload.psn = head_psn;
+        out.s.payload.una_psn = g.una_psn;
+        out.s.payload.reads = reads;
+        out.s.payload.count = count;
+        out.s.payload.status = local_status;
+        out.s.payload.incarnation = g.incarnation;
+        event.valid = out.m.valid;
+        out.m.ready = event.ready;
+        event.payload = no_event;
+        event.payload.kind = SqEventKind::Retire;
+        if out.m.payload.done {
+            event.payload.kind = SqEventKind::Retired;
         }
-        self.event.payload.next.qpn = self.out.m.payload.val().qpn;
-        self.event.payload.next.index = self.out.m.payload.val().index;
-        self.event.payload.next.psn = self.out.m.payload.val().psn;
-        self.event.payload.next.una_psn = self.out.m.payload.val().una_psn;
-        self.event.payload.next.reads = self.out.m.payload.val().reads;
-        self.event.payload.next.count = self.out.m.payload.val().count;
-        self.event.payload.next.status = self.out.m.payload.val().status;
-        self.event.payload.next.generation = self.out.m.payload.val().incarnation;
+        event.payload.qpn = out.m.payload.qpn;
+        event.payload.index = out.m.payload.index;
+        event.payload.psn = out.m.payload.psn;
+        event.payload.una_psn = out.m.payload.una_psn;
+        event.payload.reads = out.m.payload.reads;
+        event.payload.count = out.m.payload.count;
+        event.payload.status = out.m.payload.status;
+        event.payload.generation = out.m.payload.incarnation;
 
-        match self.state.q.val() {
+        match state {
             RetireState::Idle => {
-                self.out.s.valid.next = self.list.m.valid.val();
-                if self.list.m.valid.val() & self.out.s.ready.val() {
-                    self.list.m.ready.next = true;
-                    self.state.d.next = RetireState::Ask;
+                out.s.valid = list.m.valid;
+                if list.m.valid & out.s.ready {
+                    list.m.ready = true;
+                    state = RetireState::Ask;
                 }
             }
             RetireState::Ask => {
-                if self.grant_valid.val() {
-                    self.g.d.next = self.grant.val();
-                    self.state.d.next = RetireState::Seek;
+                if grant_valid {
+                    g = grant;
+                    state = RetireState::Seek;
                 }
             }
             RetireState::Seek => {
-                self.place.d.next = self.g.q.val().head + 1;
-                self.count.d.next = bits::<16>(0);
-                self.index.d.next = self.g.q.val().head_index;
-                self.flush.d.next = self.g.q.val().error;
-                self.first_error.d.next = self.g.q.val().error;
-                self.local_status.d.next = bits::<8>(0);
-                self.reads.d.next = bits::<5>(0);
-                self.state.d.next = RetireState::Read;
+                place = g.head + 1;
+                count = bits::<16>(0);
+                index = g.head_index;
+                flush = g.error;
+                first_error = g.error;
+                local_status = bits::<8>(0);
+                reads = bits::<5>(0);
+                state = RetireState::Read;
             }
             RetireState::Read => {
-                self.state.d.next = RetireState::Walk;
+                state = RetireState::Walk;
             }
             RetireState::Walk => {
-                if !self.takes.val() {
-                    self.head_psn.d.next = self.o.q.val().first_psn;
-                    if self.at_end.val() {
-                        self.head_psn.d.next = self.g.q.val().una_psn;
+                if !takes {
+                    head_psn = o.first_psn;
+                    if at_end {
+                        head_psn = g.una_psn;
                     }
-                    self.state.d.next = RetireState::Report;
-                    if self.g.q.val().fatal {
-                        self.state.d.next = RetireState::Tell;
+                    state = RetireState::Report;
+                    if g.fatal {
+                        state = RetireState::Tell;
                     }
                 }
             }
             RetireState::Tell => {
-                self.done.valid.next = true;
-                self.done.payload.next.failed = true;
-                if self.done.ready.val() {
-                    self.state.d.next = RetireState::Report;
+                done.valid = true;
+                done.payload.failed = true;
+                if done.ready {
+                    state = RetireState::Report;
                 }
             }
             RetireState::Report => {
-                self.out.s.valid.next = true;
-                self.out.s.payload.next.done = true;
-                self.out.s.payload.next.qpn = self.g.q.val().qpn;
-                if self.out.s.ready.val() {
-                    self.state.d.next = RetireState::Idle;
+                out.s.valid = true;
+                out.s.payload.done = true;
+                out.s.payload.qpn = g.qpn;
+                if out.s.ready {
+                    state = RetireState::Idle;
                 }
             }
             _ => {
-                self.state.d.next = RetireState::Idle;
+                state = RetireState::Idle;
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;
 
 /// The segmenter for 2^Q queue pairs; the same for every width of the data path.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Segmenter<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -146,249 +146,201 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         "Turns granted messages into packet descriptors and payload pieces."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, ask, started, grants, flush, walk, rounds, descs, pieces
-        );
-        dff_setup!(
-            self,
-            clock,
-            have,
-            wqe,
-            final_part,
-            count,
-            again,
-            retransmits,
-            psn,
-            round,
-            first
-        );
-        dff_setup!(
-            self,
-            clock,
-            left,
-            plen,
-            want,
-            at_start,
-            addr,
-            run_left,
-            issue_valid,
-            issued
-        );
-        dff_setup!(
-            self, clock, stale, recall_1, recall_2, recalled_1, recalled_2, last_run, piece_out,
-            part_out
-        );
-
         // ask
-        self.asks.next = self.s.valid.val() & !self.s.payload.val().incomplete;
-        self.ask.s.valid.next = self.s.valid.val() & self.started.s.ready.val();
-        self.ask.s.payload.next = self.s.payload.val();
-        self.ask.m.ready.next = self.start.ready.val();
-        self.start.valid.next = self.ask.m.valid.val();
-        self.start.payload.next = self.no_event.val();
-        self.start.payload.next.kind = SqEventKind::Start;
-        if self.ask.m.payload.val().incomplete {
-            self.start.payload.next.kind = SqEventKind::Refetch;
+        asks = s.valid & !s.payload.incomplete;
+        ask.s.valid = s.valid & started.s.ready;
+        ask.s.payload = s.payload;
+        ask.m.ready = start.ready;
+        start.valid = ask.m.valid;
+        start.payload = no_event;
+        start.payload.kind = SqEventKind::Start;
+        if ask.m.payload.incomplete {
+            start.payload.kind = SqEventKind::Refetch;
         }
-        self.start.payload.next.qpn = self.ask.m.payload.val().qpn;
-        self.start.payload.next.index = self.ask.m.payload.val().index;
-        self.start.payload.next.packets = self.ask.m.payload.val().packets;
-        self.start.payload.next.length = self.ask.m.payload.val().length;
-        self.start.payload.next.answered = self.ask.m.payload.val().answered;
-        self.start.payload.next.fence = self.ask.m.payload.val().fence;
-        self.start.payload.next.status = self.ask.m.payload.val().status;
-        self.start.payload.next.epoch = self.ask.m.payload.val().epoch;
-        self.start.payload.next.slots = self.ask.m.payload.val().slots;
-        self.start.payload.next.cqe_opcode = self.ask.m.payload.val().cqe_opcode;
-        self.start.payload.next.signaled = self.ask.m.payload.val().signaled;
-        self.started.s.valid.next = self.asks.val() & self.ask.s.ready.val();
-        self.started.s.payload.next = self.s.payload.val();
-        self.s.ready.next = self.started.s.ready.val() & self.ask.s.ready.val();
-        self.grants.s.valid.next = self.grant_valid.val();
-        self.grants.s.payload.next = self.grant.val();
+        start.payload.qpn = ask.m.payload.qpn;
+        start.payload.index = ask.m.payload.index;
+        start.payload.packets = ask.m.payload.packets;
+        start.payload.length = ask.m.payload.length;
+        start.payload.answered = ask.m.payload.answered;
+        start.payload.fence = ask.m.payload.fence;
+        start.payload.status = ask.m.payload.status;
+        start.payload.epoch = ask.m.payload.epoch;
+        start.payload.slots = ask.m.payload.slots;
+        start.payload.cqe_opcode = ask.m.payload.cqe_opcode;
+        start.payload.signaled = ask.m.payload.signaled;
+        started.s.valid = asks & ask.s.ready;
+        started.s.payload = s.payload;
+        s.ready = started.s.ready & ask.s.ready;
+        grants.s.valid = grant_valid;
+        grants.s.payload = grant;
 
         // a WQE and its grant
-        self.w.next = self.started.m.payload.val();
-        self.g.next = self.grants.m.payload.val();
-        self.both.next = self.started.m.valid.val() & self.grants.m.valid.val();
-        self.runs.next = (self.g.val().action == 1) & self.g.val().count.any();
-        self.flushes.next = self.g.val().action == 2;
-        self.walk.s_valid.next = self.both.val() & self.runs.val();
-        self.walk.s_wqe.next = self.w.val();
-        self.walk.s_grant.next = self.g.val();
-        self.walk.entry_we.next = self.entry_we.val();
-        self.walk.entry_at.next = self.entry_at.val();
-        self.walk.entry.next = self.entry.val();
-        self.accept.next = self.both.val()
-            & ((!self.runs.val() & !self.flushes.val())
-                | (self.flushes.val() & self.flush.s.ready.val())
-                | (self.runs.val() & self.walk.s_ready.val()));
-        self.started.m.ready.next = self.accept.val();
-        self.grants.m.ready.next = self.accept.val();
-        self.flush.s.valid.next = self.both.val() & self.flushes.val();
-        self.flush.s.payload.next = self.w.val();
-        self.flush.m.ready.next = self.flushed.ready.val();
-        self.flushed.valid.next = self.flush.m.valid.val();
-        self.flushed.payload.next = self.no_completion.val();
-        self.flushed.payload.next.cqn = self.flush.m.payload.val().cqn;
-        self.flushed.payload.next.qpn = self.flush.m.payload.val().qpn;
-        self.flushed.payload.next.opcode = self.flush.m.payload.val().cqe_opcode;
-        self.flushed.payload.next.wqe_index = self.flush.m.payload.val().index;
-        self.flushed.payload.next.status = bits::<8>(5);
+        w = started.m.payload;
+        g = grants.m.payload;
+        both = started.m.valid & grants.m.valid;
+        runs = (g.action == 1) & g.count.any();
+        flushes = g.action == 2;
+        walk.s_valid = both & runs;
+        walk.s_wqe = w;
+        walk.s_grant = g;
+        walk.entry_we = entry_we;
+        walk.entry_at = entry_at;
+        walk.entry = entry;
+        accept = both & ((!runs & !flushes) | (flushes & flush.s.ready) | (runs & walk.s_ready));
+        started.m.ready = accept;
+        grants.m.ready = accept;
+        flush.s.valid = both & flushes;
+        flush.s.payload = w;
+        flush.m.ready = flushed.ready;
+        flushed.valid = flush.m.valid;
+        flushed.payload = no_completion;
+        flushed.payload.cqn = flush.m.payload.cqn;
+        flushed.payload.qpn = flush.m.payload.qpn;
+        flushed.payload.opcode = flush.m.payload.cqe_opcode;
+        flushed.payload.wqe_index = flush.m.payload.index;
+        flushed.payload.status = bits::<8>(5);
 
-        self.activity.next.busy = self.s.valid.val()
-            | self.started.m.valid.val()
-            | self.walk.busy.val()
-            | self.have.q.val();
-        self.activity.next.moved = self.accept.val();
+        activity.busy = s.valid | started.m.valid | walk.busy | have;
+        activity.moved = accept;
 
         // the packet being cut
-        self.mtu.next = bits::<32>(128) << self.wqe.q.val().mtu;
-        self.beyond.next = self.run_left.q.val().get_bits::<19>(13).any();
-        self.low.next = self.run_left.q.val().get_bits::<13>(0);
-        self.behind.next =
-            bit_cast::<33, 32>(self.run_left.q.val()) - bit_cast::<33, 13>(self.want.q.val());
-        self.one_piece.next = !self.behind.val().get_bit(32);
-        self.longer.a.next = self.low.val();
-        self.longer.b.next = !self.want.q.val();
-        self.spends.next = !self.beyond.val() & !self.longer.carry.val();
-        self.piece.next = self.low.val();
-        if self.one_piece.val() {
-            self.piece.next = self.want.q.val();
+        mtu = bits::<32>(128) << wqe.mtu;
+        beyond = run_left.get_bits::<19>(13).any();
+        low = run_left.get_bits::<13>(0);
+        behind = bit_cast::<33, 32>(run_left) - bit_cast::<33, 13>(want);
+        one_piece = !behind.get_bit(32);
+        longer.a = low;
+        longer.b = !want;
+        spends = !beyond & !longer.carry;
+        piece = low;
+        if one_piece {
+            piece = want;
         }
-        self.some.next = self.run_left.q.val().any() & self.want.q.val().any();
-        self.skip.next = self.have.q.val() & self.stale.q.val() & self.at_start.q.val();
-        self.step.next = self.have.q.val()
-            & !(self.stale.q.val() & self.at_start.q.val())
-            & !self.issue_valid.q.val()
-            & self.descs.s.ready.val()
-            & self.pieces.s.ready.val();
-        self.spent.next = self.skip.val() | (self.step.val() & self.spends.val());
-        self.packet_end.next = self.step.val() & self.one_piece.val();
-        self.last.next = self.final_part.q.val() & (self.count.q.val() == 1);
-        self.rest.next = self.left.q.val() - bit_cast::<32, 13>(self.plen.q.val());
-        self.run.next = self.walk.m.payload.val();
-        self.next_wqe.next = self.walk.m_wqe.val();
-        self.next_grant.next = self.walk.m_grant.val();
+        some = run_left.any() & want.any();
+        skip = have & stale & at_start;
+        step = have & !(stale & at_start) & !issue_valid & descs.s.ready & pieces.s.ready;
+        spent = skip | (step & spends);
+        packet_end = step & one_piece;
+        last = final_part & (count == 1);
+        rest = left - bit_cast::<32, 13>(plen);
+        run = walk.m.payload;
+        next_wqe = walk.m_wqe;
+        next_grant = walk.m_grant;
         // the last run of a part is spent with its last packet
-        self.walk.m.ready.next = !self.have.q.val() | self.spent.val();
-        self.load.next = self.walk.m.valid.val() & (!self.have.q.val() | self.spent.val());
-        self.begins.next = self.load.val() & self.run.val().first;
+        walk.m.ready = !have | spent;
+        load = walk.m.valid & (!have | spent);
+        begins = load & run.first;
 
         // rounds: looked up for the run that waits, then listened for
-        self.rounds.we.next = self.recall_valid.val();
-        self.rounds.waddr.next = self.recall.val().qpn.get_bits::<Q>(0);
-        self.rounds.wdata.next = self.recall.val().round;
-        self.rounds.re.next = true;
-        self.rounds.raddr.next = self.walk.coming_qpn.val().get_bits::<Q>(0);
-        self.recall_1.d.next = self.recall_valid.val();
-        self.recalled_1.d.next = self.recall.val();
-        self.recall_2.d.next = self.recall_1.q.val();
-        self.recalled_2.d.next = self.recalled_1.q.val();
-        if self.recall_2.q.val()
-            & (self.recalled_2.q.val().qpn == self.wqe.q.val().qpn)
-            & (self.recalled_2.q.val().round != self.round.q.val())
-        {
-            self.stale.d.next = !self.wqe.q.val().answered;
+        rounds.we = recall_valid;
+        rounds.waddr = recall.qpn.get_bits::<Q>(0);
+        rounds.wdata = recall.round;
+        rounds.re = true;
+        rounds.raddr = walk.coming_qpn.get_bits::<Q>(0);
+        recall_1 = recall_valid;
+        recalled_1 = recall;
+        recall_2 = recall_1;
+        recalled_2 = recalled_1;
+        if recall_2 & (recalled_2.qpn == wqe.qpn) & (recalled_2.round != round) {
+            stale = !wqe.answered;
         }
 
         // a piece a cycle
-        if self.step.val() {
-            self.at_start.d.next = self.at_start.q.val() & !self.some.val();
+        if step {
+            at_start = at_start & !some;
             // the packet wants more behind a run that is spent, and a run goes on behind a packet
-            self.want.d.next = self.want.q.val() - self.low.val();
-            self.addr.d.next = self.addr.q.val() + bit_cast::<64, 13>(self.want.q.val());
-            self.run_left.d.next = bit_cast::<32, 33>(self.behind.val());
+            want = want - low;
+            addr = addr + bit_cast::<64, 13>(want);
+            run_left = bit_cast::<32, 33>(behind);
         }
-        if self.spent.val() {
-            self.have.d.next = false;
+        if spent {
+            have = false;
         }
-        if self.packet_end.val() {
-            self.at_start.d.next = true;
-            self.first.d.next = false;
-            self.psn.d.next = self.psn.q.val() + 1;
-            self.count.d.next = self.count.q.val() - 1;
-            if self.again.q.val().any() {
-                self.again.d.next = self.again.q.val() - 1;
+        if packet_end {
+            at_start = true;
+            first = false;
+            psn = psn + 1;
+            count = count - 1;
+            if again.any() {
+                again = again - 1;
             }
-            self.left.d.next = self.rest.val();
-            self.plen.d.next = self.mtu.val().get_bits::<13>(0);
-            self.want.d.next = self.mtu.val().get_bits::<13>(0);
-            if self.rest.val() < self.mtu.val() {
-                self.plen.d.next = self.rest.val().get_bits::<13>(0);
-                self.want.d.next = self.rest.val().get_bits::<13>(0);
-            }
-        }
-        if self.load.val() {
-            self.have.d.next = true;
-            self.addr.d.next = self.run.val().addr;
-            self.run_left.d.next = self.run.val().len;
-            self.last_run.d.next = self.run.val().last;
-        }
-        if self.begins.val() {
-            self.at_start.d.next = true;
-            self.wqe.d.next = self.next_wqe.val();
-            self.stale.d.next = (self.rounds.rdata.val() != self.next_grant.val().round)
-                & !self.next_wqe.val().answered;
-            self.round.d.next = self.next_grant.val().round;
-            self.final_part.d.next = self.next_grant.val().final_part;
-            self.count.d.next = self.next_grant.val().count;
-            self.again.d.next = self.next_grant.val().again;
-            self.psn.d.next = self.next_grant.val().psn;
-            self.first.d.next = !self.next_grant.val().offset.any();
-            self.left.d.next = self.run.val().left;
-            self.plen.d.next = self.run.val().plen;
-            self.want.d.next = self.run.val().plen;
-            if self.next_wqe.val().answered {
-                self.final_part.d.next = true;
-                self.count.d.next = bits::<8>(1);
-                self.first.d.next = true;
+            left = rest;
+            plen = mtu.get_bits::<13>(0);
+            want = mtu.get_bits::<13>(0);
+            if rest < mtu {
+                plen = rest.get_bits::<13>(0);
+                want = rest.get_bits::<13>(0);
             }
         }
-        self.retransmits.d.next = self.packet_end.val() & self.again.q.val().any();
-        self.retransmission.next = self.retransmits.q.val();
+        if load {
+            have = true;
+            addr = run.addr;
+            run_left = run.len;
+            last_run = run.last;
+        }
+        if begins {
+            at_start = true;
+            wqe = next_wqe;
+            stale = (rounds.rdata != next_grant.round) & !next_wqe.answered;
+            round = next_grant.round;
+            final_part = next_grant.final_part;
+            count = next_grant.count;
+            again = next_grant.again;
+            psn = next_grant.psn;
+            first = !next_grant.offset.any();
+            left = run.left;
+            plen = run.plen;
+            want = run.plen;
+            if next_wqe.answered {
+                final_part = true;
+                count = bits::<8>(1);
+                first = true;
+            }
+        }
+        retransmits = packet_end & again.any();
+        retransmission = retransmits;
 
         // a READ or atomic is known to the other side of the queue pair before its packet can be answered
-        if self.issue.ready.val() {
-            self.issue_valid.d.next = false;
+        if issue.ready {
+            issue_valid = false;
         }
-        if self.begins.val() {
-            self.issue_valid.d.next = self.next_wqe.val().answered & self.next_grant.val().fresh;
-            self.issued.d.next.qpn = self.next_wqe.val().qpn;
-            self.issued.d.next.psn = self.next_grant.val().psn;
-            self.issued.d.next.packets = self.next_wqe.val().packets;
-            self.issued.d.next.atomic = self.next_wqe.val().opcode != 5;
-            self.issued.d.next.length = self.next_wqe.val().length;
-            self.issued.d.next.index = self.next_wqe.val().index;
-            self.issued.d.next.slots = self.next_wqe.val().slots;
+        if begins {
+            issue_valid = next_wqe.answered & next_grant.fresh;
+            issued.qpn = next_wqe.qpn;
+            issued.psn = next_grant.psn;
+            issued.packets = next_wqe.packets;
+            issued.atomic = next_wqe.opcode != 5;
+            issued.length = next_wqe.length;
+            issued.index = next_wqe.index;
+            issued.slots = next_wqe.slots;
         }
-        self.issue.valid.next = self.issue_valid.q.val();
-        self.issue.payload.next = self.issued.q.val();
+        issue.valid = issue_valid;
+        issue.payload = issued;
 
         // out
-        self.form.wqe.next = self.wqe.q.val();
-        self.form.first.next = self.first.q.val();
-        self.form.last.next = self.last.val();
-        self.form.part_last.next = self.count.q.val() == 1;
-        self.form.psn.next = self.psn.q.val();
-        self.form.plen.next = self.plen.q.val();
-        self.form.left.next = self.left.q.val();
-        self.descs.s.valid.next = self.packet_end.val();
-        self.descs.s.payload.next = self.form.desc.val();
-        self.descs.s.payload.next.round = self.round.q.val();
-        self.pieces.s.valid.next = self.step.val() & self.some.val();
-        self.pieces.s.payload.next.addr = self.addr.q.val();
-        self.pieces.s.payload.next.len = self.piece.val();
-        self.pieces.s.payload.next.first = self.at_start.q.val();
-        self.pieces.s.payload.next.last = self.one_piece.val();
-        self.pieces.s.payload.next.lane = self.form.lane.val();
-        StreamOut::<TxDesc>::link(&mut self.desc, &mut self.descs.m);
-        StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.pieces.m);
-        self.piece_out.d.next = self.step.val() & self.some.val();
-        self.part_out.d.next = self.spent.val() & self.last_run.q.val();
-        self.piece_cut.next = self.piece_out.q.val();
-        self.part_cut.next = self.part_out.q.val();
+        form.wqe = wqe;
+        form.first = first;
+        form.last = last;
+        form.part_last = count == 1;
+        form.psn = psn;
+        form.plen = plen;
+        form.left = left;
+        descs.s.valid = packet_end;
+        descs.s.payload = form.desc;
+        descs.s.payload.round = round;
+        pieces.s.valid = step & some;
+        pieces.s.payload.addr = addr;
+        pieces.s.payload.len = piece;
+        pieces.s.payload.first = at_start;
+        pieces.s.payload.last = one_piece;
+        pieces.s.payload.lane = form.lane;
+        forward!(desc <= descs.m);
+        forward!(gather <= pieces.m);
+        piece_out = step & some;
+        part_out = spent & last_run;
+        piece_cut = piece_out;
+        part_cut = part_out;
     }
 }

@@ -1,5 +1,5 @@
 //! From fetched WQE slots to packets: wires [`wqe_check`](super::wqe_check) and [`segmenter`](super::segmenter).
-use super::event::{CheckedWqe, SendCompletion, SqEvent, StartGrant};
+use super::event::{SendCompletion, SqEvent, StartGrant};
 use super::segmenter::Segmenter;
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;
@@ -8,7 +8,7 @@ use crate::bus::types::{Activity, FetchedWqe, GatherCmd, ReadIssue, Recall, TxDe
 use crate::prelude::*;
 
 /// Send WQEs of 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SendPath<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -65,33 +65,32 @@ impl<const Q: usize> Logic for SendPath<Q> {
         "From fetched send WQE slots to packets."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, check, segmenter);
-        self.check.sq_we.next = self.sq_we.val();
-        self.check.av_we.next = self.av_we.val();
-        self.check.ah_we.next = self.ah_we.val();
-        self.check.image_qpn.next = self.image_qpn.val();
-        self.check.sq_image.next = self.sq_image.val();
-        self.check.av_image.next = self.av_image.val();
-        StreamIn::<FetchedWqe>::link(&mut self.s, &mut self.check.s);
-        MrCheckOut::link(&mut self.mr, &mut self.check.mr);
-        StreamOut::<CheckedWqe>::join(&mut self.check.m, &mut self.segmenter.s);
-        self.segmenter.entry_we.next = self.check.entry_we.val();
-        self.segmenter.entry_at.next = self.check.entry_at.val();
-        self.segmenter.entry.next = self.check.entry.val();
-        StreamOut::<SqEvent>::link(&mut self.start, &mut self.segmenter.start);
-        self.segmenter.grant_valid.next = self.grant_valid.val();
-        self.segmenter.grant.next = self.grant.val();
-        self.segmenter.recall_valid.next = self.recall_valid.val();
-        self.segmenter.recall.next = self.recall.val();
-        StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.segmenter.issue);
-        StreamOut::<TxDesc>::link(&mut self.desc, &mut self.segmenter.desc);
-        StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.segmenter.gather);
-        StreamOut::<SendCompletion>::link(&mut self.flushed, &mut self.segmenter.flushed);
-        self.piece_cut.next = self.segmenter.piece_cut.val();
-        self.part_cut.next = self.segmenter.part_cut.val();
-        self.retransmission.next = self.segmenter.retransmission.val();
-        self.activity.next = self.segmenter.activity.val();
+        check.sq_we = sq_we;
+        check.av_we = av_we;
+        check.ah_we = ah_we;
+        check.image_qpn = image_qpn;
+        check.sq_image = sq_image;
+        check.av_image = av_image;
+        forward!(s <= check.s);
+        forward!(mr <= check.mr);
+        forward!(segmenter.s <= check.m);
+        segmenter.entry_we = check.entry_we;
+        segmenter.entry_at = check.entry_at;
+        segmenter.entry = check.entry;
+        forward!(start <= segmenter.start);
+        segmenter.grant_valid = grant_valid;
+        segmenter.grant = grant;
+        segmenter.recall_valid = recall_valid;
+        segmenter.recall = recall;
+        forward!(issue <= segmenter.issue);
+        forward!(desc <= segmenter.desc);
+        forward!(gather <= segmenter.gather);
+        forward!(flushed <= segmenter.flushed);
+        piece_cut = segmenter.piece_cut;
+        part_cut = segmenter.part_cut;
+        retransmission = segmenter.retransmission;
+        activity = segmenter.activity;
     }
 }

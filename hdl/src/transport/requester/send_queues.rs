@@ -17,7 +17,7 @@ use crate::queue::scheduler::Scheduler;
 use crate::queue::wqe_fetch::WqeFetch;
 
 /// Send queues of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -115,80 +115,76 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         "State of all send queues, from doorbell to slot and from response to completion."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, acks, events, sent, state, scheduler, fetch, retire, hold, timer
-        );
-
         // events
-        self.sent.s.valid.next = self.sent_valid.val();
-        self.sent.s.payload.next.qpn = self.sent_qpn.val();
-        self.sent.s.payload.next.psn = self.sent_psn.val();
-        StreamIn::<SqEvent>::link(&mut self.command, &mut self.events.command);
-        StreamIn::<Answer>::link(&mut self.answer, &mut self.acks.s);
-        StreamOut::<SqEvent>::join(&mut self.acks.m, &mut self.events.answer);
-        StreamOut::<SqEvent>::join(&mut self.retire.event, &mut self.events.retire);
-        StreamOut::<SqEvent>::join(&mut self.timer.m, &mut self.events.timeout);
-        StreamIn::<SqEvent>::link(&mut self.start, &mut self.events.start);
-        StreamOut::<SqEvent>::join(&mut self.scheduler.m, &mut self.events.fetch);
-        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.scheduler.doorbell);
-        StreamOut::<SqEvent>::join(&mut self.scheduler.rung, &mut self.events.doorbell);
-        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.events.failure);
-        StreamOut::<SentPacket>::join(&mut self.sent.m, &mut self.events.sent);
-        StreamOut::<SqEvent>::join(&mut self.events.m, &mut self.state.s);
+        sent.s.valid = sent_valid;
+        sent.s.payload.qpn = sent_qpn;
+        sent.s.payload.psn = sent_psn;
+        forward!(command <= events.command);
+        forward!(answer <= acks.s);
+        forward!(events.answer <= acks.m);
+        forward!(events.retire <= retire.event);
+        forward!(events.timeout <= timer.m);
+        forward!(start <= events.start);
+        forward!(events.fetch <= scheduler.m);
+        forward!(doorbell <= scheduler.doorbell);
+        forward!(events.doorbell <= scheduler.rung);
+        forward!(failure <= events.failure);
+        forward!(events.sent <= sent.m);
+        forward!(state.s <= events.m);
 
-        self.state.image_we.next = self.sq_we.val();
-        self.state.image_qpn.next = self.image_qpn.val();
-        self.state.image.next = self.sq_image.val();
-        self.grant_valid.next = self.state.start_valid.val();
-        self.grant.next = self.state.start.val();
+        state.image_we = sq_we;
+        state.image_qpn = image_qpn;
+        state.image = sq_image;
+        grant_valid = state.start_valid;
+        grant = state.start;
 
         // from ready queue pair to slot
-        self.scheduler.push.next = self.state.ready_valid.val();
-        self.scheduler.push_qpn.next = self.state.list_qpn.val();
-        self.scheduler.credit.next = self.fetch.credit.val();
-        self.fetch.grant_valid.next = self.state.fetch_valid.val();
-        self.fetch.grant.next = self.state.fetch.val();
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.fetch.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.fetch.beat);
-        StreamOut::<FetchedWqe>::link(&mut self.slots, &mut self.fetch.m);
+        scheduler.push = state.ready_valid;
+        scheduler.push_qpn = state.list_qpn;
+        scheduler.credit = fetch.credit;
+        fetch.grant_valid = state.fetch_valid;
+        fetch.grant = state.fetch;
+        forward!(read <= fetch.read);
+        forward!(beat <= fetch.beat);
+        forward!(slots <= fetch.m);
 
         // from acknowledged message to completion
-        self.retire.push.next = self.state.list_valid.val();
-        self.retire.push_qpn.next = self.state.list_qpn.val();
-        self.retire.grant_valid.next = self.state.retire_valid.val();
-        self.retire.grant.next = self.state.retire.val();
-        self.retire.entry_valid.next = self.state.entry_valid.val();
-        self.retire.entry_addr.next = self.state.entry_addr.val();
-        self.retire.entry.next = self.state.entry.val();
-        StreamOut::<SendCompletion>::join(&mut self.retire.done, &mut self.hold.retired);
-        StreamIn::<SendCompletion>::link(&mut self.flushed, &mut self.hold.flushed);
-        self.hold.granted.next = self.state.granted.val();
-        self.hold.part_cut.next = self.part_cut.val();
-        self.hold.piece_cut.next = self.piece_cut.val();
-        self.hold.piece_read.next = self.piece_read.val();
-        self.state.room.next = self.hold.room.val();
-        self.state.shared.next = self.scheduler.shared.val();
-        self.held.next = self.hold.activity.val();
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.hold.cq);
+        retire.push = state.list_valid;
+        retire.push_qpn = state.list_qpn;
+        retire.grant_valid = state.retire_valid;
+        retire.grant = state.retire;
+        retire.entry_valid = state.entry_valid;
+        retire.entry_addr = state.entry_addr;
+        retire.entry = state.entry;
+        forward!(hold.retired <= retire.done);
+        forward!(flushed <= hold.flushed);
+        hold.granted = state.granted;
+        hold.part_cut = part_cut;
+        hold.piece_cut = piece_cut;
+        hold.piece_read = piece_read;
+        state.room = hold.room;
+        state.shared = scheduler.shared;
+        held = hold.activity;
+        forward!(cq <= hold.cq);
 
-        self.timer.order_valid.next = self.state.timer_valid.val();
-        self.timer.order.next = self.state.timer.val();
-        self.recall_valid.next = self.state.recall_valid.val();
-        self.recall.next = self.state.recall.val();
-        self.query_valid.next = self.state.query_valid.val();
-        self.query.next = self.state.query.val();
-        self.failed_valid.next = self.state.failed_valid.val();
-        self.failed_qpn.next = self.state.failed_qpn.val();
-        self.failed_status.next = self.state.failed_status.val();
-        StreamOut::<Bits<16>>::link(&mut self.down, &mut self.hold.failed);
-        self.close_valid.next = self.state.close_valid.val();
-        self.close_qpn.next = self.state.close_qpn.val();
-        self.drained_valid.next = self.state.drained_valid.val();
-        self.drained_qpn.next = self.state.drained_qpn.val();
-        self.counts.next = self.state.counts.val();
-        self.fetches.next = self.fetch.activity.val();
-        self.ready.next = self.state.ready.val();
+        timer.order_valid = state.timer_valid;
+        timer.order = state.timer;
+        recall_valid = state.recall_valid;
+        recall = state.recall;
+        query_valid = state.query_valid;
+        query = state.query;
+        failed_valid = state.failed_valid;
+        failed_qpn = state.failed_qpn;
+        failed_status = state.failed_status;
+        forward!(down <= hold.failed);
+        close_valid = state.close_valid;
+        close_qpn = state.close_qpn;
+        drained_valid = state.drained_valid;
+        drained_qpn = state.drained_qpn;
+        counts = state.counts;
+        fetches = fetch.activity;
+        ready = state.ready;
     }
 }

@@ -23,7 +23,7 @@ const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
 const NAK_OPERATIONAL: u64 = Syndrome::Nak(NakCode::RemoteOperational).bits() as u64;
 
 /// The rules for events of kind Answer, combinational.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SqAnswer {
     /// The event.
     pub sq_event: Signal<In, SqEvent>,
@@ -61,142 +61,140 @@ pub struct SqAnswer {
 impl Logic for SqAnswer {
     describe!(
         "sq_answer",
-        "What a response makes of the state of its send queue.";
-        RTS, SQD, RNR_RETRY_EXC_ERR, REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, BAD_RESP_ERR,
-        NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, NAK_OPERATIONAL
+        "What a response makes of the state of its send queue."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.e.next = self.sq_event.val();
-        self.c.next = self.state.val();
-        self.t.next = self.terms.val();
-        self.n.next = self.state.val();
-        self.v.next = self.no_verdict.val();
-        self.stops.next = false;
-        self.resends.next = false;
-        self.open.next = (self.c.val().state == RTS) | (self.c.val().state == SQD);
+        e = sq_event;
+        c = state;
+        t = terms;
+        n = state;
+        v = no_verdict;
+        stops = false;
+        resends = false;
+        open = (c.state == RTS) | (c.state == SQD);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
-        self.answer.next = self.e.val().syndrome.get_bits::<3>(5);
-        self.acked.next = self.answer.val() == 0;
-        self.counter.next = bits::<11>(4);
-        if self.e.val().sent {
-            self.counter.next = bits::<11>(0);
-        } else if self.acked.val() {
-            self.counter.next = bits::<11>(8);
-            if self.e.val().data | self.e.val().status.any() {
-                self.counter.next = bits::<11>(0);
+        answer = e.syndrome.get_bits::<3>(5);
+        acked = answer == 0;
+        counter = bits::<11>(4);
+        if e.sent {
+            counter = bits::<11>(0);
+        } else if acked {
+            counter = bits::<11>(8);
+            if e.data | e.status.any() {
+                counter = bits::<11>(0);
             }
-            if self.e.val().merged {
-                self.counter.next = bits::<11>(0x18);
-                if self.t.val().both {
-                    self.counter.next = bits::<11>(0x208);
+            if e.merged {
+                counter = bits::<11>(0x18);
+                if t.both {
+                    counter = bits::<11>(0x208);
                 }
             }
-        } else if self.answer.val() == 1 {
-            self.counter.next = bits::<11>(2);
-        } else if self.e.val().syndrome == NAK_SEQUENCE {
-            self.counter.next = bits::<11>(1);
+        } else if answer == 1 {
+            counter = bits::<11>(2);
+        } else if e.syndrome == NAK_SEQUENCE {
+            counter = bits::<11>(1);
         }
         // nothing acknowledged ends the wait for a receiver
-        self.pauses.next = (self.c.val().rnr_wait & !self.t.val().progresses) | self.c.val().rewind;
+        pauses = (c.rnr_wait & !t.progresses) | c.rewind;
 
-        if self.e.val().closed {
+        if e.closed {
             // from here on nothing of this queue pair is on its way to memory
-            if self.c.val().closing {
-                self.n.next.closing = false;
-                self.n.next.writes = self.e.val().writes;
-                self.v.next.push_list = true;
-                self.v.next.push_ready = true;
+            if c.closing {
+                n.closing = false;
+                n.writes = e.writes;
+                v.push_list = true;
+                v.push_ready = true;
             }
-        } else if self.t.val().in_window & self.open.val() {
-            self.v.next.counts = self.counter.val();
-            self.n.next.una_psn = self.c.val().una_psn + self.t.val().progress;
-            self.n.next.inflight = self.c.val().inflight - self.t.val().progress;
-            if self.t.val().progress > self.t.val().ahead {
+        } else if t.in_window & open {
+            v.counts = counter;
+            n.una_psn = c.una_psn + t.progress;
+            n.inflight = c.inflight - t.progress;
+            if t.progress > t.ahead {
                 // what was to be sent again has arrived after all
-                self.n.next.next_psn = self.c.val().una_psn + self.t.val().progress;
-                self.n.next.resend = self.c.val().inflight - self.t.val().progress;
-                self.n.next.rewind = true;
-                self.n.next.recalls = true;
-                self.stops.next = true;
+                n.next_psn = c.una_psn + t.progress;
+                n.resend = c.inflight - t.progress;
+                n.rewind = true;
+                n.recalls = true;
+                stops = true;
             }
-            if self.t.val().progresses {
-                self.n.next.retry = self.t.val().retry;
-                self.n.next.rnr_retry = self.t.val().rnr_retry;
-                self.n.next.implied = false;
-                self.n.next.rnr_wait = false;
-                self.v.next.push_list = true;
-                if self.t.val().progress == self.c.val().inflight {
-                    self.v.next.stop_timer = true;
+            if t.progresses {
+                n.retry = t.retry;
+                n.rnr_retry = t.rnr_retry;
+                n.implied = false;
+                n.rnr_wait = false;
+                v.push_list = true;
+                if t.progress == c.inflight {
+                    v.stop_timer = true;
                 } else {
-                    self.v.next.start_timer = true;
+                    v.start_timer = true;
                 }
             }
-            if self.e.val().data & !self.e.val().implied {
-                self.n.next.writes = self.e.val().writes;
+            if e.data & !e.implied {
+                n.writes = e.writes;
             }
-            self.n.next.error_syndrome = self.e.val().syndrome;
-            if self.e.val().implied {
+            n.error_syndrome = e.syndrome;
+            if e.implied {
                 // once until something is acknowledged: the other responses of the flight say the same
-                if !self.pauses.val() & (!self.c.val().implied | self.t.val().progresses) {
-                    self.v.next.counts = self.counter.val() | 0x100;
-                    self.n.next.implied = true;
-                    self.resends.next = true;
+                if !pauses & (!c.implied | t.progresses) {
+                    v.counts = counter | 0x100;
+                    n.implied = true;
+                    resends = true;
                 }
-            } else if self.acked.val() {
-                if self.e.val().status.any() {
-                    self.v.next.fail = true;
-                    self.n.next.error_status = self.e.val().status;
-                    self.n.next.error_syndrome = bits::<8>(0);
+            } else if acked {
+                if e.status.any() {
+                    v.fail = true;
+                    n.error_status = e.status;
+                    n.error_syndrome = bits::<8>(0);
                 }
-            } else if self.answer.val() == 1 {
+            } else if answer == 1 {
                 // a second one for the same packet does not make the wait longer
-                if !self.c.val().rnr_wait | self.t.val().progresses {
-                    if self.t.val().rnr_retry == 0 {
-                        self.v.next.fail = true;
-                        self.n.next.error_status = RNR_RETRY_EXC_ERR.into();
-                        self.v.next.counts = bits::<11>(0x82);
+                if !c.rnr_wait | t.progresses {
+                    if t.rnr_retry == 0 {
+                        v.fail = true;
+                        n.error_status = RNR_RETRY_EXC_ERR.into();
+                        v.counts = bits::<11>(0x82);
                     } else {
-                        if self.t.val().rnr_retry != 7 {
-                            self.n.next.rnr_retry = self.t.val().rnr_retry - 1;
+                        if t.rnr_retry != 7 {
+                            n.rnr_retry = t.rnr_retry - 1;
                         }
-                        self.n.next.rnr_wait = true;
-                        self.n.next.rewind = true;
-                        self.n.next.recalls = true;
-                        self.stops.next = true;
-                        self.v.next.push_list = true;
-                        self.v.next.start_timer = true;
-                        self.v.next.rnr_timer = true;
-                        self.v.next.stop_timer = false;
+                        n.rnr_wait = true;
+                        n.rewind = true;
+                        n.recalls = true;
+                        stops = true;
+                        v.push_list = true;
+                        v.start_timer = true;
+                        v.rnr_timer = true;
+                        v.stop_timer = false;
                     }
                 }
-            } else if self.e.val().syndrome == NAK_SEQUENCE {
+            } else if e.syndrome == NAK_SEQUENCE {
                 // the NAK that some responders send after an RNR NAK must not cut the wait short
-                self.resends.next = !self.pauses.val();
+                resends = !pauses;
             } else {
-                self.v.next.fail = true;
-                self.n.next.error_status = BAD_RESP_ERR.into();
-                if self.e.val().syndrome == NAK_INVALID {
-                    self.n.next.error_status = REM_INV_REQ_ERR.into();
+                v.fail = true;
+                n.error_status = BAD_RESP_ERR.into();
+                if e.syndrome == NAK_INVALID {
+                    n.error_status = REM_INV_REQ_ERR.into();
                 }
-                if self.e.val().syndrome == NAK_ACCESS {
-                    self.n.next.error_status = REM_ACCESS_ERR.into();
+                if e.syndrome == NAK_ACCESS {
+                    n.error_status = REM_ACCESS_ERR.into();
                 }
-                if self.e.val().syndrome == NAK_OPERATIONAL {
-                    self.n.next.error_status = REM_OP_ERR.into();
+                if e.syndrome == NAK_OPERATIONAL {
+                    n.error_status = REM_OP_ERR.into();
                 }
             }
-        } else if !self.e.val().sent {
-            self.v.next.counts = bits::<11>(16);
-            if self.e.val().merged {
-                self.v.next.counts = bits::<11>(0x410);
+        } else if !e.sent {
+            v.counts = bits::<11>(16);
+            if e.merged {
+                v.counts = bits::<11>(0x410);
             }
         }
 
-        self.next_state.next = self.n.val();
-        self.verdict.next = self.v.val();
-        self.stop.next = self.stops.val();
-        self.retries.next = self.resends.val();
+        next_state = n;
+        verdict = v;
+        stop = stops;
+        retries = resends;
     }
 }

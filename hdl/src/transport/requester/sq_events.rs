@@ -8,7 +8,7 @@ use super::event::{SentPacket, SqEvent, SqEventKind};
 use crate::prelude::*;
 
 /// Merge of the events.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SqEvents {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -43,111 +43,110 @@ pub struct SqEvents {
 impl Logic for SqEvents {
     describe!("sq_events", "Merges the events of the send queues.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, skid);
-        self.requests.next = bits::<9>(0)
-            .replace_bit(0, self.command.valid.val())
-            .replace_bit(1, self.answer.valid.val())
-            .replace_bit(2, self.retire.valid.val())
-            .replace_bit(3, self.timeout.valid.val())
-            .replace_bit(4, self.start.valid.val())
-            .replace_bit(5, self.fetch.valid.val())
-            .replace_bit(6, self.doorbell.valid.val())
-            .replace_bit(7, self.failure.valid.val())
-            .replace_bit(8, self.sent.valid.val());
-        self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = self.skid.s.ready.val();
-        self.turn.next = self.arbiter.grant.val();
-        self.command.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(0);
-        self.answer.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(1);
-        self.retire.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(2);
-        self.timeout.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(3);
-        self.start.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(4);
-        self.fetch.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(5);
-        self.doorbell.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(6);
-        self.failure.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(7);
-        self.sent.ready.next = self.skid.s.ready.val() & self.turn.val().get_bit(8);
+        requests = bits::<9>(0)
+            .replace_bit(0, command.valid)
+            .replace_bit(1, answer.valid)
+            .replace_bit(2, retire.valid)
+            .replace_bit(3, timeout.valid)
+            .replace_bit(4, start.valid)
+            .replace_bit(5, fetch.valid)
+            .replace_bit(6, doorbell.valid)
+            .replace_bit(7, failure.valid)
+            .replace_bit(8, sent.valid);
+        arbiter.request = requests;
+        arbiter.take = skid.s.ready;
+        turn = arbiter.grant;
+        command.ready = skid.s.ready & turn.get_bit(0);
+        answer.ready = skid.s.ready & turn.get_bit(1);
+        retire.ready = skid.s.ready & turn.get_bit(2);
+        timeout.ready = skid.s.ready & turn.get_bit(3);
+        start.ready = skid.s.ready & turn.get_bit(4);
+        fetch.ready = skid.s.ready & turn.get_bit(5);
+        doorbell.ready = skid.s.ready & turn.get_bit(6);
+        failure.ready = skid.s.ready & turn.get_bit(7);
+        sent.ready = skid.s.ready & turn.get_bit(8);
 
         // named by all
-        self.kinds.choice.next = self.turn.val();
-        self.kinds.item[0].next = SqEventKind::Command;
-        self.kinds.item[1].next = SqEventKind::Answer;
-        self.kinds.item[2].next = self.retire.payload.val().kind;
-        self.kinds.item[3].next = SqEventKind::Timeout;
-        self.kinds.item[4].next = self.start.payload.val().kind;
-        self.kinds.item[5].next = SqEventKind::Fetch;
-        self.kinds.item[6].next = SqEventKind::Doorbell;
-        self.kinds.item[7].next = SqEventKind::Failed;
-        self.kinds.item[8].next = SqEventKind::Answer;
-        self.qpns.choice.next = self.turn.val();
-        self.qpns.item[0].next = self.command.payload.val().qpn;
-        self.qpns.item[1].next = self.answer.payload.val().qpn;
-        self.qpns.item[2].next = self.retire.payload.val().qpn;
-        self.qpns.item[3].next = self.timeout.payload.val().qpn;
-        self.qpns.item[4].next = self.start.payload.val().qpn;
-        self.qpns.item[5].next = self.fetch.payload.val().qpn;
-        self.qpns.item[6].next = self.doorbell.payload.val().qpn;
-        self.qpns.item[7].next = self.failure.payload.val().qpn;
-        self.qpns.item[8].next = self.sent.payload.val().qpn;
+        kinds.choice = turn;
+        kinds.item[0] = SqEventKind::Command;
+        kinds.item[1] = SqEventKind::Answer;
+        kinds.item[2] = retire.payload.kind;
+        kinds.item[3] = SqEventKind::Timeout;
+        kinds.item[4] = start.payload.kind;
+        kinds.item[5] = SqEventKind::Fetch;
+        kinds.item[6] = SqEventKind::Doorbell;
+        kinds.item[7] = SqEventKind::Failed;
+        kinds.item[8] = SqEventKind::Answer;
+        qpns.choice = turn;
+        qpns.item[0] = command.payload.qpn;
+        qpns.item[1] = answer.payload.qpn;
+        qpns.item[2] = retire.payload.qpn;
+        qpns.item[3] = timeout.payload.qpn;
+        qpns.item[4] = start.payload.qpn;
+        qpns.item[5] = fetch.payload.qpn;
+        qpns.item[6] = doorbell.payload.qpn;
+        qpns.item[7] = failure.payload.qpn;
+        qpns.item[8] = sent.payload.qpn;
 
-        self.skid.s.valid.next = self.requests.val().any();
+        skid.s.valid = requests.any();
         // named by one
-        self.skid.s.payload.next = self.start.payload.val();
-        self.skid.s.payload.next.writes = self.answer.payload.val().writes;
-        self.skid.s.payload.next.reads = self.retire.payload.val().reads;
-        self.skid.s.payload.next.count = self.retire.payload.val().count;
-        self.skid.s.payload.next.fetches = self.doorbell.payload.val().fetches;
-        self.skid.s.payload.next.state = self.command.payload.val().state;
-        self.skid.s.payload.next.set = self.command.payload.val().set;
-        self.skid.s.payload.next.reset = self.command.payload.val().reset;
-        self.skid.s.payload.next.kind = self.kinds.picked.val();
-        self.skid.s.payload.next.qpn = self.qpns.picked.val();
+        skid.s.payload = start.payload;
+        skid.s.payload.writes = answer.payload.writes;
+        skid.s.payload.reads = retire.payload.reads;
+        skid.s.payload.count = retire.payload.count;
+        skid.s.payload.fetches = doorbell.payload.fetches;
+        skid.s.payload.state = command.payload.state;
+        skid.s.payload.set = command.payload.set;
+        skid.s.payload.reset = command.payload.reset;
+        skid.s.payload.kind = kinds.picked;
+        skid.s.payload.qpn = qpns.picked;
         // named by some
-        if self.turn.val().get_bit(2) {
-            self.skid.s.payload.next.index = self.retire.payload.val().index;
-        } else if self.turn.val().get_bit(6) {
-            self.skid.s.payload.next.index = self.doorbell.payload.val().index;
+        if turn.get_bit(2) {
+            skid.s.payload.index = retire.payload.index;
+        } else if turn.get_bit(6) {
+            skid.s.payload.index = doorbell.payload.index;
         }
-        self.skid.s.payload.next.psn = self.answer.payload.val().psn;
-        self.skid.s.payload.next.una_psn = self.answer.payload.val().una_psn;
-        if self.turn.val().get_bit(0) {
-            self.skid.s.payload.next.psn = self.command.payload.val().psn;
-        } else if self.turn.val().get_bit(2) {
-            self.skid.s.payload.next.psn = self.retire.payload.val().psn;
-            self.skid.s.payload.next.una_psn = self.retire.payload.val().una_psn;
-        } else if self.turn.val().get_bit(8) {
-            self.skid.s.payload.next.psn = self.sent.payload.val().psn;
+        skid.s.payload.psn = answer.payload.psn;
+        skid.s.payload.una_psn = answer.payload.una_psn;
+        if turn.get_bit(0) {
+            skid.s.payload.psn = command.payload.psn;
+        } else if turn.get_bit(2) {
+            skid.s.payload.psn = retire.payload.psn;
+            skid.s.payload.una_psn = retire.payload.una_psn;
+        } else if turn.get_bit(8) {
+            skid.s.payload.psn = sent.payload.psn;
         }
-        self.skid.s.payload.next.generation = self.timeout.payload.val().generation;
-        if self.turn.val().get_bit(2) {
-            self.skid.s.payload.next.generation = self.retire.payload.val().generation;
+        skid.s.payload.generation = timeout.payload.generation;
+        if turn.get_bit(2) {
+            skid.s.payload.generation = retire.payload.generation;
         }
         // a packet that was sent is as a positive answer
-        self.skid.s.payload.next.data = self.answer.payload.val().data;
-        self.skid.s.payload.next.implied = self.answer.payload.val().implied;
-        self.skid.s.payload.next.closed = self.answer.payload.val().closed;
-        self.skid.s.payload.next.merged = self.answer.payload.val().merged;
-        self.skid.s.payload.next.syndrome = self.answer.payload.val().syndrome;
-        self.skid.s.payload.next.sent = self.turn.val().get_bit(8);
-        if self.turn.val().get_bit(8) {
-            self.skid.s.payload.next.data = false;
-            self.skid.s.payload.next.implied = false;
-            self.skid.s.payload.next.closed = false;
-            self.skid.s.payload.next.merged = false;
-            self.skid.s.payload.next.syndrome = bits::<8>(0);
+        skid.s.payload.data = answer.payload.data;
+        skid.s.payload.implied = answer.payload.implied;
+        skid.s.payload.closed = answer.payload.closed;
+        skid.s.payload.merged = answer.payload.merged;
+        skid.s.payload.syndrome = answer.payload.syndrome;
+        skid.s.payload.sent = turn.get_bit(8);
+        if turn.get_bit(8) {
+            skid.s.payload.data = false;
+            skid.s.payload.implied = false;
+            skid.s.payload.closed = false;
+            skid.s.payload.merged = false;
+            skid.s.payload.syndrome = bits::<8>(0);
         }
         // of others, a timeout too, no failure
-        self.skid.s.payload.next.status = bits::<8>(0);
-        if self.turn.val().get_bit(1) {
-            self.skid.s.payload.next.status = self.answer.payload.val().status;
-        } else if self.turn.val().get_bit(2) {
-            self.skid.s.payload.next.status = self.retire.payload.val().status;
-        } else if self.turn.val().get_bit(4) {
-            self.skid.s.payload.next.status = self.start.payload.val().status;
-        } else if self.turn.val().get_bit(7) {
-            self.skid.s.payload.next.status = self.failure.payload.val().status;
+        skid.s.payload.status = bits::<8>(0);
+        if turn.get_bit(1) {
+            skid.s.payload.status = answer.payload.status;
+        } else if turn.get_bit(2) {
+            skid.s.payload.status = retire.payload.status;
+        } else if turn.get_bit(4) {
+            skid.s.payload.status = start.payload.status;
+        } else if turn.get_bit(7) {
+            skid.s.payload.status = failure.payload.status;
         }
-        StreamOut::<SqEvent>::link(&mut self.m, &mut self.skid.m);
+        forward!(m <= skid.m);
     }
 }

@@ -15,7 +15,7 @@ const SQE: u64 = state::SQE as u64;
 const ERR: u64 = state::ERR as u64;
 
 /// Results of events, one a cycle.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SqResults {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -136,227 +136,158 @@ pub struct SqResults {
 }
 
 impl Logic for SqResults {
-    describe!("sq_result", "What leaves the table of send queues."; SQE, ERR);
+    describe!("sq_result", "What leaves the table of send queues.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clock,
-            w_ready,
-            w_list,
-            w_qpn,
-            w_fetch,
-            w_fetch_index,
-            w_fetch_count,
-            w_epoch,
-            w_recall,
-            w_round
-        );
-        dff_setup!(
-            self,
-            clock,
-            w_start,
-            w_grant,
-            w_retire,
-            w_retire_grant,
-            w_entry,
-            w_tail,
-            w_packets,
-            w_outstanding
-        );
-        dff_setup!(
-            self,
-            clock,
-            w_image,
-            w_timer,
-            w_timer_set,
-            w_query,
-            w_state,
-            w_failed,
-            w_status,
-            w_close,
-            w_drained,
-            w_length,
-            w_counts
-        );
-        dff_setup!(
-            self,
-            clock,
-            v_fetch,
-            v_fetch_grant,
-            v_entry,
-            v_entry_addr,
-            v_outstanding
-        );
-
-        self.e.next = self.sq_event.val();
-        self.k.next = self.image.val();
-        self.c.next = self.state.val();
-        self.t.next = self.terms.val();
-        self.v.next = self.verdict.val();
+        e = sq_event;
+        k = image;
+        c = state;
+        t = terms;
+        v = verdict;
 
         // stage W
-        self.w_grant.d.next.action = self.v.val().action;
-        self.w_grant.d.next.psn = self.c.val().next_psn;
-        self.w_grant.d.next.offset = self.c.val().exec_offset;
-        self.w_grant.d.next.count = self.t.val().part.get_bits::<8>(0);
-        self.w_grant.d.next.again = self.c.val().resend.get_bits::<8>(0);
-        if self.c.val().resend >= self.t.val().part {
-            self.w_grant.d.next.again = self.t.val().part.get_bits::<8>(0);
+        w_grant.action = v.action;
+        w_grant.psn = c.next_psn;
+        w_grant.offset = c.exec_offset;
+        w_grant.count = t.part.get_bits::<8>(0);
+        w_grant.again = c.resend.get_bits::<8>(0);
+        if c.resend >= t.part {
+            w_grant.again = t.part.get_bits::<8>(0);
         }
-        if self.t.val().answered {
+        if t.answered {
             // a READ is one packet, however many PSNs it takes
-            self.w_grant.d.next.count = bits::<8>(1);
-            self.w_grant.d.next.again = bits::<8>(0);
-            if self.c.val().resend.any() {
-                self.w_grant.d.next.again = bits::<8>(1);
+            w_grant.count = bits::<8>(1);
+            w_grant.again = bits::<8>(0);
+            if c.resend.any() {
+                w_grant.again = bits::<8>(1);
             }
         }
-        self.w_grant.d.next.final_part = self.t.val().ends;
-        self.w_grant.d.next.fresh = self.t.val().fresh;
-        self.w_grant.d.next.round = self.c.val().round;
-        self.w_recall.d.next = self.valid.val() & self.v.val().recall;
-        self.w_round.d.next = self.v.val().round;
-        self.w_entry.d.next = self.valid.val() & self.v.val().entry;
-        self.w_ready.d.next = self.valid.val()
-            & ((self.v.val().push_ready & !self.c.val().queued)
-                | ((self.e.val().kind == SqEventKind::Fetch) & self.v.val().queued));
-        self.w_list.d.next = self.valid.val()
-            & self.v.val().push_list
-            & (!self.c.val().listed | (self.e.val().kind == SqEventKind::Retire));
-        self.w_qpn.d.next = self.e.val().qpn;
-        self.w_fetch.d.next = self.valid.val()
-            & ((self.e.val().kind == SqEventKind::Fetch)
-                | ((self.e.val().kind == SqEventKind::Doorbell) & self.e.val().fetches));
-        self.w_fetch_index.d.next = self.c.val().fetch_index;
-        self.w_fetch_count.d.next = bits::<4>(0);
-        if self.t.val().may_fetch
-            & ((self.e.val().kind == SqEventKind::Fetch) | !self.c.val().queued)
-        {
-            self.w_fetch_count.d.next = self.t.val().fetched;
+        w_grant.final_part = t.ends;
+        w_grant.fresh = t.fresh;
+        w_grant.round = c.round;
+        w_recall = valid & v.recall;
+        w_round = v.round;
+        w_entry = valid & v.entry;
+        w_ready =
+            valid & ((v.push_ready & !c.queued) | ((e.kind == SqEventKind::Fetch) & v.queued));
+        w_list = valid & v.push_list & (!c.listed | (e.kind == SqEventKind::Retire));
+        w_qpn = e.qpn;
+        w_fetch = valid
+            & ((e.kind == SqEventKind::Fetch) | ((e.kind == SqEventKind::Doorbell) & e.fetches));
+        w_fetch_index = c.fetch_index;
+        w_fetch_count = bits::<4>(0);
+        if t.may_fetch & ((e.kind == SqEventKind::Fetch) | !c.queued) {
+            w_fetch_count = t.fetched;
         }
-        self.w_epoch.d.next = self.c.val().epoch;
-        self.w_start.d.next = self.valid.val() & (self.e.val().kind == SqEventKind::Start);
-        self.w_retire.d.next = self.valid.val() & (self.e.val().kind == SqEventKind::Retire);
-        self.w_retire_grant.d.next.qpn = self.e.val().qpn;
-        self.w_retire_grant.d.next.head = self.c.val().tail - self.c.val().used;
-        self.w_retire_grant.d.next.used = self.c.val().used;
-        self.w_retire_grant.d.next.head_index = self.c.val().head_index;
-        self.w_retire_grant.d.next.una_psn = self.c.val().una_psn;
-        self.w_retire_grant.d.next.error =
-            ((self.c.val().state == ERR) | (self.c.val().state == SQE)) & !self.c.val().closing;
-        self.w_retire_grant.d.next.fatal = (self.c.val().state == ERR) & !self.c.val().closing;
-        self.w_retire_grant.d.next.writes = self.c.val().writes;
-        self.w_retire_grant.d.next.mtu = self.k.val().mtu;
-        self.w_retire_grant.d.next.status = self.c.val().error_status;
-        self.w_retire_grant.d.next.syndrome = self.c.val().error_syndrome;
-        self.w_retire_grant.d.next.incarnation = self.c.val().incarnation;
-        self.w_retire_grant.d.next.cqn = self.k.val().cqn;
-        self.w_retire_grant.d.next.ot_base = self.k.val().ot_base;
-        self.w_retire_grant.d.next.ot_log = self.k.val().ot_log;
-        self.w_retire_grant.d.next.unread = self.c.val().unread;
-        self.w_tail.d.next = self.c.val().tail;
-        self.w_packets.d.next = self.e.val().packets;
-        self.w_outstanding.d.next.first_psn = self.c.val().next_psn;
-        self.w_outstanding.d.next.slots = self.e.val().slots;
-        self.w_outstanding.d.next.cqe_opcode = self.e.val().cqe_opcode;
-        self.w_outstanding.d.next.signaled = self.e.val().signaled;
-        self.w_outstanding.d.next.answered = self.t.val().answered;
-        self.w_outstanding.d.next.bad = self.e.val().status.any();
-        self.w_outstanding.d.next.rest = bit_cast::<13, 8>(self.e.val().status);
-        self.w_length.d.next = self.e.val().length;
-        self.w_image.d.next = self.k.val();
-        self.w_timer.d.next =
-            self.valid.val() & (self.v.val().start_timer | self.v.val().stop_timer);
-        self.w_timer_set.d.next.qpn = self.e.val().qpn;
-        self.w_timer_set.d.next.on = !self.v.val().stop_timer
-            & self.t.val().reliable
-            & (self.v.val().rnr_timer | self.k.val().timeout.any());
-        self.w_timer_set.d.next.generation = self.c.val().timer_generation + 1;
-        self.w_timer_set.d.next.rnr = self.v.val().rnr_timer;
-        self.w_timer_set.d.next.code = self.k.val().timeout;
-        if self.v.val().rnr_timer {
-            self.w_timer_set.d.next.code = self.e.val().syndrome.get_bits::<5>(0);
+        w_epoch = c.epoch;
+        w_start = valid & (e.kind == SqEventKind::Start);
+        w_retire = valid & (e.kind == SqEventKind::Retire);
+        w_retire_grant.qpn = e.qpn;
+        w_retire_grant.head = c.tail - c.used;
+        w_retire_grant.used = c.used;
+        w_retire_grant.head_index = c.head_index;
+        w_retire_grant.una_psn = c.una_psn;
+        w_retire_grant.error = ((c.state == ERR) | (c.state == SQE)) & !c.closing;
+        w_retire_grant.fatal = (c.state == ERR) & !c.closing;
+        w_retire_grant.writes = c.writes;
+        w_retire_grant.mtu = k.mtu;
+        w_retire_grant.status = c.error_status;
+        w_retire_grant.syndrome = c.error_syndrome;
+        w_retire_grant.incarnation = c.incarnation;
+        w_retire_grant.cqn = k.cqn;
+        w_retire_grant.ot_base = k.ot_base;
+        w_retire_grant.ot_log = k.ot_log;
+        w_retire_grant.unread = c.unread;
+        w_tail = c.tail;
+        w_packets = e.packets;
+        w_outstanding.first_psn = c.next_psn;
+        w_outstanding.slots = e.slots;
+        w_outstanding.cqe_opcode = e.cqe_opcode;
+        w_outstanding.signaled = e.signaled;
+        w_outstanding.answered = t.answered;
+        w_outstanding.bad = e.status.any();
+        w_outstanding.rest = bit_cast::<13, 8>(e.status);
+        w_length = e.length;
+        w_image = k;
+        w_timer = valid & (v.start_timer | v.stop_timer);
+        w_timer_set.qpn = e.qpn;
+        w_timer_set.on = !v.stop_timer & t.reliable & (v.rnr_timer | k.timeout.any());
+        w_timer_set.generation = c.timer_generation + 1;
+        w_timer_set.rnr = v.rnr_timer;
+        w_timer_set.code = k.timeout;
+        if v.rnr_timer {
+            w_timer_set.code = e.syndrome.get_bits::<5>(0);
         }
-        self.w_query.d.next = self.valid.val() & (self.e.val().kind == SqEventKind::Command);
-        self.w_state.d.next.sq_state = bit_cast::<4, 3>(self.c.val().state);
-        self.w_state.d.next.sq_psn = self.c.val().next_psn;
-        self.w_state.d.next.una_psn = self.c.val().una_psn;
-        self.w_failed.d.next = self.valid.val() & self.v.val().fail;
-        self.w_status.d.next = self.v.val().status;
-        self.w_close.d.next = self.valid.val() & self.v.val().close;
-        self.w_drained.d.next = self.valid.val() & self.v.val().drained;
-        self.w_counts.d.next = bits::<11>(0);
-        if self.valid.val() {
-            self.w_counts.d.next = self.v.val().counts;
+        w_query = valid & (e.kind == SqEventKind::Command);
+        w_state.sq_state = bit_cast::<4, 3>(c.state);
+        w_state.sq_psn = c.next_psn;
+        w_state.una_psn = c.una_psn;
+        w_failed = valid & v.fail;
+        w_status = v.status;
+        w_close = valid & v.close;
+        w_drained = valid & v.drained;
+        w_counts = bits::<11>(0);
+        if valid {
+            w_counts = v.counts;
         }
 
         // stage V
-        self.slot_mask.next = !(bits::<16>(0xffff) << self.w_image.q.val().sq_log);
-        self.entry_mask.next = !(bits::<16>(0xffff) << self.w_image.q.val().ot_log);
-        self.v_fetch.d.next = self.w_fetch.q.val();
-        self.v_fetch_grant.d.next.qpn = self.w_qpn.q.val();
-        self.v_fetch_grant.d.next.epoch = self.w_epoch.q.val();
-        self.v_fetch_grant.d.next.index = self.w_fetch_index.q.val();
-        self.v_fetch_grant.d.next.count = self.w_fetch_count.q.val();
-        self.v_fetch_grant.d.next.addr = self.w_image.q.val().sq_base
-            + (bit_cast::<64, 16>(self.w_fetch_index.q.val() & self.slot_mask.val()) << 6);
-        self.to_last.next = !self.w_fetch_index.q.val() & self.slot_mask.val();
-        self.v_fetch_grant.d.next.head = self.w_fetch_count.q.val();
-        self.v_fetch_grant.d.next.tail = bits::<4>(0);
-        if !self.to_last.val().get_bits::<13>(3).any()
-            & (self.to_last.val().get_bits::<4>(0) < self.w_fetch_count.q.val())
-        {
-            self.v_fetch_grant.d.next.head = self.to_last.val().get_bits::<4>(0) + 1;
-            self.v_fetch_grant.d.next.tail =
-                self.w_fetch_count.q.val() + !self.to_last.val().get_bits::<4>(0);
+        slot_mask = !(bits::<16>(0xffff) << w_image.sq_log);
+        entry_mask = !(bits::<16>(0xffff) << w_image.ot_log);
+        v_fetch = w_fetch;
+        v_fetch_grant.qpn = w_qpn;
+        v_fetch_grant.epoch = w_epoch;
+        v_fetch_grant.index = w_fetch_index;
+        v_fetch_grant.count = w_fetch_count;
+        v_fetch_grant.addr = w_image.sq_base + (bit_cast::<64, 16>(w_fetch_index & slot_mask) << 6);
+        to_last = !w_fetch_index & slot_mask;
+        v_fetch_grant.head = w_fetch_count;
+        v_fetch_grant.tail = bits::<4>(0);
+        if !to_last.get_bits::<13>(3).any() & (to_last.get_bits::<4>(0) < w_fetch_count) {
+            v_fetch_grant.head = to_last.get_bits::<4>(0) + 1;
+            v_fetch_grant.tail = w_fetch_count + !to_last.get_bits::<4>(0);
         }
-        self.v_fetch_grant.d.next.base = self.w_image.q.val().sq_base;
-        self.v_entry.d.next = self.w_entry.q.val();
-        self.v_entry_addr.d.next = self.w_image.q.val().ot_base
-            | bit_cast::<24, 16>(self.w_tail.q.val() & self.entry_mask.val());
-        self.v_outstanding.d.next = self.w_outstanding.q.val();
-        self.v_outstanding.d.next.last_psn =
-            self.w_outstanding.q.val().first_psn + self.w_packets.q.val() - 1;
+        v_fetch_grant.base = w_image.sq_base;
+        v_entry = w_entry;
+        v_entry_addr = w_image.ot_base | bit_cast::<24, 16>(w_tail & entry_mask);
+        v_outstanding = w_outstanding;
+        v_outstanding.last_psn = w_outstanding.first_psn + w_packets - 1;
         // MTU code c is 128 << c bytes; the last packet has at least one byte, unless the message has none
-        self.mtu_mask.next = !(bits::<13>(0x1f80) << self.w_image.q.val().mtu);
-        if self.w_outstanding.q.val().answered {
-            self.v_outstanding.d.next.rest =
-                self.w_length.q.val().get_bits::<13>(0) & self.mtu_mask.val();
-            if self.w_length.q.val().any()
-                & ((self.w_length.q.val().get_bits::<13>(0) & self.mtu_mask.val()) == 0)
-            {
-                self.v_outstanding.d.next.rest = bits::<13>(128) << self.w_image.q.val().mtu;
+        mtu_mask = !(bits::<13>(0x1f80) << w_image.mtu);
+        if w_outstanding.answered {
+            v_outstanding.rest = w_length.get_bits::<13>(0) & mtu_mask;
+            if w_length.any() & ((w_length.get_bits::<13>(0) & mtu_mask) == 0) {
+                v_outstanding.rest = bits::<13>(128) << w_image.mtu;
             }
         }
 
-        self.ready_valid.next = self.w_ready.q.val();
-        self.list_valid.next = self.w_list.q.val();
-        self.list_qpn.next = self.w_qpn.q.val();
-        self.fetch_valid.next = self.v_fetch.q.val();
-        self.fetch.next = self.v_fetch_grant.q.val();
-        self.start_valid.next = self.w_start.q.val();
-        self.start.next = self.w_grant.q.val();
-        self.retire_valid.next = self.w_retire.q.val();
-        self.retire.next = self.w_retire_grant.q.val();
-        self.entry_valid.next = self.v_entry.q.val();
-        self.entry_addr.next = self.v_entry_addr.q.val();
-        self.entry.next = self.v_outstanding.q.val();
-        self.recall_valid.next = self.w_recall.q.val();
-        self.recall.next.qpn = self.w_qpn.q.val();
-        self.recall.next.round = self.w_round.q.val();
-        self.timer_valid.next = self.w_timer.q.val();
-        self.timer.next = self.w_timer_set.q.val();
-        self.query_valid.next = self.w_query.q.val();
-        self.query.next = self.w_state.q.val();
-        self.failed_valid.next = self.w_failed.q.val();
-        self.failed_qpn.next = self.w_qpn.q.val();
-        self.failed_status.next = self.w_status.q.val();
-        self.close_valid.next = self.w_close.q.val();
-        self.close_qpn.next = self.w_qpn.q.val();
-        self.drained_valid.next = self.w_drained.q.val();
-        self.drained_qpn.next = self.w_qpn.q.val();
-        self.counts.next = self.w_counts.q.val();
+        ready_valid = w_ready;
+        list_valid = w_list;
+        list_qpn = w_qpn;
+        fetch_valid = v_fetch;
+        fetch = v_fetch_grant;
+        start_valid = w_start;
+        start = w_grant;
+        retire_valid = w_retire;
+        retire = w_retire_grant;
+        entry_valid = v_entry;
+        entry_addr = v_entry_addr;
+        entry = v_outstanding;
+        recall_valid = w_recall;
+        recall.qpn = w_qpn;
+        recall.round = w_round;
+        timer_valid = w_timer;
+        timer = w_timer_set;
+        query_valid = w_query;
+        query = w_state;
+        failed_valid = w_failed;
+        failed_qpn = w_qpn;
+        failed_status = w_status;
+        close_valid = w_close;
+        close_qpn = w_qpn;
+        drained_valid = w_drained;
+        drained_qpn = w_qpn;
+        counts = w_counts;
     }
 }

@@ -18,7 +18,7 @@ const ERR: u64 = state::ERR as u64;
 const RETRY_EXC_ERR: u64 = status::RETRY_EXC_ERR as u64;
 
 /// The rules, combinational.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SqRules {
     /// The event.
     pub sq_event: Signal<In, SqEvent>,
@@ -62,338 +62,321 @@ pub struct SqRules {
 impl Logic for SqRules {
     describe!(
         "sq_rules",
-        "What an event makes of the state of its send queue.";
-        RESET, RTS, SQD, SQE, ERR, RETRY_EXC_ERR
+        "What an event makes of the state of its send queue."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.e.next = self.sq_event.val();
-        self.k.next = self.image.val();
-        self.c.next = self.state.val();
-        self.t.next = self.terms.val();
-        self.n.next = self.state.val();
-        self.kind.next = self.sq_event.val().kind;
-        self.v.next = self.no_verdict.val();
-        self.changes.next = true;
-        self.stop.next = false;
-        self.down.next = false;
-        self.retries.next = false;
-        self.open.next = (self.c.val().state == RTS) | (self.c.val().state == SQD);
-        self.in_error.next = (self.c.val().state == ERR) | (self.c.val().state == SQE);
-        self.answers.sq_event.next = self.sq_event.val();
-        self.answers.state.next = self.state.val();
-        self.answers.terms.next = self.terms.val();
+        e = sq_event;
+        k = image;
+        c = state;
+        t = terms;
+        n = state;
+        kind = sq_event.kind;
+        v = no_verdict;
+        changes = true;
+        stop = false;
+        down = false;
+        retries = false;
+        open = (c.state == RTS) | (c.state == SQD);
+        in_error = (c.state == ERR) | (c.state == SQE);
+        answers.sq_event = sq_event;
+        answers.state = state;
+        answers.terms = terms;
 
-        match self.kind.val() {
+        match kind {
             SqEventKind::Doorbell => {
-                self.n.next.producer = self.e.val().index;
-                self.v.next.push_ready = (self.c.val().state != RESET)
-                    & (self.e.val().index != self.c.val().fetch_index);
+                n.producer = e.index;
+                v.push_ready = (c.state != RESET) & (e.index != c.fetch_index);
                 // its own fetch; one that is ready already waits for its turn
-                if self.e.val().fetches
-                    & !self.c.val().queued
-                    & self.t.val().may_fetch
-                    & (self.t.val().fetched != 0)
-                {
-                    self.n.next.fetch_index =
-                        self.c.val().fetch_index + bit_cast::<16, 4>(self.t.val().fetched);
-                    self.v.next.push_ready = self.t.val().more & !self.c.val().lengthy;
+                if e.fetches & !c.queued & t.may_fetch & (t.fetched != 0) {
+                    n.fetch_index = c.fetch_index + bit_cast::<16, 4>(t.fetched);
+                    v.push_ready = t.more & !c.lengthy;
                 }
             }
             SqEventKind::Fetch => {
-                self.n.next.queued = false;
-                if self.t.val().may_fetch & (self.t.val().fetched != 0) {
-                    self.n.next.fetch_index =
-                        self.c.val().fetch_index + bit_cast::<16, 4>(self.t.val().fetched);
+                n.queued = false;
+                if t.may_fetch & (t.fetched != 0) {
+                    n.fetch_index = c.fetch_index + bit_cast::<16, 4>(t.fetched);
                     // still in the FIFO's care: goes to its tail at once
-                    self.n.next.queued = self.t.val().more & !self.c.val().lengthy;
+                    n.queued = t.more & !c.lengthy;
                 }
             }
             SqEventKind::Start => {
-                if self.t.val().fits {
-                    if self.in_error.val() {
-                        if self.c.val().used.any() | self.c.val().closing {
-                            self.stop.next = true;
-                        } else if !self.room.val() {
-                            self.stop.next = true;
-                            self.v.next.push_ready = true;
+                if t.fits {
+                    if in_error {
+                        if c.used.any() | c.closing {
+                            stop = true;
+                        } else if !room {
+                            stop = true;
+                            v.push_ready = true;
                         } else {
-                            self.v.next.action = bits::<2>(2);
-                            self.n.next.exec_index =
-                                self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
+                            v.action = bits::<2>(2);
+                            n.exec_index = c.exec_index + bit_cast::<16, 3>(e.slots);
                             // it never stood in the ring
-                            self.n.next.head_index =
-                                self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
+                            n.head_index = c.exec_index + bit_cast::<16, 3>(e.slots);
                         }
-                    } else if self.t.val().running & self.t.val().room {
-                        self.v.next.action = bits::<2>(1);
-                        self.n.next.next_psn = self.c.val().next_psn + self.t.val().part;
-                        if self.c.val().resend.any() & self.e.val().packets.any() {
+                    } else if t.running & t.room {
+                        v.action = bits::<2>(1);
+                        n.next_psn = c.next_psn + t.part;
+                        if c.resend.any() & e.packets.any() {
                             // what was sent before may be acknowledged at any time
-                            self.n.next.unread = self.granted.val() + 1;
+                            n.unread = granted + 1;
                         }
-                        if self.c.val().resend >= self.t.val().part {
-                            self.n.next.resend = self.c.val().resend - self.t.val().part;
+                        if c.resend >= t.part {
+                            n.resend = c.resend - t.part;
                         } else {
-                            self.n.next.resend = bits::<24>(0);
-                            self.n.next.inflight = self.t.val().ahead + self.t.val().part;
+                            n.resend = bits::<24>(0);
+                            n.inflight = t.ahead + t.part;
                         }
-                        if self.t.val().fresh {
-                            self.v.next.entry = true;
-                            self.n.next.tail = self.c.val().tail + 1;
-                            self.n.next.used = self.c.val().used + 1;
-                            if self.t.val().answered {
-                                self.n.next.reads = self.c.val().reads + 1;
+                        if t.fresh {
+                            v.entry = true;
+                            n.tail = c.tail + 1;
+                            n.used = c.used + 1;
+                            if t.answered {
+                                n.reads = c.reads + 1;
                             }
-                            if !self.t.val().ends {
-                                self.n.next.behind = bits::<16>(1);
+                            if !t.ends {
+                                n.behind = bits::<16>(1);
                             }
-                        } else if self.t.val().ends {
-                            self.n.next.behind = self.c.val().behind - 1;
+                        } else if t.ends {
+                            n.behind = c.behind - 1;
                         }
-                        if self.t.val().ends {
-                            self.n.next.exec_offset = bits::<24>(0);
-                            self.n.next.exec_index =
-                                self.c.val().exec_index + bit_cast::<16, 3>(self.e.val().slots);
+                        if t.ends {
+                            n.exec_offset = bits::<24>(0);
+                            n.exec_index = c.exec_index + bit_cast::<16, 3>(e.slots);
                         } else {
-                            self.n.next.exec_offset = self.c.val().exec_offset + self.t.val().part;
+                            n.exec_offset = c.exec_offset + t.part;
                         }
-                        self.n.next.lengthy = self.t.val().turn_ends;
-                        self.stop.next = self.t.val().turn_ends;
-                        self.v.next.push_ready = self.t.val().turn_ends | self.c.val().lengthy;
-                        self.v.next.start_timer = !self.c.val().timer_on & (self.t.val().part != 0);
+                        n.lengthy = t.turn_ends;
+                        stop = t.turn_ends;
+                        v.push_ready = t.turn_ends | c.lengthy;
+                        v.start_timer = !c.timer_on & (t.part != 0);
                         // a WQE that cannot run is retired like any other, in its turn
-                        if self.e.val().status != 0 {
-                            self.v.next.push_list = true;
-                            self.n.next.broken = true;
-                            self.stop.next = true;
+                        if e.status != 0 {
+                            v.push_list = true;
+                            n.broken = true;
+                            stop = true;
                         }
                         // nobody acknowledges what takes no PSN
-                        if !self.e.val().packets.any() {
-                            self.v.next.push_list = true;
+                        if !e.packets.any() {
+                            v.push_list = true;
                         }
                     } else {
-                        self.stop.next = true;
-                        self.n.next.blocked = self.t.val().running;
-                        self.n.next.read_blocked = self.t.val().running & self.t.val().read_bound;
+                        stop = true;
+                        n.blocked = t.running;
+                        n.read_blocked = t.running & t.read_bound;
                     }
                 }
             }
             SqEventKind::Refetch => {
                 // comes in the order of the Start events: all WQEs in front of it have started, or the epoch is another
-                if self.t.val().fits {
-                    self.stop.next = true;
-                    self.v.next.push_ready = true;
+                if t.fits {
+                    stop = true;
+                    v.push_ready = true;
                 }
             }
             SqEventKind::Answer => {
-                self.n.next = self.answers.next_state.val();
-                self.v.next = self.answers.verdict.val();
-                self.stop.next = self.answers.stop.val();
-                self.retries.next = self.answers.retries.val();
+                n = answers.next_state;
+                v = answers.verdict;
+                stop = answers.stop;
+                retries = answers.retries;
             }
             SqEventKind::Timeout => {
-                if self.t.val().timed_out {
-                    self.n.next.timer_on = false;
-                    if self.c.val().rnr_wait {
-                        self.n.next.rnr_wait = false;
-                        self.v.next.push_ready = true;
-                    } else if self.c.val().inflight.any() & self.open.val() {
-                        self.v.next.counts = bits::<11>(32);
-                        self.n.next.implied = false;
-                        self.retries.next = true;
+                if t.timed_out {
+                    n.timer_on = false;
+                    if c.rnr_wait {
+                        n.rnr_wait = false;
+                        v.push_ready = true;
+                    } else if c.inflight.any() & open {
+                        v.counts = bits::<11>(32);
+                        n.implied = false;
+                        retries = true;
                     }
                 }
             }
             SqEventKind::Retire => {
-                self.n.next.listed = false;
-                if !self.c.val().closing {
-                    self.n.next.error_status = bits::<8>(0);
+                n.listed = false;
+                if !c.closing {
+                    n.error_status = bits::<8>(0);
                 }
             }
             SqEventKind::Retired => {
-                if self.t.val().current {
-                    self.n.next.used = self.t.val().used_after;
-                    self.n.next.reads = self.t.val().reads_after;
-                    self.n.next.head_index = self.e.val().index;
-                    if !self.c.val().read_blocked | self.e.val().reads.any() {
-                        self.n.next.blocked = false;
-                        self.n.next.read_blocked = false;
+                if t.current {
+                    n.used = t.used_after;
+                    n.reads = t.reads_after;
+                    n.head_index = e.index;
+                    if !c.read_blocked | e.reads.any() {
+                        n.blocked = false;
+                        n.read_blocked = false;
                     }
-                    if self.c.val().rewind {
-                        if self.t.val().same_una {
-                            self.n.next.blocked = false;
-                            self.n.next.read_blocked = false;
-                            self.n.next.rewind = false;
+                    if c.rewind {
+                        if t.same_una {
+                            n.blocked = false;
+                            n.read_blocked = false;
+                            n.rewind = false;
                             // a WQE that cannot run is met again behind what is sent again
-                            self.n.next.broken = false;
-                            self.n.next.behind = self.t.val().used_after;
-                            self.n.next.exec_index = self.e.val().index;
-                            self.n.next.exec_offset = self.c.val().una_psn - self.e.val().psn;
-                            self.n.next.next_psn = self.c.val().una_psn;
-                            self.n.next.resend = self.c.val().inflight;
-                            self.n.next.recalls = false;
-                            if self.c.val().recalls {
-                                self.n.next.round = self.c.val().round + 1;
-                                self.v.next.recall = true;
+                            n.broken = false;
+                            n.behind = t.used_after;
+                            n.exec_index = e.index;
+                            n.exec_offset = c.una_psn - e.psn;
+                            n.next_psn = c.una_psn;
+                            n.resend = c.inflight;
+                            n.recalls = false;
+                            if c.recalls {
+                                n.round = c.round + 1;
+                                v.recall = true;
                             }
-                            self.stop.next = true;
+                            stop = true;
                         } else {
-                            self.v.next.push_list = true;
+                            v.push_list = true;
                         }
                     }
-                    if self.t.val().empties & (self.in_error.val() | self.e.val().status.any()) {
+                    if t.empties & (in_error | e.status.any()) {
                         // one sent in part was flushed with them: what is flushed now stands behind it
-                        self.n.next.behind = bits::<16>(0);
-                        self.n.next.exec_index = self.e.val().index;
-                        self.n.next.exec_offset = bits::<24>(0);
-                        self.stop.next = true;
+                        n.behind = bits::<16>(0);
+                        n.exec_index = e.index;
+                        n.exec_offset = bits::<24>(0);
+                        stop = true;
                     }
-                    if self.e.val().status.any() & self.open.val() {
-                        self.v.next.fail = true;
-                        self.n.next.error_status = bits::<8>(0);
-                    } else if self.in_error.val() & !self.c.val().closing {
-                        self.v.next.push_list = !self.t.val().idle;
-                    } else if (self.c.val().state == SQD)
-                        & self.t.val().idle
-                        & !self.c.val().drained
-                    {
-                        self.v.next.drained = true;
-                        self.n.next.drained = true;
+                    if e.status.any() & open {
+                        v.fail = true;
+                        n.error_status = bits::<8>(0);
+                    } else if in_error & !c.closing {
+                        v.push_list = !t.idle;
+                    } else if (c.state == SQD) & t.idle & !c.drained {
+                        v.drained = true;
+                        n.drained = true;
                     }
-                    self.v.next.push_ready = true;
+                    v.push_ready = true;
                 }
             }
             SqEventKind::Command => {
-                if self.e.val().set {
+                if e.set {
                     // who drops the packets of other rounds knows the round from here
-                    self.v.next.recall = true;
-                    self.n.next.state = self.e.val().state;
-                    self.stop.next = true;
-                    self.v.next.push_ready = self.e.val().state != RESET;
-                    self.n.next.closing = false;
-                    self.n.next.drained = false;
-                    if self.e.val().state == ERR {
-                        self.down.next = true;
+                    v.recall = true;
+                    n.state = e.state;
+                    stop = true;
+                    v.push_ready = e.state != RESET;
+                    n.closing = false;
+                    n.drained = false;
+                    if e.state == ERR {
+                        down = true;
                     } else {
-                        self.n.next.error_status = bits::<8>(0);
+                        n.error_status = bits::<8>(0);
                     }
-                    if (self.e.val().state == SQD) & (self.t.val().idle | self.e.val().reset) {
-                        self.v.next.drained = true;
-                        self.n.next.drained = true;
+                    if (e.state == SQD) & (t.idle | e.reset) {
+                        v.drained = true;
+                        n.drained = true;
                     }
                 }
-                if self.e.val().reset {
-                    self.n.next.incarnation = self.c.val().incarnation + 1;
-                    self.n.next.blocked = false;
-                    self.n.next.read_blocked = false;
-                    self.n.next.reads = bits::<5>(0);
-                    self.n.next.implied = false;
-                    self.n.next.rnr_wait = false;
-                    self.n.next.rewind = false;
-                    self.n.next.recalls = false;
-                    self.n.next.broken = false;
-                    self.n.next.lengthy = false;
-                    self.n.next.exec_index = bits::<16>(0);
-                    self.n.next.exec_offset = bits::<24>(0);
-                    self.n.next.next_psn = self.e.val().psn;
-                    self.n.next.una_psn = self.e.val().psn;
-                    self.n.next.inflight = bits::<24>(0);
-                    self.n.next.resend = bits::<24>(0);
-                    self.n.next.used = bits::<16>(0);
-                    self.n.next.behind = bits::<16>(0);
-                    self.n.next.head_index = bits::<16>(0);
-                    self.n.next.retry = self.k.val().retry_cnt;
-                    self.n.next.rnr_retry = self.k.val().rnr_retry;
-                    self.v.next.stop_timer = true;
+                if e.reset {
+                    n.incarnation = c.incarnation + 1;
+                    n.blocked = false;
+                    n.read_blocked = false;
+                    n.reads = bits::<5>(0);
+                    n.implied = false;
+                    n.rnr_wait = false;
+                    n.rewind = false;
+                    n.recalls = false;
+                    n.broken = false;
+                    n.lengthy = false;
+                    n.exec_index = bits::<16>(0);
+                    n.exec_offset = bits::<24>(0);
+                    n.next_psn = e.psn;
+                    n.una_psn = e.psn;
+                    n.inflight = bits::<24>(0);
+                    n.resend = bits::<24>(0);
+                    n.used = bits::<16>(0);
+                    n.behind = bits::<16>(0);
+                    n.head_index = bits::<16>(0);
+                    n.retry = k.retry_cnt;
+                    n.rnr_retry = k.rnr_retry;
+                    v.stop_timer = true;
                 }
             }
             SqEventKind::Failed => {
                 // neither in RESET nor failed before; a send queue that failed alone fails with the queue pair
-                if (self.c.val().state != RESET)
-                    & (self.c.val().state != ERR)
-                    & ((self.c.val().state != SQE) | !self.e.val().status.any())
-                {
-                    self.v.next.fail = true;
-                    if !self.in_error.val() {
-                        self.n.next.error_status = self.e.val().status;
-                        self.n.next.error_syndrome = bits::<8>(0);
+                if (c.state != RESET) & (c.state != ERR) & ((c.state != SQE) | !e.status.any()) {
+                    v.fail = true;
+                    if !in_error {
+                        n.error_status = e.status;
+                        n.error_syndrome = bits::<8>(0);
                     }
                 }
             }
             _ => {
-                self.changes.next = false;
+                changes = false;
             }
         }
 
-        if self.retries.val() {
-            if self.t.val().retry == 0 {
-                self.v.next.fail = true;
-                self.n.next.error_status = RETRY_EXC_ERR.into();
-                self.n.next.error_syndrome = bits::<8>(0);
-                self.v.next.counts = self.v.val().counts | 0x40;
+        if retries {
+            if t.retry == 0 {
+                v.fail = true;
+                n.error_status = RETRY_EXC_ERR.into();
+                n.error_syndrome = bits::<8>(0);
+                v.counts = v.counts | 0x40;
             } else {
-                self.n.next.retry = self.t.val().retry - 1;
-                self.n.next.rewind = true;
-                if self.kind.val() == SqEventKind::Answer {
-                    self.n.next.recalls = true;
+                n.retry = t.retry - 1;
+                n.rewind = true;
+                if kind == SqEventKind::Answer {
+                    n.recalls = true;
                 }
-                self.stop.next = true;
-                self.v.next.push_list = true;
-                self.v.next.start_timer = true;
+                stop = true;
+                v.push_list = true;
+                v.start_timer = true;
             }
         }
-        if self.v.val().fail {
-            self.n.next.state = ERR.into();
-            self.v.next.status = self.n.val().error_status;
-            if self.kind.val() == SqEventKind::Retired {
-                self.v.next.status = self.e.val().status;
+        if v.fail {
+            n.state = ERR.into();
+            v.status = n.error_status;
+            if kind == SqEventKind::Retired {
+                v.status = e.status;
             }
             // a local error of an unreliable queue pair is that of its send queue alone
-            if !self.t.val().reliable & self.e.val().status.any() {
-                self.n.next.state = SQE.into();
+            if !t.reliable & e.status.any() {
+                n.state = SQE.into();
             }
-            self.down.next = true;
+            down = true;
         }
-        if self.down.val() {
-            self.v.next.close = true;
-            self.n.next.closing = true;
+        if down {
+            v.close = true;
+            n.closing = true;
             // nothing of it is granted any more; what was may not be read yet
-            self.n.next.unread = self.granted.val();
-            self.n.next.rewind = false;
-            self.n.next.recalls = false;
-            self.n.next.rnr_wait = false;
-            self.n.next.blocked = false;
-            self.n.next.read_blocked = false;
-            self.n.next.broken = false;
-            self.n.next.lengthy = false;
-            self.stop.next = true;
-            self.v.next.push_list = false;
-            self.v.next.stop_timer = true;
-            self.v.next.start_timer = false;
+            n.unread = granted;
+            n.rewind = false;
+            n.recalls = false;
+            n.rnr_wait = false;
+            n.blocked = false;
+            n.read_blocked = false;
+            n.broken = false;
+            n.lengthy = false;
+            stop = true;
+            v.push_list = false;
+            v.stop_timer = true;
+            v.start_timer = false;
         }
-        if self.stop.val() {
-            self.n.next.epoch = self.c.val().epoch + 1;
-            self.n.next.fetch_index = self.n.val().exec_index;
+        if stop {
+            n.epoch = c.epoch + 1;
+            n.fetch_index = n.exec_index;
         }
-        if self.v.val().stop_timer {
-            self.n.next.timer_on = false;
-            self.n.next.timer_generation = self.c.val().timer_generation + 1;
-        } else if self.v.val().start_timer {
-            self.n.next.timer_on = true;
-            self.n.next.timer_generation = self.c.val().timer_generation + 1;
+        if v.stop_timer {
+            n.timer_on = false;
+            n.timer_generation = c.timer_generation + 1;
+        } else if v.start_timer {
+            n.timer_on = true;
+            n.timer_generation = c.timer_generation + 1;
         }
-        if self.v.val().push_ready {
-            self.n.next.queued = true;
+        if v.push_ready {
+            n.queued = true;
         }
-        if self.v.val().push_list {
-            self.n.next.listed = true;
+        if v.push_list {
+            n.listed = true;
         }
-        self.v.next.queued = self.n.val().queued;
-        self.v.next.round = self.n.val().round;
-        self.write.next = self.changes.val();
-        self.next_state.next = self.n.val();
-        self.verdict.next = self.v.val();
+        v.queued = n.queued;
+        v.round = n.round;
+        write = changes;
+        next_state = n;
+        verdict = v;
     }
 }

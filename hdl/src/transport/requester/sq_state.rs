@@ -18,7 +18,7 @@ use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
 
 /// State of 2^Q send queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SqStateTable<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -115,84 +115,77 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         "Dynamic state of all send queues: one event a cycle."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, table, images, terms, results);
-        dff_setup!(self, clock, e1, e2, e3, k2, k3, c3, valid_3, grants);
-
         // entry and stage 1
-        self.ready.next = self.table.ready.val();
-        self.table.addr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
-        self.s.ready.next = self.table.ready.val() & !self.table.clash.val();
-        self.table.valid.next =
-            self.s.valid.val() & self.table.ready.val() & !self.table.clash.val();
-        self.images.we.next = self.image_we.val();
-        self.images.waddr.next = self.image_qpn.val();
-        self.images.wdata.next = self.image.val();
-        self.images.re.next = true;
-        self.images.raddr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
-        self.e1.d.next = self.s.payload.val();
-        self.e2.d.next = self.e1.q.val();
-        self.k2.d.next = self.images.rdata.val();
+        ready = table.ready;
+        table.addr = s.payload.qpn.get_bits::<Q>(0);
+        s.ready = table.ready & !table.clash;
+        table.valid = s.valid & table.ready & !table.clash;
+        images.we = image_we;
+        images.waddr = image_qpn;
+        images.wdata = image;
+        images.re = true;
+        images.raddr = s.payload.qpn.get_bits::<Q>(0);
+        e1 = s.payload;
+        e2 = e1;
+        k2 = images.rdata;
 
         // stage X
-        self.terms.sq_event.next = self.e2.q.val();
-        self.terms.image.next = self.k2.q.val();
-        self.terms.state.next = self.table.current.val();
-        self.terms.shared.next = self.shared.val();
-        self.e3.d.next = self.e2.q.val();
-        self.k3.d.next = self.k2.q.val();
-        self.c3.d.next = self.table.current.val();
-        self.valid_3.d.next = self.table.x_valid.val();
+        terms.sq_event = e2;
+        terms.image = k2;
+        terms.state = table.current;
+        terms.shared = shared;
+        e3 = e2;
+        k3 = k2;
+        c3 = table.current;
+        valid_3 = table.x_valid;
 
         // stage Y
-        self.rules.sq_event.next = self.e3.q.val();
-        self.rules.image.next = self.k3.q.val();
-        self.rules.state.next = self.c3.q.val();
-        self.rules.terms.next = self.terms.terms.val();
-        self.rules.granted.next = self.grants.q.val();
-        self.rules.room.next = self.room.val();
-        if self.valid_3.q.val()
-            & (self.rules.verdict.val().action == 1)
-            & self.terms.terms.val().part.any()
-        {
-            self.grants.d.next = self.grants.q.val() + 1;
+        rules.sq_event = e3;
+        rules.image = k3;
+        rules.state = c3;
+        rules.terms = terms.terms;
+        rules.granted = grants;
+        rules.room = room;
+        if valid_3 & (rules.verdict.action == 1) & terms.terms.part.any() {
+            grants = grants + 1;
         }
-        self.granted.next = self.grants.q.val();
-        self.table.write.next = self.rules.write.val();
-        self.table.result.next = self.rules.next_state.val();
+        granted = grants;
+        table.write = rules.write;
+        table.result = rules.next_state;
 
-        self.results.valid.next = self.valid_3.q.val();
-        self.results.sq_event.next = self.e3.q.val();
-        self.results.image.next = self.k3.q.val();
-        self.results.state.next = self.c3.q.val();
-        self.results.terms.next = self.terms.terms.val();
-        self.results.verdict.next = self.rules.verdict.val();
-        self.ready_valid.next = self.results.ready_valid.val();
-        self.list_valid.next = self.results.list_valid.val();
-        self.list_qpn.next = self.results.list_qpn.val();
-        self.fetch_valid.next = self.results.fetch_valid.val();
-        self.fetch.next = self.results.fetch.val();
-        self.start_valid.next = self.results.start_valid.val();
-        self.start.next = self.results.start.val();
-        self.retire_valid.next = self.results.retire_valid.val();
-        self.retire.next = self.results.retire.val();
-        self.entry_valid.next = self.results.entry_valid.val();
-        self.entry_addr.next = self.results.entry_addr.val();
-        self.entry.next = self.results.entry.val();
-        self.recall_valid.next = self.results.recall_valid.val();
-        self.recall.next = self.results.recall.val();
-        self.timer_valid.next = self.results.timer_valid.val();
-        self.timer.next = self.results.timer.val();
-        self.query_valid.next = self.results.query_valid.val();
-        self.query.next = self.results.query.val();
-        self.failed_valid.next = self.results.failed_valid.val();
-        self.failed_qpn.next = self.results.failed_qpn.val();
-        self.failed_status.next = self.results.failed_status.val();
-        self.close_valid.next = self.results.close_valid.val();
-        self.close_qpn.next = self.results.close_qpn.val();
-        self.drained_valid.next = self.results.drained_valid.val();
-        self.drained_qpn.next = self.results.drained_qpn.val();
-        self.counts.next = self.results.counts.val();
+        results.valid = valid_3;
+        results.sq_event = e3;
+        results.image = k3;
+        results.state = c3;
+        results.terms = terms.terms;
+        results.verdict = rules.verdict;
+        ready_valid = results.ready_valid;
+        list_valid = results.list_valid;
+        list_qpn = results.list_qpn;
+        fetch_valid = results.fetch_valid;
+        fetch = results.fetch;
+        start_valid = results.start_valid;
+        start = results.start;
+        retire_valid = results.retire_valid;
+        retire = results.retire;
+        entry_valid = results.entry_valid;
+        entry_addr = results.entry_addr;
+        entry = results.entry;
+        recall_valid = results.recall_valid;
+        recall = results.recall;
+        timer_valid = results.timer_valid;
+        timer = results.timer;
+        query_valid = results.query_valid;
+        query = results.query;
+        failed_valid = results.failed_valid;
+        failed_qpn = results.failed_qpn;
+        failed_status = results.failed_status;
+        close_valid = results.close_valid;
+        close_qpn = results.close_qpn;
+        drained_valid = results.drained_valid;
+        drained_qpn = results.drained_qpn;
+        counts = results.counts;
     }
 }

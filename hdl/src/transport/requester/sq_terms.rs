@@ -13,7 +13,7 @@ const ERR: u64 = state::ERR as u64;
 const RC: u64 = qp_type::RC as u64;
 
 /// Terms of an event. Latency: a cycle; no state of its own.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SqTermsOf {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -54,145 +54,131 @@ pub struct SqTermsOf {
 }
 
 impl Logic for SqTermsOf {
-    describe!("sq_terms", "What an event means for the state of its send queue."; RTS, SQD, SQE, ERR, RC);
+    describe!(
+        "sq_terms",
+        "What an event means for the state of its send queue."
+    );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, out);
-        self.e.next = self.sq_event.val();
-        self.k.next = self.image.val();
-        self.c.next = self.state.val();
+        e = sq_event;
+        k = image;
+        c = state;
         // in SQD what was started goes on, and nothing else starts
-        self.is_running.next = ((self.c.val().state == RTS)
-            | ((self.c.val().state == SQD) & self.c.val().behind.any()))
-            & !self.c.val().rewind
-            & !self.c.val().rnr_wait
-            & !self.c.val().broken;
-        self.out.d.next.running = self.is_running.val();
-        self.in_error.next = (self.c.val().state == ERR) | (self.c.val().state == SQE);
-        self.out.d.next.reliable = self.k.val().qp_type == RC;
+        is_running = ((c.state == RTS) | ((c.state == SQD) & c.behind.any()))
+            & !c.rewind
+            & !c.rnr_wait
+            & !c.broken;
+        out.running = is_running;
+        in_error = (c.state == ERR) | (c.state == SQE);
+        out.reliable = k.qp_type == RC;
         // Fetch, Doorbell: 8 slots, not more than the ring has
-        self.out.d.next.may_fetch = (self.is_running.val() & !self.c.val().blocked)
-            | (self.in_error.val() & !self.c.val().closing & (self.c.val().used == 0));
-        self.producer.next = self.c.val().producer;
-        if self.e.val().kind == SqEventKind::Doorbell {
-            self.producer.next = self.e.val().index;
+        out.may_fetch = (is_running & !c.blocked) | (in_error & !c.closing & (c.used == 0));
+        producer = c.producer;
+        if e.kind == SqEventKind::Doorbell {
+            producer = e.index;
         }
-        self.available.next = self.producer.val() - self.c.val().fetch_index;
-        self.most.next = bits::<16>(8);
-        if self.k.val().sq_log == 2 {
-            self.most.next = bits::<16>(4);
-        } else if self.k.val().sq_log == 1 {
-            self.most.next = bits::<16>(2);
-        } else if self.k.val().sq_log == 0 {
-            self.most.next = bits::<16>(1);
+        available = producer - c.fetch_index;
+        most = bits::<16>(8);
+        if k.sq_log == 2 {
+            most = bits::<16>(4);
+        } else if k.sq_log == 1 {
+            most = bits::<16>(2);
+        } else if k.sq_log == 0 {
+            most = bits::<16>(1);
         }
-        self.out.d.next.more = self.available.val() > self.most.val();
-        self.out.d.next.fetched = self.most.val().get_bits::<4>(0);
-        if self.available.val() < self.most.val() {
-            self.out.d.next.fetched = self.available.val().get_bits::<4>(0);
+        out.more = available > most;
+        out.fetched = most.get_bits::<4>(0);
+        if available < most {
+            out.fetched = available.get_bits::<4>(0);
         }
         // Start: how much of the message may go now
-        self.quantum.next = bits::<24>(128);
-        if self.k.val().mtu == 3 {
-            self.quantum.next = bits::<24>(64);
+        quantum = bits::<24>(128);
+        if k.mtu == 3 {
+            quantum = bits::<24>(64);
         }
-        if self.k.val().mtu == 4 {
-            self.quantum.next = bits::<24>(32);
+        if k.mtu == 4 {
+            quantum = bits::<24>(32);
         }
-        if self.k.val().mtu == 5 {
-            self.quantum.next = bits::<24>(16);
+        if k.mtu == 5 {
+            quantum = bits::<24>(16);
         }
-        self.left.next = self.e.val().packets - self.c.val().exec_offset;
-        self.answered.next = self.e.val().answered & !self.e.val().status.any();
-        self.out.d.next.answered = self.answered.val();
-        self.out.d.next.ends = self.answered.val() | (self.left.val() <= self.quantum.val());
-        self.out.d.next.turn_ends = !self.answered.val()
-            & ((self.left.val() > self.quantum.val())
-                | (self.shared.val() & (self.left.val() == self.quantum.val())));
-        self.out.d.next.part = self.quantum.val();
-        if self.answered.val() | (self.left.val() <= self.quantum.val()) {
-            self.out.d.next.part = self.left.val();
+        left = e.packets - c.exec_offset;
+        answered = e.answered & !e.status.any();
+        out.answered = answered;
+        out.ends = answered | (left <= quantum);
+        out.turn_ends = !answered & ((left > quantum) | (shared & (left == quantum)));
+        out.part = quantum;
+        if answered | (left <= quantum) {
+            out.part = left;
         }
-        self.out.d.next.fits = (self.e.val().epoch == self.c.val().epoch)
-            & (self.e.val().index == self.c.val().exec_index);
-        self.fresh.next = self.c.val().behind == 0;
-        self.out.d.next.fresh = self.fresh.val();
-        self.read_bound.next = self.fresh.val()
-            & !self.e.val().status.any()
-            & ((self.e.val().fence & self.c.val().reads.any())
-                | (self.e.val().answered & (self.c.val().reads >= self.k.val().max_rd_atomic)));
-        self.out.d.next.read_bound = self.read_bound.val();
+        out.fits = (e.epoch == c.epoch) & (e.index == c.exec_index);
+        fresh = c.behind == 0;
+        out.fresh = fresh;
+        read_bound = fresh
+            & !e.status.any()
+            & ((e.fence & c.reads.any()) | (e.answered & (c.reads >= k.max_rd_atomic)));
+        out.read_bound = read_bound;
         // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
         // are among them nearly 2^23; what was sent before, and what nobody acknowledges, may always go
-        self.all.next =
-            bit_cast::<25, 24>(self.c.val().inflight) + bit_cast::<25, 24>(self.e.val().packets);
-        self.crowded.next = self.k.val().qp_type == RC;
-        if self.answered.val() {
-            self.crowded.next = self.fresh.val() & self.all.val().get_bits::<2>(23).any();
-        } else if self.c.val().resend.any() {
-            self.crowded.next = false;
-        } else if self.c.val().reads.any() {
-            self.crowded.next = (self.k.val().qp_type == RC)
-                & (self.c.val().inflight.get_bit(23)
-                    | self.c.val().inflight.get_bits::<10>(13).all());
+        all = bit_cast::<25, 24>(c.inflight) + bit_cast::<25, 24>(e.packets);
+        crowded = k.qp_type == RC;
+        if answered {
+            crowded = fresh & all.get_bits::<2>(23).any();
+        } else if c.resend.any() {
+            crowded = false;
+        } else if c.reads.any() {
+            crowded =
+                (k.qp_type == RC) & (c.inflight.get_bit(23) | c.inflight.get_bits::<10>(13).all());
         } else {
-            self.crowded.next =
-                (self.k.val().qp_type == RC) & self.c.val().inflight.get_bits::<11>(13).any();
+            crowded = (k.qp_type == RC) & c.inflight.get_bits::<11>(13).any();
         }
-        self.out.d.next.room = !(self.fresh.val()
-            & self.c.val().used.get_bit(self.k.val().ot_log.index()))
-            & !self.crowded.val()
-            & !self.read_bound.val();
-        self.out.d.next.read_bound = self.read_bound.val();
+        out.room = !(fresh & c.used.get_bit(k.ot_log)) & !crowded & !read_bound;
+        out.read_bound = read_bound;
         // Answer
-        self.distance.next = self.e.val().psn - self.c.val().una_psn;
-        self.missing.next = self.e.val().una_psn - self.c.val().una_psn;
-        self.is_good.next =
-            (self.e.val().syndrome.get_bits::<3>(5) == 0) & !self.e.val().status.any();
+        distance = e.psn - c.una_psn;
+        missing = e.una_psn - c.una_psn;
+        is_good = (e.syndrome.get_bits::<3>(5) == 0) & !e.status.any();
         // of two acknowledgements either may be outside; the later one follows the earlier one closely
-        self.at_psn.next = self.distance.val() < self.c.val().inflight;
-        self.at_other.next = self.missing.val() < self.c.val().inflight;
-        self.out.d.next.in_window =
-            self.at_psn.val() & (!self.e.val().implied | self.at_other.val());
-        if self.e.val().merged {
-            self.out.d.next.in_window = self.at_psn.val() | self.at_other.val();
+        at_psn = distance < c.inflight;
+        at_other = missing < c.inflight;
+        out.in_window = at_psn & (!e.implied | at_other);
+        if e.merged {
+            out.in_window = at_psn | at_other;
         }
-        self.out.d.next.both = self.at_psn.val() & self.at_other.val();
-        self.out.d.next.progress = self.distance.val();
-        self.progresses.next = self.is_good.val() | (self.e.val().psn != self.c.val().una_psn);
-        if self.e.val().implied {
-            self.out.d.next.progress = self.missing.val();
-            self.progresses.next = self.e.val().una_psn != self.c.val().una_psn;
-        } else if self.e.val().merged & !self.at_psn.val() {
-            self.out.d.next.progress = self.missing.val() + 1;
-        } else if self.is_good.val() {
-            self.out.d.next.progress = self.distance.val() + 1;
+        out.both = at_psn & at_other;
+        out.progress = distance;
+        progresses = is_good | (e.psn != c.una_psn);
+        if e.implied {
+            out.progress = missing;
+            progresses = e.una_psn != c.una_psn;
+        } else if e.merged & !at_psn {
+            out.progress = missing + 1;
+        } else if is_good {
+            out.progress = distance + 1;
         }
-        if !(self.e.val().kind == SqEventKind::Answer) {
-            self.progresses.next = false;
+        if !(e.kind == SqEventKind::Answer) {
+            progresses = false;
         }
-        self.out.d.next.progresses = self.progresses.val();
-        self.out.d.next.retry = self.c.val().retry;
-        self.out.d.next.rnr_retry = self.c.val().rnr_retry;
-        if self.progresses.val() {
-            self.out.d.next.retry = self.k.val().retry_cnt;
-            self.out.d.next.rnr_retry = self.k.val().rnr_retry;
+        out.progresses = progresses;
+        out.retry = c.retry;
+        out.rnr_retry = c.rnr_retry;
+        if progresses {
+            out.retry = k.retry_cnt;
+            out.rnr_retry = k.rnr_retry;
         }
-        self.out.d.next.ahead = self.c.val().inflight - self.c.val().resend;
+        out.ahead = c.inflight - c.resend;
         // Retired, Timeout; of a Command `idle` too
-        self.out.d.next.used_after = self.c.val().used - self.e.val().count;
-        self.out.d.next.idle = self.c.val().used == self.e.val().count;
-        if self.e.val().kind == SqEventKind::Command {
-            self.out.d.next.idle = !self.c.val().used.any();
+        out.used_after = c.used - e.count;
+        out.idle = c.used == e.count;
+        if e.kind == SqEventKind::Command {
+            out.idle = !c.used.any();
         }
-        self.out.d.next.reads_after = self.c.val().reads - self.e.val().reads;
-        self.out.d.next.empties =
-            self.c.val().used.any() & (self.c.val().used == self.e.val().count);
-        self.out.d.next.same_una = self.e.val().una_psn == self.c.val().una_psn;
-        self.out.d.next.current = self.e.val().generation == self.c.val().incarnation;
-        self.out.d.next.timed_out =
-            self.c.val().timer_on & (self.e.val().generation == self.c.val().timer_generation);
-        self.terms.next = self.out.q.val();
+        out.reads_after = c.reads - e.reads;
+        out.empties = c.used.any() & (c.used == e.count);
+        out.same_una = e.una_psn == c.una_psn;
+        out.current = e.generation == c.incarnation;
+        out.timed_out = c.timer_on & (e.generation == c.timer_generation);
+        terms = out;
     }
 }

@@ -16,7 +16,8 @@ const TICK_LOG: usize = 8;
 const TICK_NS: u64 = 1024;
 
 /// Timers of 2^Q send queues.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Timer<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -101,86 +102,70 @@ impl<const Q: usize> Logic for Timer<Q> {
         "ACK and RNR timers of all send queues."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, table, out);
-        dff_setup!(
-            self, clock, prescale, now, sweep, swept, valid_1, order_1, ticks_1, valid_2, qpn_2,
-            entry_2
-        );
-        dff_setup!(
-            self,
-            clock,
-            walk,
-            read,
-            read_qpn,
-            late,
-            seen,
-            seen_qpn,
-            seen_generation
-        );
-        self.prescale.d.next = self.prescale.q.val() + 1;
-        if self.prescale.q.val().all() {
-            self.now.d.next = self.now.q.val() + 1;
+        prescale = prescale + 1;
+        if prescale.all() {
+            now = now + 1;
         }
 
         // order
-        self.code.next = self.order.val().code;
-        self.code_hot.next = bits::<32>(1) << self.code.val();
-        self.rnr_ticks.next = bits::<36>(0);
+        code = order.code;
+        code_hot = bits::<32>(1) << code;
+        rnr_ticks = bits::<36>(0);
         for i in 0..32 {
-            if self.code_hot.val().get_bit(i) {
-                self.rnr_ticks.next = self.rnr_table[i].val();
+            if code_hot.get_bit(i) {
+                rnr_ticks = rnr_table[i];
             }
         }
-        self.valid_1.d.next = self.order_valid.val();
-        self.order_1.d.next = self.order.val();
-        self.ticks_1.d.next = (bits::<36>(4) << self.code.val()) | 1;
-        if self.order.val().rnr {
-            self.ticks_1.d.next = self.rnr_ticks.val();
+        valid_1 = order_valid;
+        order_1 = order;
+        ticks_1 = (bits::<36>(4) << code) | 1;
+        if order.rnr {
+            ticks_1 = rnr_ticks;
         }
-        self.valid_2.d.next = self.valid_1.q.val();
-        self.qpn_2.d.next = self.order_1.q.val().qpn;
-        self.entry_2.d.next.on = self.order_1.q.val().on;
-        self.entry_2.d.next.generation = self.order_1.q.val().generation;
-        self.entry_2.d.next.deadline = self.now.q.val() + self.ticks_1.q.val();
+        valid_2 = valid_1;
+        qpn_2 = order_1.qpn;
+        entry_2.on = order_1.on;
+        entry_2.generation = order_1.generation;
+        entry_2.deadline = now + ticks_1;
 
         // the table is cleared after reset, then takes orders
-        if !self.swept.q.val() {
-            self.sweep.d.next = self.sweep.q.val() + 1;
-            self.swept.d.next = self.sweep.q.val().all();
+        if !swept {
+            sweep = sweep + 1;
+            swept = sweep.all();
         }
-        self.table.we.next = self.valid_2.q.val() | !self.swept.q.val();
-        self.table.waddr.next = self.sweep.q.val();
-        self.table.wdata.next = self.entry_2.q.val();
-        if self.swept.q.val() {
-            self.table.waddr.next = self.qpn_2.q.val().get_bits::<Q>(0);
+        table.we = valid_2 | !swept;
+        table.waddr = sweep;
+        table.wdata = entry_2;
+        if swept {
+            table.waddr = qpn_2.get_bits::<Q>(0);
         } else {
-            self.table.wdata.next.on = false;
+            table.wdata.on = false;
         }
 
         // walk
-        self.step.next = self.swept.q.val() & self.out.s.ready.val();
-        self.table.re.next = self.step.val();
-        self.table.raddr.next = self.walk.q.val();
-        if self.step.val() {
-            self.walk.d.next = self.walk.q.val() + 1;
-            self.read.d.next = true;
-            self.read_qpn.d.next = self.walk.q.val();
-            self.late.d.next = self.now.q.val() - self.table.rdata.val().deadline;
-            self.seen.d.next = self.read.q.val() & self.table.rdata.val().on;
-            self.seen_qpn.d.next = self.read_qpn.q.val();
-            self.seen_generation.d.next = self.table.rdata.val().generation;
+        step = swept & out.s.ready;
+        table.re = step;
+        table.raddr = walk;
+        if step {
+            walk = walk + 1;
+            read = true;
+            read_qpn = walk;
+            late = now - table.rdata.deadline;
+            seen = read & table.rdata.on;
+            seen_qpn = read_qpn;
+            seen_generation = table.rdata.generation;
         }
-        self.expired.next = self.seen.q.val() & !self.late.q.val().get_bit(35);
-        self.out.s.valid.next = self.expired.val();
-        self.out.s.payload.next.qpn = bit_cast::<16, Q>(self.seen_qpn.q.val());
-        self.out.s.payload.next.generation = self.seen_generation.q.val();
-        self.m.valid.next = self.out.m.valid.val();
-        self.out.m.ready.next = self.m.ready.val();
-        self.m.payload.next = self.no_event.val();
-        self.m.payload.next.kind = SqEventKind::Timeout;
-        self.m.payload.next.qpn = self.out.m.payload.val().qpn;
-        self.m.payload.next.generation = self.out.m.payload.val().generation;
+        expired = seen & !late.get_bit(35);
+        out.s.valid = expired;
+        out.s.payload.qpn = bit_cast::<16, Q>(seen_qpn);
+        out.s.payload.generation = seen_generation;
+        m.valid = out.m.valid;
+        out.m.ready = m.ready;
+        m.payload = no_event;
+        m.payload.kind = SqEventKind::Timeout;
+        m.payload.qpn = out.m.payload.qpn;
+        m.payload.generation = out.m.payload.generation;
     }
 }

@@ -1,16 +1,15 @@
 //! The requester: wires its blocks together.
-use super::event::{SendCompletion, SqEvent};
+use super::event::SqEvent;
 use super::send::SendPath;
 use super::send_queues::SendQueues;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{
-    Activity, Answer, CqToken, FetchedWqe, GatherCmd, ReadIssue, ReadReq, Recall, TxDesc,
-};
+use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, Recall, TxDesc};
 use crate::prelude::*;
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -157,62 +156,60 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         "Send side of all queue pairs."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, queues, send);
+        forward!(doorbell <= queues.doorbell);
+        forward!(command <= queues.command);
+        forward!(failure <= queues.failure);
+        forward!(answer <= queues.answer);
+        queues.sent_valid = sent_valid;
+        queues.sent_qpn = sent_qpn;
+        queues.sent_psn = sent_psn;
+        queues.sq_we = sq_we;
+        queues.image_qpn = image_qpn;
+        queues.sq_image = sq_image;
+        forward!(read <= queues.read);
+        forward!(beat <= queues.beat);
+        recall_valid = queues.recall_valid;
+        recall = queues.recall;
+        query_valid = queues.query_valid;
+        query = queues.query;
+        failed_valid = queues.failed_valid;
+        failed_qpn = queues.failed_qpn;
+        failed_status = queues.failed_status;
+        forward!(down <= queues.down);
+        close_valid = queues.close_valid;
+        close_qpn = queues.close_qpn;
+        drained_valid = queues.drained_valid;
+        drained_qpn = queues.drained_qpn;
+        counts = queues.counts;
+        fetches = queues.fetches;
+        ready = queues.ready;
 
-        StreamIn::<SqEvent>::link(&mut self.doorbell, &mut self.queues.doorbell);
-        StreamIn::<SqEvent>::link(&mut self.command, &mut self.queues.command);
-        StreamIn::<SqEvent>::link(&mut self.failure, &mut self.queues.failure);
-        StreamIn::<Answer>::link(&mut self.answer, &mut self.queues.answer);
-        self.queues.sent_valid.next = self.sent_valid.val();
-        self.queues.sent_qpn.next = self.sent_qpn.val();
-        self.queues.sent_psn.next = self.sent_psn.val();
-        self.queues.sq_we.next = self.sq_we.val();
-        self.queues.image_qpn.next = self.image_qpn.val();
-        self.queues.sq_image.next = self.sq_image.val();
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.queues.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.queues.beat);
-        self.recall_valid.next = self.queues.recall_valid.val();
-        self.recall.next = self.queues.recall.val();
-        self.query_valid.next = self.queues.query_valid.val();
-        self.query.next = self.queues.query.val();
-        self.failed_valid.next = self.queues.failed_valid.val();
-        self.failed_qpn.next = self.queues.failed_qpn.val();
-        self.failed_status.next = self.queues.failed_status.val();
-        StreamOut::<Bits<16>>::link(&mut self.down, &mut self.queues.down);
-        self.close_valid.next = self.queues.close_valid.val();
-        self.close_qpn.next = self.queues.close_qpn.val();
-        self.drained_valid.next = self.queues.drained_valid.val();
-        self.drained_qpn.next = self.queues.drained_qpn.val();
-        self.counts.next = self.queues.counts.val();
-        self.fetches.next = self.queues.fetches.val();
-        self.ready.next = self.queues.ready.val();
+        send.sq_we = sq_we;
+        send.av_we = av_we;
+        send.ah_we = ah_we;
+        send.image_qpn = image_qpn;
+        send.sq_image = sq_image;
+        send.av_image = av_image;
+        forward!(mr <= send.mr);
+        forward!(send.s <= queues.slots);
+        forward!(queues.start <= send.start);
+        send.grant_valid = queues.grant_valid;
+        send.grant = queues.grant;
+        send.recall_valid = queues.recall_valid;
+        send.recall = queues.recall;
+        forward!(issue <= send.issue);
+        forward!(desc <= send.desc);
+        forward!(gather <= send.gather);
+        retransmission = send.retransmission;
+        wqes = send.activity;
 
-        self.send.sq_we.next = self.sq_we.val();
-        self.send.av_we.next = self.av_we.val();
-        self.send.ah_we.next = self.ah_we.val();
-        self.send.image_qpn.next = self.image_qpn.val();
-        self.send.sq_image.next = self.sq_image.val();
-        self.send.av_image.next = self.av_image.val();
-        MrCheckOut::link(&mut self.mr, &mut self.send.mr);
-        StreamOut::<FetchedWqe>::join(&mut self.queues.slots, &mut self.send.s);
-        StreamOut::<SqEvent>::join(&mut self.send.start, &mut self.queues.start);
-        self.send.grant_valid.next = self.queues.grant_valid.val();
-        self.send.grant.next = self.queues.grant.val();
-        self.send.recall_valid.next = self.queues.recall_valid.val();
-        self.send.recall.next = self.queues.recall.val();
-        StreamOut::<ReadIssue>::link(&mut self.issue, &mut self.send.issue);
-        StreamOut::<TxDesc>::link(&mut self.desc, &mut self.send.desc);
-        StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.send.gather);
-        self.retransmission.next = self.send.retransmission.val();
-        self.wqes.next = self.send.activity.val();
-
-        StreamOut::<SendCompletion>::join(&mut self.send.flushed, &mut self.queues.flushed);
-        self.queues.part_cut.next = self.send.part_cut.val();
-        self.queues.piece_cut.next = self.send.piece_cut.val();
-        self.queues.piece_read.next = self.piece_read.val();
-        StreamOut::<CqToken>::link(&mut self.cq, &mut self.queues.cq);
-        self.held.next = self.queues.held.val();
+        forward!(queues.flushed <= send.flushed);
+        queues.part_cut = send.part_cut;
+        queues.piece_cut = send.piece_cut;
+        queues.piece_read = piece_read;
+        forward!(cq <= queues.cq);
+        held = queues.held;
     }
 }

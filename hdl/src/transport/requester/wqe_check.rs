@@ -45,7 +45,7 @@ const LOC_QP_OP_ERR: u64 = status::LOC_QP_OP_ERR as u64;
 const LOC_PROT_ERR: u64 = status::LOC_PROT_ERR as u64;
 
 /// Check of the WQEs of 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct WqeCheck<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -145,232 +145,207 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
     describe!(
         "wqe_check",
         format!("q{Q}"),
-        "Puts send WQEs together and checks them.";
-        LOC_LEN_ERR, LOC_QP_OP_ERR, LOC_PROT_ERR
+        "Puts send WQEs together and checks them."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, images, paths, handles, head, verdict, waiting);
-        dff_setup!(self, clock, room, tag, valid_1, fetched_1, valid_2);
-        dff_setup!(self, clock, fetched_2, image_2, path_2, handle_2, open);
-        dff_setup!(self, clock, slots_due, entries_due, taken, walk, blank);
-        dff_setup!(self, clock, end_slot, incomplete, bad_slot, leads_grant);
-        dff_setup!(self, clock, data, number, sum);
-        dff_setup!(self, clock, entry_v, entry_place, entry_q, valid_4);
-        dff_setup!(self, clock, wqe_4, shape_4, bad_4, sum_4, valid_5, wqe_5);
-
         // tables
-        self.version.next = bits::<2>(0)
-            .replace_bit(0, self.av_image.val().ipv6)
-            .replace_bit(1, self.av_image.val().vlan_valid);
-        self.images.we.next = self.sq_we.val();
-        self.images.waddr.next = self.image_qpn.val();
-        self.images.wdata.next = self.sq_image.val();
-        self.paths.we.next = self.av_we.val();
-        self.paths.waddr.next = self.image_qpn.val();
-        self.paths.wdata.next = self.version.val();
-        self.handles.we.next = self.ah_we.val();
-        self.handles.waddr.next = self.image_qpn.val();
-        self.handles.wdata.next = self.version.val();
+        version = bits::<2>(0)
+            .replace_bit(0, av_image.ipv6)
+            .replace_bit(1, av_image.vlan_valid);
+        images.we = sq_we;
+        images.waddr = image_qpn;
+        images.wdata = sq_image;
+        paths.we = av_we;
+        paths.waddr = image_qpn;
+        paths.wdata = version;
+        handles.we = ah_we;
+        handles.waddr = image_qpn;
+        handles.wdata = version;
 
         // stage 3 ends with its last entry; a head enters when there is room for one more WQE
-        self.walks.next = self.walk.q.val().any();
-        self.finish.next = self.walk.q.val() == 1;
-        self.load.next = self.valid_2.q.val()
-            & !self.walk.q.val().get_bits::<2>(1).any()
-            & (self.open.q.val() | (self.room.q.val() != 15));
-        self.load_head.next = self.load.val() & !self.open.q.val();
-        self.give.next =
-            self.m.ready.val() & self.waiting.m.valid.val() & self.verdict.m.valid.val();
-        if self.load_head.val() & !self.give.val() {
-            self.room.d.next = self.room.q.val() + 1;
-        } else if !self.load_head.val() & self.give.val() {
-            self.room.d.next = self.room.q.val() - 1;
+        walks = walk.any();
+        finish = walk == 1;
+        load = valid_2 & !walk.get_bits::<2>(1).any() & (open | (room != 15));
+        load_head = load & !open;
+        give = m.ready & waiting.m.valid & verdict.m.valid;
+        if load_head & !give {
+            room = room + 1;
+        } else if !load_head & give {
+            room = room - 1;
         }
-        if self.load_head.val() {
-            self.tag.d.next = self.tag.q.val() + 1;
+        if load_head {
+            tag = tag + 1;
         }
 
         // stage 1
-        self.go_1.next = self.valid_1.q.val() & (!self.valid_2.q.val() | self.load.val());
-        self.s.ready.next = !self.valid_1.q.val() | self.go_1.val();
-        self.take.next = self.s.valid.val() & (!self.valid_1.q.val() | self.go_1.val());
-        self.images.re.next = self.take.val();
-        self.images.raddr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
-        self.paths.re.next = self.take.val();
-        self.paths.raddr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
-        self.handles.re.next = self.take.val();
-        self.handles.raddr.next = self.s.payload.val().slot.get_bits::<Q>(64);
-        if self.go_1.val() {
-            self.valid_1.d.next = false;
+        go_1 = valid_1 & (!valid_2 | load);
+        s.ready = !valid_1 | go_1;
+        take = s.valid & (!valid_1 | go_1);
+        images.re = take;
+        images.raddr = s.payload.qpn.get_bits::<Q>(0);
+        paths.re = take;
+        paths.raddr = s.payload.qpn.get_bits::<Q>(0);
+        handles.re = take;
+        handles.raddr = s.payload.slot.get_bits::<Q>(64);
+        if go_1 {
+            valid_1 = false;
         }
-        if self.take.val() {
-            self.valid_1.d.next = true;
-            self.fetched_1.d.next = self.s.payload.val();
+        if take {
+            valid_1 = true;
+            fetched_1 = s.payload;
         }
 
         // stage 2
-        if self.load.val() {
-            self.valid_2.d.next = false;
+        if load {
+            valid_2 = false;
         }
-        if self.go_1.val() {
-            self.valid_2.d.next = true;
-            self.fetched_2.d.next = self.fetched_1.q.val();
-            self.image_2.d.next = self.images.rdata.val();
-            self.path_2.d.next = self.paths.rdata.val();
-            self.handle_2.d.next = self.handles.rdata.val();
+        if go_1 {
+            valid_2 = true;
+            fetched_2 = fetched_1;
+            image_2 = images.rdata;
+            path_2 = paths.rdata;
+            handle_2 = handles.rdata;
         }
-        self.head.advance.next = self.go_1.val();
-        self.head.coming.next = self.fetched_1.q.val();
-        self.head.load.next = self.load_head.val();
-        self.head.fetched.next = self.fetched_2.q.val();
-        self.head.image.next = self.image_2.q.val();
-        self.head.path.next = self.path_2.q.val();
-        self.head.handle.next = self.handle_2.q.val();
-        self.head.tag.next = self.tag.q.val();
+        head.advance = go_1;
+        head.coming = fetched_1;
+        head.load = load_head;
+        head.fetched = fetched_2;
+        head.image = image_2;
+        head.path = path_2;
+        head.handle = handle_2;
+        head.tag = tag;
 
         // stage 3: what of the slot is to be walked
-        self.due.next = self.head.slots.val();
-        self.unlisted.next = self.head.entries.val();
-        self.here.next = bits::<3>(2);
-        if self.open.q.val() {
-            self.due.next = self.slots_due.q.val();
-            self.unlisted.next = self.entries_due.q.val();
-            self.here.next = bits::<3>(4);
+        due = head.slots;
+        unlisted = head.entries;
+        here = bits::<3>(2);
+        if open {
+            due = slots_due;
+            unlisted = entries_due;
+            here = bits::<3>(4);
         }
-        if self.unlisted.val() < bit_cast::<5, 3>(self.here.val()) {
-            self.here.next = self.unlisted.val().get_bits::<3>(0);
+        if unlisted < bit_cast::<5, 3>(here) {
+            here = unlisted.get_bits::<3>(0);
         }
-        self.last_due.next = self.due.val() == 1;
+        last_due = due == 1;
 
         // a check a cycle
-        self.wqe.next = self.head.wqe.val();
-        self.len.next = self.data.q.val().get_bits::<32>(64);
-        if self.blank.q.val() {
-            self.len.next = bits::<32>(0);
+        wqe = head.wqe;
+        len = data.get_bits::<32>(64);
+        if blank {
+            len = bits::<32>(0);
         }
-        self.sum_next.next = self.sum.q.val() + bit_cast::<36, 32>(self.len.val());
-        self.mr.valid.next = self.walks.val();
-        self.mr.request.next.key = self.data.q.val().get_bits::<32>(96);
-        self.mr.request.next.pd = self.head.shape.val().pd;
-        self.mr.request.next.qpn = self.wqe.val().qpn;
-        self.mr.request.next.addr = self.data.q.val().get_bits::<64>(0);
-        self.mr.request.next.len = self.len.val();
-        self.mr.request.next.right = bits::<3>(0);
-        if self.wqe.val().answered {
-            self.mr.request.next.right = bits::<3>(1);
+        sum_next = sum + bit_cast::<36, 32>(len);
+        mr.valid = walks;
+        mr.request.key = data.get_bits::<32>(96);
+        mr.request.pd = head.shape.pd;
+        mr.request.qpn = wqe.qpn;
+        mr.request.addr = data.get_bits::<64>(0);
+        mr.request.len = len;
+        mr.request.right = bits::<3>(0);
+        if wqe.answered {
+            mr.request.right = bits::<3>(1);
         }
-        self.entry_v.d.next =
-            self.walks.val() & !self.blank.q.val() & self.number.q.val().get_bits::<3>(1).any();
-        self.entry_place.d.next =
-            (bit_cast::<9, 5>(self.wqe.val().tag) << 4) | bit_cast::<9, 4>(self.number.q.val());
-        self.entry_q.d.next.addr = self.data.q.val().get_bits::<64>(0);
-        self.entry_q.d.next.len = self.len.val();
-        if self.walks.val() {
-            self.walk.d.next = self.walk.q.val() - 1;
-            self.data.d.next = self.data.q.val() >> 128;
-            self.sum.d.next = self.sum_next.val();
-            self.number.d.next = self.number.q.val() + 1;
+        entry_v = walks & !blank & number.get_bits::<3>(1).any();
+        entry_place = (bit_cast::<9, 5>(wqe.tag) << 4) | bit_cast::<9, 4>(number);
+        entry_q.addr = data.get_bits::<64>(0);
+        entry_q.len = len;
+        if walks {
+            walk = walk - 1;
+            data = data >> 128;
+            sum = sum_next;
+            number = number + 1;
         }
-        if self.load.val() {
-            self.walk.d.next = self.here.val();
-            self.blank.d.next = false;
-            if self.here.val() == 0 {
-                self.walk.d.next = bits::<3>(1);
-                self.blank.d.next = true;
+        if load {
+            walk = here;
+            blank = false;
+            if here == 0 {
+                walk = bits::<3>(1);
+                blank = true;
             }
-            self.entries_due.d.next = self.unlisted.val() - bit_cast::<5, 3>(self.here.val());
-            self.slots_due.d.next = self.due.val() - 1;
-            self.end_slot.d.next = self.last_due.val() | self.fetched_2.q.val().last;
-            self.incomplete.d.next = !self.last_due.val() & self.fetched_2.q.val().last;
-            self.open.d.next = !self.last_due.val() & !self.fetched_2.q.val().last;
-            self.bad_slot.d.next = self.bad_slot.q.val() | self.fetched_2.q.val().error;
-            self.taken.d.next = self.taken.q.val() + 1;
-            self.data.d.next = self.fetched_2.q.val().slot;
+            entries_due = unlisted - bit_cast::<5, 3>(here);
+            slots_due = due - 1;
+            end_slot = last_due | fetched_2.last;
+            incomplete = !last_due & fetched_2.last;
+            open = !last_due & !fetched_2.last;
+            bad_slot = bad_slot | fetched_2.error;
+            taken = taken + 1;
+            data = fetched_2.slot;
         }
-        if self.load_head.val() {
-            self.leads_grant.d.next = self.fetched_2.q.val().first;
-            self.bad_slot.d.next = false;
-            self.taken.d.next = bits::<3>(1);
-            self.number.d.next = bits::<4>(0);
-            self.sum.d.next = bits::<36>(0);
-            self.data.d.next = self.fetched_2.q.val().slot >> 256;
+        if load_head {
+            leads_grant = fetched_2.first;
+            bad_slot = false;
+            taken = bits::<3>(1);
+            number = bits::<4>(0);
+            sum = bits::<36>(0);
+            data = fetched_2.slot >> 256;
         }
-        self.entry_we.next = self.entry_v.q.val();
-        self.entry_at.next = self.entry_place.q.val();
-        self.entry.next = self.entry_q.q.val();
-        self.verdict.asked.next = self.walks.val();
-        self.verdict.last.next = self.finish.val() & self.end_slot.q.val();
-        self.verdict.done.next = self.mr.done.val();
-        self.verdict.ok.next = self.mr.ok.val();
+        entry_we = entry_v;
+        entry_at = entry_place;
+        entry = entry_q;
+        verdict.asked = walks;
+        verdict.last = finish & end_slot;
+        verdict.done = mr.done;
+        verdict.ok = mr.ok;
 
         // stage 4
-        self.valid_4.d.next = self.finish.val() & self.end_slot.q.val();
-        self.wqe_4.d.next = self.wqe.val();
-        self.wqe_4.d.next.slots = self.taken.q.val();
-        self.wqe_4.d.next.incomplete = self.incomplete.q.val() & !self.leads_grant.q.val();
-        self.shape_4.d.next = self.head.shape.val();
-        self.bad_4.d.next =
-            self.bad_slot.q.val() | (self.incomplete.q.val() & self.leads_grant.q.val());
-        self.sum_4.d.next = self.sum_next.val();
+        valid_4 = finish & end_slot;
+        wqe_4 = wqe;
+        wqe_4.slots = taken;
+        wqe_4.incomplete = incomplete & !leads_grant;
+        shape_4 = head.shape;
+        bad_4 = bad_slot | (incomplete & leads_grant);
+        sum_4 = sum_next;
 
         // stage 5
-        self.valid_5.d.next = self.valid_4.q.val();
-        self.wqe_5.d.next = self.wqe_4.q.val();
-        self.packets.next =
-            bit_cast::<24, 34>((self.shape_4.q.val().rounded >> 7) >> self.wqe_4.q.val().mtu);
-        self.wqe_5.d.next.packets = self.packets.val();
-        if !self.wqe_4.q.val().length.any() {
-            self.wqe_5.d.next.packets = bits::<24>(1);
+        valid_5 = valid_4;
+        wqe_5 = wqe_4;
+        packets = bit_cast::<24, 34>((shape_4.rounded >> 7) >> wqe_4.mtu);
+        wqe_5.packets = packets;
+        if !wqe_4.length.any() {
+            wqe_5.packets = bits::<24>(1);
         }
-        if self.shape_4.q.val().silent {
-            self.wqe_5.d.next.packets = bits::<24>(0);
+        if shape_4.silent {
+            wqe_5.packets = bits::<24>(0);
         }
-        self.wraps.next =
-            self.wqe_4.q.val().length > bit_cast::<32, 24>(self.shape_4.q.val().to_end);
-        if self.shape_4.q.val().is_inline {
-            self.wqe_5.d.next.entries = bits::<4>(0).replace_bit(0, self.wraps.val());
-            self.wqe_5.d.next.addr_0 = self.shape_4.q.val().inline_addr;
-            self.wqe_5.d.next.len_0 = self.wqe_4.q.val().length;
-            if self.wraps.val() {
-                self.wqe_5.d.next.len_0 = bit_cast::<32, 24>(self.shape_4.q.val().to_end);
+        wraps = wqe_4.length > bit_cast::<32, 24>(shape_4.to_end);
+        if shape_4.is_inline {
+            wqe_5.entries = bits::<4>(0).replace_bit(0, wraps);
+            wqe_5.addr_0 = shape_4.inline_addr;
+            wqe_5.len_0 = wqe_4.length;
+            if wraps {
+                wqe_5.len_0 = bit_cast::<32, 24>(shape_4.to_end);
             }
-            self.wqe_5.d.next.addr_1 = self.shape_4.q.val().ring;
-            self.wqe_5.d.next.word_1 = bit_cast::<64, 32>(
-                self.wqe_4.q.val().length - bit_cast::<32, 24>(self.shape_4.q.val().to_end),
-            );
+            wqe_5.addr_1 = shape_4.ring;
+            wqe_5.word_1 = bit_cast::<64, 32>(wqe_4.length - bit_cast::<32, 24>(shape_4.to_end));
         }
-        if self.shape_4.q.val().atomic & (self.wqe_4.q.val().length != 8) {
-            self.wqe_5.d.next.status = LOC_LEN_ERR.into();
+        if shape_4.atomic & (wqe_4.length != 8) {
+            wqe_5.status = LOC_LEN_ERR.into();
         }
-        if self.shape_4.q.val().overfull
-            | (!self.shape_4.q.val().is_inline
-                & (self.sum_4.q.val() != bit_cast::<36, 32>(self.wqe_4.q.val().length)))
-        {
-            self.wqe_5.d.next.status = LOC_QP_OP_ERR.into();
+        if shape_4.overfull | (!shape_4.is_inline & (sum_4 != bit_cast::<36, 32>(wqe_4.length))) {
+            wqe_5.status = LOC_QP_OP_ERR.into();
         }
-        if self.shape_4.q.val().oversize
-            | (self.wqe_4.q.val().answered & self.packets.val().get_bit(23))
-        {
-            self.wqe_5.d.next.status = LOC_LEN_ERR.into();
+        if shape_4.oversize | (wqe_4.answered & packets.get_bit(23)) {
+            wqe_5.status = LOC_LEN_ERR.into();
         }
-        if self.shape_4.q.val().senseless | self.shape_4.q.val().unfit | self.bad_4.q.val() {
-            self.wqe_5.d.next.status = LOC_QP_OP_ERR.into();
+        if shape_4.senseless | shape_4.unfit | bad_4 {
+            wqe_5.status = LOC_QP_OP_ERR.into();
         }
-        self.waiting.s.valid.next = self.valid_5.q.val();
-        self.waiting.s.payload.next = self.wqe_5.q.val();
+        waiting.s.valid = valid_5;
+        waiting.s.payload = wqe_5;
 
         // exit
-        self.verdict.m.ready.next = self.give.val();
-        self.waiting.m.ready.next = self.give.val();
-        self.m.valid.next = self.waiting.m.valid.val() & self.verdict.m.valid.val();
-        self.m.payload.next = self.waiting.m.payload.val();
-        if (self.waiting.m.payload.val().status == 0) & !self.verdict.m.payload.val().get_bit(0) {
-            self.m.payload.next.status = LOC_PROT_ERR.into();
+        verdict.m.ready = give;
+        waiting.m.ready = give;
+        m.valid = waiting.m.valid & verdict.m.valid;
+        m.payload = waiting.m.payload;
+        if (waiting.m.payload.status == 0) & !verdict.m.payload.get_bit(0) {
+            m.payload.status = LOC_PROT_ERR.into();
         }
-        if (self.waiting.m.payload.val().status != 0) | !self.verdict.m.payload.val().get_bit(0) {
-            self.m.payload.next.packets = bits::<24>(0);
+        if (waiting.m.payload.status != 0) | !verdict.m.payload.get_bit(0) {
+            m.payload.packets = bits::<24>(0);
         }
     }
 }

@@ -26,7 +26,7 @@ const MOST_ENTRIES: u64 = MAX_SGE as u64;
 const _: () = assert!(INLINE_FIRST == 32 && SEND_SGES_FIRST == 2);
 
 /// Decoder of the WQEs of 2^Q queue pairs and as many address handles.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct WqeHead<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -88,180 +88,171 @@ impl<const Q: usize> Logic for WqeHead<Q> {
     describe!(
         "wqe_head",
         format!("q{Q}"),
-        "What the first slot of a send WQE says.";
-        CQE_SEND, CQE_WRITE, CQE_READ, CQE_CMP_SWAP, CQE_FETCH_ADD, RC, UC, UD, MOST_ENTRIES, Self::HANDLES
+        "What the first slot of a send WQE says."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, wqe_q, shape_q, slots_q, listed_q, surplus);
         // slots, of what cannot be read one; entries that these hold
-        self.early.next = self.coming.val().slot;
-        self.early_num.next = self.early.val().get_bits::<8>(16);
-        self.early_said.next = self.early.val().get_bits::<8>(24);
-        self.most.next = bits::<8>(MOST_ENTRIES);
-        match self.early_said.val().index() {
+        early = coming.slot;
+        early_num = early.get_bits::<8>(16);
+        early_said = early.get_bits::<8>(24);
+        most = bits::<8>(MOST_ENTRIES);
+        match early_said {
             1 => {
-                self.most.next = bits::<8>(2);
+                most = bits::<8>(2);
             }
             2 => {
-                self.most.next = bits::<8>(6);
+                most = bits::<8>(6);
             }
             3 => {
-                self.most.next = bits::<8>(10);
+                most = bits::<8>(10);
             }
             4 => {
-                self.most.next = bits::<8>(14);
+                most = bits::<8>(14);
             }
             _ => {}
         }
-        if (self.early.val().get_bits::<8>(0) == 6) | (self.early.val().get_bits::<8>(0) == 7) {
-            self.most.next = bits::<8>(1);
+        if (early.get_bits::<8>(0) == 6) | (early.get_bits::<8>(0) == 7) {
+            most = bits::<8>(1);
         }
-        if self.advance.val() {
-            self.slots_q.d.next = self.early_said.val().get_bits::<3>(0);
-            if self.coming.val().error | (self.early_said.val() == 0) {
-                self.slots_q.d.next = bits::<3>(1);
-            } else if self.early_said.val() > 5 {
-                self.slots_q.d.next = bits::<3>(5);
+        if advance {
+            slots_q = early_said.get_bits::<3>(0);
+            if coming.error | (early_said == 0) {
+                slots_q = bits::<3>(1);
+            } else if early_said > 5 {
+                slots_q = bits::<3>(5);
             }
-            self.listed_q.d.next = self.early_num.val().get_bits::<5>(0);
-            self.surplus.d.next = self.early_num.val() > self.most.val();
-            if self.early_num.val() > self.most.val() {
-                self.listed_q.d.next = self.most.val().get_bits::<5>(0);
+            listed_q = early_num.get_bits::<5>(0);
+            surplus = early_num > most;
+            if early_num > most {
+                listed_q = most.get_bits::<5>(0);
             }
-            if self.early.val().get_bit(11) {
-                self.listed_q.d.next = bits::<5>(0);
+            if early.get_bit(11) {
+                listed_q = bits::<5>(0);
             }
         }
-        self.slots.next = self.slots_q.q.val();
-        self.entries.next = self.listed_q.q.val();
-        self.listed.next = self.listed_q.q.val();
+        slots = slots_q;
+        entries = listed_q;
+        listed = listed_q;
 
-        self.slot.next = self.fetched.val().slot;
-        self.op.next = self.slot.val().get_bits::<8>(0);
-        self.said.next = self.slot.val().get_bits::<8>(24);
-        self.length.next = self.slot.val().get_bits::<32>(160);
-        self.is_inline.next = self.slot.val().get_bit(11);
-        self.answered.next = (self.op.val() == 5) | (self.op.val() == 6) | (self.op.val() == 7);
-        self.atomic.next = (self.op.val() == 6) | (self.op.val() == 7);
-        self.silent.next = self.op.val() == 8;
+        slot = fetched.slot;
+        op = slot.get_bits::<8>(0);
+        said = slot.get_bits::<8>(24);
+        length = slot.get_bits::<32>(160);
+        is_inline = slot.get_bit(11);
+        answered = (op == 5) | (op == 6) | (op == 7);
+        atomic = (op == 6) | (op == 7);
+        silent = op == 8;
         // SEND and WRITE, alone and with immediate
-        self.plain.next = (self.op.val() == 0)
-            | (self.op.val() == 1)
-            | (self.op.val() == 3)
-            | (self.op.val() == 4);
-        self.route.next = self.path.val();
-        if self.image.val().qp_type == UD {
-            self.route.next = self.handle.val();
+        plain = (op == 0) | (op == 1) | (op == 3) | (op == 4);
+        route = path;
+        if image.qp_type == UD {
+            route = handle;
         }
 
-        self.mask.next = (bits::<16>(1) << self.image.val().sq_log) - 1;
-        self.last_slot.next = self.said.val() - 1;
+        mask = (bits::<16>(1) << image.sq_log) - 1;
+        last_slot = said - 1;
         // MTU code c is 128 << c bytes
-        self.mtu.next = bits::<34>(128) << self.image.val().mtu;
+        mtu = bits::<34>(128) << image.mtu;
 
-        if self.load.val() {
-            self.wqe_q.d.next.qpn = self.fetched.val().qpn;
-            self.wqe_q.d.next.epoch = self.fetched.val().epoch;
-            self.wqe_q.d.next.index = self.fetched.val().index;
-            self.wqe_q.d.next.slots = bits::<3>(0);
-            self.wqe_q.d.next.status = bits::<8>(0);
-            if self.silent.val() {
-                self.wqe_q.d.next.status = self.slot.val().get_bits::<8>(32);
+        if load {
+            wqe_q.qpn = fetched.qpn;
+            wqe_q.epoch = fetched.epoch;
+            wqe_q.index = fetched.index;
+            wqe_q.slots = bits::<3>(0);
+            wqe_q.status = bits::<8>(0);
+            if silent {
+                wqe_q.status = slot.get_bits::<8>(32);
             }
-            self.wqe_q.d.next.incomplete = false;
-            self.wqe_q.d.next.class = self.image.val().qp_type;
-            self.wqe_q.d.next.opcode = self.op.val().get_bits::<3>(0);
-            self.wqe_q.d.next.answered = self.answered.val();
-            self.wqe_q.d.next.fence = self.slot.val().get_bit(10);
-            match self.op.val().index() {
+            wqe_q.incomplete = false;
+            wqe_q.class = image.qp_type;
+            wqe_q.opcode = op.get_bits::<3>(0);
+            wqe_q.answered = answered;
+            wqe_q.fence = slot.get_bit(10);
+            match op {
                 3 => {
-                    self.wqe_q.d.next.cqe_opcode = CQE_WRITE.into();
+                    wqe_q.cqe_opcode = CQE_WRITE.into();
                 }
                 4 => {
-                    self.wqe_q.d.next.cqe_opcode = CQE_WRITE.into();
+                    wqe_q.cqe_opcode = CQE_WRITE.into();
                 }
                 5 => {
-                    self.wqe_q.d.next.cqe_opcode = CQE_READ.into();
+                    wqe_q.cqe_opcode = CQE_READ.into();
                 }
                 6 => {
-                    self.wqe_q.d.next.cqe_opcode = CQE_CMP_SWAP.into();
+                    wqe_q.cqe_opcode = CQE_CMP_SWAP.into();
                 }
                 7 => {
-                    self.wqe_q.d.next.cqe_opcode = CQE_FETCH_ADD.into();
+                    wqe_q.cqe_opcode = CQE_FETCH_ADD.into();
                 }
                 8 => {
-                    self.wqe_q.d.next.cqe_opcode = self.slot.val().get_bits::<3>(40);
+                    wqe_q.cqe_opcode = slot.get_bits::<3>(40);
                 }
                 _ => {
-                    self.wqe_q.d.next.cqe_opcode = CQE_SEND.into();
+                    wqe_q.cqe_opcode = CQE_SEND.into();
                 }
             }
-            self.wqe_q.d.next.signaled = self.slot.val().get_bit(8);
-            self.wqe_q.d.next.solicited = self.slot.val().get_bit(9);
-            self.wqe_q.d.next.mtu = self.image.val().mtu;
+            wqe_q.signaled = slot.get_bit(8);
+            wqe_q.solicited = slot.get_bit(9);
+            wqe_q.mtu = image.mtu;
             // Ethernet 14, IPv4 20 or IPv6 40, UDP 8, BTH 12; a VLAN tag 4
-            self.wqe_q.d.next.lane = bits::<6>(54);
-            if self.route.val() == 1 {
-                self.wqe_q.d.next.lane = bits::<6>(10);
-            } else if self.route.val() == 2 {
-                self.wqe_q.d.next.lane = bits::<6>(58);
-            } else if self.route.val() == 3 {
-                self.wqe_q.d.next.lane = bits::<6>(14);
+            wqe_q.lane = bits::<6>(54);
+            if route == 1 {
+                wqe_q.lane = bits::<6>(10);
+            } else if route == 2 {
+                wqe_q.lane = bits::<6>(58);
+            } else if route == 3 {
+                wqe_q.lane = bits::<6>(14);
             }
-            self.wqe_q.d.next.cqn = self.image.val().cqn;
-            self.wqe_q.d.next.packets = bits::<24>(0);
-            self.wqe_q.d.next.length = self.length.val();
-            self.wqe_q.d.next.imm = self.slot.val().get_bits::<32>(32);
-            self.wqe_q.d.next.remote_addr = self.slot.val().get_bits::<64>(64);
-            self.wqe_q.d.next.rkey = self.slot.val().get_bits::<32>(128);
-            self.wqe_q.d.next.entries = bit_cast::<4, 5>(self.listed.val() - 1);
-            self.wqe_q.d.next.tag = self.tag.val();
-            self.wqe_q.d.next.addr_0 = self.slot.val().get_bits::<64>(256);
-            self.wqe_q.d.next.len_0 = self.slot.val().get_bits::<32>(320);
-            if self.listed.val() == 0 {
-                self.wqe_q.d.next.entries = bits::<4>(0);
-                self.wqe_q.d.next.len_0 = bits::<32>(0);
+            wqe_q.cqn = image.cqn;
+            wqe_q.packets = bits::<24>(0);
+            wqe_q.length = length;
+            wqe_q.imm = slot.get_bits::<32>(32);
+            wqe_q.remote_addr = slot.get_bits::<64>(64);
+            wqe_q.rkey = slot.get_bits::<32>(128);
+            wqe_q.entries = bit_cast::<4, 5>(listed - 1);
+            wqe_q.tag = tag;
+            wqe_q.addr_0 = slot.get_bits::<64>(256);
+            wqe_q.len_0 = slot.get_bits::<32>(320);
+            if listed == 0 {
+                wqe_q.entries = bits::<4>(0);
+                wqe_q.len_0 = bits::<32>(0);
             }
-            self.wqe_q.d.next.addr_1 = self.slot.val().get_bits::<64>(384);
-            self.wqe_q.d.next.word_1 = self.slot.val().get_bits::<64>(448);
+            wqe_q.addr_1 = slot.get_bits::<64>(384);
+            wqe_q.word_1 = slot.get_bits::<64>(448);
 
-            self.shape_q.d.next.is_inline = self.is_inline.val();
-            self.shape_q.d.next.silent = self.silent.val();
-            self.shape_q.d.next.atomic = self.atomic.val();
-            self.shape_q.d.next.pd = self.image.val().pd;
+            shape_q.is_inline = is_inline;
+            shape_q.silent = silent;
+            shape_q.atomic = atomic;
+            shape_q.pd = image.pd;
             // unreadable, not 1 to 5 slots, more than the ring has
-            self.shape_q.d.next.senseless = self.fetched.val().error
-                | (self.last_slot.val() > 4)
-                | (self.last_slot.val().get_bits::<3>(0) & !self.mask.val().get_bits::<3>(0)).any();
+            shape_q.senseless = fetched.error
+                | (last_slot > 4)
+                | (last_slot.get_bits::<3>(0) & !mask.get_bits::<3>(0)).any();
             // RC: all operations, READs and atomics if these may be outstanding
-            self.shape_q.d.next.unfit = ((self.image.val().qp_type == RC)
-                    & ((self.op.val() > 8)
-                        | (self.answered.val()
-                            & (self.is_inline.val() | !self.image.val().max_rd_atomic.any()))))
-                | ((self.image.val().qp_type == UC) & !self.plain.val() & !self.silent.val())
+            shape_q.unfit = ((image.qp_type == RC)
+                    & ((op > 8)
+                        | (answered
+                            & (is_inline | !image.max_rd_atomic.any()))))
+                | ((image.qp_type == UC) & !plain & !silent)
                 // UD: SEND, alone and with immediate, to an address handle that there is
-                | ((self.image.val().qp_type == UD)
-                    & (((self.op.val() > 1) & !self.silent.val())
-                        | (self.slot.val().get_bits::<32>(64) >> Self::HANDLES).any()))
-                | (self.image.val().qp_type == 2)
-                | (self.silent.val() & self.length.val().any());
-            self.shape_q.d.next.overfull = (!self.is_inline.val() & self.surplus.q.val())
-                | (self.is_inline.val()
-                    & (self.length.val() > ((bit_cast::<32, 8>(self.last_slot.val()) << 6) | 32)));
-            self.shape_q.d.next.oversize = (self.length.val() > 0x8000_0000_u64)
-                | ((self.image.val().qp_type == UD)
-                    & (bit_cast::<34, 32>(self.length.val()) > self.mtu.val()));
-            self.shape_q.d.next.rounded =
-                bit_cast::<34, 32>(self.length.val()) + (self.mtu.val() - 1);
-            self.shape_q.d.next.inline_addr = self.image.val().sq_base
-                + ((bit_cast::<64, 16>(self.fetched.val().index & self.mask.val()) << 6) | 32);
-            self.shape_q.d.next.to_end =
-                (bit_cast::<24, 16>(!self.fetched.val().index & self.mask.val()) << 6) | 32;
-            self.shape_q.d.next.ring = self.image.val().sq_base;
+                | ((image.qp_type == UD)
+                    & (((op > 1) & !silent)
+                        | (slot.get_bits::<32>(64) >> Self::HANDLES).any()))
+                | (image.qp_type == 2)
+                | (silent & length.any());
+            shape_q.overfull = (!is_inline & surplus)
+                | (is_inline & (length > ((bit_cast::<32, 8>(last_slot) << 6) | 32)));
+            shape_q.oversize = (length > 0x8000_0000_u64)
+                | ((image.qp_type == UD) & (bit_cast::<34, 32>(length) > mtu));
+            shape_q.rounded = bit_cast::<34, 32>(length) + (mtu - 1);
+            shape_q.inline_addr =
+                image.sq_base + ((bit_cast::<64, 16>(fetched.index & mask) << 6) | 32);
+            shape_q.to_end = (bit_cast::<24, 16>(!fetched.index & mask) << 6) | 32;
+            shape_q.ring = image.sq_base;
         }
-        self.wqe.next = self.wqe_q.q.val();
-        self.shape.next = self.shape_q.q.val();
+        wqe = wqe_q;
+        shape = shape_q;
     }
 }

@@ -35,7 +35,7 @@ use srq_table::SrqLimit;
 ///
 /// Rate: an event a cycle. Latency: 9 cycles from a request to its placement. When an output queue is nearly full
 /// events wait, but failed placements only for the queue of failures, which holds 16: `scatter` may stop for them.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Responder<const Q: usize, const S: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -109,109 +109,98 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         "Decides what becomes of requests: placement, acknowledgement, completion."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, arbiter, table, builder, reporter, places, wqes, answers, failed, low,
-            flush, flush_next
-        );
-        dff_setup!(self, clock, room, failure_room);
-
         // 48 of 64, 16 of 32
-        self.failure_room.d.next =
-            self.table.ready.val() & !self.failed.level.val().get_bits::<2>(4).any();
-        self.room.d.next = self.table.ready.val()
-            & !(self.places.level.val().get_bit(6)
-                | (self.places.level.val().get_bit(5) & self.places.level.val().get_bit(4)))
-            & !(self.wqes.level.val().get_bit(6)
-                | (self.wqes.level.val().get_bit(5) & self.wqes.level.val().get_bit(4)))
-            & !(self.answers.level.val().get_bit(6)
-                | (self.answers.level.val().get_bit(5) & self.answers.level.val().get_bit(4)))
-            & !self.failed.level.val().get_bits::<2>(4).any();
+        failure_room = table.ready & !failed.level.get_bits::<2>(4).any();
+        room = table.ready
+            & !(places.level.get_bit(6) | (places.level.get_bit(5) & places.level.get_bit(4)))
+            & !(wqes.level.get_bit(6) | (wqes.level.get_bit(5) & wqes.level.get_bit(4)))
+            & !(answers.level.get_bit(6) | (answers.level.get_bit(5) & answers.level.get_bit(4)))
+            & !failed.level.get_bits::<2>(4).any();
 
         // a failed placement leads to none, and must not wait for those that scatter holds behind it
-        self.take_error.next = self.errors.valid.val() & self.failure_room.q.val();
-        self.take.next = self.room.q.val() & !self.take_error.val();
-        self.requests.next = bits::<3>(0)
-            .replace_bit(0, self.s.valid.val())
-            .replace_bit(1, self.events.valid.val())
-            .replace_bit(2, self.flush_next.m.valid.val());
-        self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = self.take.val();
-        self.grant.next = self.arbiter.grant.val();
-        self.errors.ready.next = self.failure_room.q.val();
-        self.s.ready.next = self.take.val() & self.grant.val().get_bit(0);
-        self.events.ready.next = self.take.val() & self.grant.val().get_bit(1);
-        self.flush_next.m.ready.next = self.take.val() & self.grant.val().get_bit(2);
+        take_error = errors.valid & failure_room;
+        take = room & !take_error;
+        requests = bits::<3>(0)
+            .replace_bit(0, s.valid)
+            .replace_bit(1, events.valid)
+            .replace_bit(2, flush_next.m.valid);
+        arbiter.request = requests;
+        arbiter.take = take;
+        grant = arbiter.grant;
+        errors.ready = failure_room;
+        s.ready = take & grant.get_bit(0);
+        events.ready = take & grant.get_bit(1);
+        flush_next.m.ready = take & grant.get_bit(2);
 
-        self.table.valid.next =
-            self.take_error.val() | (self.take.val() & self.requests.val().any());
-        self.table.request.next = self.s.payload.val();
-        self.table.entry.next = self.events.payload.val();
-        if self.grant.val().get_bit(0) {
-            self.table.entry.next.kind = RqEventKind::Packet;
-            self.table.entry.next.qpn = self.s.payload.val().qpn;
-            self.table.entry.next.srqn = self.s.payload.val().srqn;
+        table.valid = take_error | (take & requests.any());
+        table.request = s.payload;
+        table.entry = events.payload;
+        if grant.get_bit(0) {
+            table.entry.kind = RqEventKind::Packet;
+            table.entry.qpn = s.payload.qpn;
+            table.entry.srqn = s.payload.srqn;
         }
-        if self.grant.val().get_bit(2) {
-            self.table.entry.next.kind = RqEventKind::Flush;
-            self.table.entry.next.qpn = self.flush_next.m.payload.val();
+        if grant.get_bit(2) {
+            table.entry.kind = RqEventKind::Flush;
+            table.entry.qpn = flush_next.m.payload;
         }
-        if self.take_error.val() {
-            self.table.entry.next.kind = RqEventKind::PlaceError;
-            self.table.entry.next.qpn = self.errors.payload.val().qpn;
-            self.table.entry.next.incarnation = self.errors.payload.val().incarnation;
-            self.table.entry.next.syndrome = self.errors.payload.val().syndrome;
-            self.table.entry.next.status = self.errors.payload.val().status;
-            self.table.entry.next.spared = self.errors.payload.val().spared;
+        if take_error {
+            table.entry.kind = RqEventKind::PlaceError;
+            table.entry.qpn = errors.payload.qpn;
+            table.entry.incarnation = errors.payload.incarnation;
+            table.entry.syndrome = errors.payload.syndrome;
+            table.entry.status = errors.payload.status;
+            table.entry.spared = errors.payload.spared;
         }
 
         // asked for while the packet waits too: the answer that counts is the one behind its admission
-        self.rkey.next.key = self.s.payload.val().rkey;
-        self.rkey.next.pd = self.s.payload.val().pd;
-        self.rkey.next.addr = self.s.payload.val().va;
-        self.rkey.next.len = self.s.payload.val().length;
-        self.rkey.next.right = self.s.payload.val().right;
-        self.rkey.next.qpn = self.s.payload.val().qpn;
-        self.check.request.next = self.rkey.val();
-        self.check.valid.next = self.s.valid.val() & self.s.payload.val().checked;
-        self.table.rkey_ok.next = self.check.ok.val() & self.check.done.val();
+        rkey.key = s.payload.rkey;
+        rkey.pd = s.payload.pd;
+        rkey.addr = s.payload.va;
+        rkey.len = s.payload.length;
+        rkey.right = s.payload.right;
+        rkey.qpn = s.payload.qpn;
+        check.request = rkey;
+        check.valid = s.valid & s.payload.checked;
+        table.rkey_ok = check.ok & check.done;
 
-        self.table.image_we.next = self.image_we.val();
-        self.table.image_qpn.next = self.image_qpn.val();
-        self.table.image.next.cqn = self.image.val().cqn;
-        self.table.image.next.shared = self.image.val().srq_valid;
-        self.table.srq_we.next = self.srq_we.val();
-        self.table.srq_srqn.next = self.srq_srqn.val();
-        self.table.srq_image.next = self.srq_image.val();
-        self.low.s.valid.next = self.table.limit_valid.val();
-        self.low.s.payload.next = self.table.limit.val();
+        table.image_we = image_we;
+        table.image_qpn = image_qpn;
+        table.image.cqn = image.cqn;
+        table.image.shared = image.srq_valid;
+        table.srq_we = srq_we;
+        table.srq_srqn = srq_srqn;
+        table.srq_image = srq_image;
+        low.s.valid = table.limit_valid;
+        low.s.payload = table.limit;
 
-        self.builder.valid.next = self.table.decision_valid.val();
-        self.builder.decision.next = self.table.decision.val();
-        self.builder.request.next = self.table.decided.val();
-        self.places.s.valid.next = self.builder.place_valid.val();
-        self.places.s.payload.next = self.builder.place.val();
-        self.wqes.s.valid.next = self.builder.read_valid.val();
-        self.wqes.s.payload.next = self.builder.read.val();
-        self.answers.s.valid.next = self.builder.reply_valid.val();
-        self.answers.s.payload.next = self.builder.reply.val();
-        self.reporter.valid.next = self.table.decision_valid.val();
-        self.reporter.decision.next = self.table.decision.val();
-        self.reporter.request.next = self.table.decided.val();
-        self.failed.s.valid.next = self.reporter.failed_valid.val();
-        self.failed.s.payload.next = self.reporter.failed.val();
-        self.flush.s.valid.next = self.table.flush_valid.val();
-        self.flush.s.payload.next = self.table.flush_qpn.val();
-        StreamOut::<Bits<16>>::join(&mut self.flush.m, &mut self.flush_next.s);
-        StreamOut::<Place>::link(&mut self.m, &mut self.places.m);
-        StreamOut::<RqRead>::link(&mut self.reads, &mut self.wqes.m);
-        StreamOut::<Reply>::link(&mut self.replies, &mut self.answers.m);
-        StreamOut::<RqFailure>::link(&mut self.failures, &mut self.failed.m);
-        StreamOut::<SrqLimit>::link(&mut self.limits, &mut self.low.m);
-        self.query_valid.next = self.table.query_valid.val();
-        self.query.next = self.table.query.val();
-        self.counts.next = self.reporter.counts.val();
-        self.ready.next = self.table.ready.val();
+        builder.valid = table.decision_valid;
+        builder.decision = table.decision;
+        builder.request = table.decided;
+        places.s.valid = builder.place_valid;
+        places.s.payload = builder.place;
+        wqes.s.valid = builder.read_valid;
+        wqes.s.payload = builder.read;
+        answers.s.valid = builder.reply_valid;
+        answers.s.payload = builder.reply;
+        reporter.valid = table.decision_valid;
+        reporter.decision = table.decision;
+        reporter.request = table.decided;
+        failed.s.valid = reporter.failed_valid;
+        failed.s.payload = reporter.failed;
+        flush.s.valid = table.flush_valid;
+        flush.s.payload = table.flush_qpn;
+        forward!(flush_next.s <= flush.m);
+        forward!(m <= places.m);
+        forward!(reads <= wqes.m);
+        forward!(replies <= answers.m);
+        forward!(failures <= failed.m);
+        forward!(limits <= low.m);
+        query_valid = table.query_valid;
+        query = table.query;
+        counts = reporter.counts;
+        ready = table.ready;
     }
 }

@@ -17,7 +17,7 @@ const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
 const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
 
 /// Counts decisions and reports failures.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Reporter {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -53,76 +53,59 @@ pub struct Reporter {
 impl Logic for Reporter {
     describe!(
         "responder_report",
-        "Counts the responder's decisions and reports failures of queue pairs.";
-        QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, GENERAL_ERR, NAK_INVALID, NAK_ACCESS,
-        ADDRESS, NO_QP, NO_REQUEST, PKEY, QKEY, TRANSPORT
+        "Counts the responder's decisions and reports failures of queue pairs."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, failed_now, failure, pulses);
-        self.d.next = self.decision.val();
-        self.p.next = self.request.val();
-        self.packet.next = self.valid.val() & self.d.val().packet;
+        d = decision;
+        p = request;
+        packet = valid & d.packet;
 
         // UC and UD count what RC answers with a NAK, and go on
-        self.ends.next = self.valid.val()
-            & ((self.d.val().packet & !self.p.val().unreliable)
-                | (self.d.val().misplaced & !self.d.val().spared));
-        self.bad_request.next = self.valid.val()
-            & (self.d.val().invalid
-                | (self.d.val().misplaced & (self.d.val().syndrome == NAK_INVALID)));
-        self.bad_access.next = self.valid.val()
-            & (self.d.val().denied
-                | (self.d.val().misplaced & (self.d.val().syndrome == NAK_ACCESS)));
-        self.bad_operation.next = self.valid.val()
-            & self.d.val().misplaced
-            & !self.bad_request.val()
-            & !self.bad_access.val();
-        self.failed_now.d.next = self.ends.val()
-            & (self.bad_request.val() | self.bad_access.val() | self.bad_operation.val());
-        self.failure.d.next.qpn = self.d.val().qpn;
-        self.failure.d.next.event = QP_FATAL.into();
-        if self.bad_request.val() {
-            self.failure.d.next.event = QP_REQ_ERR.into();
+        ends = valid & ((d.packet & !p.unreliable) | (d.misplaced & !d.spared));
+        bad_request = valid & (d.invalid | (d.misplaced & (d.syndrome == NAK_INVALID)));
+        bad_access = valid & (d.denied | (d.misplaced & (d.syndrome == NAK_ACCESS)));
+        bad_operation = valid & d.misplaced & !bad_request & !bad_access;
+        failed_now = ends & (bad_request | bad_access | bad_operation);
+        failure.qpn = d.qpn;
+        failure.event = QP_FATAL.into();
+        if bad_request {
+            failure.event = QP_REQ_ERR.into();
         }
-        if self.bad_access.val() {
-            self.failure.d.next.event = QP_ACCESS_ERR.into();
+        if bad_access {
+            failure.event = QP_ACCESS_ERR.into();
         }
-        self.failure.d.next.detail = GENERAL_ERR.into();
-        if self.d.val().misplaced {
-            self.failure.d.next.detail = self.d.val().status;
+        failure.detail = GENERAL_ERR.into();
+        if d.misplaced {
+            failure.detail = d.status;
         }
 
         // silent drops, by the first reason: no queue pair, its state, the static checks
         // a datagram counts once
-        self.heard.next =
-            self.packet.val() & (self.p.val().reason != NO_REQUEST) & !self.p.val().grh;
-        self.unknown.next = (self.p.val().reason == NO_QP) | !self.d.val().known;
-        self.reached.next = self.heard.val() & self.d.val().usable;
-        self.pulses.d.next.rx_unknown_qp = self.heard.val() & self.unknown.val();
-        self.pulses.d.next.rx_qp_state =
-            self.heard.val() & !self.unknown.val() & !self.d.val().usable;
-        self.pulses.d.next.rx_wrong_transport =
-            self.reached.val() & (self.p.val().reason == TRANSPORT);
-        self.pulses.d.next.rx_pkey_violations = self.reached.val() & (self.p.val().reason == PKEY);
-        self.pulses.d.next.rx_qkey_violations = self.reached.val() & (self.p.val().reason == QKEY);
-        self.pulses.d.next.rx_wrong_address = self.reached.val() & (self.p.val().reason == ADDRESS);
-        self.begun.next = self.valid.val() & self.d.val().accepted & self.p.val().first;
-        self.pulses.d.next.rx_write_requests = self.begun.val() & self.p.val().write;
-        self.pulses.d.next.rx_send_requests = self.begun.val() & self.p.val().send;
-        self.pulses.d.next.rx_read_requests = self.begun.val() & self.p.val().read;
-        self.pulses.d.next.rx_atomic_requests = self.begun.val() & self.p.val().atomic;
-        self.pulses.d.next.out_of_sequence =
-            self.valid.val() & (self.d.val().gap | self.d.val().skipped);
-        self.pulses.d.next.duplicate_request = self.valid.val() & self.d.val().duplicate;
-        self.pulses.d.next.rnr_nak_sent = self.valid.val() & self.d.val().rnr;
-        self.pulses.d.next.invalid_request_errors = self.bad_request.val();
-        self.pulses.d.next.access_errors = self.bad_access.val();
-        self.pulses.d.next.operational_errors = self.bad_operation.val();
+        heard = packet & (p.reason != NO_REQUEST) & !p.grh;
+        unknown = (p.reason == NO_QP) | !d.known;
+        reached = heard & d.usable;
+        pulses.rx_unknown_qp = heard & unknown;
+        pulses.rx_qp_state = heard & !unknown & !d.usable;
+        pulses.rx_wrong_transport = reached & (p.reason == TRANSPORT);
+        pulses.rx_pkey_violations = reached & (p.reason == PKEY);
+        pulses.rx_qkey_violations = reached & (p.reason == QKEY);
+        pulses.rx_wrong_address = reached & (p.reason == ADDRESS);
+        begun = valid & d.accepted & p.first;
+        pulses.rx_write_requests = begun & p.write;
+        pulses.rx_send_requests = begun & p.send;
+        pulses.rx_read_requests = begun & p.read;
+        pulses.rx_atomic_requests = begun & p.atomic;
+        pulses.out_of_sequence = valid & (d.gap | d.skipped);
+        pulses.duplicate_request = valid & d.duplicate;
+        pulses.rnr_nak_sent = valid & d.rnr;
+        pulses.invalid_request_errors = bad_request;
+        pulses.access_errors = bad_access;
+        pulses.operational_errors = bad_operation;
 
-        self.failed_valid.next = self.failed_now.q.val();
-        self.failed.next = self.failure.q.val();
-        self.counts.next = self.pulses.q.val();
+        failed_valid = failed_now;
+        failed = failure;
+        counts = pulses;
     }
 }

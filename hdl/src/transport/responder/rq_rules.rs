@@ -58,7 +58,7 @@ pub struct RqFate {
 }
 
 /// The rules, combinational.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct RqRules {
     /// A packet is there.
     pub packet: Signal<In, Bit>,
@@ -100,76 +100,61 @@ pub struct RqRules {
 impl Logic for RqRules {
     describe!("rq_rules", "What a packet meets in its receive queue.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.p.next = self.request.val();
-        self.k.next = self.notes.val();
-        self.c.next = self.state.val();
+        p = request;
+        k = notes;
+        c = state;
 
         // RTR, RTS, SQD, SQE
-        self.usable.next = self.c.val().state.get_bit(1) ^ self.c.val().state.get_bit(2);
-        self.live.next = self.packet.val() & self.usable.val() & self.k.val().good;
-        self.expected.next = self.p.val().psn == self.c.val().psn;
-        self.ahead.next = self.p.val().psn - self.c.val().psn;
-        self.due.next = self.expected.val();
-        self.out_of_order.next = self.p.val().first == self.c.val().open;
-        if self.p.val().unreliable {
-            self.due.next = self.p.val().first
-                | (self.c.val().open & (self.p.val().datagram | self.expected.val()));
-            self.out_of_order.next = false;
+        usable = c.state.get_bit(1) ^ c.state.get_bit(2);
+        live = packet & usable & k.good;
+        expected = p.psn == c.psn;
+        ahead = p.psn - c.psn;
+        due = expected;
+        out_of_order = p.first == c.open;
+        if p.unreliable {
+            due = p.first | (c.open & (p.datagram | expected));
+            out_of_order = false;
         }
-        if !self.p.val().first & (self.p.val().write != self.c.val().write) {
-            self.out_of_order.next = true;
+        if !p.first & (p.write != c.write) {
+            out_of_order = true;
         }
-        self.full.next =
-            self.k.val().asks & (self.c.val().replies >= self.p.val().max_dest_rd_atomic);
+        full = k.asks & (c.replies >= p.max_dest_rd_atomic);
         // a WRITE that ends too early or too late, a SEND that goes on behind 2^31 bytes
-        self.wrong_length.next = (self.p.val().last != self.c.val().ends)
-            | (self.p.val().last & (self.p.val().tail != self.c.val().tail));
-        if self.p.val().send {
-            self.wrong_length.next = self.c.val().done.get_bit(31);
+        wrong_length = (p.last != c.ends) | (p.last & (p.tail != c.tail));
+        if p.send {
+            wrong_length = c.done.get_bit(31);
         }
-        self.refused.next = self.p.val().invalid
-            | self.out_of_order.val()
-            | self.full.val()
-            | (!self.p.val().first & self.wrong_length.val());
-        self.starved.next = self.k.val().needs & !self.posted.val();
+        refused = p.invalid | out_of_order | full | (!p.first & wrong_length);
+        starved = k.needs & !posted;
 
-        self.hit.next = self.live.val() & self.due.val();
-        self.valid_hit.next = self.hit.val() & !self.refused.val();
-        self.served.next = self.valid_hit.val() & !self.k.val().denied;
-        self.accepted.next = self.served.val() & !self.starved.val();
-        self.invalid.next = self.hit.val() & self.refused.val();
-        self.denied.next = self.valid_hit.val() & self.k.val().denied;
-        self.duplicate.next =
-            self.live.val() & !self.p.val().unreliable & self.ahead.val().get_bit(23);
+        hit = live & due;
+        valid_hit = hit & !refused;
+        served = valid_hit & !k.denied;
+        accepted = served & !starved;
+        invalid = hit & refused;
+        denied = valid_hit & k.denied;
+        duplicate = live & !p.unreliable & ahead.get_bit(23);
         // a READ is answered again if all of it was executed; of atomics `reply` knows
-        self.beyond.next = self.c.val().psn - self.k.val().behind;
-        self.again.next = self.p.val().atomic
-            | (self.p.val().read & !self.p.val().invalid & !self.beyond.val().get_bit(23));
+        beyond = c.psn - k.behind;
+        again = p.atomic | (p.read & !p.invalid & !beyond.get_bit(23));
 
-        self.fate.next.usable = self.usable.val();
-        self.fate.next.accepted = self.accepted.val();
-        self.fate.next.duplicate = self.duplicate.val();
-        self.fate.next.gap = self.live.val()
-            & !self.p.val().unreliable
-            & !self.expected.val()
-            & !self.ahead.val().get_bit(23);
-        self.fate.next.skipped = self.live.val()
-            & self.p.val().unreliable
-            & !self.p.val().datagram
-            & !self.expected.val();
-        self.fate.next.rnr = self.served.val() & self.starved.val() & !self.p.val().unreliable;
-        self.fate.next.invalid = self.invalid.val();
-        self.fate.next.denied = self.denied.val();
-        self.fate.next.reply =
-            (self.accepted.val() & self.k.val().asks) | (self.duplicate.val() & self.again.val());
-        self.fate.next.fails = (self.invalid.val() | self.denied.val()) & !self.p.val().unreliable;
-        self.fate.next.moves = self.accepted.val() & !self.p.val().datagram;
-        if self.p.val().unreliable & !self.p.val().datagram {
-            self.fate.next.moves = self.live.val();
+        fate.usable = usable;
+        fate.accepted = accepted;
+        fate.duplicate = duplicate;
+        fate.gap = live & !p.unreliable & !expected & !ahead.get_bit(23);
+        fate.skipped = live & p.unreliable & !p.datagram & !expected;
+        fate.rnr = served & starved & !p.unreliable;
+        fate.invalid = invalid;
+        fate.denied = denied;
+        fate.reply = (accepted & k.asks) | (duplicate & again);
+        fate.fails = (invalid | denied) & !p.unreliable;
+        fate.moves = accepted & !p.datagram;
+        if p.unreliable & !p.datagram {
+            fate.moves = live;
         }
-        self.fate.next.drops = self.live.val() & self.p.val().unreliable;
-        self.fate.next.takes = self.k.val().needs & !self.c.val().held;
+        fate.drops = live & p.unreliable;
+        fate.takes = k.needs & !c.held;
     }
 }

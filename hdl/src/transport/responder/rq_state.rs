@@ -35,7 +35,7 @@ const RESET: u64 = state::RESET as u64;
 const ERR: u64 = state::ERR as u64;
 
 /// State of 2^Q receive queues and 2^S shared receive queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct RqStateTable<const Q: usize, const S: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -130,262 +130,244 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
     describe!(
         "rq_state",
         format!("q{Q}_s{S}"),
-        "Dynamic state of all receive queues: one event a cycle.";
-        RESET, ERR, GOOD
+        "Dynamic state of all receive queues: one event a cycle."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, table, flushes, srqs, valid_3, event_3, event_5, request_4
-        );
-        dff_setup!(self, clock, request_5, notes_5, ring_5, flush_5);
-        dff_setup!(self, clock, w_decision_valid, w_decision, w_request);
-        dff_setup!(self, clock, w_flush, w_query, w_state, w_qpn);
-
         // stages 1 to 5
-        self.valid_3.d.next = self.valid.val();
-        self.event_3.d.next = self.entry.val();
-        self.event_5.d.next = self.event_3.q.val();
-        self.request_4.d.next = self.request.val();
-        self.ready.next = self.table.ready.val() & self.srqs.ready.val();
-        self.table.valid.next = self.valid_3.q.val();
-        self.table.addr.next = self.event_3.q.val().qpn.get_bits::<Q>(0);
-        self.flushes.we.next = self.image_we.val();
-        self.flushes.waddr.next = self.image_qpn.val();
-        self.flushes.wdata.next = self.image.val();
-        self.flushes.re.next = true;
-        self.flushes.raddr.next = self.event_3.q.val().qpn.get_bits::<Q>(0);
-        self.flush_5.d.next = self.flushes.rdata.val();
-        self.srqs.valid.next = self.valid_3.q.val();
-        self.srqs.srqn.next = self.event_3.q.val().srqn;
-        self.srqs.x.next = self.event_5.q.val();
-        self.srqs.image_we.next = self.srq_we.val();
-        self.srqs.image_srqn.next = self.srq_srqn.val();
-        self.srqs.image.next = self.srq_image.val();
-        self.limit_valid.next = self.srqs.limit_valid.val();
-        self.limit.next = self.srqs.limit.val();
-        self.q.next = self.request_4.q.val();
+        valid_3.d = valid;
+        event_3.d = entry;
+        event_5.d = event_3.q;
+        request_4.d = request;
+        ready = table.ready & srqs.ready;
+        table.valid = valid_3.q;
+        table.addr = event_3.q.qpn.get_bits::<Q>(0);
+        flushes.we = image_we;
+        flushes.waddr = image_qpn;
+        flushes.wdata = image;
+        flushes.re = true;
+        flushes.raddr = event_3.q.qpn.get_bits::<Q>(0);
+        flush_5 = flushes.rdata;
+        srqs.valid = valid_3.q;
+        srqs.srqn = event_3.q.srqn;
+        srqs.x = event_5.q;
+        srqs.image_we = srq_we;
+        srqs.image_srqn = srq_srqn;
+        srqs.image = srq_image;
+        limit_valid = srqs.limit_valid;
+        limit = srqs.limit;
+        q = request_4.q;
         // the ring of the shared receive queue in place of the own; its protection domain is that of the scatter list
-        self.r.next = self.request_4.q.val();
-        if self.q.val().srq_valid {
-            self.r.next.rq_base = self.srqs.shape.val().base;
-            self.r.next.rq_log = self.srqs.shape.val().log;
-            self.r.next.rq_stride = self.srqs.shape.val().stride;
-            if self.q.val().send {
-                self.r.next.pd = self.srqs.shape.val().pd;
+        r = request_4.q;
+        if q.srq_valid {
+            r.rq_base = srqs.shape.base;
+            r.rq_log = srqs.shape.log;
+            r.rq_stride = srqs.shape.stride;
+            if q.send {
+                r.pd = srqs.shape.pd;
             }
         }
-        self.request_5.d.next = self.r.val();
-        self.notes_5.d.next.good = self.q.val().reason == GOOD;
-        self.notes_5.d.next.denied = self.q.val().checked & !self.rkey_ok.val();
-        self.notes_5.d.next.needs = (self.q.val().send & self.q.val().first)
-            | (self.q.val().write & self.q.val().last & self.q.val().with_imm);
-        self.notes_5.d.next.asks = self.q.val().read | self.q.val().atomic;
-        self.behind.next = self.q.val().psn + 1;
-        if self.q.val().read {
-            self.behind.next = self.q.val().psn + 1 + bit_cast::<24, 23>(self.q.val().more);
+        request_5 = r;
+        notes_5.good = q.reason == GOOD;
+        notes_5.denied = q.checked & !rkey_ok;
+        notes_5.needs = (q.send & q.first) | (q.write & q.last & q.with_imm);
+        notes_5.asks = q.read | q.atomic;
+        behind = q.psn + 1;
+        if q.read {
+            behind = q.psn + 1 + bit_cast::<24, 23>(q.more);
         }
-        self.notes_5.d.next.behind = self.behind.val();
-        self.ring_5.d.next = (bits::<16>(1) << self.r.val().rq_log) - 1;
+        notes_5.behind = behind;
+        ring_5 = (bits::<16>(1) << r.rq_log) - 1;
 
         // stage X
-        self.x.next = self.event_5.q.val();
-        self.p.next = self.request_5.q.val();
-        self.c.next = self.table.current.val();
-        self.n.next = self.table.current.val();
-        self.write.next = true;
-        self.fail.next = false;
-        self.misplaced.next = false;
-        self.wake.next = false;
-        self.restart.next = (self.x.val().kind == RqEventKind::Command) & self.x.val().reset;
-        self.packet.next = self.table.x_valid.val() & (self.x.val().kind == RqEventKind::Packet);
-        self.rules.packet.next = self.packet.val();
-        self.rules.request.next = self.request_5.q.val();
-        self.rules.notes.next = self.notes_5.q.val();
-        self.rules.state.next = self.table.current.val();
+        x = event_5.q;
+        p = request_5;
+        c = table.current;
+        n = table.current;
+        write = true;
+        fail = false;
+        misplaced = false;
+        wake = false;
+        restart = (x.kind == RqEventKind::Command) & x.reset;
+        packet = table.x_valid & (x.kind == RqEventKind::Packet);
+        rules.packet = packet;
+        rules.request = request_5;
+        rules.notes = notes_5;
+        rules.state = table.current;
         // the next receive WQE: one held, of the shared queue, or of the own
-        self.shared.next = self.packet.val() & self.p.val().srq_valid;
-        self.posted.next = self.c.val().held | (self.c.val().producer != self.c.val().index);
-        self.own.next = self.c.val().index;
-        if self.shared.val() {
-            self.posted.next = self.c.val().held | self.srqs.posted.val();
-            self.own.next = self.srqs.ordinal.val();
+        shared = packet & p.srq_valid;
+        posted = c.held | (c.producer != c.index);
+        own = c.index;
+        if shared {
+            posted = c.held | srqs.posted;
+            own = srqs.ordinal;
         }
-        if self.c.val().held {
-            self.own.next = self.c.val().own;
+        if c.held {
+            own = c.own;
         }
-        self.rules.posted.next = self.posted.val();
-        self.f.next = self.rules.fate.val();
-        self.srqs.take.next = self.f.val().accepted & self.f.val().takes & self.p.val().srq_valid;
-        self.stale.next =
-            (self.x.val().incarnation != self.c.val().incarnation) | !self.c.val().replies.any();
-        self.flushing.next = (self.c.val().state == ERR)
-            & self.c.val().known
-            & (self.c.val().held
-                | (!self.flush_5.q.val().shared & (self.c.val().producer != self.c.val().index)));
+        rules.posted = posted;
+        f = rules.fate;
+        srqs.take = f.accepted & f.takes & p.srq_valid;
+        stale = (x.incarnation != c.incarnation) | !c.replies.any();
+        flushing =
+            (c.state == ERR) & c.known & (c.held | (!flush_5.shared & (c.producer != c.index)));
 
         // what becomes of the state
-        match self.x.val().kind {
+        match x.kind {
             RqEventKind::Packet => {
-                if self.f.val().accepted {
-                    self.n.next.silent = false;
-                    self.n.next.open = !self.p.val().last;
-                    self.n.next.write = self.p.val().write;
-                    self.n.next.done = self.c.val().done + bit_cast::<32, 13>(self.p.val().plen);
-                    self.n.next.more = self.c.val().more - 1;
-                    self.n.next.ends = self.c.val().more == 2;
-                    if self.p.val().first {
-                        self.n.next.done = bit_cast::<32, 13>(self.p.val().plen);
-                        self.n.next.more = self.p.val().more;
-                        self.n.next.ends = self.p.val().more == 1;
-                        self.n.next.tail = self.p.val().tail;
-                        self.n.next.va = self.p.val().va;
-                        self.n.next.rkey = self.p.val().rkey;
+                if f.accepted {
+                    n.silent = false;
+                    n.open = !p.last;
+                    n.write = p.write;
+                    n.done = c.done + bit_cast::<32, 13>(p.plen);
+                    n.more = c.more - 1;
+                    n.ends = c.more == 2;
+                    if p.first {
+                        n.done = bit_cast::<32, 13>(p.plen);
+                        n.more = p.more;
+                        n.ends = p.more == 1;
+                        n.tail = p.tail;
+                        n.va = p.va;
+                        n.rkey = p.rkey;
                     }
-                    if self.p.val().last & !self.p.val().datagram {
-                        self.n.next.msn = self.c.val().msn + 1;
+                    if p.last & !p.datagram {
+                        n.msn = c.msn + 1;
                     }
-                    if self.f.val().takes & !self.p.val().srq_valid {
-                        self.n.next.index = self.c.val().index + 1;
+                    if f.takes & !p.srq_valid {
+                        n.index = c.index + 1;
                     }
-                    if self.notes_5.q.val().needs | self.p.val().send {
-                        self.n.next.held = !self.p.val().last;
-                        self.n.next.own = self.own.val();
+                    if notes_5.needs | p.send {
+                        n.held = !p.last;
+                        n.own = own;
                     }
-                    if self.notes_5.q.val().asks {
-                        self.n.next.replies = self.c.val().replies + 1;
+                    if notes_5.asks {
+                        n.replies = c.replies + 1;
                     }
-                } else if self.f.val().drops {
-                    self.n.next.open = false;
+                } else if f.drops {
+                    n.open = false;
                 }
-                if self.f.val().moves {
-                    self.n.next.psn = self.notes_5.q.val().behind;
+                if f.moves {
+                    n.psn = notes_5.behind;
                 }
-                if self.f.val().duplicate {
-                    self.n.next.silent = false;
+                if f.duplicate {
+                    n.silent = false;
                 }
-                if self.f.val().gap | self.f.val().rnr {
-                    self.n.next.silent = true;
+                if f.gap | f.rnr {
+                    n.silent = true;
                 }
-                self.fail.next = self.f.val().fails;
+                fail = f.fails;
             }
             RqEventKind::Doorbell => {
-                self.n.next.producer = self.x.val().index;
-                self.wake.next = self.c.val().state == ERR;
+                n.producer = x.index;
+                wake = c.state == ERR;
             }
             RqEventKind::PlaceError => {
-                self.misplaced.next =
-                    self.f.val().usable & (self.x.val().incarnation == self.c.val().incarnation);
-                self.fail.next = self.misplaced.val() & !self.x.val().spared;
+                misplaced = f.usable & (x.incarnation == c.incarnation);
+                fail = misplaced & !x.spared;
             }
             RqEventKind::SqFailed => {
-                self.fail.next = (self.c.val().state != RESET) & (self.c.val().state != ERR);
+                fail = (c.state != RESET) & (c.state != ERR);
             }
             RqEventKind::Command => {
-                self.n.next.known = self.c.val().known | self.x.val().image;
-                if self.x.val().set {
-                    self.n.next.state = self.x.val().state;
-                    self.fail.next = self.x.val().state == ERR;
-                    if self.x.val().state == RESET {
-                        self.n.next.known = false;
+                n.known = c.known | x.image;
+                if x.set {
+                    n.state = x.state;
+                    fail = x.state == ERR;
+                    if x.state == RESET {
+                        n.known = false;
                     }
                 }
                 // the producer index is the host's and stays
-                if self.restart.val() {
-                    self.n.next.incarnation = self.c.val().incarnation + 1;
-                    self.n.next.silent = false;
-                    self.n.next.open = false;
-                    self.n.next.held = false;
-                    self.n.next.index = bits::<16>(0);
-                    self.n.next.psn = self.x.val().psn;
-                    self.n.next.msn = bits::<24>(0);
-                    self.n.next.replies = bits::<5>(0);
+                if restart {
+                    n.incarnation = c.incarnation + 1;
+                    n.silent = false;
+                    n.open = false;
+                    n.held = false;
+                    n.index = bits::<16>(0);
+                    n.psn = x.psn;
+                    n.msn = bits::<24>(0);
+                    n.replies = bits::<5>(0);
                 }
             }
             RqEventKind::Flush => {
-                self.n.next.queued = self.flushing.val();
-                if self.flushing.val() & self.c.val().held {
-                    self.n.next.held = false;
-                } else if self.flushing.val() {
-                    self.n.next.index = self.c.val().index + 1;
+                n.queued = flushing;
+                if flushing & c.held {
+                    n.held = false;
+                } else if flushing {
+                    n.index = c.index + 1;
                 }
             }
             RqEventKind::Replied => {
-                self.n.next.replies = self.c.val().replies - 1;
-                self.write.next = !self.stale.val();
+                n.replies = c.replies - 1;
+                write = !stale;
             }
             _ => {
-                self.write.next = false;
+                write = false;
             }
         }
-        if self.fail.val() {
-            self.n.next.state = ERR.into();
-            self.n.next.open = false;
-            self.wake.next = true;
+        if fail {
+            n.state = ERR.into();
+            n.open = false;
+            wake = true;
         }
-        if self.wake.val() {
-            self.n.next.queued = true;
+        if wake {
+            n.queued = true;
         }
-        self.table.write.next = self.write.val();
-        self.table.result.next = self.n.val();
+        table.write = write;
+        table.result = n;
 
         // stage W
-        self.w_decision_valid.d.next =
-            self.table.x_valid.val() & (self.x.val().kind != RqEventKind::Doorbell);
-        self.w_decision.d.next.qpn = self.x.val().qpn;
-        self.w_decision.d.next.packet = self.packet.val();
-        self.w_decision.d.next.known = self.c.val().known;
-        self.w_decision.d.next.usable = self.f.val().usable;
-        self.w_decision.d.next.silent = self.c.val().silent;
-        self.w_decision.d.next.accepted = self.f.val().accepted;
-        self.w_decision.d.next.duplicate = self.f.val().duplicate;
-        self.w_decision.d.next.gap = self.f.val().gap;
-        self.w_decision.d.next.skipped = self.f.val().skipped;
-        self.w_decision.d.next.reply = self.f.val().reply;
-        self.w_decision.d.next.rnr = self.f.val().rnr;
-        self.w_decision.d.next.invalid = self.f.val().invalid;
-        self.w_decision.d.next.denied = self.f.val().denied;
-        self.w_decision.d.next.misplaced = self.misplaced.val();
-        self.w_decision.d.next.spared = self.x.val().spared;
-        self.w_decision.d.next.syndrome = self.x.val().syndrome;
-        self.w_decision.d.next.status = self.x.val().status;
-        self.w_decision.d.next.flush =
-            (self.x.val().kind == RqEventKind::Flush) & self.flushing.val();
-        self.w_decision.d.next.reset = self.restart.val();
-        self.w_decision.d.next.halt = self.fail.val()
-            & !self.restart.val()
-            & ((self.x.val().kind == RqEventKind::Command)
-                | (self.x.val().kind == RqEventKind::SqFailed));
-        self.w_decision.d.next.incarnation = self.c.val().incarnation;
-        self.w_decision.d.next.index = self.own.val();
-        self.w_decision.d.next.slot = self.own.val() & self.ring_5.q.val();
-        self.w_decision.d.next.psn = self.c.val().psn;
-        self.w_decision.d.next.msn = self.c.val().msn;
-        self.w_decision.d.next.done = self.c.val().done;
-        self.w_decision.d.next.va = self.c.val().va;
-        self.w_decision.d.next.rkey = self.c.val().rkey;
-        self.w_decision.d.next.cqn = self.flush_5.q.val().cqn;
-        self.w_request.d.next = self.p.val();
+        w_decision_valid = table.x_valid & (x.kind != RqEventKind::Doorbell);
+        w_decision.qpn = x.qpn;
+        w_decision.packet = packet;
+        w_decision.known = c.known;
+        w_decision.usable = f.usable;
+        w_decision.silent = c.silent;
+        w_decision.accepted = f.accepted;
+        w_decision.duplicate = f.duplicate;
+        w_decision.gap = f.gap;
+        w_decision.skipped = f.skipped;
+        w_decision.reply = f.reply;
+        w_decision.rnr = f.rnr;
+        w_decision.invalid = f.invalid;
+        w_decision.denied = f.denied;
+        w_decision.misplaced = misplaced;
+        w_decision.spared = x.spared;
+        w_decision.syndrome = x.syndrome;
+        w_decision.status = x.status;
+        w_decision.flush = (x.kind == RqEventKind::Flush) & flushing;
+        w_decision.reset = restart;
+        w_decision.halt = fail
+            & !restart
+            & ((x.kind == RqEventKind::Command) | (x.kind == RqEventKind::SqFailed));
+        w_decision.incarnation = c.incarnation;
+        w_decision.index = own;
+        w_decision.slot = own & ring_5;
+        w_decision.psn = c.psn;
+        w_decision.msn = c.msn;
+        w_decision.done = c.done;
+        w_decision.va = c.va;
+        w_decision.rkey = c.rkey;
+        w_decision.cqn = flush_5.cqn;
+        w_request = p;
 
-        self.w_qpn.d.next = self.x.val().qpn;
-        self.w_flush.d.next = self.table.x_valid.val()
-            & ((self.wake.val() & !self.c.val().queued)
-                | ((self.x.val().kind == RqEventKind::Flush) & self.flushing.val()));
-        self.w_query.d.next = self.table.x_valid.val()
-            & ((self.x.val().kind == RqEventKind::Command)
-                | (self.x.val().kind == RqEventKind::SrqCommand));
-        self.w_state.d.next.rq_state = bit_cast::<4, 3>(self.c.val().state);
-        self.w_state.d.next.rq_psn = self.c.val().psn;
-        self.w_state.d.next.msn = self.c.val().msn;
-        self.w_state.d.next.rq_index = self.c.val().index;
+        w_qpn = x.qpn;
+        w_flush =
+            table.x_valid & ((wake & !c.queued) | ((x.kind == RqEventKind::Flush) & flushing));
+        w_query = table.x_valid
+            & ((x.kind == RqEventKind::Command) | (x.kind == RqEventKind::SrqCommand));
+        w_state.rq_state = bit_cast::<4, 3>(c.state);
+        w_state.rq_psn = c.psn;
+        w_state.msn = c.msn;
+        w_state.rq_index = c.index;
 
-        self.decision_valid.next = self.w_decision_valid.q.val();
-        self.decision.next = self.w_decision.q.val();
-        self.decided.next = self.w_request.q.val();
-        self.flush_valid.next = self.w_flush.q.val();
-        self.flush_qpn.next = self.w_qpn.q.val();
-        self.query_valid.next = self.w_query.q.val();
-        self.query.next = self.w_state.q.val();
+        decision_valid = w_decision_valid;
+        decision = w_decision;
+        decided = w_request;
+        flush_valid = w_flush;
+        flush_qpn = w_qpn;
+        query_valid = w_query;
+        query = w_state;
     }
 }

@@ -34,7 +34,7 @@ const NO_CLASS: u64 = 2;
 const GRH: u64 = GRH_LEN as u64;
 
 /// Receive checks for 2^Q queue pairs, with beats of K bytes.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -120,254 +120,214 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
     describe!(
         "rx_check",
         format!("q{Q}_k{K}_d{D}"),
-        "Checks received packets against the static image of their queue pair.";
-        GOOD, NO_QP, TRANSPORT, PKEY, QKEY, ADDRESS, NO_REQUEST, CNP, UC, UD, NO_CLASS, GRH, Self::GRH_BEATS, D
+        "Checks received packets against the static image of their queue pair."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, images, out_stage, response_fifo, order_fifo);
-        dff_setup!(self, clock, v1, m1, v2, m2, k2, kind);
-        dff_setup!(
-            self,
-            clock,
-            off_range,
-            too_long,
-            same_length,
-            no_length,
-            length_less
-        );
-        dff_setup!(self, clock, v3, q3, r3, to_requester, split, second);
+        images.we = image_we;
+        images.waddr = image_qpn;
+        images.wdata.remote_gid = image.remote_gid;
+        images.wdata.rq_base = image.rq_base;
+        images.wdata.qp_type = image.qp_type;
+        images.wdata.mtu = image.mtu;
+        images.wdata.rq_log = image.rq_log;
+        images.wdata.rq_stride = image.rq_stride;
+        images.wdata.min_rnr_timer = image.min_rnr_timer;
+        images.wdata.remote_write = image.remote_write;
+        images.wdata.remote_read = image.remote_read;
+        images.wdata.remote_atomic = image.remote_atomic;
+        images.wdata.max_dest_rd_atomic = image.max_dest_rd_atomic;
+        images.wdata.pkey = image.pkey;
+        images.wdata.sgid_index = image.sgid_index;
+        images.wdata.qkey = image.qkey;
+        images.wdata.pd = image.pd;
+        images.wdata.cqn = image.cqn;
+        images.wdata.srq_valid = image.srq_valid;
+        images.wdata.srqn = image.srqn;
 
-        self.images.we.next = self.image_we.val();
-        self.images.waddr.next = self.image_qpn.val();
-        self.images.wdata.next.remote_gid = self.image.val().remote_gid;
-        self.images.wdata.next.rq_base = self.image.val().rq_base;
-        self.images.wdata.next.qp_type = self.image.val().qp_type;
-        self.images.wdata.next.mtu = self.image.val().mtu;
-        self.images.wdata.next.rq_log = self.image.val().rq_log;
-        self.images.wdata.next.rq_stride = self.image.val().rq_stride;
-        self.images.wdata.next.min_rnr_timer = self.image.val().min_rnr_timer;
-        self.images.wdata.next.remote_write = self.image.val().remote_write;
-        self.images.wdata.next.remote_read = self.image.val().remote_read;
-        self.images.wdata.next.remote_atomic = self.image.val().remote_atomic;
-        self.images.wdata.next.max_dest_rd_atomic = self.image.val().max_dest_rd_atomic;
-        self.images.wdata.next.pkey = self.image.val().pkey;
-        self.images.wdata.next.sgid_index = self.image.val().sgid_index;
-        self.images.wdata.next.qkey = self.image.val().qkey;
-        self.images.wdata.next.pd = self.image.val().pd;
-        self.images.wdata.next.cqn = self.image.val().cqn;
-        self.images.wdata.next.srq_valid = self.image.val().srq_valid;
-        self.images.wdata.next.srqn = self.image.val().srqn;
-
-        self.room.next = self.out_stage.s.ready.val()
-            & self.response_fifo.s.ready.val()
-            & self.order_fifo.s.ready.val();
-        self.go.next =
-            self.room.val() & !(self.v3.q.val() & self.split.q.val() & !self.second.q.val());
-        self.s.ready.next = self.go.val();
-        self.images.re.next = self.go.val();
-        self.images.raddr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
+        room = out_stage.s.ready & response_fifo.s.ready & order_fifo.s.ready;
+        go = room & !(v3 & split & !second);
+        s.ready = go;
+        images.re = go;
+        images.raddr = s.payload.qpn.get_bits::<Q>(0);
 
         // stage 1
-        self.decode.opcode.next = self.m1.q.val().opcode;
-        self.decode.qpn.next = self.m1.q.val().qpn;
-        self.difference.next =
-            bit_cast::<33, 32>(self.m1.q.val().dma_len) - bit_cast::<33, 13>(self.m1.q.val().plen);
+        decode.opcode = m1.opcode;
+        decode.qpn = m1.qpn;
+        difference = bit_cast::<33, 32>(m1.dma_len) - bit_cast::<33, 13>(m1.plen);
 
         // stage 2: the first check that fails is the reason
-        self.transport.next = self.m2.q.val().opcode.get_bits::<3>(5);
-        self.datagram.next = self.k2.q.val().qp_type == UD;
-        self.same_transport.next = (self.transport.val()
-            == bit_cast::<3, 2>(self.k2.q.val().qp_type))
-            & (self.transport.val() != NO_CLASS);
-        self.same_pkey.next = (self.m2.q.val().pkey.get_bits::<15>(0)
-            == self.k2.q.val().pkey.get_bits::<15>(0))
-            & (self.m2.q.val().pkey.get_bit(15) | self.k2.q.val().pkey.get_bit(15));
-        self.same_qkey.next =
-            !self.datagram.val() | (self.m2.q.val().ext.get_bits::<32>(32) == self.k2.q.val().qkey);
-        self.same_address.next = self.datagram.val()
-            | ((self.m2.q.val().src_gid == self.k2.q.val().remote_gid)
-                & (self.m2.q.val().gid_index == self.k2.q.val().sgid_index));
-        self.reason.next = GOOD.into();
-        if self.m2.q.val().opcode == CNP {
-            self.reason.next = NO_REQUEST.into();
-        } else if !self.kind.q.val().exists {
-            self.reason.next = NO_QP.into();
-        } else if !self.same_transport.val() {
-            self.reason.next = TRANSPORT.into();
-        } else if !self.same_pkey.val() {
-            self.reason.next = PKEY.into();
-        } else if !self.same_qkey.val() {
-            self.reason.next = QKEY.into();
-        } else if !self.same_address.val() {
-            self.reason.next = ADDRESS.into();
-        } else if self.kind.q.val().response {
-            self.reason.next = NO_REQUEST.into();
+        transport = m2.opcode.get_bits::<3>(5);
+        datagram = k2.qp_type == UD;
+        same_transport = (transport == bit_cast::<3, 2>(k2.qp_type)) & (transport != NO_CLASS);
+        same_pkey = (m2.pkey.get_bits::<15>(0) == k2.pkey.get_bits::<15>(0))
+            & (m2.pkey.get_bit(15) | k2.pkey.get_bit(15));
+        same_qkey = !datagram | (m2.ext.get_bits::<32>(32) == k2.qkey);
+        same_address = datagram | ((m2.src_gid == k2.remote_gid) & (m2.gid_index == k2.sgid_index));
+        reason = GOOD.into();
+        if m2.opcode == CNP {
+            reason = NO_REQUEST.into();
+        } else if !kind.exists {
+            reason = NO_QP.into();
+        } else if !same_transport {
+            reason = TRANSPORT.into();
+        } else if !same_pkey {
+            reason = PKEY.into();
+        } else if !same_qkey {
+            reason = QKEY.into();
+        } else if !same_address {
+            reason = ADDRESS.into();
+        } else if kind.response {
+            reason = NO_REQUEST.into();
         }
-        self.payload_less.next = self.m2.q.val().plen - 1;
+        payload_less = m2.plen - 1;
         // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
-        self.bytes.next = bits::<13>(128) << self.k2.q.val().mtu;
-        self.size_wrong.next = self.m2.q.val().plen != self.bytes.val();
-        if self.kind.q.val().last {
-            self.size_wrong.next = (self.m2.q.val().plen > self.bytes.val())
-                | (!self.kind.q.val().first & !self.m2.q.val().plen.any());
+        bytes = bits::<13>(128) << k2.mtu;
+        size_wrong = m2.plen != bytes;
+        if kind.last {
+            size_wrong = (m2.plen > bytes) | (!kind.first & !m2.plen.any());
         }
-        self.sum_wrong.next = self.off_range.q.val() | self.same_length.q.val();
-        if self.kind.q.val().last {
-            self.sum_wrong.next = !self.same_length.q.val();
+        sum_wrong = off_range | same_length;
+        if kind.last {
+            sum_wrong = !same_length;
         }
-        self.write_wrong.next = self.kind.q.val().write
-            & (!self.k2.q.val().remote_write | (self.kind.q.val().first & self.sum_wrong.val()));
-        self.read_wrong.next =
-            self.kind.q.val().read & (!self.k2.q.val().remote_read | self.too_long.q.val());
+        write_wrong = kind.write & (!k2.remote_write | (kind.first & sum_wrong));
+        read_wrong = kind.read & (!k2.remote_read | too_long);
         // an atomic is aligned to its 8 bytes
-        self.atomic_wrong.next = self.kind.q.val().atomic
-            & (!self.k2.q.val().remote_atomic | self.m2.q.val().ext.get_bits::<3>(0).any());
-        self.wanted.next = !self.m2.q.val().beats.any();
+        atomic_wrong = kind.atomic & (!k2.remote_atomic | m2.ext.get_bits::<3>(0).any());
+        wanted = !m2.beats.any();
         if D == 1 {
-            self.wanted.next = true;
+            wanted = true;
         }
-        self.shift.next = bit_cast::<4, 3>(self.k2.q.val().mtu) + 7;
-        self.behind.next = self.length_less.q.val() >> self.shift.val();
+        shift = bit_cast::<4, 3>(k2.mtu) + 7;
+        behind = length_less >> shift;
 
-        if self.go.val() {
-            self.v1.d.next = self.s.valid.val();
-            self.m1.d.next = self.s.payload.val();
+        if go {
+            v1 = s.valid;
+            m1 = s.payload;
 
-            self.v2.d.next = self.v1.q.val();
-            self.m2.d.next = self.m1.q.val();
-            self.k2.d.next = self.images.rdata.val();
-            self.kind.d.next = self.decode.kind.val();
-            self.too_long.d.next = self.m1.q.val().dma_len.get_bit(31)
-                & self.m1.q.val().dma_len.get_bits::<31>(0).any();
-            self.off_range.d.next = self.difference.val().get_bit(32)
-                | (self.m1.q.val().dma_len.get_bit(31)
-                    & self.m1.q.val().dma_len.get_bits::<31>(0).any());
-            self.same_length.d.next = !self.difference.val().any();
-            self.no_length.d.next = !self.m1.q.val().dma_len.any();
-            self.length_less.d.next = self.m1.q.val().dma_len - 1;
+            v2 = v1;
+            m2 = m1;
+            k2 = images.rdata;
+            kind = decode.kind;
+            too_long = m1.dma_len.get_bit(31) & m1.dma_len.get_bits::<31>(0).any();
+            off_range = difference.get_bit(32)
+                | (m1.dma_len.get_bit(31) & m1.dma_len.get_bits::<31>(0).any());
+            same_length = !difference.any();
+            no_length = !m1.dma_len.any();
+            length_less = m1.dma_len - 1;
 
-            self.v3.d.next = self.v2.q.val();
-            self.r3.d.next.qpn = self.m2.q.val().qpn.get_bits::<16>(0);
-            self.r3.d.next.psn = self.m2.q.val().psn;
-            self.r3.d.next.syndrome = bits::<8>(0);
-            if self.kind.q.val().aeth {
-                self.r3.d.next.syndrome = self.m2.q.val().ext.get_bits::<8>(56);
+            v3 = v2;
+            r3.qpn = m2.qpn.get_bits::<16>(0);
+            r3.psn = m2.psn;
+            r3.syndrome = bits::<8>(0);
+            if kind.aeth {
+                r3.syndrome = m2.ext.get_bits::<8>(56);
             }
-            self.r3.d.next.read = self.kind.q.val().read_response;
-            self.r3.d.next.atomic = self.kind.q.val().atomic_ack;
-            self.r3.d.next.last = self.kind.q.val().last;
-            self.r3.d.next.plen = self.m2.q.val().plen;
-            self.r3.d.next.lane = self.m2.q.val().lane;
-            self.r3.d.next.beats = self.m2.q.val().beats;
-            self.to_requester.d.next = self.kind.q.val().response
-                & self.kind.q.val().exists
-                & self.same_transport.val()
-                & self.same_pkey.val()
-                & self.same_address.val()
-                & self.wanted.val();
-            self.split.d.next = self.m2.q.val().grh;
-            self.q3.d.next.qpn = self.m2.q.val().qpn.get_bits::<16>(0);
-            self.q3.d.next.send = self.kind.q.val().send;
-            self.q3.d.next.write = self.kind.q.val().write;
-            self.q3.d.next.read = self.kind.q.val().read;
-            self.q3.d.next.atomic = self.kind.q.val().atomic;
-            self.q3.d.next.add = self.kind.q.val().add;
-            self.q3.d.next.first = self.kind.q.val().first;
-            self.q3.d.next.last = self.kind.q.val().last;
-            self.q3.d.next.with_imm = self.kind.q.val().with_imm;
-            self.q3.d.next.with_inv = self.kind.q.val().with_inv;
-            self.q3.d.next.ack_req = self.m2.q.val().ack_req;
-            self.q3.d.next.solicited = self.m2.q.val().solicited;
-            self.q3.d.next.psn = self.m2.q.val().psn;
-            self.q3.d.next.va = self.m2.q.val().ext;
-            self.q3.d.next.rkey = self.m2.q.val().rkey;
-            self.q3.d.next.length = self.m2.q.val().dma_len;
-            self.q3.d.next.imm = self.m2.q.val().imm;
-            self.q3.d.next.plen = self.m2.q.val().plen;
-            self.q3.d.next.lane = self.m2.q.val().lane;
-            self.q3.d.next.beats = self.m2.q.val().beats;
-            self.q3.d.next.tail = self.payload_less.val().get_bits::<12>(0);
-            self.q3.d.next.reason = self.reason.val();
-            self.q3.d.next.unreliable = self.datagram.val() | (self.k2.q.val().qp_type == UC);
-            self.q3.d.next.datagram = self.datagram.val();
-            self.q3.d.next.grh = false;
-            self.q3.d.next.checked = (self.kind.q.val().write & self.kind.q.val().first)
-                | self.kind.q.val().read
-                | self.kind.q.val().atomic;
-            self.q3.d.next.right = bits::<3>(2);
-            if self.kind.q.val().read {
-                self.q3.d.next.right = bits::<3>(3);
+            r3.read = kind.read_response;
+            r3.atomic = kind.atomic_ack;
+            r3.last = kind.last;
+            r3.plen = m2.plen;
+            r3.lane = m2.lane;
+            r3.beats = m2.beats;
+            to_requester =
+                kind.response & kind.exists & same_transport & same_pkey & same_address & wanted;
+            split = m2.grh;
+            q3.qpn = m2.qpn.get_bits::<16>(0);
+            q3.send = kind.send;
+            q3.write = kind.write;
+            q3.read = kind.read;
+            q3.atomic = kind.atomic;
+            q3.add = kind.add;
+            q3.first = kind.first;
+            q3.last = kind.last;
+            q3.with_imm = kind.with_imm;
+            q3.with_inv = kind.with_inv;
+            q3.ack_req = m2.ack_req;
+            q3.solicited = m2.solicited;
+            q3.psn = m2.psn;
+            q3.va = m2.ext;
+            q3.rkey = m2.rkey;
+            q3.length = m2.dma_len;
+            q3.imm = m2.imm;
+            q3.plen = m2.plen;
+            q3.lane = m2.lane;
+            q3.beats = m2.beats;
+            q3.tail = payload_less.get_bits::<12>(0);
+            q3.reason = reason;
+            q3.unreliable = datagram | (k2.qp_type == UC);
+            q3.datagram = datagram;
+            q3.grh = false;
+            q3.checked = (kind.write & kind.first) | kind.read | kind.atomic;
+            q3.right = bits::<3>(2);
+            if kind.read {
+                q3.right = bits::<3>(3);
             }
-            if self.kind.q.val().atomic {
-                self.q3.d.next.right = bits::<3>(4);
-                self.q3.d.next.length = bits::<32>(8);
+            if kind.atomic {
+                q3.right = bits::<3>(4);
+                q3.length = bits::<32>(8);
             }
-            self.q3.d.next.invalid = !self.kind.q.val().request
-                | ((self.kind.q.val().send | self.kind.q.val().write) & self.size_wrong.val())
-                | self.write_wrong.val()
-                | self.read_wrong.val()
-                | self.atomic_wrong.val();
-            self.q3.d.next.more = self.behind.val().get_bits::<23>(0);
-            if self.no_length.q.val() {
-                self.q3.d.next.more = bits::<23>(0);
+            q3.invalid = !kind.request
+                | ((kind.send | kind.write) & size_wrong)
+                | write_wrong
+                | read_wrong
+                | atomic_wrong;
+            q3.more = behind.get_bits::<23>(0);
+            if no_length {
+                q3.more = bits::<23>(0);
             }
-            if self.kind.q.val().first {
-                self.q3.d.next.tail = self.length_less.q.val().get_bits::<12>(0)
-                    & (self.bytes.val() - 1).get_bits::<12>(0);
+            if kind.first {
+                q3.tail = length_less.get_bits::<12>(0) & (bytes - 1).get_bits::<12>(0);
             }
-            self.q3.d.next.swap_add =
-                bit_cast::<64, 32>(self.m2.q.val().operands.get_bits::<32>(64))
-                    | (bit_cast::<64, 32>(self.m2.q.val().dma_len) << 32);
-            self.q3.d.next.compare = self.m2.q.val().operands.get_bits::<64>(0);
-            self.q3.d.next.src_qpn = bits::<24>(0);
-            self.q3.d.next.pkey = bits::<16>(0);
-            if self.datagram.val() {
-                self.q3.d.next.src_qpn = self.m2.q.val().ext.get_bits::<24>(0);
-                self.q3.d.next.pkey = self.m2.q.val().pkey;
+            q3.swap_add = bit_cast::<64, 32>(m2.operands.get_bits::<32>(64))
+                | (bit_cast::<64, 32>(m2.dma_len) << 32);
+            q3.compare = m2.operands.get_bits::<64>(0);
+            q3.src_qpn = bits::<24>(0);
+            q3.pkey = bits::<16>(0);
+            if datagram {
+                q3.src_qpn = m2.ext.get_bits::<24>(0);
+                q3.pkey = m2.pkey;
             }
-            self.q3.d.next.mtu = self.k2.q.val().mtu;
-            self.q3.d.next.max_dest_rd_atomic = self.k2.q.val().max_dest_rd_atomic;
-            self.q3.d.next.rq_base = self.k2.q.val().rq_base;
-            self.q3.d.next.rq_log = self.k2.q.val().rq_log;
-            self.q3.d.next.rq_stride = self.k2.q.val().rq_stride;
-            self.q3.d.next.min_rnr_timer = self.k2.q.val().min_rnr_timer;
-            self.q3.d.next.pd = self.k2.q.val().pd;
-            self.q3.d.next.cqn = self.k2.q.val().cqn;
-            self.q3.d.next.srq_valid = self.k2.q.val().srq_valid;
-            self.q3.d.next.srqn = self.k2.q.val().srqn;
+            q3.mtu = k2.mtu;
+            q3.max_dest_rd_atomic = k2.max_dest_rd_atomic;
+            q3.rq_base = k2.rq_base;
+            q3.rq_log = k2.rq_log;
+            q3.rq_stride = k2.rq_stride;
+            q3.min_rnr_timer = k2.min_rnr_timer;
+            q3.pd = k2.pd;
+            q3.cqn = k2.cqn;
+            q3.srq_valid = k2.srq_valid;
+            q3.srqn = k2.srqn;
         }
 
         // stage 3: a datagram is its GRH, then its payload
-        self.out.next = self.q3.q.val();
-        self.has_beats.next = self.q3.q.val().beats.any();
-        if self.split.q.val() {
-            if self.second.q.val() {
-                self.out.next.first = false;
+        out = q3;
+        has_beats = q3.beats.any();
+        if split {
+            if second {
+                out.first = false;
             } else {
-                self.out.next.grh = true;
-                self.out.next.last = false;
-                self.out.next.with_imm = false;
-                self.out.next.plen = GRH.into();
-                self.out.next.lane = bits::<6>(0);
-                self.out.next.beats = bits::<10>(Self::GRH_BEATS);
-                self.has_beats.next = true;
+                out.grh = true;
+                out.last = false;
+                out.with_imm = false;
+                out.plen = GRH.into();
+                out.lane = bits::<6>(0);
+                out.beats = bits::<10>(Self::GRH_BEATS);
+                has_beats = true;
             }
         }
-        if self.room.val() {
-            self.second.d.next = self.v3.q.val() & self.split.q.val() & !self.second.q.val();
+        if room {
+            second = v3 & split & !second;
         }
-        self.out_stage.s.valid.next =
-            self.v3.q.val() & self.room.val() & !self.to_requester.q.val();
-        self.out_stage.s.payload.next = self.out.val();
-        self.response_fifo.s.valid.next =
-            self.v3.q.val() & self.room.val() & self.to_requester.q.val();
-        self.response_fifo.s.payload.next = self.r3.q.val();
-        self.order_fifo.s.valid.next = self.v3.q.val() & self.room.val() & self.has_beats.val();
-        self.order_fifo.s.payload.next = self.to_requester.q.val();
-        StreamOut::<RqRequest>::link(&mut self.m, &mut self.out_stage.m);
-        StreamOut::<Response>::link(&mut self.responses, &mut self.response_fifo.m);
-        StreamOut::<Bit>::link(&mut self.order, &mut self.order_fifo.m);
+        out_stage.s.valid = v3 & room & !to_requester;
+        out_stage.s.payload = out;
+        response_fifo.s.valid = v3 & room & to_requester;
+        response_fifo.s.payload = r3;
+        order_fifo.s.valid = v3 & room & has_beats;
+        order_fifo.s.payload = to_requester;
+        forward!(m <= out_stage.m);
+        forward!(responses <= response_fifo.m);
+        forward!(order <= order_fifo.m);
     }
 }

@@ -44,7 +44,8 @@ pub struct RxKind {
 }
 
 /// Decodes the BTH for a card of 2^Q queue pairs.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct RxDecode<const Q: usize> {
     /// Opcode.
     pub opcode: Signal<In, Bits<8>>,
@@ -124,23 +125,23 @@ impl<const Q: usize> Logic for RxDecode<Q> {
         "What the BTH says of a packet by itself."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.code.next = self.opcode.val().get_bits::<7>(0);
-        self.kind.next.exists = !(self.qpn.val() & self.high.val()).any() & self.qpn.val().any();
-        self.kind.next.request = self.requests.val().get_bit(self.code.val().index());
-        self.kind.next.response = self.responses.val().get_bit(self.code.val().index());
-        self.kind.next.send = self.sends.val().get_bit(self.code.val().index());
-        self.kind.next.write = self.writes.val().get_bit(self.code.val().index());
-        self.kind.next.read = self.reads.val().get_bit(self.code.val().index());
-        self.kind.next.atomic = self.atomics.val().get_bit(self.code.val().index());
-        self.kind.next.add = self.adds.val().get_bit(self.code.val().index());
-        self.kind.next.first = self.starts.val().get_bit(self.code.val().index());
-        self.kind.next.last = self.ends.val().get_bit(self.code.val().index());
-        self.kind.next.with_imm = self.imms.val().get_bit(self.code.val().index());
-        self.kind.next.with_inv = self.invs.val().get_bit(self.code.val().index());
-        self.kind.next.aeth = self.aeths.val().get_bit(self.code.val().index());
-        self.kind.next.read_response = self.read_responses.val().get_bit(self.code.val().index());
-        self.kind.next.atomic_ack = self.atomic_acks.val().get_bit(self.code.val().index());
+        code = opcode.get_bits::<7>(0);
+        kind.exists = !(qpn & high).any() & qpn.any();
+        kind.request = requests.get_bit(code);
+        kind.response = responses.get_bit(code);
+        kind.send = sends.get_bit(code);
+        kind.write = writes.get_bit(code);
+        kind.read = reads.get_bit(code);
+        kind.atomic = atomics.get_bit(code);
+        kind.add = adds.get_bit(code);
+        kind.first = starts.get_bit(code);
+        kind.last = ends.get_bit(code);
+        kind.with_imm = imms.get_bit(code);
+        kind.with_inv = invs.get_bit(code);
+        kind.aeth = aeths.get_bit(code);
+        kind.read_response = read_responses.get_bit(code);
+        kind.atomic_ack = atomic_acks.get_bit(code);
     }
 }

@@ -70,7 +70,7 @@ payload! {
 }
 
 /// Indices and limits of 2^S shared receive queues.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct SrqTable<const S: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -135,85 +135,79 @@ impl<const S: usize> Logic for SrqTable<S> {
     describe!(
         "srq_table",
         format!("s{S}"),
-        "Indices and limits of shared receive queues.";
-        Self::BEYOND
+        "Indices and limits of shared receive queues."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, images, table, limits, step_2);
-        dff_setup!(
-            self, clock, eqn_x, w_valid, w, w_producer, w_consumer, out_valid, out
-        );
-
-        self.images.we.next = self.image_we.val();
-        self.images.waddr.next = self.image_srqn.val();
-        self.images.wdata.next.base = self.image.val().base;
-        self.images.wdata.next.log = self.image.val().log_size;
-        self.images.wdata.next.stride = self.image.val().stride;
-        self.images.wdata.next.pd = self.image.val().pd;
-        self.images.wdata.next.eqn = self.image.val().eqn;
-        self.images.re.next = true;
-        self.images.raddr.next = self.srqn.val().get_bits::<S>(0);
-        self.shape.next = self.images.rdata.val();
-        self.eqn_x.d.next = self.images.rdata.val().eqn;
-        self.table.valid.next = self.valid.val();
-        self.table.addr.next = self.srqn.val().get_bits::<S>(0);
+        images.we = image_we;
+        images.waddr = image_srqn;
+        images.wdata.base = image.base;
+        images.wdata.log = image.log_size;
+        images.wdata.stride = image.stride;
+        images.wdata.pd = image.pd;
+        images.wdata.eqn = image.eqn;
+        images.re = true;
+        images.raddr = srqn.get_bits::<S>(0);
+        shape = images.rdata;
+        eqn_x = images.rdata.eqn;
+        table.valid = valid;
+        table.addr = srqn.get_bits::<S>(0);
 
         // stage X
-        self.c.next = self.table.current.val();
-        self.n.next = self.table.current.val();
-        self.posted.next = self.c.val().known & (self.c.val().producer != self.c.val().consumer);
-        self.ordinal.next = self.c.val().consumer;
-        self.exists.next = !(self.x.val().srqn & bits::<16>(Self::BEYOND)).any();
-        self.commands.next = self.x.val().kind == RqEventKind::SrqCommand;
-        self.write.next = self.take.val();
-        if self.take.val() {
-            self.n.next.consumer = self.c.val().consumer + 1;
+        c = table.current;
+        n = table.current;
+        posted = c.known & (c.producer != c.consumer);
+        ordinal = c.consumer;
+        exists = !(x.srqn & bits::<16>(Self::BEYOND)).any();
+        commands = x.kind == RqEventKind::SrqCommand;
+        write = take;
+        if take {
+            n.consumer = c.consumer + 1;
         }
-        if self.x.val().kind == RqEventKind::SrqDoorbell {
-            self.n.next.producer = self.x.val().index;
-            self.write.next = self.exists.val();
+        if x.kind == RqEventKind::SrqDoorbell {
+            n.producer = x.index;
+            write = exists;
         }
-        if self.commands.val() & self.x.val().set {
-            self.n.next.known = self.x.val().image;
-            if self.x.val().image {
-                self.n.next.consumer = bits::<16>(0);
+        if commands & x.set {
+            n.known = x.image;
+            if x.image {
+                n.consumer = bits::<16>(0);
             }
-            self.write.next = true;
+            write = true;
         }
-        self.table.write.next = self.write.val();
-        self.table.result.next = self.n.val();
+        table.write = write;
+        table.result = n;
 
         // stage W
-        self.w_valid.d.next = self.table.x_valid.val() & (self.take.val() | self.commands.val());
-        self.w.d.next.srqn = self.x.val().srqn;
-        self.w.d.next.eqn = self.eqn_x.q.val();
-        self.w.d.next.take = self.take.val();
-        self.w.d.next.left = bits::<16>(0);
-        self.w.d.next.limit = self.x.val().index;
-        self.w_producer.d.next = self.c.val().producer;
-        self.w_consumer.d.next = self.c.val().consumer + 1;
-        self.step.next = self.w.q.val();
-        self.step.next.left = self.w_producer.q.val() - self.w_consumer.q.val();
-        self.step_2.d.next = self.step.val();
-        self.limits.valid.next = self.w_valid.q.val();
-        self.limits.addr.next = self.step.val().srqn.get_bits::<S>(0);
+        w_valid = table.x_valid & (take | commands);
+        w.srqn = x.srqn;
+        w.eqn = eqn_x;
+        w.take = take;
+        w.left = bits::<16>(0);
+        w.limit = x.index;
+        w_producer = c.producer;
+        w_consumer = c.consumer + 1;
+        step = w;
+        step.left = w_producer - w_consumer;
+        step_2.d = step;
+        limits.valid = w_valid;
+        limits.addr = step.srqn.get_bits::<S>(0);
 
         // the limit: none is 0
-        self.s.next = self.step_2.q.val();
-        self.low.next = self.s.val().take & (self.s.val().left < self.limits.current.val());
-        self.limits.write.next = self.low.val() | !self.s.val().take;
-        self.limits.result.next = self.s.val().limit;
-        if self.s.val().take {
-            self.limits.result.next = bits::<16>(0);
+        s = step_2.q;
+        low = s.take & (s.left < limits.current);
+        limits.write = low | !s.take;
+        limits.result = s.limit;
+        if s.take {
+            limits.result = bits::<16>(0);
         }
-        self.out_valid.d.next = self.limits.x_valid.val() & self.low.val();
-        self.out.d.next.srqn = self.s.val().srqn;
-        self.out.d.next.eqn = self.s.val().eqn;
+        out_valid = limits.x_valid & low;
+        out.srqn = s.srqn;
+        out.eqn = s.eqn;
 
-        self.limit_valid.next = self.out_valid.q.val();
-        self.limit.next = self.out.q.val();
-        self.ready.next = self.table.ready.val() & self.limits.ready.val();
+        limit_valid = out_valid;
+        limit = out;
+        ready = table.ready & limits.ready;
     }
 }

@@ -42,7 +42,7 @@ use rules::TrackRules;
 use types::*;
 
 /// Tracker of the READs and atomics of 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Track<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -130,206 +130,182 @@ impl<const Q: usize> Logic for Track<Q> {
         "Tracks READs and atomics under way and decides on responses."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, responses, issues, controls, places, wqes, states, images, ring
-        );
-        dff_setup!(self, clock, sweep, swept, room, b_valid, b_changes, b);
-        dff_setup!(self, clock, c_valid, c_changes, c, c_state, c_image, c_slot);
-        dff_setup!(self, clock, d_valid, d_changes, d, d_state, d_slot, d_terms);
-        dff_setup!(self, clock, e_valid, e, e_read, e_wqe);
-        StreamIn::<Response>::link(&mut self.s, &mut self.responses.s);
-        StreamIn::<ReadIssue>::link(&mut self.issue, &mut self.issues.s);
-        self.control.next.qpn = self.control_qpn.val();
-        self.control.next.reset = self.reset.val() & !self.failed.val();
-        self.controls.s.payload.next = self.control.val();
-        self.controls.s.valid.next = self.failed.val() | self.reset.val();
+        forward!(s <= responses.s);
+        forward!(issue <= issues.s);
+        control.qpn = control_qpn;
+        control.reset = reset & !failed;
+        controls.s.payload = control;
+        controls.s.valid = failed | reset;
 
         // A: an event enters if nothing before it may change its queue pair
-        self.room.d.next = self.swept.q.val()
-            & !self.places.level.val().get_bits::<2>(4).any()
-            & !self.wqes.level.val().get_bits::<2>(4).any();
-        self.clash.next = bits::<3>(0)
+        room = swept & !places.level.get_bits::<2>(4).any() & !wqes.level.get_bits::<2>(4).any();
+        clash = bits::<3>(0)
             .replace_bit(
                 0,
-                (self.b_changes.q.val()
-                    & (self.b.q.val().qpn == self.responses.m.payload.val().qpn))
-                    | (self.c_changes.q.val()
-                        & (self.c.q.val().qpn == self.responses.m.payload.val().qpn))
-                    | (self.d_changes.q.val()
-                        & (self.d.q.val().qpn == self.responses.m.payload.val().qpn)),
+                (b_changes & (b.qpn == responses.m.payload.qpn))
+                    | (c_changes & (c.qpn == responses.m.payload.qpn))
+                    | (d_changes & (d.qpn == responses.m.payload.qpn)),
             )
             .replace_bit(
                 1,
-                (self.b_valid.q.val() & (self.b.q.val().qpn == self.issues.m.payload.val().qpn))
-                    | (self.c_valid.q.val()
-                        & (self.c.q.val().qpn == self.issues.m.payload.val().qpn))
-                    | (self.d_valid.q.val()
-                        & (self.d.q.val().qpn == self.issues.m.payload.val().qpn)),
+                (b_valid & (b.qpn == issues.m.payload.qpn))
+                    | (c_valid & (c.qpn == issues.m.payload.qpn))
+                    | (d_valid & (d.qpn == issues.m.payload.qpn)),
             )
             .replace_bit(
                 2,
-                (self.b_valid.q.val() & (self.b.q.val().qpn == self.controls.m.payload.val().qpn))
-                    | (self.c_valid.q.val()
-                        & (self.c.q.val().qpn == self.controls.m.payload.val().qpn))
-                    | (self.d_valid.q.val()
-                        & (self.d.q.val().qpn == self.controls.m.payload.val().qpn)),
+                (b_valid & (b.qpn == controls.m.payload.qpn))
+                    | (c_valid & (c.qpn == controls.m.payload.qpn))
+                    | (d_valid & (d.qpn == controls.m.payload.qpn)),
             );
-        self.take.next = bits::<3>(0);
-        self.a.next = self.none.val();
-        self.a.next.kind = TrackKind::Response;
-        self.a.next.qpn = self.responses.m.payload.val().qpn;
-        self.a.next.psn = self.responses.m.payload.val().psn;
-        self.a.next.syndrome = self.responses.m.payload.val().syndrome;
-        self.a.next.read = self.responses.m.payload.val().read;
-        self.a.next.atomic = self.responses.m.payload.val().atomic;
-        self.a.next.last = self.responses.m.payload.val().last;
-        self.a.next.plen = self.responses.m.payload.val().plen;
-        self.a.next.lane = self.responses.m.payload.val().lane;
-        self.a.next.beats = self.responses.m.payload.val().beats;
-        self.a.next.packets = self.issues.m.payload.val().packets;
-        self.a.next.length = self.issues.m.payload.val().length;
-        self.a.next.index = self.issues.m.payload.val().index;
-        self.a.next.slots = self.issues.m.payload.val().slots;
-        self.b_changes_it.next =
-            self.responses.m.payload.val().read | self.responses.m.payload.val().atomic;
-        if self.controls.m.valid.val() {
-            self.take.next =
-                bits::<3>(0).replace_bit(2, self.room.q.val() & !self.clash.val().get_bit(2));
-            self.a.next.kind = TrackKind::Failed;
-            if self.controls.m.payload.val().reset {
-                self.a.next.kind = TrackKind::Reset;
+        take = bits::<3>(0);
+        a = none;
+        a.kind = TrackKind::Response;
+        a.qpn = responses.m.payload.qpn;
+        a.psn = responses.m.payload.psn;
+        a.syndrome = responses.m.payload.syndrome;
+        a.read = responses.m.payload.read;
+        a.atomic = responses.m.payload.atomic;
+        a.last = responses.m.payload.last;
+        a.plen = responses.m.payload.plen;
+        a.lane = responses.m.payload.lane;
+        a.beats = responses.m.payload.beats;
+        a.packets = issues.m.payload.packets;
+        a.length = issues.m.payload.length;
+        a.index = issues.m.payload.index;
+        a.slots = issues.m.payload.slots;
+        b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
+        if controls.m.valid {
+            take = bits::<3>(0).replace_bit(2, room & !clash.get_bit(2));
+            a.kind = TrackKind::Failed;
+            if controls.m.payload.reset {
+                a.kind = TrackKind::Reset;
             }
-            self.a.next.qpn = self.controls.m.payload.val().qpn;
-            self.b_changes_it.next = true;
-        } else if self.issues.m.valid.val() {
-            self.take.next =
-                bits::<3>(0).replace_bit(1, self.room.q.val() & !self.clash.val().get_bit(1));
-            self.a.next.kind = TrackKind::Issue;
-            self.a.next.qpn = self.issues.m.payload.val().qpn;
-            self.a.next.psn = self.issues.m.payload.val().psn;
-            self.a.next.atomic = self.issues.m.payload.val().atomic;
-            self.b_changes_it.next = true;
-        } else if self.responses.m.valid.val() {
-            self.take.next =
-                bits::<3>(0).replace_bit(0, self.room.q.val() & !self.clash.val().get_bit(0));
+            a.qpn = controls.m.payload.qpn;
+            b_changes_it = true;
+        } else if issues.m.valid {
+            take = bits::<3>(0).replace_bit(1, room & !clash.get_bit(1));
+            a.kind = TrackKind::Issue;
+            a.qpn = issues.m.payload.qpn;
+            a.psn = issues.m.payload.psn;
+            a.atomic = issues.m.payload.atomic;
+            b_changes_it = true;
+        } else if responses.m.valid {
+            take = bits::<3>(0).replace_bit(0, room & !clash.get_bit(0));
         }
-        self.a_valid.next = self.take.val().any();
-        self.responses.m.ready.next = self.take.val().get_bit(0);
-        self.issues.m.ready.next = self.take.val().get_bit(1);
-        self.controls.m.ready.next = self.take.val().get_bit(2);
-        self.at.next = self.a.val().qpn.get_bits::<Q>(0);
-        self.states.re.next = true;
-        self.states.raddr.next = self.at.val();
-        self.images.re.next = true;
-        self.images.raddr.next = self.at.val();
-        self.b_valid.d.next = self.a_valid.val();
-        self.b_changes.d.next = self.a_valid.val() & self.b_changes_it.val();
-        self.b.d.next = self.a.val();
+        a_valid = take.any();
+        responses.m.ready = take.get_bit(0);
+        issues.m.ready = take.get_bit(1);
+        controls.m.ready = take.get_bit(2);
+        at = a.qpn.get_bits::<Q>(0);
+        states.re = true;
+        states.raddr = at;
+        images.re = true;
+        images.raddr = at;
+        b_valid = a_valid;
+        b_changes = a_valid & b_changes_it;
+        b = a;
 
         // B: state and image are there; the oldest entry is read
-        self.ring.rqpn.next = self.b.q.val().qpn.get_bits::<Q>(0);
-        self.ring.rslot.next = self.states.rdata.val().head;
-        self.c_valid.d.next = self.b_valid.q.val();
-        self.c_changes.d.next = self.b_changes.q.val();
-        self.c.d.next = self.b.q.val();
-        self.c_state.d.next = self.states.rdata.val();
-        self.c_image.d.next = self.images.rdata.val();
-        self.c_slot.d.next =
-            self.b.q.val().index & !(bits::<16>(0xffff) << self.images.rdata.val().sq_log);
+        ring.rqpn = b.qpn.get_bits::<Q>(0);
+        ring.rslot = states.rdata.head;
+        c_valid = b_valid;
+        c_changes = b_changes;
+        c = b;
+        c_state = states.rdata;
+        c_image = images.rdata;
+        c_slot = b.index & !(bits::<16>(0xffff) << images.rdata.sq_log);
 
         // C: the response due, and how the one that came compares with it
-        self.oldest.next = self.ring.rdata.val();
-        self.expected.next = self.oldest.val().psn;
-        self.left.next = self.oldest.val().packets;
-        self.offset.next = bits::<32>(0);
-        self.rest.next = self.oldest.val().length;
-        if self.c_state.q.val().begun {
-            self.expected.next = self.c_state.q.val().due;
-            self.left.next = self.c_state.q.val().left;
-            self.offset.next = self.c_state.q.val().offset;
-            self.rest.next = self.c_state.q.val().rest;
+        oldest = ring.rdata;
+        expected = oldest.psn;
+        left = oldest.packets;
+        offset = bits::<32>(0);
+        rest = oldest.length;
+        if c_state.begun {
+            expected = c_state.due;
+            left = c_state.left;
+            offset = c_state.offset;
+            rest = c_state.rest;
         }
-        self.mtu.next = bits::<13>(128) << self.c_image.q.val().mtu;
-        self.distance.next = self.c.q.val().psn - self.expected.val();
-        self.good.next = !self.c.q.val().syndrome.get_bits::<3>(5).any();
-        self.d_terms.d.next.has = self.c_state.q.val().count.any();
-        self.d_terms.d.next.at = self.c.q.val().psn == self.expected.val();
-        self.d_terms.d.next.behind = self.distance.val().get_bit(23);
-        self.d_terms.d.next.good = self.good.val();
-        self.d_terms.d.next.data = self.good.val() & (self.c.q.val().read | self.c.q.val().atomic);
-        self.d_terms.d.next.single = self.left.val() == 1;
-        self.d_terms.d.next.fits = self.c.q.val().plen == self.rest.val().get_bits::<13>(0);
-        self.d_terms.d.next.full = self.c.q.val().plen == self.mtu.val();
-        self.d_terms.d.next.expected = self.expected.val();
-        self.d_terms.d.next.due = self.expected.val() + 1;
-        self.d_terms.d.next.left = self.left.val() - 1;
-        self.d_terms.d.next.offset = self.offset.val();
-        self.d_terms.d.next.offset_next = self.offset.val() + bit_cast::<32, 13>(self.mtu.val());
-        self.d_terms.d.next.rest = self.rest.val() - bit_cast::<32, 13>(self.mtu.val());
-        self.d_terms.d.next.addr =
-            self.c_image.q.val().sq_base + (bit_cast::<64, 16>(self.oldest.val().slot) << 6);
-        self.d_terms.d.next.base = self.c_image.q.val().sq_base;
-        self.d_terms.d.next.pd = self.c_image.q.val().pd;
-        self.d_terms.d.next.slots = self.oldest.val().slots;
-        self.d_terms.d.next.head = self.oldest.val().head;
-        self.d_terms.d.next.atomic = self.oldest.val().atomic;
-        self.d_terms.d.next.to_end = (bits::<17>(1) << self.c_image.q.val().sq_log)
-            - bit_cast::<17, 16>(self.c_slot.q.val());
-        self.d_valid.d.next = self.c_valid.q.val();
-        self.d_changes.d.next = self.c_changes.q.val();
-        self.d.d.next = self.c.q.val();
-        self.d_state.d.next = self.c_state.q.val();
-        self.d_slot.d.next = self.c_slot.q.val();
+        mtu = bits::<13>(128) << c_image.mtu;
+        distance = c.psn - expected;
+        good = !c.syndrome.get_bits::<3>(5).any();
+        d_terms.has = c_state.count.any();
+        d_terms.at = c.psn == expected;
+        d_terms.behind = distance.get_bit(23);
+        d_terms.good = good;
+        d_terms.data = good & (c.read | c.atomic);
+        d_terms.single = left == 1;
+        d_terms.fits = c.plen == rest.get_bits::<13>(0);
+        d_terms.full = c.plen == mtu;
+        d_terms.expected = expected;
+        d_terms.due = expected + 1;
+        d_terms.left = left - 1;
+        d_terms.offset = offset;
+        d_terms.offset_next = offset + bit_cast::<32, 13>(mtu);
+        d_terms.rest = rest - bit_cast::<32, 13>(mtu);
+        d_terms.addr = c_image.sq_base + (bit_cast::<64, 16>(oldest.slot) << 6);
+        d_terms.base = c_image.sq_base;
+        d_terms.pd = c_image.pd;
+        d_terms.slots = oldest.slots;
+        d_terms.head = oldest.head;
+        d_terms.atomic = oldest.atomic;
+        d_terms.to_end = (bits::<17>(1) << c_image.sq_log) - bit_cast::<17, 16>(c_slot);
+        d_valid = c_valid;
+        d_changes = c_changes;
+        d = c;
+        d_state = c_state;
+        d_slot = c_slot;
 
         // D: the decision
-        self.rules.track_event.next = self.d.q.val();
-        self.rules.state.next = self.d_state.q.val();
-        self.rules.terms.next = self.d_terms.q.val();
-        self.rules.slot.next = self.d_slot.q.val();
-        self.e_valid.d.next = self.d_valid.q.val() & self.rules.place_valid.val();
-        self.e_read.d.next = self.d_valid.q.val() & self.rules.read_valid.val();
-        self.e.d.next = self.rules.place.val();
-        self.e_wqe.d.next = self.rules.read.val();
-        self.ring.we.next = self.d_valid.q.val() & (self.d.q.val().kind == TrackKind::Issue);
-        self.ring.wqpn.next = self.d.q.val().qpn.get_bits::<Q>(0);
-        self.ring.wslot.next =
-            self.d_state.q.val().head + self.d_state.q.val().count.get_bits::<4>(0);
-        self.ring.wdata.next = self.rules.entry.val();
-        self.states.we.next = self.d_changes.q.val();
-        self.states.waddr.next = self.d.q.val().qpn.get_bits::<Q>(0);
-        self.states.wdata.next = self.rules.next_state.val();
-        if !self.swept.q.val() {
-            self.sweep.d.next = self.sweep.q.val() + 1;
-            self.swept.d.next = self.sweep.q.val().all();
-            self.states.we.next = true;
-            self.states.waddr.next = self.sweep.q.val();
-            self.states.wdata.next = self.empty.val();
+        rules.track_event = d;
+        rules.state = d_state;
+        rules.terms = d_terms;
+        rules.slot = d_slot;
+        e_valid = d_valid & rules.place_valid;
+        e_read = d_valid & rules.read_valid;
+        e = rules.place;
+        e_wqe = rules.read;
+        ring.we = d_valid & (d.kind == TrackKind::Issue);
+        ring.wqpn = d.qpn.get_bits::<Q>(0);
+        ring.wslot = d_state.head + d_state.count.get_bits::<4>(0);
+        ring.wdata = rules.entry;
+        states.we = d_changes;
+        states.waddr = d.qpn.get_bits::<Q>(0);
+        states.wdata = rules.next_state;
+        if !swept {
+            sweep = sweep + 1;
+            swept = sweep.all();
+            states.we = true;
+            states.waddr = sweep;
+            states.wdata = empty;
         }
-        self.images.we.next = self.image_we.val();
-        self.images.waddr.next = self.image_qpn.val();
-        self.images.wdata.next.sq_base = self.image.val().sq_base;
-        self.images.wdata.next.sq_log = self.image.val().sq_log;
-        self.images.wdata.next.pd = self.image.val().pd;
-        self.images.wdata.next.mtu = self.image.val().mtu;
+        images.we = image_we;
+        images.waddr = image_qpn;
+        images.wdata.sq_base = image.sq_base;
+        images.wdata.sq_log = image.sq_log;
+        images.wdata.pd = image.pd;
+        images.wdata.mtu = image.mtu;
 
         // E: to the queues
-        self.places.s.valid.next = self.e_valid.q.val();
-        self.places.s.payload.next = self.e.q.val();
-        self.wqes.s.valid.next = self.e_read.q.val();
-        self.wqes.s.payload.next = self.e_wqe.q.val();
-        StreamOut::<Place>::link(&mut self.m, &mut self.places.m);
-        StreamOut::<RqRead>::link(&mut self.reads, &mut self.wqes.m);
-        self.activity.next.busy = self.s.valid.val()
-            | self.responses.m.valid.val()
-            | self.controls.m.valid.val()
-            | self.b_valid.q.val()
-            | self.c_valid.q.val()
-            | self.d_valid.q.val()
-            | self.e_valid.q.val()
-            | (self.places.level.val() != 0);
-        self.activity.next.moved = self.places.m.valid.val() & self.m.ready.val();
-        self.ready.next = self.swept.q.val();
+        places.s.valid = e_valid;
+        places.s.payload = e;
+        wqes.s.valid = e_read;
+        wqes.s.payload = e_wqe;
+        forward!(m <= places.m);
+        forward!(reads <= wqes.m);
+        activity.busy = s.valid
+            | responses.m.valid
+            | controls.m.valid
+            | b_valid
+            | c_valid
+            | d_valid
+            | e_valid
+            | (places.level != 0);
+        activity.moved = places.m.valid & m.ready;
+        ready = swept;
     }
 }

@@ -7,7 +7,8 @@ use crate::prelude::*;
 pub const ENTRIES: usize = 16;
 
 /// The rings of 2^Q queue pairs: one write port, one read port, read-first, a cycle to `rdata`.
-#[derive(Clone, Debug, LogicBlock)]
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
 pub struct ReadRing<const Q: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

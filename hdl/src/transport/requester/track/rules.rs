@@ -8,7 +8,7 @@ use crate::prelude::*;
 const BAD_RESP_ERR: u64 = status::BAD_RESP_ERR as u64;
 
 /// The rules, combinational.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct TrackRules {
     /// The event.
     pub track_event: Signal<In, TrackEvent>,
@@ -47,110 +47,100 @@ pub struct TrackRules {
 impl Logic for TrackRules {
     describe!(
         "track_rules",
-        "What an event makes of the READs and atomics under way.";
-        BAD_RESP_ERR
+        "What an event makes of the READs and atomics under way."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.t.next = self.terms.val();
-        self.r.next = self.track_event.val();
-        self.n.next = self.state.val();
-        self.kind.next = self.track_event.val().kind;
-        self.heard.next = !self.state.val().closed;
-        self.formed.next = self.r.val().atomic;
-        if !self.t.val().atomic {
-            self.formed.next = self.r.val().read
-                & (self.r.val().last == self.t.val().single)
-                & ((self.t.val().single & self.t.val().fits)
-                    | (!self.t.val().single & self.t.val().full));
+        t = terms;
+        r = track_event;
+        n = state;
+        kind = track_event.kind;
+        heard = !state.closed;
+        formed = r.atomic;
+        if !t.atomic {
+            formed = r.read & (r.last == t.single) & ((t.single & t.fits) | (!t.single & t.full));
         }
-        self.taken.next = self.heard.val()
-            & self.t.val().has
-            & self.t.val().at
-            & self.t.val().data
-            & self.formed.val();
-        self.implied.next = self.t.val().has
-            & !self.t.val().behind
-            & (!self.t.val().at | (self.t.val().good & !self.t.val().data));
-        self.placed.next = self.no_place.val();
-        self.placed.next.qpn = self.r.val().qpn;
-        self.placed.next.pd = self.t.val().pd;
-        self.placed.next.lane = self.r.val().lane;
-        self.place_valid.next = false;
-        self.read_valid.next = false;
-        match self.kind.val() {
+        taken = heard & t.has & t.at & t.data & formed;
+        implied = t.has & !t.behind & (!t.at | (t.good & !t.data));
+        placed = no_place;
+        placed.qpn = r.qpn;
+        placed.pd = t.pd;
+        placed.lane = r.lane;
+        place_valid = false;
+        read_valid = false;
+        match kind {
             TrackKind::Response => {
-                self.place_valid.next = self.heard.val() | self.r.val().beats.any();
-                self.placed.next.beats = self.r.val().beats;
-                self.placed.next.plen = self.r.val().plen;
-                self.placed.next.psn = self.r.val().psn;
-                self.placed.next.syndrome = self.r.val().syndrome;
-                self.placed.next.answer = self.heard.val();
-                self.placed.next.implied = self.implied.val();
-                if self.implied.val() {
-                    self.placed.next.msn = self.t.val().expected;
-                    self.placed.next.data = self.t.val().data;
-                } else if self.t.val().data & !self.taken.val() {
-                    self.placed.next.status = BAD_RESP_ERR.into();
+                place_valid = heard | r.beats.any();
+                placed.beats = r.beats;
+                placed.plen = r.plen;
+                placed.psn = r.psn;
+                placed.syndrome = r.syndrome;
+                placed.answer = heard;
+                placed.implied = implied;
+                if implied {
+                    placed.msn = t.expected;
+                    placed.data = t.data;
+                } else if t.data & !taken {
+                    placed.status = BAD_RESP_ERR.into();
                 }
-                if self.taken.val() {
-                    self.placed.next.data = true;
-                    self.placed.next.offset = self.t.val().offset;
-                    if self.r.val().plen.any() {
-                        self.placed.next.kind = bits::<2>(3);
-                        self.read_valid.next = true;
+                if taken {
+                    placed.data = true;
+                    placed.offset = t.offset;
+                    if r.plen.any() {
+                        placed.kind = bits::<2>(3);
+                        read_valid = true;
                     }
-                    if self.t.val().single {
-                        self.n.next.begun = false;
-                        self.n.next.head = self.state.val().head + 1;
-                        self.n.next.count = self.state.val().count - 1;
+                    if t.single {
+                        n.begun = false;
+                        n.head = state.head + 1;
+                        n.count = state.count - 1;
                     } else {
-                        self.n.next.begun = true;
-                        self.n.next.due = self.t.val().due;
-                        self.n.next.left = self.t.val().left;
-                        self.n.next.offset = self.t.val().offset_next;
-                        self.n.next.rest = self.t.val().rest;
+                        n.begun = true;
+                        n.due = t.due;
+                        n.left = t.left;
+                        n.offset = t.offset_next;
+                        n.rest = t.rest;
                     }
                 }
             }
             TrackKind::Issue => {
-                if self.heard.val() {
-                    self.n.next.count = self.state.val().count + 1;
+                if heard {
+                    n.count = state.count + 1;
                 }
             }
             TrackKind::Failed => {
-                self.n.next.closed = true;
-                self.n.next.count = bits::<5>(0);
-                self.n.next.begun = false;
-                self.place_valid.next = true;
-                self.placed.next.answer = true;
-                self.placed.next.closed = true;
+                n.closed = true;
+                n.count = bits::<5>(0);
+                n.begun = false;
+                place_valid = true;
+                placed.answer = true;
+                placed.closed = true;
             }
             TrackKind::Reset => {
-                self.n.next.closed = false;
-                self.n.next.count = bits::<5>(0);
-                self.n.next.begun = false;
+                n.closed = false;
+                n.count = bits::<5>(0);
+                n.begun = false;
             }
             _ => {}
         }
-        self.next_state.next = self.n.val();
-        self.place.next = self.placed.val();
-        self.read.next.addr = self.t.val().addr;
-        self.read.next.slots = bit_cast::<4, 3>(self.t.val().slots);
-        self.read.next.head = bit_cast::<4, 3>(self.t.val().head);
-        self.read.next.base = self.t.val().base;
+        next_state = n;
+        place = placed;
+        read.addr = t.addr;
+        read.slots = bit_cast::<4, 3>(t.slots);
+        read.head = bit_cast::<4, 3>(t.head);
+        read.base = t.base;
 
-        self.made.next.psn = self.r.val().psn;
-        self.made.next.packets = self.r.val().packets;
-        self.made.next.length = self.r.val().length;
-        self.made.next.slot = self.slot.val();
-        self.made.next.slots = self.r.val().slots;
-        self.made.next.head = self.r.val().slots;
-        if self.t.val().to_end < bit_cast::<17, 3>(self.r.val().slots) {
-            self.made.next.head = bit_cast::<3, 17>(self.t.val().to_end);
+        made.psn = r.psn;
+        made.packets = r.packets;
+        made.length = r.length;
+        made.slot = slot;
+        made.slots = r.slots;
+        made.head = r.slots;
+        if t.to_end < bit_cast::<17, 3>(r.slots) {
+            made.head = bit_cast::<3, 17>(t.to_end);
         }
-        self.made.next.atomic = self.r.val().atomic;
-        self.entry.next = self.made.val();
+        made.atomic = r.atomic;
+        entry = made;
     }
 }

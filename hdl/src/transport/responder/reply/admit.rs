@@ -15,7 +15,7 @@ use ferroce_proto::wire::{NakCode, Syndrome};
 const NAK_OPERATIONAL: u64 = Syndrome::Nak(NakCode::RemoteOperational).bits() as u64;
 
 /// Admission.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Admit<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -74,99 +74,90 @@ impl<const Q: usize> Logic for Admit<Q> {
     describe!(
         "reply_admit",
         format!("q{Q}"),
-        "Puts operations on queue pairs into one sequence.";
-        NAK_OPERATIONAL
+        "Puts operations on queue pairs into one sequence."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, losses, loss);
-        dff_setup!(self, clock, token_last);
-        self.losses.s.valid.next = self.lost.val();
-        self.losses.s.payload.next.qpn = self.lost_qpn.val();
-        self.losses.s.payload.next.psn = self.lost_psn.val();
-        self.losses.s.payload.next.msn = self.lost_msn.val();
-        StreamOut::<Loss>::join(&mut self.losses.m, &mut self.loss.s);
+        losses.s.valid = lost;
+        losses.s.payload.qpn = lost_qpn;
+        losses.s.payload.psn = lost_psn;
+        losses.s.payload.msn = lost_msn;
+        forward!(loss.s <= losses.m);
 
-        self.has_reply.next = self.tokens.payload.val().reply;
-        self.is_void.next = self.tokens.payload.val().reply & self.tokens.payload.val().void;
-        self.token_there.next = self.tokens.valid.val()
-            & self.ready.val()
-            & (!self.has_reply.val() | (self.replies.valid.val() & self.fence_room.val()));
-        self.requests.next = bits::<5>(0)
-            .replace_bit(0, self.releases.valid.val())
-            .replace_bit(1, self.list.valid.val() & self.turn_room.val())
-            .replace_bit(2, self.served.valid.val() & self.report_room.val())
-            .replace_bit(3, self.atomics.valid.val() & self.report_room.val())
-            .replace_bit(
-                4,
-                self.loss.m.valid.val() & self.report_room.val() & self.turn_room.val(),
-            );
-        self.take_token.next =
-            self.token_there.val() & (!self.token_last.q.val() | !self.requests.val().any());
-        self.token_last.d.next = self.take_token.val();
-        self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = !self.take_token.val();
-        self.grant.next = bits::<5>(0);
-        if !self.take_token.val() {
-            self.grant.next = self.arbiter.grant.val();
+        has_reply = tokens.payload.reply;
+        is_void = tokens.payload.reply & tokens.payload.void;
+        token_there = tokens.valid & ready & (!has_reply | (replies.valid & fence_room));
+        requests = bits::<5>(0)
+            .replace_bit(0, releases.valid)
+            .replace_bit(1, list.valid & turn_room)
+            .replace_bit(2, served.valid & report_room)
+            .replace_bit(3, atomics.valid & report_room)
+            .replace_bit(4, loss.m.valid & report_room & turn_room);
+        take_token = token_there & (!token_last | !requests.any());
+        token_last = take_token;
+        arbiter.request = requests;
+        arbiter.take = !take_token;
+        grant = bits::<5>(0);
+        if !take_token {
+            grant = arbiter.grant;
         }
-        self.tokens.ready.next = self.take_token.val();
-        self.replies.ready.next = self.take_token.val() & self.has_reply.val();
-        self.releases.ready.next = self.grant.val().get_bit(0);
-        self.list.ready.next = self.grant.val().get_bit(1);
-        self.served.ready.next = self.grant.val().get_bit(2);
-        self.atomics.ready.next = self.grant.val().get_bit(3);
-        self.loss.m.ready.next = self.grant.val().get_bit(4);
+        tokens.ready = take_token;
+        replies.ready = take_token & has_reply;
+        releases.ready = grant.get_bit(0);
+        list.ready = grant.get_bit(1);
+        served.ready = grant.get_bit(2);
+        atomics.ready = grant.get_bit(3);
+        loss.m.ready = grant.get_bit(4);
 
-        self.valid.next = (self.take_token.val() & !self.is_void.val()) | self.grant.val().any();
-        self.op.next = self.blank.val();
-        self.r.next = self.replies.payload.val();
-        if self.take_token.val() {
-            self.op.next.kind = OpKind::Ack;
-            if self.tokens.payload.val().reset {
-                self.op.next.kind = OpKind::Reset;
-            } else if self.tokens.payload.val().halt {
-                self.op.next.kind = OpKind::Halt;
+        valid = (take_token & !is_void) | grant.any();
+        op = blank;
+        r = replies.payload;
+        if take_token {
+            op.kind = OpKind::Ack;
+            if tokens.payload.reset {
+                op.kind = OpKind::Reset;
+            } else if tokens.payload.halt {
+                op.kind = OpKind::Halt;
             }
-            self.op.next.qpn = self.tokens.payload.val().qpn;
-            self.op.next.psn = self.tokens.payload.val().psn;
-            self.op.next.msn = self.tokens.payload.val().msn;
-            self.op.next.syndrome = self.tokens.payload.val().syndrome;
-            if self.has_reply.val() {
-                self.op.next.kind = OpKind::Reply;
-                self.op.next.psn = self.r.val().psn;
+            op.qpn = tokens.payload.qpn;
+            op.psn = tokens.payload.psn;
+            op.msn = tokens.payload.msn;
+            op.syndrome = tokens.payload.syndrome;
+            if has_reply {
+                op.kind = OpKind::Reply;
+                op.psn = r.psn;
             }
-            self.op.next.fence = self.tokens.payload.val().fence;
-            self.op.next.incarnation = self.r.val().incarnation;
-            self.op.next.duplicate = self.r.val().duplicate;
-        } else if self.grant.val().get_bit(0) {
-            self.op.next = self.releases.payload.val();
-        } else if self.grant.val().get_bit(1) {
-            self.op.next.kind = OpKind::Turn;
-            self.op.next.qpn = bit_cast::<16, Q>(self.list.payload.val());
-        } else if self.grant.val().get_bit(2) {
-            self.op.next = self.served.payload.val();
-        } else if self.grant.val().get_bit(3) {
-            self.op.next = self.atomics.payload.val();
+            op.fence = tokens.payload.fence;
+            op.incarnation = r.incarnation;
+            op.duplicate = r.duplicate;
+        } else if grant.get_bit(0) {
+            op = releases.payload;
+        } else if grant.get_bit(1) {
+            op.kind = OpKind::Turn;
+            op.qpn = bit_cast::<16, Q>(list.payload);
+        } else if grant.get_bit(2) {
+            op = served.payload;
+        } else if grant.get_bit(3) {
+            op = atomics.payload;
         } else {
-            self.op.next.kind = OpKind::Lost;
-            self.op.next.qpn = self.loss.m.payload.val().qpn;
-            self.op.next.psn = self.loss.m.payload.val().psn;
-            self.op.next.msn = self.loss.m.payload.val().msn;
-            self.op.next.syndrome = NAK_OPERATIONAL.into();
+            op.kind = OpKind::Lost;
+            op.qpn = loss.m.payload.qpn;
+            op.psn = loss.m.payload.psn;
+            op.msn = loss.m.payload.msn;
+            op.syndrome = NAK_OPERATIONAL.into();
         }
-        self.word.next.atomic = self.r.val().atomic;
-        self.word.next.add = self.r.val().add;
-        self.word.next.duplicate = self.r.val().duplicate;
-        self.word.next.psn = self.r.val().psn;
-        self.word.next.msn = self.r.val().msn;
-        self.word.next.mtu = self.r.val().mtu;
-        self.word.next.pd = self.r.val().pd;
-        self.word.next.va = self.r.val().va;
-        self.word.next.rkey = self.r.val().rkey;
-        self.word.next.len = self.r.val().len;
-        self.word.next.swap_add = self.r.val().swap_add;
-        self.word.next.compare = self.r.val().compare;
+        word.atomic = r.atomic;
+        word.add = r.add;
+        word.duplicate = r.duplicate;
+        word.psn = r.psn;
+        word.msn = r.msn;
+        word.mtu = r.mtu;
+        word.pd = r.pd;
+        word.va = r.va;
+        word.rkey = r.rkey;
+        word.len = r.len;
+        word.swap_add = r.swap_add;
+        word.compare = r.compare;
     }
 }

@@ -25,7 +25,8 @@ const DEPTH: usize = 16;
 const NEAR: usize = 21;
 
 /// Unit for atomics of 2^Q queue pairs.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -177,167 +178,132 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         "Executes atomics, those of one address one after the other."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, ops, verdicts, reads, flying, words, originals, commands, values, results
-        );
-        dff_setup!(
-            self, clock, held, looked, cand, hits, tail, head, used, arrived, original
-        );
-        dff_setup!(
-            self, clock, valid_1, op_1, original_1, sum_1, equal_1, issued
-        );
-        for i in 0..16 {
-            ClkRst::link(&mut self.clock, &mut self.addrs[i].clock);
-        }
-
         // the next one, looked up among those under way in the cycle behind
-        self.ops.s.valid.next = self.valid.val();
-        self.ops.s.payload.next = self.op.val();
-        self.verdicts.s.valid.next = self.decided.val();
-        self.verdicts.s.payload.next = bits::<1>(0).replace_bit(0, self.runs.val());
-        self.clear.next = !(self.hits.q.val() & self.used.q.val()).any();
-        self.issue.next = self.held.q.val()
-            & self.looked.q.val()
-            & self.clear.val()
-            & self.reads.s.ready.val()
-            & self.flying.s.ready.val();
-        self.take.next = (!self.held.q.val() | self.issue.val())
-            & self.ops.m.valid.val()
-            & self.verdicts.m.valid.val()
-            & !self.results.returned.val();
-        self.drop_now.next = self.take.val() & !self.verdicts.m.payload.val().get_bit(0);
-        self.ops.m.ready.next = self.take.val();
-        self.verdicts.m.ready.next = self.take.val();
-        if self.issue.val() {
-            self.held.d.next = false;
+        ops.s.valid = valid;
+        ops.s.payload = op;
+        verdicts.s.valid = decided;
+        verdicts.s.payload = bits::<1>(0).replace_bit(0, runs);
+        clear = !(hits & used).any();
+        issue = held & looked & clear & reads.s.ready & flying.s.ready;
+        take = (!held | issue) & ops.m.valid & verdicts.m.valid & !results.returned;
+        drop_now = take & !verdicts.m.payload.get_bit(0);
+        ops.m.ready = take;
+        verdicts.m.ready = take;
+        if issue {
+            held = false;
         }
-        self.looked.d.next = self.held.q.val() & !self.issue.val();
-        if self.take.val() {
-            self.held.d.next = self.verdicts.m.payload.val().get_bit(0);
-            self.looked.d.next = false;
-            self.cand.d.next = self.ops.m.payload.val();
+        looked = held & !issue;
+        if take {
+            held = verdicts.m.payload.get_bit(0);
+            looked = false;
+            cand = ops.m.payload;
         }
-        self.hits_now.next = bits::<16>(0);
-        self.tail_bit.next = bits::<16>(1) << self.tail.q.val();
-        self.head_bit.next = bits::<16>(1) << self.head.q.val();
+        hits_now = bits::<16>(0);
+        tail_bit = bits::<16>(1) << tail;
+        head_bit = bits::<16>(1) << head;
         for i in 0..16 {
-            self.hits_now.next = self.hits_now.val().replace_bit(
-                i,
-                self.addrs[i].q.val() == self.cand.q.val().va.get_bits::<NEAR>(3),
-            );
-            self.addrs[i].d.next = self.addrs[i].q.val();
-            if self.issue.val() & self.tail_bit.val().get_bit(i) {
-                self.addrs[i].d.next = self.cand.q.val().va.get_bits::<NEAR>(3);
+            hits_now = hits_now.replace_bit(i, addrs[i] == cand.va.get_bits::<NEAR>(3));
+            addrs[i] = addrs[i];
+            if issue & tail_bit.get_bit(i) {
+                addrs[i] = cand.va.get_bits::<NEAR>(3);
             }
         }
-        self.hits.d.next = self.hits_now.val();
-        self.used_next.next = self.used.q.val();
-        if self.results.returned.val() {
-            self.head.d.next = self.head.q.val() + 1;
-            self.used_next.next = self.used.q.val() & !self.head_bit.val();
+        hits = hits_now;
+        used_next = used;
+        if results.returned {
+            head = head + 1;
+            used_next = used & !head_bit;
         }
-        self.used.d.next = self.used_next.val();
-        if self.issue.val() {
-            self.tail.d.next = self.tail.q.val() + 1;
-            if !self.cand.q.val().duplicate {
-                self.used.d.next = self.used_next.val() | self.tail_bit.val();
+        used = used_next;
+        if issue {
+            tail = tail + 1;
+            if !cand.duplicate {
+                used = used_next | tail_bit;
             }
         }
-        self.returned.next = self.results.returned.val() | self.drop_now.val();
+        returned = results.returned | drop_now;
 
         // read
-        self.reads.s.valid.next = self.issue.val() & !self.cand.q.val().duplicate;
-        self.reads.s.payload.next.addr = self.cand.q.val().va;
-        self.reads.s.payload.next.len = bits::<13>(8);
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.reads.m);
-        self.words.s.valid.next = self.issue.val() & !self.cand.q.val().duplicate;
-        self.words.s.payload.next = self.cand.q.val().va.get_bits::<3>(3) & self.word_mask.val();
-        self.flying.s.valid.next = self.issue.val();
-        self.flying.s.payload.next = self.cand.q.val();
-        self.words.m.ready.next = self.beat.valid.val();
-        self.arrived.d.next = self.beat.valid.val();
-        self.original.d.next.error = self.beat.error.val();
-        self.original.d.next.value = self
-            .beat
-            .data
-            .val()
-            .get_bits::<64>(self.words.m.payload.val().index() * 64);
-        self.originals.s.valid.next = self.arrived.q.val();
-        self.originals.s.payload.next = self.original.q.val();
+        reads.s.valid = issue & !cand.duplicate;
+        reads.s.payload.addr = cand.va;
+        reads.s.payload.len = bits::<13>(8);
+        forward!(read <= reads.m);
+        words.s.valid = issue & !cand.duplicate;
+        words.s.payload = cand.va.get_bits::<3>(3) & word_mask;
+        flying.s.valid = issue;
+        flying.s.payload = cand;
+        words.m.ready = beat.valid;
+        arrived = beat.valid;
+        original.error = beat.error;
+        original.value = beat.data.get_bits::<64>(words.m.payload * 64);
+        originals.s.valid = arrived;
+        originals.s.payload = original;
 
         // compute
-        self.got.next = self.flying.m.valid.val()
-            & (self.originals.m.valid.val() | self.flying.m.payload.val().duplicate);
-        self.writes.next = !self.op_1.q.val().duplicate
-            & !self.original_1.q.val().error
-            & (self.op_1.q.val().add | self.equal_1.q.val());
-        self.step_1.next =
-            self.valid_1.q.val() & self.commands.s.ready.val() & self.results.s.ready.val();
-        self.take_1.next = self.got.val() & (!self.valid_1.q.val() | self.step_1.val());
-        self.flying.m.ready.next = self.take_1.val();
-        self.originals.m.ready.next = self.take_1.val() & !self.flying.m.payload.val().duplicate;
-        if self.step_1.val() {
-            self.valid_1.d.next = false;
+        got = flying.m.valid & (originals.m.valid | flying.m.payload.duplicate);
+        writes = !op_1.duplicate & !original_1.error & (op_1.add | equal_1);
+        step_1 = valid_1 & commands.s.ready & results.s.ready;
+        take_1 = got & (!valid_1 | step_1);
+        flying.m.ready = take_1;
+        originals.m.ready = take_1 & !flying.m.payload.duplicate;
+        if step_1 {
+            valid_1 = false;
         }
-        if self.take_1.val() {
-            self.valid_1.d.next = true;
-            self.op_1.d.next = self.flying.m.payload.val();
-            self.original_1.d.next = self.originals.m.payload.val();
-            self.sum_1.d.next =
-                self.originals.m.payload.val().value + self.flying.m.payload.val().swap_add;
-            self.equal_1.d.next =
-                self.originals.m.payload.val().value == self.flying.m.payload.val().compare;
+        if take_1 {
+            valid_1 = true;
+            op_1 = flying.m.payload;
+            original_1 = originals.m.payload;
+            sum_1 = originals.m.payload.value + flying.m.payload.swap_add;
+            equal_1 = originals.m.payload.value == flying.m.payload.compare;
         }
 
         // write; there is room for as many values as can be under way
-        self.new_value.next = self.op_1.q.val().swap_add;
-        if self.op_1.q.val().add {
-            self.new_value.next = self.sum_1.q.val();
+        new_value = op_1.swap_add;
+        if op_1.add {
+            new_value = sum_1;
         }
-        self.commands.s.valid.next = self.step_1.val() & self.writes.val();
-        self.commands.s.payload.next.addr = self.op_1.q.val().va;
-        self.commands.s.payload.next.len = bits::<8>(0);
-        self.values.s.valid.next = self.step_1.val() & self.writes.val();
-        self.values.s.payload.next.value = self.new_value.val();
-        self.values.s.payload.next.word =
-            self.op_1.q.val().va.get_bits::<3>(3) & self.word_mask.val();
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.commands.m);
+        commands.s.valid = step_1 & writes;
+        commands.s.payload.addr = op_1.va;
+        commands.s.payload.len = bits::<8>(0);
+        values.s.valid = step_1 & writes;
+        values.s.payload.value = new_value;
+        values.s.payload.word = op_1.va.get_bits::<3>(3) & word_mask;
+        forward!(write <= commands.m);
         // the value in every place, of which the strobes choose one
-        self.pair.next = bit_cast::<128, 64>(self.values.m.payload.val().value)
-            | (bit_cast::<128, 64>(self.values.m.payload.val().value) << 64);
-        self.every_place.next = bit_cast::<512, 128>(self.pair.val())
-            | (bit_cast::<512, 128>(self.pair.val()) << 128)
-            | (bit_cast::<512, 128>(self.pair.val()) << 256)
-            | (bit_cast::<512, 128>(self.pair.val()) << 384);
-        self.byte_lift.next = bit_cast::<6, 3>(self.values.m.payload.val().word) << 3;
-        self.beats.data.next = self.every_place.val().get_bits::<W>(0);
-        self.beats.strb.next = bit_cast::<K, 8>(bits::<8>(255)) << self.byte_lift.val();
-        self.beats.last.next = true;
-        self.beats.valid.next = self.values.m.valid.val();
-        self.values.m.ready.next = self.beats.ready.val();
-        self.issued_next.next = self.issued.q.val();
-        if self.step_1.val() & self.writes.val() {
-            self.issued_next.next = self.issued.q.val() + 1;
+        pair = bit_cast::<128, 64>(values.m.payload.value)
+            | (bit_cast::<128, 64>(values.m.payload.value) << 64);
+        every_place = bit_cast::<512, 128>(pair)
+            | (bit_cast::<512, 128>(pair) << 128)
+            | (bit_cast::<512, 128>(pair) << 256)
+            | (bit_cast::<512, 128>(pair) << 384);
+        byte_lift = bit_cast::<6, 3>(values.m.payload.word) << 3;
+        beats.data = every_place.get_bits::<W>(0);
+        beats.strb = bit_cast::<K, 8>(bits::<8>(255)) << byte_lift;
+        beats.last = true;
+        beats.valid = values.m.valid;
+        values.m.ready = beats.ready;
+        issued_next = issued;
+        if step_1 & writes {
+            issued_next = issued + 1;
         }
-        self.issued.d.next = self.issued_next.val();
+        issued = issued_next;
 
         // answer
-        self.results.s.valid.next = self.valid_1.q.val() & self.commands.s.ready.val();
-        self.results.s.payload.next.qpn = self.op_1.q.val().qpn;
-        self.results.s.payload.next.generation = self.op_1.q.val().generation;
-        self.results.s.payload.next.psn = self.op_1.q.val().psn;
-        self.results.s.payload.next.msn = self.op_1.q.val().msn;
-        self.results.s.payload.next.duplicate = self.op_1.q.val().duplicate;
-        self.results.s.payload.next.save = self.op_1.q.val().save;
-        self.results.s.payload.next.saved = self.op_1.q.val().saved;
-        self.results.s.payload.next.original = self.original_1.q.val().value;
-        self.results.s.payload.next.error =
-            self.original_1.q.val().error & !self.op_1.q.val().duplicate;
-        self.results.s.payload.next.fence = self.issued_next.val();
-        self.results.written.next = self.written.val();
-        StreamOut::<ReplyPacket>::link(&mut self.packet, &mut self.results.packet);
-        StreamOut::<Op>::link(&mut self.done, &mut self.results.done);
+        results.s.valid = valid_1 & commands.s.ready;
+        results.s.payload.qpn = op_1.qpn;
+        results.s.payload.generation = op_1.generation;
+        results.s.payload.psn = op_1.psn;
+        results.s.payload.msn = op_1.msn;
+        results.s.payload.duplicate = op_1.duplicate;
+        results.s.payload.save = op_1.save;
+        results.s.payload.saved = op_1.saved;
+        results.s.payload.original = original_1.value;
+        results.s.payload.error = original_1.error & !op_1.duplicate;
+        results.s.payload.fence = issued_next;
+        results.written = written;
+        forward!(packet <= results.packet);
+        forward!(done <= results.done);
     }
 }

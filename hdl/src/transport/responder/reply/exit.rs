@@ -24,7 +24,7 @@ const ACK: u64 = Syndrome::ACK.bits() as u64;
 const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
 
 /// Exit of the packets.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Exit {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -68,92 +68,86 @@ pub struct Exit {
 impl Logic for Exit {
     describe!(
         "reply_exit",
-        "Sends the packets of replies whose rkey is good.";
-        RC_ACK, READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY, ACK, NAK_ACCESS
+        "Sends the packets of replies whose rkey is good."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, waiting, verdicts, pieces, outcomes);
-        dff_setup!(self, clock, failed);
-        self.waiting.s.valid.next = self.valid.val();
-        self.waiting.s.payload.next = self.cut.val();
-        self.verdicts.s.valid.next = self.checked.val();
-        self.verdicts.s.payload.next = bits::<1>(0).replace_bit(0, self.ok.val());
+        waiting.s.valid = valid;
+        waiting.s.payload = cut;
+        verdicts.s.valid = checked;
+        verdicts.s.payload = bits::<1>(0).replace_bit(0, ok);
 
-        self.p.next = self.waiting.m.payload.val();
-        self.both.next = self.waiting.m.valid.val() & self.verdicts.m.valid.val();
-        self.bad.next = self.failed.q.val() | !self.verdicts.m.payload.val().get_bit(0);
-        self.nak.next = self.bad.val() & !self.failed.q.val() & !self.p.val().duplicate;
-        self.sends.next =
-            self.nak.val() | (!self.bad.val() & !self.p.val().waits & !self.p.val().atomic);
-        self.offers.next =
-            self.both.val() & self.pieces.s.ready.val() & self.outcomes.s.ready.val();
-        self.fire.next = self.offers.val() & (!self.sends.val() | self.packet.ready.val());
-        self.waiting.m.ready.next = self.fire.val();
-        self.verdicts.m.ready.next = self.fire.val();
-        self.passed.next = self.fire.val();
-        if self.fire.val() {
-            self.failed.d.next = self.bad.val() & !self.p.val().ends;
+        p = waiting.m.payload;
+        both = waiting.m.valid & verdicts.m.valid;
+        bad = failed | !verdicts.m.payload.get_bit(0);
+        nak = bad & !failed & !p.duplicate;
+        sends = nak | (!bad & !p.waits & !p.atomic);
+        offers = both & pieces.s.ready & outcomes.s.ready;
+        fire = offers & (!sends | packet.ready);
+        waiting.m.ready = fire;
+        verdicts.m.ready = fire;
+        passed = fire;
+        if fire {
+            failed = bad & !p.ends;
         }
 
-        self.packet.valid.next = self.offers.val() & self.sends.val();
-        self.packet.payload.next.qpn = self.p.val().qpn;
-        self.packet.payload.next.psn = self.p.val().psn;
-        self.packet.payload.next.msn = self.p.val().msn;
-        self.packet.payload.next.value = bits::<64>(0);
-        self.packet.payload.next.syndrome = ACK.into();
-        self.packet.payload.next.plen = self.p.val().plen;
-        self.packet.payload.next.opcode = READ_MIDDLE.into();
-        if self.p.val().first & self.p.val().last {
-            self.packet.payload.next.opcode = READ_ONLY.into();
-        } else if self.p.val().first {
-            self.packet.payload.next.opcode = READ_FIRST.into();
-        } else if self.p.val().last {
-            self.packet.payload.next.opcode = READ_LAST.into();
+        packet.valid = offers & sends;
+        packet.payload.qpn = p.qpn;
+        packet.payload.psn = p.psn;
+        packet.payload.msn = p.msn;
+        packet.payload.value = bits::<64>(0);
+        packet.payload.syndrome = ACK.into();
+        packet.payload.plen = p.plen;
+        packet.payload.opcode = READ_MIDDLE.into();
+        if p.first & p.last {
+            packet.payload.opcode = READ_ONLY.into();
+        } else if p.first {
+            packet.payload.opcode = READ_FIRST.into();
+        } else if p.last {
+            packet.payload.opcode = READ_LAST.into();
         }
-        if self.nak.val() {
-            self.packet.payload.next.opcode = RC_ACK.into();
-            self.packet.payload.next.syndrome = NAK_ACCESS.into();
-            self.packet.payload.next.plen = bits::<13>(0);
+        if nak {
+            packet.payload.opcode = RC_ACK.into();
+            packet.payload.syndrome = NAK_ACCESS.into();
+            packet.payload.plen = bits::<13>(0);
         }
 
-        self.has_aeth.next = self.p.val().first | self.p.val().last;
-        self.pieces.s.valid.next =
-            self.fire.val() & self.sends.val() & !self.nak.val() & self.p.val().plen.any();
-        self.pieces.s.payload.next.addr = self.p.val().addr;
-        self.pieces.s.payload.next.len = self.p.val().plen;
-        self.pieces.s.payload.next.first = true;
-        self.pieces.s.payload.next.last = true;
-        self.pieces.s.payload.next.lane = self.p.val().lane;
-        if self.has_aeth.val() {
-            self.pieces.s.payload.next.lane = self.p.val().lane + 4;
+        has_aeth = p.first | p.last;
+        pieces.s.valid = fire & sends & !nak & p.plen.any();
+        pieces.s.payload.addr = p.addr;
+        pieces.s.payload.len = p.plen;
+        pieces.s.payload.first = true;
+        pieces.s.payload.last = true;
+        pieces.s.payload.lane = p.lane;
+        if has_aeth {
+            pieces.s.payload.lane = p.lane + 4;
         }
-        StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.pieces.m);
+        forward!(gather <= pieces.m);
 
-        self.atomic_valid.next = self.fire.val() & self.p.val().atomic & !self.p.val().waits;
-        self.atomic_runs.next = !self.bad.val();
+        atomic_valid = fire & p.atomic & !p.waits;
+        atomic_runs = !bad;
 
-        self.outcomes.s.valid.next = self.fire.val() & self.p.val().ends;
-        self.outcomes.s.payload.next = self.blank.val();
-        self.outcomes.s.payload.next.qpn = self.p.val().qpn;
-        self.outcomes.s.payload.next.psn = self.p.val().psn + 1;
-        self.outcomes.s.payload.next.generation = self.p.val().generation;
-        self.outcomes.s.payload.next.duplicate = self.p.val().duplicate;
-        self.outcomes.s.payload.next.atomic = self.p.val().atomic;
-        self.outcomes.s.payload.next.offset = self.p.val().offset;
-        self.outcomes.s.payload.next.over = self.p.val().last | self.bad.val();
-        self.outcomes.s.payload.next.waits = self.p.val().waits;
-        self.outcomes.s.payload.next.blocked = self.p.val().blocked;
-        self.outcomes.s.payload.next.failed = self.bad.val() & !self.p.val().duplicate;
+        outcomes.s.valid = fire & p.ends;
+        outcomes.s.payload = blank;
+        outcomes.s.payload.qpn = p.qpn;
+        outcomes.s.payload.psn = p.psn + 1;
+        outcomes.s.payload.generation = p.generation;
+        outcomes.s.payload.duplicate = p.duplicate;
+        outcomes.s.payload.atomic = p.atomic;
+        outcomes.s.payload.offset = p.offset;
+        outcomes.s.payload.over = p.last | bad;
+        outcomes.s.payload.waits = p.waits;
+        outcomes.s.payload.blocked = p.blocked;
+        outcomes.s.payload.failed = bad & !p.duplicate;
         // what is the same for all of them needs no register
-        self.outcomes.m.ready.next = self.served.ready.val();
-        self.served.valid.next = self.outcomes.m.valid.val();
-        self.served.payload.next = self.outcomes.m.payload.val();
-        self.served.payload.next.kind = OpKind::Served;
-        self.served.payload.next.msn = bits::<24>(0);
-        self.served.payload.next.syndrome = NAK_ACCESS.into();
-        self.served.payload.next.fence = bits::<16>(0);
-        self.served.payload.next.incarnation = bits::<2>(0);
+        outcomes.m.ready = served.ready;
+        served.valid = outcomes.m.valid;
+        served.payload = outcomes.m.payload;
+        served.payload.kind = OpKind::Served;
+        served.payload.msn = bits::<24>(0);
+        served.payload.syndrome = NAK_ACCESS.into();
+        served.payload.fence = bits::<16>(0);
+        served.payload.incarnation = bits::<2>(0);
     }
 }

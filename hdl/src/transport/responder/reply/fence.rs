@@ -5,7 +5,7 @@ use super::types::*;
 use crate::prelude::*;
 
 /// Replies held back.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Fences {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -35,32 +35,29 @@ impl Logic for Fences {
         "Holds replies back until the writes before them are done."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, waiting);
-        dff_setup!(self, clock, held, fence, passed, room_q);
-        self.waiting.s.valid.next = self.valid.val();
-        self.waiting.s.payload.next = self.entry.val();
+        waiting.s.valid = valid;
+        waiting.s.payload = entry;
         // below 448 of 512
-        self.room_q.d.next = !(self.waiting.level.val().get_bits::<3>(6).all()
-            | self.waiting.level.val().get_bit(9));
-        self.room.next = self.room_q.q.val();
-        self.age.next = self.done.val() - self.fence.q.val().fence;
-        self.waiting.m.ready.next = !self.held.q.val();
-        if !self.held.q.val() {
-            self.held.d.next = self.waiting.m.valid.val();
-            self.fence.d.next = self.waiting.m.payload.val();
-            self.passed.d.next = false;
-        } else if self.passed.q.val() {
-            self.held.d.next = !self.m.ready.val();
-            self.passed.d.next = !self.m.ready.val();
+        room_q = !(waiting.level.get_bits::<3>(6).all() | waiting.level.get_bit(9));
+        room = room_q;
+        age = done - fence.fence;
+        waiting.m.ready = !held;
+        if !held {
+            held = waiting.m.valid;
+            fence = waiting.m.payload;
+            passed = false;
+        } else if passed {
+            held = !m.ready;
+            passed = !m.ready;
         } else {
-            self.passed.d.next = !self.age.val().get_bit(15);
+            passed = !age.get_bit(15);
         }
-        self.m.valid.next = self.held.q.val() & self.passed.q.val();
-        self.m.payload.next = self.blank.val();
-        self.m.payload.next.kind = OpKind::Release;
-        self.m.payload.next.qpn = self.fence.q.val().qpn;
-        self.m.payload.next.generation = self.fence.q.val().generation;
+        m.valid = held & passed;
+        m.payload = blank;
+        m.payload.kind = OpKind::Release;
+        m.payload.qpn = fence.qpn;
+        m.payload.generation = fence.generation;
     }
 }

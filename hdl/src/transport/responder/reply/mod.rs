@@ -62,7 +62,7 @@ use state::ReplyTable;
 use types::*;
 
 /// Replies of 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -138,112 +138,104 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         "Acknowledgements, READ responses and atomics."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(
-            self, clock, admit, table, fences, list, list_next, acks, starts, replied, failed,
-            cutter, exit, atomic, packets
-        );
-        dff_setup!(self, clock, ack_room, turn_room, report_room);
-
         // operations
-        StreamIn::<AckToken>::link(&mut self.tokens, &mut self.admit.tokens);
-        StreamIn::<Reply>::link(&mut self.replies, &mut self.admit.replies);
-        StreamOut::<Op>::join(&mut self.fences.m, &mut self.admit.releases);
-        StreamOut::<Bits<Q>>::join(&mut self.list_next.m, &mut self.admit.list);
-        StreamOut::<Op>::join(&mut self.exit.served, &mut self.admit.served);
-        StreamOut::<Op>::join(&mut self.atomic.done, &mut self.admit.atomics);
-        self.admit.lost.next = self.lost.val();
-        self.admit.lost_qpn.next = self.lost_qpn.val();
-        self.admit.lost_psn.next = self.lost_psn.val();
-        self.admit.lost_msn.next = self.lost_msn.val();
-        self.admit.ready.next = self.table.ready.val();
-        self.table.valid.next = self.admit.valid.val();
-        self.table.op.next = self.admit.op.val();
-        self.table.word.next = self.admit.word.val();
-        self.ready.next = self.table.ready.val();
+        forward!(tokens <= admit.tokens);
+        forward!(replies <= admit.replies);
+        forward!(admit.releases <= fences.m);
+        forward!(admit.list <= list_next.m);
+        forward!(admit.served <= exit.served);
+        forward!(admit.atomics <= atomic.done);
+        admit.lost = lost;
+        admit.lost_qpn = lost_qpn;
+        admit.lost_psn = lost_psn;
+        admit.lost_msn = lost_msn;
+        admit.ready = table.ready;
+        table.valid = admit.valid;
+        table.op = admit.op;
+        table.word = admit.word;
+        ready = table.ready;
 
         // below 4 of 16: up to 6 operations are on their way through the table
-        self.ack_room.d.next = !self.acks.level.val().get_bits::<3>(2).any();
-        self.turn_room.d.next = !self.acks.level.val().get_bits::<3>(2).any()
-            & !self.starts.level.val().get_bits::<3>(2).any();
-        self.report_room.d.next = !self.replied.level.val().get_bits::<3>(2).any()
-            & !self.failed.level.val().get_bits::<3>(2).any();
-        self.table.room.next = self.ack_room.q.val();
-        self.admit.turn_room.next = self.turn_room.q.val();
-        self.admit.report_room.next = self.report_room.q.val();
-        self.admit.fence_room.next = self.fences.room.val();
+        ack_room = !acks.level.get_bits::<3>(2).any();
+        turn_room = !acks.level.get_bits::<3>(2).any() & !starts.level.get_bits::<3>(2).any();
+        report_room = !replied.level.get_bits::<3>(2).any() & !failed.level.get_bits::<3>(2).any();
+        table.room = ack_room;
+        admit.turn_room = turn_room;
+        admit.report_room = report_room;
+        admit.fence_room = fences.room;
 
         // what follows
-        self.acks.s.valid.next = self.table.ack_valid.val();
-        self.acks.s.payload.next = self.table.ack.val();
-        self.list.s.valid.next = self.table.list_valid.val();
-        self.list.s.payload.next = self.table.list_qpn.val();
-        StreamOut::<Bits<Q>>::join(&mut self.list.m, &mut self.list_next.s);
-        self.starts.s.valid.next = self.table.start_valid.val();
-        self.starts.s.payload.next = self.table.start.val();
-        self.fences.valid.next = self.table.enter.val();
-        self.fences.entry.next = self.table.entry.val();
-        self.fences.done.next = self.done.val();
-        self.replied.s.valid.next = self.table.replied.val();
-        self.replied.s.payload.next = self.table.report.val();
-        self.failed.s.valid.next = self.table.failed.val();
-        self.failed.s.payload.next = self.table.report.val();
-        StreamOut::<PlaceError>::link(&mut self.errors, &mut self.failed.m);
-        self.events.valid.next = self.replied.m.valid.val();
-        self.events.payload.next = self.no_event.val();
-        self.events.payload.next.kind = RqEventKind::Replied;
-        self.events.payload.next.qpn = self.replied.m.payload.val().qpn;
-        self.events.payload.next.incarnation = self.replied.m.payload.val().incarnation;
-        self.replied.m.ready.next = self.events.ready.val();
+        acks.s.valid = table.ack_valid;
+        acks.s.payload = table.ack;
+        list.s.valid = table.list_valid;
+        list.s.payload = table.list_qpn;
+        forward!(list_next.s <= list.m);
+        starts.s.valid = table.start_valid;
+        starts.s.payload = table.start;
+        fences.valid = table.enter;
+        fences.entry = table.entry;
+        fences.done = done;
+        replied.s.valid = table.replied;
+        replied.s.payload = table.report;
+        failed.s.valid = table.failed;
+        failed.s.payload = table.report;
+        forward!(errors <= failed.m);
+        events.valid = replied.m.valid;
+        events.payload = no_event;
+        events.payload.kind = RqEventKind::Replied;
+        events.payload.qpn = replied.m.payload.qpn;
+        events.payload.incarnation = replied.m.payload.incarnation;
+        replied.m.ready = events.ready;
 
         // turns
-        StreamOut::<Start>::join(&mut self.starts.m, &mut self.cutter.s);
-        self.cutter.enter.next = self.table.enter.val();
-        self.cutter.enter_qpn.next = self.table.entry.val().qpn.get_bits::<Q>(0);
-        self.cutter.enter_slot.next = self.table.slot.val();
-        self.cutter.entered.next = self.table.entered.val();
-        self.cutter.av_we.next = self.av_we.val();
-        self.cutter.image_qpn.next = self.image_qpn.val();
-        self.cutter.av_image.next = self.av_image.val();
-        self.cutter.passed.next = self.exit.passed.val();
-        self.cutter.returned.next = self.atomic.returned.val();
-        self.mr.valid.next = self.cutter.mr.valid.val();
-        self.mr.request.next = self.cutter.mr.request.val();
-        self.cutter.mr.done.next = self.mr.done.val();
-        self.cutter.mr.ok.next = self.mr.ok.val();
-        self.exit.valid.next = self.cutter.valid.val();
-        self.exit.cut.next = self.cutter.cut.val();
-        self.exit.checked.next = self.mr.done.val();
-        self.exit.ok.next = self.mr.ok.val();
-        StreamOut::<GatherCmd>::link(&mut self.gather, &mut self.exit.gather);
-        self.activity.next.busy = self.cutter.busy.val();
-        self.activity.next.moved = self.cutter.moved.val();
+        forward!(cutter.s <= starts.m);
+        cutter.enter = table.enter;
+        cutter.enter_qpn = table.entry.qpn.get_bits::<Q>(0);
+        cutter.enter_slot = table.slot;
+        cutter.entered = table.entered;
+        cutter.av_we = av_we;
+        cutter.image_qpn = image_qpn;
+        cutter.av_image = av_image;
+        cutter.passed = exit.passed;
+        cutter.returned = atomic.returned;
+        mr.valid = cutter.mr.valid;
+        mr.request = cutter.mr.request;
+        cutter.mr.done = mr.done;
+        cutter.mr.ok = mr.ok;
+        exit.valid = cutter.valid;
+        exit.cut = cutter.cut;
+        exit.checked = mr.done;
+        exit.ok = mr.ok;
+        forward!(gather <= exit.gather);
+        activity.busy = cutter.busy;
+        activity.moved = cutter.moved;
 
         // atomics
-        self.atomic.valid.next = self.cutter.atomic_valid.val();
-        self.atomic.op.next = self.cutter.atomic.val();
-        self.atomic.decided.next = self.exit.atomic_valid.val();
-        self.atomic.runs.next = self.exit.atomic_runs.val();
-        StreamOut::<ReadReq>::link(&mut self.read, &mut self.atomic.read);
-        ReadBeatIn::<W>::link(&mut self.beat, &mut self.atomic.beat);
-        StreamOut::<WriteCmd>::link(&mut self.write, &mut self.atomic.write);
-        WriteBeatOut::<W, K>::link(&mut self.beats, &mut self.atomic.beats);
-        self.atomic.written.next = self.written.val();
+        atomic.valid = cutter.atomic_valid;
+        atomic.op = cutter.atomic;
+        atomic.decided = exit.atomic_valid;
+        atomic.runs = exit.atomic_runs;
+        forward!(read <= atomic.read);
+        forward!(beat <= atomic.beat);
+        forward!(write <= atomic.write);
+        forward!(beats <= atomic.beats);
+        atomic.written = written;
 
         // packets
-        StreamOut::<ReplyPacket>::join(&mut self.acks.m, &mut self.packets.acks);
-        StreamOut::<ReplyPacket>::join(&mut self.exit.packet, &mut self.packets.reads);
-        StreamOut::<ReplyPacket>::join(&mut self.atomic.packet, &mut self.packets.atomics);
-        self.packets.m.ready.next = self.desc.ready.val();
-        self.desc.valid.next = self.packets.m.valid.val();
-        self.desc.payload.next = self.blank.val();
-        self.desc.payload.next.qpn = self.packets.m.payload.val().qpn;
-        self.desc.payload.next.opcode = self.packets.m.payload.val().opcode;
-        self.desc.payload.next.psn = self.packets.m.payload.val().psn;
-        self.desc.payload.next.plen = self.packets.m.payload.val().plen;
-        self.desc.payload.next.va = self.packets.m.payload.val().value;
-        self.desc.payload.next.syndrome = self.packets.m.payload.val().syndrome;
-        self.desc.payload.next.msn = self.packets.m.payload.val().msn;
+        forward!(packets.acks <= acks.m);
+        forward!(packets.reads <= exit.packet);
+        forward!(packets.atomics <= atomic.packet);
+        packets.m.ready = desc.ready;
+        desc.valid = packets.m.valid;
+        desc.payload = blank;
+        desc.payload.qpn = packets.m.payload.qpn;
+        desc.payload.opcode = packets.m.payload.opcode;
+        desc.payload.psn = packets.m.payload.psn;
+        desc.payload.plen = packets.m.payload.plen;
+        desc.payload.va = packets.m.payload.value;
+        desc.payload.syndrome = packets.m.payload.syndrome;
+        desc.payload.msn = packets.m.payload.msn;
     }
 }

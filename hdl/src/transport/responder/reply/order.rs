@@ -6,7 +6,7 @@ use super::types::*;
 use crate::prelude::*;
 
 /// Comparisons. Latency: a cycle.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct ReplyOrder {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -51,40 +51,39 @@ impl Logic for ReplyOrder {
         "Where a PSN stands to those of the state of its queue pair."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, stood, new, put);
-        self.s.next = self.coming.val();
-        self.to_ack.next = self.psn.val() - self.s.val().psn;
-        self.to_due.next = self.psn.val() - self.s.val().due_psn;
-        self.to_low.next = self.psn.val() - self.s.val().low;
-        self.to_high.next = self.s.val().high - self.psn.val();
-        self.to_put.next = self.psn.val() - self.put_psn.val();
-        self.to_last.next = self.put_last.val() - self.psn.val();
-        self.stood.d.next = bits::<4>(0)
-            .replace_bit(0, self.to_ack.val().get_bit(23))
-            .replace_bit(1, self.to_due.val().get_bit(23))
-            .replace_bit(2, self.to_low.val().get_bit(23))
-            .replace_bit(3, self.to_high.val().get_bit(23));
-        self.new.d.next = bits::<2>(0)
-            .replace_bit(0, self.to_put.val().get_bit(23))
-            .replace_bit(1, self.to_last.val().get_bit(23));
-        self.put.d.next = bits::<4>(0);
-        if self.same.val() {
-            self.put.d.next = self.puts.val();
+        s = coming;
+        to_ack = psn - s.psn;
+        to_due = psn - s.due_psn;
+        to_low = psn - s.low;
+        to_high = s.high - psn;
+        to_put = psn - put_psn;
+        to_last = put_last - psn;
+        stood = bits::<4>(0)
+            .replace_bit(0, to_ack.get_bit(23))
+            .replace_bit(1, to_due.get_bit(23))
+            .replace_bit(2, to_low.get_bit(23))
+            .replace_bit(3, to_high.get_bit(23));
+        new = bits::<2>(0)
+            .replace_bit(0, to_put.get_bit(23))
+            .replace_bit(1, to_last.get_bit(23));
+        put = bits::<4>(0);
+        if same {
+            put = puts;
         }
-        self.order.next = self.stood.q.val();
+        order = stood;
         for i in 0..3 {
-            if self.put.q.val().get_bit(i) {
-                self.order.next = self.order.val().replace_bit(i, self.new.q.val().get_bit(0));
+            if put.get_bit(i) {
+                order = order.replace_bit(i, new.get_bit(0));
             }
         }
-        if self.put.q.val().get_bit(3) {
-            self.order.next = self.order.val().replace_bit(3, self.new.q.val().get_bit(1));
+        if put.get_bit(3) {
+            order = order.replace_bit(3, new.get_bit(1));
         }
-        self.before_ack.next = self.order.val().get_bit(0);
-        self.before_due.next = self.order.val().get_bit(1);
-        self.in_run.next = !self.order.val().get_bit(2) & !self.order.val().get_bit(3);
-        self.behind_high.next = self.order.val().get_bit(3);
+        before_ack = order.get_bit(0);
+        before_due = order.get_bit(1);
+        in_run = !order.get_bit(2) & !order.get_bit(3);
+        behind_high = order.get_bit(3);
     }
 }

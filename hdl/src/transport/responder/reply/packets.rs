@@ -8,7 +8,7 @@ use super::types::*;
 use crate::prelude::*;
 
 /// Merge of acknowledgements, READ responses and atomic responses.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Packets {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -30,25 +30,24 @@ pub struct Packets {
 impl Logic for Packets {
     describe!("reply_packets", "Merges acknowledgements and responses.");
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, arbiter, skid);
-        self.free.next = self.skid.s.ready.val() & !self.acks.valid.val();
-        self.requests.next = bits::<2>(0)
-            .replace_bit(0, self.reads.valid.val())
-            .replace_bit(1, self.atomics.valid.val());
-        self.arbiter.request.next = self.requests.val();
-        self.arbiter.take.next = self.free.val();
-        self.acks.ready.next = self.skid.s.ready.val();
-        self.reads.ready.next = self.free.val() & self.arbiter.grant.val().get_bit(0);
-        self.atomics.ready.next = self.free.val() & self.arbiter.grant.val().get_bit(1);
-        self.skid.s.valid.next = self.acks.valid.val() | self.requests.val().any();
-        self.skid.s.payload.next = self.reads.payload.val();
-        if self.acks.valid.val() {
-            self.skid.s.payload.next = self.acks.payload.val();
-        } else if self.arbiter.grant.val().get_bit(1) {
-            self.skid.s.payload.next = self.atomics.payload.val();
+        free = skid.s.ready & !acks.valid;
+        requests = bits::<2>(0)
+            .replace_bit(0, reads.valid)
+            .replace_bit(1, atomics.valid);
+        arbiter.request = requests;
+        arbiter.take = free;
+        acks.ready = skid.s.ready;
+        reads.ready = free & arbiter.grant.get_bit(0);
+        atomics.ready = free & arbiter.grant.get_bit(1);
+        skid.s.valid = acks.valid | requests.any();
+        skid.s.payload = reads.payload;
+        if acks.valid {
+            skid.s.payload = acks.payload;
+        } else if arbiter.grant.get_bit(1) {
+            skid.s.payload = atomics.payload;
         }
-        StreamOut::<ReplyPacket>::link(&mut self.m, &mut self.skid.m);
+        forward!(m <= skid.m);
     }
 }

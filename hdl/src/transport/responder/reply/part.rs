@@ -24,7 +24,7 @@ const REMOTE_READ: u64 = 3;
 const REMOTE_ATOMIC: u64 = 4;
 
 /// Cutter of replies of 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Cutter<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -125,218 +125,201 @@ impl<const Q: usize> Logic for Cutter<Q> {
     describe!(
         "reply_cutter",
         format!("q{Q}"),
-        "Cuts replies into packets.";
-        REMOTE_READ, REMOTE_ATOMIC
+        "Cuts replies into packets."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, ring, paths);
-        dff_setup!(
-            self, clock, room, gone, atomics, valid_1, start_1, valid_2, start_2, word_2, path_2
-        );
-        dff_setup!(
-            self, clock, valid_3, start_3, word_3, lane_3, offset_3, valid_4, start_4, word_4,
-            lane_4, psn_4, addr_4, left_4
-        );
-        dff_setup!(
-            self, clock, active, start, word, lane, psn, offset, addr, left, plen, last, count,
-            mtu, cut_v, cut_q, mr_q, atomic_v, atomic_q
-        );
-
-        self.ring.we.next = self.enter.val();
-        self.ring.wring.next = self.enter_qpn.val();
-        self.ring.wslot.next = self.enter_slot.val();
-        self.ring.wdata.next = self.entered.val();
-        self.paths.we.next = self.av_we.val();
-        self.paths.waddr.next = self.image_qpn.val();
-        self.paths.wdata.next = bits::<2>(0)
-            .replace_bit(0, self.av_image.val().ipv6)
-            .replace_bit(1, self.av_image.val().vlan_valid);
+        ring.we = enter;
+        ring.wring = enter_qpn;
+        ring.wslot = enter_slot;
+        ring.wdata = entered;
+        paths.we = av_we;
+        paths.waddr = image_qpn;
+        paths.wdata = bits::<2>(0)
+            .replace_bit(0, av_image.ipv6)
+            .replace_bit(1, av_image.vlan_valid);
 
         // the packet being cut
-        self.step.next = self.active.q.val() & !self.room.q.val().all();
-        self.waits.next = (self.word.q.val().atomic & self.atomics.q.val().get_bit(4))
-            | (!self.word.q.val().atomic & self.start.q.val().blocked);
-        self.ends.next = self.last.q.val() | (self.count.q.val() == 1) | self.waits.val();
-        self.rest.next = self.left.q.val() - self.mtu.q.val();
-        self.taken.next = self.step.val() & self.word.q.val().atomic & !self.waits.val();
+        step = active & !room.all();
+        waits = (word.atomic & atomics.get_bit(4)) | (!word.atomic & start.blocked);
+        ends = last | (count == 1) | waits;
+        rest = left - mtu;
+        taken = step & word.atomic & !waits;
 
-        self.go_4.next =
-            self.valid_4.q.val() & (!self.active.q.val() | (self.step.val() & self.ends.val()));
-        self.go_3.next = self.valid_3.q.val() & (!self.valid_4.q.val() | self.go_4.val());
-        self.go_2.next = self.valid_2.q.val() & (!self.valid_3.q.val() | self.go_3.val());
-        self.go_1.next = self.valid_1.q.val() & (!self.valid_2.q.val() | self.go_2.val());
-        self.go_0.next = self.s.valid.val() & (!self.valid_1.q.val() | self.go_1.val());
-        self.s.ready.next = !self.valid_1.q.val() | self.go_1.val();
+        go_4 = valid_4 & (!active | (step & ends));
+        go_3 = valid_3 & (!valid_4 | go_4);
+        go_2 = valid_2 & (!valid_3 | go_3);
+        go_1 = valid_1 & (!valid_2 | go_2);
+        go_0 = s.valid & (!valid_1 | go_1);
+        s.ready = !valid_1 | go_1;
 
         // ring and path
-        self.ring.re.next = self.go_0.val();
-        self.ring.rring.next = self.s.payload.val().qpn.get_bits::<Q>(0);
-        self.ring.rslot.next = self.s.payload.val().slot;
-        self.paths.re.next = self.go_0.val();
-        self.paths.raddr.next = self.s.payload.val().qpn.get_bits::<Q>(0);
-        if self.go_1.val() {
-            self.valid_1.d.next = false;
+        ring.re = go_0;
+        ring.rring = s.payload.qpn.get_bits::<Q>(0);
+        ring.rslot = s.payload.slot;
+        paths.re = go_0;
+        paths.raddr = s.payload.qpn.get_bits::<Q>(0);
+        if go_1 {
+            valid_1 = false;
         }
-        if self.go_0.val() {
-            self.valid_1.d.next = true;
-            self.start_1.d.next = self.s.payload.val();
+        if go_0 {
+            valid_1 = true;
+            start_1 = s.payload;
         }
-        if self.go_2.val() {
-            self.valid_2.d.next = false;
+        if go_2 {
+            valid_2 = false;
         }
-        if self.go_1.val() {
-            self.valid_2.d.next = true;
-            self.start_2.d.next = self.start_1.q.val();
-            self.word_2.d.next = self.ring.rdata.val();
-            self.path_2.d.next = self.paths.rdata.val();
+        if go_1 {
+            valid_2 = true;
+            start_2 = start_1;
+            word_2 = ring.rdata;
+            path_2 = paths.rdata;
         }
 
         // byte offset; MTU code c is 128 << c bytes
-        if self.go_3.val() {
-            self.valid_3.d.next = false;
+        if go_3 {
+            valid_3 = false;
         }
-        if self.go_2.val() {
-            self.valid_3.d.next = true;
-            self.start_3.d.next = self.start_2.q.val();
-            self.word_3.d.next = self.word_2.q.val();
-            self.offset_3.d.next =
-                (bit_cast::<32, 24>(self.start_2.q.val().offset) << 7) << self.word_2.q.val().mtu;
+        if go_2 {
+            valid_3 = true;
+            start_3 = start_2;
+            word_3 = word_2;
+            offset_3 = (bit_cast::<32, 24>(start_2.offset) << 7) << word_2.mtu;
             // Ethernet 14, IPv4 20 or IPv6 40, UDP 8, BTH 12; a VLAN tag 4
-            self.lane_3.d.next = bits::<6>(54);
-            if self.path_2.q.val() == 1 {
-                self.lane_3.d.next = bits::<6>(10);
-            } else if self.path_2.q.val() == 2 {
-                self.lane_3.d.next = bits::<6>(58);
-            } else if self.path_2.q.val() == 3 {
-                self.lane_3.d.next = bits::<6>(14);
+            lane_3 = bits::<6>(54);
+            if path_2 == 1 {
+                lane_3 = bits::<6>(10);
+            } else if path_2 == 2 {
+                lane_3 = bits::<6>(58);
+            } else if path_2 == 3 {
+                lane_3 = bits::<6>(14);
             }
         }
 
         // address
-        if self.go_4.val() {
-            self.valid_4.d.next = false;
+        if go_4 {
+            valid_4 = false;
         }
-        if self.go_3.val() {
-            self.valid_4.d.next = true;
-            self.start_4.d.next = self.start_3.q.val();
-            self.word_4.d.next = self.word_3.q.val();
-            self.lane_4.d.next = self.lane_3.q.val();
-            self.psn_4.d.next = self.word_3.q.val().psn + self.start_3.q.val().offset;
-            self.addr_4.d.next = self.word_3.q.val().va + bit_cast::<64, 32>(self.offset_3.q.val());
-            self.left_4.d.next = self.word_3.q.val().len - self.offset_3.q.val();
-            if self.word_3.q.val().atomic {
-                self.left_4.d.next = bits::<32>(8);
+        if go_3 {
+            valid_4 = true;
+            start_4 = start_3;
+            word_4 = word_3;
+            lane_4 = lane_3;
+            psn_4 = word_3.psn + start_3.offset;
+            addr_4 = word_3.va + bit_cast::<64, 32>(offset_3);
+            left_4 = word_3.len - offset_3;
+            if word_3.atomic {
+                left_4 = bits::<32>(8);
             }
         }
 
         // a packet a cycle
-        if self.step.val() {
-            self.psn.d.next = self.psn.q.val() + 1;
-            self.offset.d.next = self.offset.q.val() + 1;
-            self.count.d.next = self.count.q.val() - 1;
-            self.addr.d.next = self.addr.q.val() + bit_cast::<64, 32>(self.mtu.q.val());
-            self.left.d.next = self.rest.val();
-            self.last.d.next = self.left.q.val() <= (self.mtu.q.val() << 1);
-            self.plen.d.next = self.mtu.q.val().get_bits::<13>(0);
-            if self.left.q.val() <= (self.mtu.q.val() << 1) {
-                self.plen.d.next = self.rest.val().get_bits::<13>(0);
+        if step {
+            psn = psn + 1;
+            offset = offset + 1;
+            count = count - 1;
+            addr = addr + bit_cast::<64, 32>(mtu);
+            left = rest;
+            last = left <= (mtu << 1);
+            plen = mtu.get_bits::<13>(0);
+            if left <= (mtu << 1) {
+                plen = rest.get_bits::<13>(0);
             }
-            if self.ends.val() {
-                self.active.d.next = false;
+            if ends {
+                active = false;
             }
         }
-        self.mtu_4.next = bits::<32>(128) << self.word_4.q.val().mtu;
-        if self.go_4.val() {
-            self.active.d.next = true;
-            self.start.d.next = self.start_4.q.val();
-            self.word.d.next = self.word_4.q.val();
-            self.lane.d.next = self.lane_4.q.val();
-            self.psn.d.next = self.psn_4.q.val();
-            self.offset.d.next = self.start_4.q.val().offset + 1;
-            self.addr.d.next = self.addr_4.q.val();
-            self.left.d.next = self.left_4.q.val();
-            self.last.d.next = self.left_4.q.val() <= self.mtu_4.val();
-            self.plen.d.next = self.mtu_4.val().get_bits::<13>(0);
-            if self.left_4.q.val() <= self.mtu_4.val() {
-                self.plen.d.next = self.left_4.q.val().get_bits::<13>(0);
+        mtu_4 = bits::<32>(128) << word_4.mtu;
+        if go_4 {
+            active = true;
+            start = start_4;
+            word = word_4;
+            lane = lane_4;
+            psn = psn_4;
+            offset = start_4.offset + 1;
+            addr = addr_4;
+            left = left_4;
+            last = left_4 <= mtu_4;
+            plen = mtu_4.get_bits::<13>(0);
+            if left_4 <= mtu_4 {
+                plen = left_4.get_bits::<13>(0);
             }
-            self.mtu.d.next = self.mtu_4.val();
-            self.count.d.next = bits::<8>(128);
-            if self.word_4.q.val().mtu == 3 {
-                self.count.d.next = bits::<8>(64);
+            mtu = mtu_4;
+            count = bits::<8>(128);
+            if word_4.mtu == 3 {
+                count = bits::<8>(64);
             }
-            if self.word_4.q.val().mtu == 4 {
-                self.count.d.next = bits::<8>(32);
+            if word_4.mtu == 4 {
+                count = bits::<8>(32);
             }
-            if self.word_4.q.val().mtu == 5 {
-                self.count.d.next = bits::<8>(16);
+            if word_4.mtu == 5 {
+                count = bits::<8>(16);
             }
         }
 
         // out: the packet, its check, its atomic
-        self.cut_v.d.next = self.step.val();
-        self.cut_q.d.next.qpn = self.start.q.val().qpn;
-        self.cut_q.d.next.psn = self.psn.q.val();
-        self.cut_q.d.next.msn = self.word.q.val().msn;
-        self.cut_q.d.next.addr = self.addr.q.val();
-        self.cut_q.d.next.plen = self.plen.q.val();
-        self.cut_q.d.next.lane = self.lane.q.val();
-        self.cut_q.d.next.offset = self.offset.q.val();
-        self.cut_q.d.next.generation = self.start.q.val().generation;
-        self.cut_q.d.next.first = self.offset.q.val() == 1;
-        self.cut_q.d.next.last = self.last.q.val();
-        self.cut_q.d.next.ends = self.ends.val();
-        self.cut_q.d.next.atomic = self.word.q.val().atomic;
-        self.cut_q.d.next.duplicate = self.word.q.val().duplicate;
-        self.cut_q.d.next.waits = self.waits.val();
-        self.cut_q.d.next.blocked = !self.word.q.val().atomic;
-        self.valid.next = self.cut_v.q.val();
-        self.cut.next = self.cut_q.q.val();
+        cut_v = step;
+        cut_q.qpn = start.qpn;
+        cut_q.psn = psn;
+        cut_q.msn = word.msn;
+        cut_q.addr = addr;
+        cut_q.plen = plen;
+        cut_q.lane = lane;
+        cut_q.offset = offset;
+        cut_q.generation = start.generation;
+        cut_q.first = offset == 1;
+        cut_q.last = last;
+        cut_q.ends = ends;
+        cut_q.atomic = word.atomic;
+        cut_q.duplicate = word.duplicate;
+        cut_q.waits = waits;
+        cut_q.blocked = !word.atomic;
+        valid = cut_v;
+        cut = cut_q;
 
-        self.mr_q.d.next.key = self.word.q.val().rkey;
-        self.mr_q.d.next.pd = self.word.q.val().pd;
-        self.mr_q.d.next.qpn = self.start.q.val().qpn;
-        self.mr_q.d.next.addr = self.addr.q.val();
-        self.mr_q.d.next.len = bit_cast::<32, 13>(self.plen.q.val());
-        self.mr_q.d.next.right = REMOTE_READ.into();
-        if self.word.q.val().atomic {
-            self.mr_q.d.next.right = REMOTE_ATOMIC.into();
+        mr_q.key = word.rkey;
+        mr_q.pd = word.pd;
+        mr_q.qpn = start.qpn;
+        mr_q.addr = addr;
+        mr_q.len = bit_cast::<32, 13>(plen);
+        mr_q.right = REMOTE_READ.into();
+        if word.atomic {
+            mr_q.right = REMOTE_ATOMIC.into();
         }
-        if self.waits.val() | (self.word.q.val().atomic & self.word.q.val().duplicate) {
-            self.mr_q.d.next.len = bits::<32>(0);
+        if waits | (word.atomic & word.duplicate) {
+            mr_q.len = bits::<32>(0);
         }
-        self.mr.valid.next = self.cut_v.q.val();
-        self.mr.request.next = self.mr_q.q.val();
+        mr.valid = cut_v;
+        mr.request = mr_q;
 
-        self.atomic_v.d.next = self.taken.val();
-        self.atomic_q.d.next.qpn = self.start.q.val().qpn;
-        self.atomic_q.d.next.generation = self.start.q.val().generation;
-        self.atomic_q.d.next.psn = self.psn.q.val();
-        self.atomic_q.d.next.msn = self.word.q.val().msn;
-        self.atomic_q.d.next.va = self.addr.q.val();
-        self.atomic_q.d.next.add = self.word.q.val().add;
-        self.atomic_q.d.next.duplicate = self.word.q.val().duplicate;
-        self.atomic_q.d.next.swap_add = self.word.q.val().swap_add;
-        self.atomic_q.d.next.compare = self.word.q.val().compare;
-        self.atomic_q.d.next.save = self.start.q.val().save;
-        self.atomic_q.d.next.saved = self.start.q.val().saved;
-        self.atomic_valid.next = self.atomic_v.q.val();
-        self.atomic.next = self.atomic_q.q.val();
+        atomic_v = taken;
+        atomic_q.qpn = start.qpn;
+        atomic_q.generation = start.generation;
+        atomic_q.psn = psn;
+        atomic_q.msn = word.msn;
+        atomic_q.va = addr;
+        atomic_q.add = word.add;
+        atomic_q.duplicate = word.duplicate;
+        atomic_q.swap_add = word.swap_add;
+        atomic_q.compare = word.compare;
+        atomic_q.save = start.save;
+        atomic_q.saved = start.saved;
+        atomic_valid = atomic_v;
+        atomic = atomic_q;
 
-        self.gone.d.next = self.passed.val();
-        if self.step.val() & !self.gone.q.val() {
-            self.room.d.next = self.room.q.val() + 1;
-        } else if !self.step.val() & self.gone.q.val() {
-            self.room.d.next = self.room.q.val() - 1;
+        gone = passed;
+        if step & !gone {
+            room = room + 1;
+        } else if !step & gone {
+            room = room - 1;
         }
-        if self.taken.val() & !self.returned.val() {
-            self.atomics.d.next = self.atomics.q.val() + 1;
-        } else if !self.taken.val() & self.returned.val() {
-            self.atomics.d.next = self.atomics.q.val() - 1;
+        if taken & !returned {
+            atomics = atomics + 1;
+        } else if !taken & returned {
+            atomics = atomics - 1;
         }
-        self.busy.next = self.room.q.val().any() | self.atomics.q.val().any();
-        self.moved.next = self.returned.val() | (self.gone.q.val() & !self.atomics.q.val().any());
+        busy = room.any() | atomics.any();
+        moved = returned | (gone & !atomics.any());
     }
 }

@@ -31,7 +31,7 @@ pub enum ResultStep {
 }
 
 /// Results of 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct Results<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -63,106 +63,103 @@ impl<const Q: usize> Logic for Results<Q> {
     describe!(
         "reply_results",
         format!("q{Q}"),
-        "Keeps the results of atomics and answers.";
-        RC_ACK, ATOMIC_ACK, ACK, NAK_OPERATIONAL
+        "Keeps the results of atomics and answers."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, waiting, kept, outcomes);
-        dff_setup!(self, clock, state, age, aged, index, left, value);
-        StreamIn::<Written>::link(&mut self.s, &mut self.waiting.s);
-        self.r.next = self.waiting.m.payload.val();
-        self.age.d.next = self.written.val() - self.r.val().fence;
-        self.aged.d.next = self.state.q.val() == ResultStep::Write;
+        forward!(s <= waiting.s);
+        r = waiting.m.payload;
+        age = written - r.fence;
+        aged = state == ResultStep::Write;
 
-        self.kept.re.next = true;
-        self.kept.rring.next = self.r.val().qpn.get_bits::<Q>(0);
-        self.kept.rslot.next = self.index.q.val();
-        self.kept.we.next = false;
-        self.kept.wring.next = self.r.val().qpn.get_bits::<Q>(0);
-        self.kept.wslot.next = self.r.val().save;
-        self.kept.wdata.next.psn = self.r.val().psn;
-        self.kept.wdata.next.original = self.r.val().original;
+        kept.re = true;
+        kept.rring = r.qpn.get_bits::<Q>(0);
+        kept.rslot = index;
+        kept.we = false;
+        kept.wring = r.qpn.get_bits::<Q>(0);
+        kept.wslot = r.save;
+        kept.wdata.psn = r.psn;
+        kept.wdata.original = r.original;
 
-        self.packet.valid.next = false;
-        self.packet.payload.next.qpn = self.r.val().qpn;
-        self.packet.payload.next.opcode = ATOMIC_ACK.into();
-        self.packet.payload.next.psn = self.r.val().psn;
-        self.packet.payload.next.msn = self.r.val().msn;
-        self.packet.payload.next.syndrome = ACK.into();
-        self.packet.payload.next.plen = bits::<13>(0);
-        self.packet.payload.next.value = self.value.q.val();
-        if self.r.val().error {
-            self.packet.payload.next.opcode = RC_ACK.into();
-            self.packet.payload.next.syndrome = NAK_OPERATIONAL.into();
+        packet.valid = false;
+        packet.payload.qpn = r.qpn;
+        packet.payload.opcode = ATOMIC_ACK.into();
+        packet.payload.psn = r.psn;
+        packet.payload.msn = r.msn;
+        packet.payload.syndrome = ACK.into();
+        packet.payload.plen = bits::<13>(0);
+        packet.payload.value = value;
+        if r.error {
+            packet.payload.opcode = RC_ACK.into();
+            packet.payload.syndrome = NAK_OPERATIONAL.into();
             // it was not executed
-            self.packet.payload.next.msn = self.r.val().msn - 1;
+            packet.payload.msn = r.msn - 1;
         }
-        self.outcomes.s.valid.next = false;
-        self.outcomes.s.payload.next.qpn = self.r.val().qpn;
-        self.outcomes.s.payload.next.generation = self.r.val().generation;
-        self.outcomes.s.payload.next.duplicate = self.r.val().duplicate;
-        self.outcomes.s.payload.next.failed = self.r.val().error;
-        self.waiting.m.ready.next = false;
+        outcomes.s.valid = false;
+        outcomes.s.payload.qpn = r.qpn;
+        outcomes.s.payload.generation = r.generation;
+        outcomes.s.payload.duplicate = r.duplicate;
+        outcomes.s.payload.failed = r.error;
+        waiting.m.ready = false;
 
-        match self.state.q.val() {
+        match state {
             ResultStep::Idle => {
-                self.index.d.next = self.r.val().save - 1;
-                self.left.d.next = self.r.val().saved;
-                self.value.d.next = self.r.val().original;
-                if self.waiting.m.valid.val() {
-                    self.state.d.next = ResultStep::Write;
-                    if self.r.val().duplicate {
-                        self.state.d.next = ResultStep::Read;
+                index = r.save - 1;
+                left = r.saved;
+                value = r.original;
+                if waiting.m.valid {
+                    state = ResultStep::Write;
+                    if r.duplicate {
+                        state = ResultStep::Read;
                     }
                 }
             }
             ResultStep::Write => {
-                if self.aged.q.val() & !self.age.q.val().get_bit(15) {
-                    self.kept.we.next = !self.r.val().error;
-                    self.state.d.next = ResultStep::Answer;
+                if aged & !age.get_bit(15) {
+                    kept.we = !r.error;
+                    state = ResultStep::Answer;
                 }
             }
             ResultStep::Read => {
-                self.state.d.next = ResultStep::Compare;
-                if !self.left.q.val().any() {
-                    self.state.d.next = ResultStep::Over;
+                state = ResultStep::Compare;
+                if !left.any() {
+                    state = ResultStep::Over;
                 }
             }
             ResultStep::Compare => {
-                self.value.d.next = self.kept.rdata.val().original;
-                self.index.d.next = self.index.q.val() - 1;
-                self.left.d.next = self.left.q.val() - 1;
-                self.state.d.next = ResultStep::Read;
-                if self.kept.rdata.val().psn == self.r.val().psn {
-                    self.state.d.next = ResultStep::Answer;
+                value = kept.rdata.original;
+                index = index - 1;
+                left = left - 1;
+                state = ResultStep::Read;
+                if kept.rdata.psn == r.psn {
+                    state = ResultStep::Answer;
                 }
             }
             ResultStep::Answer => {
-                self.packet.valid.next = true;
-                if self.packet.ready.val() {
-                    self.state.d.next = ResultStep::Over;
+                packet.valid = true;
+                if packet.ready {
+                    state = ResultStep::Over;
                 }
             }
             ResultStep::Over => {
-                self.outcomes.s.valid.next = true;
-                if self.outcomes.s.ready.val() {
-                    self.waiting.m.ready.next = true;
-                    self.state.d.next = ResultStep::Idle;
+                outcomes.s.valid = true;
+                if outcomes.s.ready {
+                    waiting.m.ready = true;
+                    state = ResultStep::Idle;
                 }
             }
             _ => {}
         }
-        self.returned.next = (self.state.q.val() == ResultStep::Over) & self.outcomes.s.ready.val();
-        self.outcomes.m.ready.next = self.done.ready.val();
-        self.done.valid.next = self.outcomes.m.valid.val();
-        self.done.payload.next = self.blank.val();
-        self.done.payload.next.kind = OpKind::Atomic;
-        self.done.payload.next.qpn = self.outcomes.m.payload.val().qpn;
-        self.done.payload.next.syndrome = NAK_OPERATIONAL.into();
-        self.done.payload.next.generation = self.outcomes.m.payload.val().generation;
-        self.done.payload.next.duplicate = self.outcomes.m.payload.val().duplicate;
-        self.done.payload.next.failed = self.outcomes.m.payload.val().failed;
+        returned = (state == ResultStep::Over) & outcomes.s.ready;
+        outcomes.m.ready = done.ready;
+        done.valid = outcomes.m.valid;
+        done.payload = blank;
+        done.payload.kind = OpKind::Atomic;
+        done.payload.qpn = outcomes.m.payload.qpn;
+        done.payload.syndrome = NAK_OPERATIONAL.into();
+        done.payload.generation = outcomes.m.payload.generation;
+        done.payload.duplicate = outcomes.m.payload.duplicate;
+        done.payload.failed = outcomes.m.payload.failed;
     }
 }

@@ -28,7 +28,7 @@ const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 const RC_ACK: u64 = Opcode::RcAck.code() as u64;
 
 /// State of 2^Q queue pairs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 pub struct ReplyTable<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -121,261 +121,241 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
     describe!(
         "reply_table",
         format!("q{Q}"),
-        "Replies and acknowledgement that wait of each queue pair.";
-        GENERAL_ERR, RC_ACK
+        "Replies and acknowledgement that wait of each queue pair."
     );
 
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        clock!(self, clock, table, order);
-        dff_setup!(
-            self, clock, valid_0, op_0, word_0, op_1, word_1, more_1, e, word_2, last
-        );
-        dff_setup!(
-            self, clock, leaves_q, ack_q, lists_q, qpn_q, starts_q, start_q, enters_q, entry_q,
-            slot_q, word_q, replies_q, fails_q, report_q
-        );
-
         // two cycles to the state; the last PSN of a READ on the way
-        self.valid_0.d.next = self.valid.val();
-        self.op_0.d.next = self.op.val();
-        self.word_0.d.next = self.word.val();
-        self.table.valid.next = self.valid_0.q.val();
-        self.table.addr.next = self.op_0.q.val().qpn.get_bits::<Q>(0);
-        self.op_1.d.next = self.op_0.q.val();
-        self.word_1.d.next = self.word_0.q.val();
-        self.less.next = self.word_0.q.val().len - 1;
-        self.more_1.d.next = bit_cast::<24, 32>((self.less.val() >> 7) >> self.word_0.q.val().mtu);
-        if self.word_0.q.val().atomic | !self.word_0.q.val().len.any() {
-            self.more_1.d.next = bits::<24>(0);
+        valid_0 = valid;
+        op_0 = op;
+        word_0 = word;
+        table.valid = valid_0;
+        table.addr = op_0.qpn.get_bits::<Q>(0);
+        op_1 = op_0;
+        word_1 = word_0;
+        less = word_0.len - 1;
+        more_1 = bit_cast::<24, 32>((less >> 7) >> word_0.mtu);
+        if word_0.atomic | !word_0.len.any() {
+            more_1 = bits::<24>(0);
         }
-        self.e.d.next = self.op_1.q.val();
-        self.word_2.d.next = self.word_1.q.val();
-        self.last.d.next = self.op_1.q.val().psn + self.more_1.q.val();
+        e = op_1;
+        word_2 = word_1;
+        last = op_1.psn + more_1;
 
-        self.c.next = self.table.current.val();
-        self.n.next = self.c.val();
-        self.empty.next = !self.c.val().count.any();
-        self.idle.next = self.empty.val() & !self.c.val().atomics.any();
-        self.current.next =
-            (self.e.q.val().generation == self.c.val().generation) & !self.c.val().dead;
-        self.nak_stays.next = self.c.val().ack_due
-            & self.c.val().syndrome.get_bits::<2>(5).any()
-            & !self.e.q.val().syndrome.get_bits::<2>(5).any()
-            & self.order.before_ack.val();
+        c = table.current;
+        n = c;
+        empty = !c.count.any();
+        idle = empty & !c.atomics.any();
+        current = (e.generation == c.generation) & !c.dead;
+        nak_stays = c.ack_due
+            & c.syndrome.get_bits::<2>(5).any()
+            & !e.syndrome.get_bits::<2>(5).any()
+            & order.before_ack;
 
         // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
-        self.fresh.next = self.c.val().count != bit_cast::<6, 5>(self.c.val().duplicates);
-        self.order.psn.next = self.op_1.q.val().psn;
-        self.order.coming.next = self.table.coming.val();
-        self.order.same.next = self.table.x_valid.val()
-            & (self.op_1.q.val().qpn.get_bits::<Q>(0) == self.table.x_addr.val());
-        self.order.put_psn.next = self.e.q.val().psn;
-        self.order.put_last.next = self.last.q.val();
-        self.due.next = (self.fresh.val() & !self.order.before_due.val())
-            | (self.c.val().duplicates.any() & self.order.in_run.val());
-        self.refused.next = self.c.val().count.get_bit(5)
-            | (self.e.q.val().duplicate & (self.c.val().duplicates.get_bit(4) | self.due.val()));
-        self.more.next = self.c.val().released.get_bits::<5>(1).any();
+        fresh = c.count != bit_cast::<6, 5>(c.duplicates);
+        order.psn = op_1.psn;
+        order.coming = table.coming;
+        order.same = table.x_valid & (op_1.qpn.get_bits::<Q>(0) == table.x_addr);
+        order.put_psn = e.psn;
+        order.put_last = last;
+        due = (fresh & !order.before_due) | (c.duplicates.any() & order.in_run);
+        refused = c.count.get_bit(5) | (e.duplicate & (c.duplicates.get_bit(4) | due));
+        more = c.released.get_bits::<5>(1).any();
 
-        self.puts.next = bits::<4>(0);
-        self.enters.next = false;
-        self.leaves.next = false;
-        self.lists.next = false;
-        self.starts.next = false;
-        self.replies.next = false;
-        self.fails.next = false;
-        match self.e.q.val().kind {
+        puts = bits::<4>(0);
+        enters = false;
+        leaves = false;
+        lists = false;
+        starts = false;
+        replies = false;
+        fails = false;
+        match e.kind {
             OpKind::Ack => {
-                if !self.c.val().dead {
-                    if self.idle.val() & !self.c.val().listed & self.room.val() {
-                        self.leaves.next = true;
+                if !c.dead {
+                    if idle & !c.listed & room {
+                        leaves = true;
                     } else {
-                        self.n.next.ack_due = true;
-                        if !self.nak_stays.val() {
-                            self.puts.next = bits::<4>(1);
-                            self.n.next.psn = self.e.q.val().psn;
-                            self.n.next.msn = self.e.q.val().msn;
-                            self.n.next.syndrome = self.e.q.val().syndrome;
+                        n.ack_due = true;
+                        if !nak_stays {
+                            puts = bits::<4>(1);
+                            n.psn = e.psn;
+                            n.msn = e.msn;
+                            n.syndrome = e.syndrome;
                         }
-                        self.lists.next = self.idle.val() & !self.c.val().listed;
+                        lists = idle & !c.listed;
                     }
                 }
             }
             OpKind::Reply => {
-                if !self.c.val().dead & !self.refused.val() {
-                    self.enters.next = true;
-                    self.n.next.live = true;
-                    self.n.next.incarnation = self.e.q.val().incarnation;
-                    self.n.next.count = self.c.val().count + 1;
-                    if self.e.q.val().duplicate {
-                        self.n.next.duplicates = self.c.val().duplicates + 1;
-                        self.n.next.high = self.last.q.val();
-                        self.puts.next = bits::<4>(8);
-                        if !self.c.val().duplicates.any() | !self.order.behind_high.val() {
-                            self.n.next.low = self.e.q.val().psn;
-                            self.puts.next = bits::<4>(12);
+                if !c.dead & !refused {
+                    enters = true;
+                    n.live = true;
+                    n.incarnation = e.incarnation;
+                    n.count = c.count + 1;
+                    if e.duplicate {
+                        n.duplicates = c.duplicates + 1;
+                        n.high = last;
+                        puts = bits::<4>(8);
+                        if !c.duplicates.any() | !order.behind_high {
+                            n.low = e.psn;
+                            puts = bits::<4>(12);
                         }
                     } else {
-                        self.n.next.ack_due = false;
-                        if !self.fresh.val() {
-                            self.puts.next = bits::<4>(2);
-                            self.n.next.due_psn = self.e.q.val().psn;
+                        n.ack_due = false;
+                        if !fresh {
+                            puts = bits::<4>(2);
+                            n.due_psn = e.psn;
                         }
                     }
                 }
             }
             OpKind::Reset => {
-                self.n.next = self.blank.val();
-                self.n.next.listed = self.c.val().listed;
-                self.n.next.generation = self.c.val().generation + 1;
+                n = blank;
+                n.listed = c.listed;
+                n.generation = c.generation + 1;
             }
             OpKind::Halt => {
-                self.n.next.dead = true;
+                n.dead = true;
             }
             OpKind::Release => {
-                if self.current.val() {
-                    self.n.next.released = self.c.val().released + 1;
-                    self.lists.next = !self.c.val().listed;
+                if current {
+                    n.released = c.released + 1;
+                    lists = !c.listed;
                 }
             }
             OpKind::Turn => {
-                if !self.c.val().dead & self.c.val().released.any() {
-                    self.starts.next = true;
+                if !c.dead & c.released.any() {
+                    starts = true;
                 } else {
-                    self.n.next.listed = false;
-                    if !self.c.val().dead & self.idle.val() & self.c.val().ack_due {
-                        self.n.next.ack_due = false;
-                        self.leaves.next = true;
+                    n.listed = false;
+                    if !c.dead & idle & c.ack_due {
+                        n.ack_due = false;
+                        leaves = true;
                     }
                 }
             }
             OpKind::Served => {
-                self.n.next.listed = false;
-                if !self.current.val() {
+                n.listed = false;
+                if !current {
                     // it started afresh in its turn, or failed
-                    self.lists.next = !self.c.val().dead
-                        & (self.c.val().released.any() | (self.idle.val() & self.c.val().ack_due));
-                } else if self.e.q.val().waits {
-                    self.lists.next = !(self.e.q.val().blocked & self.c.val().atomics.any());
-                } else if self.e.q.val().failed {
-                    self.fails.next = true;
+                    lists = !c.dead & (c.released.any() | (idle & c.ack_due));
+                } else if e.waits {
+                    lists = !(e.blocked & c.atomics.any());
+                } else if e.failed {
+                    fails = true;
                 } else {
-                    self.lists.next = !self.e.q.val().over
-                        | self.more.val()
-                        | ((self.c.val().count == 1)
-                            & !self.c.val().atomics.any()
-                            & !self.e.q.val().atomic
-                            & self.c.val().ack_due);
-                    self.n.next.offset = self.e.q.val().offset;
-                    if self.e.q.val().over {
-                        self.n.next.offset = bits::<24>(0);
-                        self.n.next.head = self.c.val().head + 1;
-                        self.n.next.count = self.c.val().count - 1;
-                        self.n.next.released = self.c.val().released - 1;
-                        if self.e.q.val().duplicate {
-                            self.n.next.duplicates = self.c.val().duplicates - 1;
+                    lists = !e.over
+                        | more
+                        | ((c.count == 1) & !c.atomics.any() & !e.atomic & c.ack_due);
+                    n.offset = e.offset;
+                    if e.over {
+                        n.offset = bits::<24>(0);
+                        n.head = c.head + 1;
+                        n.count = c.count - 1;
+                        n.released = c.released - 1;
+                        if e.duplicate {
+                            n.duplicates = c.duplicates - 1;
                         }
-                        if self.e.q.val().atomic {
-                            self.n.next.atomics = self.c.val().atomics + 1;
-                            if !self.e.q.val().duplicate {
-                                self.n.next.save = self.c.val().save + 1;
-                                if !self.c.val().saved.get_bit(4) {
-                                    self.n.next.saved = self.c.val().saved + 1;
+                        if e.atomic {
+                            n.atomics = c.atomics + 1;
+                            if !e.duplicate {
+                                n.save = c.save + 1;
+                                if !c.saved.get_bit(4) {
+                                    n.saved = c.saved + 1;
                                 }
                             }
                         }
-                        self.replies.next = !self.e.q.val().duplicate & !self.e.q.val().atomic;
+                        replies = !e.duplicate & !e.atomic;
                     }
-                    if !self.e.q.val().duplicate {
-                        self.puts.next = bits::<4>(2);
-                        self.n.next.due_psn = self.e.q.val().psn;
-                    } else if self.order.in_run.val() {
-                        self.puts.next = bits::<4>(4);
-                        self.n.next.low = self.e.q.val().psn;
+                    if !e.duplicate {
+                        puts = bits::<4>(2);
+                        n.due_psn = e.psn;
+                    } else if order.in_run {
+                        puts = bits::<4>(4);
+                        n.low = e.psn;
                     }
                 }
             }
             OpKind::Atomic => {
-                if self.current.val() {
-                    self.n.next.atomics = self.c.val().atomics - 1;
-                    if self.e.q.val().failed {
-                        self.fails.next = true;
+                if current {
+                    n.atomics = c.atomics - 1;
+                    if e.failed {
+                        fails = true;
                     } else {
-                        self.replies.next = !self.e.q.val().duplicate;
-                        self.lists.next = !self.c.val().listed
-                            & (self.c.val().atomics == 1)
-                            & (self.c.val().released.any()
-                                | (self.empty.val() & self.c.val().ack_due));
+                        replies = !e.duplicate;
+                        lists =
+                            !c.listed & (c.atomics == 1) & (c.released.any() | (empty & c.ack_due));
                     }
                 }
             }
             OpKind::Lost => {
-                self.fails.next = self.c.val().live & !self.c.val().dead;
-                self.leaves.next = self.c.val().live & !self.c.val().dead;
+                fails = c.live & !c.dead;
+                leaves = c.live & !c.dead;
             }
             _ => {}
         }
-        if self.lists.val() {
-            self.n.next.listed = true;
+        if lists {
+            n.listed = true;
         }
-        if self.fails.val() {
-            self.n.next.dead = true;
+        if fails {
+            n.dead = true;
         }
-        self.table.write.next = true;
-        self.table.result.next = self.n.val();
-        self.order.puts.next = self.puts.val();
+        table.write = true;
+        table.result = n;
+        order.puts = puts;
 
-        self.qpn_q.d.next = self.e.q.val().qpn;
-        self.leaves_q.d.next = self.table.x_valid.val() & self.leaves.val();
-        self.ack_q.d.next.qpn = self.e.q.val().qpn;
-        self.ack_q.d.next.opcode = RC_ACK.into();
-        self.ack_q.d.next.plen = bits::<13>(0);
-        self.ack_q.d.next.value = bits::<64>(0);
-        self.ack_q.d.next.psn = self.e.q.val().psn;
-        self.ack_q.d.next.msn = self.e.q.val().msn;
-        self.ack_q.d.next.syndrome = self.e.q.val().syndrome;
-        if self.e.q.val().kind == OpKind::Turn {
-            self.ack_q.d.next.psn = self.c.val().psn;
-            self.ack_q.d.next.msn = self.c.val().msn;
-            self.ack_q.d.next.syndrome = self.c.val().syndrome;
+        qpn_q = e.qpn;
+        leaves_q = table.x_valid & leaves;
+        ack_q.qpn = e.qpn;
+        ack_q.opcode = RC_ACK.into();
+        ack_q.plen = bits::<13>(0);
+        ack_q.value = bits::<64>(0);
+        ack_q.psn = e.psn;
+        ack_q.msn = e.msn;
+        ack_q.syndrome = e.syndrome;
+        if e.kind == OpKind::Turn {
+            ack_q.psn = c.psn;
+            ack_q.msn = c.msn;
+            ack_q.syndrome = c.syndrome;
         }
-        self.lists_q.d.next = self.table.x_valid.val() & self.lists.val();
-        self.starts_q.d.next = self.table.x_valid.val() & self.starts.val();
-        self.start_q.d.next.qpn = self.e.q.val().qpn;
-        self.start_q.d.next.slot = self.c.val().head;
-        self.start_q.d.next.offset = self.c.val().offset;
-        self.start_q.d.next.generation = self.c.val().generation;
-        self.start_q.d.next.blocked = self.c.val().atomics.any();
-        self.start_q.d.next.save = self.c.val().save;
-        self.start_q.d.next.saved = self.c.val().saved;
-        self.enters_q.d.next = self.table.x_valid.val() & self.enters.val();
-        self.slot_q.d.next = self.c.val().head + self.c.val().count.get_bits::<5>(0);
-        self.entry_q.d.next.qpn = self.e.q.val().qpn;
-        self.entry_q.d.next.generation = self.c.val().generation;
-        self.entry_q.d.next.fence = self.e.q.val().fence;
-        self.word_q.d.next = self.word_2.q.val();
-        self.replies_q.d.next = self.table.x_valid.val() & self.replies.val();
-        self.fails_q.d.next = self.table.x_valid.val() & self.fails.val();
-        self.report_q.d.next.qpn = self.e.q.val().qpn;
-        self.report_q.d.next.incarnation = self.c.val().incarnation;
-        self.report_q.d.next.spared = false;
-        self.report_q.d.next.syndrome = self.e.q.val().syndrome;
-        self.report_q.d.next.status = GENERAL_ERR.into();
+        lists_q = table.x_valid & lists;
+        starts_q = table.x_valid & starts;
+        start_q.qpn = e.qpn;
+        start_q.slot = c.head;
+        start_q.offset = c.offset;
+        start_q.generation = c.generation;
+        start_q.blocked = c.atomics.any();
+        start_q.save = c.save;
+        start_q.saved = c.saved;
+        enters_q = table.x_valid & enters;
+        slot_q = c.head + c.count.get_bits::<5>(0);
+        entry_q.qpn = e.qpn;
+        entry_q.generation = c.generation;
+        entry_q.fence = e.fence;
+        word_q = word_2;
+        replies_q = table.x_valid & replies;
+        fails_q = table.x_valid & fails;
+        report_q.qpn = e.qpn;
+        report_q.incarnation = c.incarnation;
+        report_q.spared = false;
+        report_q.syndrome = e.syndrome;
+        report_q.status = GENERAL_ERR.into();
 
-        self.ack_valid.next = self.leaves_q.q.val();
-        self.ack.next = self.ack_q.q.val();
-        self.list_valid.next = self.lists_q.q.val();
-        self.list_qpn.next = self.qpn_q.q.val().get_bits::<Q>(0);
-        self.start_valid.next = self.starts_q.q.val();
-        self.start.next = self.start_q.q.val();
-        self.enter.next = self.enters_q.q.val();
-        self.entry.next = self.entry_q.q.val();
-        self.slot.next = self.slot_q.q.val();
-        self.entered.next = self.word_q.q.val();
-        self.replied.next = self.replies_q.q.val();
-        self.failed.next = self.fails_q.q.val();
-        self.report.next = self.report_q.q.val();
-        self.ready.next = self.table.ready.val();
+        ack_valid = leaves_q;
+        ack = ack_q;
+        list_valid = lists_q;
+        list_qpn = qpn_q.get_bits::<Q>(0);
+        start_valid = starts_q;
+        start = start_q;
+        enter = enters_q;
+        entry = entry_q;
+        slot = slot_q;
+        entered = word_q;
+        replied = replies_q;
+        failed = fails_q;
+        report = report_q;
+        ready = table.ready;
     }
 }
