@@ -120,7 +120,7 @@ impl<T: Synth, const N: usize> Logic for Merge<T, N> {
         arbiter.take = skid.s.ready;
         pick.choice = arbiter.grant;
         for i in 0..N {
-            s[i].ready = skid.s.ready & arbiter.grant.get_bit(i);
+            s[i].ready = skid.s.ready & arbiter.grant.bit(i);
             pick.item[i] = s[i].payload;
         }
         skid.s.valid = requests.any();

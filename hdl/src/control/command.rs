@@ -238,17 +238,17 @@ impl<
         done = ring.done;
         failed = ring.failed;
         // the entry and what it says
-        as_head.word = ring.entry.get_bits::<512>(0);
-        as_sq.word = ring.entry.get_bits::<512>(512);
-        as_mr.word = ring.entry.get_bits::<512>(512);
-        as_cq.word = ring.entry.get_bits::<512>(512);
-        as_eq.word = ring.entry.get_bits::<512>(512);
-        as_ah.word = ring.entry.get_bits::<512>(512);
-        as_srq.word = ring.entry.get_bits::<512>(512);
-        as_gid.word = ring.entry.get_bits::<512>(512);
-        as_port.word = ring.entry.get_bits::<512>(512);
-        as_av.word = ring.entry.get_bits::<512>(1024);
-        as_rq.word = ring.entry.get_bits::<512>(1536);
+        as_head.word = ring.entry.low::<512>();
+        as_sq.word = ring.entry.slice::<512>(512);
+        as_mr.word = ring.entry.slice::<512>(512);
+        as_cq.word = ring.entry.slice::<512>(512);
+        as_eq.word = ring.entry.slice::<512>(512);
+        as_ah.word = ring.entry.slice::<512>(512);
+        as_srq.word = ring.entry.slice::<512>(512);
+        as_gid.word = ring.entry.slice::<512>(512);
+        as_port.word = ring.entry.slice::<512>(512);
+        as_av.word = ring.entry.slice::<512>(1024);
+        as_rq.word = ring.entry.slice::<512>(1536);
         h = as_head.image;
         check.head = as_head.image;
         check.sq = as_sq.image;
@@ -260,7 +260,7 @@ impl<
         check.ah = as_ah.image;
         check.srq = as_srq.image;
         // judgement
-        index = h.index.get_bits::<Q>(0);
+        index = h.index.low::<Q>();
         configured.re = true;
         configured.raddr = index;
         configured.we = false;
@@ -268,21 +268,21 @@ impl<
         configured.wdata = bits::<2>(0)
             .replace_bit(
                 0,
-                (configured.rdata.get_bit(0) | h.qp_sq) & !check.facts.sq_ends,
+                (configured.rdata.bit(0) | h.qp_sq) & !check.facts.sq_ends,
             )
             .replace_bit(
                 1,
-                (configured.rdata.get_bit(1) | h.qp_rq) & !check.facts.rq_ends,
+                (configured.rdata.bit(1) | h.qp_rq) & !check.facts.rq_ends,
             );
         check.images = configured.rdata;
-        srqn = h.index.get_bits::<S>(0);
+        srqn = h.index.low::<S>();
         if h.opcode == MODIFY_QP {
-            srqn = as_rq.image.srqn.get_bits::<S>(0);
+            srqn = as_rq.image.srqn.low::<S>();
         }
         shared.re = true;
         shared.raddr = srqn;
         shared.we = false;
-        shared.waddr = h.index.get_bits::<S>(0);
+        shared.waddr = h.index.low::<S>();
         shared.wdata = check.facts.create_srq;
         check.srq_exists = shared.rdata;
         of_srq = check.facts.create_srq | check.facts.destroy_srq | check.facts.arm_srq;
@@ -305,10 +305,10 @@ impl<
         match state {
             CommandState::Sweep => {
                 configured.we = true;
-                configured.waddr = sweep.get_bits::<Q>(0);
+                configured.waddr = sweep.low::<Q>();
                 configured.wdata = bits::<2>(0);
                 shared.we = true;
-                shared.waddr = sweep.get_bits::<S>(0);
+                shared.waddr = sweep.low::<S>();
                 shared.wdata = false;
                 sweep = sweep + 1;
                 if sweep == Self::LAST {
@@ -417,7 +417,7 @@ impl<
         if check.facts.query & !verdict.any() {
             state_bits = events.found.into();
         } else if check.facts.resize_cq & !verdict.any() {
-            state_bits = bit_cast::<128, 24>(cq_switched);
+            state_bits = cq_switched.resize::<128>();
         }
         ring.finish = pulse.finish;
         ring.status = verdict;
@@ -435,23 +435,23 @@ impl<
         rq_we = pulse.rq_we;
         rq_image = as_rq.image;
         srq_we = pulse.srq_we;
-        srq_srqn = h.index.get_bits::<S>(0);
+        srq_srqn = h.index.low::<S>();
         srq_image = as_srq.image;
         mr_we = pulse.mr_we;
-        mr_index = h.index.get_bits::<M>(0);
+        mr_index = h.index.low::<M>();
         mr_image = as_mr.image;
         cq.valid = (state == CommandState::Queue) & !of_eq;
-        cq.payload.cqn = h.index.get_bits::<16>(0);
+        cq.payload.cqn = h.index.low::<16>();
         cq.payload.open = check.facts.create_cq;
         cq.payload.resize = check.facts.resize_cq;
         cq.payload.taken = h.cq_taken;
         cq.payload.image = as_cq.image;
         eq.valid = (state == CommandState::Queue) & of_eq;
-        eq.payload.eqn = h.index.get_bits::<8>(0);
+        eq.payload.eqn = h.index.low::<8>();
         eq.payload.open = check.facts.create_eq;
         eq.payload.image = as_eq.image;
         gid_we = pulse.gid_we;
-        gid.index = h.index.get_bits::<8>(0);
+        gid.index = h.index.low::<8>();
         gid.gid = as_gid.image.gid;
         gid.valid = as_gid.image.valid;
         gid.ipv6 = as_gid.image.ipv6;

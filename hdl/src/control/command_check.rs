@@ -318,24 +318,24 @@ impl<
 
         // queue pair: an outstanding ring that stands at a multiple of its size below the pool's end lies inside
         ring_mask = !(ones << sq.ot_log);
-        sq_ok = transports.get_bit(sq.qp_type)
+        sq_ok = transports.bit(sq.qp_type)
             & (sq.mtu >= MIN_MTU)
             & (sq.mtu <= MAX_MTU)
             & (sq.max_rd_atomic <= MAX_RD_ATOMIC)
-            & !(bit_cast::<32, 16>(sq.cqn) & beyond_cq).any()
-            & !sq.sq_base.get_bits::<6>(0).any()
-            & !(sq.ot_base.get_bits::<16>(0) & ring_mask).any()
-            & !(bit_cast::<32, 24>(sq.ot_base) & beyond_pool).any()
-            & fits_pool.get_bit(sq.ot_log);
-        av_ok = !(bit_cast::<32, 8>(av.sgid_index) & beyond_gid).any();
-        rq_ok = transports.get_bit(rq.qp_type)
+            & !(sq.cqn.resize::<32>() & beyond_cq).any()
+            & !sq.sq_base.low::<6>().any()
+            & !(sq.ot_base.low::<16>() & ring_mask).any()
+            & !(sq.ot_base.resize::<32>() & beyond_pool).any()
+            & fits_pool.bit(sq.ot_log);
+        av_ok = !(av.sgid_index.resize::<32>() & beyond_gid).any();
+        rq_ok = transports.bit(rq.qp_type)
             & (rq.mtu >= MIN_MTU)
             & (rq.mtu <= MAX_MTU)
             & (rq.max_dest_rd_atomic <= MAX_RD_ATOMIC)
-            & !(bit_cast::<32, 16>(rq.cqn) & beyond_cq).any()
-            & !(bit_cast::<32, 8>(rq.sgid_index) & beyond_gid).any()
-            & !rq.rq_base.get_bits::<6>(0).any()
-            & (!rq.srq_valid | (has_shared & !(bit_cast::<32, 16>(rq.srqn) & beyond_srq).any()));
+            & !(rq.cqn.resize::<32>() & beyond_cq).any()
+            & !(rq.sgid_index.resize::<32>() & beyond_gid).any()
+            & !rq.rq_base.low::<6>().any()
+            & (!rq.srq_valid | (has_shared & !(rq.srqn.resize::<32>() & beyond_srq).any()));
         found.needs_srq = head.qp_rq & rq.srq_valid;
         states_ok = (!head.qp_sq_state | (head.sq_state <= ERR))
             & (!head.qp_rq_state | (head.rq_state <= ERR));
@@ -351,21 +351,20 @@ impl<
         // completion queue
         found.cq_ok = (cq.log_size >= MIN_LOG_CQE)
             & (cq.log_size <= MAX_LOG_CQE)
-            & !(bit_cast::<32, 8>(cq.eqn) & beyond_eq).any()
-            & !cq.base.get_bits::<6>(0).any()
-            & !cq.consumer.get_bits::<2>(0).any();
+            & !(cq.eqn.resize::<32>() & beyond_eq).any()
+            & !cq.base.low::<6>().any()
+            & !cq.consumer.low::<2>().any();
 
         // event queue, address handle, shared receive queue
-        found.srq_ok =
-            !srq.base.get_bits::<6>(0).any() & !(bit_cast::<32, 8>(srq.eqn) & beyond_eq).any();
+        found.srq_ok = !srq.base.low::<6>().any() & !(srq.eqn.resize::<32>() & beyond_eq).any();
         found.eq_ok = (eq.log_size >= MIN_LOG_EQE)
             & (eq.log_size <= MAX_LOG_EQE)
-            & !eq.base.get_bits::<6>(0).any()
-            & !eq.consumer.get_bits::<2>(0).any();
-        found.ah_ok = !(bit_cast::<32, 8>(ah.sgid_index) & beyond_gid).any();
+            & !eq.base.low::<6>().any()
+            & !eq.consumer.low::<2>().any();
+        found.ah_ok = !(ah.sgid_index.resize::<32>() & beyond_gid).any();
 
         // memory region: the key says where in the table it stands
-        own_key = mr.key.get_bits::<M>(8) == head.index.get_bits::<M>(0);
+        own_key = mr.key.slice::<M>(8) == head.index.low::<M>();
         found.mr_ok = !mr.valid | (own_key & (mr.base <= mr.last));
 
         // the first thing that is wrong
@@ -391,8 +390,8 @@ impl<
             & (!found.create_eq | found.eq_ok)
             & (!found.write_ah | found.ah_ok)
             & (!found.write_mr | found.mr_ok);
-        too_early = found.modify
-            & ((found.needs_sq & !images.get_bit(0)) | (found.needs_rq & !images.get_bit(1)));
+        too_early =
+            found.modify & ((found.needs_sq & !images.bit(0)) | (found.needs_rq & !images.bit(1)));
         if found.arm_srq {
             too_early = !srq_exists;
         }

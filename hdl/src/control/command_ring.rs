@@ -193,8 +193,8 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
         failed_q = false;
 
         // the entry shifts in from the top, so that its first byte ends in bits 7:0
-        late = bit_cast::<ENTRY_BITS, W>(beat.data) << other_bits;
-        head.word = word.get_bits::<512>(0);
+        late = beat.data.resize::<ENTRY_BITS>() << other_bits;
+        head.word = word.low::<512>();
 
         // the completion
         cpl = no_cpl;
@@ -212,16 +212,16 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
 
         match state {
             RingState::Idle => {
-                slot = ci.get_bits::<8>(0) & ((bits::<9>(1) << cmd_log_size) - 1).get_bits::<8>(0);
-                owner = !ci.get_bit(cmd_log_size);
+                slot = ci.low::<8>() & ((bits::<9>(1) << cmd_log_size) - 1).low::<8>();
+                owner = !ci.bit(cmd_log_size);
                 unread = false;
                 if enable & (ci != cmd_pi) {
                     state = RingState::Locate;
                 }
             }
             RingState::Locate => {
-                entry_addr = cmd_ring + (bit_cast::<64, 8>(slot) << ENTRY_SHIFT);
-                cpl_addr = cpl_ring + (bit_cast::<64, 8>(slot) << CPL_SHIFT);
+                entry_addr = cmd_ring + (slot.resize::<64>() << ENTRY_SHIFT);
+                cpl_addr = cpl_ring + (slot.resize::<64>() << CPL_SHIFT);
                 state = RingState::Ask;
             }
             RingState::Ask => {
@@ -252,7 +252,7 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
             }
             RingState::Answer => {
                 // at W = 512 the strobes choose the half
-                shift = (bit_cast::<512, 256>(cpl_bits) << 256) | bit_cast::<512, 256>(cpl_bits);
+                shift = (cpl_bits.resize::<512>() << 256) | cpl_bits.resize::<512>();
                 left = beats_each;
                 state = RingState::Offer;
             }
@@ -284,12 +284,12 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
         entry = word;
         write.valid = state == RingState::Offer;
         write.payload.addr = cpl_addr;
-        write.payload.len = bit_cast::<8, 3>(beats_each - 1);
+        write.payload.len = (beats_each - 1).resize::<8>();
         beats.valid = state == RingState::Send;
-        beats.data = shift.get_bits::<W>(0);
+        beats.data = shift.low::<W>();
         beats.last = left == 1;
         beats.strb = lower_half;
-        if cpl_addr.get_bit(5) {
+        if cpl_addr.bit(5) {
             beats.strb = upper_half;
         }
         done = done_q;

@@ -150,7 +150,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         // a write: a doorbell waits until the one before it was taken
         at = bus.waddr;
         data = bus.wdata;
-        act = bus.write & !(at.get_bits::<2>(20).any() & doorbells.waits);
+        act = bus.write & !(at.slice::<2>(20).any() & doorbells.waits);
         bus.wrote = act;
 
         doorbells.write = act & bus.whole & state.enable & !state.reset;
@@ -159,26 +159,26 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         forgets = false;
 
         // registers
-        log = data.get_bits::<4>(0);
+        log = data.low::<4>();
         if data > MAX_LOG {
             log = bits::<4>(MAX_LOG);
         }
         if state.enable {
             log = state.cmd_log_size;
         }
-        written = act & bus.whole & !at.get_bits::<15>(7).any();
+        written = act & bus.whole & !at.slice::<15>(7).any();
         exceptions.write = written;
-        exceptions.at = at.get_bits::<5>(2);
+        exceptions.at = at.slice::<5>(2);
         exceptions.data = data;
         exceptions.clear = state.reset;
-        exceptions.from = bus.raddr.get_bits::<5>(2);
+        exceptions.from = bus.raddr.slice::<5>(2);
         exceptions.status = exception_status;
         exception = exceptions.setup;
         if written {
-            match at.get_bits::<5>(2) {
+            match at.slice::<5>(2) {
                 CONTROL => {
-                    state.enable = data.get_bit(ENABLE);
-                    forgets = data.get_bit(RESET);
+                    state.enable = data.bit(ENABLE);
+                    forgets = data.bit(RESET);
                 }
                 CMD_BASE_LO => {
                     state.cmd_base_lo = data;
@@ -217,7 +217,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             .replace_bit(1, ready & !state.reset)
             .replace_bit(2, state.dma_error);
         looked_up = exceptions.value;
-        match from.get_bits::<5>(2) {
+        match from.slice::<5>(2) {
             MAGIC => {
                 looked_up = bits::<32>(MAGIC_VALUE);
             }
@@ -260,20 +260,20 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
                 looked_up = state.cpl_base_hi;
             }
             CMD_LOG_SIZE => {
-                looked_up = bit_cast::<32, 4>(state.cmd_log_size);
+                looked_up = state.cmd_log_size.resize::<32>();
             }
             CMD_PI => {
                 looked_up = state.cmd_pi;
             }
             CMD_CI => {
-                looked_up = bit_cast::<32, 16>(cmd_ci);
+                looked_up = cmd_ci.resize::<32>();
             }
             SCRATCH => {
                 looked_up = state.scratch;
             }
             _ => {}
         }
-        counter = (from.get_bits::<13>(9) == STATS_AT) & (from.get_bits::<6>(3) < STATS);
+        counter = (from.slice::<13>(9) == STATS_AT) & (from.slice::<6>(3) < STATS);
         bus.found = false;
         bus.rdata = bits::<32>(0);
         if counting {
@@ -281,14 +281,14 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             bus.found = stat_valid | state.reset;
             counting = !stat_valid & !state.reset;
             if stat_valid {
-                bus.rdata = stat_value.get_bits::<32>(0);
-                state.stat_high = stat_value.get_bits::<32>(32);
+                bus.rdata = stat_value.low::<32>();
+                state.stat_high = stat_value.slice::<32>(32);
             }
         } else if bus.read {
             bus.found = true;
-            if !from.get_bits::<15>(7).any() {
+            if !from.slice::<15>(7).any() {
                 bus.rdata = looked_up;
-            } else if counter & from.get_bit(2) {
+            } else if counter & from.bit(2) {
                 bus.rdata = state.stat_high;
             } else if counter {
                 bus.found = false;
@@ -298,17 +298,15 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
 
         enable = state.enable & !state.reset;
         reset = state.reset;
-        cmd_base =
-            (bit_cast::<64, 32>(state.cmd_base_hi) << 32) | bit_cast::<64, 32>(state.cmd_base_lo);
-        cpl_base =
-            (bit_cast::<64, 32>(state.cpl_base_hi) << 32) | bit_cast::<64, 32>(state.cpl_base_lo);
+        cmd_base = (state.cmd_base_hi.resize::<64>() << 32) | state.cmd_base_lo.resize::<64>();
+        cpl_base = (state.cpl_base_hi.resize::<64>() << 32) | state.cpl_base_lo.resize::<64>();
         cmd_log_size = state.cmd_log_size;
-        cmd_pi = state.cmd_pi.get_bits::<16>(0);
+        cmd_pi = state.cmd_pi.low::<16>();
         doorbells.forget = forgets;
         forward!(sq_doorbell <= doorbells.sq);
         forward!(rq_doorbell <= doorbells.rq);
         forward!(cq_doorbell <= doorbells.cq);
-        stat_index = from.get_bits::<6>(3);
+        stat_index = from.slice::<6>(3);
         stat_read = counting;
     }
 }

@@ -100,12 +100,12 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         if cq.ready {
             cq_rung = false;
         }
-        of_qp = write & (at.get_bits::<2>(20) == QP_AT) & !(at.get_bits::<17>(3) & beyond).any();
-        of_cq = write & (at.get_bits::<2>(20) == CQ_AT) & !(at.get_bits::<17>(3) & beyond_cq).any();
-        of_srq = write & (at.get_bits::<2>(20) == SRQ_AT) & !at.get_bit(19);
+        of_qp = write & (at.slice::<2>(20) == QP_AT) & !(at.slice::<17>(3) & beyond).any();
+        of_cq = write & (at.slice::<2>(20) == CQ_AT) & !(at.slice::<17>(3) & beyond_cq).any();
+        of_srq = write & (at.slice::<2>(20) == SRQ_AT) & !at.bit(19);
         if of_qp {
-            sq_rung = !at.get_bit(2);
-            rq_rung = at.get_bit(2);
+            sq_rung = !at.bit(2);
+            rq_rung = at.bit(2);
         }
         if of_cq {
             cq_rung = true;
@@ -115,7 +115,7 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         }
         if of_qp | of_cq | of_srq {
             shared = of_srq;
-            number = at.get_bits::<16>(3);
+            number = at.slice::<16>(3);
             word = data;
         }
         if forget {
@@ -129,7 +129,7 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         sq.payload = no_sq_event;
         sq.payload.kind = SqEventKind::Doorbell;
         sq.payload.qpn = number;
-        sq.payload.index = word.get_bits::<16>(0);
+        sq.payload.index = word.low::<16>();
         rq.valid = rq_rung;
         rq.payload = no_rq_event;
         rq.payload.kind = RqEventKind::Doorbell;
@@ -138,11 +138,11 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
             rq.payload.kind = RqEventKind::SrqDoorbell;
             rq.payload.srqn = number;
         }
-        rq.payload.index = word.get_bits::<16>(0);
+        rq.payload.index = word.low::<16>();
         cq.valid = cq_rung;
         cq.payload.cqn = number;
-        cq.payload.any = word.get_bit(ARM_ANY);
-        cq.payload.solicited = word.get_bit(ARM_SOLICITED);
-        cq.payload.index = word.get_bits::<24>(0);
+        cq.payload.any = word.bit(ARM_ANY);
+        cq.payload.solicited = word.bit(ARM_SOLICITED);
+        cq.payload.index = word.low::<24>();
     }
 }

@@ -112,9 +112,9 @@ impl Logic for Drain {
             count = count + 1;
         }
         age = written - mark;
-        through = quiet.get_bit(4) | count.get_bit(9);
+        through = quiet.bit(4) | count.bit(9);
         if counts_writes {
-            through = !age.get_bit(15);
+            through = !age.bit(15);
         }
 
         finished = false;

@@ -57,7 +57,7 @@ impl Logic for ExceptionCsr {
     #[kernel]
     fn update(&mut self) {
         state.arm = false;
-        log = data.get_bits::<4>(0);
+        log = data.low::<4>();
         if log > MAX_LOG {
             log = bits::<4>(MAX_LOG);
         }
@@ -65,25 +65,25 @@ impl Logic for ExceptionCsr {
         if write {
             match at {
                 EXC_BASE_LO => {
-                    state.base = ((state.base >> 32) << 32)
-                        | (bit_cast::<64, 20>(data.get_bits::<20>(12)) << 12);
+                    state.base =
+                        ((state.base >> 32) << 32) | (data.slice::<20>(12).resize::<64>() << 12);
                 }
                 EXC_BASE_HI => {
-                    state.base = (bit_cast::<64, 32>(data) << 32)
-                        | bit_cast::<64, 32>(state.base.get_bits::<32>(0));
+                    state.base =
+                        (data.resize::<64>() << 32) | state.base.low::<32>().resize::<64>();
                 }
                 EXC_CONFIG => {
                     state.log_slots = log;
-                    state.large = data.get_bit(4);
-                    state.on = data.get_bit(5);
-                    stops = !data.get_bit(5);
+                    state.large = data.bit(4);
+                    state.on = data.bit(5);
+                    stops = !data.bit(5);
                 }
                 EXC_RX_CI => {
-                    state.rx_consumer = data.get_bits::<16>(0);
-                    state.arm = data.get_bit(16);
+                    state.rx_consumer = data.low::<16>();
+                    state.arm = data.bit(16);
                 }
                 EXC_TX_PI => {
-                    state.tx_producer = data.get_bits::<16>(0);
+                    state.tx_producer = data.low::<16>();
                 }
                 _ => {}
             }
@@ -101,24 +101,29 @@ impl Logic for ExceptionCsr {
         value = bits::<32>(0);
         match from {
             EXC_BASE_LO => {
-                value = state.base.get_bits::<32>(0);
+                value = state.base.low::<32>();
             }
             EXC_BASE_HI => {
-                value = state.base.get_bits::<32>(32);
+                value = state.base.slice::<32>(32);
             }
             EXC_CONFIG => {
-                value = bit_cast::<32, 4>(state.log_slots)
+                value = state
+                    .log_slots
+                    .resize::<32>()
                     .replace_bit(4, state.large)
                     .replace_bit(5, state.on);
             }
             EXC_RX_CI => {
-                value = bit_cast::<32, 16>(state.rx_consumer);
+                value = state.rx_consumer.resize::<32>();
             }
             EXC_TX_PI => {
-                value = bit_cast::<32, 16>(state.tx_producer);
+                value = state.tx_producer.resize::<32>();
             }
             EXC_STATUS => {
-                value = bit_cast::<32, 16>(status.tx_consumer).replace_bit(16, status.busy);
+                value = status
+                    .tx_consumer
+                    .resize::<32>()
+                    .replace_bit(16, status.busy);
             }
             _ => {}
         }

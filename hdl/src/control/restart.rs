@@ -80,7 +80,7 @@ impl Logic for Restart {
                 if idle {
                     count = count + 1;
                 }
-                if count.get_bit(5) {
+                if count.bit(5) {
                     count = bits::<6>(0);
                     state = RestartState::Reset;
                 }

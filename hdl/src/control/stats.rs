@@ -14,7 +14,7 @@
 //!  cycle  n          n + 1              n + 2
 //! ```
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
-use super::stat_sums::{SUM_BITS, StatSums};
+use super::stat_sums::StatSums;
 use crate::prelude::*;
 
 macro_rules! pulses {
@@ -170,7 +170,7 @@ impl Logic for Stats {
         if later_1 {
             previous = words.rdata;
         }
-        total = previous + bit_cast::<64, SUM_BITS>(sums.sum);
+        total = previous + sums.sum.resize::<64>();
         turn_2 = turn_1;
         on_2 = on_1;
         later_2 = later_1;

@@ -249,7 +249,7 @@ impl<
         receive.av_we = command.av_we;
         receive.av_image = command.av_image;
         regions.write = command.mr_we;
-        regions.index = bit_cast::<16, M>(command.mr_index);
+        regions.index = command.mr_index.resize::<16>();
         regions.entry = command.mr_image;
         forward!(completions.command <= command.cq);
         command.cq_refused = completions.refused;
@@ -291,7 +291,7 @@ impl<
         forward!(events.events <= event_sources.m);
         event_sources.s[3].valid = receive.limits.valid;
         event_sources.s[3].payload = no_event;
-        event_sources.s[3].payload.event = SRQ_LIMIT.into();
+        event_sources.s[3].payload.event = SRQ_LIMIT;
         event_sources.s[3].payload.eqn = receive.limits.payload.eqn;
         event_sources.s[3].payload.object = receive.limits.payload.srqn;
         receive.limits.ready = event_sources.s[3].ready;
@@ -371,27 +371,27 @@ impl<
         pulses.rx_wrong_address = bits::<2>(0)
             .replace_bit(0, foreign_frame ^ foreign_packet)
             .replace_bit(1, foreign_frame & foreign_packet);
-        pulses.packet_seq_err = transmit.counts.get_bit(0);
-        pulses.rnr_nak_received = transmit.counts.get_bit(1);
-        pulses.remote_errors = transmit.counts.get_bit(2);
+        pulses.packet_seq_err = transmit.counts.bit(0);
+        pulses.rnr_nak_received = transmit.counts.bit(1);
+        pulses.remote_errors = transmit.counts.bit(2);
         acks = transmit.counts;
         pulses.rx_acks = bits::<2>(0)
-            .replace_bit(0, acks.get_bit(3) ^ acks.get_bit(9))
-            .replace_bit(1, acks.get_bit(3) & acks.get_bit(9));
+            .replace_bit(0, acks.bit(3) ^ acks.bit(9))
+            .replace_bit(1, acks.bit(3) & acks.bit(9));
         pulses.rx_ghost_acks = bits::<2>(0)
-            .replace_bit(0, acks.get_bit(4) ^ acks.get_bit(10))
-            .replace_bit(1, acks.get_bit(4) & acks.get_bit(10));
-        pulses.local_ack_timeout_err = transmit.counts.get_bit(5);
-        pulses.implied_nak_seq_err = transmit.counts.get_bit(8);
-        pulses.retry_exceeded_err = transmit.counts.get_bit(6);
-        pulses.rnr_nak_retry_err = transmit.counts.get_bit(7);
+            .replace_bit(0, acks.bit(4) ^ acks.bit(10))
+            .replace_bit(1, acks.bit(4) & acks.bit(10));
+        pulses.local_ack_timeout_err = transmit.counts.bit(5);
+        pulses.implied_nak_seq_err = transmit.counts.bit(8);
+        pulses.retry_exceeded_err = transmit.counts.bit(6);
+        pulses.rnr_nak_retry_err = transmit.counts.bit(7);
         pulses.retransmissions = transmit.retransmission;
         pulses.tx_frames = transmit.tx_frames | exceptions.sent;
         if exceptions.sent {
             pulses.tx_bytes = exceptions.sent_bytes;
         }
         if transmit.tx_frames {
-            pulses.tx_bytes = bit_cast::<14, 13>(transmit.tx_bytes);
+            pulses.tx_bytes = transmit.tx_bytes.resize::<14>();
         }
         pulses.tx_roce_packets = transmit.tx_roce_packets;
         pulses.tx_acks = transmit.tx_acks;

@@ -64,7 +64,7 @@ impl Logic for Failures {
         merge.s[0].payload = no_sq_event;
         merge.s[0].payload.kind = SqEventKind::Failed;
         merge.s[0].payload.qpn = unread.m.payload;
-        merge.s[0].payload.status = GENERAL_ERR.into();
+        merge.s[0].payload.status = GENERAL_ERR;
         unread.m.ready = merge.s[0].ready;
         // who reports the failure hears of it before the requester can fail for its sake
         told.valid = responder.valid & failed.s.ready;

@@ -219,7 +219,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(back.payload[1] <= gather.payload[1]);
         back.av_we = av_we;
         back.ah_we = ah_we;
-        back.image_qpn = bit_cast::<16, Q>(image_qpn);
+        back.image_qpn = image_qpn.resize::<16>();
         back.av_image = av_image;
         back.gid_we = gid_we;
         back.gid_index = gid_index;

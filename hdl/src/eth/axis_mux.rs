@@ -45,7 +45,7 @@ impl<const W: usize, const K: usize> Logic for AxisMux<W, K> {
         m_axis.tkeep = s_axis[0].tkeep;
         m_axis.tuser = s_axis[0].tuser;
         last = s_axis[0].tlast;
-        if grant.get_bit(1) {
+        if grant.bit(1) {
             m_axis.tdata = s_axis[1].tdata;
             m_axis.tkeep = s_axis[1].tkeep;
             m_axis.tuser = s_axis[1].tuser;
@@ -57,7 +57,7 @@ impl<const W: usize, const K: usize> Logic for AxisMux<W, K> {
         transfer = offered & m_axis.tready;
         arbiter.take = offered & !open;
         for i in 0..2 {
-            s_axis[i].tready = grant.get_bit(i) & m_axis.tready;
+            s_axis[i].tready = grant.bit(i) & m_axis.tready;
         }
         // The owner is fixed with its first offer, not with its first transfer.
         if offered {

@@ -100,7 +100,7 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
     #[kernel]
     fn update(&mut self) {
         // the buffer takes every beat
-        total = length + bit_cast::<16, 7>(beat.bytes);
+        total = length + beat.bytes.resize::<16>();
         full = head == limit;
         put = beat.valid & !full & !lost;
         overflow = lost | (beat.valid & full);
@@ -109,7 +109,7 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
             next_head = head + 1;
         }
         ram.we = put;
-        ram.waddr = bit_cast::<A, 16>(head);
+        ram.waddr = head.resize::<A>();
         ram.wdata = data;
         longest = bits::<16>(LONGEST);
         if jumbo {
@@ -142,7 +142,7 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
             limit = limit + 1;
         }
         ram.re = step;
-        ram.raddr = bit_cast::<A, 16>(tail);
+        ram.raddr = tail.resize::<A>();
         rdata = ram.rdata;
         dropped = dropped_q;
         refused = refused_q;

@@ -194,8 +194,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         used = producer - setup.rx_consumer;
         room = used < slots;
         waiting = used.any();
-        index = bit_cast::<23, 16>(producer & mask);
-        sum = setup.base + bit_cast::<64, 23>(offset);
+        index = (producer & mask).resize::<23>();
+        sum = setup.base + offset.resize::<64>();
         settled = written == sent;
         event_q = armed & waiting & !setup.arm;
         if setup.arm {
@@ -207,9 +207,9 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         // the writer
         pop = false;
         stored_q = false;
-        whole = bit_cast::<13, 16>((buffer.lengths.payload + Self::MORE) >> Self::LOG_K);
+        whole = ((buffer.lengths.payload + Self::MORE) >> Self::LOG_K).resize::<13>();
         limit_chunk = bits::<13>(Self::CHUNK);
-        if addr.get_bits::<11>(0).any() {
+        if addr.low::<11>().any() {
             limit_chunk = bits::<13>(Self::FIRST_CHUNK);
         }
         fetch = (state == ExceptionRxState::Send) & chunk.any() & (beats.ready | !held);
@@ -246,9 +246,9 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
                 state = ExceptionRxState::Size;
             }
             ExceptionRxState::Size => {
-                chunk = bit_cast::<10, 13>(limit_chunk);
+                chunk = limit_chunk.resize::<10>();
                 if left < limit_chunk {
-                    chunk = bit_cast::<10, 13>(left);
+                    chunk = left.resize::<10>();
                 }
                 state = ExceptionRxState::Offer;
             }
@@ -309,8 +309,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
 
         write.valid = (state == ExceptionRxState::Offer) | (state == ExceptionRxState::OfferHead);
         write.payload.addr = addr;
-        write.payload.len = bit_cast::<8, 10>(chunk - 1);
-        head_word = bit_cast::<64, 16>(buffer.lengths.payload).replace_bit(63, owner);
+        write.payload.len = (chunk - 1).resize::<8>();
+        head_word = buffer.lengths.payload.resize::<64>().replace_bit(63, owner);
         beats.data = buffer.rdata;
         beats.strb = all_strb;
         beats.last = !chunk.any();
@@ -318,7 +318,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         if (state == ExceptionRxState::OfferHead) | (state == ExceptionRxState::SendHead) {
             write.payload.len = bits::<8>(0);
             // what stands above is not written
-            beats.data = ((buffer.rdata >> 64) << 64) | bit_cast::<W, 64>(head_word);
+            beats.data = ((buffer.rdata >> 64) << 64) | head_word.resize::<W>();
             beats.strb = head_strb;
             beats.last = true;
             beats.valid = state == ExceptionRxState::SendHead;

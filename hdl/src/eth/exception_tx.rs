@@ -185,7 +185,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
         // the ring behind that for received frames
         slots = bits::<16>(1) << setup.log_slots;
         mask = !(bits::<16>(0xffff) << setup.log_slots);
-        index = bit_cast::<23, 16>((done & mask) | slots);
+        index = ((done & mask) | slots).resize::<23>();
         posted = setup.tx_producer != done;
         longest = bits::<16>(LONGEST);
         if setup.large {
@@ -220,7 +220,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 state = ExceptionTxState::Place;
             }
             ExceptionTxState::Place => {
-                addr = setup.base + bit_cast::<64, 23>(offset);
+                addr = setup.base + offset.resize::<64>();
                 asked = bits::<13>(HEAD_READ);
                 state = ExceptionTxState::AskHead;
             }
@@ -230,7 +230,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 }
             }
             ExceptionTxState::TakeHead => {
-                length = beat.data.get_bits::<16>(0);
+                length = beat.data.low::<16>();
                 if beat.valid {
                     failed = beat.error;
                     state = ExceptionTxState::Check;
@@ -239,11 +239,11 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
             ExceptionTxState::Check => {
                 addr = addr | HEAD_BYTES;
                 rest = length;
-                asked = bit_cast::<13, 16>(length);
+                asked = length.resize::<13>();
                 if length > PART {
                     asked = bits::<13>(PART);
                 }
-                left = bit_cast::<13, 16>((length + Self::MORE) >> Self::LOG_K);
+                left = ((length + Self::MORE) >> Self::LOG_K).resize::<13>();
                 last_keep = !((all << 1) << last_lane);
                 state = ExceptionTxState::Ask;
                 if failed | (length < SHORTEST) | (length > longest) {
@@ -253,13 +253,13 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
             }
             ExceptionTxState::Ask => {
                 if read.ready {
-                    rest = rest - bit_cast::<16, 13>(asked);
+                    rest = rest - asked.resize::<16>();
                     addr = addr + PART;
                     state = ExceptionTxState::Take;
                 }
             }
             ExceptionTxState::Take => {
-                asked = bit_cast::<13, 16>(rest);
+                asked = rest.resize::<13>();
                 if rest > PART {
                     asked = bits::<13>(PART);
                 }
@@ -292,7 +292,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 } else if m_axis.tready & held {
                     held = false;
                     owed = true;
-                    owed_bytes = length.get_bits::<14>(0);
+                    owed_bytes = length.low::<14>();
                     state = ExceptionTxState::Rest;
                 }
             }

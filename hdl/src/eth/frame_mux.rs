@@ -43,11 +43,11 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
         }
         m.beat = s[0].beat;
         last = s[0].beat.last;
-        if grant.get_bit(1) {
+        if grant.bit(1) {
             m.beat = s[1].beat;
             last = s[1].beat.last;
         }
-        choose.second = grant.get_bit(1);
+        choose.second = grant.bit(1);
         for i in 0..2 {
             choose.header[i] = s[i].header;
             choose.payload[i] = s[i].payload;
@@ -58,7 +58,7 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
         transfer = (grant & requests).any() & m.ready;
         arbiter.take = transfer & !open;
         for i in 0..2 {
-            s[i].ready = grant.get_bit(i) & m.ready;
+            s[i].ready = grant.bit(i) & m.ready;
         }
         if transfer {
             open = !last;

@@ -102,17 +102,17 @@ impl Logic for GidTable {
         }
         for i in 0..16 {
             gids[i] = gids[i];
-            if select.get_bit(i) {
+            if select.bit(i) {
                 gids[i] = entry.gid;
             }
         }
-        valid = valid & !select.get_bits::<16>(0);
+        valid = valid & !select.low::<16>();
         if entry.valid {
-            valid = valid | select.get_bits::<16>(0);
+            valid = valid | select.low::<16>();
         }
-        is_ipv6 = is_ipv6 & !select.get_bits::<16>(0);
+        is_ipv6 = is_ipv6 & !select.low::<16>();
         if entry.ipv6 {
-            is_ipv6 = is_ipv6 | select.get_bits::<16>(0);
+            is_ipv6 = is_ipv6 | select.low::<16>();
         }
         // Compare.
         kind = is_ipv6;
@@ -129,7 +129,7 @@ impl Logic for GidTable {
         // Encode.
         lowest = bits::<8>(0);
         for i in 0..16 {
-            if hit.get_bit(15 - i) {
+            if hit.bit(15 - i) {
                 lowest = number[15 - i];
             }
         }

@@ -30,17 +30,15 @@ impl Logic for Ipv4Checksum {
     fn update(&mut self) {
         for i in 0..5 {
             // A loop variable may not stand in a cast: a word and the next bit, and the bit taken off.
-            pair[i] = (header.get_bits::<17>(32 * i) & 0xffff)
-                + (header.get_bits::<17>(32 * i + 16) & 0xffff);
+            pair[i] =
+                (header.slice::<17>(32 * i) & 0xffff) + (header.slice::<17>(32 * i + 16) & 0xffff);
         }
 
-        half[0] = bit_cast::<20, 17>(pair[0]) + bit_cast::<20, 17>(pair[1]);
-        half[1] =
-            bit_cast::<20, 17>(pair[2]) + bit_cast::<20, 17>(pair[3]) + bit_cast::<20, 17>(pair[4]);
+        half[0] = pair[0].resize::<20>() + pair[1].resize::<20>();
+        half[1] = pair[2].resize::<20>() + pair[3].resize::<20>() + pair[4].resize::<20>();
         sum = half[0] + half[1];
         // Ten words carry at most 9: a second fold could not give 0xffff.
-        folded =
-            bit_cast::<17, 16>(sum.get_bits::<16>(0)) + bit_cast::<17, 4>(sum.get_bits::<4>(16));
+        folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
         good_q = folded == 0xffff;
         good = good_q;
     }

@@ -51,7 +51,7 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
             if s.tvalid {
                 inside = !s.tlast;
                 if !inside {
-                    returns = s.tdata.get_bits::<48>(0) == mac;
+                    returns = s.tdata.low::<48>() == mac;
                 }
             }
         }

@@ -227,10 +227,10 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
             written = write + 1;
         }
         ram.we = put;
-        ram.waddr = bit_cast::<A, 16>(write);
+        ram.waddr = write.resize::<A>();
         ram.wdata = data;
         end_ram.we = put;
-        end_ram.waddr = bit_cast::<A, 16>(write);
+        end_ram.waddr = write.resize::<A>();
         end_ram.wdata = beat.payload_end;
         // Keep or forget.
         room = fifo.s.ready & extras.s.ready & shapes.s.ready;
@@ -263,9 +263,9 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         pull = take & leave;
         fetch = (read != committed) & (pull | !held);
         ram.re = fetch;
-        ram.raddr = bit_cast::<A, 16>(read);
+        ram.raddr = read.resize::<A>();
         end_ram.re = fetch;
-        end_ram.raddr = bit_cast::<A, 16>(read);
+        end_ram.raddr = read.resize::<A>();
         if fetch {
             read = read + 1;
             limit = limit + 1;
@@ -274,25 +274,25 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
             held = false;
         }
         // Whose turn it is: `extra`, then the RAM.
-        chunk = extras.m.payload.get_bits::<64>(0);
+        chunk = extras.m.payload.low::<64>();
         match step {
             1 => {
-                chunk = extras.m.payload.get_bits::<64>(64);
+                chunk = extras.m.payload.slice::<64>(64);
             }
             2 => {
-                chunk = extras.m.payload.get_bits::<64>(128);
+                chunk = extras.m.payload.slice::<64>(128);
             }
             3 => {
-                chunk = extras.m.payload.get_bits::<64>(192);
+                chunk = extras.m.payload.slice::<64>(192);
             }
             4 => {
-                chunk = extras.m.payload.get_bits::<64>(256);
+                chunk = extras.m.payload.slice::<64>(256);
             }
             _ => {}
         }
-        word = bit_cast::<W, GRH_BITS>(extras.m.payload);
+        word = extras.m.payload.resize::<W>();
         if W == 64 {
-            word = bit_cast::<W, 64>(chunk);
+            word = chunk.resize::<W>();
         }
         extras.m.ready = take & at_extra & extra_end;
         shapes.m.ready =

@@ -171,13 +171,13 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
         ends = out_ends;
         valid = out_valid;
         if out_valid {
-            returning = own_turn & !out_ends.get_bit(0);
-            open = !own_turn & !out_ends.get_bit(0);
+            returning = own_turn & !out_ends.bit(0);
+            open = !own_turn & !out_ends.bit(0);
         }
         m_axis.tvalid = valid;
         m_axis.tdata = data;
         m_axis.tkeep = keep;
-        m_axis.tlast = ends.get_bit(0);
-        m_axis.tuser = ends.get_bit(1);
+        m_axis.tlast = ends.bit(0);
+        m_axis.tuser = ends.bit(1);
     }
 }

@@ -158,32 +158,32 @@ impl<const K: usize> Logic for RxExtent<K> {
         }
         lengths.index = index;
         lengths.length = length;
-        lengths.icrc_end = bit_cast::<17, 16>(fields.ip_length) + before_length;
-        lengths.ip_payload = bit_cast::<17, 16>(fields.ip_length);
+        lengths.icrc_end = fields.ip_length.resize::<17>() + before_length;
+        lengths.ip_payload = fields.ip_length.resize::<17>();
         if !ipv6 {
-            lengths.ip_payload = bit_cast::<17, 16>(fields.ip_length) - IPV4_HEADER;
+            lengths.ip_payload = fields.ip_length.resize::<17>() - IPV4_HEADER;
         }
         lengths.udp_length = fields.udp_length;
-        lengths.behind_bth = bit_cast::<17, 16>(fields.udp_length) - UDP_BTH_ICRC;
+        lengths.behind_bth = fields.udp_length.resize::<17>() - UDP_BTH_ICRC;
         lengths.start = start;
         lengths.pad_cnt = fields.pad_cnt;
         lengths.sound = (fields.tver == 0) & ((fields.udp_length & 3) == 0);
-        lengths.imm_0 = fields.ext.get_bits::<32>(32);
+        lengths.imm_0 = fields.ext.slice::<32>(32);
         lengths.imm_2 = fields.rkey;
-        lengths.imm_4 = fields.operands.get_bits::<32>(64);
+        lengths.imm_4 = fields.operands.slice::<32>(64);
         icrc_end = lengths.icrc_end;
         // Payload.
-        ext_bytes = bit_cast::<7, 3>(opcode.info.ext_words) << 2;
-        ext_and_pad = bit_cast::<17, 7>(ext_bytes) | bit_cast::<17, 2>(lengths.pad_cnt);
+        ext_bytes = opcode.info.ext_words.resize::<7>() << 2;
+        ext_and_pad = ext_bytes.resize::<17>() | lengths.pad_cnt.resize::<17>();
         payload.index = lengths.index;
         payload.plen = lengths.behind_bth - ext_and_pad;
         payload.start = lengths.start + ext_bytes;
         payload.may_be_there =
-            opcode.info.payload | (lengths.behind_bth == bit_cast::<17, 7>(ext_bytes));
+            opcode.info.payload | (lengths.behind_bth == ext_bytes.resize::<17>());
         payload.sound = lengths.sound
             & opcode.info.known
-            & (lengths.ip_payload == bit_cast::<17, 16>(lengths.udp_length))
-            & (bit_cast::<17, 14>(lengths.length) >= lengths.icrc_end);
+            & (lengths.ip_payload == lengths.udp_length.resize::<17>())
+            & (lengths.length.resize::<17>() >= lengths.icrc_end);
         payload.imm = bits::<32>(0);
         if opcode.info.imm {
             payload.imm = lengths.imm_0;
@@ -197,19 +197,19 @@ impl<const K: usize> Logic for RxExtent<K> {
         // Ends. A negative length is far above the limit.
         in_range = payload.plen <= MAX_PAYLOAD;
         ends.index = payload.index;
-        ends.plen = bit_cast::<13, 17>(payload.plen);
+        ends.plen = payload.plen.resize::<13>();
         ends.start = payload.start;
-        ends.last = bit_cast::<13, 17>(payload.plen) + bit_cast::<13, 7>(payload.start) - 1;
+        ends.last = payload.plen.resize::<13>() + payload.start.resize::<13>() - 1;
         ends.imm = payload.imm;
         ends.store = in_range & (payload.plen != 0);
         ends.sound = in_range & payload.may_be_there & payload.sound;
         // Beats.
-        first_beat = bit_cast::<10, 7>(ends.start >> Self::LOG_K);
-        last_beat = bit_cast::<10, 13>(ends.last >> Self::LOG_K);
+        first_beat = (ends.start >> Self::LOG_K).resize::<10>();
+        last_beat = (ends.last >> Self::LOG_K).resize::<10>();
         place_q.store = ends.store & (ends.index >= first_beat) & (ends.index <= last_beat);
         place_q.payload_end = ends.index == last_beat;
         place_q.plen = ends.plen;
-        place_q.lane = bit_cast::<6, 7>(ends.start & Self::LANES);
+        place_q.lane = (ends.start & Self::LANES).resize::<6>();
         place_q.beats = bits::<10>(0);
         if ends.store {
             place_q.beats = last_beat - first_beat + 1;

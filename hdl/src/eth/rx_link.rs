@@ -181,9 +181,9 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         // Cycle 1: length and Ethernet header.
         longer = length;
         if arrived.index == 0 {
-            longer = bit_cast::<14, 7>(arrived.bytes);
-        } else if !length.get_bit(13) {
-            longer = length + bit_cast::<14, 7>(arrived.bytes);
+            longer = arrived.bytes.resize::<14>();
+        } else if !length.bit(13) {
+            longer = length + arrived.bytes.resize::<14>();
         }
         if arrived.valid {
             length = longer;
@@ -202,7 +202,7 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         link_q.ipv4 = ethertype == ETHERTYPE_IPV4;
         link_q.ipv6 = ethertype == ETHERTYPE_IPV6;
         // The first bit on the wire marks a group address.
-        link_q.mac_ok = promiscuous | window.eth.dst.get_bit(0) | (window.eth.dst == mac);
+        link_q.mac_ok = promiscuous | window.eth.dst.bit(0) | (window.eth.dst == mac);
         header_q = window.header;
         link = link_q;
         header = header_q;

@@ -186,7 +186,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         gids.gid = select.fields.dst_gid;
         gids.ipv6 = link_3.ipv6;
         // An IPv4 header is the second half of its GRH.
-        checksum.header = select.fields.grh.get_bits::<160>(160);
+        checksum.header = select.fields.grh.slice::<160>(160);
         packet_8.d.opcode = select.fields.opcode;
         packet_8.d.solicited = select.fields.solicited;
         packet_8.d.ack_req = select.fields.ack_req;
@@ -240,19 +240,19 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         packet_q.plen = place_8.q.plen;
         packet_q.lane = place_8.q.lane;
         packet_q.beats = place_8.q.beats;
-        datagram = packet_8.q.opcode.get_bits::<3>(5) == UD;
+        datagram = packet_8.q.opcode.slice::<3>(5) == UD;
         atomic_ack = packet_8.q.opcode == ATOMIC_ACK;
         beat_q.extra = class_8.q.last & (datagram | atomic_ack);
         packet_q.grh = datagram;
-        original = (bit_cast::<64, 32>(packet_8.q.ext.get_bits::<32>(0)) << 32)
-            | bit_cast::<64, 32>(packet_8.q.rkey);
+        original =
+            (packet_8.q.ext.low::<32>().resize::<64>() << 32) | packet_8.q.rkey.resize::<64>();
         extra_q = grh_8.q;
         if atomic_ack {
             // The parser counts the value among the headers.
             packet_q.plen = bits::<13>(ORIGINAL);
             packet_q.lane = bits::<6>(0);
             packet_q.beats = bits::<10>(1);
-            extra_q = bit_cast::<GRH_BITS, 64>(original);
+            extra_q = original.resize::<GRH_BITS>();
         }
         extra = extra_q;
         beat = beat_q;

@@ -208,10 +208,10 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
 
         // The next beat of this packet, or the first of the next one.
         next = turn.index + 1;
-        first_payload = bit_cast::<10, 7>(current.header_len >> Self::LOG_K);
-        last_payload = bit_cast::<10, 13>(current.payload_last >> Self::LOG_K);
-        last_covered = bit_cast::<10, 13>(current.covered >> Self::LOG_K);
-        last_beat = bit_cast::<10, 13>(current.length >> Self::LOG_K);
+        first_payload = (current.header_len >> Self::LOG_K).resize::<10>();
+        last_payload = (current.payload_last >> Self::LOG_K).resize::<10>();
+        last_covered = (current.covered >> Self::LOG_K).resize::<10>();
+        last_beat = (current.length >> Self::LOG_K).resize::<10>();
         load = !turn.valid | (fire & turn.last);
         s.ready = load;
         if load {
@@ -240,25 +240,25 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         // The beat.
         if step {
             merging = fire & !drops;
-            header = current.bytes.get_bits::<W>(0);
+            header = current.bytes.low::<W>();
             body = payloads.m.payload;
             span.from = bits::<6>(0);
             if turn.index == first_payload {
-                span.from = bit_cast::<6, 7>(current.header_len & Self::LANES);
+                span.from = (current.header_len & Self::LANES).resize::<6>();
             }
             span.to = bits::<7>(0);
             if turn.need {
                 span.to = bits::<7>(Self::BYTES);
                 if turn.index == last_payload {
-                    span.to = bit_cast::<7, 13>(current.payload_last & Self::LANES) + 1;
+                    span.to = (current.payload_last & Self::LANES).resize::<7>() + 1;
                 }
             }
             beat.index = turn.index;
             beat.last = turn.last;
             beat.whole = turn.whole;
             beat.partial = turn.partial;
-            beat.tail = bit_cast::<6, 13>(current.covered & Self::LANES);
-            beat.bytes = bit_cast::<6, 13>(current.length & Self::LANES);
+            beat.tail = (current.covered & Self::LANES).resize::<6>();
+            beat.bytes = (current.length & Self::LANES).resize::<6>();
             beat.ipv6 = current.ipv6;
             beat.vlan = current.vlan;
             beat.ack = current.ack;

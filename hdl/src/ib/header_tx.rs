@@ -192,17 +192,16 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         // Tables.
         av_table.we = av_we | ah_we;
         av_table.wring = bits::<1>(0).replace_bit(0, ah_we);
-        av_table.wslot = bit_cast::<Q, 16>(image_qpn);
+        av_table.wslot = image_qpn.resize::<Q>();
         av_table.wdata = av_image;
         gid_table.we = gid_we;
-        gid_table.waddr = bit_cast::<4, 8>(gid_index);
+        gid_table.waddr = gid_index.resize::<4>();
         gid_table.wdata = gid;
         gid_sums.we = gid_we;
-        gid_sums.waddr = bit_cast::<4, 8>(gid_index);
-        gid_sums.wdata = ((bit_cast::<17, 8>(gid.get_bits::<8>(96)) << 8)
-            | bit_cast::<17, 8>(gid.get_bits::<8>(104)))
-            + ((bit_cast::<17, 8>(gid.get_bits::<8>(112)) << 8)
-                | bit_cast::<17, 8>(gid.get_bits::<8>(120)));
+        gid_sums.waddr = gid_index.resize::<4>();
+        gid_sums.wdata = ((gid.slice::<8>(96).resize::<17>() << 8)
+            | gid.slice::<8>(104).resize::<17>())
+            + ((gid.slice::<8>(112).resize::<17>() << 8) | gid.slice::<8>(120).resize::<17>());
 
         // A lane whose FIFO has room for what it asks, in turns.
         requests = bits::<2>(0);
@@ -212,16 +211,16 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         arbiter.request = requests;
         arbiter.take = true;
         desc = s[0].payload;
-        if arbiter.grant.get_bit(1) {
+        if arbiter.grant.bit(1) {
             desc = s[1].payload;
         }
         request = desc;
         slot.valid = requests.any();
-        slot.lane = arbiter.grant.get_bit(1);
+        slot.lane = arbiter.grant.bit(1);
         slot_line.d = slot;
         for i in 0..2 {
-            s[i].ready = arbiter.grant.get_bit(i);
-            entered[i] = arbiter.grant.get_bit(i);
+            s[i].ready = arbiter.grant.bit(i);
+            entered[i] = arbiter.grant.bit(i);
             left[i] = queue[i].m.valid & m[i].ready;
             used[i] = used[i];
             if entered[i] & !left[i] {
@@ -237,18 +236,18 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         av_table.re = true;
         datagram = (request.opcode >> 5) == UD_CLASS;
         av_table.rring = bits::<1>(0);
-        av_table.rslot = bit_cast::<Q, 16>(request.qpn);
+        av_table.rslot = request.qpn.resize::<Q>();
         if (request.opcode >> 5) == UD_CLASS {
             av_table.rring = bits::<1>(1);
-            av_table.rslot = request.va.get_bits::<Q>(0);
+            av_table.rslot = request.va.low::<Q>();
         }
-        peer = request.va.get_bits::<24>(32);
+        peer = request.va.slice::<24>(32);
         padded = (request.plen + 3) & 0x1ffc;
         body.plen = request.plen;
         body.padded = padded;
         base_line.d.opcode = request.opcode;
         base_line.d.solicited = request.solicited;
-        base_line.d.pad_cnt = bit_cast::<2, 13>(padded) - bit_cast::<2, 13>(request.plen);
+        base_line.d.pad_cnt = padded.resize::<2>() - request.plen.resize::<2>();
         base_line.d.ack_req = request.ack_req;
         base_line.d.psn = request.psn;
         tag_line.d.qpn = request.qpn;
@@ -266,12 +265,12 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         sizes.plen = body.plen;
         sizes.padded = body.padded;
         sizes.ext_len = ext.len;
-        sizes.udp_length = body.padded + bit_cast::<13, 5>(ext.len) + UDP_BTH_ICRC;
+        sizes.udp_length = body.padded + ext.len.resize::<13>() + UDP_BTH_ICRC;
 
         // Cycle 2: read of the GID; what depends on the layout; the words of the checksum that are there.
         av_line.d = av;
         gid_table.re = true;
-        gid_table.raddr = bit_cast::<4, 8>(av.sgid_index);
+        gid_table.raddr = av.sgid_index.resize::<4>();
         lengths.udp_length = sizes.udp_length;
         lengths.ip_length = sizes.udp_length + IPV4_HEADER;
         before_ext = bits::<7>(EXT_IPV4);
@@ -285,37 +284,36 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
                 before_ext = bits::<7>(EXT_IPV6_TAG);
             }
         }
-        header_len = before_ext + bit_cast::<7, 5>(sizes.ext_len);
+        header_len = before_ext + sizes.ext_len.resize::<7>();
         late_plen = sizes.plen;
         late_padded = sizes.padded;
-        sum_dst = ((bit_cast::<20, 8>(av.dgid.get_bits::<8>(96)) << 8)
-            | bit_cast::<20, 8>(av.dgid.get_bits::<8>(104)))
-            + ((bit_cast::<20, 8>(av.dgid.get_bits::<8>(112)) << 8)
-                | bit_cast::<20, 8>(av.dgid.get_bits::<8>(120)));
-        sum_rest = ((bit_cast::<20, 8>(av.hop_limit) << 8) | bit_cast::<20, 8>(av.tclass))
-            + bit_cast::<20, 13>(sizes.udp_length)
+        sum_dst = ((av.dgid.slice::<8>(96).resize::<20>() << 8)
+            | av.dgid.slice::<8>(104).resize::<20>())
+            + ((av.dgid.slice::<8>(112).resize::<20>() << 8)
+                | av.dgid.slice::<8>(120).resize::<20>());
+        sum_rest = ((av.hop_limit.resize::<20>() << 8) | av.tclass.resize::<20>())
+            + sizes.udp_length.resize::<20>()
             + constant_words;
 
         gid_sums.re = true;
-        gid_sums.raddr = bit_cast::<4, 8>(av.sgid_index);
+        gid_sums.raddr = av.sgid_index.resize::<4>();
 
         // Cycle 3: places in the frame, sum of all words of the IPv4 header.
         gid_line.d = gid_table.rdata;
         lengths_line.d = lengths;
         places.header_len = header_len;
-        places.payload_last = bit_cast::<13, 7>(header_len) + late_plen - 1;
-        places.covered = bit_cast::<13, 7>(header_len) + late_padded;
-        places.length = bit_cast::<13, 7>(header_len) + late_padded + ICRC;
-        sum = bit_cast::<20, 17>(gid_sums.rdata) + sum_dst + sum_rest;
+        places.payload_last = header_len.resize::<13>() + late_plen - 1;
+        places.covered = header_len.resize::<13>() + late_padded;
+        places.length = header_len.resize::<13>() + late_padded + ICRC;
+        sum = gid_sums.rdata.resize::<20>() + sum_dst + sum_rest;
         // Cycle 4: IPv4 checksum: both folds at once, the second of which cannot carry.
         late_places = places;
-        carries = bit_cast::<5, 4>(sum.get_bits::<4>(16)) + 1;
-        folded =
-            bit_cast::<17, 16>(sum.get_bits::<16>(0)) + bit_cast::<17, 4>(sum.get_bits::<4>(16));
-        raised = bit_cast::<17, 16>(sum.get_bits::<16>(0)) + bit_cast::<17, 5>(carries);
-        checksum = !folded.get_bits::<16>(0);
-        if folded.get_bit(16) {
-            checksum = !raised.get_bits::<16>(0);
+        carries = sum.slice::<4>(16).resize::<5>() + 1;
+        folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
+        raised = sum.low::<16>().resize::<17>() + carries.resize::<17>();
+        checksum = !folded.low::<16>();
+        if folded.bit(16) {
+            checksum = !raised.low::<16>();
         }
         // Cycle 5: layout, into the FIFO of the lane.
         layout.fields.ipv6 = av_line.q.ipv6;
@@ -328,10 +326,10 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         layout.fields.hop_limit = av_line.q.hop_limit;
         layout.fields.sgid = gid_line.q;
         layout.fields.dgid = av_line.q.dgid;
-        layout.fields.ip_length = bit_cast::<16, 13>(lengths_line.q.ip_length);
+        layout.fields.ip_length = lengths_line.q.ip_length.resize::<16>();
         layout.fields.checksum = checksum;
         layout.fields.udp_sport = av_line.q.udp_sport;
-        layout.fields.udp_length = bit_cast::<16, 13>(lengths_line.q.udp_length);
+        layout.fields.udp_length = lengths_line.q.udp_length.resize::<16>();
         layout.fields.opcode = base_line.q.opcode;
         layout.fields.solicited = base_line.q.solicited;
         layout.fields.pad_cnt = base_line.q.pad_cnt;

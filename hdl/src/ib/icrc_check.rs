@@ -131,9 +131,9 @@ impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
         end_beat = beat.icrc_end >> Self::LOG_K;
         part.valid = beat.valid;
         part.first = beat.index == 0;
-        part.whole = bit_cast::<17, 10>(beat.index) < end_beat;
-        part.partial = bit_cast::<17, 10>(beat.index) == end_beat;
-        part.tail = bit_cast::<6, 17>(beat.icrc_end & Self::LANES);
+        part.whole = beat.index.resize::<17>() < end_beat;
+        part.partial = beat.index.resize::<17>() == end_beat;
+        part.tail = (beat.icrc_end & Self::LANES).resize::<6>();
         part.index = beat.index;
         part.ipv6 = beat.ipv6;
         part.vlan = beat.vlan;

@@ -161,8 +161,8 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
 
         // Cycle 3: take back the zeros.
         undo.register = crc.register;
-        filled = bits::<7>(Self::BYTES) - bit_cast::<7, 6>(beat_line.q.tail);
-        undo.words = filled.get_bits::<4>(2);
+        filled = bits::<7>(Self::BYTES) - beat_line.q.tail.resize::<7>();
+        undo.words = filled.slice::<4>(2);
         beat_late.d = beat_line.q;
 
         // Cycle 5: write.
@@ -192,7 +192,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         m_axis.tdata = queue.m.payload;
         m_axis.tkeep = keeps.m.payload;
         // The last beat is never full: a frame is 2 modulo 4 bytes long.
-        m_axis.tlast = !keeps.m.payload.get_bit(Self::LAST_LANE);
+        m_axis.tlast = !keeps.m.payload.bit(Self::LAST_LANE);
         m_axis.tuser = false;
         m_axis.tvalid = queue.m.valid;
     }

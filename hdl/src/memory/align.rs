@@ -78,24 +78,24 @@ impl<const K: usize> Logic for Align<K> {
 
     #[kernel]
     fn update(&mut self) {
-        shift = (bit_cast::<7, 6>(target) - bit_cast::<7, 6>(source)) ^ beat;
-        rotation = bit_cast::<6, 7>(shift) & lanes;
-        source_last = bit_cast::<14, 6>(source) + bit_cast::<14, 13>(len) - 1;
-        target_last = bit_cast::<14, 6>(target) + bit_cast::<14, 13>(len) - 1;
-        last_lane = bit_cast::<6, 14>(source_last) & lanes;
-        source_more = bit_cast::<10, 14>(source_last >> log_beat);
-        target_more = bit_cast::<10, 14>(target_last >> log_beat);
-        source_next = (source + bit_cast::<6, 13>(len)) & lanes;
-        target_next = (target + bit_cast::<6, 13>(len)) & lanes;
+        shift = (target.resize::<7>() - source.resize::<7>()) ^ beat;
+        rotation = shift.resize::<6>() & lanes;
+        source_last = source.resize::<14>() + len.resize::<14>() - 1;
+        target_last = target.resize::<14>() + len.resize::<14>() - 1;
+        last_lane = source_last.resize::<6>() & lanes;
+        source_more = (source_last >> log_beat).resize::<10>();
+        target_more = (target_last >> log_beat).resize::<10>();
+        source_next = (source + len.resize::<6>()) & lanes;
+        target_next = (target + len.resize::<6>()) & lanes;
         fit.rotation = rotation;
         fit.start = target;
         // behind the last lane of the source beat, or behind the last byte if it is in that beat
         first_end = shift & ((beat << 1) - 1);
         if !source_more.any() {
-            first_end = bit_cast::<7, 6>(target) + bit_cast::<7, 13>(len);
+            first_end = target.resize::<7>() + len.resize::<7>();
         }
         fit.first_end = first_end;
-        fit.last_end = bit_cast::<7, 6>(rotation) + bit_cast::<7, 6>(last_lane) + 1;
+        fit.last_end = rotation.resize::<7>() + last_lane.resize::<7>() + 1;
     }
 }
 

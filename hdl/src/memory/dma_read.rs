@@ -133,17 +133,17 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         fit = bits::<CLIENTS>(0);
         range.tag = client[0];
         for i in 0..CLIENTS {
-            asking = asking.replace_bit(i, request[i].valid & room.get_bit(i) & !halt);
+            asking = asking.replace_bit(i, request[i].valid & room.bit(i) & !halt);
         }
         arbiter.request = asking;
         arbiter.take = split.s.ready;
         for i in 0..CLIENTS {
-            request[i].ready = split.s.ready & arbiter.grant.get_bit(i);
+            request[i].ready = split.s.ready & arbiter.grant.bit(i);
             // looked at and counted beside the arbiter, which is deep
             fits[i].range = request[i].payload;
             pick.item[i] = fits[i].counted;
             fit = fit.replace_bit(i, fits[i].fits);
-            if arbiter.grant.get_bit(i) {
+            if arbiter.grant.bit(i) {
                 range.tag = client[i];
             }
         }
@@ -172,20 +172,20 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         // Answers.
         m_axi.rready = true;
         data = m_axi.rdata;
-        failed = m_axi.rvalid & m_axi.rresp.get_bit(1);
+        failed = m_axi.rvalid & m_axi.rresp.bit(1);
         last = false;
         arrived = bits::<CLIENTS>(0);
         free = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
             arrived = arrived.replace_bit(i, m_axi.rvalid & (m_axi.rid == client[i]));
-            ends[i].m.ready = arrived.get_bit(i) & m_axi.rlast;
-            if arrived.get_bit(i) {
+            ends[i].m.ready = arrived.bit(i) & m_axi.rlast;
+            if arrived.bit(i) {
                 last = m_axi.rlast & ends[i].m.payload;
             }
             beats[i].data = data;
             beats[i].last = last;
             beats[i].error = failed;
-            beats[i].valid = valid.get_bit(i);
+            beats[i].valid = valid.bit(i);
         }
         valid = arrived;
         for i in 0..CLIENTS {

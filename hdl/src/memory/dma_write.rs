@@ -145,12 +145,12 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         arbiter.take = take;
         next_address.tag = client[0];
         for i in 0..CLIENTS {
-            command[i].ready = take & arbiter.grant.get_bit(i);
+            command[i].ready = take & arbiter.grant.bit(i);
             pick.item[i] = command[i].payload;
-            if arbiter.grant.get_bit(i) {
+            if arbiter.grant.bit(i) {
                 next_address.tag = client[i];
             }
-            if arbiter.grant.get_bit(i) & take {
+            if arbiter.grant.bit(i) & take {
                 issued_count[i] = issued_count[i] + 1;
             }
             issued[i] = issued_count[i];
@@ -168,7 +168,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
             .replace_bit(0, (arbiter.grant & 0b01_0100).any())
             .replace_bit(1, (arbiter.grant & 0b01_1000).any())
             .replace_bit(2, (arbiter.grant & 0b01_1110).any())
-            .replace_bit(3, arbiter.grant.get_bit(5));
+            .replace_bit(3, arbiter.grant.bit(5));
         m_axi.awid = address.m.payload.tag;
         m_axi.awaddr = address.m.payload.addr;
         m_axi.awlen = address.m.payload.len;
@@ -185,12 +185,12 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         lasts = bits::<CLIENTS>(0);
         valids = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
-            beats[i].ready = turn.get_bit(i) & last.s.ready;
+            beats[i].ready = turn.bit(i) & last.s.ready;
             lasts = lasts.replace_bit(i, beats[i].last);
             valids = valids.replace_bit(i, beats[i].valid);
         }
         // two LUTs a bit: one of four, then one of three
-        match route.m.payload.get_bits::<2>(0) {
+        match route.m.payload.low::<2>() {
             1 => {
                 inner_data = beats[2].data;
                 inner_strb = beats[2].strb;
@@ -210,10 +210,10 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         }
         beat_data = beats[0].data;
         beat_strb = beats[0].strb;
-        if route.m.payload.get_bit(2) {
+        if route.m.payload.bit(2) {
             beat_data = inner_data;
             beat_strb = inner_strb;
-        } else if route.m.payload.get_bit(3) {
+        } else if route.m.payload.bit(3) {
             beat_data = beats[5].data;
             beat_strb = beats[5].strb;
         }
@@ -237,7 +237,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
 
         // Responses.
         m_axi.bready = true;
-        failed = m_axi.bvalid & m_axi.bresp.get_bit(1);
+        failed = m_axi.bvalid & m_axi.bresp.bit(1);
         for i in 0..CLIENTS {
             if m_axi.bvalid & (m_axi.bid == client[i]) {
                 done_count[i] = done_count[i] + 1;

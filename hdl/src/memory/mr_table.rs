@@ -122,14 +122,14 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
     fn update(&mut self) {
         ready = swept;
         we = write;
-        waddr = index.get_bits::<M>(0);
+        waddr = index.low::<M>();
         wdata = entry;
 
         copy.re = true;
-        copy.raddr = key.get_bits::<M>(8);
+        copy.raddr = key.slice::<M>(8);
         may = !copy.rdata.bindable & !copy.rdata.window;
         if copy.rdata.qp_only {
-            may = copy.rdata.qpn == bit_cast::<24, 16>(qpn);
+            may = copy.rdata.qpn == qpn.resize::<24>();
         }
         clear = false;
         done = false;
@@ -168,7 +168,7 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
         inv.ok = ok;
         if clear {
             we = true;
-            waddr = key.get_bits::<M>(8);
+            waddr = key.slice::<M>(8);
             wdata = none;
         }
         if !swept {
@@ -231,9 +231,9 @@ impl<const M: usize> Logic for MrPort<M> {
 
         // Cycle n.
         table.re = true;
-        table.raddr = check.request.key.get_bits::<M>(8);
+        table.raddr = check.request.key.slice::<M>(8);
         fetched.addr = check.request.addr;
-        fetched.more = bit_cast::<65, 32>(check.request.len - 1);
+        fetched.more = (check.request.len - 1).resize::<65>();
         fetched.none = check.request.len == 0;
         fetched.key = check.request.key;
         fetched.pd = check.request.pd;
@@ -241,7 +241,7 @@ impl<const M: usize> Logic for MrPort<M> {
         fetched.qpn = check.request.qpn;
 
         // Cycle n + 1: `more` becomes the last address, its top bit the wrap.
-        sum = bit_cast::<65, 64>(fetched.addr) + fetched.more;
+        sum = fetched.addr.resize::<65>() + fetched.more;
         looked_up = fetched;
         looked_up.more = sum;
         entry = table.rdata;
@@ -270,9 +270,9 @@ impl<const M: usize> Logic for MrPort<M> {
         verdict.right = entry.valid & allowed;
         verdict.key = entry.key == looked_up.key;
         verdict.pd = entry.pd == looked_up.pd;
-        verdict.queue = !entry.qp_only | (entry.qpn == bit_cast::<24, 16>(looked_up.qpn));
+        verdict.queue = !entry.qp_only | (entry.qpn == looked_up.qpn.resize::<24>());
         verdict.above = looked_up.addr >= entry.base;
-        verdict.below = looked_up.more <= bit_cast::<65, 64>(entry.last);
+        verdict.below = looked_up.more <= entry.last.resize::<65>();
 
         // Cycle n + 3.
         ok = verdict.none
@@ -283,7 +283,7 @@ impl<const M: usize> Logic for MrPort<M> {
                 & verdict.above
                 & verdict.below);
         valid = (valid << 1).replace_bit(0, check.valid);
-        done = valid.get_bit(2);
+        done = valid.bit(2);
         check.done = done;
         check.ok = ok;
     }

@@ -55,8 +55,8 @@ impl<const K: usize> Logic for Fits<K> {
     #[kernel]
     fn update(&mut self) {
         // offset + length > burst: the two and 2^14 - 1 - burst, as sums and carries of the three, make a carry
-        first = bit_cast::<14, 64>(range.addr & window);
-        length = bit_cast::<14, 13>(range.len);
+        first = (range.addr & window).resize::<14>();
+        length = range.len.resize::<14>();
         over.a = !(first ^ length ^ burst);
         over.b = ((first | length) & !burst) << 1;
         fits = !over.carry;
@@ -132,18 +132,18 @@ impl<const K: usize> Logic for Split<K> {
     #[kernel]
     fn update(&mut self) {
         // Offset in the window of the last byte; beyond the window when the range is to be cut.
-        offset = bit_cast::<14, 64>(addr & window);
-        reach = offset + bit_cast::<14, 13>(rest);
+        offset = (addr & window).resize::<14>();
+        reach = offset + rest.resize::<14>();
         over = reach - burst;
         // Beats less one: to the last byte, or to the end of the window.
-        bytes = (offset & lanes) + bit_cast::<14, 13>(rest);
+        bytes = (offset & lanes) + rest.resize::<14>();
         more = ((burst - 1) & !offset) >> log_beat;
         if fits {
             more = bytes >> log_beat;
         }
         m.valid = valid;
         m.payload.addr = addr;
-        m.payload.len = bit_cast::<8, 14>(more);
+        m.payload.len = more.resize::<8>();
         m.payload.last = fits;
         m.payload.tag = tag;
 
@@ -157,7 +157,7 @@ impl<const K: usize> Logic for Split<K> {
             tag = s.payload.tag;
         } else if m.ready {
             addr = (addr | window) + 1;
-            rest = bit_cast::<13, 14>(over);
+            rest = over.resize::<13>();
             fits = !(over & !(burst - 1)).any();
         }
     }

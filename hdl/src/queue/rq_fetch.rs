@@ -111,16 +111,16 @@ impl<const W: usize> Logic for RqFetch<W> {
             part = s.payload.slots - s.payload.head;
             skid.s.payload.addr = s.payload.base;
         }
-        needed = bit_cast::<9, 4>(part);
+        needed = part.resize::<9>();
         // for the largest, whatever it is: a comparison with its size would not fit into the cycle
-        room = free.get_bits::<6>(3).any() & under_way.s.ready;
+        room = free.slice::<6>(3).any() & under_way.s.ready;
         go = s.valid & skid.s.ready & room;
         s.ready = skid.s.ready & room & whole;
         if go {
             wrapped = !whole;
         }
         skid.s.valid = s.valid & room;
-        skid.s.payload.len = bit_cast::<13, 4>(part) << 6;
+        skid.s.payload.len = part.resize::<13>() << 6;
         under_way.s.valid = go;
         under_way.s.payload.last = whole;
         under_way.s.payload.slots = s.payload.slots;
@@ -133,7 +133,7 @@ impl<const W: usize> Logic for RqFetch<W> {
         free = free - claimed + bits::<9>(0).replace_bit(0, freed);
 
         // beats into slots
-        slot_next = (bit_cast::<512, W>(beats.data) << lift) | (slot >> beat_bits);
+        slot_next = (beats.data.resize::<512>() << lift) | (slot >> beat_bits);
         failed_next = failed | beats.error;
         full_slot = beats.valid & (phase == last_phase);
         if beats.valid {

@@ -94,7 +94,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
     fn update(&mut self) {
         fifo.s.valid = push;
         fifo.s.payload = push_qpn;
-        issue = fifo.m.valid & (m.ready | !valid) & !claimed & free.get_bits::<7>(3).any();
+        issue = fifo.m.valid & (m.ready | !valid) & !claimed & free.slice::<7>(3).any();
         fifo.m.ready = issue;
         if issue {
             event = no_event;
@@ -105,7 +105,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
             valid = false;
         }
         // a doorbell's slots are counted in the cycle behind it, in which nobody gets others
-        spare = !fifo.m.valid & !valid & !claimed & free.get_bits::<7>(3).any();
+        spare = !fifo.m.valid & !valid & !claimed & free.slice::<7>(3).any();
         rung.valid = doorbell.valid;
         rung.payload = doorbell.payload;
         rung.payload.fetches = spare;
@@ -118,7 +118,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
             taker = claimant;
         }
         // a difference beside the sum, as who reserves is known late
-        returned = free + bit_cast::<10, 5>(credit);
+        returned = free + credit.resize::<10>();
         free = returned;
         if reserve {
             free = returned - 8;

@@ -105,10 +105,10 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         wraps = requests.m.payload.tail.any();
         read.valid = requests.m.valid & (pending.s.ready | wrapped);
         read.payload.addr = requests.m.payload.addr;
-        read.payload.len = bit_cast::<13, 4>(requests.m.payload.head) << 6;
+        read.payload.len = requests.m.payload.head.resize::<13>() << 6;
         if wrapped {
             read.payload.addr = requests.m.payload.base;
-            read.payload.len = bit_cast::<13, 4>(requests.m.payload.tail) << 6;
+            read.payload.len = requests.m.payload.tail.resize::<13>() << 6;
         }
         requests.m.ready = read.ready & ((pending.s.ready & !wraps) | wrapped);
         pending.s.valid = requests.m.valid & read.ready & !wrapped;
@@ -122,7 +122,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         }
 
         // beats into slots
-        slot_next = (bit_cast::<512, W>(beat.data) << lift) | (slot >> beat_bits);
+        slot_next = (beat.data.resize::<512>() << lift) | (slot >> beat_bits);
         failed_next = failed | beat.error;
         full_slot = beat.valid & (phase == last_phase);
         if beat.valid {
@@ -136,7 +136,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         buffer.s.valid = full_slot;
         buffer.s.payload.qpn = pending.m.payload.qpn;
         buffer.s.payload.epoch = pending.m.payload.epoch;
-        buffer.s.payload.index = pending.m.payload.index + bit_cast::<16, 4>(done);
+        buffer.s.payload.index = pending.m.payload.index + done.resize::<16>();
         ends = done + 1 == pending.m.payload.count;
         buffer.s.payload.first = done == 0;
         buffer.s.payload.last = ends;
@@ -154,7 +154,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
 
         unused = bits::<5>(0);
         if grant_valid {
-            unused = bits::<5>(8) - bit_cast::<5, 4>(grant.count);
+            unused = bits::<5>(8) - grant.count.resize::<5>();
         }
         taken = bits::<5>(0);
         if m.ready & buffer.m.valid {

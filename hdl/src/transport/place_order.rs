@@ -59,8 +59,8 @@ impl Logic for PlaceOrder {
     fn update(&mut self) {
         forward!(order <= bits.s);
 
-        listed_0 = s[0].payload.kind.get_bit(1);
-        listed_1 = s[1].payload.kind.get_bit(1);
+        listed_0 = s[0].payload.kind.bit(1);
+        listed_1 = s[1].payload.kind.bit(1);
         beats_0 = s[0].payload.beats.any();
         beats_1 = s[1].payload.beats.any();
         may_0 = s[0].valid
@@ -74,16 +74,16 @@ impl Logic for PlaceOrder {
         arbiter.take = room;
         grant = arbiter.grant;
 
-        s[0].ready = room & grant.get_bit(0);
-        s[1].ready = room & grant.get_bit(1);
-        reads[0].ready = room & grant.get_bit(0) & listed_0;
-        reads[1].ready = room & grant.get_bit(1) & listed_1;
-        bits.m.ready = room & ((grant.get_bit(0) & beats_0) | (grant.get_bit(1) & beats_1));
+        s[0].ready = room & grant.bit(0);
+        s[1].ready = room & grant.bit(1);
+        reads[0].ready = room & grant.bit(0) & listed_0;
+        reads[1].ready = room & grant.bit(1) & listed_1;
+        bits.m.ready = room & ((grant.bit(0) & beats_0) | (grant.bit(1) & beats_1));
         places.s.valid = room & grant.any();
-        wqe.s.valid = room & ((grant.get_bit(0) & listed_0) | (grant.get_bit(1) & listed_1));
+        wqe.s.valid = room & ((grant.bit(0) & listed_0) | (grant.bit(1) & listed_1));
         places.s.payload = s[0].payload;
         wqe.s.payload = reads[0].payload;
-        if grant.get_bit(1) {
+        if grant.bit(1) {
             places.s.payload = s[1].payload;
             wqe.s.payload = reads[1].payload;
         }

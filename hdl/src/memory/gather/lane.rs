@@ -202,7 +202,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
     #[kernel]
     fn update(&mut self) {
         // Command: where its bytes go, and the payload beats it newly touches.
-        align.source = bit_cast::<6, 64>(command.payload.addr) & lanes;
+        align.source = command.payload.addr.resize::<6>() & lanes;
         start_lane = lane;
         fresh_beat = lane == 0;
         if command.payload.first {
@@ -216,9 +216,9 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         piece.first_end = align.fit.first_end;
         piece.last_end = align.fit.last_end;
         piece.last = command.payload.last;
-        needed = bit_cast::<16, 10>(align.target_more);
+        needed = align.target_more.resize::<16>();
         if fresh_beat {
-            needed = bit_cast::<16, 10>(align.target_more) + 1;
+            needed = align.target_more.resize::<16>() + 1;
         }
 
         can_take = requests.s.ready & pieces.s.ready & space.roomy & !(open & packets).any();
@@ -242,7 +242,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         closing = beats.last & pieces.m.payload.last;
         pieces.m.ready = beats.valid & beats.last;
         start = pieces.m.payload.rotation;
-        behind = bit_cast::<7, 6>(pieces.m.payload.rotation) + beat;
+        behind = pieces.m.payload.rotation.resize::<7>() + beat;
         if fresh {
             start = pieces.m.payload.start;
             behind = pieces.m.payload.first_end;
@@ -257,17 +257,17 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         masks.start = start;
         masks.behind = behind;
         masks.enable = arrived;
-        masks.swap = write.get_bit(0);
+        masks.swap = write.bit(0);
         full = (behind & beat).any();
         over = full & (behind & (beat - 1)).any();
         for i in 0..2 {
             ram[i].wdata = rotated;
-            ram[i].waddr = write.get_bits::<A>(1);
+            ram[i].waddr = write.slice::<A>(1);
         }
         ram[0].we = masks.low;
         ram[1].we = masks.high;
-        if write.get_bit(0) {
-            ram[0].waddr = write.get_bits::<A>(1) + 1;
+        if write.bit(0) {
+            ram[0].waddr = write.slice::<A>(1) + 1;
         }
         packet_done = arrived & closing;
         // two sums beside each other, of different bits lest they share one behind the choice
@@ -313,11 +313,11 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             reading = false;
         }
         for i in 0..2 {
-            ram[i].raddr = read.get_bits::<A>(1);
+            ram[i].raddr = read.slice::<A>(1);
             ram[i].oe = show;
         }
-        ram[0].re = fetch & !read.get_bit(0);
-        ram[1].re = fetch & read.get_bit(0);
+        ram[0].re = fetch & !read.bit(0);
+        ram[1].re = fetch & read.bit(0);
         if show {
             shown = latched;
             shown_last = latched_last;
@@ -329,7 +329,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             read_on = (read + 1) & mask;
             latched = true;
             latched_last = last_fetch;
-            latched_odd = read.get_bit(0);
+            latched_odd = read.bit(0);
         }
         read = read_on;
         if forget {

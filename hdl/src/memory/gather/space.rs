@@ -90,7 +90,7 @@ impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
         carries = carries.replace_bit(0, fetch);
         left = sums - !carries;
         free = left;
-        enough = !left.get_bit(15);
+        enough = !left.bit(15);
         roomy = enough;
     }
 }

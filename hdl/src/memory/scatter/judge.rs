@@ -164,7 +164,7 @@ impl<const Q: usize> Logic for Judge<Q> {
         mr.request.pd = s.payload.pd;
         mr.request.qpn = s.payload.qpn;
         mr.request.addr = s.payload.addr;
-        mr.request.len = bit_cast::<32, 13>(s.payload.len);
+        mr.request.len = s.payload.len.resize::<32>();
         mr.request.right = bits::<3>(1);
         if s.payload.kind == 1 {
             mr.request.right = bits::<3>(2);
@@ -190,10 +190,10 @@ impl<const Q: usize> Logic for Judge<Q> {
 
         // Two cycles before the answer.
         reading = pending[1];
-        poison.valid = probe | (under_way.get_bit(1) & reading.last);
-        poison.addr = reading.qpn.get_bits::<Q>(0);
+        poison.valid = probe | (under_way.bit(1) & reading.last);
+        poison.addr = reading.qpn.low::<Q>();
         if probe {
-            poison.addr = s.payload.qpn.get_bits::<Q>(0);
+            poison.addr = s.payload.qpn.low::<Q>();
         }
 
         // The answer, and with the last piece the verdict.
@@ -258,21 +258,21 @@ impl<const Q: usize> Logic for Judge<Q> {
         ruling.good = false;
         ruling.nak = bits::<2>(0);
         ruling.complete = judged.complete;
-        ruling.cause = FLUSH.into();
+        ruling.cause = FLUSH;
         ruling.answer = judged.answer;
         ruling.spared = false;
         written = false;
         if judged.reset {
             left.poisoned = false;
             left.dropping = false;
-            left.cause = FLUSH.into();
+            left.cause = FLUSH;
             ruling.complete = false;
             ruling.answer = false;
         } else if found.poisoned {
             ruling.cause = found.cause;
             ruling.answer = judged.answer & judged.closed;
             if judged.complete {
-                left.cause = FLUSH.into();
+                left.cause = FLUSH;
             }
         } else if is_plain & !judged.complete & (is_denied | is_late) {
             // told once a message
@@ -287,29 +287,29 @@ impl<const Q: usize> Logic for Judge<Q> {
                 ruling.nak = bits::<2>(2);
             } else if judged.kind == 3 {
                 // The list was good when the request was sent.
-                ruling.cause = PROTECTION.into();
+                ruling.cause = PROTECTION;
                 if is_broken | is_short {
-                    ruling.cause = OPERATION.into();
+                    ruling.cause = OPERATION;
                 }
             } else if is_broken {
                 ruling.nak = bits::<2>(3);
-                ruling.cause = OPERATION.into();
+                ruling.cause = OPERATION;
             } else if is_short {
                 ruling.nak = bits::<2>(1);
-                ruling.cause = LENGTH.into();
+                ruling.cause = LENGTH;
             } else {
                 ruling.nak = bits::<2>(3);
-                ruling.cause = PROTECTION.into();
+                ruling.cause = PROTECTION;
             }
             left.poisoned = true;
-            left.cause = FLUSH.into();
+            left.cause = FLUSH;
             if !judged.complete & (judged.kind != 3) {
                 left.cause = ruling.cause;
             }
         } else if judged.refused {
             ruling.nak = bits::<2>(2);
             left.poisoned = true;
-            left.cause = FLUSH.into();
+            left.cause = FLUSH;
             written = true;
         } else {
             written = true;

@@ -194,7 +194,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
             source = runs.payload.lane;
         }
         align.source = source;
-        align.target = bit_cast::<6, 64>(runs.payload.addr) & lanes;
+        align.target = runs.payload.addr.resize::<6>() & lanes;
         align.len = runs.payload.len;
         write = plan.payload & (runs.payload.len != 0);
         idle = !write & !runs.payload.last;
@@ -213,7 +213,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         motion.start = align.fit.start;
         motion.first_end = align.fit.first_end;
         motion.last_end = align.fit.last_end;
-        motion.index = bit_cast::<8, 64>(runs.payload.addr >> log_beat) & last_index;
+        motion.index = (runs.payload.addr >> log_beat).resize::<8>() & last_index;
         motion.beats = runs.payload.beats;
         if write {
             motion.beats = align.source_more + 1;
@@ -312,7 +312,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
             steps = left;
             last_step = ending;
             start = moves.m.payload.rotation;
-            behind = bit_cast::<7, 6>(moves.m.payload.rotation) + beat;
+            behind = moves.m.payload.rotation.resize::<7>() + beat;
             if ending {
                 behind = moves.m.payload.last_end;
             }

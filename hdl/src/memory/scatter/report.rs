@@ -80,7 +80,7 @@ impl Logic for Report {
             if tail.payload.end {
                 ack_token.msn = tail.payload.msn - 1;
             }
-            ack_token.syndrome = bit_cast::<8, 2>(verdict.payload.nak) | NAK;
+            ack_token.syndrome = verdict.payload.nak.resize::<8>() | NAK;
         }
         acks.s.payload = ack_token;
         acks.s.valid = fire
@@ -93,16 +93,16 @@ impl Logic for Report {
 
         match verdict.payload.cause {
             1 => {
-                status = LOC_LEN_ERR.into();
+                status = LOC_LEN_ERR;
             }
             2 => {
-                status = LOC_PROT_ERR.into();
+                status = LOC_PROT_ERR;
             }
             3 => {
-                status = LOC_QP_OP_ERR.into();
+                status = LOC_QP_OP_ERR;
             }
             _ => {
-                status = WR_FLUSH_ERR.into();
+                status = WR_FLUSH_ERR;
             }
         }
         answered.qpn = tail.payload.qpn;
@@ -152,7 +152,7 @@ impl Logic for Report {
         place_error.spared = verdict.payload.spared;
         place_error.status = status;
         if verdict.payload.nak == 2 {
-            place_error.status = GENERAL_ERR.into();
+            place_error.status = GENERAL_ERR;
         }
         errors.s.payload = place_error;
         errors.s.valid = fire & failed;

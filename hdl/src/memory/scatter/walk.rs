@@ -128,29 +128,28 @@ impl Logic for Walk {
         count = left;
         if fresh {
             at = bits::<2>(1);
-            count = slot.get_bits::<8>(0);
+            count = slot.low::<8>();
             if place.payload.kind == 3 {
                 at = bits::<2>(2);
-                count = slot.get_bits::<8>(16);
+                count = slot.slice::<8>(16);
             }
         }
         match at {
             1 => {
-                sge = slot.get_bits::<128>(128);
+                sge = slot.slice::<128>(128);
             }
             2 => {
-                sge = slot.get_bits::<128>(256);
+                sge = slot.slice::<128>(256);
             }
             3 => {
-                sge = slot.get_bits::<128>(384);
+                sge = slot.slice::<128>(384);
             }
             _ => {
-                sge = slot.get_bits::<128>(0);
+                sge = slot.low::<128>();
             }
         }
-        long =
-            (count > LONGEST) | (count.get_bits::<6>(2) >= bit_cast::<6, 4>(slots.payload.slots));
-        list = place.payload.kind.get_bit(1);
+        long = (count > LONGEST) | (count.slice::<6>(2) >= slots.payload.slots.resize::<6>());
+        list = place.payload.kind.bit(1);
         ended = (count <= 1) | ((at == 3) & slots.payload.last);
         accept = go & place.valid & tail.ready & !drain;
         plain = accept & !list;
@@ -170,7 +169,7 @@ impl Logic for Walk {
         if go {
             entry_valid = (plain & !clear) | listed;
             entry.addr = place.payload.addr;
-            entry.len = bit_cast::<32, 13>(place.payload.plen);
+            entry.len = place.payload.plen.resize::<32>();
             entry.key = place.payload.key;
             entry.offset = bits::<32>(0);
             entry.first = true;
@@ -194,12 +193,12 @@ impl Logic for Walk {
             entry.inv = place.payload.with_inv & place.payload.complete & (place.payload.kind == 2);
             entry.inv_key = place.payload.imm;
             if list {
-                entry.addr = sge.get_bits::<64>(0);
-                entry.len = sge.get_bits::<32>(64);
+                entry.addr = sge.low::<64>();
+                entry.len = sge.slice::<32>(64);
                 if count == 0 {
                     entry.len = bits::<32>(0);
                 }
-                entry.key = sge.get_bits::<32>(96);
+                entry.key = sge.slice::<32>(96);
                 entry.offset = place.payload.offset;
                 entry.first = fresh;
                 entry.last = ended;
@@ -269,11 +268,11 @@ impl Logic for Walk {
             needed = skipped.plen;
             is_closed = false;
         }
-        enough = skipped.len >= bit_cast::<32, 13>(needed);
+        enough = skipped.len >= needed.resize::<32>();
         if go {
             target_valid = (skipped_valid & !is_closed) | (plain & clear);
-            target.addr = skipped.addr + bit_cast::<64, 32>(skipped.offset);
-            target.len = bit_cast::<13, 32>(skipped.len);
+            target.addr = skipped.addr + skipped.offset.resize::<64>();
+            target.len = skipped.len.resize::<13>();
             if enough {
                 target.len = needed;
             }
@@ -295,7 +294,7 @@ impl Logic for Walk {
             target.inv = skipped.inv;
             target.inv_key = skipped.inv_key;
             if skipped_valid {
-                rest = needed - bit_cast::<13, 32>(skipped.len);
+                rest = needed - skipped.len.resize::<13>();
                 closed = is_closed | enough | skipped.last;
             } else {
                 // past the walk: one entry, all of it

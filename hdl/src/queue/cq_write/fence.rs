@@ -37,7 +37,7 @@ impl Logic for CqFence {
         forward!(s <= skid.s);
         age = done - skid.m.payload.fence;
         leaves = due & m.ready;
-        due = skid.m.valid & !leaves & (due | !skid.m.payload.fenced | !age.get_bit(15));
+        due = skid.m.valid & !leaves & (due | !skid.m.payload.fenced | !age.bit(15));
         skid.m.ready = leaves;
         busy = skid.m.valid;
         m.valid = due;

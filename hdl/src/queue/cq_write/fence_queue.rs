@@ -70,7 +70,7 @@ impl Logic for CqFenceQueue {
         waits.s.payload.fenced = s.payload.fenced;
 
         age = done - waits.m.payload.fence;
-        due = waits.m.valid & !due & (!waits.m.payload.fenced | !age.get_bit(15));
+        due = waits.m.valid & !due & (!waits.m.payload.fenced | !age.bit(15));
         waits.m.ready = due;
 
         front.done = done;

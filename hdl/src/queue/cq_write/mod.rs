@@ -202,7 +202,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
         commanding = live & (op == CqOp::Command);
-        room = place.room & !losses.level.get_bits::<2>(3).any();
+        room = place.room & !losses.level.slice::<2>(3).any();
         free = table.ready & !entered & !commanding;
         enters = false;
         commanded = false;
@@ -221,22 +221,22 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             } else if command.valid {
                 enters = true;
                 op = CqOp::Command;
-                address = command.payload.cqn.get_bits::<C>(0);
+                address = command.payload.cqn.low::<C>();
                 commanded = true;
             } else if reports.due {
                 enters = true;
                 op = CqOp::Report;
-                address = reports.due_cqn.get_bits::<C>(0);
+                address = reports.due_cqn.low::<C>();
                 reports.take = true;
             } else if arm.valid & !(op == CqOp::Arm) {
                 enters = true;
                 op = CqOp::Arm;
-                address = arm.payload.cqn.get_bits::<C>(0);
+                address = arm.payload.cqn.low::<C>();
                 doorbell = arm.payload;
                 arm.ready = true;
             } else if held {
                 op = CqOp::Token;
-                address = token.cqn.get_bits::<C>(0);
+                address = token.cqn.low::<C>();
                 if !record.reading {
                     enters = true;
                     again = true;
@@ -246,7 +246,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 op = CqOp::Token;
                 enters = tokens.m.valid & room;
                 again = false;
-                address = tokens.m.payload.cqn.get_bits::<C>(0);
+                address = tokens.m.payload.cqn.low::<C>();
             }
         }
         entered = enters;
@@ -285,7 +285,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         half = (level & !(mask >> 1)).any();
         completing = live & (op == CqOp::Token);
         usable = c.open & !c.dead;
-        fits = waiting.get_bit(23) | !(waiting & !mask).any();
+        fits = waiting.bit(23) | !(waiting & !mask).any();
         changes = commanding & (!command.payload.resize | (usable & fits));
         command.ready = commanding;
         images.we = changes;
@@ -299,7 +299,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             asks = false;
         }
         solicited = token.solicited | token.status.any();
-        is_ahead = ahead.any() & !ahead.get_bit(23);
+        is_ahead = ahead.any() & !ahead.bit(23);
         fires = false;
         match op {
             CqOp::Token => {
@@ -392,7 +392,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         w_wrote = completing & accepts;
         w_news = live & fires & !c.reporting;
         w_death = completing & overflows & !c.dying;
-        w_cqn = bit_cast::<16, C>(table.x_addr);
+        w_cqn = table.x_addr.resize::<16>();
         reports.wrote = w_wrote;
         reports.news = w_news;
         reports.death = w_death;

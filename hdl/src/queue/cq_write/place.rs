@@ -56,18 +56,18 @@ impl<const W: usize, const K: usize> Logic for CqPlace<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        room = !entries.level.get_bits::<2>(3).any();
+        room = !entries.level.slice::<2>(3).any();
 
         // stage W
         w_valid = valid;
         w_token = token;
         w_base = image.base;
         w_place = written & mask;
-        w_owner = !written.get_bit(image.log_size);
+        w_owner = !written.bit(image.log_size);
 
         // stage V
         cqe = no_cqe;
-        cqe.qpn = bit_cast::<24, 16>(w_token.qpn);
+        cqe.qpn = w_token.qpn.resize::<24>();
         cqe.opcode = w_token.opcode;
         cqe.wqe_index = w_token.wqe_index;
         cqe.byte_len = w_token.byte_len;
@@ -83,7 +83,7 @@ impl<const W: usize, const K: usize> Logic for CqPlace<W, K> {
         cqe.recv = w_token.recv;
         cqe.owner = w_owner;
         v_valid = w_valid;
-        v_entry.addr = w_base + (bit_cast::<64, 24>(w_place) << 5);
+        v_entry.addr = w_base + (w_place.resize::<64>() << 5);
         v_entry.cqe = cqe.into();
         entries.s.valid = v_valid;
         entries.s.payload = v_entry;

@@ -81,7 +81,7 @@ impl<const W: usize> Logic for CqRecord<W> {
     fn update(&mut self) {
         read.valid = asks;
         read.payload.addr = record;
-        read.payload.len = RECORD.into();
+        read.payload.len = RECORD;
         if read.ready {
             asks = false;
         }
@@ -89,12 +89,12 @@ impl<const W: usize> Logic for CqRecord<W> {
             asks = true;
             record = addr;
             busy = true;
-            word = addr.get_bits::<4>(2) & last_word;
+            word = addr.slice::<4>(2) & last_word;
         }
         if beat.valid {
             there = true;
             good = !beat.error;
-            value = beat.data.get_bits::<24>(word * 32);
+            value = beat.data.slice::<24>(word * 32);
         }
         if take {
             busy = false;

@@ -85,7 +85,7 @@ impl<const C: usize> Logic for CqReports<C> {
         age = done - alive.m.payload.fence;
         leaves = take & free;
         alive.m.ready = leaves;
-        free = alive.m.valid & !leaves & (free | !age.get_bit(15));
+        free = alive.m.valid & !leaves & (free | !age.bit(15));
         dead.m.ready = take & !free;
         due = (free | dead.m.valid) & !taken;
         oldest = dead.m.payload.cqn;
@@ -112,7 +112,7 @@ impl<const C: usize> Logic for CqReports<C> {
         events.payload.eqn = told_eqn;
         events.payload.event = bits::<8>(0);
         if taken_death {
-            events.payload.event = CQ_ERROR.into();
+            events.payload.event = CQ_ERROR;
         }
         events.payload.detail = bits::<8>(0);
         events.payload.object = taken_cqn;

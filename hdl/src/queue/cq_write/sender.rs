@@ -89,21 +89,20 @@ impl<const W: usize, const K: usize> Logic for CqSender<W, K> {
 
         commands.s.valid = pushes & first;
         commands.s.payload.addr = s.payload.addr;
-        commands.s.payload.len = bit_cast::<8, 2>(last_index);
-        both_halves =
-            bit_cast::<512, 256>(s.payload.cqe) | (bit_cast::<512, 256>(s.payload.cqe) << 256);
+        commands.s.payload.len = last_index.resize::<8>();
+        both_halves = s.payload.cqe.resize::<512>() | (s.payload.cqe.resize::<512>() << 256);
         data.s.valid = pushes;
-        data.s.payload = (both_halves >> (bit_cast::<10, 2>(index) << log_beat)).get_bits::<W>(0);
+        data.s.payload = (both_halves >> (index.resize::<10>() << log_beat)).low::<W>();
         marks.s.valid = pushes;
         marks.s.payload = bits::<2>(0)
             .replace_bit(0, last)
-            .replace_bit(1, s.payload.addr.get_bit(5));
+            .replace_bit(1, s.payload.addr.bit(5));
 
         forward!(write <= commands.m);
         beats.data = data.m.payload;
-        beats.last = marks.m.payload.get_bit(0);
+        beats.last = marks.m.payload.bit(0);
         beats.strb = lower;
-        if marks.m.payload.get_bit(1) {
+        if marks.m.payload.bit(1) {
             beats.strb = upper;
         }
         beats.valid = data.m.valid;

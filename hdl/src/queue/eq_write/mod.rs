@@ -146,7 +146,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
     #[kernel]
     fn update(&mut self) {
         now = now + 1;
-        if !now.get_bits::<8>(0).any() {
+        if !now.low::<8>().any() {
             may_ask = true;
         }
         if irq_ready {
@@ -159,11 +159,11 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         mask = (bits::<24>(1) << images.rdata.log_size) - 1;
         level = table.rdata.written - table.rdata.taken;
         age = done - table.rdata.mark;
-        arrived = !age.get_bit(15);
+        arrived = !age.bit(15);
         last_age = done - table.rdata.last;
-        all_arrived = !last_age.get_bit(15);
+        all_arrived = !last_age.bit(15);
         late = now - table.rdata.deadline;
-        over = !late.get_bit(25);
+        over = !late.bit(25);
         if !(step == EqStep::Load) {
             s = s;
             image = image;
@@ -180,7 +180,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         full = (level & !mask).any();
         half = (level & !(mask >> 1)).any();
         moved = record.taken != s.taken;
-        has_place = !parked.level.get_bit(PARK);
+        has_place = !parked.level.bit(PARK);
         landed = s.landed | (s.fresh & arrived);
         waiting = s.waiting & !over;
         fires = s.open & landed & !waiting & (!irq | irq_ready);
@@ -220,7 +220,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                         if parked.m.valid & place.room {
                             picked = true;
                             op = EqOp::Parked;
-                            chosen = parked.m.payload.eqn.get_bits::<E>(0);
+                            chosen = parked.m.payload.eqn.low::<E>();
                             item.eqn = parked.m.payload.eqn;
                             item.event = parked.m.payload.event;
                             item.detail = parked.m.payload.detail;
@@ -238,11 +238,11 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                     } else if command.valid {
                         picked = true;
                         op = EqOp::Command;
-                        chosen = command.payload.eqn.get_bits::<E>(0);
+                        chosen = command.payload.eqn.low::<E>();
                     } else if events.valid & place.room {
                         picked = true;
                         op = EqOp::Event;
-                        chosen = events.payload.eqn.get_bits::<E>(0);
+                        chosen = events.payload.eqn.low::<E>();
                         item = events.payload;
                     }
                 }
@@ -268,7 +268,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                             irq = true;
                             vector = image.vector;
                             n.waiting = image.moderation.any();
-                            n.deadline = now + (bit_cast::<26, 16>(image.moderation) << 8);
+                            n.deadline = now + (image.moderation.resize::<26>() << 8);
                         }
                         if asks {
                             n.want = false;

@@ -35,6 +35,6 @@ impl Logic for EqNotice {
         }
         events.valid = due;
         events.payload = no_event;
-        events.payload.event = EXCEPTION.into();
+        events.payload.event = EXCEPTION;
     }
 }

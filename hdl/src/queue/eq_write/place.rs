@@ -48,16 +48,16 @@ impl<const W: usize, const K: usize> Logic for EqPlace<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        free = !entries.level.get_bits::<2>(3).any();
+        free = !entries.level.slice::<2>(3).any();
         room = free;
         place = written & mask;
         eqe = no_eqe;
         eqe.event = item.event;
         eqe.detail = item.detail;
-        eqe.object = bit_cast::<32, 16>(item.object);
-        eqe.owner = !written.get_bit(image.log_size);
+        eqe.object = item.object.resize::<32>();
+        eqe.owner = !written.bit(image.log_size);
         entries.s.valid = valid;
-        entries.s.payload.addr = image.base + (bit_cast::<64, 24>(place) << 4);
+        entries.s.payload.addr = image.base + (place.resize::<64>() << 4);
         entries.s.payload.eqe = eqe.into();
         forward!(sender.s <= entries.m);
         forward!(write <= sender.write);

@@ -137,7 +137,7 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             swept_q = sweep_q.all();
         }
         addresses.we = cq_we;
-        addresses.waddr = cq_cqn.get_bits::<C>(0);
+        addresses.waddr = cq_cqn.low::<C>();
         addresses.wdata.open = cq_open;
         addresses.wdata.eqn = cq_eqn;
         if !swept_c {
@@ -154,10 +154,10 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         news.s.payload = no_news;
         news.s.payload.qpn = sq_failed_qpn;
         news.s.payload.fails = true;
-        news.s.payload.kind = QP_FATAL.into();
+        news.s.payload.kind = QP_FATAL;
         news.s.payload.detail = sq_failed_status;
         if !sq_failed_status.any() {
-            news.s.payload.detail = GENERAL_ERR.into();
+            news.s.payload.detail = GENERAL_ERR;
         }
         if answered {
             news.s.payload = no_news;
@@ -185,20 +185,20 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         } else if drains.m.valid {
             next.qpn = drains.m.payload;
             next.drains = true;
-            next.kind = SQ_DRAINED.into();
+            next.kind = SQ_DRAINED;
             drains.m.ready = silent.ready;
         } else {
             enters = false;
         }
         silent.valid = enters;
-        silent.addr = next.qpn.get_bits::<Q>(0);
+        silent.addr = next.qpn.low::<Q>();
         send_cqs.re = true;
-        send_cqs.raddr = next.qpn.get_bits::<Q>(0);
+        send_cqs.raddr = next.qpn.low::<Q>();
         item = next;
 
         // stage 1: the completion queue is there; stage X: its event queue, and whether a failure is news
         addresses.re = true;
-        addresses.raddr = send_cqs.rdata.get_bits::<C>(0);
+        addresses.raddr = send_cqs.rdata.low::<C>();
         item_x = item;
         silent.result = silent.current;
         if item_x.fails | item_x.silences {

@@ -81,30 +81,30 @@ impl<const W: usize, const K: usize> Logic for EqSender<W, K> {
         commands.s.valid = pushes & !second;
         commands.s.payload.addr = s.payload.addr;
         commands.s.payload.len = last_beat;
-        quarters = bit_cast::<512, 128>(s.payload.eqe)
-            | (bit_cast::<512, 128>(s.payload.eqe) << 128)
-            | (bit_cast::<512, 128>(s.payload.eqe) << 256)
-            | (bit_cast::<512, 128>(s.payload.eqe) << 384);
+        quarters = s.payload.eqe.resize::<512>()
+            | (s.payload.eqe.resize::<512>() << 128)
+            | (s.payload.eqe.resize::<512>() << 256)
+            | (s.payload.eqe.resize::<512>() << 384);
         data.s.valid = pushes;
-        data.s.payload = quarters.get_bits::<W>(0);
+        data.s.payload = quarters.low::<W>();
         if second {
-            data.s.payload = (quarters >> 64).get_bits::<W>(0);
+            data.s.payload = (quarters >> 64).low::<W>();
         }
         marks.s.valid = pushes;
         marks.s.payload = bits::<3>(0)
             .replace_bit(0, last)
-            .replace_bit(1, s.payload.addr.get_bit(4))
-            .replace_bit(2, s.payload.addr.get_bit(5));
+            .replace_bit(1, s.payload.addr.bit(4))
+            .replace_bit(2, s.payload.addr.bit(5));
 
         forward!(write <= commands.m);
         beats.data = data.m.payload;
-        beats.last = marks.m.payload.get_bit(0);
+        beats.last = marks.m.payload.bit(0);
         beats.strb = lanes[0];
-        if marks.m.payload.get_bits::<2>(1) == 1 {
+        if marks.m.payload.slice::<2>(1) == 1 {
             beats.strb = lanes[1];
-        } else if marks.m.payload.get_bits::<2>(1) == 2 {
+        } else if marks.m.payload.slice::<2>(1) == 2 {
             beats.strb = lanes[2];
-        } else if marks.m.payload.get_bits::<2>(1) == 3 {
+        } else if marks.m.payload.slice::<2>(1) == 3 {
             beats.strb = lanes[3];
         }
         beats.valid = data.m.valid;

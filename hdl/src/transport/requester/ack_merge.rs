@@ -60,7 +60,7 @@ impl Logic for AckMerge {
         s.ready = !third_valid;
         arrives = s.valid & !third_valid;
         moves = first_valid & m.ready;
-        plain = !s.payload.syndrome.get_bits::<3>(5).any()
+        plain = !s.payload.syndrome.slice::<3>(5).any()
             & !s.payload.status.any()
             & !s.payload.data
             & !s.payload.implied
@@ -73,7 +73,7 @@ impl Logic for AckMerge {
             & plain
             & (s.payload.qpn == last_qpn)
             & !(s.payload.psn == last_psn)
-            & !distance.get_bits::<2>(22).any();
+            & !distance.slice::<2>(22).any();
 
         // what nothing is in front of passes, if it is taken
         stores = arrives & (first_valid | !m.ready);
@@ -106,11 +106,11 @@ impl Logic for AckMerge {
         }
         head = head_next;
         ring.we = stores;
-        ring.waddr = bit_cast::<16, 2>(place);
+        ring.waddr = place.resize::<16>();
         ring.wdata = stored;
         ring.re = true;
         ring.pass = false;
-        ring.raddr = bit_cast::<16, 2>(head_next);
+        ring.raddr = head_next.resize::<16>();
 
         shown = s.payload;
         m.valid = s.valid;

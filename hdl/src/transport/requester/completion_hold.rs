@@ -89,7 +89,7 @@ impl Logic for CompletionHold {
     #[kernel]
     fn update(&mut self) {
         // in
-        few = !list.level.get_bits::<2>(4).any();
+        few = !list.level.slice::<2>(4).any();
         has_room = few;
         turn = few & !(flushed.valid & turn);
         list.s.valid = retired.valid;
@@ -138,15 +138,15 @@ impl Logic for CompletionHold {
         list.m.ready = !stays;
         // (latest - unread) modulo 2^16 >= open: two sums side by side, as one behind the other would be too deep
         ahead = latest >= unread;
-        spare = bit_cast::<17, 16>(latest) - bit_cast::<17, 16>(unread) - bit_cast::<17, 16>(open);
-        is_read = (ahead ^ spare.get_bit(16)) | (stays & is_read);
+        spare = latest.resize::<17>() - unread.resize::<17>() - open.resize::<17>();
+        is_read = (ahead ^ spare.bit(16)) | (stays & is_read);
         cq.valid = there & is_read & !head.failed;
         failed.valid = there & is_read & head.failed;
         failed.payload = head.qpn;
         cq.payload = no_token;
         cq.payload.cqn = head.cqn;
         cq.payload.qpn = head.qpn;
-        cq.payload.opcode = bit_cast::<8, 3>(head.opcode);
+        cq.payload.opcode = head.opcode.resize::<8>();
         cq.payload.wqe_index = head.wqe_index;
         cq.payload.status = head.status;
         if head.answered & !head.status.any() {

@@ -148,15 +148,15 @@ impl Logic for ListWalk {
             number_1 = bits::<4>(0);
             wqe_1 = s_wqe;
             grant_1 = s_grant;
-            offset_1 = (bit_cast::<32, 24>(s_grant.offset) << 7) << s_wqe.mtu;
-            part_1 = (bit_cast::<32, 8>(s_grant.count) << 7) << s_wqe.mtu;
+            offset_1 = (s_grant.offset.resize::<32>() << 7) << s_wqe.mtu;
+            part_1 = (s_grant.count.resize::<32>() << 7) << s_wqe.mtu;
             if s_wqe.answered {
                 wqe_1.entries = bits::<4>(0);
                 part_1 = bits::<32>(0);
             }
         }
         table.re = true;
-        table.raddr = (bit_cast::<9, 5>(wqe_1.tag) << 4) | bit_cast::<9, 4>(number_next);
+        table.raddr = (wqe_1.tag.resize::<9>() << 4) | number_next.resize::<9>();
 
         // 2: the entry; a part that goes on from the middle is at a remote address further on
         if go_2 {
@@ -170,18 +170,18 @@ impl Logic for ListWalk {
                 entry_2.addr = wqe_1.addr_0;
                 entry_2.len = wqe_1.len_0;
                 wqe_2 = wqe_1;
-                wqe_2.remote_addr = wqe_1.remote_addr + bit_cast::<64, 32>(offset_1);
+                wqe_2.remote_addr = wqe_1.remote_addr + offset_1.resize::<64>();
                 grant_2 = grant_1;
                 part_2 = part_1;
                 left_2 = wqe_1.length - offset_1;
             } else if number_1 == 1 {
                 entry_2.addr = wqe_1.addr_1;
-                entry_2.len = wqe_1.word_1.get_bits::<32>(0);
+                entry_2.len = wqe_1.word_1.low::<32>();
             }
         }
 
         // 3: what is left of the offset passes over whole entries
-        skipped = bit_cast::<33, 32>(skip) - bit_cast::<33, 32>(entry_2.len);
+        skipped = skip.resize::<33>() - entry_2.len.resize::<33>();
         mtu = bits::<32>(128) << wqe_2.mtu;
         if go_3 {
             valid_3 = false;
@@ -191,20 +191,20 @@ impl Logic for ListWalk {
             first_3 = first_2;
             entry_3 = entry_2;
             over_3 = skip;
-            if skipped.get_bit(32) {
+            if skipped.bit(32) {
                 entry_3.len = entry_2.len - skip;
                 skip = bits::<32>(0);
             } else {
                 entry_3.len = bits::<32>(0);
-                skip = bit_cast::<32, 33>(skipped);
+                skip = skipped.resize::<32>();
             }
             if first_2 {
                 wqe_3 = wqe_2;
                 grant_3 = grant_2;
                 left_3 = left_2;
-                plen_3 = mtu.get_bits::<13>(0);
+                plen_3 = mtu.low::<13>();
                 if left_2 < mtu {
-                    plen_3 = left_2.get_bits::<13>(0);
+                    plen_3 = left_2.low::<13>();
                 }
                 if wqe_2.answered {
                     plen_3 = bits::<13>(0);
@@ -231,7 +231,7 @@ impl Logic for ListWalk {
             closed = !open | enough;
             rest = rest - entry_3.len;
             opening = first_3 | lead;
-            run_4.addr = entry_3.addr + bit_cast::<64, 32>(over_3);
+            run_4.addr = entry_3.addr + over_3.resize::<64>();
             run_4.len = entry_3.len;
             if enough {
                 run_4.len = rest;
@@ -266,9 +266,9 @@ impl Logic for ListWalk {
             run_4.first = true;
             run_4.last = true;
             run_4.left = s_wqe.length;
-            run_4.plen = mtu_0.get_bits::<13>(0);
+            run_4.plen = mtu_0.low::<13>();
             if s_wqe.length < mtu_0 {
-                run_4.plen = s_wqe.length.get_bits::<13>(0);
+                run_4.plen = s_wqe.length.low::<13>();
             }
             if s_wqe.answered {
                 wqe_4.entries = bits::<4>(0);

@@ -122,7 +122,7 @@ impl Logic for PacketForm {
         lane = w.lane + ext;
 
         desc.qpn = w.qpn;
-        desc.opcode = code | (bit_cast::<8, 2>(w.class) << 5);
+        desc.opcode = code | (w.class.resize::<8>() << 5);
         desc.psn = psn;
         // of a WRITE only with immediate data: nothing else completes at the receiver
         desc.solicited = last & w.solicited & !w.answered & (!is_write | has_imm);

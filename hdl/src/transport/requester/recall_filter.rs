@@ -46,7 +46,7 @@ impl<const Q: usize, const V: usize> Logic for RecallFilter<Q, V> {
     #[kernel]
     fn update(&mut self) {
         rounds.we = recall_valid;
-        rounds.waddr = recall.qpn.get_bits::<Q>(0);
+        rounds.waddr = recall.qpn.low::<Q>();
         rounds.wdata = recall.round;
 
         has_payload = desc.plen.any();
@@ -68,6 +68,6 @@ impl<const Q: usize, const V: usize> Logic for RecallFilter<Q, V> {
             next_qpn = s.payload.qpn;
         }
         rounds.re = true;
-        rounds.raddr = next_qpn.get_bits::<Q>(0);
+        rounds.raddr = next_qpn.low::<Q>();
     }
 }

@@ -37,9 +37,9 @@ impl Logic for RegionVerdict {
         lasts.m.ready = done;
         good = ok & !denied;
         if done {
-            denied = !good & !lasts.m.payload.get_bit(0);
+            denied = !good & !lasts.m.payload.bit(0);
         }
-        verdicts.s.valid = done & lasts.m.payload.get_bit(0);
+        verdicts.s.valid = done & lasts.m.payload.bit(0);
         verdicts.s.payload = bits::<1>(0).replace_bit(0, good);
         forward!(m <= verdicts.m);
     }

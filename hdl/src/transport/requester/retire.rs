@@ -108,14 +108,14 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         list.s.payload = push_qpn;
         list.m.ready = false;
         pool.we = entry_valid;
-        pool.waddr = entry_addr.get_bits::<O>(0);
+        pool.waddr = entry_addr.low::<O>();
         pool.wdata = entry;
 
         // the entry under the walk
         at_end = count == g.used;
         takes = !at_end & (acked | flush);
         flushed = flush & (!acked | local_status.any());
-        fails = flushed | (o.bad & o.rest.get_bits::<8>(0).any());
+        fails = flushed | (o.bad & o.rest.low::<8>().any());
         status = bits::<8>(0);
         same = !g.status.any();
         if flushed {
@@ -125,8 +125,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
                 status = g.status;
             }
         } else if o.bad {
-            status = o.rest.get_bits::<8>(0);
-            same = o.rest.get_bits::<8>(0) == g.status;
+            status = o.rest.low::<8>();
+            same = o.rest.low::<8>() == g.status;
         }
         completes = takes & (o.signaled | fails);
         advance = (state == RetireState::Walk) & takes & (done.ready | !completes);
@@ -138,8 +138,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         done.payload.wqe_index = index;
         done.payload.status = status;
         span = o.last_psn - o.first_psn;
-        whole = (bit_cast::<32, 24>(span) << 7) << g.mtu;
-        done.payload.byte_len = whole + bit_cast::<32, 13>(o.rest);
+        whole = (span.resize::<32>() << 7) << g.mtu;
+        done.payload.byte_len = whole + o.rest.resize::<32>();
         done.payload.answered = o.answered;
         done.payload.fence = g.writes;
         done.payload.unread = g.unread;
@@ -149,13 +149,13 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
 
         if advance {
             count = count + 1;
-            index = index + bit_cast::<16, 3>(o.slots);
+            index = index + o.slots.resize::<16>();
             if fails {
                 first_error = false;
             }
             if !flush & o.bad {
                 flush = true;
-                local_status = o.rest.get_bits::<8>(0);
+                local_status = o.rest.low::<8>();
             }
             if o.answered {
                 reads = reads + 1;
@@ -169,13 +169,13 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         }
         pool.re = moves | (state == RetireState::Seek);
         ring = !(bits::<16>(0xffff) << g.ot_log);
-        pool.raddr = g.ot_base.get_bits::<O>(0) | bit_cast::<O, 16>(read_place & ring);
+        pool.raddr = g.ot_base.low::<O>() | (read_place & ring).resize::<O>();
         following = pool.rdata;
         behind = following.last_psn - g.una_psn;
         if moves {
             place = place + 1;
             o = following;
-            acked = behind.get_bit(23);
+            acked = behind.bit(23);
         }
 
         out.s.valid = false;

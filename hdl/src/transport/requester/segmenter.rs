@@ -207,10 +207,10 @@ impl<const Q: usize> Logic for Segmenter<Q> {
 
         // the packet being cut
         mtu = bits::<32>(128) << wqe.mtu;
-        beyond = run_left.get_bits::<19>(13).any();
-        low = run_left.get_bits::<13>(0);
-        behind = bit_cast::<33, 32>(run_left) - bit_cast::<33, 13>(want);
-        one_piece = !behind.get_bit(32);
+        beyond = run_left.slice::<19>(13).any();
+        low = run_left.low::<13>();
+        behind = run_left.resize::<33>() - want.resize::<33>();
+        one_piece = !behind.bit(32);
         longer.a = low;
         longer.b = !want;
         spends = !beyond & !longer.carry;
@@ -224,7 +224,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         spent = skip | (step & spends);
         packet_end = step & one_piece;
         last = final_part & (count == 1);
-        rest = left - bit_cast::<32, 13>(plen);
+        rest = left - plen.resize::<32>();
         run = walk.m.payload;
         next_wqe = walk.m_wqe;
         next_grant = walk.m_grant;
@@ -235,10 +235,10 @@ impl<const Q: usize> Logic for Segmenter<Q> {
 
         // rounds: looked up for the run that waits, then listened for
         rounds.we = recall_valid;
-        rounds.waddr = recall.qpn.get_bits::<Q>(0);
+        rounds.waddr = recall.qpn.low::<Q>();
         rounds.wdata = recall.round;
         rounds.re = true;
-        rounds.raddr = walk.coming_qpn.get_bits::<Q>(0);
+        rounds.raddr = walk.coming_qpn.low::<Q>();
         recall_1 = recall_valid;
         recalled_1 = recall;
         recall_2 = recall_1;
@@ -252,8 +252,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
             at_start = at_start & !some;
             // the packet wants more behind a run that is spent, and a run goes on behind a packet
             want = want - low;
-            addr = addr + bit_cast::<64, 13>(want);
-            run_left = bit_cast::<32, 33>(behind);
+            addr = addr + want.resize::<64>();
+            run_left = behind.resize::<32>();
         }
         if spent {
             have = false;
@@ -267,11 +267,11 @@ impl<const Q: usize> Logic for Segmenter<Q> {
                 again = again - 1;
             }
             left = rest;
-            plen = mtu.get_bits::<13>(0);
-            want = mtu.get_bits::<13>(0);
+            plen = mtu.low::<13>();
+            want = mtu.low::<13>();
             if rest < mtu {
-                plen = rest.get_bits::<13>(0);
-                want = rest.get_bits::<13>(0);
+                plen = rest.low::<13>();
+                want = rest.low::<13>();
             }
         }
         if load {

@@ -75,7 +75,7 @@ impl Logic for SqAnswer {
         resends = false;
         open = (c.state == RTS) | (c.state == SQD);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
-        answer = e.syndrome.get_bits::<3>(5);
+        answer = e.syndrome.slice::<3>(5);
         acked = answer == 0;
         counter = bits::<11>(4);
         if e.sent {
@@ -153,7 +153,7 @@ impl Logic for SqAnswer {
                 if !c.rnr_wait | t.progresses {
                     if t.rnr_retry == 0 {
                         v.fail = true;
-                        n.error_status = RNR_RETRY_EXC_ERR.into();
+                        n.error_status = RNR_RETRY_EXC_ERR;
                         v.counts = bits::<11>(0x82);
                     } else {
                         if t.rnr_retry != 7 {
@@ -174,15 +174,15 @@ impl Logic for SqAnswer {
                 resends = !pauses;
             } else {
                 v.fail = true;
-                n.error_status = BAD_RESP_ERR.into();
+                n.error_status = BAD_RESP_ERR;
                 if e.syndrome == NAK_INVALID {
-                    n.error_status = REM_INV_REQ_ERR.into();
+                    n.error_status = REM_INV_REQ_ERR;
                 }
                 if e.syndrome == NAK_ACCESS {
-                    n.error_status = REM_ACCESS_ERR.into();
+                    n.error_status = REM_ACCESS_ERR;
                 }
                 if e.syndrome == NAK_OPERATIONAL {
-                    n.error_status = REM_OP_ERR.into();
+                    n.error_status = REM_OP_ERR;
                 }
             }
         } else if !e.sent {

@@ -58,15 +58,15 @@ impl Logic for SqEvents {
         arbiter.request = requests;
         arbiter.take = skid.s.ready;
         turn = arbiter.grant;
-        command.ready = skid.s.ready & turn.get_bit(0);
-        answer.ready = skid.s.ready & turn.get_bit(1);
-        retire.ready = skid.s.ready & turn.get_bit(2);
-        timeout.ready = skid.s.ready & turn.get_bit(3);
-        start.ready = skid.s.ready & turn.get_bit(4);
-        fetch.ready = skid.s.ready & turn.get_bit(5);
-        doorbell.ready = skid.s.ready & turn.get_bit(6);
-        failure.ready = skid.s.ready & turn.get_bit(7);
-        sent.ready = skid.s.ready & turn.get_bit(8);
+        command.ready = skid.s.ready & turn.bit(0);
+        answer.ready = skid.s.ready & turn.bit(1);
+        retire.ready = skid.s.ready & turn.bit(2);
+        timeout.ready = skid.s.ready & turn.bit(3);
+        start.ready = skid.s.ready & turn.bit(4);
+        fetch.ready = skid.s.ready & turn.bit(5);
+        doorbell.ready = skid.s.ready & turn.bit(6);
+        failure.ready = skid.s.ready & turn.bit(7);
+        sent.ready = skid.s.ready & turn.bit(8);
 
         // named by all
         kinds.choice = turn;
@@ -103,23 +103,23 @@ impl Logic for SqEvents {
         skid.s.payload.kind = kinds.picked;
         skid.s.payload.qpn = qpns.picked;
         // named by some
-        if turn.get_bit(2) {
+        if turn.bit(2) {
             skid.s.payload.index = retire.payload.index;
-        } else if turn.get_bit(6) {
+        } else if turn.bit(6) {
             skid.s.payload.index = doorbell.payload.index;
         }
         skid.s.payload.psn = answer.payload.psn;
         skid.s.payload.una_psn = answer.payload.una_psn;
-        if turn.get_bit(0) {
+        if turn.bit(0) {
             skid.s.payload.psn = command.payload.psn;
-        } else if turn.get_bit(2) {
+        } else if turn.bit(2) {
             skid.s.payload.psn = retire.payload.psn;
             skid.s.payload.una_psn = retire.payload.una_psn;
-        } else if turn.get_bit(8) {
+        } else if turn.bit(8) {
             skid.s.payload.psn = sent.payload.psn;
         }
         skid.s.payload.generation = timeout.payload.generation;
-        if turn.get_bit(2) {
+        if turn.bit(2) {
             skid.s.payload.generation = retire.payload.generation;
         }
         // a packet that was sent is as a positive answer
@@ -128,8 +128,8 @@ impl Logic for SqEvents {
         skid.s.payload.closed = answer.payload.closed;
         skid.s.payload.merged = answer.payload.merged;
         skid.s.payload.syndrome = answer.payload.syndrome;
-        skid.s.payload.sent = turn.get_bit(8);
-        if turn.get_bit(8) {
+        skid.s.payload.sent = turn.bit(8);
+        if turn.bit(8) {
             skid.s.payload.data = false;
             skid.s.payload.implied = false;
             skid.s.payload.closed = false;
@@ -138,13 +138,13 @@ impl Logic for SqEvents {
         }
         // of others, a timeout too, no failure
         skid.s.payload.status = bits::<8>(0);
-        if turn.get_bit(1) {
+        if turn.bit(1) {
             skid.s.payload.status = answer.payload.status;
-        } else if turn.get_bit(2) {
+        } else if turn.bit(2) {
             skid.s.payload.status = retire.payload.status;
-        } else if turn.get_bit(4) {
+        } else if turn.bit(4) {
             skid.s.payload.status = start.payload.status;
-        } else if turn.get_bit(7) {
+        } else if turn.bit(7) {
             skid.s.payload.status = failure.payload.status;
         }
         forward!(m <= skid.m);

@@ -150,10 +150,10 @@ impl Logic for SqResults {
         w_grant.action = v.action;
         w_grant.psn = c.next_psn;
         w_grant.offset = c.exec_offset;
-        w_grant.count = t.part.get_bits::<8>(0);
-        w_grant.again = c.resend.get_bits::<8>(0);
+        w_grant.count = t.part.low::<8>();
+        w_grant.again = c.resend.low::<8>();
         if c.resend >= t.part {
-            w_grant.again = t.part.get_bits::<8>(0);
+            w_grant.again = t.part.low::<8>();
         }
         if t.answered {
             // a READ is one packet, however many PSNs it takes
@@ -207,7 +207,7 @@ impl Logic for SqResults {
         w_outstanding.signaled = e.signaled;
         w_outstanding.answered = t.answered;
         w_outstanding.bad = e.status.any();
-        w_outstanding.rest = bit_cast::<13, 8>(e.status);
+        w_outstanding.rest = e.status.resize::<13>();
         w_length = e.length;
         w_image = k;
         w_timer = valid & (v.start_timer | v.stop_timer);
@@ -217,10 +217,10 @@ impl Logic for SqResults {
         w_timer_set.rnr = v.rnr_timer;
         w_timer_set.code = k.timeout;
         if v.rnr_timer {
-            w_timer_set.code = e.syndrome.get_bits::<5>(0);
+            w_timer_set.code = e.syndrome.low::<5>();
         }
         w_query = valid & (e.kind == SqEventKind::Command);
-        w_state.sq_state = bit_cast::<4, 3>(c.state);
+        w_state.sq_state = c.state.resize::<4>();
         w_state.sq_psn = c.next_psn;
         w_state.una_psn = c.una_psn;
         w_failed = valid & v.fail;
@@ -240,24 +240,24 @@ impl Logic for SqResults {
         v_fetch_grant.epoch = w_epoch;
         v_fetch_grant.index = w_fetch_index;
         v_fetch_grant.count = w_fetch_count;
-        v_fetch_grant.addr = w_image.sq_base + (bit_cast::<64, 16>(w_fetch_index & slot_mask) << 6);
+        v_fetch_grant.addr = w_image.sq_base + ((w_fetch_index & slot_mask).resize::<64>() << 6);
         to_last = !w_fetch_index & slot_mask;
         v_fetch_grant.head = w_fetch_count;
         v_fetch_grant.tail = bits::<4>(0);
-        if !to_last.get_bits::<13>(3).any() & (to_last.get_bits::<4>(0) < w_fetch_count) {
-            v_fetch_grant.head = to_last.get_bits::<4>(0) + 1;
-            v_fetch_grant.tail = w_fetch_count + !to_last.get_bits::<4>(0);
+        if !to_last.slice::<13>(3).any() & (to_last.low::<4>() < w_fetch_count) {
+            v_fetch_grant.head = to_last.low::<4>() + 1;
+            v_fetch_grant.tail = w_fetch_count + !to_last.low::<4>();
         }
         v_fetch_grant.base = w_image.sq_base;
         v_entry = w_entry;
-        v_entry_addr = w_image.ot_base | bit_cast::<24, 16>(w_tail & entry_mask);
+        v_entry_addr = w_image.ot_base | (w_tail & entry_mask).resize::<24>();
         v_outstanding = w_outstanding;
         v_outstanding.last_psn = w_outstanding.first_psn + w_packets - 1;
         // MTU code c is 128 << c bytes; the last packet has at least one byte, unless the message has none
         mtu_mask = !(bits::<13>(0x1f80) << w_image.mtu);
         if w_outstanding.answered {
-            v_outstanding.rest = w_length.get_bits::<13>(0) & mtu_mask;
-            if w_length.any() & ((w_length.get_bits::<13>(0) & mtu_mask) == 0) {
+            v_outstanding.rest = w_length.low::<13>() & mtu_mask;
+            if w_length.any() & ((w_length.low::<13>() & mtu_mask) == 0) {
                 v_outstanding.rest = bits::<13>(128) << w_image.mtu;
             }
         }

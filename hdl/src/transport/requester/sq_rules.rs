@@ -90,14 +90,14 @@ impl Logic for SqRules {
                 v.push_ready = (c.state != RESET) & (e.index != c.fetch_index);
                 // its own fetch; one that is ready already waits for its turn
                 if e.fetches & !c.queued & t.may_fetch & (t.fetched != 0) {
-                    n.fetch_index = c.fetch_index + bit_cast::<16, 4>(t.fetched);
+                    n.fetch_index = c.fetch_index + t.fetched.resize::<16>();
                     v.push_ready = t.more & !c.lengthy;
                 }
             }
             SqEventKind::Fetch => {
                 n.queued = false;
                 if t.may_fetch & (t.fetched != 0) {
-                    n.fetch_index = c.fetch_index + bit_cast::<16, 4>(t.fetched);
+                    n.fetch_index = c.fetch_index + t.fetched.resize::<16>();
                     // still in the FIFO's care: goes to its tail at once
                     n.queued = t.more & !c.lengthy;
                 }
@@ -112,9 +112,9 @@ impl Logic for SqRules {
                             v.push_ready = true;
                         } else {
                             v.action = bits::<2>(2);
-                            n.exec_index = c.exec_index + bit_cast::<16, 3>(e.slots);
+                            n.exec_index = c.exec_index + e.slots.resize::<16>();
                             // it never stood in the ring
-                            n.head_index = c.exec_index + bit_cast::<16, 3>(e.slots);
+                            n.head_index = c.exec_index + e.slots.resize::<16>();
                         }
                     } else if t.running & t.room {
                         v.action = bits::<2>(1);
@@ -144,7 +144,7 @@ impl Logic for SqRules {
                         }
                         if t.ends {
                             n.exec_offset = bits::<24>(0);
-                            n.exec_index = c.exec_index + bit_cast::<16, 3>(e.slots);
+                            n.exec_index = c.exec_index + e.slots.resize::<16>();
                         } else {
                             n.exec_offset = c.exec_offset + t.part;
                         }
@@ -313,7 +313,7 @@ impl Logic for SqRules {
         if retries {
             if t.retry == 0 {
                 v.fail = true;
-                n.error_status = RETRY_EXC_ERR.into();
+                n.error_status = RETRY_EXC_ERR;
                 n.error_syndrome = bits::<8>(0);
                 v.counts = v.counts | 0x40;
             } else {
@@ -328,14 +328,14 @@ impl Logic for SqRules {
             }
         }
         if v.fail {
-            n.state = ERR.into();
+            n.state = ERR;
             v.status = n.error_status;
             if kind == SqEventKind::Retired {
                 v.status = e.status;
             }
             // a local error of an unreliable queue pair is that of its send queue alone
             if !t.reliable & e.status.any() {
-                n.state = SQE.into();
+                n.state = SQE;
             }
             down = true;
         }

@@ -119,14 +119,14 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
     fn update(&mut self) {
         // entry and stage 1
         ready = table.ready;
-        table.addr = s.payload.qpn.get_bits::<Q>(0);
+        table.addr = s.payload.qpn.low::<Q>();
         s.ready = table.ready & !table.clash;
         table.valid = s.valid & table.ready & !table.clash;
         images.we = image_we;
         images.waddr = image_qpn;
         images.wdata = image;
         images.re = true;
-        images.raddr = s.payload.qpn.get_bits::<Q>(0);
+        images.raddr = s.payload.qpn.low::<Q>();
         e1 = s.payload;
         e2 = e1;
         k2 = images.rdata;

@@ -88,9 +88,9 @@ impl Logic for SqTermsOf {
             most = bits::<16>(1);
         }
         out.more = available > most;
-        out.fetched = most.get_bits::<4>(0);
+        out.fetched = most.low::<4>();
         if available < most {
-            out.fetched = available.get_bits::<4>(0);
+            out.fetched = available.low::<4>();
         }
         // Start: how much of the message may go now
         quantum = bits::<24>(128);
@@ -121,24 +121,23 @@ impl Logic for SqTermsOf {
         out.read_bound = read_bound;
         // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
         // are among them nearly 2^23; what was sent before, and what nobody acknowledges, may always go
-        all = bit_cast::<25, 24>(c.inflight) + bit_cast::<25, 24>(e.packets);
+        all = c.inflight.resize::<25>() + e.packets.resize::<25>();
         crowded = k.qp_type == RC;
         if answered {
-            crowded = fresh & all.get_bits::<2>(23).any();
+            crowded = fresh & all.slice::<2>(23).any();
         } else if c.resend.any() {
             crowded = false;
         } else if c.reads.any() {
-            crowded =
-                (k.qp_type == RC) & (c.inflight.get_bit(23) | c.inflight.get_bits::<10>(13).all());
+            crowded = (k.qp_type == RC) & (c.inflight.bit(23) | c.inflight.slice::<10>(13).all());
         } else {
-            crowded = (k.qp_type == RC) & c.inflight.get_bits::<11>(13).any();
+            crowded = (k.qp_type == RC) & c.inflight.slice::<11>(13).any();
         }
-        out.room = !(fresh & c.used.get_bit(k.ot_log)) & !crowded & !read_bound;
+        out.room = !(fresh & c.used.bit(k.ot_log)) & !crowded & !read_bound;
         out.read_bound = read_bound;
         // Answer
         distance = e.psn - c.una_psn;
         missing = e.una_psn - c.una_psn;
-        is_good = (e.syndrome.get_bits::<3>(5) == 0) & !e.status.any();
+        is_good = (e.syndrome.slice::<3>(5) == 0) & !e.status.any();
         // of two acknowledgements either may be outside; the later one follows the earlier one closely
         at_psn = distance < c.inflight;
         at_other = missing < c.inflight;

@@ -114,7 +114,7 @@ impl<const Q: usize> Logic for Timer<Q> {
         code_hot = bits::<32>(1) << code;
         rnr_ticks = bits::<36>(0);
         for i in 0..32 {
-            if code_hot.get_bit(i) {
+            if code_hot.bit(i) {
                 rnr_ticks = rnr_table[i];
             }
         }
@@ -139,7 +139,7 @@ impl<const Q: usize> Logic for Timer<Q> {
         table.waddr = sweep;
         table.wdata = entry_2;
         if swept {
-            table.waddr = qpn_2.get_bits::<Q>(0);
+            table.waddr = qpn_2.low::<Q>();
         } else {
             table.wdata.on = false;
         }
@@ -157,9 +157,9 @@ impl<const Q: usize> Logic for Timer<Q> {
             seen_qpn = read_qpn;
             seen_generation = table.rdata.generation;
         }
-        expired = seen & !late.get_bit(35);
+        expired = seen & !late.bit(35);
         out.s.valid = expired;
-        out.s.payload.qpn = bit_cast::<16, Q>(seen_qpn);
+        out.s.payload.qpn = seen_qpn.resize::<16>();
         out.s.payload.generation = seen_generation;
         m.valid = out.m.valid;
         out.m.ready = m.ready;

@@ -167,7 +167,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         // stage 3 ends with its last entry; a head enters when there is room for one more WQE
         walks = walk.any();
         finish = walk == 1;
-        load = valid_2 & !walk.get_bits::<2>(1).any() & (open | (room != 15));
+        load = valid_2 & !walk.slice::<2>(1).any() & (open | (room != 15));
         load_head = load & !open;
         give = m.ready & waiting.m.valid & verdict.m.valid;
         if load_head & !give {
@@ -184,11 +184,11 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         s.ready = !valid_1 | go_1;
         take = s.valid & (!valid_1 | go_1);
         images.re = take;
-        images.raddr = s.payload.qpn.get_bits::<Q>(0);
+        images.raddr = s.payload.qpn.low::<Q>();
         paths.re = take;
-        paths.raddr = s.payload.qpn.get_bits::<Q>(0);
+        paths.raddr = s.payload.qpn.low::<Q>();
         handles.re = take;
-        handles.raddr = s.payload.slot.get_bits::<Q>(64);
+        handles.raddr = s.payload.slot.slice::<Q>(64);
         if go_1 {
             valid_1 = false;
         }
@@ -226,31 +226,31 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             unlisted = entries_due;
             here = bits::<3>(4);
         }
-        if unlisted < bit_cast::<5, 3>(here) {
-            here = unlisted.get_bits::<3>(0);
+        if unlisted < here.resize::<5>() {
+            here = unlisted.low::<3>();
         }
         last_due = due == 1;
 
         // a check a cycle
         wqe = head.wqe;
-        len = data.get_bits::<32>(64);
+        len = data.slice::<32>(64);
         if blank {
             len = bits::<32>(0);
         }
-        sum_next = sum + bit_cast::<36, 32>(len);
+        sum_next = sum + len.resize::<36>();
         mr.valid = walks;
-        mr.request.key = data.get_bits::<32>(96);
+        mr.request.key = data.slice::<32>(96);
         mr.request.pd = head.shape.pd;
         mr.request.qpn = wqe.qpn;
-        mr.request.addr = data.get_bits::<64>(0);
+        mr.request.addr = data.low::<64>();
         mr.request.len = len;
         mr.request.right = bits::<3>(0);
         if wqe.answered {
             mr.request.right = bits::<3>(1);
         }
-        entry_v = walks & !blank & number.get_bits::<3>(1).any();
-        entry_place = (bit_cast::<9, 5>(wqe.tag) << 4) | bit_cast::<9, 4>(number);
-        entry_q.addr = data.get_bits::<64>(0);
+        entry_v = walks & !blank & number.slice::<3>(1).any();
+        entry_place = (wqe.tag.resize::<9>() << 4) | number.resize::<9>();
+        entry_q.addr = data.low::<64>();
         entry_q.len = len;
         if walks {
             walk = walk - 1;
@@ -265,7 +265,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
                 walk = bits::<3>(1);
                 blank = true;
             }
-            entries_due = unlisted - bit_cast::<5, 3>(here);
+            entries_due = unlisted - here.resize::<5>();
             slots_due = due - 1;
             end_slot = last_due | fetched_2.last;
             incomplete = !last_due & fetched_2.last;
@@ -302,7 +302,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         // stage 5
         valid_5 = valid_4;
         wqe_5 = wqe_4;
-        packets = bit_cast::<24, 34>((shape_4.rounded >> 7) >> wqe_4.mtu);
+        packets = ((shape_4.rounded >> 7) >> wqe_4.mtu).resize::<24>();
         wqe_5.packets = packets;
         if !wqe_4.length.any() {
             wqe_5.packets = bits::<24>(1);
@@ -310,28 +310,28 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if shape_4.silent {
             wqe_5.packets = bits::<24>(0);
         }
-        wraps = wqe_4.length > bit_cast::<32, 24>(shape_4.to_end);
+        wraps = wqe_4.length > shape_4.to_end.resize::<32>();
         if shape_4.is_inline {
             wqe_5.entries = bits::<4>(0).replace_bit(0, wraps);
             wqe_5.addr_0 = shape_4.inline_addr;
             wqe_5.len_0 = wqe_4.length;
             if wraps {
-                wqe_5.len_0 = bit_cast::<32, 24>(shape_4.to_end);
+                wqe_5.len_0 = shape_4.to_end.resize::<32>();
             }
             wqe_5.addr_1 = shape_4.ring;
-            wqe_5.word_1 = bit_cast::<64, 32>(wqe_4.length - bit_cast::<32, 24>(shape_4.to_end));
+            wqe_5.word_1 = (wqe_4.length - shape_4.to_end.resize::<32>()).resize::<64>();
         }
         if shape_4.atomic & (wqe_4.length != 8) {
-            wqe_5.status = LOC_LEN_ERR.into();
+            wqe_5.status = LOC_LEN_ERR;
         }
-        if shape_4.overfull | (!shape_4.is_inline & (sum_4 != bit_cast::<36, 32>(wqe_4.length))) {
-            wqe_5.status = LOC_QP_OP_ERR.into();
+        if shape_4.overfull | (!shape_4.is_inline & (sum_4 != wqe_4.length.resize::<36>())) {
+            wqe_5.status = LOC_QP_OP_ERR;
         }
-        if shape_4.oversize | (wqe_4.answered & packets.get_bit(23)) {
-            wqe_5.status = LOC_LEN_ERR.into();
+        if shape_4.oversize | (wqe_4.answered & packets.bit(23)) {
+            wqe_5.status = LOC_LEN_ERR;
         }
         if shape_4.senseless | shape_4.unfit | bad_4 {
-            wqe_5.status = LOC_QP_OP_ERR.into();
+            wqe_5.status = LOC_QP_OP_ERR;
         }
         waiting.s.valid = valid_5;
         waiting.s.payload = wqe_5;
@@ -341,10 +341,10 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         waiting.m.ready = give;
         m.valid = waiting.m.valid & verdict.m.valid;
         m.payload = waiting.m.payload;
-        if (waiting.m.payload.status == 0) & !verdict.m.payload.get_bit(0) {
-            m.payload.status = LOC_PROT_ERR.into();
+        if (waiting.m.payload.status == 0) & !verdict.m.payload.bit(0) {
+            m.payload.status = LOC_PROT_ERR;
         }
-        if (waiting.m.payload.status != 0) | !verdict.m.payload.get_bit(0) {
+        if (waiting.m.payload.status != 0) | !verdict.m.payload.bit(0) {
             m.payload.packets = bits::<24>(0);
         }
     }

@@ -95,8 +95,8 @@ impl<const Q: usize> Logic for WqeHead<Q> {
     fn update(&mut self) {
         // slots, of what cannot be read one; entries that these hold
         early = coming.slot;
-        early_num = early.get_bits::<8>(16);
-        early_said = early.get_bits::<8>(24);
+        early_num = early.slice::<8>(16);
+        early_said = early.slice::<8>(24);
         most = bits::<8>(MOST_ENTRIES);
         match early_said {
             1 => {
@@ -113,22 +113,22 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             }
             _ => {}
         }
-        if (early.get_bits::<8>(0) == 6) | (early.get_bits::<8>(0) == 7) {
+        if (early.low::<8>() == 6) | (early.low::<8>() == 7) {
             most = bits::<8>(1);
         }
         if advance {
-            slots_q = early_said.get_bits::<3>(0);
+            slots_q = early_said.low::<3>();
             if coming.error | (early_said == 0) {
                 slots_q = bits::<3>(1);
             } else if early_said > 5 {
                 slots_q = bits::<3>(5);
             }
-            listed_q = early_num.get_bits::<5>(0);
+            listed_q = early_num.low::<5>();
             surplus = early_num > most;
             if early_num > most {
-                listed_q = most.get_bits::<5>(0);
+                listed_q = most.low::<5>();
             }
-            if early.get_bit(11) {
+            if early.bit(11) {
                 listed_q = bits::<5>(0);
             }
         }
@@ -137,10 +137,10 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         listed = listed_q;
 
         slot = fetched.slot;
-        op = slot.get_bits::<8>(0);
-        said = slot.get_bits::<8>(24);
-        length = slot.get_bits::<32>(160);
-        is_inline = slot.get_bit(11);
+        op = slot.low::<8>();
+        said = slot.slice::<8>(24);
+        length = slot.slice::<32>(160);
+        is_inline = slot.bit(11);
         answered = (op == 5) | (op == 6) | (op == 7);
         atomic = (op == 6) | (op == 7);
         silent = op == 8;
@@ -163,38 +163,38 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             wqe_q.slots = bits::<3>(0);
             wqe_q.status = bits::<8>(0);
             if silent {
-                wqe_q.status = slot.get_bits::<8>(32);
+                wqe_q.status = slot.slice::<8>(32);
             }
             wqe_q.incomplete = false;
             wqe_q.class = image.qp_type;
-            wqe_q.opcode = op.get_bits::<3>(0);
+            wqe_q.opcode = op.low::<3>();
             wqe_q.answered = answered;
-            wqe_q.fence = slot.get_bit(10);
+            wqe_q.fence = slot.bit(10);
             match op {
                 3 => {
-                    wqe_q.cqe_opcode = CQE_WRITE.into();
+                    wqe_q.cqe_opcode = CQE_WRITE;
                 }
                 4 => {
-                    wqe_q.cqe_opcode = CQE_WRITE.into();
+                    wqe_q.cqe_opcode = CQE_WRITE;
                 }
                 5 => {
-                    wqe_q.cqe_opcode = CQE_READ.into();
+                    wqe_q.cqe_opcode = CQE_READ;
                 }
                 6 => {
-                    wqe_q.cqe_opcode = CQE_CMP_SWAP.into();
+                    wqe_q.cqe_opcode = CQE_CMP_SWAP;
                 }
                 7 => {
-                    wqe_q.cqe_opcode = CQE_FETCH_ADD.into();
+                    wqe_q.cqe_opcode = CQE_FETCH_ADD;
                 }
                 8 => {
-                    wqe_q.cqe_opcode = slot.get_bits::<3>(40);
+                    wqe_q.cqe_opcode = slot.slice::<3>(40);
                 }
                 _ => {
-                    wqe_q.cqe_opcode = CQE_SEND.into();
+                    wqe_q.cqe_opcode = CQE_SEND;
                 }
             }
-            wqe_q.signaled = slot.get_bit(8);
-            wqe_q.solicited = slot.get_bit(9);
+            wqe_q.signaled = slot.bit(8);
+            wqe_q.solicited = slot.bit(9);
             wqe_q.mtu = image.mtu;
             // Ethernet 14, IPv4 20 or IPv6 40, UDP 8, BTH 12; a VLAN tag 4
             wqe_q.lane = bits::<6>(54);
@@ -208,28 +208,27 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             wqe_q.cqn = image.cqn;
             wqe_q.packets = bits::<24>(0);
             wqe_q.length = length;
-            wqe_q.imm = slot.get_bits::<32>(32);
-            wqe_q.remote_addr = slot.get_bits::<64>(64);
-            wqe_q.rkey = slot.get_bits::<32>(128);
-            wqe_q.entries = bit_cast::<4, 5>(listed - 1);
+            wqe_q.imm = slot.slice::<32>(32);
+            wqe_q.remote_addr = slot.slice::<64>(64);
+            wqe_q.rkey = slot.slice::<32>(128);
+            wqe_q.entries = (listed - 1).resize::<4>();
             wqe_q.tag = tag;
-            wqe_q.addr_0 = slot.get_bits::<64>(256);
-            wqe_q.len_0 = slot.get_bits::<32>(320);
+            wqe_q.addr_0 = slot.slice::<64>(256);
+            wqe_q.len_0 = slot.slice::<32>(320);
             if listed == 0 {
                 wqe_q.entries = bits::<4>(0);
                 wqe_q.len_0 = bits::<32>(0);
             }
-            wqe_q.addr_1 = slot.get_bits::<64>(384);
-            wqe_q.word_1 = slot.get_bits::<64>(448);
+            wqe_q.addr_1 = slot.slice::<64>(384);
+            wqe_q.word_1 = slot.slice::<64>(448);
 
             shape_q.is_inline = is_inline;
             shape_q.silent = silent;
             shape_q.atomic = atomic;
             shape_q.pd = image.pd;
             // unreadable, not 1 to 5 slots, more than the ring has
-            shape_q.senseless = fetched.error
-                | (last_slot > 4)
-                | (last_slot.get_bits::<3>(0) & !mask.get_bits::<3>(0)).any();
+            shape_q.senseless =
+                fetched.error | (last_slot > 4) | (last_slot.low::<3>() & !mask.low::<3>()).any();
             // RC: all operations, READs and atomics if these may be outstanding
             shape_q.unfit = ((image.qp_type == RC)
                     & ((op > 8)
@@ -239,17 +238,17 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                 // UD: SEND, alone and with immediate, to an address handle that there is
                 | ((image.qp_type == UD)
                     & (((op > 1) & !silent)
-                        | (slot.get_bits::<32>(64) >> Self::HANDLES).any()))
+                        | (slot.slice::<32>(64) >> Self::HANDLES).any()))
                 | (image.qp_type == 2)
                 | (silent & length.any());
             shape_q.overfull = (!is_inline & surplus)
-                | (is_inline & (length > ((bit_cast::<32, 8>(last_slot) << 6) | 32)));
+                | (is_inline & (length > ((last_slot.resize::<32>() << 6) | 32)));
             shape_q.oversize = (length > 0x8000_0000_u64)
-                | ((image.qp_type == UD) & (bit_cast::<34, 32>(length) > mtu));
-            shape_q.rounded = bit_cast::<34, 32>(length) + (mtu - 1);
+                | ((image.qp_type == UD) & (length.resize::<34>() > mtu));
+            shape_q.rounded = length.resize::<34>() + (mtu - 1);
             shape_q.inline_addr =
-                image.sq_base + ((bit_cast::<64, 16>(fetched.index & mask) << 6) | 32);
-            shape_q.to_end = (bit_cast::<24, 16>(!fetched.index & mask) << 6) | 32;
+                image.sq_base + (((fetched.index & mask).resize::<64>() << 6) | 32);
+            shape_q.to_end = ((!fetched.index & mask).resize::<24>() << 6) | 32;
             shape_q.ring = image.sq_base;
         }
         wqe = wqe_q;

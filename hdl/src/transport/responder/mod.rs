@@ -112,12 +112,12 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
     #[kernel]
     fn update(&mut self) {
         // 48 of 64, 16 of 32
-        failure_room = table.ready & !failed.level.get_bits::<2>(4).any();
+        failure_room = table.ready & !failed.level.slice::<2>(4).any();
         room = table.ready
-            & !(places.level.get_bit(6) | (places.level.get_bit(5) & places.level.get_bit(4)))
-            & !(wqes.level.get_bit(6) | (wqes.level.get_bit(5) & wqes.level.get_bit(4)))
-            & !(answers.level.get_bit(6) | (answers.level.get_bit(5) & answers.level.get_bit(4)))
-            & !failed.level.get_bits::<2>(4).any();
+            & !(places.level.bit(6) | (places.level.bit(5) & places.level.bit(4)))
+            & !(wqes.level.bit(6) | (wqes.level.bit(5) & wqes.level.bit(4)))
+            & !(answers.level.bit(6) | (answers.level.bit(5) & answers.level.bit(4)))
+            & !failed.level.slice::<2>(4).any();
 
         // a failed placement leads to none, and must not wait for those that scatter holds behind it
         take_error = errors.valid & failure_room;
@@ -130,19 +130,19 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         arbiter.take = take;
         grant = arbiter.grant;
         errors.ready = failure_room;
-        s.ready = take & grant.get_bit(0);
-        events.ready = take & grant.get_bit(1);
-        flush_next.m.ready = take & grant.get_bit(2);
+        s.ready = take & grant.bit(0);
+        events.ready = take & grant.bit(1);
+        flush_next.m.ready = take & grant.bit(2);
 
         table.valid = take_error | (take & requests.any());
         table.request = s.payload;
         table.entry = events.payload;
-        if grant.get_bit(0) {
+        if grant.bit(0) {
             table.entry.kind = RqEventKind::Packet;
             table.entry.qpn = s.payload.qpn;
             table.entry.srqn = s.payload.srqn;
         }
-        if grant.get_bit(2) {
+        if grant.bit(2) {
             table.entry.kind = RqEventKind::Flush;
             table.entry.qpn = flush_next.m.payload;
         }

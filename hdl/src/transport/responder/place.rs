@@ -81,13 +81,13 @@ impl Logic for PlaceBuilder {
             base = p.va;
             out.key = p.rkey;
         }
-        wqe = bit_cast::<32, 16>(d.slot) << p.rq_stride;
+        wqe = d.slot.resize::<32>() << p.rq_stride;
         distance = offset;
         if p.send {
             base = p.rq_base;
             distance = wqe << 6;
         }
-        out.addr = base + bit_cast::<64, 32>(distance);
+        out.addr = base + distance.resize::<64>();
         out.qpn = d.qpn;
         out.kind = bits::<2>(0);
         if d.accepted & p.send {
@@ -129,18 +129,18 @@ impl Logic for PlaceBuilder {
             msn = d.msn + 1;
         }
         out.msn = msn;
-        out.syndrome = ACK.into();
+        out.syndrome = ACK;
         if d.gap {
-            out.syndrome = NAK_SEQUENCE.into();
+            out.syndrome = NAK_SEQUENCE;
         }
         if d.invalid {
-            out.syndrome = NAK_INVALID.into();
+            out.syndrome = NAK_INVALID;
         }
         if d.denied {
-            out.syndrome = NAK_ACCESS.into();
+            out.syndrome = NAK_ACCESS;
         }
         if d.rnr {
-            out.syndrome = bit_cast::<8, 5>(p.min_rnr_timer) | RNR;
+            out.syndrome = p.min_rnr_timer.resize::<8>() | RNR;
         }
 
         // a READ or atomic
@@ -171,10 +171,10 @@ impl Logic for PlaceBuilder {
         completes = (ends & (p.send | p.with_imm)) | d.flush;
         out.complete = completes;
         out.cqn = p.cqn;
-        out.cqe_opcode = RECV.into();
-        out.status = SUCCESS.into();
+        out.cqe_opcode = RECV;
+        out.status = SUCCESS;
         out.wqe_index = d.index;
-        out.byte_len = offset + bit_cast::<32, 13>(p.plen);
+        out.byte_len = offset + p.plen.resize::<32>();
         out.imm = p.imm;
         out.with_imm = p.with_imm;
         out.with_inv = p.with_inv;
@@ -184,11 +184,11 @@ impl Logic for PlaceBuilder {
         out.grh = p.datagram;
         if d.packet {
             if p.write {
-                out.cqe_opcode = RECV_WRITE_IMM.into();
+                out.cqe_opcode = RECV_WRITE_IMM;
             }
         } else {
             out.cqn = d.cqn;
-            out.status = WR_FLUSH_ERR.into();
+            out.status = WR_FLUSH_ERR;
             out.byte_len = bits::<32>(0);
             out.imm = bits::<32>(0);
             out.with_imm = false;

@@ -69,14 +69,14 @@ impl Logic for Reporter {
         bad_operation = valid & d.misplaced & !bad_request & !bad_access;
         failed_now = ends & (bad_request | bad_access | bad_operation);
         failure.qpn = d.qpn;
-        failure.event = QP_FATAL.into();
+        failure.event = QP_FATAL;
         if bad_request {
-            failure.event = QP_REQ_ERR.into();
+            failure.event = QP_REQ_ERR;
         }
         if bad_access {
-            failure.event = QP_ACCESS_ERR.into();
+            failure.event = QP_ACCESS_ERR;
         }
-        failure.detail = GENERAL_ERR.into();
+        failure.detail = GENERAL_ERR;
         if d.misplaced {
             failure.detail = d.status;
         }

@@ -107,7 +107,7 @@ impl Logic for RqRules {
         c = state;
 
         // RTR, RTS, SQD, SQE
-        usable = c.state.get_bit(1) ^ c.state.get_bit(2);
+        usable = c.state.bit(1) ^ c.state.bit(2);
         live = packet & usable & k.good;
         expected = p.psn == c.psn;
         ahead = p.psn - c.psn;
@@ -124,7 +124,7 @@ impl Logic for RqRules {
         // a WRITE that ends too early or too late, a SEND that goes on behind 2^31 bytes
         wrong_length = (p.last != c.ends) | (p.last & (p.tail != c.tail));
         if p.send {
-            wrong_length = c.done.get_bit(31);
+            wrong_length = c.done.bit(31);
         }
         refused = p.invalid | out_of_order | full | (!p.first & wrong_length);
         starved = k.needs & !posted;
@@ -135,15 +135,15 @@ impl Logic for RqRules {
         accepted = served & !starved;
         invalid = hit & refused;
         denied = valid_hit & k.denied;
-        duplicate = live & !p.unreliable & ahead.get_bit(23);
+        duplicate = live & !p.unreliable & ahead.bit(23);
         // a READ is answered again if all of it was executed; of atomics `reply` knows
         beyond = c.psn - k.behind;
-        again = p.atomic | (p.read & !p.invalid & !beyond.get_bit(23));
+        again = p.atomic | (p.read & !p.invalid & !beyond.bit(23));
 
         fate.usable = usable;
         fate.accepted = accepted;
         fate.duplicate = duplicate;
-        fate.gap = live & !p.unreliable & !expected & !ahead.get_bit(23);
+        fate.gap = live & !p.unreliable & !expected & !ahead.bit(23);
         fate.skipped = live & p.unreliable & !p.datagram & !expected;
         fate.rnr = served & starved & !p.unreliable;
         fate.invalid = invalid;

@@ -142,12 +142,12 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         request_4.d = request;
         ready = table.ready & srqs.ready;
         table.valid = valid_3.q;
-        table.addr = event_3.q.qpn.get_bits::<Q>(0);
+        table.addr = event_3.q.qpn.low::<Q>();
         flushes.we = image_we;
         flushes.waddr = image_qpn;
         flushes.wdata = image;
         flushes.re = true;
-        flushes.raddr = event_3.q.qpn.get_bits::<Q>(0);
+        flushes.raddr = event_3.q.qpn.low::<Q>();
         flush_5 = flushes.rdata;
         srqs.valid = valid_3.q;
         srqs.srqn = event_3.q.srqn;
@@ -175,7 +175,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         notes_5.asks = q.read | q.atomic;
         behind = q.psn + 1;
         if q.read {
-            behind = q.psn + 1 + bit_cast::<24, 23>(q.more);
+            behind = q.psn + 1 + q.more.resize::<24>();
         }
         notes_5.behind = behind;
         ring_5 = (bits::<16>(1) << r.rq_log) - 1;
@@ -220,11 +220,11 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                     n.silent = false;
                     n.open = !p.last;
                     n.write = p.write;
-                    n.done = c.done + bit_cast::<32, 13>(p.plen);
+                    n.done = c.done + p.plen.resize::<32>();
                     n.more = c.more - 1;
                     n.ends = c.more == 2;
                     if p.first {
-                        n.done = bit_cast::<32, 13>(p.plen);
+                        n.done = p.plen.resize::<32>();
                         n.more = p.more;
                         n.ends = p.more == 1;
                         n.tail = p.tail;
@@ -307,7 +307,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             }
         }
         if fail {
-            n.state = ERR.into();
+            n.state = ERR;
             n.open = false;
             wake = true;
         }
@@ -357,7 +357,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             table.x_valid & ((wake & !c.queued) | ((x.kind == RqEventKind::Flush) & flushing));
         w_query = table.x_valid
             & ((x.kind == RqEventKind::Command) | (x.kind == RqEventKind::SrqCommand));
-        w_state.rq_state = bit_cast::<4, 3>(c.state);
+        w_state.rq_state = c.state.resize::<4>();
         w_state.rq_psn = c.psn;
         w_state.msn = c.msn;
         w_state.rq_index = c.index;

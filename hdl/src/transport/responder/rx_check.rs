@@ -150,36 +150,36 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         go = room & !(v3 & split & !second);
         s.ready = go;
         images.re = go;
-        images.raddr = s.payload.qpn.get_bits::<Q>(0);
+        images.raddr = s.payload.qpn.low::<Q>();
 
         // stage 1
         decode.opcode = m1.opcode;
         decode.qpn = m1.qpn;
-        difference = bit_cast::<33, 32>(m1.dma_len) - bit_cast::<33, 13>(m1.plen);
+        difference = m1.dma_len.resize::<33>() - m1.plen.resize::<33>();
 
         // stage 2: the first check that fails is the reason
-        transport = m2.opcode.get_bits::<3>(5);
+        transport = m2.opcode.slice::<3>(5);
         datagram = k2.qp_type == UD;
-        same_transport = (transport == bit_cast::<3, 2>(k2.qp_type)) & (transport != NO_CLASS);
-        same_pkey = (m2.pkey.get_bits::<15>(0) == k2.pkey.get_bits::<15>(0))
-            & (m2.pkey.get_bit(15) | k2.pkey.get_bit(15));
-        same_qkey = !datagram | (m2.ext.get_bits::<32>(32) == k2.qkey);
+        same_transport = (transport == k2.qp_type.resize::<3>()) & (transport != NO_CLASS);
+        same_pkey =
+            (m2.pkey.low::<15>() == k2.pkey.low::<15>()) & (m2.pkey.bit(15) | k2.pkey.bit(15));
+        same_qkey = !datagram | (m2.ext.slice::<32>(32) == k2.qkey);
         same_address = datagram | ((m2.src_gid == k2.remote_gid) & (m2.gid_index == k2.sgid_index));
-        reason = GOOD.into();
+        reason = GOOD;
         if m2.opcode == CNP {
-            reason = NO_REQUEST.into();
+            reason = NO_REQUEST;
         } else if !kind.exists {
-            reason = NO_QP.into();
+            reason = NO_QP;
         } else if !same_transport {
-            reason = TRANSPORT.into();
+            reason = TRANSPORT;
         } else if !same_pkey {
-            reason = PKEY.into();
+            reason = PKEY;
         } else if !same_qkey {
-            reason = QKEY.into();
+            reason = QKEY;
         } else if !same_address {
-            reason = ADDRESS.into();
+            reason = ADDRESS;
         } else if kind.response {
-            reason = NO_REQUEST.into();
+            reason = NO_REQUEST;
         }
         payload_less = m2.plen - 1;
         // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
@@ -195,12 +195,12 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         write_wrong = kind.write & (!k2.remote_write | (kind.first & sum_wrong));
         read_wrong = kind.read & (!k2.remote_read | too_long);
         // an atomic is aligned to its 8 bytes
-        atomic_wrong = kind.atomic & (!k2.remote_atomic | m2.ext.get_bits::<3>(0).any());
+        atomic_wrong = kind.atomic & (!k2.remote_atomic | m2.ext.low::<3>().any());
         wanted = !m2.beats.any();
         if D == 1 {
             wanted = true;
         }
-        shift = bit_cast::<4, 3>(k2.mtu) + 7;
+        shift = k2.mtu.resize::<4>() + 7;
         behind = length_less >> shift;
 
         if go {
@@ -211,19 +211,18 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             m2 = m1;
             k2 = images.rdata;
             kind = decode.kind;
-            too_long = m1.dma_len.get_bit(31) & m1.dma_len.get_bits::<31>(0).any();
-            off_range = difference.get_bit(32)
-                | (m1.dma_len.get_bit(31) & m1.dma_len.get_bits::<31>(0).any());
+            too_long = m1.dma_len.bit(31) & m1.dma_len.low::<31>().any();
+            off_range = difference.bit(32) | (m1.dma_len.bit(31) & m1.dma_len.low::<31>().any());
             same_length = !difference.any();
             no_length = !m1.dma_len.any();
             length_less = m1.dma_len - 1;
 
             v3 = v2;
-            r3.qpn = m2.qpn.get_bits::<16>(0);
+            r3.qpn = m2.qpn.low::<16>();
             r3.psn = m2.psn;
             r3.syndrome = bits::<8>(0);
             if kind.aeth {
-                r3.syndrome = m2.ext.get_bits::<8>(56);
+                r3.syndrome = m2.ext.slice::<8>(56);
             }
             r3.read = kind.read_response;
             r3.atomic = kind.atomic_ack;
@@ -234,7 +233,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             to_requester =
                 kind.response & kind.exists & same_transport & same_pkey & same_address & wanted;
             split = m2.grh;
-            q3.qpn = m2.qpn.get_bits::<16>(0);
+            q3.qpn = m2.qpn.low::<16>();
             q3.send = kind.send;
             q3.write = kind.write;
             q3.read = kind.read;
@@ -254,7 +253,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             q3.plen = m2.plen;
             q3.lane = m2.lane;
             q3.beats = m2.beats;
-            q3.tail = payload_less.get_bits::<12>(0);
+            q3.tail = payload_less.low::<12>();
             q3.reason = reason;
             q3.unreliable = datagram | (k2.qp_type == UC);
             q3.datagram = datagram;
@@ -273,20 +272,20 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
                 | write_wrong
                 | read_wrong
                 | atomic_wrong;
-            q3.more = behind.get_bits::<23>(0);
+            q3.more = behind.low::<23>();
             if no_length {
                 q3.more = bits::<23>(0);
             }
             if kind.first {
-                q3.tail = length_less.get_bits::<12>(0) & (bytes - 1).get_bits::<12>(0);
+                q3.tail = length_less.low::<12>() & (bytes - 1).low::<12>();
             }
-            q3.swap_add = bit_cast::<64, 32>(m2.operands.get_bits::<32>(64))
-                | (bit_cast::<64, 32>(m2.dma_len) << 32);
-            q3.compare = m2.operands.get_bits::<64>(0);
+            q3.swap_add =
+                m2.operands.slice::<32>(64).resize::<64>() | (m2.dma_len.resize::<64>() << 32);
+            q3.compare = m2.operands.low::<64>();
             q3.src_qpn = bits::<24>(0);
             q3.pkey = bits::<16>(0);
             if datagram {
-                q3.src_qpn = m2.ext.get_bits::<24>(0);
+                q3.src_qpn = m2.ext.low::<24>();
                 q3.pkey = m2.pkey;
             }
             q3.mtu = k2.mtu;
@@ -311,7 +310,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
                 out.grh = true;
                 out.last = false;
                 out.with_imm = false;
-                out.plen = GRH.into();
+                out.plen = GRH;
                 out.lane = bits::<6>(0);
                 out.beats = bits::<10>(Self::GRH_BEATS);
                 has_beats = true;

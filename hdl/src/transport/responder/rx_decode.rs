@@ -127,21 +127,21 @@ impl<const Q: usize> Logic for RxDecode<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        code = opcode.get_bits::<7>(0);
+        code = opcode.low::<7>();
         kind.exists = !(qpn & high).any() & qpn.any();
-        kind.request = requests.get_bit(code);
-        kind.response = responses.get_bit(code);
-        kind.send = sends.get_bit(code);
-        kind.write = writes.get_bit(code);
-        kind.read = reads.get_bit(code);
-        kind.atomic = atomics.get_bit(code);
-        kind.add = adds.get_bit(code);
-        kind.first = starts.get_bit(code);
-        kind.last = ends.get_bit(code);
-        kind.with_imm = imms.get_bit(code);
-        kind.with_inv = invs.get_bit(code);
-        kind.aeth = aeths.get_bit(code);
-        kind.read_response = read_responses.get_bit(code);
-        kind.atomic_ack = atomic_acks.get_bit(code);
+        kind.request = requests.bit(code);
+        kind.response = responses.bit(code);
+        kind.send = sends.bit(code);
+        kind.write = writes.bit(code);
+        kind.read = reads.bit(code);
+        kind.atomic = atomics.bit(code);
+        kind.add = adds.bit(code);
+        kind.first = starts.bit(code);
+        kind.last = ends.bit(code);
+        kind.with_imm = imms.bit(code);
+        kind.with_inv = invs.bit(code);
+        kind.aeth = aeths.bit(code);
+        kind.read_response = read_responses.bit(code);
+        kind.atomic_ack = atomic_acks.bit(code);
     }
 }

@@ -148,11 +148,11 @@ impl<const S: usize> Logic for SrqTable<S> {
         images.wdata.pd = image.pd;
         images.wdata.eqn = image.eqn;
         images.re = true;
-        images.raddr = srqn.get_bits::<S>(0);
+        images.raddr = srqn.low::<S>();
         shape = images.rdata;
         eqn_x = images.rdata.eqn;
         table.valid = valid;
-        table.addr = srqn.get_bits::<S>(0);
+        table.addr = srqn.low::<S>();
 
         // stage X
         c = table.current;
@@ -192,7 +192,7 @@ impl<const S: usize> Logic for SrqTable<S> {
         step.left = w_producer - w_consumer;
         step_2.d = step;
         limits.valid = w_valid;
-        limits.addr = step.srqn.get_bits::<S>(0);
+        limits.addr = step.srqn.low::<S>();
 
         // the limit: none is 0
         s = step_2.q;

@@ -140,7 +140,7 @@ impl<const Q: usize> Logic for Track<Q> {
         controls.s.valid = failed | reset;
 
         // A: an event enters if nothing before it may change its queue pair
-        room = swept & !places.level.get_bits::<2>(4).any() & !wqes.level.get_bits::<2>(4).any();
+        room = swept & !places.level.slice::<2>(4).any() & !wqes.level.slice::<2>(4).any();
         clash = bits::<3>(0)
             .replace_bit(
                 0,
@@ -178,7 +178,7 @@ impl<const Q: usize> Logic for Track<Q> {
         a.slots = issues.m.payload.slots;
         b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
         if controls.m.valid {
-            take = bits::<3>(0).replace_bit(2, room & !clash.get_bit(2));
+            take = bits::<3>(0).replace_bit(2, room & !clash.bit(2));
             a.kind = TrackKind::Failed;
             if controls.m.payload.reset {
                 a.kind = TrackKind::Reset;
@@ -186,20 +186,20 @@ impl<const Q: usize> Logic for Track<Q> {
             a.qpn = controls.m.payload.qpn;
             b_changes_it = true;
         } else if issues.m.valid {
-            take = bits::<3>(0).replace_bit(1, room & !clash.get_bit(1));
+            take = bits::<3>(0).replace_bit(1, room & !clash.bit(1));
             a.kind = TrackKind::Issue;
             a.qpn = issues.m.payload.qpn;
             a.psn = issues.m.payload.psn;
             a.atomic = issues.m.payload.atomic;
             b_changes_it = true;
         } else if responses.m.valid {
-            take = bits::<3>(0).replace_bit(0, room & !clash.get_bit(0));
+            take = bits::<3>(0).replace_bit(0, room & !clash.bit(0));
         }
         a_valid = take.any();
-        responses.m.ready = take.get_bit(0);
-        issues.m.ready = take.get_bit(1);
-        controls.m.ready = take.get_bit(2);
-        at = a.qpn.get_bits::<Q>(0);
+        responses.m.ready = take.bit(0);
+        issues.m.ready = take.bit(1);
+        controls.m.ready = take.bit(2);
+        at = a.qpn.low::<Q>();
         states.re = true;
         states.raddr = at;
         images.re = true;
@@ -209,7 +209,7 @@ impl<const Q: usize> Logic for Track<Q> {
         b = a;
 
         // B: state and image are there; the oldest entry is read
-        ring.rqpn = b.qpn.get_bits::<Q>(0);
+        ring.rqpn = b.qpn.low::<Q>();
         ring.rslot = states.rdata.head;
         c_valid = b_valid;
         c_changes = b_changes;
@@ -232,28 +232,28 @@ impl<const Q: usize> Logic for Track<Q> {
         }
         mtu = bits::<13>(128) << c_image.mtu;
         distance = c.psn - expected;
-        good = !c.syndrome.get_bits::<3>(5).any();
+        good = !c.syndrome.slice::<3>(5).any();
         d_terms.has = c_state.count.any();
         d_terms.at = c.psn == expected;
-        d_terms.behind = distance.get_bit(23);
+        d_terms.behind = distance.bit(23);
         d_terms.good = good;
         d_terms.data = good & (c.read | c.atomic);
         d_terms.single = left == 1;
-        d_terms.fits = c.plen == rest.get_bits::<13>(0);
+        d_terms.fits = c.plen == rest.low::<13>();
         d_terms.full = c.plen == mtu;
         d_terms.expected = expected;
         d_terms.due = expected + 1;
         d_terms.left = left - 1;
         d_terms.offset = offset;
-        d_terms.offset_next = offset + bit_cast::<32, 13>(mtu);
-        d_terms.rest = rest - bit_cast::<32, 13>(mtu);
-        d_terms.addr = c_image.sq_base + (bit_cast::<64, 16>(oldest.slot) << 6);
+        d_terms.offset_next = offset + mtu.resize::<32>();
+        d_terms.rest = rest - mtu.resize::<32>();
+        d_terms.addr = c_image.sq_base + (oldest.slot.resize::<64>() << 6);
         d_terms.base = c_image.sq_base;
         d_terms.pd = c_image.pd;
         d_terms.slots = oldest.slots;
         d_terms.head = oldest.head;
         d_terms.atomic = oldest.atomic;
-        d_terms.to_end = (bits::<17>(1) << c_image.sq_log) - bit_cast::<17, 16>(c_slot);
+        d_terms.to_end = (bits::<17>(1) << c_image.sq_log) - c_slot.resize::<17>();
         d_valid = c_valid;
         d_changes = c_changes;
         d = c;
@@ -270,11 +270,11 @@ impl<const Q: usize> Logic for Track<Q> {
         e = rules.place;
         e_wqe = rules.read;
         ring.we = d_valid & (d.kind == TrackKind::Issue);
-        ring.wqpn = d.qpn.get_bits::<Q>(0);
-        ring.wslot = d_state.head + d_state.count.get_bits::<4>(0);
+        ring.wqpn = d.qpn.low::<Q>();
+        ring.wslot = d_state.head + d_state.count.low::<4>();
         ring.wdata = rules.entry;
         states.we = d_changes;
-        states.waddr = d.qpn.get_bits::<Q>(0);
+        states.waddr = d.qpn.low::<Q>();
         states.wdata = rules.next_state;
         if !swept {
             sweep = sweep + 1;

@@ -82,7 +82,7 @@ impl Logic for TrackRules {
                     placed.msn = t.expected;
                     placed.data = t.data;
                 } else if t.data & !taken {
-                    placed.status = BAD_RESP_ERR.into();
+                    placed.status = BAD_RESP_ERR;
                 }
                 if taken {
                     placed.data = true;
@@ -127,8 +127,8 @@ impl Logic for TrackRules {
         next_state = n;
         place = placed;
         read.addr = t.addr;
-        read.slots = bit_cast::<4, 3>(t.slots);
-        read.head = bit_cast::<4, 3>(t.head);
+        read.slots = t.slots.resize::<4>();
+        read.head = t.head.resize::<4>();
         read.base = t.base;
 
         made.psn = r.psn;
@@ -137,8 +137,8 @@ impl Logic for TrackRules {
         made.slot = slot;
         made.slots = r.slots;
         made.head = r.slots;
-        if t.to_end < bit_cast::<17, 3>(r.slots) {
-            made.head = bit_cast::<3, 17>(t.to_end);
+        if t.to_end < r.slots.resize::<17>() {
+            made.head = t.to_end.resize::<3>();
         }
         made.atomic = r.atomic;
         entry = made;

@@ -104,11 +104,11 @@ impl<const Q: usize> Logic for Admit<Q> {
         }
         tokens.ready = take_token;
         replies.ready = take_token & has_reply;
-        releases.ready = grant.get_bit(0);
-        list.ready = grant.get_bit(1);
-        served.ready = grant.get_bit(2);
-        atomics.ready = grant.get_bit(3);
-        loss.m.ready = grant.get_bit(4);
+        releases.ready = grant.bit(0);
+        list.ready = grant.bit(1);
+        served.ready = grant.bit(2);
+        atomics.ready = grant.bit(3);
+        loss.m.ready = grant.bit(4);
 
         valid = (take_token & !is_void) | grant.any();
         op = blank;
@@ -131,21 +131,21 @@ impl<const Q: usize> Logic for Admit<Q> {
             op.fence = tokens.payload.fence;
             op.incarnation = r.incarnation;
             op.duplicate = r.duplicate;
-        } else if grant.get_bit(0) {
+        } else if grant.bit(0) {
             op = releases.payload;
-        } else if grant.get_bit(1) {
+        } else if grant.bit(1) {
             op.kind = OpKind::Turn;
-            op.qpn = bit_cast::<16, Q>(list.payload);
-        } else if grant.get_bit(2) {
+            op.qpn = list.payload.resize::<16>();
+        } else if grant.bit(2) {
             op = served.payload;
-        } else if grant.get_bit(3) {
+        } else if grant.bit(3) {
             op = atomics.payload;
         } else {
             op.kind = OpKind::Lost;
             op.qpn = loss.m.payload.qpn;
             op.psn = loss.m.payload.psn;
             op.msn = loss.m.payload.msn;
-            op.syndrome = NAK_OPERATIONAL.into();
+            op.syndrome = NAK_OPERATIONAL;
         }
         word.atomic = r.atomic;
         word.add = r.add;

@@ -188,7 +188,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         clear = !(hits & used).any();
         issue = held & looked & clear & reads.s.ready & flying.s.ready;
         take = (!held | issue) & ops.m.valid & verdicts.m.valid & !results.returned;
-        drop_now = take & !verdicts.m.payload.get_bit(0);
+        drop_now = take & !verdicts.m.payload.bit(0);
         ops.m.ready = take;
         verdicts.m.ready = take;
         if issue {
@@ -196,7 +196,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         }
         looked = held & !issue;
         if take {
-            held = verdicts.m.payload.get_bit(0);
+            held = verdicts.m.payload.bit(0);
             looked = false;
             cand = ops.m.payload;
         }
@@ -204,10 +204,10 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         tail_bit = bits::<16>(1) << tail;
         head_bit = bits::<16>(1) << head;
         for i in 0..16 {
-            hits_now = hits_now.replace_bit(i, addrs[i] == cand.va.get_bits::<NEAR>(3));
+            hits_now = hits_now.replace_bit(i, addrs[i] == cand.va.slice::<NEAR>(3));
             addrs[i] = addrs[i];
-            if issue & tail_bit.get_bit(i) {
-                addrs[i] = cand.va.get_bits::<NEAR>(3);
+            if issue & tail_bit.bit(i) {
+                addrs[i] = cand.va.slice::<NEAR>(3);
             }
         }
         hits = hits_now;
@@ -231,13 +231,13 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         reads.s.payload.len = bits::<13>(8);
         forward!(read <= reads.m);
         words.s.valid = issue & !cand.duplicate;
-        words.s.payload = cand.va.get_bits::<3>(3) & word_mask;
+        words.s.payload = cand.va.slice::<3>(3) & word_mask;
         flying.s.valid = issue;
         flying.s.payload = cand;
         words.m.ready = beat.valid;
         arrived = beat.valid;
         original.error = beat.error;
-        original.value = beat.data.get_bits::<64>(words.m.payload * 64);
+        original.value = beat.data.slice::<64>(words.m.payload * 64);
         originals.s.valid = arrived;
         originals.s.payload = original;
 
@@ -269,18 +269,18 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         commands.s.payload.len = bits::<8>(0);
         values.s.valid = step_1 & writes;
         values.s.payload.value = new_value;
-        values.s.payload.word = op_1.va.get_bits::<3>(3) & word_mask;
+        values.s.payload.word = op_1.va.slice::<3>(3) & word_mask;
         forward!(write <= commands.m);
         // the value in every place, of which the strobes choose one
-        pair = bit_cast::<128, 64>(values.m.payload.value)
-            | (bit_cast::<128, 64>(values.m.payload.value) << 64);
-        every_place = bit_cast::<512, 128>(pair)
-            | (bit_cast::<512, 128>(pair) << 128)
-            | (bit_cast::<512, 128>(pair) << 256)
-            | (bit_cast::<512, 128>(pair) << 384);
-        byte_lift = bit_cast::<6, 3>(values.m.payload.word) << 3;
-        beats.data = every_place.get_bits::<W>(0);
-        beats.strb = bit_cast::<K, 8>(bits::<8>(255)) << byte_lift;
+        pair =
+            values.m.payload.value.resize::<128>() | (values.m.payload.value.resize::<128>() << 64);
+        every_place = pair.resize::<512>()
+            | (pair.resize::<512>() << 128)
+            | (pair.resize::<512>() << 256)
+            | (pair.resize::<512>() << 384);
+        byte_lift = values.m.payload.word.resize::<6>() << 3;
+        beats.data = every_place.low::<W>();
+        beats.strb = bits::<8>(255).resize::<K>() << byte_lift;
         beats.last = true;
         beats.valid = values.m.valid;
         values.m.ready = beats.ready;

@@ -80,7 +80,7 @@ impl Logic for Exit {
 
         p = waiting.m.payload;
         both = waiting.m.valid & verdicts.m.valid;
-        bad = failed | !verdicts.m.payload.get_bit(0);
+        bad = failed | !verdicts.m.payload.bit(0);
         nak = bad & !failed & !p.duplicate;
         sends = nak | (!bad & !p.waits & !p.atomic);
         offers = both & pieces.s.ready & outcomes.s.ready;
@@ -97,19 +97,19 @@ impl Logic for Exit {
         packet.payload.psn = p.psn;
         packet.payload.msn = p.msn;
         packet.payload.value = bits::<64>(0);
-        packet.payload.syndrome = ACK.into();
+        packet.payload.syndrome = ACK;
         packet.payload.plen = p.plen;
-        packet.payload.opcode = READ_MIDDLE.into();
+        packet.payload.opcode = READ_MIDDLE;
         if p.first & p.last {
-            packet.payload.opcode = READ_ONLY.into();
+            packet.payload.opcode = READ_ONLY;
         } else if p.first {
-            packet.payload.opcode = READ_FIRST.into();
+            packet.payload.opcode = READ_FIRST;
         } else if p.last {
-            packet.payload.opcode = READ_LAST.into();
+            packet.payload.opcode = READ_LAST;
         }
         if nak {
-            packet.payload.opcode = RC_ACK.into();
-            packet.payload.syndrome = NAK_ACCESS.into();
+            packet.payload.opcode = RC_ACK;
+            packet.payload.syndrome = NAK_ACCESS;
             packet.payload.plen = bits::<13>(0);
         }
 
@@ -146,7 +146,7 @@ impl Logic for Exit {
         served.payload = outcomes.m.payload;
         served.payload.kind = OpKind::Served;
         served.payload.msn = bits::<24>(0);
-        served.payload.syndrome = NAK_ACCESS.into();
+        served.payload.syndrome = NAK_ACCESS;
         served.payload.fence = bits::<16>(0);
         served.payload.incarnation = bits::<2>(0);
     }

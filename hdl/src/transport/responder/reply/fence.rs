@@ -40,7 +40,7 @@ impl Logic for Fences {
         waiting.s.valid = valid;
         waiting.s.payload = entry;
         // below 448 of 512
-        room_q = !(waiting.level.get_bits::<3>(6).all() | waiting.level.get_bit(9));
+        room_q = !(waiting.level.slice::<3>(6).all() | waiting.level.bit(9));
         room = room_q;
         age = done - fence.fence;
         waiting.m.ready = !held;
@@ -52,7 +52,7 @@ impl Logic for Fences {
             held = !m.ready;
             passed = !m.ready;
         } else {
-            passed = !age.get_bit(15);
+            passed = !age.bit(15);
         }
         m.valid = held & passed;
         m.payload = blank;

@@ -158,9 +158,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         ready = table.ready;
 
         // below 4 of 16: up to 6 operations are on their way through the table
-        ack_room = !acks.level.get_bits::<3>(2).any();
-        turn_room = !acks.level.get_bits::<3>(2).any() & !starts.level.get_bits::<3>(2).any();
-        report_room = !replied.level.get_bits::<3>(2).any() & !failed.level.get_bits::<3>(2).any();
+        ack_room = !acks.level.slice::<3>(2).any();
+        turn_room = !acks.level.slice::<3>(2).any() & !starts.level.slice::<3>(2).any();
+        report_room = !replied.level.slice::<3>(2).any() & !failed.level.slice::<3>(2).any();
         table.room = ack_room;
         admit.turn_room = turn_room;
         admit.report_room = report_room;
@@ -192,7 +192,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         // turns
         forward!(cutter.s <= starts.m);
         cutter.enter = table.enter;
-        cutter.enter_qpn = table.entry.qpn.get_bits::<Q>(0);
+        cutter.enter_qpn = table.entry.qpn.low::<Q>();
         cutter.enter_slot = table.slot;
         cutter.entered = table.entered;
         cutter.av_we = av_we;

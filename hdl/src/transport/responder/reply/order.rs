@@ -61,29 +61,29 @@ impl Logic for ReplyOrder {
         to_put = psn - put_psn;
         to_last = put_last - psn;
         stood = bits::<4>(0)
-            .replace_bit(0, to_ack.get_bit(23))
-            .replace_bit(1, to_due.get_bit(23))
-            .replace_bit(2, to_low.get_bit(23))
-            .replace_bit(3, to_high.get_bit(23));
+            .replace_bit(0, to_ack.bit(23))
+            .replace_bit(1, to_due.bit(23))
+            .replace_bit(2, to_low.bit(23))
+            .replace_bit(3, to_high.bit(23));
         new = bits::<2>(0)
-            .replace_bit(0, to_put.get_bit(23))
-            .replace_bit(1, to_last.get_bit(23));
+            .replace_bit(0, to_put.bit(23))
+            .replace_bit(1, to_last.bit(23));
         put = bits::<4>(0);
         if same {
             put = puts;
         }
         order = stood;
         for i in 0..3 {
-            if put.get_bit(i) {
-                order = order.replace_bit(i, new.get_bit(0));
+            if put.bit(i) {
+                order = order.replace_bit(i, new.bit(0));
             }
         }
-        if put.get_bit(3) {
-            order = order.replace_bit(3, new.get_bit(1));
+        if put.bit(3) {
+            order = order.replace_bit(3, new.bit(1));
         }
-        before_ack = order.get_bit(0);
-        before_due = order.get_bit(1);
-        in_run = !order.get_bit(2) & !order.get_bit(3);
-        behind_high = order.get_bit(3);
+        before_ack = order.bit(0);
+        before_due = order.bit(1);
+        in_run = !order.bit(2) & !order.bit(3);
+        behind_high = order.bit(3);
     }
 }

@@ -39,13 +39,13 @@ impl Logic for Packets {
         arbiter.request = requests;
         arbiter.take = free;
         acks.ready = skid.s.ready;
-        reads.ready = free & arbiter.grant.get_bit(0);
-        atomics.ready = free & arbiter.grant.get_bit(1);
+        reads.ready = free & arbiter.grant.bit(0);
+        atomics.ready = free & arbiter.grant.bit(1);
         skid.s.valid = acks.valid | requests.any();
         skid.s.payload = reads.payload;
         if acks.valid {
             skid.s.payload = acks.payload;
-        } else if arbiter.grant.get_bit(1) {
+        } else if arbiter.grant.bit(1) {
             skid.s.payload = atomics.payload;
         }
         forward!(m <= skid.m);

@@ -142,7 +142,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         // the packet being cut
         step = active & !room.all();
-        waits = (word.atomic & atomics.get_bit(4)) | (!word.atomic & start.blocked);
+        waits = (word.atomic & atomics.bit(4)) | (!word.atomic & start.blocked);
         ends = last | (count == 1) | waits;
         rest = left - mtu;
         taken = step & word.atomic & !waits;
@@ -156,10 +156,10 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         // ring and path
         ring.re = go_0;
-        ring.rring = s.payload.qpn.get_bits::<Q>(0);
+        ring.rring = s.payload.qpn.low::<Q>();
         ring.rslot = s.payload.slot;
         paths.re = go_0;
-        paths.raddr = s.payload.qpn.get_bits::<Q>(0);
+        paths.raddr = s.payload.qpn.low::<Q>();
         if go_1 {
             valid_1 = false;
         }
@@ -185,7 +185,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             valid_3 = true;
             start_3 = start_2;
             word_3 = word_2;
-            offset_3 = (bit_cast::<32, 24>(start_2.offset) << 7) << word_2.mtu;
+            offset_3 = (start_2.offset.resize::<32>() << 7) << word_2.mtu;
             // Ethernet 14, IPv4 20 or IPv6 40, UDP 8, BTH 12; a VLAN tag 4
             lane_3 = bits::<6>(54);
             if path_2 == 1 {
@@ -207,7 +207,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             word_4 = word_3;
             lane_4 = lane_3;
             psn_4 = word_3.psn + start_3.offset;
-            addr_4 = word_3.va + bit_cast::<64, 32>(offset_3);
+            addr_4 = word_3.va + offset_3.resize::<64>();
             left_4 = word_3.len - offset_3;
             if word_3.atomic {
                 left_4 = bits::<32>(8);
@@ -219,12 +219,12 @@ impl<const Q: usize> Logic for Cutter<Q> {
             psn = psn + 1;
             offset = offset + 1;
             count = count - 1;
-            addr = addr + bit_cast::<64, 32>(mtu);
+            addr = addr + mtu.resize::<64>();
             left = rest;
             last = left <= (mtu << 1);
-            plen = mtu.get_bits::<13>(0);
+            plen = mtu.low::<13>();
             if left <= (mtu << 1) {
-                plen = rest.get_bits::<13>(0);
+                plen = rest.low::<13>();
             }
             if ends {
                 active = false;
@@ -241,9 +241,9 @@ impl<const Q: usize> Logic for Cutter<Q> {
             addr = addr_4;
             left = left_4;
             last = left_4 <= mtu_4;
-            plen = mtu_4.get_bits::<13>(0);
+            plen = mtu_4.low::<13>();
             if left_4 <= mtu_4 {
-                plen = left_4.get_bits::<13>(0);
+                plen = left_4.low::<13>();
             }
             mtu = mtu_4;
             count = bits::<8>(128);
@@ -282,10 +282,10 @@ impl<const Q: usize> Logic for Cutter<Q> {
         mr_q.pd = word.pd;
         mr_q.qpn = start.qpn;
         mr_q.addr = addr;
-        mr_q.len = bit_cast::<32, 13>(plen);
-        mr_q.right = REMOTE_READ.into();
+        mr_q.len = plen.resize::<32>();
+        mr_q.right = REMOTE_READ;
         if word.atomic {
-            mr_q.right = REMOTE_ATOMIC.into();
+            mr_q.right = REMOTE_ATOMIC;
         }
         if waits | (word.atomic & word.duplicate) {
             mr_q.len = bits::<32>(0);

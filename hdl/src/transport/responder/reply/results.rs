@@ -74,25 +74,25 @@ impl<const Q: usize> Logic for Results<Q> {
         aged = state == ResultStep::Write;
 
         kept.re = true;
-        kept.rring = r.qpn.get_bits::<Q>(0);
+        kept.rring = r.qpn.low::<Q>();
         kept.rslot = index;
         kept.we = false;
-        kept.wring = r.qpn.get_bits::<Q>(0);
+        kept.wring = r.qpn.low::<Q>();
         kept.wslot = r.save;
         kept.wdata.psn = r.psn;
         kept.wdata.original = r.original;
 
         packet.valid = false;
         packet.payload.qpn = r.qpn;
-        packet.payload.opcode = ATOMIC_ACK.into();
+        packet.payload.opcode = ATOMIC_ACK;
         packet.payload.psn = r.psn;
         packet.payload.msn = r.msn;
-        packet.payload.syndrome = ACK.into();
+        packet.payload.syndrome = ACK;
         packet.payload.plen = bits::<13>(0);
         packet.payload.value = value;
         if r.error {
-            packet.payload.opcode = RC_ACK.into();
-            packet.payload.syndrome = NAK_OPERATIONAL.into();
+            packet.payload.opcode = RC_ACK;
+            packet.payload.syndrome = NAK_OPERATIONAL;
             // it was not executed
             packet.payload.msn = r.msn - 1;
         }
@@ -116,7 +116,7 @@ impl<const Q: usize> Logic for Results<Q> {
                 }
             }
             ResultStep::Write => {
-                if aged & !age.get_bit(15) {
+                if aged & !age.bit(15) {
                     kept.we = !r.error;
                     state = ResultStep::Answer;
                 }
@@ -157,7 +157,7 @@ impl<const Q: usize> Logic for Results<Q> {
         done.payload = blank;
         done.payload.kind = OpKind::Atomic;
         done.payload.qpn = outcomes.m.payload.qpn;
-        done.payload.syndrome = NAK_OPERATIONAL.into();
+        done.payload.syndrome = NAK_OPERATIONAL;
         done.payload.generation = outcomes.m.payload.generation;
         done.payload.duplicate = outcomes.m.payload.duplicate;
         done.payload.failed = outcomes.m.payload.failed;

@@ -131,11 +131,11 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         op_0 = op;
         word_0 = word;
         table.valid = valid_0;
-        table.addr = op_0.qpn.get_bits::<Q>(0);
+        table.addr = op_0.qpn.low::<Q>();
         op_1 = op_0;
         word_1 = word_0;
         less = word_0.len - 1;
-        more_1 = bit_cast::<24, 32>((less >> 7) >> word_0.mtu);
+        more_1 = ((less >> 7) >> word_0.mtu).resize::<24>();
         if word_0.atomic | !word_0.len.any() {
             more_1 = bits::<24>(0);
         }
@@ -149,20 +149,20 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         idle = empty & !c.atomics.any();
         current = (e.generation == c.generation) & !c.dead;
         nak_stays = c.ack_due
-            & c.syndrome.get_bits::<2>(5).any()
-            & !e.syndrome.get_bits::<2>(5).any()
+            & c.syndrome.slice::<2>(5).any()
+            & !e.syndrome.slice::<2>(5).any()
             & order.before_ack;
 
         // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
-        fresh = c.count != bit_cast::<6, 5>(c.duplicates);
+        fresh = c.count != c.duplicates.resize::<6>();
         order.psn = op_1.psn;
         order.coming = table.coming;
-        order.same = table.x_valid & (op_1.qpn.get_bits::<Q>(0) == table.x_addr);
+        order.same = table.x_valid & (op_1.qpn.low::<Q>() == table.x_addr);
         order.put_psn = e.psn;
         order.put_last = last;
         due = (fresh & !order.before_due) | (c.duplicates.any() & order.in_run);
-        refused = c.count.get_bit(5) | (e.duplicate & (c.duplicates.get_bit(4) | due));
-        more = c.released.get_bits::<5>(1).any();
+        refused = c.count.bit(5) | (e.duplicate & (c.duplicates.bit(4) | due));
+        more = c.released.slice::<5>(1).any();
 
         puts = bits::<4>(0);
         enters = false;
@@ -262,7 +262,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                             n.atomics = c.atomics + 1;
                             if !e.duplicate {
                                 n.save = c.save + 1;
-                                if !c.saved.get_bit(4) {
+                                if !c.saved.bit(4) {
                                     n.saved = c.saved + 1;
                                 }
                             }
@@ -309,7 +309,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         qpn_q = e.qpn;
         leaves_q = table.x_valid & leaves;
         ack_q.qpn = e.qpn;
-        ack_q.opcode = RC_ACK.into();
+        ack_q.opcode = RC_ACK;
         ack_q.plen = bits::<13>(0);
         ack_q.value = bits::<64>(0);
         ack_q.psn = e.psn;
@@ -330,7 +330,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         start_q.save = c.save;
         start_q.saved = c.saved;
         enters_q = table.x_valid & enters;
-        slot_q = c.head + c.count.get_bits::<5>(0);
+        slot_q = c.head + c.count.low::<5>();
         entry_q.qpn = e.qpn;
         entry_q.generation = c.generation;
         entry_q.fence = e.fence;
@@ -341,12 +341,12 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         report_q.incarnation = c.incarnation;
         report_q.spared = false;
         report_q.syndrome = e.syndrome;
-        report_q.status = GENERAL_ERR.into();
+        report_q.status = GENERAL_ERR;
 
         ack_valid = leaves_q;
         ack = ack_q;
         list_valid = lists_q;
-        list_qpn = qpn_q.get_bits::<Q>(0);
+        list_qpn = qpn_q.low::<Q>();
         start_valid = starts_q;
         start = start_q;
         enter = enters_q;
