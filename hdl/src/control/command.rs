@@ -452,9 +452,7 @@ impl<
         eq.payload.image = as_eq.image;
         gid_we = pulse.gid_we;
         gid.index = h.index.low::<8>();
-        gid.gid = as_gid.image.gid;
-        gid.valid = as_gid.image.valid;
-        gid.ipv6 = as_gid.image.ipv6;
+        copy!(gid <= as_gid.image; gid, valid, ipv6);
         port_mac = mac;
         promiscuous = everything;
         drain_start = pulse.drain;

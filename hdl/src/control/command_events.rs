@@ -70,16 +70,11 @@ impl Logic for CommandEvents {
         }
         if sq_query_valid {
             sq_open = false;
-            state.sq_state = sq_query.sq_state;
-            state.sq_psn = sq_query.sq_psn;
-            state.una_psn = sq_query.una_psn;
+            copy!(state <= sq_query; sq_state, sq_psn, una_psn);
         }
         if rq_query_valid {
             rq_open = false;
-            state.rq_state = rq_query.rq_state;
-            state.rq_psn = rq_query.rq_psn;
-            state.msn = rq_query.msn;
-            state.rq_index = rq_query.rq_index;
+            copy!(state <= rq_query; rq_state, rq_psn, msn, rq_index);
         }
         state.rsv0 = bits::<8>(0);
         if start {

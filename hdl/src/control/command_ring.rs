@@ -199,9 +199,7 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
         // the completion
         cpl = no_cpl;
         if !unread {
-            cpl.token = head.image.token;
-            cpl.opcode = head.image.opcode;
-            cpl.index = head.image.index;
+            copy!(cpl <= head.image; token, opcode, index);
         }
         cpl.status = verdict;
         cpl.value = answer;

@@ -168,10 +168,8 @@ impl<
         forward!(receive.issue <= transmit.issue);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
-        receive.response_lost = transmit.response_lost;
-        receive.response_lost_qpn = transmit.response_lost_qpn;
-        receive.response_lost_psn = transmit.response_lost_psn;
-        receive.response_lost_msn = transmit.response_lost_msn;
+        copy!(receive <= transmit;
+            response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
 
         // host memory; clients as in `dma_read` and `dma_write`
         forward!(m_axi <= host.m_axi);
@@ -232,22 +230,10 @@ impl<
         command.cmd_log_size = cmd_log_size;
         command.cmd_pi = cmd_pi;
         cmd_ci = command.cmd_ci;
-        transmit.sq_we = command.sq_we;
-        transmit.av_we = command.av_we;
-        transmit.ah_we = command.ah_we;
-        transmit.image_qpn = command.image_qpn;
-        transmit.sq_image = command.sq_image;
-        transmit.av_image = command.av_image;
-        receive.rq_we = command.rq_we;
-        receive.sq_we = command.sq_we;
-        receive.sq_image = command.sq_image;
-        receive.image_qpn = command.image_qpn;
-        receive.rq_image = command.rq_image;
-        receive.srq_we = command.srq_we;
-        receive.srq_srqn = command.srq_srqn;
-        receive.srq_image = command.srq_image;
-        receive.av_we = command.av_we;
-        receive.av_image = command.av_image;
+        copy!(transmit <= command; sq_we, av_we, ah_we, image_qpn, sq_image, av_image);
+        copy!(receive <= command;
+            rq_we, sq_we, sq_image, image_qpn, rq_image, srq_we, srq_srqn, srq_image, av_we,
+            av_image);
         regions.write = command.mr_we;
         regions.index = command.mr_index.resize::<16>();
         regions.entry = command.mr_image;
@@ -341,32 +327,19 @@ impl<
         foreign_frame = receive.stats.rx_wrong_address;
         foreign_packet = receive.counts.rx_wrong_address;
         pulses = no_pulses;
-        pulses.rx_frames = receive.stats.rx_frames;
-        pulses.rx_roce_packets = receive.stats.rx_roce_packets;
-        pulses.rx_bad_frames = receive.stats.rx_bad_frames;
-        pulses.rx_icrc_errors = receive.stats.rx_icrc_errors;
-        pulses.rx_malformed = receive.stats.rx_malformed;
+        copy!(pulses <= receive.stats;
+            rx_frames, rx_roce_packets, rx_bad_frames, rx_icrc_errors, rx_malformed);
         pulses.rx_not_roce = exceptions.refused;
         pulses.rx_exceptions = exceptions.stored;
         pulses.rx_exception_drops = exceptions.dropped;
         pulses.tx_exceptions = exceptions.sent;
         pulses.rx_overflow = return_path.overflows;
         pulses.rx_bytes = receive.rx_bytes;
-        pulses.rx_unknown_qp = receive.counts.rx_unknown_qp;
-        pulses.rx_qp_state = receive.counts.rx_qp_state;
-        pulses.rx_wrong_transport = receive.counts.rx_wrong_transport;
-        pulses.rx_pkey_violations = receive.counts.rx_pkey_violations;
-        pulses.rx_qkey_violations = receive.counts.rx_qkey_violations;
-        pulses.rx_read_requests = receive.counts.rx_read_requests;
-        pulses.rx_atomic_requests = receive.counts.rx_atomic_requests;
-        pulses.rx_write_requests = receive.counts.rx_write_requests;
-        pulses.rx_send_requests = receive.counts.rx_send_requests;
-        pulses.out_of_sequence = receive.counts.out_of_sequence;
-        pulses.duplicate_request = receive.counts.duplicate_request;
-        pulses.rnr_nak_sent = receive.counts.rnr_nak_sent;
-        pulses.invalid_request_errors = receive.counts.invalid_request_errors;
-        pulses.access_errors = receive.counts.access_errors;
-        pulses.operational_errors = receive.counts.operational_errors;
+        copy!(pulses <= receive.counts;
+            rx_unknown_qp, rx_qp_state, rx_wrong_transport, rx_pkey_violations, rx_qkey_violations,
+            rx_read_requests, rx_atomic_requests, rx_write_requests, rx_send_requests,
+            out_of_sequence, duplicate_request, rnr_nak_sent, invalid_request_errors, access_errors,
+            operational_errors);
         // a frame at the port and a packet at the responder may meet
         pulses.rx_wrong_address = bits::<2>(0)
             .replace_bit(0, foreign_frame ^ foreign_packet)

@@ -176,11 +176,7 @@ impl<
         csr.link_up = true;
         csr.ready = core.ready;
         csr.dma_error = core.dma_error;
-        core.enable = csr.enable;
-        core.cmd_base = csr.cmd_base;
-        core.cpl_base = csr.cpl_base;
-        core.cmd_log_size = csr.cmd_log_size;
-        core.cmd_pi = csr.cmd_pi;
+        copy!(core <= csr; enable, cmd_base, cpl_base, cmd_log_size, cmd_pi);
         csr.cmd_ci = core.cmd_ci;
         forward!(core.sq_doorbell <= csr.sq_doorbell);
         forward!(core.rq_doorbell <= csr.rq_doorbell);

@@ -41,14 +41,10 @@ impl<const W: usize, const K: usize> Logic for AxisMux<W, K> {
         if open {
             grant = owner;
         }
-        m_axis.tdata = s_axis[0].tdata;
-        m_axis.tkeep = s_axis[0].tkeep;
-        m_axis.tuser = s_axis[0].tuser;
+        copy!(m_axis <= s_axis[0]; tdata, tkeep, tuser);
         last = s_axis[0].tlast;
         if grant.bit(1) {
-            m_axis.tdata = s_axis[1].tdata;
-            m_axis.tkeep = s_axis[1].tkeep;
-            m_axis.tuser = s_axis[1].tuser;
+            copy!(m_axis <= s_axis[1]; tdata, tkeep, tuser);
             last = s_axis[1].tlast;
         }
         m_axis.tlast = last;

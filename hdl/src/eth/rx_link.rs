@@ -193,10 +193,7 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         if has_tag {
             ethertype = window.eth.tag_ethertype;
         }
-        link_q.valid = arrived.valid;
-        link_q.last = arrived.last;
-        link_q.bad = arrived.bad;
-        link_q.index = arrived.index;
+        copy!(link_q <= arrived; valid, last, bad, index);
         link_q.length = longer;
         link_q.vlan = has_tag;
         link_q.ipv4 = ethertype == ETHERTYPE_IPV4;

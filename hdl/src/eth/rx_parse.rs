@@ -167,40 +167,24 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         if link_3.vlan {
             shortest = shortest + TAG;
         }
-        class.valid = link_3.valid;
-        class.last = link_3.last;
-        class.bad = link_3.bad;
-        class.index = link_3.index;
-        class.vlan = link_3.vlan;
-        class.ipv6 = link_3.ipv6;
+        copy!(class <= link_3; valid, last, bad, index, vlan, ipv6);
         class.short = link_3.length < shortest;
         class.mac_ok = link_3.mac_ok;
         class.roce = udp & (select.fields.udp_port == ROCE_PORT);
         extent.fields = select.fields;
-        extent.ipv6 = link_3.ipv6;
-        extent.vlan = link_3.vlan;
-        extent.index = link_3.index;
-        extent.length = link_3.length;
+        copy!(extent <= link_3; ipv6, vlan, index, length);
         gids.write = gid_write;
         gids.entry = gid;
         gids.gid = select.fields.dst_gid;
         gids.ipv6 = link_3.ipv6;
         // An IPv4 header is the second half of its GRH.
         checksum.header = select.fields.grh.slice::<160>(160);
-        packet_8.d.opcode = select.fields.opcode;
-        packet_8.d.solicited = select.fields.solicited;
-        packet_8.d.ack_req = select.fields.ack_req;
-        packet_8.d.becn = select.fields.becn;
+        copy!(packet_8.d <= select.fields; opcode, solicited, ack_req, becn);
         packet_8.d.ce = select.fields.ecn == ECN_CE;
         packet_8.d.ipv6 = link_3.ipv6;
         packet_8.d.pkey = select.fields.pkey;
         packet_8.d.qpn = select.fields.dest_qp;
-        packet_8.d.psn = select.fields.psn;
-        packet_8.d.src_gid = select.fields.src_gid;
-        packet_8.d.ext = select.fields.ext;
-        packet_8.d.rkey = select.fields.rkey;
-        packet_8.d.dma_len = select.fields.dma_len;
-        packet_8.d.operands = select.fields.operands;
+        copy!(packet_8.d <= select.fields; psn, src_gid, ext, rkey, dma_len, operands);
         grh_8.d = select.fields.grh;
         // Not known yet.
         packet_8.d.gid_index = bits::<8>(0);
@@ -210,10 +194,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         packet_8.d.beats = bits::<10>(0);
         packet_8.d.grh = false;
         // Cycle 4: to the ICRC check.
-        icrc_beat.valid = class.valid;
-        icrc_beat.index = class.index;
-        icrc_beat.ipv6 = class.ipv6;
-        icrc_beat.vlan = class.vlan;
+        copy!(icrc_beat <= class; valid, index, ipv6, vlan);
         icrc_beat.icrc_end = extent.icrc_end;
         icrc_data = link.data;
         // Cycle 8: verdict.
@@ -236,10 +217,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         beat_q.not_roce = for_us & !roce;
         packet_q = packet_8.q;
         packet_q.gid_index = gid_index_8.q;
-        packet_q.imm = place_8.q.imm;
-        packet_q.plen = place_8.q.plen;
-        packet_q.lane = place_8.q.lane;
-        packet_q.beats = place_8.q.beats;
+        copy!(packet_q <= place_8.q; imm, plen, lane, beats);
         datagram = packet_8.q.opcode.slice::<3>(5) == UD;
         atomic_ack = packet_8.q.opcode == ATOMIC_ACK;
         beat_q.extra = class_8.q.last & (datagram | atomic_ack);

@@ -253,16 +253,10 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
                     span.to = (current.payload_last & Self::LANES).resize::<7>() + 1;
                 }
             }
-            beat.index = turn.index;
-            beat.last = turn.last;
-            beat.whole = turn.whole;
-            beat.partial = turn.partial;
+            copy!(beat <= turn; index, last, whole, partial);
             beat.tail = (current.covered & Self::LANES).resize::<6>();
             beat.bytes = (current.length & Self::LANES).resize::<6>();
-            beat.ipv6 = current.ipv6;
-            beat.vlan = current.vlan;
-            beat.ack = current.ack;
-            beat.length = current.length;
+            copy!(beat <= current; ipv6, vlan, ack, length);
         }
         lanes.from = span.from;
         lanes.to = span.to;

@@ -134,18 +134,11 @@ impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
         part.whole = beat.index.resize::<17>() < end_beat;
         part.partial = beat.index.resize::<17>() == end_beat;
         part.tail = (beat.icrc_end & Self::LANES).resize::<6>();
-        part.index = beat.index;
-        part.ipv6 = beat.ipv6;
-        part.vlan = beat.vlan;
+        copy!(part <= beat; index, ipv6, vlan);
         whole_data = data;
         // Mask.
         mask.data = whole_data;
-        mask.index = part.index;
-        mask.ipv6 = part.ipv6;
-        mask.vlan = part.vlan;
-        mask.whole = part.whole;
-        mask.partial = part.partial;
-        mask.tail = part.tail;
+        copy!(mask <= part; index, ipv6, vlan, whole, partial, tail);
         counts = part.valid & (part.whole | (part.partial & (part.tail != 0)));
         first = part.first;
         tail.d = part.tail;

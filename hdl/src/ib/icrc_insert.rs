@@ -142,12 +142,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         data = s.data;
         beat = s.beat;
         mask.data = data;
-        mask.index = beat.index;
-        mask.ipv6 = beat.ipv6;
-        mask.vlan = beat.vlan;
-        mask.whole = beat.whole;
-        mask.partial = beat.partial;
-        mask.tail = beat.tail;
+        copy!(mask <= beat; index, ipv6, vlan, whole, partial, tail);
         valid_1 = entered;
         beat_1 = beat;
         data_line.d = data;
@@ -170,9 +165,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         write.crc = undo.crc;
         write.partial = beat_late.q.partial;
         write.behind = !(beat_late.q.whole | beat_late.q.partial);
-        write.tail = beat_late.q.tail;
-        write.last = beat_late.q.last;
-        write.bytes = beat_late.q.bytes;
+        copy!(write <= beat_late.q; tail, last, bytes);
         written = valid_line.q;
         ends = valid_line.q & beat_late.q.last;
         frame_q = ends;

@@ -235,10 +235,7 @@ impl<const M: usize> Logic for MrPort<M> {
         fetched.addr = check.request.addr;
         fetched.more = (check.request.len - 1).resize::<65>();
         fetched.none = check.request.len == 0;
-        fetched.key = check.request.key;
-        fetched.pd = check.request.pd;
-        fetched.right = check.request.right;
-        fetched.qpn = check.request.qpn;
+        copy!(fetched <= check.request; key, pd, right, qpn);
 
         // Cycle n + 1: `more` becomes the last address, its top bit the wrap.
         sum = fetched.addr.resize::<65>() + fetched.more;

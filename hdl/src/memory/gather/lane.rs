@@ -211,10 +211,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         }
         align.target = start_lane;
         align.len = command.payload.len;
-        piece.rotation = align.fit.rotation;
-        piece.start = align.fit.start;
-        piece.first_end = align.fit.first_end;
-        piece.last_end = align.fit.last_end;
+        copy!(piece <= align.fit; rotation, start, first_end, last_end);
         piece.last = command.payload.last;
         needed = align.target_more.resize::<16>();
         if fresh_beat {

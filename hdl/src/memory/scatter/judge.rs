@@ -154,32 +154,16 @@ impl<const Q: usize> Logic for Judge<Q> {
         accept = s.valid & go;
         probe = s.valid & guarded & poison.ready & !under_way.any() & (guard == Guard::Idle);
         runs.valid = accept;
-        runs.payload.addr = s.payload.addr;
-        runs.payload.len = s.payload.len;
-        runs.payload.last = s.payload.last;
-        runs.payload.lane = s.payload.lane;
-        runs.payload.beats = s.payload.beats;
+        copy!(runs.payload <= s.payload; addr, len, last, lane, beats);
         mr.valid = accept | probe;
-        mr.request.key = s.payload.key;
-        mr.request.pd = s.payload.pd;
-        mr.request.qpn = s.payload.qpn;
-        mr.request.addr = s.payload.addr;
+        copy!(mr.request <= s.payload; key, pd, qpn, addr);
         mr.request.len = s.payload.len.resize::<32>();
         mr.request.right = bits::<3>(1);
         if s.payload.kind == 1 {
             mr.request.right = bits::<3>(2);
         }
-        enters.last = s.payload.last;
-        enters.short = s.payload.short;
-        enters.broken = s.payload.broken;
-        enters.qpn = s.payload.qpn;
-        enters.kind = s.payload.kind;
-        enters.unreliable = s.payload.unreliable;
-        enters.opens = s.payload.opens;
-        enters.complete = s.payload.complete;
-        enters.reset = s.payload.reset;
-        enters.answer = s.payload.answer;
-        enters.closed = s.payload.closed;
+        copy!(enters <= s.payload;
+            last, short, broken, qpn, kind, unreliable, opens, complete, reset, answer, closed);
         enters.inv = guarded;
         enters.refused = guarded & refused;
         under_way = (under_way << 1).replace_bit(0, accept);

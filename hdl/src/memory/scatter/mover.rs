@@ -209,10 +209,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
                 lane = align.source_next;
             }
         }
-        motion.rotation = align.fit.rotation;
-        motion.start = align.fit.start;
-        motion.first_end = align.fit.first_end;
-        motion.last_end = align.fit.last_end;
+        copy!(motion <= align.fit; rotation, start, first_end, last_end);
         motion.index = (runs.payload.addr >> log_beat).resize::<8>() & last_index;
         motion.beats = runs.payload.beats;
         if write {

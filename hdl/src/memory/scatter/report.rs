@@ -66,11 +66,7 @@ impl Logic for Report {
         done.ready = fire;
         failed = verdict.payload.nak != 0;
 
-        ack_token.qpn = tail.payload.qpn;
-        ack_token.psn = tail.payload.psn;
-        ack_token.msn = tail.payload.msn;
-        ack_token.syndrome = tail.payload.syndrome;
-        ack_token.reply = tail.payload.reply;
+        copy!(ack_token <= tail.payload; qpn, psn, msn, syndrome, reply);
         ack_token.void = tail.payload.reply & !verdict.payload.good;
         ack_token.reset = tail.payload.reset;
         ack_token.halt = tail.payload.halt;
@@ -105,9 +101,7 @@ impl Logic for Report {
                 status = WR_FLUSH_ERR;
             }
         }
-        answered.qpn = tail.payload.qpn;
-        answered.psn = tail.payload.psn;
-        answered.syndrome = tail.payload.syndrome;
+        copy!(answered <= tail.payload; qpn, psn, syndrome);
         answered.data = tail.payload.data & verdict.payload.good;
         answered.implied = tail.payload.implied;
         answered.missing = tail.payload.msn;
@@ -125,21 +119,15 @@ impl Logic for Report {
         cq_token.fence = done.payload;
         cq_token.qpn = tail.payload.qpn;
         cq_token.opcode = tail.payload.cqe_opcode;
-        cq_token.wqe_index = tail.payload.wqe_index;
-        cq_token.byte_len = tail.payload.byte_len;
-        cq_token.imm = tail.payload.imm;
+        copy!(cq_token <= tail.payload; wqe_index, byte_len, imm);
         cq_token.status = status;
         if verdict.payload.good {
             cq_token.status = tail.payload.status;
         }
         cq_token.vendor_err = bits::<8>(0);
-        cq_token.with_imm = tail.payload.with_imm;
-        cq_token.with_inv = tail.payload.with_inv;
-        cq_token.solicited = tail.payload.solicited;
+        copy!(cq_token <= tail.payload; with_imm, with_inv, solicited);
         cq_token.recv = true;
-        cq_token.src_qpn = tail.payload.src_qpn;
-        cq_token.pkey = tail.payload.pkey;
-        cq_token.grh = tail.payload.grh;
+        copy!(cq_token <= tail.payload; src_qpn, pkey, grh);
         cq_token.fenced = true;
         cqs.s.payload = cq_token;
         cqs.s.valid =

@@ -179,17 +179,9 @@ impl Logic for Walk {
             if place.payload.kind == 1 {
                 entry.plen = place.payload.plen;
             }
-            entry.pd = place.payload.pd;
-            entry.qpn = place.payload.qpn;
-            entry.kind = place.payload.kind;
-            entry.lane = place.payload.lane;
-            entry.beats = place.payload.beats;
-            entry.unreliable = place.payload.unreliable;
+            copy!(entry <= place.payload; pd, qpn, kind, lane, beats, unreliable);
             entry.opens = !place.payload.offset.any();
-            entry.complete = place.payload.complete;
-            entry.reset = place.payload.reset;
-            entry.answer = place.payload.answer;
-            entry.closed = place.payload.closed;
+            copy!(entry <= place.payload; complete, reset, answer, closed);
             entry.inv = place.payload.with_inv & place.payload.complete & (place.payload.kind == 2);
             entry.inv_key = place.payload.imm;
             if list {
@@ -209,35 +201,10 @@ impl Logic for Walk {
         }
 
         tail.valid = place.ready;
-        tail.payload.qpn = place.payload.qpn;
-        tail.payload.kind = place.payload.kind;
-        tail.payload.incarnation = place.payload.incarnation;
-        tail.payload.end = place.payload.end;
-        tail.payload.ack = place.payload.ack;
-        tail.payload.unreliable = place.payload.unreliable;
-        tail.payload.psn = place.payload.psn;
-        tail.payload.msn = place.payload.msn;
-        tail.payload.syndrome = place.payload.syndrome;
-        tail.payload.complete = place.payload.complete;
-        tail.payload.cqn = place.payload.cqn;
-        tail.payload.cqe_opcode = place.payload.cqe_opcode;
-        tail.payload.status = place.payload.status;
-        tail.payload.wqe_index = place.payload.wqe_index;
-        tail.payload.byte_len = place.payload.byte_len;
-        tail.payload.imm = place.payload.imm;
-        tail.payload.with_imm = place.payload.with_imm;
-        tail.payload.with_inv = place.payload.with_inv;
-        tail.payload.solicited = place.payload.solicited;
-        tail.payload.src_qpn = place.payload.src_qpn;
-        tail.payload.pkey = place.payload.pkey;
-        tail.payload.grh = place.payload.grh;
-        tail.payload.reset = place.payload.reset;
-        tail.payload.halt = place.payload.halt;
-        tail.payload.reply = place.payload.reply;
-        tail.payload.answer = place.payload.answer;
-        tail.payload.implied = place.payload.implied;
-        tail.payload.data = place.payload.data;
-        tail.payload.closed = place.payload.closed;
+        copy!(tail.payload <= place.payload;
+            qpn, kind, incarnation, end, ack, unreliable, psn, msn, syndrome, complete, cqn,
+            cqe_opcode, status, wqe_index, byte_len, imm, with_imm, with_inv, solicited, src_qpn,
+            pkey, grh, reset, halt, reply, answer, implied, data, closed);
 
         // Skip: what is left of the offset passes over whole entries.
         to_skip = skip;
@@ -280,19 +247,9 @@ impl Logic for Walk {
             target.pd = skipped.pd;
             target.last = enough | skipped.last;
             target.short = !enough & skipped.last;
-            target.broken = skipped.broken;
-            target.qpn = skipped.qpn;
-            target.kind = skipped.kind;
-            target.lane = skipped.lane;
-            target.beats = skipped.beats;
-            target.unreliable = skipped.unreliable;
-            target.opens = skipped.opens;
-            target.complete = skipped.complete;
-            target.reset = skipped.reset;
-            target.answer = skipped.answer;
-            target.closed = skipped.closed;
-            target.inv = skipped.inv;
-            target.inv_key = skipped.inv_key;
+            copy!(target <= skipped;
+                broken, qpn, kind, lane, beats, unreliable, opens, complete, reset, answer, closed,
+                inv, inv_key);
             if skipped_valid {
                 rest = needed - skipped.len.resize::<13>();
                 closed = is_closed | enough | skipped.last;
@@ -308,16 +265,9 @@ impl Logic for Walk {
                 target.last = true;
                 target.short = false;
                 target.broken = false;
-                target.qpn = place.payload.qpn;
-                target.kind = place.payload.kind;
-                target.lane = place.payload.lane;
-                target.beats = place.payload.beats;
-                target.unreliable = place.payload.unreliable;
+                copy!(target <= place.payload; qpn, kind, lane, beats, unreliable);
                 target.opens = !place.payload.offset.any();
-                target.complete = place.payload.complete;
-                target.reset = place.payload.reset;
-                target.answer = place.payload.answer;
-                target.closed = place.payload.closed;
+                copy!(target <= place.payload; complete, reset, answer, closed);
                 target.inv = false;
                 target.inv_key = place.payload.imm;
             }

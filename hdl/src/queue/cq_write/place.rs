@@ -68,19 +68,9 @@ impl<const W: usize, const K: usize> Logic for CqPlace<W, K> {
         // stage V
         cqe = no_cqe;
         cqe.qpn = w_token.qpn.resize::<24>();
-        cqe.opcode = w_token.opcode;
-        cqe.wqe_index = w_token.wqe_index;
-        cqe.byte_len = w_token.byte_len;
-        cqe.imm = w_token.imm;
-        cqe.status = w_token.status;
-        cqe.vendor_err = w_token.vendor_err;
-        cqe.with_imm = w_token.with_imm;
-        cqe.with_inv = w_token.with_inv;
-        cqe.src_qpn = w_token.src_qpn;
-        cqe.pkey = w_token.pkey;
-        cqe.grh = w_token.grh;
-        cqe.solicited = w_token.solicited;
-        cqe.recv = w_token.recv;
+        copy!(cqe <= w_token;
+            opcode, wqe_index, byte_len, imm, status, vendor_err, with_imm, with_inv, src_qpn, pkey,
+            grh, solicited, recv);
         cqe.owner = w_owner;
         v_valid = w_valid;
         v_entry.addr = w_base + (w_place.resize::<64>() << 5);

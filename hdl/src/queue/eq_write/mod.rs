@@ -221,10 +221,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                             picked = true;
                             op = EqOp::Parked;
                             chosen = parked.m.payload.eqn.low::<E>();
-                            item.eqn = parked.m.payload.eqn;
-                            item.event = parked.m.payload.event;
-                            item.detail = parked.m.payload.detail;
-                            item.object = parked.m.payload.object;
+                            copy!(item <= parked.m.payload; eqn, event, detail, object);
                             item_turn = parked.m.payload.turn;
                         }
                     } else if pass_due {
@@ -339,10 +336,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         events.ready = pops & (op == EqOp::Event);
         parked.m.ready = pops & (op == EqOp::Parked);
         parked.s.valid = parks;
-        parked.s.payload.eqn = item.eqn;
-        parked.s.payload.event = item.event;
-        parked.s.payload.detail = item.detail;
-        parked.s.payload.object = item.object;
+        copy!(parked.s.payload <= item; eqn, event, detail, object);
         parked.s.payload.turn = s.turn;
 
         place.valid = writes;

@@ -124,11 +124,7 @@ impl Logic for AckMerge {
         m.payload.qpn = shown.qpn;
         m.payload.psn = shown.psn;
         m.payload.una_psn = shown.missing;
-        m.payload.syndrome = shown.syndrome;
-        m.payload.status = shown.status;
-        m.payload.data = shown.data;
-        m.payload.implied = shown.implied;
-        m.payload.closed = shown.closed;
+        copy!(m.payload <= shown; syndrome, status, data, implied, closed);
         m.payload.writes = shown.fence;
     }
 }

@@ -195,13 +195,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         if out.m.payload.done {
             event.payload.kind = SqEventKind::Retired;
         }
-        event.payload.qpn = out.m.payload.qpn;
-        event.payload.index = out.m.payload.index;
-        event.payload.psn = out.m.payload.psn;
-        event.payload.una_psn = out.m.payload.una_psn;
-        event.payload.reads = out.m.payload.reads;
-        event.payload.count = out.m.payload.count;
-        event.payload.status = out.m.payload.status;
+        copy!(event.payload <= out.m.payload; qpn, index, psn, una_psn, reads, count, status);
         event.payload.generation = out.m.payload.incarnation;
 
         match state {

@@ -159,17 +159,9 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         if ask.m.payload.incomplete {
             start.payload.kind = SqEventKind::Refetch;
         }
-        start.payload.qpn = ask.m.payload.qpn;
-        start.payload.index = ask.m.payload.index;
-        start.payload.packets = ask.m.payload.packets;
-        start.payload.length = ask.m.payload.length;
-        start.payload.answered = ask.m.payload.answered;
-        start.payload.fence = ask.m.payload.fence;
-        start.payload.status = ask.m.payload.status;
-        start.payload.epoch = ask.m.payload.epoch;
-        start.payload.slots = ask.m.payload.slots;
-        start.payload.cqe_opcode = ask.m.payload.cqe_opcode;
-        start.payload.signaled = ask.m.payload.signaled;
+        copy!(start.payload <= ask.m.payload;
+            qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
+            signaled);
         started.s.valid = asks & ask.s.ready;
         started.s.payload = s.payload;
         s.ready = started.s.ready & ask.s.ready;
@@ -312,9 +304,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
             issued.psn = next_grant.psn;
             issued.packets = next_wqe.packets;
             issued.atomic = next_wqe.opcode != 5;
-            issued.length = next_wqe.length;
-            issued.index = next_wqe.index;
-            issued.slots = next_wqe.slots;
+            copy!(issued <= next_wqe; length, index, slots);
         }
         issue.valid = issue_valid;
         issue.payload = issued;

@@ -76,9 +76,7 @@ impl<const Q: usize> Logic for SendPath<Q> {
         forward!(s <= check.s);
         forward!(mr <= check.mr);
         forward!(segmenter.s <= check.m);
-        segmenter.entry_we = check.entry_we;
-        segmenter.entry_at = check.entry_at;
-        segmenter.entry = check.entry;
+        copy!(segmenter <= check; entry_we, entry_at, entry);
         forward!(start <= segmenter.start);
         segmenter.grant_valid = grant_valid;
         segmenter.grant = grant;

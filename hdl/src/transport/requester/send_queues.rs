@@ -155,9 +155,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         retire.push_qpn = state.list_qpn;
         retire.grant_valid = state.retire_valid;
         retire.grant = state.retire;
-        retire.entry_valid = state.entry_valid;
-        retire.entry_addr = state.entry_addr;
-        retire.entry = state.entry;
+        copy!(retire <= state; entry_valid, entry_addr, entry);
         forward!(hold.retired <= retire.done);
         forward!(flushed <= hold.flushed);
         hold.granted = state.granted;

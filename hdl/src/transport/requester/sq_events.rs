@@ -97,9 +97,7 @@ impl Logic for SqEvents {
         skid.s.payload.reads = retire.payload.reads;
         skid.s.payload.count = retire.payload.count;
         skid.s.payload.fetches = doorbell.payload.fetches;
-        skid.s.payload.state = command.payload.state;
-        skid.s.payload.set = command.payload.set;
-        skid.s.payload.reset = command.payload.reset;
+        copy!(skid.s.payload <= command.payload; state, set, reset);
         skid.s.payload.kind = kinds.picked;
         skid.s.payload.qpn = qpns.picked;
         // named by some
@@ -123,11 +121,7 @@ impl Logic for SqEvents {
             skid.s.payload.generation = retire.payload.generation;
         }
         // a packet that was sent is as a positive answer
-        skid.s.payload.data = answer.payload.data;
-        skid.s.payload.implied = answer.payload.implied;
-        skid.s.payload.closed = answer.payload.closed;
-        skid.s.payload.merged = answer.payload.merged;
-        skid.s.payload.syndrome = answer.payload.syndrome;
+        copy!(skid.s.payload <= answer.payload; data, implied, closed, merged, syndrome);
         skid.s.payload.sent = turn.bit(8);
         if turn.bit(8) {
             skid.s.payload.data = false;

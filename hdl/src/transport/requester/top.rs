@@ -195,10 +195,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);
         forward!(queues.start <= send.start);
-        send.grant_valid = queues.grant_valid;
-        send.grant = queues.grant;
-        send.recall_valid = queues.recall_valid;
-        send.recall = queues.recall;
+        copy!(send <= queues; grant_valid, grant, recall_valid, recall);
         forward!(issue <= send.issue);
         forward!(desc <= send.desc);
         forward!(gather <= send.gather);

@@ -157,9 +157,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         mtu = bits::<34>(128) << image.mtu;
 
         if load {
-            wqe_q.qpn = fetched.qpn;
-            wqe_q.epoch = fetched.epoch;
-            wqe_q.index = fetched.index;
+            copy!(wqe_q <= fetched; qpn, epoch, index);
             wqe_q.slots = bits::<3>(0);
             wqe_q.status = bits::<8>(0);
             if silent {

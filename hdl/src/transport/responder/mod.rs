@@ -148,11 +148,7 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         }
         if take_error {
             table.entry.kind = RqEventKind::PlaceError;
-            table.entry.qpn = errors.payload.qpn;
-            table.entry.incarnation = errors.payload.incarnation;
-            table.entry.syndrome = errors.payload.syndrome;
-            table.entry.status = errors.payload.status;
-            table.entry.spared = errors.payload.spared;
+            copy!(table.entry <= errors.payload; qpn, incarnation, syndrome, status, spared);
         }
 
         // asked for while the packet waits too: the answer that counts is the one behind its admission

@@ -104,9 +104,7 @@ impl Logic for PlaceBuilder {
         if d.packet {
             out.beats = p.beats;
         }
-        out.reset = d.reset;
-        out.halt = d.halt;
-        out.incarnation = d.incarnation;
+        copy!(out <= d; reset, halt, incarnation);
 
         // acknowledgement
         ends = d.accepted & p.last;
@@ -153,10 +151,7 @@ impl Logic for PlaceBuilder {
         answer.duplicate = d.duplicate;
         answer.psn = p.psn;
         answer.msn = msn;
-        answer.mtu = p.mtu;
-        answer.pd = p.pd;
-        answer.va = p.va;
-        answer.rkey = p.rkey;
+        copy!(answer <= p; mtu, pd, va, rkey);
         answer.len = p.length;
         answer.swap_add = p.swap_add;
         answer.compare = p.compare;
@@ -175,12 +170,7 @@ impl Logic for PlaceBuilder {
         out.status = SUCCESS;
         out.wqe_index = d.index;
         out.byte_len = offset + p.plen.resize::<32>();
-        out.imm = p.imm;
-        out.with_imm = p.with_imm;
-        out.with_inv = p.with_inv;
-        out.solicited = p.solicited;
-        out.src_qpn = p.src_qpn;
-        out.pkey = p.pkey;
+        copy!(out <= p; imm, with_imm, with_inv, solicited, src_qpn, pkey);
         out.grh = p.datagram;
         if d.packet {
             if p.write {

@@ -227,9 +227,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                         n.done = p.plen.resize::<32>();
                         n.more = p.more;
                         n.ends = p.more == 1;
-                        n.tail = p.tail;
-                        n.va = p.va;
-                        n.rkey = p.rkey;
+                        copy!(n <= p; tail, va, rkey);
                     }
                     if p.last & !p.datagram {
                         n.msn = c.msn + 1;
@@ -324,18 +322,9 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_decision.known = c.known;
         w_decision.usable = f.usable;
         w_decision.silent = c.silent;
-        w_decision.accepted = f.accepted;
-        w_decision.duplicate = f.duplicate;
-        w_decision.gap = f.gap;
-        w_decision.skipped = f.skipped;
-        w_decision.reply = f.reply;
-        w_decision.rnr = f.rnr;
-        w_decision.invalid = f.invalid;
-        w_decision.denied = f.denied;
+        copy!(w_decision <= f; accepted, duplicate, gap, skipped, reply, rnr, invalid, denied);
         w_decision.misplaced = misplaced;
-        w_decision.spared = x.spared;
-        w_decision.syndrome = x.syndrome;
-        w_decision.status = x.status;
+        copy!(w_decision <= x; spared, syndrome, status);
         w_decision.flush = (x.kind == RqEventKind::Flush) & flushing;
         w_decision.reset = restart;
         w_decision.halt = fail
@@ -344,11 +333,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_decision.incarnation = c.incarnation;
         w_decision.index = own;
         w_decision.slot = own & ring_5;
-        w_decision.psn = c.psn;
-        w_decision.msn = c.msn;
-        w_decision.done = c.done;
-        w_decision.va = c.va;
-        w_decision.rkey = c.rkey;
+        copy!(w_decision <= c; psn, msn, done, va, rkey);
         w_decision.cqn = flush_5.cqn;
         w_request = p;
 

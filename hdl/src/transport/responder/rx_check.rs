@@ -127,24 +127,10 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
     fn update(&mut self) {
         images.we = image_we;
         images.waddr = image_qpn;
-        images.wdata.remote_gid = image.remote_gid;
-        images.wdata.rq_base = image.rq_base;
-        images.wdata.qp_type = image.qp_type;
-        images.wdata.mtu = image.mtu;
-        images.wdata.rq_log = image.rq_log;
-        images.wdata.rq_stride = image.rq_stride;
-        images.wdata.min_rnr_timer = image.min_rnr_timer;
-        images.wdata.remote_write = image.remote_write;
-        images.wdata.remote_read = image.remote_read;
-        images.wdata.remote_atomic = image.remote_atomic;
-        images.wdata.max_dest_rd_atomic = image.max_dest_rd_atomic;
-        images.wdata.pkey = image.pkey;
-        images.wdata.sgid_index = image.sgid_index;
-        images.wdata.qkey = image.qkey;
-        images.wdata.pd = image.pd;
-        images.wdata.cqn = image.cqn;
-        images.wdata.srq_valid = image.srq_valid;
-        images.wdata.srqn = image.srqn;
+        copy!(images.wdata <= image;
+            remote_gid, rq_base, qp_type, mtu, rq_log, rq_stride, min_rnr_timer, remote_write,
+            remote_read, remote_atomic, max_dest_rd_atomic, pkey, sgid_index, qkey, pd, cqn,
+            srq_valid, srqn);
 
         room = out_stage.s.ready & response_fifo.s.ready & order_fifo.s.ready;
         go = room & !(v3 & split & !second);
@@ -227,32 +213,17 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             r3.read = kind.read_response;
             r3.atomic = kind.atomic_ack;
             r3.last = kind.last;
-            r3.plen = m2.plen;
-            r3.lane = m2.lane;
-            r3.beats = m2.beats;
+            copy!(r3 <= m2; plen, lane, beats);
             to_requester =
                 kind.response & kind.exists & same_transport & same_pkey & same_address & wanted;
             split = m2.grh;
             q3.qpn = m2.qpn.low::<16>();
-            q3.send = kind.send;
-            q3.write = kind.write;
-            q3.read = kind.read;
-            q3.atomic = kind.atomic;
-            q3.add = kind.add;
-            q3.first = kind.first;
-            q3.last = kind.last;
-            q3.with_imm = kind.with_imm;
-            q3.with_inv = kind.with_inv;
-            q3.ack_req = m2.ack_req;
-            q3.solicited = m2.solicited;
-            q3.psn = m2.psn;
+            copy!(q3 <= kind; send, write, read, atomic, add, first, last, with_imm, with_inv);
+            copy!(q3 <= m2; ack_req, solicited, psn);
             q3.va = m2.ext;
             q3.rkey = m2.rkey;
             q3.length = m2.dma_len;
-            q3.imm = m2.imm;
-            q3.plen = m2.plen;
-            q3.lane = m2.lane;
-            q3.beats = m2.beats;
+            copy!(q3 <= m2; imm, plen, lane, beats);
             q3.tail = payload_less.low::<12>();
             q3.reason = reason;
             q3.unreliable = datagram | (k2.qp_type == UC);
@@ -288,16 +259,9 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
                 q3.src_qpn = m2.ext.low::<24>();
                 q3.pkey = m2.pkey;
             }
-            q3.mtu = k2.mtu;
-            q3.max_dest_rd_atomic = k2.max_dest_rd_atomic;
-            q3.rq_base = k2.rq_base;
-            q3.rq_log = k2.rq_log;
-            q3.rq_stride = k2.rq_stride;
-            q3.min_rnr_timer = k2.min_rnr_timer;
-            q3.pd = k2.pd;
-            q3.cqn = k2.cqn;
-            q3.srq_valid = k2.srq_valid;
-            q3.srqn = k2.srqn;
+            copy!(q3 <= k2;
+                mtu, max_dest_rd_atomic, rq_base, rq_log, rq_stride, min_rnr_timer, pd, cqn,
+                srq_valid, srqn);
         }
 
         // stage 3: a datagram is its GRH, then its payload

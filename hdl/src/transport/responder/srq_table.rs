@@ -144,9 +144,7 @@ impl<const S: usize> Logic for SrqTable<S> {
         images.waddr = image_srqn;
         images.wdata.base = image.base;
         images.wdata.log = image.log_size;
-        images.wdata.stride = image.stride;
-        images.wdata.pd = image.pd;
-        images.wdata.eqn = image.eqn;
+        copy!(images.wdata <= image; stride, pd, eqn);
         images.re = true;
         images.raddr = srqn.low::<S>();
         shape = images.rdata;

@@ -163,19 +163,8 @@ impl<const Q: usize> Logic for Track<Q> {
         take = bits::<3>(0);
         a = none;
         a.kind = TrackKind::Response;
-        a.qpn = responses.m.payload.qpn;
-        a.psn = responses.m.payload.psn;
-        a.syndrome = responses.m.payload.syndrome;
-        a.read = responses.m.payload.read;
-        a.atomic = responses.m.payload.atomic;
-        a.last = responses.m.payload.last;
-        a.plen = responses.m.payload.plen;
-        a.lane = responses.m.payload.lane;
-        a.beats = responses.m.payload.beats;
-        a.packets = issues.m.payload.packets;
-        a.length = issues.m.payload.length;
-        a.index = issues.m.payload.index;
-        a.slots = issues.m.payload.slots;
+        copy!(a <= responses.m.payload; qpn, psn, syndrome, read, atomic, last, plen, lane, beats);
+        copy!(a <= issues.m.payload; packets, length, index, slots);
         b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
         if controls.m.valid {
             take = bits::<3>(0).replace_bit(2, room & !clash.bit(2));
@@ -188,9 +177,7 @@ impl<const Q: usize> Logic for Track<Q> {
         } else if issues.m.valid {
             take = bits::<3>(0).replace_bit(1, room & !clash.bit(1));
             a.kind = TrackKind::Issue;
-            a.qpn = issues.m.payload.qpn;
-            a.psn = issues.m.payload.psn;
-            a.atomic = issues.m.payload.atomic;
+            copy!(a <= issues.m.payload; qpn, psn, atomic);
             b_changes_it = true;
         } else if responses.m.valid {
             take = bits::<3>(0).replace_bit(0, room & !clash.bit(0));
@@ -250,9 +237,7 @@ impl<const Q: usize> Logic for Track<Q> {
         d_terms.addr = c_image.sq_base + (oldest.slot.resize::<64>() << 6);
         d_terms.base = c_image.sq_base;
         d_terms.pd = c_image.pd;
-        d_terms.slots = oldest.slots;
-        d_terms.head = oldest.head;
-        d_terms.atomic = oldest.atomic;
+        copy!(d_terms <= oldest; slots, head, atomic);
         d_terms.to_end = (bits::<17>(1) << c_image.sq_log) - c_slot.resize::<17>();
         d_valid = c_valid;
         d_changes = c_changes;
@@ -285,10 +270,7 @@ impl<const Q: usize> Logic for Track<Q> {
         }
         images.we = image_we;
         images.waddr = image_qpn;
-        images.wdata.sq_base = image.sq_base;
-        images.wdata.sq_log = image.sq_log;
-        images.wdata.pd = image.pd;
-        images.wdata.mtu = image.mtu;
+        copy!(images.wdata <= image; sq_base, sq_log, pd, mtu);
 
         // E: to the queues
         places.s.valid = e_valid;

@@ -72,10 +72,7 @@ impl Logic for TrackRules {
         match kind {
             TrackKind::Response => {
                 place_valid = heard | r.beats.any();
-                placed.beats = r.beats;
-                placed.plen = r.plen;
-                placed.psn = r.psn;
-                placed.syndrome = r.syndrome;
+                copy!(placed <= r; beats, plen, psn, syndrome);
                 placed.answer = heard;
                 placed.implied = implied;
                 if implied {
@@ -131,9 +128,7 @@ impl Logic for TrackRules {
         read.head = t.head.resize::<4>();
         read.base = t.base;
 
-        made.psn = r.psn;
-        made.packets = r.packets;
-        made.length = r.length;
+        copy!(made <= r; psn, packets, length);
         made.slot = slot;
         made.slots = r.slots;
         made.head = r.slots;

@@ -120,10 +120,7 @@ impl<const Q: usize> Logic for Admit<Q> {
             } else if tokens.payload.halt {
                 op.kind = OpKind::Halt;
             }
-            op.qpn = tokens.payload.qpn;
-            op.psn = tokens.payload.psn;
-            op.msn = tokens.payload.msn;
-            op.syndrome = tokens.payload.syndrome;
+            copy!(op <= tokens.payload; qpn, psn, msn, syndrome);
             if has_reply {
                 op.kind = OpKind::Reply;
                 op.psn = r.psn;
@@ -142,22 +139,10 @@ impl<const Q: usize> Logic for Admit<Q> {
             op = atomics.payload;
         } else {
             op.kind = OpKind::Lost;
-            op.qpn = loss.m.payload.qpn;
-            op.psn = loss.m.payload.psn;
-            op.msn = loss.m.payload.msn;
+            copy!(op <= loss.m.payload; qpn, psn, msn);
             op.syndrome = NAK_OPERATIONAL;
         }
-        word.atomic = r.atomic;
-        word.add = r.add;
-        word.duplicate = r.duplicate;
-        word.psn = r.psn;
-        word.msn = r.msn;
-        word.mtu = r.mtu;
-        word.pd = r.pd;
-        word.va = r.va;
-        word.rkey = r.rkey;
-        word.len = r.len;
-        word.swap_add = r.swap_add;
-        word.compare = r.compare;
+        copy!(word <= r;
+            atomic, add, duplicate, psn, msn, mtu, pd, va, rkey, len, swap_add, compare);
     }
 }

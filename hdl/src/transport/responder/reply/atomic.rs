@@ -292,13 +292,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
 
         // answer
         results.s.valid = valid_1 & commands.s.ready;
-        results.s.payload.qpn = op_1.qpn;
-        results.s.payload.generation = op_1.generation;
-        results.s.payload.psn = op_1.psn;
-        results.s.payload.msn = op_1.msn;
-        results.s.payload.duplicate = op_1.duplicate;
-        results.s.payload.save = op_1.save;
-        results.s.payload.saved = op_1.saved;
+        copy!(results.s.payload <= op_1; qpn, generation, psn, msn, duplicate, save, saved);
         results.s.payload.original = original_1.value;
         results.s.payload.error = original_1.error & !op_1.duplicate;
         results.s.payload.fence = issued_next;

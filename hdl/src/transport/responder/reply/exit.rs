@@ -93,9 +93,7 @@ impl Logic for Exit {
         }
 
         packet.valid = offers & sends;
-        packet.payload.qpn = p.qpn;
-        packet.payload.psn = p.psn;
-        packet.payload.msn = p.msn;
+        copy!(packet.payload <= p; qpn, psn, msn);
         packet.payload.value = bits::<64>(0);
         packet.payload.syndrome = ACK;
         packet.payload.plen = p.plen;
@@ -132,10 +130,7 @@ impl Logic for Exit {
         outcomes.s.payload = blank;
         outcomes.s.payload.qpn = p.qpn;
         outcomes.s.payload.psn = p.psn + 1;
-        outcomes.s.payload.generation = p.generation;
-        outcomes.s.payload.duplicate = p.duplicate;
-        outcomes.s.payload.atomic = p.atomic;
-        outcomes.s.payload.offset = p.offset;
+        copy!(outcomes.s.payload <= p; generation, duplicate, atomic, offset);
         outcomes.s.payload.over = p.last | bad;
         outcomes.s.payload.waits = p.waits;
         outcomes.s.payload.blocked = p.blocked;

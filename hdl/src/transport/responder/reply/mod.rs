@@ -152,9 +152,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         admit.lost_psn = lost_psn;
         admit.lost_msn = lost_msn;
         admit.ready = table.ready;
-        table.valid = admit.valid;
-        table.op = admit.op;
-        table.word = admit.word;
+        copy!(table <= admit; valid, op, word);
         ready = table.ready;
 
         // below 4 of 16: up to 6 operations are on their way through the table
@@ -230,10 +228,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         packets.m.ready = desc.ready;
         desc.valid = packets.m.valid;
         desc.payload = blank;
-        desc.payload.qpn = packets.m.payload.qpn;
-        desc.payload.opcode = packets.m.payload.opcode;
-        desc.payload.psn = packets.m.payload.psn;
-        desc.payload.plen = packets.m.payload.plen;
+        copy!(desc.payload <= packets.m.payload; qpn, opcode, psn, plen);
         desc.payload.va = packets.m.payload.value;
         desc.payload.syndrome = packets.m.payload.syndrome;
         desc.payload.msn = packets.m.payload.msn;

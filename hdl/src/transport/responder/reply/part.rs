@@ -299,10 +299,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
         atomic_q.psn = psn;
         atomic_q.msn = word.msn;
         atomic_q.va = addr;
-        atomic_q.add = word.add;
-        atomic_q.duplicate = word.duplicate;
-        atomic_q.swap_add = word.swap_add;
-        atomic_q.compare = word.compare;
+        copy!(atomic_q <= word; add, duplicate, swap_add, compare);
         atomic_q.save = start.save;
         atomic_q.saved = start.saved;
         atomic_valid = atomic_v;

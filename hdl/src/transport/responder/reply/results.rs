@@ -97,9 +97,7 @@ impl<const Q: usize> Logic for Results<Q> {
             packet.payload.msn = r.msn - 1;
         }
         outcomes.s.valid = false;
-        outcomes.s.payload.qpn = r.qpn;
-        outcomes.s.payload.generation = r.generation;
-        outcomes.s.payload.duplicate = r.duplicate;
+        copy!(outcomes.s.payload <= r; qpn, generation, duplicate);
         outcomes.s.payload.failed = r.error;
         waiting.m.ready = false;
 
@@ -158,8 +156,6 @@ impl<const Q: usize> Logic for Results<Q> {
         done.payload.kind = OpKind::Atomic;
         done.payload.qpn = outcomes.m.payload.qpn;
         done.payload.syndrome = NAK_OPERATIONAL;
-        done.payload.generation = outcomes.m.payload.generation;
-        done.payload.duplicate = outcomes.m.payload.duplicate;
-        done.payload.failed = outcomes.m.payload.failed;
+        copy!(done.payload <= outcomes.m.payload; generation, duplicate, failed);
     }
 }

@@ -180,9 +180,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                         n.ack_due = true;
                         if !nak_stays {
                             puts = bits::<4>(1);
-                            n.psn = e.psn;
-                            n.msn = e.msn;
-                            n.syndrome = e.syndrome;
+                            copy!(n <= e; psn, msn, syndrome);
                         }
                         lists = idle & !c.listed;
                     }
@@ -312,13 +310,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         ack_q.opcode = RC_ACK;
         ack_q.plen = bits::<13>(0);
         ack_q.value = bits::<64>(0);
-        ack_q.psn = e.psn;
-        ack_q.msn = e.msn;
-        ack_q.syndrome = e.syndrome;
+        copy!(ack_q <= e; psn, msn, syndrome);
         if e.kind == OpKind::Turn {
-            ack_q.psn = c.psn;
-            ack_q.msn = c.msn;
-            ack_q.syndrome = c.syndrome;
+            copy!(ack_q <= c; psn, msn, syndrome);
         }
         lists_q = table.x_valid & lists;
         starts_q = table.x_valid & starts;
