@@ -169,9 +169,9 @@ impl Lower<'_> {
                 "use the clock as it is, and an enable",
             ));
         }
-        // `x.next = x.val().replace_bit(i, b)` leaves the other bits alone.
+        // `x = x.replace_bit(i, b)` leaves the other bits alone.
         if let E::IndexReplace(base, index, bit) = value
-            && matches!(&**base, E::Signal(from) if self.scope.symbol(&self.key(from)?) == Some(sym))
+            && matches!(&**base, E::Signal(from) if self.named(from)? == Some(sym))
         {
             let bit = self.sized(bit, 1)?.expr;
             let target = self.part_target(sym, index, 1)?;
@@ -206,6 +206,17 @@ impl Lower<'_> {
         Ok(vec![Stmt::Assign(Target::Whole(sym), expr)])
     }
 
+    /// The signal behind the name of a local, a port or a register.
+    fn named(&self, raw: &str) -> Result<Option<Sym>> {
+        match Self::own(raw, "") {
+            Some(id) => Ok(match self.lets.get(id).map(|v| &v.expr) {
+                Some(Expr::Signal { sym, .. }) => Some(*sym),
+                _ => None,
+            }),
+            None => Ok(self.scope.symbol(&self.key(raw)?)),
+        }
+    }
+
     /// A signal this kernel may drive.
     fn target(&mut self, e: &E) -> Result<Sym> {
         let E::Signal(raw) = e else {
@@ -214,17 +225,11 @@ impl Lower<'_> {
                 "assign to `x.next` or `x.next.field`",
             ));
         };
-        if let Some(id) = Self::own(raw, "") {
-            return match self.lets.get(id).map(|v| &v.expr) {
-                Some(Expr::Signal { sym, .. }) => Ok(*sym),
-                _ => Err(Reason::UnknownName(id.into())),
-            };
-        }
-        let sym = self.scope.symbol(&self.key(raw)?);
-        let sym = sym
+        let sym = self
+            .named(raw)?
             .ok_or_else(|| Reason::UnknownName(raw.trim_end_matches("$next").replace('$', ".")))?;
         let symbol = &self.scope.symbols[sym];
-        if symbol.role.is_driven_here() {
+        if Self::own(raw, "").is_some() || symbol.role.is_driven_here() {
             Ok(sym)
         } else {
             Err(Reason::DrivesInput(name::rust(&symbol.key)))
