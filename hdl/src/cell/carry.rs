@@ -14,9 +14,6 @@ pub struct Carry<const N: usize> {
     pub b: Signal<In, Bits<N>>,
     /// The sum is 2^N or more.
     pub carry: Signal<Out, Bit>,
-    /// The bits up to this one make a carry; or would hand one on.
-    makes: Signal<Local, Bits<N>>,
-    hands_on: Signal<Local, Bits<N>>,
     top: Constant<Bits<N>>,
 }
 
@@ -27,8 +24,6 @@ impl<const N: usize> Default for Carry<N> {
             a: Signal::default(),
             b: Signal::default(),
             carry: Signal::default(),
-            makes: Signal::default(),
-            hands_on: Signal::default(),
             top: Constant::new((1u64 << (N - 1)).to_bits()),
         }
     }
@@ -43,8 +38,9 @@ impl<const N: usize> Logic for Carry<N> {
 
     #[kernel]
     fn update(&mut self) {
-        makes = a & b;
-        hands_on = a | b;
+        // The bits up to this one make a carry; or would hand one on.
+        let mut makes = a & b;
+        let mut hands_on = a | b;
         // by doubling: 2, 4, 8, 16 bits
         makes = makes | (hands_on & (makes << 1));
         hands_on = hands_on & (hands_on << 1);

@@ -29,16 +29,6 @@ pub struct Fifo<T: Synth, const A: usize> {
     full: Reg<Bit>,
     empty: Reg<Bit>,
     held: Reg<Bit>,
-    push: Signal<Local, Bit>,
-    pop: Signal<Local, Bit>,
-    fetch: Signal<Local, Bit>,
-    pass: Signal<Local, Bit>,
-    store: Signal<Local, Bit>,
-    free: Signal<Local, Bit>,
-    behind_write: Signal<Local, Bits<16>>,
-    behind_read: Signal<Local, Bits<16>>,
-    more: Signal<Local, Bits<16>>,
-    fewer: Signal<Local, Bits<16>>,
     /// Items when there is room for one more.
     most: Constant<Bits<16>>,
     /// Bits of the number of items.
@@ -69,16 +59,6 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             full: Reg::default(),
             empty: Reg::new(true),
             held: Reg::default(),
-            push: Signal::default(),
-            pop: Signal::default(),
-            fetch: Signal::default(),
-            pass: Signal::default(),
-            store: Signal::default(),
-            free: Signal::default(),
-            behind_write: Signal::default(),
-            behind_read: Signal::default(),
-            more: Signal::default(),
-            fewer: Signal::default(),
             most: Constant::new((items - 1).to_bits()),
             mask: Constant::new(((2u64 << A) - 1).to_bits()),
             wrap: Constant::new((words - 1).to_bits()),
@@ -107,13 +87,13 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
     #[kernel]
     fn update(&mut self) {
         // what becomes of the item that comes, and whose turn it is to be offered
-        free = !held | m.ready;
-        push = s.valid & !full;
-        pop = held & m.ready;
-        pass = s.valid & empty & free;
-        store = push & !pass;
+        let free = !held | m.ready;
+        let push = s.valid & !full;
+        let pop = held & m.ready;
+        let pass = s.valid & empty & free;
+        let store = push & !pass;
         // an item in the RAM stands behind one that is offered
-        fetch = !empty & m.ready;
+        let fetch = !empty & m.ready;
         // an item that goes past the RAM is written too, and counts as read
         ram.we = push;
         ram.waddr = write;
@@ -121,11 +101,11 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         ram.re = free;
         ram.pass = empty;
         ram.raddr = read;
-        behind_write = write + 1;
+        let behind_write = write + 1;
         if push {
             write = behind_write & wrap;
         }
-        behind_read = read + 1;
+        let behind_read = read + 1;
         if fetch | pass {
             read = behind_read & wrap;
             held = true;
@@ -133,8 +113,8 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
             held = false;
         }
         // two sums of which one is chosen; a difference would share a carry chain with the sum, behind the choice
-        more = items + 1;
-        fewer = !(!items + 1);
+        let more = items + 1;
+        let fewer = !(!items + 1);
         if push & !pop {
             items = more & mask;
         } else if !push & pop {

@@ -17,7 +17,6 @@ pub struct Skid<T: Synth> {
     spare: Dff<T>,
     out_valid: Reg<Bit>,
     spare_valid: Reg<Bit>,
-    take: Signal<Local, Bit>,
 }
 
 impl<T: Synth> Logic for Skid<T> {
@@ -29,7 +28,7 @@ impl<T: Synth> Logic for Skid<T> {
 
     #[kernel]
     fn update(&mut self) {
-        take = m.ready | !out_valid;
+        let take = m.ready | !out_valid;
         if take {
             out_valid = spare_valid | s.valid;
             spare_valid = false;

@@ -23,9 +23,6 @@ pub struct SkidRam<T: Synth> {
     write: Reg<Bit>,
     /// Where the one behind that offered stands.
     read: Reg<Bit>,
-    take: Signal<Local, Bit>,
-    push: Signal<Local, Bit>,
-    comes: Signal<Local, Bit>,
 }
 
 impl<T: Synth> Default for SkidRam<T> {
@@ -39,9 +36,6 @@ impl<T: Synth> Default for SkidRam<T> {
             spare_valid: Reg::default(),
             write: Reg::default(),
             read: Reg::default(),
-            take: Signal::default(),
-            push: Signal::default(),
-            comes: Signal::default(),
         }
     }
 }
@@ -55,9 +49,9 @@ impl<T: Synth> Logic for SkidRam<T> {
 
     #[kernel]
     fn update(&mut self) {
-        take = m.ready | !out_valid;
-        push = s.valid & !spare_valid;
-        comes = spare_valid | s.valid;
+        let take = m.ready | !out_valid;
+        let push = s.valid & !spare_valid;
+        let comes = spare_valid | s.valid;
         if take {
             out_valid = comes;
             spare_valid = false;

@@ -15,7 +15,6 @@ pub struct Slice<T: Synth> {
     pub m: StreamOut<T>,
     item: Dff<T>,
     valid: Reg<Bit>,
-    take: Signal<Local, Bit>,
 }
 
 impl<T: Synth> Logic for Slice<T> {
@@ -27,7 +26,7 @@ impl<T: Synth> Logic for Slice<T> {
 
     #[kernel]
     fn update(&mut self) {
-        take = !valid | m.ready;
+        let take = !valid | m.ready;
         if take {
             item = s.payload;
             valid = s.valid;

@@ -167,7 +167,6 @@ pub struct Command<
     configured: Ram<Bits<2>, Q>,
     /// Shared receive queues that exist.
     shared: Ram<Bit, S>,
-    srqn: Signal<Local, Bits<S>>,
     sweep: Reg<Bits<16>>,
     state: Reg<CommandState>,
     swept: Reg<Bit>,
@@ -179,11 +178,6 @@ pub struct Command<
     everything: Reg<Bit>,
 
     h: Signal<Local, CmdHead>,
-    index: Signal<Local, Bits<Q>>,
-    drains: Signal<Local, Bit>,
-    of_eq: Signal<Local, Bit>,
-    of_srq: Signal<Local, Bit>,
-    state_bits: Signal<Local, Bits<128>>,
     no_pulse: Zero<CommandPulses>,
 }
 
@@ -260,7 +254,7 @@ impl<
         check.ah = as_ah.image;
         check.srq = as_srq.image;
         // judgement
-        index = h.index.low::<Q>();
+        let index = h.index.low::<Q>();
         configured.re = true;
         configured.raddr = index;
         configured.we = false;
@@ -275,7 +269,7 @@ impl<
                 (configured.rdata.bit(1) | h.qp_rq) & !check.facts.rq_ends,
             );
         check.images = configured.rdata;
-        srqn = h.index.low::<S>();
+        let mut srqn = h.index.low::<S>();
         if h.opcode == MODIFY_QP {
             srqn = as_rq.image.srqn.low::<S>();
         }
@@ -285,9 +279,9 @@ impl<
         shared.waddr = h.index.low::<S>();
         shared.wdata = check.facts.create_srq;
         check.srq_exists = shared.rdata;
-        of_srq = check.facts.create_srq | check.facts.destroy_srq | check.facts.arm_srq;
-        drains = check.facts.modify & (check.facts.sq_ends | check.facts.rq_ends);
-        of_eq = check.facts.create_eq | check.facts.destroy_eq;
+        let of_srq = check.facts.create_srq | check.facts.destroy_srq | check.facts.arm_srq;
+        let drains = check.facts.modify & (check.facts.sq_ends | check.facts.rq_ends);
+        let of_eq = check.facts.create_eq | check.facts.destroy_eq;
         // queue pairs
         events.start = state == CommandState::Tell;
         events.head = as_head.image;
@@ -413,7 +407,7 @@ impl<
             }
         }
         // answer
-        state_bits = bits::<128>(0);
+        let mut state_bits: Bits<128> = bits::<128>(0);
         if check.facts.query & !verdict.any() {
             state_bits = events.found.into();
         } else if check.facts.resize_cq & !verdict.any() {

@@ -154,16 +154,6 @@ pub struct CommandCheck<
     pub status: Signal<Out, Bits<8>>,
 
     found: Dff<CommandFacts>,
-    limit: Signal<Local, Bits<32>>,
-    ring_mask: Signal<Local, Bits<16>>,
-    sq_ok: Signal<Local, Bit>,
-    av_ok: Signal<Local, Bit>,
-    rq_ok: Signal<Local, Bit>,
-    states_ok: Signal<Local, Bit>,
-    own_key: Signal<Local, Bit>,
-    known: Signal<Local, Bit>,
-    in_range: Signal<Local, Bit>,
-    too_early: Signal<Local, Bit>,
     // bits that a number in range does not have
     beyond_qp: Constant<Bits<32>>,
     beyond_mr: Constant<Bits<32>>,
@@ -224,16 +214,6 @@ impl<
             facts: Signal::default(),
             status: Signal::default(),
             found: Dff::default(),
-            limit: Signal::default(),
-            ring_mask: Signal::default(),
-            sq_ok: Signal::default(),
-            av_ok: Signal::default(),
-            rq_ok: Signal::default(),
-            states_ok: Signal::default(),
-            own_key: Signal::default(),
-            known: Signal::default(),
-            in_range: Signal::default(),
-            too_early: Signal::default(),
             beyond_qp: beyond(Q),
             beyond_mr: beyond(M),
             beyond_cq: beyond(C),
@@ -294,7 +274,7 @@ impl<
         found.arm_srq = (head.opcode == ARM_SRQ) & has_shared;
         found.set_gid = head.opcode == SET_GID;
         found.set_port = head.opcode == SET_PORT;
-        limit = bits::<32>(0);
+        let mut limit: Bits<32> = bits::<32>(0);
         if (head.opcode == MODIFY_QP) | (head.opcode == QUERY_QP) | (head.opcode == WRITE_AH) {
             limit = beyond_qp;
         } else if (head.opcode == CREATE_CQ)
@@ -317,8 +297,8 @@ impl<
         found.index_ok = !(head.index & limit).any();
 
         // queue pair: an outstanding ring that stands at a multiple of its size below the pool's end lies inside
-        ring_mask = !(ones << sq.ot_log);
-        sq_ok = transports.bit(sq.qp_type)
+        let ring_mask = !(ones << sq.ot_log);
+        let sq_ok = transports.bit(sq.qp_type)
             & (sq.mtu >= MIN_MTU)
             & (sq.mtu <= MAX_MTU)
             & (sq.max_rd_atomic <= MAX_RD_ATOMIC)
@@ -327,8 +307,8 @@ impl<
             & !(sq.ot_base.low::<16>() & ring_mask).any()
             & !(sq.ot_base.resize::<32>() & beyond_pool).any()
             & fits_pool.bit(sq.ot_log);
-        av_ok = !(av.sgid_index.resize::<32>() & beyond_gid).any();
-        rq_ok = transports.bit(rq.qp_type)
+        let av_ok = !(av.sgid_index.resize::<32>() & beyond_gid).any();
+        let rq_ok = transports.bit(rq.qp_type)
             & (rq.mtu >= MIN_MTU)
             & (rq.mtu <= MAX_MTU)
             & (rq.max_dest_rd_atomic <= MAX_RD_ATOMIC)
@@ -337,7 +317,7 @@ impl<
             & !rq.rq_base.low::<6>().any()
             & (!rq.srq_valid | (has_shared & !(rq.srqn.resize::<32>() & beyond_srq).any()));
         found.needs_srq = head.qp_rq & rq.srq_valid;
-        states_ok = (!head.qp_sq_state | (head.sq_state <= ERR))
+        let states_ok = (!head.qp_sq_state | (head.sq_state <= ERR))
             & (!head.qp_rq_state | (head.rq_state <= ERR));
         found.qp_ok =
             (!head.qp_sq | sq_ok) & (!head.qp_av | av_ok) & (!head.qp_rq | rq_ok) & states_ok;
@@ -364,11 +344,11 @@ impl<
         found.ah_ok = !(ah.sgid_index.resize::<32>() & beyond_gid).any();
 
         // memory region: the key says where in the table it stands
-        own_key = mr.key.slice::<M>(8) == head.index.low::<M>();
+        let own_key = mr.key.slice::<M>(8) == head.index.low::<M>();
         found.mr_ok = !mr.valid | (own_key & (mr.base <= mr.last));
 
         // the first thing that is wrong
-        known = found.nop
+        let known = found.nop
             | found.modify
             | found.query
             | found.create_cq
@@ -383,14 +363,14 @@ impl<
             | found.arm_srq
             | found.set_gid
             | found.set_port;
-        in_range = (!found.modify | found.qp_ok)
+        let in_range = (!found.modify | found.qp_ok)
             & (!(found.modify & found.needs_srq) | srq_exists)
             & (!found.create_srq | found.srq_ok)
             & (!(found.create_cq | found.resize_cq) | found.cq_ok)
             & (!found.create_eq | found.eq_ok)
             & (!found.write_ah | found.ah_ok)
             & (!found.write_mr | found.mr_ok);
-        too_early =
+        let mut too_early =
             found.modify & ((found.needs_sq & !images.bit(0)) | (found.needs_rq & !images.bit(1)));
         if found.arm_srq {
             too_early = !srq_exists;

@@ -105,11 +105,6 @@ pub struct CommandRing<const W: usize, const K: usize> {
     left: Dff<Bits<3>>,
     done_q: Reg<Bit>,
     failed_q: Reg<Bit>,
-    cmd_ring: Signal<Local, Bits<64>>,
-    cpl_ring: Signal<Local, Bits<64>>,
-    late: Signal<Local, Bits<ENTRY_BITS>>,
-    cpl: Signal<Local, image::CmdCpl>,
-    cpl_bits: Signal<Local, Bits<256>>,
     no_cpl: Zero<image::CmdCpl>,
     beat_bits: Constant<Bits<12>>,
     other_bits: Constant<Bits<12>>,
@@ -164,11 +159,6 @@ impl<const W: usize, const K: usize> Default for CommandRing<W, K> {
             left: Default::default(),
             done_q: Default::default(),
             failed_q: Default::default(),
-            cmd_ring: Default::default(),
-            cpl_ring: Default::default(),
-            late: Default::default(),
-            cpl: Default::default(),
-            cpl_bits: Default::default(),
             no_cpl: Default::default(),
             beat_bits: Constant::new((W as u64).to_bits()),
             other_bits: Constant::new(((ENTRY_BITS - W) as u64).to_bits()),
@@ -193,20 +183,20 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
         failed_q = false;
 
         // the entry shifts in from the top, so that its first byte ends in bits 7:0
-        late = beat.data.resize::<ENTRY_BITS>() << other_bits;
+        let late = beat.data.resize::<ENTRY_BITS>() << other_bits;
         head.word = word.low::<512>();
 
         // the completion
-        cpl = no_cpl;
+        let mut cpl = no_cpl;
         if !unread {
             copy!(cpl <= head.image; token, opcode, index);
         }
         cpl.status = verdict;
         cpl.value = answer;
         cpl.owner = owner;
-        cpl_bits = cpl.into();
-        cmd_ring = (cmd_base >> 6) << 6;
-        cpl_ring = (cpl_base >> 6) << 6;
+        let cpl_bits: Bits<256> = cpl.into();
+        let cmd_ring = (cmd_base >> 6) << 6;
+        let cpl_ring = (cpl_base >> 6) << 6;
 
         match state {
             RingState::Idle => {

@@ -120,14 +120,7 @@ pub struct Csr<const Q: usize, const C: usize> {
 
     at: Signal<Local, Bits<22>>,
     data: Signal<Local, Bits<32>>,
-    act: Signal<Local, Bit>,
-    written: Signal<Local, Bit>,
-    forgets: Signal<Local, Bit>,
-    log: Signal<Local, Bits<4>>,
     from: Signal<Local, Bits<22>>,
-    status: Signal<Local, Bits<32>>,
-    looked_up: Signal<Local, Bits<32>>,
-    counter: Signal<Local, Bit>,
     no_state: Zero<CsrState>,
 }
 
@@ -150,23 +143,23 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         // a write: a doorbell waits until the one before it was taken
         at = bus.waddr;
         data = bus.wdata;
-        act = bus.write & !(at.slice::<2>(20).any() & doorbells.waits);
+        let act = bus.write & !(at.slice::<2>(20).any() & doorbells.waits);
         bus.wrote = act;
 
         doorbells.write = act & bus.whole & state.enable & !state.reset;
         doorbells.at = at;
         doorbells.data = data;
-        forgets = false;
+        let mut forgets = false;
 
         // registers
-        log = data.low::<4>();
+        let mut log = data.low::<4>();
         if data > MAX_LOG {
             log = bits::<4>(MAX_LOG);
         }
         if state.enable {
             log = state.cmd_log_size;
         }
-        written = act & bus.whole & !at.slice::<15>(7).any();
+        let written = act & bus.whole & !at.slice::<15>(7).any();
         exceptions.write = written;
         exceptions.at = at.slice::<5>(2);
         exceptions.data = data;
@@ -212,11 +205,11 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
 
         // a read
         from = bus.raddr;
-        status = bits::<32>(0)
+        let status = bits::<32>(0)
             .replace_bit(0, link_up)
             .replace_bit(1, ready & !state.reset)
             .replace_bit(2, state.dma_error);
-        looked_up = exceptions.value;
+        let mut looked_up = exceptions.value;
         match from.slice::<5>(2) {
             MAGIC => {
                 looked_up = bits::<32>(MAGIC_VALUE);
@@ -273,7 +266,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             }
             _ => {}
         }
-        counter = (from.slice::<13>(9) == STATS_AT) & (from.slice::<6>(3) < STATS);
+        let counter = (from.slice::<13>(9) == STATS_AT) & (from.slice::<6>(3) < STATS);
         bus.found = false;
         bus.rdata = bits::<32>(0);
         if counting {

@@ -38,9 +38,6 @@ pub struct Doorbells<const Q: usize, const C: usize> {
     shared: Dff<Bit>,
     number: Dff<Bits<16>>,
     word: Dff<Bits<32>>,
-    of_qp: Signal<Local, Bit>,
-    of_cq: Signal<Local, Bit>,
-    of_srq: Signal<Local, Bit>,
     no_sq_event: Zero<SqEvent>,
     no_rq_event: Zero<RqEvent>,
     /// Bits of a doorbell's number that a queue pair of the build does not have.
@@ -71,9 +68,6 @@ impl<const Q: usize, const C: usize> Default for Doorbells<Q, C> {
             shared: Default::default(),
             number: Default::default(),
             word: Default::default(),
-            of_qp: Default::default(),
-            of_cq: Default::default(),
-            of_srq: Default::default(),
             no_sq_event: Default::default(),
             no_rq_event: Default::default(),
             beyond: Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()),
@@ -100,9 +94,9 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         if cq.ready {
             cq_rung = false;
         }
-        of_qp = write & (at.slice::<2>(20) == QP_AT) & !(at.slice::<17>(3) & beyond).any();
-        of_cq = write & (at.slice::<2>(20) == CQ_AT) & !(at.slice::<17>(3) & beyond_cq).any();
-        of_srq = write & (at.slice::<2>(20) == SRQ_AT) & !at.bit(19);
+        let of_qp = write & (at.slice::<2>(20) == QP_AT) & !(at.slice::<17>(3) & beyond).any();
+        let of_cq = write & (at.slice::<2>(20) == CQ_AT) & !(at.slice::<17>(3) & beyond_cq).any();
+        let of_srq = write & (at.slice::<2>(20) == SRQ_AT) & !at.bit(19);
         if of_qp {
             sq_rung = !at.bit(2);
             rq_rung = at.bit(2);

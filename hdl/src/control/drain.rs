@@ -63,9 +63,6 @@ pub struct Drain {
     seen: Dff<Activity>,
     issued: Dff<Bits<16>>,
     written: Dff<Bits<16>>,
-    counts_writes: Signal<Local, Bit>,
-    age: Signal<Local, Bits<16>>,
-    through: Signal<Local, Bit>,
 }
 
 impl Logic for Drain {
@@ -102,7 +99,7 @@ impl Logic for Drain {
             issued = eqe_issued;
             written = eqe_done;
         }
-        counts_writes = (section == 5) | (section == 8) | (section == 12);
+        let counts_writes = (section == 5) | (section == 8) | (section == 12);
 
         quiet = quiet + 1;
         if seen.busy & !counts_writes {
@@ -111,8 +108,8 @@ impl Logic for Drain {
         if seen.moved {
             count = count + 1;
         }
-        age = written - mark;
-        through = quiet.bit(4) | count.bit(9);
+        let age = written - mark;
+        let mut through = quiet.bit(4) | count.bit(9);
         if counts_writes {
             through = !age.bit(15);
         }

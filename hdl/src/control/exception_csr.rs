@@ -44,9 +44,6 @@ pub struct ExceptionCsr {
     pub setup: Signal<Out, ExceptionSetup>,
     state: Reg<ExceptionSetup>,
     no_state: Zero<ExceptionSetup>,
-    log: Signal<Local, Bits<4>>,
-    /// The queue is turned off.
-    stops: Signal<Local, Bit>,
 }
 
 const MAX_LOG: u64 = MAX_LOG_SLOTS as u64;
@@ -57,11 +54,12 @@ impl Logic for ExceptionCsr {
     #[kernel]
     fn update(&mut self) {
         state.arm = false;
-        log = data.low::<4>();
+        let mut log = data.low::<4>();
         if log > MAX_LOG {
             log = bits::<4>(MAX_LOG);
         }
-        stops = false;
+        // The queue is turned off.
+        let mut stops = false;
         if write {
             match at {
                 EXC_BASE_LO => {

@@ -113,7 +113,6 @@ pub struct Stats {
     answered: Reg<Bit>,
     /// The read began before the turn that is now behind the adder.
     waits: Reg<Bits<2>>,
-    previous: Signal<Local, Bits<64>>,
 }
 
 impl Default for Stats {
@@ -141,7 +140,6 @@ impl Default for Stats {
             answer: Dff::default(),
             answered: Reg::default(),
             waits: Reg::default(),
-            previous: Signal::default(),
         }
     }
 }
@@ -166,7 +164,7 @@ impl Logic for Stats {
         later_1 = later;
 
         // cycle n + 1: add
-        previous = bits::<64>(0);
+        let mut previous: Bits<64> = bits::<64>(0);
         if later_1 {
             previous = words.rdata;
         }

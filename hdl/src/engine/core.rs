@@ -120,7 +120,6 @@ pub struct Core<
     foreign_frame: Signal<Local, Bit>,
     foreign_packet: Signal<Local, Bit>,
     acks: Signal<Local, Bits<11>>,
-    pulses: Signal<Local, StatPulses>,
     no_pulses: Zero<StatPulses>,
 }
 
@@ -326,7 +325,7 @@ impl<
 
         foreign_frame = receive.stats.rx_wrong_address;
         foreign_packet = receive.counts.rx_wrong_address;
-        pulses = no_pulses;
+        let mut pulses = no_pulses;
         copy!(pulses <= receive.stats;
             rx_frames, rx_roce_packets, rx_bad_frames, rx_icrc_errors, rx_malformed);
         pulses.rx_not_roce = exceptions.refused;

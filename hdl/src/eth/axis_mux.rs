@@ -16,11 +16,6 @@ pub struct AxisMux<const W: usize, const K: usize> {
     arbiter: Arbiter<2>,
     open: Reg<Bit>,
     owner: Reg<Bits<2>>,
-    grant: Signal<Local, Bits<2>>,
-    requests: Signal<Local, Bits<2>>,
-    offered: Signal<Local, Bit>,
-    transfer: Signal<Local, Bit>,
-    last: Signal<Local, Bit>,
 }
 
 impl<const W: usize, const K: usize> Logic for AxisMux<W, K> {
@@ -32,25 +27,25 @@ impl<const W: usize, const K: usize> Logic for AxisMux<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        requests = bits::<2>(0)
+        let requests = bits::<2>(0)
             .replace_bit(0, s_axis[0].tvalid)
             .replace_bit(1, s_axis[1].tvalid);
         // An offer stands until it is taken: the grant too.
         arbiter.request = requests;
-        grant = arbiter.grant;
+        let mut grant = arbiter.grant;
         if open {
             grant = owner;
         }
         copy!(m_axis <= s_axis[0]; tdata, tkeep, tuser);
-        last = s_axis[0].tlast;
+        let mut last = s_axis[0].tlast;
         if grant.bit(1) {
             copy!(m_axis <= s_axis[1]; tdata, tkeep, tuser);
             last = s_axis[1].tlast;
         }
         m_axis.tlast = last;
-        offered = (grant & requests).any();
+        let offered = (grant & requests).any();
         m_axis.tvalid = offered;
-        transfer = offered & m_axis.tready;
+        let transfer = offered & m_axis.tready;
         arbiter.take = offered & !open;
         for i in 0..2 {
             s_axis[i].tready = grant.bit(i) & m_axis.tready;

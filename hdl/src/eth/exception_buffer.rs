@@ -43,13 +43,6 @@ pub struct ExceptionBuffer<const W: usize, const A: usize> {
     lost: Reg<Bit>,
     dropped_q: Reg<Bit>,
     refused_q: Reg<Bit>,
-    total: Signal<Local, Bits<16>>,
-    full: Signal<Local, Bit>,
-    put: Signal<Local, Bit>,
-    overflow: Signal<Local, Bit>,
-    next_head: Signal<Local, Bits<16>>,
-    longest: Signal<Local, Bits<16>>,
-    keep: Signal<Local, Bit>,
 }
 
 impl<const W: usize, const A: usize> Default for ExceptionBuffer<W, A> {
@@ -79,13 +72,6 @@ impl<const W: usize, const A: usize> Default for ExceptionBuffer<W, A> {
             lost: Default::default(),
             dropped_q: Default::default(),
             refused_q: Default::default(),
-            total: Default::default(),
-            full: Default::default(),
-            put: Default::default(),
-            overflow: Default::default(),
-            next_head: Default::default(),
-            longest: Default::default(),
-            keep: Default::default(),
         }
     }
 }
@@ -100,24 +86,24 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
     #[kernel]
     fn update(&mut self) {
         // the buffer takes every beat
-        total = length + beat.bytes.resize::<16>();
-        full = head == limit;
-        put = beat.valid & !full & !lost;
-        overflow = lost | (beat.valid & full);
-        next_head = head;
+        let total = length + beat.bytes.resize::<16>();
+        let full = head == limit;
+        let put = beat.valid & !full & !lost;
+        let overflow = lost | (beat.valid & full);
+        let mut next_head = head;
         if put {
             next_head = head + 1;
         }
         ram.we = put;
         ram.waddr = head.resize::<A>();
         ram.wdata = data;
-        longest = bits::<16>(LONGEST);
+        let mut longest: Bits<16> = bits::<16>(LONGEST);
         if jumbo {
             longest = bits::<16>(LONGEST_LARGE);
         }
 
         // and keeps or forgets the frame at its end
-        keep = beat.last & beat.not_roce & on & !overflow & (total <= longest) & fifo.s.ready;
+        let keep = beat.last & beat.not_roce & on & !overflow & (total <= longest) & fifo.s.ready;
         fifo.s.valid = keep;
         fifo.s.payload = total;
         refused_q = beat.last & beat.not_roce & !on;

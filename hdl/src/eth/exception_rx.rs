@@ -95,17 +95,6 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     waiting: Reg<Bit>,
     event_q: Reg<Bit>,
 
-    used: Signal<Local, Bits<16>>,
-    slots: Signal<Local, Bits<16>>,
-    /// Slots less one.
-    mask: Signal<Local, Bits<16>>,
-    index: Signal<Local, Bits<23>>,
-    sum: Signal<Local, Bits<64>>,
-    whole: Signal<Local, Bits<13>>,
-    limit_chunk: Signal<Local, Bits<13>>,
-    fetch: Signal<Local, Bit>,
-    pop: Signal<Local, Bit>,
-    head_word: Signal<Local, Bits<64>>,
     head_strb: Constant<Bits<K>>,
     all_strb: Constant<Bits<K>>,
 }
@@ -158,16 +147,6 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, 
             armed: Default::default(),
             waiting: Default::default(),
             event_q: Default::default(),
-            used: Default::default(),
-            slots: Default::default(),
-            mask: Default::default(),
-            index: Default::default(),
-            sum: Default::default(),
-            whole: Default::default(),
-            limit_chunk: Default::default(),
-            fetch: Default::default(),
-            pop: Default::default(),
-            head_word: Default::default(),
             head_strb: Constant::new(ones(8)),
             all_strb: Constant::new(ones(K)),
         }
@@ -189,13 +168,14 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         buffer.data = data;
 
         // the ring
-        slots = bits::<16>(1) << setup.log_slots;
-        mask = !(bits::<16>(0xffff) << setup.log_slots);
-        used = producer - setup.rx_consumer;
+        let slots = bits::<16>(1) << setup.log_slots;
+        // Slots less one.
+        let mask = !(bits::<16>(0xffff) << setup.log_slots);
+        let used = producer - setup.rx_consumer;
         room = used < slots;
         waiting = used.any();
-        index = (producer & mask).resize::<23>();
-        sum = setup.base + offset.resize::<64>();
+        let index = (producer & mask).resize::<23>();
+        let sum = setup.base + offset.resize::<64>();
         settled = written == sent;
         event_q = armed & waiting & !setup.arm;
         if setup.arm {
@@ -205,14 +185,14 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         }
 
         // the writer
-        pop = false;
+        let mut pop = false;
         stored_q = false;
-        whole = ((buffer.lengths.payload + Self::MORE) >> Self::LOG_K).resize::<13>();
-        limit_chunk = bits::<13>(Self::CHUNK);
+        let whole = ((buffer.lengths.payload + Self::MORE) >> Self::LOG_K).resize::<13>();
+        let mut limit_chunk = bits::<13>(Self::CHUNK);
         if addr.low::<11>().any() {
             limit_chunk = bits::<13>(Self::FIRST_CHUNK);
         }
-        fetch = (state == ExceptionRxState::Send) & chunk.any() & (beats.ready | !held);
+        let fetch = (state == ExceptionRxState::Send) & chunk.any() & (beats.ready | !held);
         match state {
             ExceptionRxState::Idle => {
                 left = whole;
@@ -310,7 +290,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         write.valid = (state == ExceptionRxState::Offer) | (state == ExceptionRxState::OfferHead);
         write.payload.addr = addr;
         write.payload.len = (chunk - 1).resize::<8>();
-        head_word = buffer.lengths.payload.resize::<64>().replace_bit(63, owner);
+        let head_word = buffer.lengths.payload.resize::<64>().replace_bit(63, owner);
         beats.data = buffer.rdata;
         beats.strb = all_strb;
         beats.last = !chunk.any();

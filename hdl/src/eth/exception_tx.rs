@@ -96,15 +96,6 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     owed: Reg<Bit>,
     owed_bytes: Dff<Bits<14>>,
 
-    slots: Signal<Local, Bits<16>>,
-    /// Slots less one.
-    mask: Signal<Local, Bits<16>>,
-    index: Signal<Local, Bits<23>>,
-    longest: Signal<Local, Bits<16>>,
-    fetch: Signal<Local, Bit>,
-    is_last: Signal<Local, Bit>,
-    /// Of the last byte.
-    last_lane: Signal<Local, Bits<16>>,
     all: Constant<Bits<K>>,
 }
 
@@ -159,13 +150,6 @@ impl<const W: usize, const K: usize, const A: usize> Default for ExceptionTx<W, 
             held: Default::default(),
             owed: Default::default(),
             owed_bytes: Default::default(),
-            slots: Default::default(),
-            mask: Default::default(),
-            index: Default::default(),
-            longest: Default::default(),
-            fetch: Default::default(),
-            is_last: Default::default(),
-            last_lane: Default::default(),
             all: Constant::new(
                 (0..K).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true)),
             ),
@@ -183,11 +167,12 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
     #[kernel]
     fn update(&mut self) {
         // the ring behind that for received frames
-        slots = bits::<16>(1) << setup.log_slots;
-        mask = !(bits::<16>(0xffff) << setup.log_slots);
-        index = ((done & mask) | slots).resize::<23>();
+        let slots = bits::<16>(1) << setup.log_slots;
+        // Slots less one.
+        let mask = !(bits::<16>(0xffff) << setup.log_slots);
+        let index = ((done & mask) | slots).resize::<23>();
         posted = setup.tx_producer != done;
-        longest = bits::<16>(LONGEST);
+        let mut longest: Bits<16> = bits::<16>(LONGEST);
         if setup.large {
             longest = bits::<16>(LONGEST_LARGE);
         }
@@ -198,9 +183,10 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
         ram.we = false;
         ram.waddr = fill;
         ram.wdata = beat.data;
-        is_last = !left.any();
-        last_lane = (length - 1) & Self::MORE;
-        fetch = (state == ExceptionTxState::Send) & left.any() & (m_axis.tready | !held);
+        let is_last = !left.any();
+        // Of the last byte.
+        let last_lane = (length - 1) & Self::MORE;
+        let fetch = (state == ExceptionTxState::Send) & left.any() & (m_axis.tready | !held);
         match state {
             ExceptionTxState::Idle => {
                 failed = false;

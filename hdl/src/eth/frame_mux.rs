@@ -18,10 +18,6 @@ pub struct FrameMux<const W: usize, const K: usize> {
     choose: Chosen<W, K>,
     open: Reg<Bit>,
     owner: Reg<Bits<2>>,
-    grant: Signal<Local, Bits<2>>,
-    requests: Signal<Local, Bits<2>>,
-    transfer: Signal<Local, Bit>,
-    last: Signal<Local, Bit>,
 }
 
 impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
@@ -33,16 +29,16 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        requests = bits::<2>(0)
+        let requests = bits::<2>(0)
             .replace_bit(0, s[0].valid)
             .replace_bit(1, s[1].valid);
         arbiter.request = requests;
-        grant = arbiter.grant;
+        let mut grant = arbiter.grant;
         if open {
             grant = owner;
         }
         m.beat = s[0].beat;
-        last = s[0].beat.last;
+        let mut last = s[0].beat.last;
         if grant.bit(1) {
             m.beat = s[1].beat;
             last = s[1].beat.last;
@@ -55,7 +51,7 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
         }
         m.data = choose.data;
         m.valid = (grant & requests).any();
-        transfer = (grant & requests).any() & m.ready;
+        let transfer = (grant & requests).any() & m.ready;
         arbiter.take = transfer & !open;
         for i in 0..2 {
             s[i].ready = grant.bit(i) & m.ready;

@@ -50,10 +50,6 @@ pub struct GidTable {
     hit: Dff<Bits<16>>,
     found_q: Dff<Bit>,
     index_q: Dff<Bits<8>>,
-    select: Signal<Local, Bits<256>>,
-    kind: Signal<Local, Bits<16>>,
-    equal: Signal<Local, Bits<16>>,
-    lowest: Signal<Local, Bits<8>>,
     one: Constant<Bits<256>>,
     ones: Constant<Bits<16>>,
     number: [Constant<Bits<8>>; GID_ENTRIES],
@@ -76,10 +72,6 @@ impl Default for GidTable {
             hit: Dff::default(),
             found_q: Dff::default(),
             index_q: Dff::default(),
-            select: Signal::default(),
-            kind: Signal::default(),
-            equal: Signal::default(),
-            lowest: Signal::default(),
             one: Constant::new(1.into()),
             ones: Constant::new(0xffff.into()),
             number: std::array::from_fn(|i| Constant::new(i.to_bits())),
@@ -96,7 +88,7 @@ impl Logic for GidTable {
     #[kernel]
     fn update(&mut self) {
         // Write.
-        select = bits::<256>(0);
+        let mut select: Bits<256> = bits::<256>(0);
         if write {
             select = one << entry.index;
         }
@@ -115,11 +107,11 @@ impl Logic for GidTable {
             is_ipv6 = is_ipv6 | select.low::<16>();
         }
         // Compare.
-        kind = is_ipv6;
+        let mut kind = is_ipv6;
         if !ipv6 {
             kind = is_ipv6 ^ ones;
         }
-        equal = bits::<16>(0);
+        let mut equal: Bits<16> = bits::<16>(0);
         for i in 0..16 {
             same[i].a = gids[i];
             same[i].b = gid;
@@ -127,7 +119,7 @@ impl Logic for GidTable {
         }
         hit = equal & kind & valid;
         // Encode.
-        lowest = bits::<8>(0);
+        let mut lowest: Bits<8> = bits::<8>(0);
         for i in 0..16 {
             if hit.bit(15 - i) {
                 lowest = number[15 - i];

@@ -17,7 +17,6 @@ pub struct Ipv4Checksum {
     half: [Dff<Bits<20>>; 2],
     sum: Dff<Bits<20>>,
     good_q: Dff<Bit>,
-    folded: Signal<Local, Bits<17>>,
 }
 
 impl Logic for Ipv4Checksum {
@@ -38,7 +37,7 @@ impl Logic for Ipv4Checksum {
         half[1] = pair[2].resize::<20>() + pair[3].resize::<20>() + pair[4].resize::<20>();
         sum = half[0] + half[1];
         // Ten words carry at most 9: a second fold could not give 0xffff.
-        folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
+        let folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
         good_q = folded == 0xffff;
         good = good_q;
     }

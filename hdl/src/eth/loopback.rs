@@ -28,7 +28,6 @@ pub struct Loopback<const W: usize, const K: usize> {
     returns: Dff<Bit>,
     /// The next beat is not the first of its frame.
     inside: Reg<Bit>,
-    go: Signal<Local, Bit>,
 }
 
 impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
@@ -40,7 +39,7 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        go = !valid | (returns & own.tready) | (!returns & m.tready);
+        let go = !valid | (returns & own.tready) | (!returns & m.tready);
         s.tready = go;
         if go {
             valid = s.tvalid;

@@ -129,21 +129,6 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     out_last: Dff<Bit>,
     out_valid: Reg<Bit>,
     stats_q: Reg<RxStats>,
-    full: Signal<Local, Bit>,
-    put: Signal<Local, Bit>,
-    written: Signal<Local, Bits<16>>,
-    overflow: Signal<Local, Bit>,
-    keep: Signal<Local, Bit>,
-    room: Signal<Local, Bit>,
-    original: Signal<Local, Bit>,
-    take: Signal<Local, Bit>,
-    at_extra: Signal<Local, Bit>,
-    extra_end: Signal<Local, Bit>,
-    leave: Signal<Local, Bit>,
-    pull: Signal<Local, Bit>,
-    fetch: Signal<Local, Bit>,
-    chunk: Signal<Local, Bits<64>>,
-    word: Signal<Local, Bits<W>>,
 }
 
 impl<const W: usize, const A: usize, const M: usize> PacketBuffer<W, A, M> {
@@ -190,21 +175,6 @@ impl<const W: usize, const A: usize, const M: usize> Default for PacketBuffer<W,
             out_last: Dff::default(),
             out_valid: Reg::default(),
             stats_q: Reg::default(),
-            full: Signal::default(),
-            put: Signal::default(),
-            written: Signal::default(),
-            overflow: Signal::default(),
-            keep: Signal::default(),
-            room: Signal::default(),
-            original: Signal::default(),
-            take: Signal::default(),
-            at_extra: Signal::default(),
-            extra_end: Signal::default(),
-            leave: Signal::default(),
-            pull: Signal::default(),
-            fetch: Signal::default(),
-            chunk: Signal::default(),
-            word: Signal::default(),
         }
     }
 }
@@ -219,10 +189,10 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
     #[kernel]
     fn update(&mut self) {
         // Write.
-        full = write == limit;
-        put = beat.store & !full & !lost;
-        overflow = lost | (beat.store & full);
-        written = write;
+        let full = write == limit;
+        let put = beat.store & !full & !lost;
+        let overflow = lost | (beat.store & full);
+        let mut written = write;
         if put {
             written = write + 1;
         }
@@ -233,9 +203,9 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         end_ram.waddr = write.resize::<A>();
         end_ram.wdata = beat.payload_end;
         // Keep or forget.
-        room = fifo.s.ready & extras.s.ready & shapes.s.ready;
-        keep = beat.accept & icrc_good & !overflow & room;
-        original = beat.extra & !packet.grh;
+        let room = fifo.s.ready & extras.s.ready & shapes.s.ready;
+        let keep = beat.accept & icrc_good & !overflow & room;
+        let original = beat.extra & !packet.grh;
         fifo.s.valid = keep;
         fifo.s.payload = packet;
         extras.s.valid = keep & beat.extra;
@@ -256,12 +226,13 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         }
         forward!(meta <= fifo.m);
         // Read.
-        take = beats.ready | !out_valid;
-        at_extra = shapes.m.valid & shapes.m.payload.extra & extras.m.valid & !done;
-        extra_end = !shapes.m.payload.grh | (step == Self::GRH_MORE);
-        leave = shapes.m.valid & shapes.m.payload.payload & (!shapes.m.payload.extra | done) & held;
-        pull = take & leave;
-        fetch = (read != committed) & (pull | !held);
+        let take = beats.ready | !out_valid;
+        let at_extra = shapes.m.valid & shapes.m.payload.extra & extras.m.valid & !done;
+        let extra_end = !shapes.m.payload.grh | (step == Self::GRH_MORE);
+        let leave =
+            shapes.m.valid & shapes.m.payload.payload & (!shapes.m.payload.extra | done) & held;
+        let pull = take & leave;
+        let fetch = (read != committed) & (pull | !held);
         ram.re = fetch;
         ram.raddr = read.resize::<A>();
         end_ram.re = fetch;
@@ -274,7 +245,7 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
             held = false;
         }
         // Whose turn it is: `extra`, then the RAM.
-        chunk = extras.m.payload.low::<64>();
+        let mut chunk = extras.m.payload.low::<64>();
         match step {
             1 => {
                 chunk = extras.m.payload.slice::<64>(64);
@@ -290,7 +261,7 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
             }
             _ => {}
         }
-        word = extras.m.payload.resize::<W>();
+        let mut word = extras.m.payload.resize::<W>();
         if W == 64 {
             word = chunk.resize::<W>();
         }

@@ -50,14 +50,6 @@ pub struct ReturnPath<const W: usize, const K: usize, const A: usize> {
     keep: Dff<Bits<K>>,
     ends: Dff<Bits<2>>,
     stored: Signal<Local, Bit>,
-    begins: Signal<Local, Bit>,
-    own_turn: Signal<Local, Bit>,
-    room: Signal<Local, Bit>,
-    take: Signal<Local, Bit>,
-    drop: Signal<Local, Bit>,
-    arriving: Signal<Local, Bits<2>>,
-    out_ends: Signal<Local, Bits<2>>,
-    out_valid: Signal<Local, Bit>,
     half: Constant<Bits<16>>,
 }
 
@@ -86,14 +78,6 @@ impl<const W: usize, const K: usize, const A: usize> Default for ReturnPath<W, K
             keep: Dff::default(),
             ends: Dff::default(),
             stored: Signal::default(),
-            begins: Signal::default(),
-            own_turn: Signal::default(),
-            room: Signal::default(),
-            take: Signal::default(),
-            drop: Signal::default(),
-            arriving: Signal::default(),
-            out_ends: Signal::default(),
-            out_valid: Signal::default(),
             half: Constant::new((1u64 << (A - 1)).to_bits()),
         }
     }
@@ -110,9 +94,9 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
     fn update(&mut self) {
         // own frames in, whole or not at all
         own.tready = true;
-        room = !(own_ends.level & !(half - 1)).any();
-        take = own.tvalid & ((entering & taking) | (!entering & room));
-        drop = own.tvalid & !entering & !room;
+        let room = !(own_ends.level & !(half - 1)).any();
+        let take = own.tvalid & ((entering & taking) | (!entering & room));
+        let drop = own.tvalid & !entering & !room;
         if own.tvalid {
             entering = !own.tlast;
             taking = take;
@@ -135,9 +119,9 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
         // whose beat leaves
         s_axis.tready = true;
         stored = wire_ends.m.valid;
-        begins = !open & !stored & !s_axis.tvalid & own_ends.m.valid;
-        own_turn = returning | begins;
-        arriving = bits::<2>(0)
+        let begins = !open & !stored & !s_axis.tvalid & own_ends.m.valid;
+        let own_turn = returning | begins;
+        let arriving = bits::<2>(0)
             .replace_bit(0, s_axis.tlast)
             .replace_bit(1, s_axis.tuser);
         wire_data.s.payload = s_axis.tdata;
@@ -155,8 +139,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
 
         data = s_axis.tdata;
         keep = s_axis.tkeep;
-        out_ends = arriving;
-        out_valid = s_axis.tvalid;
+        let mut out_ends = arriving;
+        let mut out_valid = s_axis.tvalid;
         if own_turn {
             data = own_data.m.payload;
             keep = own_keep.m.payload;

@@ -102,13 +102,6 @@ pub struct RxExtent<const K: usize> {
     payload: Dff<Payload>,
     ends: Dff<Ends>,
     place_q: Dff<PayloadPlace>,
-    before_length: Signal<Local, Bits<17>>,
-    start: Signal<Local, Bits<7>>,
-    ext_bytes: Signal<Local, Bits<7>>,
-    ext_and_pad: Signal<Local, Bits<17>>,
-    in_range: Signal<Local, Bit>,
-    first_beat: Signal<Local, Bits<10>>,
-    last_beat: Signal<Local, Bits<10>>,
 }
 
 /// What the length field of the IP header does not count, in bytes from the start of the frame.
@@ -146,8 +139,8 @@ impl<const K: usize> Logic for RxExtent<K> {
     fn update(&mut self) {
         // Lengths.
         opcode.opcode = fields.opcode;
-        before_length = bits::<17>(BEFORE_IPV4);
-        start = bits::<7>(START_IPV4);
+        let mut before_length = bits::<17>(BEFORE_IPV4);
+        let mut start = bits::<7>(START_IPV4);
         if ipv6 {
             before_length = bits::<17>(BEFORE_IPV6);
             start = bits::<7>(START_IPV6);
@@ -173,8 +166,8 @@ impl<const K: usize> Logic for RxExtent<K> {
         lengths.imm_4 = fields.operands.slice::<32>(64);
         icrc_end = lengths.icrc_end;
         // Payload.
-        ext_bytes = opcode.info.ext_words.resize::<7>() << 2;
-        ext_and_pad = ext_bytes.resize::<17>() | lengths.pad_cnt.resize::<17>();
+        let ext_bytes = opcode.info.ext_words.resize::<7>() << 2;
+        let ext_and_pad = ext_bytes.resize::<17>() | lengths.pad_cnt.resize::<17>();
         payload.index = lengths.index;
         payload.plen = lengths.behind_bth - ext_and_pad;
         payload.start = lengths.start + ext_bytes;
@@ -195,7 +188,7 @@ impl<const K: usize> Logic for RxExtent<K> {
             }
         }
         // Ends. A negative length is far above the limit.
-        in_range = payload.plen <= MAX_PAYLOAD;
+        let in_range = payload.plen <= MAX_PAYLOAD;
         ends.index = payload.index;
         ends.plen = payload.plen.resize::<13>();
         ends.start = payload.start;
@@ -204,8 +197,8 @@ impl<const K: usize> Logic for RxExtent<K> {
         ends.store = in_range & (payload.plen != 0);
         ends.sound = in_range & payload.may_be_there & payload.sound;
         // Beats.
-        first_beat = (ends.start >> Self::LOG_K).resize::<10>();
-        last_beat = (ends.last >> Self::LOG_K).resize::<10>();
+        let first_beat = (ends.start >> Self::LOG_K).resize::<10>();
+        let last_beat = (ends.last >> Self::LOG_K).resize::<10>();
         place_q.store = ends.store & (ends.index >= first_beat) & (ends.index <= last_beat);
         place_q.payload_end = ends.index == last_beat;
         place_q.plen = ends.plen;

@@ -79,12 +79,6 @@ pub struct RxLink<const W: usize, const K: usize> {
     link_q: Reg<Link>,
     header_q: Dff<Bits<HEADER_BITS>>,
     beat: Signal<Local, Bit>,
-    enter: Signal<Local, Bit>,
-    top_byte: Signal<Local, Bits<K>>,
-    kept: Signal<Local, Bits<7>>,
-    has_tag: Signal<Local, Bit>,
-    ethertype: Signal<Local, Bits<16>>,
-    longer: Signal<Local, Bits<14>>,
     count_bits: [Constant<Bits<K>>; 7],
 }
 
@@ -123,12 +117,6 @@ impl<const W: usize, const K: usize> Default for RxLink<W, K> {
             link_q: Reg::default(),
             header_q: Dff::default(),
             beat: Signal::default(),
-            enter: Signal::default(),
-            top_byte: Signal::default(),
-            kept: Signal::default(),
-            has_tag: Signal::default(),
-            ethertype: Signal::default(),
-            longer: Signal::default(),
             count_bits: std::array::from_fn(count_bit),
         }
     }
@@ -146,7 +134,7 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         // Cycle 0: frames out of beats.
         s_axis.tready = true;
         beat = s_axis.tvalid;
-        enter = beat & taking;
+        let mut enter = beat & taking;
         if !in_frame {
             enter = beat & enable;
         }
@@ -159,8 +147,8 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
                 count = count + 1;
             }
         }
-        top_byte = s_axis.tkeep & !(s_axis.tkeep >> 1);
-        kept = bits::<7>(0);
+        let top_byte = s_axis.tkeep & !(s_axis.tkeep >> 1);
+        let mut kept: Bits<7> = bits::<7>(0);
         for i in 0..7 {
             kept = kept.replace_bit(i, (top_byte & count_bits[i]).any());
         }
@@ -179,7 +167,7 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         data = data_4.q;
         bytes = arrived.bytes;
         // Cycle 1: length and Ethernet header.
-        longer = length;
+        let mut longer = length;
         if arrived.index == 0 {
             longer = arrived.bytes.resize::<14>();
         } else if !length.bit(13) {
@@ -188,8 +176,8 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         if arrived.valid {
             length = longer;
         }
-        has_tag = window.eth.ethertype == TPID;
-        ethertype = window.eth.ethertype;
+        let has_tag = window.eth.ethertype == TPID;
+        let mut ethertype = window.eth.ethertype;
         if has_tag {
             ethertype = window.eth.tag_ethertype;
         }

@@ -103,15 +103,6 @@ pub struct RxParse<const W: usize, const K: usize> {
     beat_q: Reg<RxBeat>,
     packet_q: Dff<RxMeta>,
     extra_q: Dff<Bits<GRH_BITS>>,
-    udp: Signal<Local, Bit>,
-    shortest: Signal<Local, Bits<14>>,
-    whole: Signal<Local, Bit>,
-    for_us: Signal<Local, Bit>,
-    roce: Signal<Local, Bit>,
-    formed: Signal<Local, Bit>,
-    datagram: Signal<Local, Bit>,
-    atomic_ack: Signal<Local, Bit>,
-    original: Signal<Local, Bits<64>>,
 }
 
 const PROTOCOL_UDP: u64 = ip::PROTOCOL_UDP as u64;
@@ -154,13 +145,13 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         select.vlan = link.link.vlan;
         link_3 = link.link;
         // Cycle 3: IP and UDP headers.
-        udp = (select.fields.protocol == PROTOCOL_UDP)
+        let udp = (select.fields.protocol == PROTOCOL_UDP)
             & ((link_3.ipv6 & (select.fields.version == 6))
                 | (link_3.ipv4
                     & (select.fields.version == 4)
                     & (select.fields.ihl == 5)
                     & (select.fields.fragment == 0)));
-        shortest = bits::<14>(SHORTEST_IPV4);
+        let mut shortest = bits::<14>(SHORTEST_IPV4);
         if link_3.ipv6 {
             shortest = bits::<14>(SHORTEST_IPV6);
         }
@@ -203,10 +194,10 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         checksum_8.d = checksum.good;
         found_8.d = gids.found;
         gid_index_8.d = gids.index;
-        whole = class_8.q.last & !class_8.q.bad & !class_8.q.short;
-        for_us = whole & class_8.q.mac_ok;
-        roce = for_us & class_8.q.roce;
-        formed = roce & place_8.q.formed & (checksum_8.q | class_8.q.ipv6);
+        let whole = class_8.q.last & !class_8.q.bad & !class_8.q.short;
+        let for_us = whole & class_8.q.mac_ok;
+        let roce = for_us & class_8.q.roce;
+        let formed = roce & place_8.q.formed & (checksum_8.q | class_8.q.ipv6);
         beat_q.store = class_8.q.valid & place_8.q.store;
         beat_q.payload_end = place_8.q.payload_end;
         beat_q.last = class_8.q.last;
@@ -218,11 +209,11 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         packet_q = packet_8.q;
         packet_q.gid_index = gid_index_8.q;
         copy!(packet_q <= place_8.q; imm, plen, lane, beats);
-        datagram = packet_8.q.opcode.slice::<3>(5) == UD;
-        atomic_ack = packet_8.q.opcode == ATOMIC_ACK;
+        let datagram = packet_8.q.opcode.slice::<3>(5) == UD;
+        let atomic_ack = packet_8.q.opcode == ATOMIC_ACK;
         beat_q.extra = class_8.q.last & (datagram | atomic_ack);
         packet_q.grh = datagram;
-        original =
+        let original =
             (packet_8.q.ext.low::<32>().resize::<64>() << 32) | packet_8.q.rkey.resize::<64>();
         extra_q = grh_8.q;
         if atomic_ack {

@@ -105,15 +105,6 @@ pub struct Assemble<const W: usize, const K: usize> {
     lost_msn_q: Dff<Bits<24>>,
     sent_q: Reg<Bit>,
     sent_psn_q: Dff<Bits<24>>,
-    step: Signal<Local, Bit>,
-    fire: Signal<Local, Bit>,
-    load: Signal<Local, Bit>,
-    drops: Signal<Local, Bit>,
-    next: Signal<Local, Bits<10>>,
-    first_payload: Signal<Local, Bits<10>>,
-    last_payload: Signal<Local, Bits<10>>,
-    last_covered: Signal<Local, Bits<10>>,
-    last_beat: Signal<Local, Bits<10>>,
 }
 
 impl<const W: usize, const K: usize> Assemble<W, K> {
@@ -158,15 +149,6 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             lost_msn_q: Dff::default(),
             sent_q: Reg::default(),
             sent_psn_q: Dff::default(),
-            step: Signal::default(),
-            fire: Signal::default(),
-            load: Signal::default(),
-            drops: Signal::default(),
-            next: Signal::default(),
-            first_payload: Signal::default(),
-            last_payload: Signal::default(),
-            last_covered: Signal::default(),
-            last_beat: Signal::default(),
         }
     }
 }
@@ -185,12 +167,12 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         payload.ready = payloads.s.ready;
 
         // A beat goes on when what it is made of is there.
-        step = !merging | m.ready;
-        fire = step
+        let step = !merging | m.ready;
+        let fire = step
             & turn.valid
             & (!turn.need | payloads.m.valid)
             & (!turn.fresh | (token.valid & payloads.m.valid));
-        drops = turn.lost | (turn.fresh & token.payload.error);
+        let drops = turn.lost | (turn.fresh & token.payload.error);
         payloads.m.ready = fire & turn.need;
         token.ready = fire & turn.fresh;
         lost_q = fire & turn.fresh & token.payload.error;
@@ -207,12 +189,12 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         sent_psn = sent_psn_q;
 
         // The next beat of this packet, or the first of the next one.
-        next = turn.index + 1;
-        first_payload = (current.header_len >> Self::LOG_K).resize::<10>();
-        last_payload = (current.payload_last >> Self::LOG_K).resize::<10>();
-        last_covered = (current.covered >> Self::LOG_K).resize::<10>();
-        last_beat = (current.length >> Self::LOG_K).resize::<10>();
-        load = !turn.valid | (fire & turn.last);
+        let next = turn.index + 1;
+        let first_payload = (current.header_len >> Self::LOG_K).resize::<10>();
+        let last_payload = (current.payload_last >> Self::LOG_K).resize::<10>();
+        let last_covered = (current.covered >> Self::LOG_K).resize::<10>();
+        let last_beat = (current.length >> Self::LOG_K).resize::<10>();
+        let load = !turn.valid | (fire & turn.last);
         s.ready = load;
         if load {
             current = s.payload;

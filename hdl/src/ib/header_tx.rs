@@ -86,16 +86,9 @@ pub struct HeaderTx<const Q: usize> {
     sum_dst: Dff<Bits<20>>,
     sum_rest: Dff<Bits<20>>,
     sum: Dff<Bits<20>>,
-    folded: Signal<Local, Bits<17>>,
-    raised: Signal<Local, Bits<17>>,
-    carries: Signal<Local, Bits<5>>,
     checksum: Dff<Bits<16>>,
     layout: HeaderLayout,
     queue: [Fifo<TxHeader, 5>; LANES],
-    requests: Signal<Local, Bits<LANES>>,
-    desc: Signal<Local, TxDesc>,
-    padded: Signal<Local, Bits<13>>,
-    before_ext: Signal<Local, Bits<7>>,
     header: Signal<Local, TxHeader>,
     entered: [Signal<Local, Bit>; LANES],
     left: [Signal<Local, Bit>; LANES],
@@ -162,16 +155,9 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             sum_dst: Dff::default(),
             sum_rest: Dff::default(),
             sum: Dff::default(),
-            folded: Signal::default(),
-            raised: Signal::default(),
-            carries: Signal::default(),
             checksum: Dff::default(),
             layout: HeaderLayout::default(),
             queue: Default::default(),
-            requests: Signal::default(),
-            desc: Signal::default(),
-            padded: Signal::default(),
-            before_ext: Signal::default(),
             header: Signal::default(),
             entered: Default::default(),
             left: Default::default(),
@@ -204,13 +190,13 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             + ((gid.slice::<8>(112).resize::<17>() << 8) | gid.slice::<8>(120).resize::<17>());
 
         // A lane whose FIFO has room for what it asks, in turns.
-        requests = bits::<2>(0);
+        let mut requests: Bits<LANES> = bits::<2>(0);
         for i in 0..2 {
             requests = requests.replace_bit(i, s[i].valid & room[i]);
         }
         arbiter.request = requests;
         arbiter.take = true;
-        desc = s[0].payload;
+        let mut desc = s[0].payload;
         if arbiter.grant.bit(1) {
             desc = s[1].payload;
         }
@@ -242,7 +228,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             av_table.rslot = request.va.low::<Q>();
         }
         peer = request.va.slice::<24>(32);
-        padded = (request.plen + 3) & 0x1ffc;
+        let padded = (request.plen + 3) & 0x1ffc;
         body.plen = request.plen;
         body.padded = padded;
         base_line.d.opcode = request.opcode;
@@ -270,7 +256,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         gid_table.raddr = av.sgid_index.resize::<4>();
         lengths.udp_length = sizes.udp_length;
         lengths.ip_length = sizes.udp_length + IPV4_HEADER;
-        before_ext = bits::<7>(EXT_IPV4);
+        let mut before_ext = bits::<7>(EXT_IPV4);
         if av.vlan_valid {
             before_ext = bits::<7>(EXT_IPV4_TAG);
         }
@@ -305,9 +291,9 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         sum = gid_sums.rdata.resize::<20>() + sum_dst + sum_rest;
         // Cycle 4: IPv4 checksum: both folds at once, the second of which cannot carry.
         late_places = places;
-        carries = sum.slice::<4>(16).resize::<5>() + 1;
-        folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
-        raised = sum.low::<16>().resize::<17>() + carries.resize::<17>();
+        let carries = sum.slice::<4>(16).resize::<5>() + 1;
+        let folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
+        let raised = sum.low::<16>().resize::<17>() + carries.resize::<17>();
         checksum = !folded.low::<16>();
         if folded.bit(16) {
             checksum = !raised.low::<16>();

@@ -79,7 +79,6 @@ pub struct IcrcCheck<const W: usize, const K: usize> {
     residue: Residue<K>,
     good_q: Reg<Bit>,
     data_delay: Delay<Bits<W>, 3>,
-    end_beat: Signal<Local, Bits<17>>,
 }
 
 impl<const W: usize, const K: usize> IcrcCheck<W, K> {
@@ -113,7 +112,6 @@ impl<const W: usize, const K: usize> Default for IcrcCheck<W, K> {
             residue: Residue::default(),
             good_q: Reg::default(),
             data_delay: Delay::default(),
-            end_beat: Signal::default(),
         }
     }
 }
@@ -128,7 +126,7 @@ impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {
     #[kernel]
     fn update(&mut self) {
         // What of the beat counts.
-        end_beat = beat.icrc_end >> Self::LOG_K;
+        let end_beat = beat.icrc_end >> Self::LOG_K;
         part.valid = beat.valid;
         part.first = beat.index == 0;
         part.whole = beat.index.resize::<17>() < end_beat;

@@ -58,10 +58,6 @@ pub struct IcrcInsert<const W: usize, const K: usize> {
     frame_q: Reg<Bit>,
     frame_bytes_q: Dff<Bits<13>>,
     frame_ack_q: Reg<Bit>,
-    enter: Signal<Local, Bit>,
-    leave: Signal<Local, Bit>,
-    filled: Signal<Local, Bits<7>>,
-    ends: Signal<Local, Bit>,
 }
 
 impl<const W: usize, const K: usize> IcrcInsert<W, K> {
@@ -109,10 +105,6 @@ impl<const W: usize, const K: usize> Default for IcrcInsert<W, K> {
             frame_q: Reg::default(),
             frame_bytes_q: Dff::default(),
             frame_ack_q: Reg::default(),
-            enter: Signal::default(),
-            leave: Signal::default(),
-            filled: Signal::default(),
-            ends: Signal::default(),
         }
     }
 }
@@ -127,8 +119,8 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
     #[kernel]
     fn update(&mut self) {
         // Room.
-        enter = s.valid & room;
-        leave = queue.m.valid & m_axis.tready;
+        let enter = s.valid & room;
+        let leave = queue.m.valid & m_axis.tready;
         if enter & !leave {
             used = used + 1;
         } else if !enter & leave {
@@ -156,7 +148,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
 
         // Cycle 3: take back the zeros.
         undo.register = crc.register;
-        filled = bits::<7>(Self::BYTES) - beat_line.q.tail.resize::<7>();
+        let filled = bits::<7>(Self::BYTES) - beat_line.q.tail.resize::<7>();
         undo.words = filled.slice::<4>(2);
         beat_late.d = beat_line.q;
 
@@ -167,7 +159,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         write.behind = !(beat_late.q.whole | beat_late.q.partial);
         copy!(write <= beat_late.q; tail, last, bytes);
         written = valid_line.q;
-        ends = valid_line.q & beat_late.q.last;
+        let ends = valid_line.q & beat_late.q.last;
         frame_q = ends;
         frame_bytes_q = beat_late.q.length;
         frame_ack_q = ends & beat_late.q.ack;

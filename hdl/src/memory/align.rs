@@ -29,13 +29,6 @@ pub struct Align<const K: usize> {
     pub source_next: Signal<Out, Bits<6>>,
     /// The same in the target.
     pub target_next: Signal<Out, Bits<6>>,
-    /// Lanes by which bytes move up, counted from the beat before.
-    shift: Signal<Local, Bits<7>>,
-    rotation: Signal<Local, Bits<6>>,
-    first_end: Signal<Local, Bits<7>>,
-    source_last: Signal<Local, Bits<14>>,
-    target_last: Signal<Local, Bits<14>>,
-    last_lane: Signal<Local, Bits<6>>,
     log_beat: Constant<Bits<3>>,
     beat: Constant<Bits<7>>,
     lanes: Constant<Bits<6>>,
@@ -56,12 +49,6 @@ impl<const K: usize> Default for Align<K> {
             target_more: Signal::default(),
             source_next: Signal::default(),
             target_next: Signal::default(),
-            shift: Signal::default(),
-            rotation: Signal::default(),
-            first_end: Signal::default(),
-            source_last: Signal::default(),
-            target_last: Signal::default(),
-            last_lane: Signal::default(),
             log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
             beat: Constant::new((K as u64).to_bits()),
             lanes: Constant::new((K as u64 - 1).to_bits()),
@@ -78,11 +65,12 @@ impl<const K: usize> Logic for Align<K> {
 
     #[kernel]
     fn update(&mut self) {
-        shift = (target.resize::<7>() - source.resize::<7>()) ^ beat;
-        rotation = shift.resize::<6>() & lanes;
-        source_last = source.resize::<14>() + len.resize::<14>() - 1;
-        target_last = target.resize::<14>() + len.resize::<14>() - 1;
-        last_lane = source_last.resize::<6>() & lanes;
+        // Lanes by which bytes move up, counted from the beat before.
+        let shift = (target.resize::<7>() - source.resize::<7>()) ^ beat;
+        let rotation = shift.resize::<6>() & lanes;
+        let source_last = source.resize::<14>() + len.resize::<14>() - 1;
+        let target_last = target.resize::<14>() + len.resize::<14>() - 1;
+        let last_lane = source_last.resize::<6>() & lanes;
         source_more = (source_last >> log_beat).resize::<10>();
         target_more = (target_last >> log_beat).resize::<10>();
         source_next = (source + len.resize::<6>()) & lanes;
@@ -90,7 +78,7 @@ impl<const K: usize> Logic for Align<K> {
         fit.rotation = rotation;
         fit.start = target;
         // behind the last lane of the source beat, or behind the last byte if it is in that beat
-        first_end = shift & ((beat << 1) - 1);
+        let mut first_end = shift & ((beat << 1) - 1);
         if !source_more.any() {
             first_end = target.resize::<7>() + len.resize::<7>();
         }

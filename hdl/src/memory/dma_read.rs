@@ -61,13 +61,7 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     failed: Reg<Bit>,
     /// Bursts under way.
     open: Reg<Bits<16>>,
-    closed: Signal<Local, Bit>,
-    asking: Signal<Local, Bits<CLIENTS>>,
     range: Signal<Local, Range>,
-    fit: Signal<Local, Bits<CLIENTS>>,
-    issue: Signal<Local, Bit>,
-    arrived: Signal<Local, Bits<CLIENTS>>,
-    free: Signal<Local, Bits<CLIENTS>>,
     client: [Constant<Bits<4>>; CLIENTS],
     limit: Constant<Bits<16>>,
     size: Constant<Bits<3>>,
@@ -104,13 +98,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A
             last: Dff::default(),
             failed: Reg::default(),
             open: Reg::default(),
-            closed: Signal::default(),
-            asking: Signal::default(),
             range: Signal::default(),
-            fit: Signal::default(),
-            issue: Signal::default(),
-            arrived: Signal::default(),
-            free: Signal::default(),
             client: std::array::from_fn(|i| Constant::new((i as u64).to_bits())),
             // Two requests of five bursts may be on their way behind a client's last look at its level.
             limit: Constant::new(((1u64 << A) - 16).to_bits()),
@@ -129,8 +117,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
     #[kernel]
     fn update(&mut self) {
         // Requests: one a cycle into the splitter.
-        asking = bits::<CLIENTS>(0);
-        fit = bits::<CLIENTS>(0);
+        let mut asking: Bits<CLIENTS> = bits::<CLIENTS>(0);
+        let mut fit: Bits<CLIENTS> = bits::<CLIENTS>(0);
         range.tag = client[0];
         for i in 0..CLIENTS {
             asking = asking.replace_bit(i, request[i].valid & room.bit(i) & !halt);
@@ -156,7 +144,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
 
         // Bursts: to AR, and a note for their end.
         forward!(address.s <= split.m);
-        issue = split.m.valid & address.s.ready;
+        let issue = split.m.valid & address.s.ready;
         for i in 0..CLIENTS {
             ends[i].s.valid = issue & (split.m.payload.tag == client[i]);
             ends[i].s.payload = split.m.payload.last;
@@ -174,8 +162,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         data = m_axi.rdata;
         failed = m_axi.rvalid & m_axi.rresp.bit(1);
         last = false;
-        arrived = bits::<CLIENTS>(0);
-        free = bits::<CLIENTS>(0);
+        let mut arrived: Bits<CLIENTS> = bits::<CLIENTS>(0);
+        let mut free: Bits<CLIENTS> = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
             arrived = arrived.replace_bit(i, m_axi.rvalid & (m_axi.rid == client[i]));
             ends[i].m.ready = arrived.bit(i) & m_axi.rlast;
@@ -192,7 +180,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
             free = free.replace_bit(i, ends[i].level < limit);
         }
         room = free;
-        closed = m_axi.rvalid & m_axi.rlast;
+        let closed = m_axi.rvalid & m_axi.rlast;
         if issue & !closed {
             open = open + 1;
         } else if closed & !issue {

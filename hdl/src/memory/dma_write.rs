@@ -60,19 +60,9 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     failed: Reg<Bit>,
     /// Bursts under way.
     open: Reg<Bits<16>>,
-    opened: Signal<Local, Bit>,
-    asking: Signal<Local, Bits<CLIENTS>>,
-    take: Signal<Local, Bit>,
     next_address: Signal<Local, Burst>,
-    turn: Signal<Local, Bits<CLIENTS>>,
     inner_data: Signal<Local, Bits<W>>,
     inner_strb: Signal<Local, Bits<K>>,
-    beat_data: Signal<Local, Bits<W>>,
-    beat_strb: Signal<Local, Bits<K>>,
-    lasts: Signal<Local, Bits<CLIENTS>>,
-    valids: Signal<Local, Bits<CLIENTS>>,
-    beat_last: Signal<Local, Bit>,
-    beat_valid: Signal<Local, Bit>,
     client: [Constant<Bits<4>>; CLIENTS],
     size: Constant<Bits<3>>,
 }
@@ -106,19 +96,9 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             done_count: Default::default(),
             failed: Reg::default(),
             open: Reg::default(),
-            opened: Signal::default(),
-            asking: Signal::default(),
-            take: Signal::default(),
             next_address: Signal::default(),
-            turn: Signal::default(),
             inner_data: Signal::default(),
             inner_strb: Signal::default(),
-            beat_data: Signal::default(),
-            beat_strb: Signal::default(),
-            lasts: Signal::default(),
-            valids: Signal::default(),
-            beat_last: Signal::default(),
-            beat_valid: Signal::default(),
             client: std::array::from_fn(|i| Constant::new((i as u64).to_bits())),
             size: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
         }
@@ -136,11 +116,11 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         }
 
         // Commands: one a cycle to AW, in the same order to the owner queue.
-        asking = bits::<CLIENTS>(0);
+        let mut asking: Bits<CLIENTS> = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
             asking = asking.replace_bit(i, command[i].valid & !halt);
         }
-        take = address.s.ready & owner.s.ready;
+        let take = address.s.ready & owner.s.ready;
         arbiter.request = asking;
         arbiter.take = take;
         next_address.tag = client[0];
@@ -178,12 +158,12 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         address.m.ready = m_axi.awready;
 
         // Beats of the owner; data, strobes and last move in lockstep.
-        turn = bits::<CLIENTS>(0);
+        let mut turn: Bits<CLIENTS> = bits::<CLIENTS>(0);
         if owner.m.valid {
             turn = owner.m.payload;
         }
-        lasts = bits::<CLIENTS>(0);
-        valids = bits::<CLIENTS>(0);
+        let mut lasts: Bits<CLIENTS> = bits::<CLIENTS>(0);
+        let mut valids: Bits<CLIENTS> = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
             beats[i].ready = turn.bit(i) & last.s.ready;
             lasts = lasts.replace_bit(i, beats[i].last);
@@ -208,8 +188,8 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
                 inner_strb = beats[1].strb;
             }
         }
-        beat_data = beats[0].data;
-        beat_strb = beats[0].strb;
+        let mut beat_data = beats[0].data;
+        let mut beat_strb = beats[0].strb;
         if route.m.payload.bit(2) {
             beat_data = inner_data;
             beat_strb = inner_strb;
@@ -217,8 +197,8 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
             beat_data = beats[5].data;
             beat_strb = beats[5].strb;
         }
-        beat_last = (turn & lasts).any();
-        beat_valid = (turn & valids).any();
+        let beat_last = (turn & lasts).any();
+        let beat_valid = (turn & valids).any();
         owner.m.ready = beat_valid & beat_last & last.s.ready;
         route.m.ready = beat_valid & beat_last & last.s.ready;
         data.s.payload = beat_data;
@@ -244,7 +224,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
             }
             done[i] = done_count[i];
         }
-        opened = take & asking.any();
+        let opened = take & asking.any();
         if opened & !m_axi.bvalid {
             open = open + 1;
         } else if m_axi.bvalid & !opened {

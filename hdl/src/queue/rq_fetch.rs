@@ -39,20 +39,11 @@ pub struct RqFetch<const W: usize> {
     under_way: Fifo<Part, 8>,
     /// The head of the WQE is asked for.
     wrapped: Reg<Bit>,
-    whole: Signal<Local, Bit>,
-    part: Signal<Local, Bits<4>>,
-    needed: Signal<Local, Bits<9>>,
-    room: Signal<Local, Bit>,
-    go: Signal<Local, Bit>,
-    claimed: Signal<Local, Bits<9>>,
     /// A slot left in the cycle before: the taker's ready is deep.
     freed: Reg<Bit>,
     slot: Dff<Bits<512>>,
-    slot_next: Signal<Local, Bits<512>>,
     failed: Reg<Bit>,
-    failed_next: Signal<Local, Bit>,
     phase: Reg<Bits<3>>,
-    full_slot: Signal<Local, Bit>,
     last_phase: Constant<Bits<3>>,
     beat_bits: Constant<Bits<10>>,
     lift: Constant<Bits<10>>,
@@ -75,19 +66,10 @@ impl<const W: usize> Default for RqFetch<W> {
             free: Reg::new(bits::<9>(256)),
             under_way: Fifo::default(),
             wrapped: Reg::default(),
-            whole: Signal::default(),
-            part: Signal::default(),
-            needed: Signal::default(),
-            room: Signal::default(),
-            go: Signal::default(),
-            claimed: Signal::default(),
             freed: Reg::default(),
             slot: Dff::default(),
-            slot_next: Signal::default(),
             failed: Reg::default(),
-            failed_next: Signal::default(),
             phase: Reg::default(),
-            full_slot: Signal::default(),
             last_phase: Constant::new((512 / W as u64 - 1).to_bits()),
             beat_bits: Constant::new((W as u64).to_bits()),
             lift: Constant::new((512 - W as u64).to_bits()),
@@ -104,17 +86,17 @@ impl<const W: usize> Logic for RqFetch<W> {
 
     #[kernel]
     fn update(&mut self) {
-        whole = wrapped | (s.payload.slots == s.payload.head);
-        part = s.payload.head;
+        let whole = wrapped | (s.payload.slots == s.payload.head);
+        let mut part = s.payload.head;
         skid.s.payload.addr = s.payload.addr;
         if wrapped {
             part = s.payload.slots - s.payload.head;
             skid.s.payload.addr = s.payload.base;
         }
-        needed = part.resize::<9>();
+        let needed = part.resize::<9>();
         // for the largest, whatever it is: a comparison with its size would not fit into the cycle
-        room = free.slice::<6>(3).any() & under_way.s.ready;
-        go = s.valid & skid.s.ready & room;
+        let room = free.slice::<6>(3).any() & under_way.s.ready;
+        let go = s.valid & skid.s.ready & room;
         s.ready = skid.s.ready & room & whole;
         if go {
             wrapped = !whole;
@@ -125,7 +107,7 @@ impl<const W: usize> Logic for RqFetch<W> {
         under_way.s.payload.last = whole;
         under_way.s.payload.slots = s.payload.slots;
         forward!(read <= skid.m);
-        claimed = bits::<9>(0);
+        let mut claimed: Bits<9> = bits::<9>(0);
         if go {
             claimed = needed;
         }
@@ -133,9 +115,9 @@ impl<const W: usize> Logic for RqFetch<W> {
         free = free - claimed + bits::<9>(0).replace_bit(0, freed);
 
         // beats into slots
-        slot_next = (beats.data.resize::<512>() << lift) | (slot >> beat_bits);
-        failed_next = failed | beats.error;
-        full_slot = beats.valid & (phase == last_phase);
+        let slot_next = (beats.data.resize::<512>() << lift) | (slot >> beat_bits);
+        let failed_next = failed | beats.error;
+        let full_slot = beats.valid & (phase == last_phase);
         if beats.valid {
             slot = slot_next;
             failed = failed_next & !full_slot;

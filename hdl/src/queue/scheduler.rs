@@ -32,15 +32,9 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     pub shared: Signal<Out, Bit>,
     fifo: Fifo<Bits<16>, Q>,
     free: Reg<Bits<10>>,
-    issue: Signal<Local, Bit>,
-    spare: Signal<Local, Bit>,
     /// Slots were given to a doorbell in the cycle before.
     claimed: Reg<Bit>,
     claimant: Dff<Bits<16>>,
-    reserve: Signal<Local, Bit>,
-    taker: Signal<Local, Bits<16>>,
-    /// Free slots and those given back.
-    returned: Signal<Local, Bits<10>>,
     event: Dff<SqEvent>,
     no_event: Zero<SqEvent>,
     valid: Reg<Bit>,
@@ -66,13 +60,8 @@ impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
             shared: Signal::default(),
             fifo: Fifo::default(),
             free: Reg::new((1u64 << B).to_bits()),
-            issue: Signal::default(),
-            spare: Signal::default(),
             claimed: Reg::default(),
             claimant: Dff::default(),
-            reserve: Signal::default(),
-            taker: Signal::default(),
-            returned: Signal::default(),
             event: Dff::default(),
             no_event: Zero::default(),
             valid: Reg::default(),
@@ -94,7 +83,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
     fn update(&mut self) {
         fifo.s.valid = push;
         fifo.s.payload = push_qpn;
-        issue = fifo.m.valid & (m.ready | !valid) & !claimed & free.slice::<7>(3).any();
+        let issue = fifo.m.valid & (m.ready | !valid) & !claimed & free.slice::<7>(3).any();
         fifo.m.ready = issue;
         if issue {
             event = no_event;
@@ -105,20 +94,21 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
             valid = false;
         }
         // a doorbell's slots are counted in the cycle behind it, in which nobody gets others
-        spare = !fifo.m.valid & !valid & !claimed & free.slice::<7>(3).any();
+        let spare = !fifo.m.valid & !valid & !claimed & free.slice::<7>(3).any();
         rung.valid = doorbell.valid;
         rung.payload = doorbell.payload;
         rung.payload.fetches = spare;
         doorbell.ready = rung.ready;
         claimed = doorbell.valid & rung.ready & spare;
         claimant = doorbell.payload.qpn;
-        reserve = issue | claimed;
-        taker = fifo.m.payload;
+        let reserve = issue | claimed;
+        let mut taker = fifo.m.payload;
         if claimed {
             taker = claimant;
         }
         // a difference beside the sum, as who reserves is known late
-        returned = free + credit.resize::<10>();
+        // Free slots and those given back.
+        let returned = free + credit.resize::<10>();
         free = returned;
         if reserve {
             free = returned - 8;

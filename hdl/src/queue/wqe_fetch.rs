@@ -32,19 +32,12 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     requests: Bypass<FetchGrant, B>,
     /// The read from the start of the ring is due.
     wrapped: Reg<Bit>,
-    wraps: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
     pending: Fifo<FetchGrant, B>,
     buffer: Bypass<FetchedWqe, B>,
     slot: Dff<Bits<512>>,
-    slot_next: Signal<Local, Bits<512>>,
     failed: Reg<Bit>,
-    failed_next: Signal<Local, Bit>,
     phase: Reg<Bits<3>>,
     done: Reg<Bits<4>>,
-    full_slot: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<5>>,
-    taken: Signal<Local, Bits<5>>,
     returned: Reg<Bits<5>>,
     last_phase: Constant<Bits<3>>,
     beat_bits: Constant<Bits<10>>,
@@ -68,19 +61,12 @@ impl<const W: usize, const B: usize> Default for WqeFetch<W, B> {
             activity: Signal::default(),
             requests: Bypass::default(),
             wrapped: Reg::default(),
-            wraps: Signal::default(),
-            ends: Signal::default(),
             pending: Fifo::default(),
             buffer: Bypass::new(Style::Block),
             slot: Dff::default(),
-            slot_next: Signal::default(),
             failed: Reg::default(),
-            failed_next: Signal::default(),
             phase: Reg::default(),
             done: Reg::default(),
-            full_slot: Signal::default(),
-            unused: Signal::default(),
-            taken: Signal::default(),
             returned: Reg::default(),
             last_phase: Constant::new((512 / W as u64 - 1).to_bits()),
             beat_bits: Constant::new((W as u64).to_bits()),
@@ -102,7 +88,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         requests.s.valid = grant_valid & grant.count.any();
 
         // the first read goes out when the place of the grant in `pending` is taken at the same time
-        wraps = requests.m.payload.tail.any();
+        let wraps = requests.m.payload.tail.any();
         read.valid = requests.m.valid & (pending.s.ready | wrapped);
         read.payload.addr = requests.m.payload.addr;
         read.payload.len = requests.m.payload.head.resize::<13>() << 6;
@@ -122,9 +108,9 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         }
 
         // beats into slots
-        slot_next = (beat.data.resize::<512>() << lift) | (slot >> beat_bits);
-        failed_next = failed | beat.error;
-        full_slot = beat.valid & (phase == last_phase);
+        let slot_next = (beat.data.resize::<512>() << lift) | (slot >> beat_bits);
+        let failed_next = failed | beat.error;
+        let full_slot = beat.valid & (phase == last_phase);
         if beat.valid {
             slot = slot_next;
             failed = failed_next & !full_slot;
@@ -137,7 +123,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         buffer.s.payload.qpn = pending.m.payload.qpn;
         buffer.s.payload.epoch = pending.m.payload.epoch;
         buffer.s.payload.index = pending.m.payload.index + done.resize::<16>();
-        ends = done + 1 == pending.m.payload.count;
+        let ends = done + 1 == pending.m.payload.count;
         buffer.s.payload.first = done == 0;
         buffer.s.payload.last = ends;
         buffer.s.payload.error = failed_next;
@@ -152,11 +138,11 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         }
         forward!(m <= buffer.m);
 
-        unused = bits::<5>(0);
+        let mut unused: Bits<5> = bits::<5>(0);
         if grant_valid {
             unused = bits::<5>(8) - grant.count.resize::<5>();
         }
-        taken = bits::<5>(0);
+        let mut taken: Bits<5> = bits::<5>(0);
         if m.ready & buffer.m.valid {
             taken = bits::<5>(1);
         }

@@ -39,13 +39,6 @@ pub struct PlaceOrder {
     places: Bypass<Place, 8>,
     wqe: SkidRam<RqRead>,
     arbiter: Arbiter<2>,
-    listed_0: Signal<Local, Bit>,
-    listed_1: Signal<Local, Bit>,
-    beats_0: Signal<Local, Bit>,
-    beats_1: Signal<Local, Bit>,
-    may_0: Signal<Local, Bit>,
-    may_1: Signal<Local, Bit>,
-    room: Signal<Local, Bit>,
     grant: Signal<Local, Bits<2>>,
 }
 
@@ -59,17 +52,17 @@ impl Logic for PlaceOrder {
     fn update(&mut self) {
         forward!(order <= bits.s);
 
-        listed_0 = s[0].payload.kind.bit(1);
-        listed_1 = s[1].payload.kind.bit(1);
-        beats_0 = s[0].payload.beats.any();
-        beats_1 = s[1].payload.beats.any();
-        may_0 = s[0].valid
+        let listed_0 = s[0].payload.kind.bit(1);
+        let listed_1 = s[1].payload.kind.bit(1);
+        let beats_0 = s[0].payload.beats.any();
+        let beats_1 = s[1].payload.beats.any();
+        let may_0 = s[0].valid
             & (!listed_0 | reads[0].valid)
             & (!beats_0 | (bits.m.valid & !bits.m.payload));
-        may_1 = s[1].valid
+        let may_1 = s[1].valid
             & (!listed_1 | reads[1].valid)
             & (!beats_1 | (bits.m.valid & bits.m.payload));
-        room = places.s.ready & wqe.s.ready;
+        let room = places.s.ready & wqe.s.ready;
         arbiter.request = bits::<2>(0).replace_bit(0, may_0).replace_bit(1, may_1);
         arbiter.take = room;
         grant = arbiter.grant;

@@ -84,28 +84,8 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     shown: Reg<Bit>,
     shown_last: Dff<Bit>,
     shown_odd: Dff<Bit>,
-    start_lane: Signal<Local, Bits<6>>,
-    fresh_beat: Signal<Local, Bit>,
     piece: Signal<Local, Piece>,
-    can_take: Signal<Local, Bit>,
-    take: Signal<Local, Bit>,
-    needed: Signal<Local, Bits<16>>,
-    packet_done: Signal<Local, Bit>,
-    full: Signal<Local, Bit>,
-    over: Signal<Local, Bit>,
-    next_write: Signal<Local, Bits<16>>,
-    /// Pairs of beats, to that behind the one of `write`.
-    pairs: Signal<Local, Bits<16>>,
     packet_end: Signal<Local, PacketEnd>,
-    show: Signal<Local, Bit>,
-    fetch: Signal<Local, Bit>,
-    last_fetch: Signal<Local, Bit>,
-    judged: Signal<Local, Bit>,
-    load: Signal<Local, Bit>,
-    forget: Signal<Local, Bit>,
-    closes: Signal<Local, Bit>,
-    /// `read` behind the beat that is fetched.
-    read_on: Signal<Local, Bits<16>>,
     beat: Constant<Bits<7>>,
     lanes: Constant<Bits<6>>,
     /// Bits of the number of beats of a packet.
@@ -161,26 +141,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             shown: Reg::default(),
             shown_last: Dff::default(),
             shown_odd: Dff::default(),
-            start_lane: Signal::default(),
-            fresh_beat: Signal::default(),
             piece: Signal::default(),
-            can_take: Signal::default(),
-            take: Signal::default(),
-            needed: Signal::default(),
-            packet_done: Signal::default(),
-            full: Signal::default(),
-            over: Signal::default(),
-            next_write: Signal::default(),
-            pairs: Signal::default(),
             packet_end: Signal::default(),
-            show: Signal::default(),
-            fetch: Signal::default(),
-            last_fetch: Signal::default(),
-            judged: Signal::default(),
-            load: Signal::default(),
-            forget: Signal::default(),
-            closes: Signal::default(),
-            read_on: Signal::default(),
             beat: Constant::new((K as u64).to_bits()),
             lanes: Constant::new((K as u64 - 1).to_bits()),
             packet_beats: Constant::new((8192 / K as u64 - 1).to_bits()),
@@ -203,8 +165,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
     fn update(&mut self) {
         // Command: where its bytes go, and the payload beats it newly touches.
         align.source = command.payload.addr.resize::<6>() & lanes;
-        start_lane = lane;
-        fresh_beat = lane == 0;
+        let mut start_lane = lane;
+        let mut fresh_beat = lane == 0;
         if command.payload.first {
             start_lane = command.payload.lane & lanes;
             fresh_beat = true;
@@ -213,13 +175,13 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         align.len = command.payload.len;
         copy!(piece <= align.fit; rotation, start, first_end, last_end);
         piece.last = command.payload.last;
-        needed = align.target_more.resize::<16>();
+        let mut needed = align.target_more.resize::<16>();
         if fresh_beat {
             needed = align.target_more.resize::<16>() + 1;
         }
 
-        can_take = requests.s.ready & pieces.s.ready & space.roomy & !(open & packets).any();
-        take = can_take & command.valid;
+        let can_take = requests.s.ready & pieces.s.ready & space.roomy & !(open & packets).any();
+        let take = can_take & command.valid;
         command.ready = can_take;
         requests.s.valid = take;
         requests.s.payload.addr = command.payload.addr;
@@ -255,8 +217,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         masks.behind = behind;
         masks.enable = arrived;
         masks.swap = write.bit(0);
-        full = (behind & beat).any();
-        over = full & (behind & (beat - 1)).any();
+        let full = (behind & beat).any();
+        let over = full & (behind & (beat - 1)).any();
         for i in 0..2 {
             ram[i].wdata = rotated;
             ram[i].waddr = write.slice::<A>(1);
@@ -266,10 +228,11 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         if write.bit(0) {
             ram[0].waddr = write.slice::<A>(1) + 1;
         }
-        packet_done = arrived & closing;
+        let packet_done = arrived & closing;
         // two sums beside each other, of different bits lest they share one behind the choice
-        pairs = (write >> 1) + 1;
-        next_write = write;
+        // Pairs of beats, to that behind the one of `write`.
+        let pairs = (write >> 1) + 1;
+        let mut next_write = write;
         if full | closing {
             next_write = write + 1;
         }
@@ -291,13 +254,13 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         ends.s.payload = packet_end;
 
         // Payload: a beat a cycle from packet to packet.
-        show = !shown | payload.ready;
-        fetch = reading & (!latched | show);
+        let show = !shown | payload.ready;
+        let fetch = reading & (!latched | show);
         // a packet has fewer beats than these bits count
-        last_fetch = !((read ^ stop) & packet_beats).any();
-        judged = ends.m.valid & wanted.valid & (!reading | (fetch & last_fetch));
-        load = judged & wanted.payload & tokens.s.ready;
-        forget = judged & !wanted.payload;
+        let last_fetch = !((read ^ stop) & packet_beats).any();
+        let judged = ends.m.valid & wanted.valid & (!reading | (fetch & last_fetch));
+        let load = judged & wanted.payload & tokens.s.ready;
+        let forget = judged & !wanted.payload;
         ends.m.ready = load | forget;
         wanted.ready = load | forget;
         tokens.s.valid = load;
@@ -321,7 +284,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             shown_odd = latched_odd;
             latched = false;
         }
-        read_on = read;
+        // `read` behind the beat that is fetched.
+        let mut read_on = read;
         if fetch {
             read_on = (read + 1) & mask;
             latched = true;
@@ -346,7 +310,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         space.forget = forget;
         space.read = read;
         space.read_on = read_on;
-        closes = load | forget;
+        let closes = load | forget;
         if take & command.payload.last & !closes {
             open = (open + 1) & mask;
         } else if closes & !(take & command.payload.last) {

@@ -29,10 +29,6 @@ pub struct GatherSpace<const K: usize, const A: usize> {
     free: Reg<Bits<16>>,
     /// They are not negative.
     enough: Reg<Bit>,
-    /// Sum bits and carries of what `free` is made of.
-    sums: Signal<Local, Bits<16>>,
-    carries: Signal<Local, Bits<16>>,
-    left: Signal<Local, Bits<16>>,
     /// Bits of `read`.
     mask: Constant<Bits<16>>,
 }
@@ -59,9 +55,6 @@ impl<const K: usize, const A: usize> Default for GatherSpace<K, A> {
             forgotten: Reg::default(),
             free: Reg::new((beats - 2 * most).to_bits()),
             enough: Reg::new(true),
-            sums: Signal::default(),
-            carries: Signal::default(),
-            left: Signal::default(),
             mask: Constant::new((2 * beats - 1).to_bits()),
         }
     }
@@ -85,10 +78,11 @@ impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
             forgotten = (read - read_before) & mask;
         }
         // free + forgotten - claimed by one carry chain, the beat that is read in the lowest carry
-        sums = free ^ forgotten ^ !claimed;
-        carries = ((free & forgotten) | ((free | forgotten) & !claimed)) << 1;
+        // Sum bits and carries of what `free` is made of.
+        let sums = free ^ forgotten ^ !claimed;
+        let mut carries = ((free & forgotten) | ((free | forgotten) & !claimed)) << 1;
         carries = carries.replace_bit(0, fetch);
-        left = sums - !carries;
+        let left = sums - !carries;
         free = left;
         enough = !left.bit(15);
         roomy = enough;

@@ -68,27 +68,12 @@ pub struct Judge<const Q: usize> {
     guard: Reg<Guard>,
     refused: Reg<Bit>,
     void: Reg<Bit>,
-    guarded: Signal<Local, Bit>,
-    probe: Signal<Local, Bit>,
-    spoiled: Signal<Local, Bit>,
     no_request: Zero<MrReq>,
-    accept: Signal<Local, Bit>,
-    go: Signal<Local, Bit>,
     enters: Signal<Local, Pending>,
     reading: Signal<Local, Pending>,
     /// The piece whose answer is there.
     judged: Signal<Local, Pending>,
-    is_denied: Signal<Local, Bit>,
-    is_short: Signal<Local, Bit>,
-    is_broken: Signal<Local, Bit>,
-    /// It is a WRITE of an unreliable queue pair.
-    is_plain: Signal<Local, Bit>,
-    /// Of a message of which a packet before it failed.
-    is_late: Signal<Local, Bit>,
-    ruled: Signal<Local, Bit>,
-    written: Signal<Local, Bit>,
     found: Signal<Local, Poison>,
-    left: Signal<Local, Poison>,
     ruling: Signal<Local, Verdict>,
 }
 
@@ -115,24 +100,11 @@ impl<const Q: usize> Default for Judge<Q> {
             guard: Reg::default(),
             refused: Reg::default(),
             void: Reg::default(),
-            guarded: Signal::default(),
-            probe: Signal::default(),
-            spoiled: Signal::default(),
             no_request: Zero::default(),
-            accept: Signal::default(),
-            go: Signal::default(),
             enters: Signal::default(),
             reading: Signal::default(),
             judged: Signal::default(),
-            is_denied: Signal::default(),
-            is_short: Signal::default(),
-            is_broken: Signal::default(),
-            is_plain: Signal::default(),
-            is_late: Signal::default(),
-            ruled: Signal::default(),
-            written: Signal::default(),
             found: Signal::default(),
-            left: Signal::default(),
             ruling: Signal::default(),
         }
     }
@@ -148,11 +120,11 @@ impl<const Q: usize> Logic for Judge<Q> {
     #[kernel]
     fn update(&mut self) {
         // A piece enters, a guarded one when it was looked at before.
-        guarded = s.payload.inv & s.payload.last;
-        go = runs.ready & poison.ready & (!guarded | (guard == Guard::Pass));
+        let guarded = s.payload.inv & s.payload.last;
+        let go = runs.ready & poison.ready & (!guarded | (guard == Guard::Pass));
         s.ready = go;
-        accept = s.valid & go;
-        probe = s.valid & guarded & poison.ready & !under_way.any() & (guard == Guard::Idle);
+        let accept = s.valid & go;
+        let probe = s.valid & guarded & poison.ready & !under_way.any() & (guard == Guard::Idle);
         runs.valid = accept;
         copy!(runs.payload <= s.payload; addr, len, last, lane, beats);
         mr.valid = accept | probe;
@@ -182,25 +154,27 @@ impl<const Q: usize> Logic for Judge<Q> {
 
         // The answer, and with the last piece the verdict.
         judged = pending[3];
-        is_denied = denied | (!mr.ok & !judged.inv);
-        is_short = short | judged.short;
-        is_broken = broken | judged.broken;
-        ruled = mr.done & judged.last & (guard != Guard::Probe);
+        let is_denied = denied | (!mr.ok & !judged.inv);
+        let is_short = short | judged.short;
+        let is_broken = broken | judged.broken;
+        let ruled = mr.done & judged.last & (guard != Guard::Probe);
         if mr.done & (guard != Guard::Probe) {
             denied = is_denied & !judged.last;
             short = is_short & !judged.last;
             broken = is_broken & !judged.last;
         }
         found = poison.current;
-        is_plain = judged.unreliable & (judged.kind == 1);
-        is_late = is_plain & !judged.opens & found.dropping;
+        // It is a WRITE of an unreliable queue pair.
+        let is_plain = judged.unreliable & (judged.kind == 1);
+        // Of a message of which a packet before it failed.
+        let is_late = is_plain & !judged.opens & found.dropping;
 
         inv.valid = false;
         inv.request = no_request;
         inv.request.key = s.payload.inv_key;
         inv.request.pd = s.payload.pd;
         inv.request.qpn = s.payload.qpn;
-        spoiled = void | denied | short | broken | s.payload.short | s.payload.broken;
+        let spoiled = void | denied | short | broken | s.payload.short | s.payload.broken;
         match guard {
             Guard::Idle => {
                 refused = false;
@@ -238,14 +212,14 @@ impl<const Q: usize> Logic for Judge<Q> {
             _ => {}
         }
 
-        left = found;
+        let mut left = found;
         ruling.good = false;
         ruling.nak = bits::<2>(0);
         ruling.complete = judged.complete;
         ruling.cause = FLUSH;
         ruling.answer = judged.answer;
         ruling.spared = false;
-        written = false;
+        let mut written = false;
         if judged.reset {
             left.poisoned = false;
             left.dropping = false;

@@ -50,11 +50,6 @@ pub struct Mover<const W: usize, const K: usize> {
     /// The next run is the first of its packet.
     fresh: Reg<Bit>,
     lane: Dff<Bits<6>>,
-    source: Signal<Local, Bits<6>>,
-    write: Signal<Local, Bit>,
-    idle: Signal<Local, Bit>,
-    can_plan: Signal<Local, Bit>,
-    planned: Signal<Local, Bit>,
     range: Signal<Local, Range>,
     motion: Signal<Local, Move>,
     split_command: Signal<Local, WriteCmd>,
@@ -71,13 +66,7 @@ pub struct Mover<const W: usize, const K: usize> {
     low: Dff<Bits<K>>,
     high: Dff<Bits<K>>,
     step_valid: Reg<Bit>,
-    steps: Signal<Local, Bits<10>>,
-    last_step: Signal<Local, Bit>,
-    empty: Signal<Local, Bit>,
-    take: Signal<Local, Bit>,
-    advance: Signal<Local, Bit>,
     start: Signal<Local, Bits<6>>,
-    behind: Signal<Local, Bits<7>>,
     next_step: Signal<Local, Step>,
 
     // A target beat.
@@ -89,15 +78,6 @@ pub struct Mover<const W: usize, const K: usize> {
     index: Dff<Bits<8>>,
     bursts: Reg<Bits<16>>,
     join: ByteMux<W, K>,
-    joined_lanes: Signal<Local, Bits<K>>,
-    beat_index: Signal<Local, Bits<8>>,
-    has_data: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
-    can_step: Signal<Local, Bit>,
-    emits: Signal<Local, Bit>,
-    emit_last: Signal<Local, Bit>,
-    close: Signal<Local, Bit>,
-    next_bursts: Signal<Local, Bits<16>>,
 
     beat: Constant<Bits<7>>,
     lanes: Constant<Bits<6>>,
@@ -129,11 +109,6 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             moves: Skid::default(),
             fresh: Reg::new(true),
             lane: Dff::default(),
-            source: Signal::default(),
-            write: Signal::default(),
-            idle: Signal::default(),
-            can_plan: Signal::default(),
-            planned: Signal::default(),
             range: Signal::default(),
             motion: Signal::default(),
             split_command: Signal::default(),
@@ -146,13 +121,7 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             low: Dff::default(),
             high: Dff::default(),
             step_valid: Reg::default(),
-            steps: Signal::default(),
-            last_step: Signal::default(),
-            empty: Signal::default(),
-            take: Signal::default(),
-            advance: Signal::default(),
             start: Signal::default(),
-            behind: Signal::default(),
             next_step: Signal::default(),
             held: ByteReg::default(),
             held_lanes: Reg::default(),
@@ -161,15 +130,6 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             index: Dff::default(),
             bursts: Reg::default(),
             join: ByteMux::default(),
-            joined_lanes: Signal::default(),
-            beat_index: Signal::default(),
-            has_data: Signal::default(),
-            ends: Signal::default(),
-            can_step: Signal::default(),
-            emits: Signal::default(),
-            emit_last: Signal::default(),
-            close: Signal::default(),
-            next_bursts: Signal::default(),
             beat: Constant::new((K as u64).to_bits()),
             lanes: Constant::new((K as u64 - 1).to_bits()),
             log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
@@ -189,17 +149,17 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
     #[kernel]
     fn update(&mut self) {
         // Planning: a move and the bursts of a piece to write, a move that drops the payload of any other packet.
-        source = lane;
+        let mut source = lane;
         if fresh {
             source = runs.payload.lane;
         }
         align.source = source;
         align.target = runs.payload.addr.resize::<6>() & lanes;
         align.len = runs.payload.len;
-        write = plan.payload & (runs.payload.len != 0);
-        idle = !write & !runs.payload.last;
-        can_plan = runs.valid & plan.valid & moves.s.ready & split.s.ready;
-        planned = can_plan & !idle;
+        let write = plan.payload & (runs.payload.len != 0);
+        let idle = !write & !runs.payload.last;
+        let can_plan = runs.valid & plan.valid & moves.s.ready & split.s.ready;
+        let planned = can_plan & !idle;
         runs.ready = can_plan;
         plan.ready = can_plan & runs.payload.last;
         if can_plan {
@@ -236,15 +196,15 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         forward!(command <= commands.m);
 
         // A target beat leaves when it is full or its piece ends; the bytes behind it begin the next.
-        has_data = step_valid & !step.empty;
-        ends = step.full | step.last;
-        can_step = !has_data | !ends | beats.ready;
+        let has_data = step_valid & !step.empty;
+        let ends = step.full | step.last;
+        let mut can_step = !has_data | !ends | beats.ready;
         if flush {
             can_step = has_data & !ends & beats.ready;
         }
         join.lanes = low;
-        joined_lanes = held_lanes | low;
-        beat_index = index;
+        let mut joined_lanes = held_lanes | low;
+        let mut beat_index = index;
         if flush {
             join.lanes = bits::<K>(0);
             joined_lanes = held_lanes;
@@ -253,9 +213,9 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         }
         join.zero = held.kept;
         join.one = rotate.rotated;
-        emits = flush | (has_data & ends);
-        emit_last = flush | (step.last & !step.over) | (beat_index == last_index);
-        close = step_valid & can_step & step.close;
+        let emits = flush | (has_data & ends);
+        let emit_last = flush | (step.last & !step.over) | (beat_index == last_index);
+        let mut close = step_valid & can_step & step.close;
         if has_data & step.over {
             close = false;
         }
@@ -288,7 +248,7 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         if emits & beats.ready {
             held.lanes = all;
         }
-        next_bursts = bursts;
+        let mut next_bursts = bursts;
         if emits & emit_last & beats.ready {
             next_bursts = bursts + 1;
         }
@@ -301,10 +261,10 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         beats.valid = emits;
 
         // A source beat.
-        steps = moves.m.payload.beats;
+        let mut steps = moves.m.payload.beats;
         start = moves.m.payload.start;
-        behind = moves.m.payload.first_end;
-        last_step = moves.m.payload.beats <= 1;
+        let mut behind = moves.m.payload.first_end;
+        let mut last_step = moves.m.payload.beats <= 1;
         if begun {
             steps = left;
             last_step = ending;
@@ -314,9 +274,9 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
                 behind = moves.m.payload.last_end;
             }
         }
-        empty = moves.m.payload.beats == 0;
-        advance = !step_valid | can_step;
-        take = moves.m.valid & advance & (payload.valid | empty);
+        let empty = moves.m.payload.beats == 0;
+        let advance = !step_valid | can_step;
+        let take = moves.m.valid & advance & (payload.valid | empty);
         payload.ready = moves.m.valid & advance & !empty & !(last_step & moves.m.payload.keep);
         moves.m.ready = take & last_step;
         rotate.data = payload.data;

@@ -40,8 +40,6 @@ pub struct Report {
     answers: Slice<Answer>,
     cqs: Slice<CqToken>,
     errors: Slice<PlaceError>,
-    fire: Signal<Local, Bit>,
-    failed: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
     ack_token: Signal<Local, AckToken>,
     answered: Signal<Local, Answer>,
@@ -54,7 +52,7 @@ impl Logic for Report {
 
     #[kernel]
     fn update(&mut self) {
-        fire = tail.valid
+        let fire = tail.valid
             & verdict.valid
             & done.valid
             & acks.s.ready
@@ -64,7 +62,7 @@ impl Logic for Report {
         tail.ready = fire;
         verdict.ready = fire;
         done.ready = fire;
-        failed = verdict.payload.nak != 0;
+        let failed = verdict.payload.nak != 0;
 
         copy!(ack_token <= tail.payload; qpn, psn, msn, syndrome, reply);
         ack_token.void = tail.payload.reply & !verdict.payload.good;

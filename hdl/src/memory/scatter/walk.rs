@@ -53,24 +53,8 @@ pub struct Walk {
     closed: Dff<Bit>,
     target: Dff<Target>,
     target_valid: Reg<Bit>,
-    go: Signal<Local, Bit>,
-    list: Signal<Local, Bit>,
     slot: Signal<Local, Bits<512>>,
-    at: Signal<Local, Bits<2>>,
-    count: Signal<Local, Bits<8>>,
     sge: Signal<Local, Bits<128>>,
-    /// More entries than a list may have, or than stand in the slots of a receive WQE.
-    long: Signal<Local, Bit>,
-    ended: Signal<Local, Bit>,
-    plain: Signal<Local, Bit>,
-    listed: Signal<Local, Bit>,
-    accept: Signal<Local, Bit>,
-    /// No entry is before `target`.
-    clear: Signal<Local, Bit>,
-    to_skip: Signal<Local, Bits<32>>,
-    needed: Signal<Local, Bits<13>>,
-    enough: Signal<Local, Bit>,
-    is_closed: Signal<Local, Bit>,
 }
 
 impl Default for Walk {
@@ -95,22 +79,8 @@ impl Default for Walk {
             closed: Dff::default(),
             target: Dff::default(),
             target_valid: Reg::default(),
-            go: Signal::default(),
-            list: Signal::default(),
             slot: Signal::default(),
-            at: Signal::default(),
-            count: Signal::default(),
             sge: Signal::default(),
-            long: Signal::default(),
-            ended: Signal::default(),
-            plain: Signal::default(),
-            listed: Signal::default(),
-            accept: Signal::default(),
-            clear: Signal::default(),
-            to_skip: Signal::default(),
-            needed: Signal::default(),
-            enough: Signal::default(),
-            is_closed: Signal::default(),
         }
     }
 }
@@ -120,12 +90,12 @@ impl Logic for Walk {
 
     #[kernel]
     fn update(&mut self) {
-        go = !target_valid | m.ready;
+        let go = !target_valid | m.ready;
 
         // Entry: unit `at` of 16 bytes; units 0 of a receive WQE, 0 and 1 of a send WQE are its head.
         slot = slots.payload.slot;
-        at = unit;
-        count = left;
+        let mut at = unit;
+        let mut count = left;
         if fresh {
             at = bits::<2>(1);
             count = slot.low::<8>();
@@ -148,13 +118,15 @@ impl Logic for Walk {
                 sge = slot.low::<128>();
             }
         }
-        long = (count > LONGEST) | (count.slice::<6>(2) >= slots.payload.slots.resize::<6>());
-        list = place.payload.kind.bit(1);
-        ended = (count <= 1) | ((at == 3) & slots.payload.last);
-        accept = go & place.valid & tail.ready & !drain;
-        plain = accept & !list;
-        clear = !entry_valid & !skipped_valid;
-        listed = accept & list & slots.valid;
+        // More entries than a list may have, or than stand in the slots of a receive WQE.
+        let long = (count > LONGEST) | (count.slice::<6>(2) >= slots.payload.slots.resize::<6>());
+        let list = place.payload.kind.bit(1);
+        let ended = (count <= 1) | ((at == 3) & slots.payload.last);
+        let accept = go & place.valid & tail.ready & !drain;
+        let plain = accept & !list;
+        // No entry is before `target`.
+        let clear = !entry_valid & !skipped_valid;
+        let listed = accept & list & slots.valid;
         place.ready = plain | (listed & ended);
         slots.ready = drain | (listed & ((at == 3) | ended));
         if drain {
@@ -207,7 +179,7 @@ impl Logic for Walk {
             pkey, grh, reset, halt, reply, answer, implied, data, closed);
 
         // Skip: what is left of the offset passes over whole entries.
-        to_skip = skip;
+        let mut to_skip = skip;
         if entry.first {
             to_skip = entry.offset;
         }
@@ -229,13 +201,13 @@ impl Logic for Walk {
         }
 
         // Take: until the packet has its bytes, or the list has no more.
-        needed = rest;
-        is_closed = closed;
+        let mut needed = rest;
+        let mut is_closed = closed;
         if skipped.first {
             needed = skipped.plen;
             is_closed = false;
         }
-        enough = skipped.len >= needed.resize::<32>();
+        let enough = skipped.len >= needed.resize::<32>();
         if go {
             target_valid = (skipped_valid & !is_closed) | (plain & clear);
             target.addr = skipped.addr + skipped.offset.resize::<64>();

@@ -21,9 +21,6 @@ pub struct CqFence {
 
     skid: SkidRam<CqToken>,
     due: Reg<Bit>,
-    /// Negative while a burst issued before the fence has no response.
-    age: Signal<Local, Bits<16>>,
-    leaves: Signal<Local, Bit>,
 }
 
 impl Logic for CqFence {
@@ -35,8 +32,9 @@ impl Logic for CqFence {
     #[kernel]
     fn update(&mut self) {
         forward!(s <= skid.s);
-        age = done - skid.m.payload.fence;
-        leaves = due & m.ready;
+        // Negative while a burst issued before the fence has no response.
+        let age = done - skid.m.payload.fence;
+        let leaves = due & m.ready;
         due = skid.m.valid & !leaves & (due | !skid.m.payload.fenced | !age.bit(15));
         skid.m.ready = leaves;
         busy = skid.m.valid;

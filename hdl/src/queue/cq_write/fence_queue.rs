@@ -43,12 +43,6 @@ pub struct CqFenceQueue {
     /// Tokens whose fence is passed.
     passed: Reg<Bits<9>>,
     ready: Reg<Bit>,
-    /// Negative while a burst issued before the fence has no response.
-    age: Signal<Local, Bits<16>>,
-    leaves: Signal<Local, Bit>,
-    empty: Signal<Local, Bit>,
-    direct: Signal<Local, Bit>,
-    left: Signal<Local, Bits<9>>,
 }
 
 impl Logic for CqFenceQueue {
@@ -61,15 +55,16 @@ impl Logic for CqFenceQueue {
     fn update(&mut self) {
         // both are as deep and take the same items; the tokens leave last
         s.ready = tokens.s.ready;
-        empty = !tokens.level.any();
-        direct = empty & front.s.ready;
+        let empty = !tokens.level.any();
+        let direct = empty & front.s.ready;
         tokens.s.valid = s.valid & !direct;
         tokens.s.payload = s.payload;
         waits.s.valid = s.valid & tokens.s.ready & !direct;
         waits.s.payload.fence = s.payload.fence;
         waits.s.payload.fenced = s.payload.fenced;
 
-        age = done - waits.m.payload.fence;
+        // Negative while a burst issued before the fence has no response.
+        let age = done - waits.m.payload.fence;
         due = waits.m.valid & !due & (!waits.m.payload.fenced | !age.bit(15));
         waits.m.ready = due;
 
@@ -81,9 +76,9 @@ impl Logic for CqFenceQueue {
             front.s.payload.fenced = false;
         }
         forward!(m <= front.m);
-        leaves = ready & front.s.ready;
+        let leaves = ready & front.s.ready;
         tokens.m.ready = leaves;
-        left = passed;
+        let mut left = passed;
         if due & !leaves {
             left = passed + 1;
         } else if leaves & !due {

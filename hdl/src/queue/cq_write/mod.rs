@@ -109,15 +109,10 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     room: Reg<Bit>,
     /// Arm: the doorbell. One does not follow another at once.
     doorbell: Dff<CqArm>,
-    free: Signal<Local, Bit>,
-    enters: Signal<Local, Bit>,
-    address: Signal<Local, Bits<C>>,
 
     // stage 1
     entered: Reg<Bit>,
     token: Dff<CqToken>,
-    takes: Signal<Local, Bit>,
-    log_size: Signal<Local, Bits<5>>,
     /// Image of a command.
     order: Signal<Local, CqCtx>,
 
@@ -126,24 +121,12 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     image: Dff<CqCtx>,
     mask: Dff<Bits<24>>,
     c: Signal<Local, CqState>,
-    n: Signal<Local, CqState>,
-    commanding: Signal<Local, Bit>,
     /// The state, a cycle before.
     coming: Signal<Local, CqState>,
     /// Entries that wait when the host resizes, less one.
     waiting: Dff<Bits<24>>,
-    fits: Signal<Local, Bit>,
-    changes: Signal<Local, Bit>,
     /// Entries in the ring.
     level: Dff<Bits<24>>,
-    full: Signal<Local, Bit>,
-    half: Signal<Local, Bit>,
-    completing: Signal<Local, Bit>,
-    usable: Signal<Local, Bit>,
-    accepts: Signal<Local, Bit>,
-    overflows: Signal<Local, Bit>,
-    waits: Signal<Local, Bit>,
-    asks: Signal<Local, Bit>,
 
     // the token at a full ring, and the one read of a consumer record
     held: Reg<Bit>,
@@ -157,11 +140,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     update_ok: Dff<Bit>,
     update: Dff<Bits<24>>,
 
-    solicited: Signal<Local, Bit>,
     /// Entries that a doorbell asks for and that are there.
     ahead: Dff<Bits<24>>,
-    is_ahead: Signal<Local, Bit>,
-    fires: Signal<Local, Bit>,
     w_wrote: Reg<Bit>,
     w_news: Reg<Bit>,
     w_death: Reg<Bit>,
@@ -201,15 +181,15 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         tokens.s[1].payload.grh = false;
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
-        commanding = live & (op == CqOp::Command);
+        let commanding = live & (op == CqOp::Command);
         room = place.room & !losses.level.slice::<2>(3).any();
-        free = table.ready & !entered & !commanding;
-        enters = false;
+        let free = table.ready & !entered & !commanding;
+        let mut enters = false;
         commanded = false;
         record.take = false;
         reports.take = false;
         arm.ready = false;
-        address = read_cqn;
+        let mut address = read_cqn;
         if free {
             if record.answered {
                 enters = true;
@@ -256,7 +236,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         images.raddr = address;
 
         // stage 1: a new token is taken, unless the one before it was found to wait
-        takes = entered & (op == CqOp::Token) & !again & !held;
+        let takes = entered & (op == CqOp::Token) & !again & !held;
         tokens.m.ready = takes;
         if takes {
             token = tokens.m.payload;
@@ -264,7 +244,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         live = entered & (takes | again | !(op == CqOp::Token));
         image = images.rdata;
         order = command.payload.image;
-        log_size = images.rdata.log_size;
+        let mut log_size = images.rdata.log_size;
         if commanded {
             log_size = order.log_size;
         }
@@ -280,27 +260,27 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
 
         // stage X
         c = table.current;
-        n = table.current;
-        full = (level & !mask).any();
-        half = (level & !(mask >> 1)).any();
-        completing = live & (op == CqOp::Token);
-        usable = c.open & !c.dead;
-        fits = waiting.bit(23) | !(waiting & !mask).any();
-        changes = commanding & (!command.payload.resize | (usable & fits));
+        let mut n = table.current;
+        let full = (level & !mask).any();
+        let half = (level & !(mask >> 1)).any();
+        let completing = live & (op == CqOp::Token);
+        let usable = c.open & !c.dead;
+        let fits = waiting.bit(23) | !(waiting & !mask).any();
+        let changes = commanding & (!command.payload.resize | (usable & fits));
         command.ready = commanding;
         images.we = changes;
         images.waddr = table.x_addr;
         images.wdata = order;
-        accepts = usable & !full;
-        overflows = usable & full & looked;
-        waits = usable & full & !looked;
-        asks = completing & usable & half & !record.reading;
+        let accepts = usable & !full;
+        let overflows = usable & full & looked;
+        let waits = usable & full & !looked;
+        let mut asks = completing & usable & half & !record.reading;
         if overflows {
             asks = false;
         }
-        solicited = token.solicited | token.status.any();
-        is_ahead = ahead.any() & !ahead.bit(23);
-        fires = false;
+        let solicited = token.solicited | token.status.any();
+        let is_ahead = ahead.any() & !ahead.bit(23);
+        let mut fires = false;
         match op {
             CqOp::Token => {
                 if accepts {

@@ -40,7 +40,6 @@ pub struct CqPlace<const W: usize, const K: usize> {
     w_base: Dff<Bits<64>>,
     w_place: Dff<Bits<24>>,
     w_owner: Dff<Bit>,
-    cqe: Signal<Local, Cqe>,
     no_cqe: Zero<Cqe>,
     // stage V: the entry
     v_valid: Reg<Bit>,
@@ -66,7 +65,7 @@ impl<const W: usize, const K: usize> Logic for CqPlace<W, K> {
         w_owner = !written.bit(image.log_size);
 
         // stage V
-        cqe = no_cqe;
+        let mut cqe = no_cqe;
         cqe.qpn = w_token.qpn.resize::<24>();
         copy!(cqe <= w_token;
             opcode, wqe_index, byte_len, imm, status, vendor_err, with_imm, with_inv, src_qpn, pkey,

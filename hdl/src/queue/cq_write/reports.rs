@@ -47,10 +47,6 @@ pub struct CqReports<const C: usize> {
     dead: Fifo<CqReport, C>,
     /// CQEs written, modulo 2^16.
     written: Reg<Bits<16>>,
-    now: Signal<Local, Bits<16>>,
-    age: Signal<Local, Bits<16>>,
-    leaves: Signal<Local, Bit>,
-    oldest: Signal<Local, Bits<16>>,
     /// The oldest of `alive` may go: once so, it stays so.
     free: Reg<Bit>,
     /// A report was taken, its event is not.
@@ -70,7 +66,7 @@ impl<const C: usize> Logic for CqReports<C> {
 
     #[kernel]
     fn update(&mut self) {
-        now = written;
+        let mut now = written;
         if wrote {
             now = written + 1;
         }
@@ -82,13 +78,13 @@ impl<const C: usize> Logic for CqReports<C> {
         dead.s.payload.cqn = cqn;
         dead.s.payload.fence = now;
 
-        age = done - alive.m.payload.fence;
-        leaves = take & free;
+        let age = done - alive.m.payload.fence;
+        let leaves = take & free;
         alive.m.ready = leaves;
         free = alive.m.valid & !leaves & (free | !age.bit(15));
         dead.m.ready = take & !free;
         due = (free | dead.m.valid) & !taken;
-        oldest = dead.m.payload.cqn;
+        let mut oldest = dead.m.payload.cqn;
         if free {
             oldest = alive.m.payload.cqn;
         }

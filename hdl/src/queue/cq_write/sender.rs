@@ -25,11 +25,6 @@ pub struct CqSender<const W: usize, const K: usize> {
     marks: Skid<Bits<2>>,
     /// Beat of the CQE.
     index: Reg<Bits<2>>,
-    both_halves: Signal<Local, Bits<512>>,
-    room: Signal<Local, Bit>,
-    first: Signal<Local, Bit>,
-    last: Signal<Local, Bit>,
-    pushes: Signal<Local, Bit>,
 
     last_index: Constant<Bits<2>>,
     log_beat: Constant<Bits<4>>,
@@ -57,11 +52,6 @@ impl<const W: usize, const K: usize> Default for CqSender<W, K> {
             data: SkidRam::default(),
             marks: Skid::default(),
             index: Reg::default(),
-            both_halves: Signal::default(),
-            room: Signal::default(),
-            first: Signal::default(),
-            last: Signal::default(),
-            pushes: Signal::default(),
             last_index: Constant::new((beats - 1).to_bits()),
             log_beat: Constant::new(u64::from(W.ilog2()).to_bits()),
             lower: lanes(false),
@@ -75,10 +65,10 @@ impl<const W: usize, const K: usize> Logic for CqSender<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        first = index == 0;
-        last = index == last_index;
-        room = data.s.ready & marks.s.ready & (commands.s.ready | !first);
-        pushes = s.valid & room;
+        let first = index == 0;
+        let last = index == last_index;
+        let room = data.s.ready & marks.s.ready & (commands.s.ready | !first);
+        let pushes = s.valid & room;
         if pushes {
             index = index + 1;
             if last {
@@ -90,7 +80,7 @@ impl<const W: usize, const K: usize> Logic for CqSender<W, K> {
         commands.s.valid = pushes & first;
         commands.s.payload.addr = s.payload.addr;
         commands.s.payload.len = last_index.resize::<8>();
-        both_halves = s.payload.cqe.resize::<512>() | (s.payload.cqe.resize::<512>() << 256);
+        let both_halves = s.payload.cqe.resize::<512>() | (s.payload.cqe.resize::<512>() << 256);
         data.s.valid = pushes;
         data.s.payload = (both_halves >> (index.resize::<10>() << log_beat)).low::<W>();
         marks.s.valid = pushes;

@@ -117,23 +117,6 @@ pub struct EqWrite<const W: usize, const K: usize, const E: usize> {
     irq: Reg<Bit>,
     vector: Dff<Bits<11>>,
     parks: Reg<Bit>,
-
-    chosen: Signal<Local, Bits<E>>,
-    picked: Signal<Local, Bit>,
-    age: Signal<Local, Bits<16>>,
-    last_age: Signal<Local, Bits<16>>,
-    late: Signal<Local, Bits<26>>,
-    n: Signal<Local, EqState>,
-    usable: Signal<Local, Bit>,
-    full: Signal<Local, Bit>,
-    half: Signal<Local, Bit>,
-    moved: Signal<Local, Bit>,
-    has_place: Signal<Local, Bit>,
-    pops: Signal<Local, Bit>,
-    landed: Signal<Local, Bit>,
-    waiting: Signal<Local, Bit>,
-    fires: Signal<Local, Bit>,
-    asks: Signal<Local, Bit>,
 }
 
 impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> {
@@ -158,11 +141,11 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         image = images.rdata;
         mask = (bits::<24>(1) << images.rdata.log_size) - 1;
         level = table.rdata.written - table.rdata.taken;
-        age = done - table.rdata.mark;
+        let age = done - table.rdata.mark;
         arrived = !age.bit(15);
-        last_age = done - table.rdata.last;
+        let last_age = done - table.rdata.last;
         all_arrived = !last_age.bit(15);
-        late = now - table.rdata.deadline;
+        let late = now - table.rdata.deadline;
         over = !late.bit(25);
         if !(step == EqStep::Load) {
             s = s;
@@ -173,23 +156,23 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
             all_arrived = all_arrived;
             over = over;
         }
-        usable = s.open;
+        let mut usable = s.open;
         if (op == EqOp::Parked) & (item_turn != s.turn) {
             usable = false;
         }
-        full = (level & !mask).any();
-        half = (level & !(mask >> 1)).any();
-        moved = record.taken != s.taken;
-        has_place = !parked.level.bit(PARK);
-        landed = s.landed | (s.fresh & arrived);
-        waiting = s.waiting & !over;
-        fires = s.open & landed & !waiting & (!irq | irq_ready);
-        asks = s.open & s.want & may_ask & !pass_due & !passing & !record.reading;
+        let full = (level & !mask).any();
+        let half = (level & !(mask >> 1)).any();
+        let moved = record.taken != s.taken;
+        let has_place = !parked.level.bit(PARK);
+        let landed = s.landed | (s.fresh & arrived);
+        let waiting = s.waiting & !over;
+        let fires = s.open & landed & !waiting & (!irq | irq_ready);
+        let asks = s.open & s.want & may_ask & !pass_due & !passing & !record.reading;
 
-        chosen = visit;
-        picked = false;
-        pops = false;
-        n = s;
+        let mut chosen = visit;
+        let mut picked = false;
+        let mut pops = false;
+        let mut n = s;
         table.re = step == EqStep::Pick;
         table.we = false;
         table.waddr = eqn;

@@ -34,8 +34,6 @@ pub struct EqPlace<const W: usize, const K: usize> {
     entries: Fifo<EqEntry, 4>,
     sender: EqSender<W, K>,
     free: Reg<Bit>,
-    place: Signal<Local, Bits<24>>,
-    eqe: Signal<Local, Eqe>,
     no_eqe: Zero<Eqe>,
 }
 
@@ -50,8 +48,8 @@ impl<const W: usize, const K: usize> Logic for EqPlace<W, K> {
     fn update(&mut self) {
         free = !entries.level.slice::<2>(3).any();
         room = free;
-        place = written & mask;
-        eqe = no_eqe;
+        let place = written & mask;
+        let mut eqe = no_eqe;
         eqe.event = item.event;
         eqe.detail = item.detail;
         eqe.object = item.object.resize::<32>();

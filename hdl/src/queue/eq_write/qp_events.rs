@@ -108,9 +108,6 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     swept_c: Reg<Bit>,
     item: Dff<QpNews>,
     item_x: Dff<QpNews>,
-    next: Signal<Local, QpNews>,
-    enters: Signal<Local, Bit>,
-    tells: Signal<Local, Bit>,
     no_news: Zero<QpNews>,
     no_address: Zero<CqAddress>,
     no_event: Zero<EqEvent>,
@@ -169,8 +166,8 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         drains.s.payload = drained_qpn;
 
         // entry: responders first
-        enters = silent.ready;
-        next = no_news;
+        let mut enters = silent.ready;
+        let mut next = no_news;
         responder.ready = silent.ready;
         news.m.ready = false;
         drains.m.ready = false;
@@ -208,7 +205,7 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             silent.result = bits::<1>(0);
         }
         silent.write = silent.x_valid;
-        tells = item_x.drains | (item_x.fails & !silent.current.any());
+        let tells = item_x.drains | (item_x.fails & !silent.current.any());
         out.s.valid = silent.x_valid & tells & addresses.rdata.open;
         out.s.payload = no_event;
         out.s.payload.eqn = addresses.rdata.eqn;

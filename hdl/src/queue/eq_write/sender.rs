@@ -25,10 +25,6 @@ pub struct EqSender<const W: usize, const K: usize> {
     marks: Skid<Bits<3>>,
     /// The second beat of two is next.
     second: Reg<Bit>,
-    quarters: Signal<Local, Bits<512>>,
-    room: Signal<Local, Bit>,
-    last: Signal<Local, Bit>,
-    pushes: Signal<Local, Bit>,
 
     last_beat: Constant<Bits<8>>,
     one_beat: Constant<Bit>,
@@ -54,10 +50,6 @@ impl<const W: usize, const K: usize> Default for EqSender<W, K> {
             data: SkidRam::default(),
             marks: Skid::default(),
             second: Reg::default(),
-            quarters: Signal::default(),
-            room: Signal::default(),
-            last: Signal::default(),
-            pushes: Signal::default(),
             last_beat: Constant::new(((128 / W as u64).max(1) - 1).to_bits()),
             one_beat: Constant::new(W >= 128),
             lanes: std::array::from_fn(quarter),
@@ -70,9 +62,9 @@ impl<const W: usize, const K: usize> Logic for EqSender<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        last = one_beat | second;
-        room = data.s.ready & marks.s.ready & (commands.s.ready | second);
-        pushes = s.valid & room;
+        let last = one_beat | second;
+        let room = data.s.ready & marks.s.ready & (commands.s.ready | second);
+        let pushes = s.valid & room;
         if pushes {
             second = !last;
         }
@@ -81,7 +73,7 @@ impl<const W: usize, const K: usize> Logic for EqSender<W, K> {
         commands.s.valid = pushes & !second;
         commands.s.payload.addr = s.payload.addr;
         commands.s.payload.len = last_beat;
-        quarters = s.payload.eqe.resize::<512>()
+        let quarters = s.payload.eqe.resize::<512>()
             | (s.payload.eqe.resize::<512>() << 128)
             | (s.payload.eqe.resize::<512>() << 256)
             | (s.payload.eqe.resize::<512>() << 384);

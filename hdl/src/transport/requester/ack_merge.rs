@@ -26,7 +26,6 @@ pub struct AckMerge {
     /// Where the first one stands, and where the next one is written.
     head: Reg<Bits<2>>,
     write: Reg<Bits<2>>,
-    head_next: Signal<Local, Bits<2>>,
     first_valid: Reg<Bit>,
     second_valid: Reg<Bit>,
     third_valid: Reg<Bit>,
@@ -37,16 +36,7 @@ pub struct AckMerge {
     last_psn: Dff<Bits<24>>,
     /// It may take another one with it.
     last_open: Dff<Bit>,
-    stores: Signal<Local, Bit>,
-    place: Signal<Local, Bits<2>>,
-    stored: Signal<Local, Answer>,
-    shown: Signal<Local, Answer>,
     no_event: Zero<SqEvent>,
-    arrives: Signal<Local, Bit>,
-    moves: Signal<Local, Bit>,
-    plain: Signal<Local, Bit>,
-    distance: Signal<Local, Bits<24>>,
-    merges: Signal<Local, Bit>,
 }
 
 impl Logic for AckMerge {
@@ -58,16 +48,16 @@ impl Logic for AckMerge {
     #[kernel]
     fn update(&mut self) {
         s.ready = !third_valid;
-        arrives = s.valid & !third_valid;
-        moves = first_valid & m.ready;
-        plain = !s.payload.syndrome.slice::<3>(5).any()
+        let arrives = s.valid & !third_valid;
+        let moves = first_valid & m.ready;
+        let plain = !s.payload.syndrome.slice::<3>(5).any()
             & !s.payload.status.any()
             & !s.payload.data
             & !s.payload.implied
             & !s.payload.closed;
         // later, and by less than 2^22: a PSN in the window plus that is none before the window
-        distance = s.payload.psn - last_psn;
-        merges = second_valid
+        let distance = s.payload.psn - last_psn;
+        let merges = second_valid
             & !m.ready
             & last_open
             & plain
@@ -76,9 +66,9 @@ impl Logic for AckMerge {
             & !distance.slice::<2>(22).any();
 
         // what nothing is in front of passes, if it is taken
-        stores = arrives & (first_valid | !m.ready);
-        place = write;
-        stored = s.payload;
+        let stores = arrives & (first_valid | !m.ready);
+        let mut place = write;
+        let mut stored = s.payload;
         if merges {
             place = write - 1;
             stored.missing = last_psn;
@@ -89,7 +79,7 @@ impl Logic for AckMerge {
             last_psn = s.payload.psn;
             last_open = plain & !merges;
         }
-        head_next = head;
+        let mut head_next = head;
         if moves {
             head_next = head + 1;
             first_merged = second_merged;
@@ -112,7 +102,7 @@ impl Logic for AckMerge {
         ring.pass = false;
         ring.raddr = head_next.resize::<16>();
 
-        shown = s.payload;
+        let mut shown = s.payload;
         m.valid = s.valid;
         m.payload = no_event;
         if first_valid {

@@ -54,19 +54,12 @@ pub struct CompletionHold {
     has_room: Reg<Bit>,
     /// The turn of `retired`; else that of `flushed`, every second cycle if both have something.
     turn: Reg<Bit>,
-    few: Signal<Local, Bit>,
     no_token: Zero<CqToken>,
     /// The first one, its grants are through, and it does not leave.
     first: Dff<SendCompletion>,
     there: Reg<Bit>,
     is_read: Reg<Bit>,
-    stays: Signal<Local, Bit>,
     head: Signal<Local, SendCompletion>,
-    /// Of the one that is compared.
-    unread: Signal<Local, Bits<16>>,
-    /// `latest` - `unread` is not negative, and less `open`, modulo 2^17.
-    ahead: Signal<Local, Bit>,
-    spare: Signal<Local, Bits<17>>,
 
     parts: Reg<Bits<16>>,
     cut: Reg<Bits<16>>,
@@ -89,7 +82,7 @@ impl Logic for CompletionHold {
     #[kernel]
     fn update(&mut self) {
         // in
-        few = !list.level.slice::<2>(4).any();
+        let few = !list.level.slice::<2>(4).any();
         has_room = few;
         turn = few & !(flushed.valid & turn);
         list.s.valid = retired.valid;
@@ -125,11 +118,12 @@ impl Logic for CompletionHold {
 
         // out
         head = first;
-        stays = there & !(is_read & cq.ready);
+        let mut stays = there & !(is_read & cq.ready);
         if head.failed {
             stays = there & !(is_read & failed.ready);
         }
-        unread = head.unread;
+        // Of the one that is compared.
+        let mut unread = head.unread;
         if !stays {
             unread = list.m.payload.unread;
             there = list.m.valid;
@@ -137,8 +131,9 @@ impl Logic for CompletionHold {
         }
         list.m.ready = !stays;
         // (latest - unread) modulo 2^16 >= open: two sums side by side, as one behind the other would be too deep
-        ahead = latest >= unread;
-        spare = latest.resize::<17>() - unread.resize::<17>() - open.resize::<17>();
+        // `latest` - `unread` is not negative, and less `open`, modulo 2^17.
+        let ahead = latest >= unread;
+        let spare = latest.resize::<17>() - unread.resize::<17>() - open.resize::<17>();
         is_read = (ahead ^ spare.bit(16)) | (stays & is_read);
         cq.valid = there & is_read & !head.failed;
         failed.valid = there & is_read & head.failed;

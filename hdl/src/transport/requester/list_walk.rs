@@ -45,13 +45,6 @@ pub struct ListWalk {
     pub busy: Signal<Out, Bit>,
 
     table: Ram<SendEntry, 9>,
-    accept: Signal<Local, Bit>,
-    /// The part goes past the stages.
-    straight: Signal<Local, Bit>,
-    /// These are empty.
-    clear: Signal<Local, Bit>,
-    whole: Signal<Local, Bit>,
-    mtu_0: Signal<Local, Bits<32>>,
 
     // stage 1: byte offset and bytes of the part
     valid_1: Reg<Bit>,
@@ -60,9 +53,6 @@ pub struct ListWalk {
     offset_1: Dff<Bits<32>>,
     part_1: Dff<Bits<32>>,
     number_1: Dff<Bits<4>>,
-    number_next: Signal<Local, Bits<4>>,
-    end_1: Signal<Local, Bit>,
-    go_1: Signal<Local, Bit>,
     // stage 2: entry
     valid_2: Reg<Bit>,
     first_2: Dff<Bit>,
@@ -71,12 +61,8 @@ pub struct ListWalk {
     grant_2: Dff<StartGrant>,
     part_2: Dff<Bits<32>>,
     left_2: Dff<Bits<32>>,
-    go_2: Signal<Local, Bit>,
     /// Bytes of the offset behind the entries before.
     skip: Dff<Bits<32>>,
-    /// Of these, bytes behind this entry; bit 32: it has more bytes.
-    skipped: Signal<Local, Bits<33>>,
-    mtu: Signal<Local, Bits<32>>,
     // stage 3: entries before the part have no bytes
     valid_3: Reg<Bit>,
     first_3: Dff<Bit>,
@@ -86,23 +72,15 @@ pub struct ListWalk {
     grant_3: Dff<StartGrant>,
     left_3: Dff<Bits<32>>,
     plen_3: Dff<Bits<13>>,
-    go_3: Signal<Local, Bit>,
     /// Bytes of the part from the entry on.
     rest: Dff<Bits<32>>,
     closed: Reg<Bit>,
     /// The entry in stage 4 is the first of its part, or none before it had a run.
     opening: Reg<Bit>,
-    /// None of the entries before had a run.
-    lead: Signal<Local, Bit>,
-    open: Signal<Local, Bit>,
-    enough: Signal<Local, Bit>,
-    keep: Signal<Local, Bit>,
     // stage 4: run
     valid_4: Reg<Bit>,
     /// The entry has a run; known late, so nothing but this register looks at it before the next cycle.
     kept_4: Dff<Bit>,
-    has_4: Signal<Local, Bit>,
-    free_4: Signal<Local, Bit>,
     run_4: Dff<SendRun>,
     wqe_4: Dff<CheckedWqe>,
     grant_4: Dff<StartGrant>,
@@ -116,26 +94,28 @@ impl Logic for ListWalk {
 
     #[kernel]
     fn update(&mut self) {
-        has_4 = valid_4 & kept_4;
-        free_4 = !has_4 | m.ready;
-        go_3 = valid_3 & free_4;
-        go_2 = valid_2 & (!valid_3 | go_3);
-        go_1 = valid_1 & (!valid_2 | go_2);
-        end_1 = number_1 == wqe_1.entries;
+        let has_4 = valid_4 & kept_4;
+        let free_4 = !has_4 | m.ready;
+        let go_3 = valid_3 & free_4;
+        let go_2 = valid_2 & (!valid_3 | go_3);
+        let go_1 = valid_1 & (!valid_2 | go_2);
+        let end_1 = number_1 == wqe_1.entries;
         s_ready = !valid_1 | (go_1 & end_1);
-        accept = s_valid & (!valid_1 | (go_1 & end_1));
+        let accept = s_valid & (!valid_1 | (go_1 & end_1));
 
-        clear = !(valid_1 | valid_2 | valid_3);
-        whole =
+        // These are empty.
+        let clear = !(valid_1 | valid_2 | valid_3);
+        let whole =
             !s_grant.offset.any() & (s_wqe.answered | (s_grant.final_part & !s_wqe.entries.any()));
-        straight = s_valid & clear & whole & free_4;
+        // The part goes past the stages.
+        let straight = s_valid & clear & whole & free_4;
 
         table.we = entry_we;
         table.waddr = entry_at;
         table.wdata = entry;
 
         // 1: what of a READ or atomic goes out has no payload
-        number_next = number_1;
+        let mut number_next = number_1;
         if go_1 {
             number_next = number_1 + 1;
             if end_1 {
@@ -181,8 +161,9 @@ impl Logic for ListWalk {
         }
 
         // 3: what is left of the offset passes over whole entries
-        skipped = skip.resize::<33>() - entry_2.len.resize::<33>();
-        mtu = bits::<32>(128) << wqe_2.mtu;
+        // Of these, bytes behind this entry; bit 32: it has more bytes.
+        let skipped = skip.resize::<33>() - entry_2.len.resize::<33>();
+        let mtu = bits::<32>(128) << wqe_2.mtu;
         if go_3 {
             valid_3 = false;
         }
@@ -218,10 +199,11 @@ impl Logic for ListWalk {
         }
 
         // 4: until the part has its bytes
-        open = !closed | first_3;
-        enough = entry_3.len >= rest;
-        lead = opening & !kept_4;
-        keep = open & (enough | entry_3.len.any());
+        let open = !closed | first_3;
+        let enough = entry_3.len >= rest;
+        // None of the entries before had a run.
+        let lead = opening & !kept_4;
+        let keep = open & (enough | entry_3.len.any());
         if m.ready {
             valid_4 = false;
         }
@@ -255,7 +237,7 @@ impl Logic for ListWalk {
         }
 
         // past the stages: all of one entry, from its start
-        mtu_0 = bits::<32>(128) << s_wqe.mtu;
+        let mtu_0 = bits::<32>(128) << s_wqe.mtu;
         if straight {
             valid_4 = true;
             kept_4 = true;

@@ -44,12 +44,6 @@ pub struct PacketForm {
     /// Bytes of the headers, modulo 64.
     pub lane: Signal<Out, Bits<6>>,
     w: Signal<Local, CheckedWqe>,
-    is_write: Signal<Local, Bit>,
-    has_imm: Signal<Local, Bit>,
-    reliable: Signal<Local, Bit>,
-    position: Signal<Local, Bits<8>>,
-    code: Signal<Local, Bits<8>>,
-    ext: Signal<Local, Bits<6>>,
 }
 
 impl Logic for PacketForm {
@@ -58,12 +52,12 @@ impl Logic for PacketForm {
     #[kernel]
     fn update(&mut self) {
         w = wqe;
-        is_write = (w.opcode == 3) | (w.opcode == 4);
+        let is_write = (w.opcode == 3) | (w.opcode == 4);
         // immediate data, or a key to invalidate, at the end of the message
-        has_imm = last & ((w.opcode == 1) | (w.opcode == 2) | (w.opcode == 4));
-        reliable = w.class == 0;
+        let has_imm = last & ((w.opcode == 1) | (w.opcode == 2) | (w.opcode == 4));
+        let reliable = w.class == 0;
 
-        position = bits::<8>(1);
+        let mut position: Bits<8> = bits::<8>(1);
         if first & last {
             position = bits::<8>(4);
         } else if first {
@@ -81,7 +75,7 @@ impl Logic for PacketForm {
                 position = bits::<8>(8);
             }
         }
-        code = position;
+        let mut code = position;
         if has_imm {
             code = position | 1;
         }
@@ -105,7 +99,7 @@ impl Logic for PacketForm {
             }
             _ => {}
         }
-        ext = bits::<6>(0);
+        let mut ext: Bits<6> = bits::<6>(0);
         if first & is_write {
             ext = bits::<6>(16);
             if has_imm {

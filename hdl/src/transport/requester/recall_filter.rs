@@ -29,11 +29,6 @@ pub struct RecallFilter<const Q: usize, const V: usize> {
     /// It was offered at `m`, and so stays there.
     offered: Reg<Bit>,
     verdicts: Fifo<Bit, V>,
-    next_qpn: Signal<Local, Bits<16>>,
-    has_payload: Signal<Local, Bit>,
-    current: Signal<Local, Bit>,
-    passes: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
 }
 
 impl<const Q: usize, const V: usize> Logic for RecallFilter<Q, V> {
@@ -49,10 +44,10 @@ impl<const Q: usize, const V: usize> Logic for RecallFilter<Q, V> {
         rounds.waddr = recall.qpn.low::<Q>();
         rounds.wdata = recall.round;
 
-        has_payload = desc.plen.any();
-        current = offered | (rounds.rdata == desc.round);
-        passes = held & current & (verdicts.s.ready | !has_payload);
-        ends = (passes & m.ready) | (held & !current & (verdicts.s.ready | !has_payload));
+        let has_payload = desc.plen.any();
+        let current = offered | (rounds.rdata == desc.round);
+        let passes = held & current & (verdicts.s.ready | !has_payload);
+        let ends = (passes & m.ready) | (held & !current & (verdicts.s.ready | !has_payload));
         verdicts.s.valid = ends & has_payload;
         verdicts.s.payload = current;
         forward!(payload <= verdicts.m);
@@ -61,7 +56,7 @@ impl<const Q: usize, const V: usize> Logic for RecallFilter<Q, V> {
         m.payload = desc;
 
         s.ready = !held | ends;
-        next_qpn = desc.qpn;
+        let mut next_qpn = desc.qpn;
         if !held | ends {
             held = s.valid;
             desc = s.payload;

@@ -21,7 +21,6 @@ pub struct RegionVerdict {
     lasts: Fifo<Bits<1>, 4>,
     verdicts: Bypass<Bits<1>, 4>,
     denied: Reg<Bit>,
-    good: Signal<Local, Bit>,
 }
 
 impl Logic for RegionVerdict {
@@ -35,7 +34,7 @@ impl Logic for RegionVerdict {
         lasts.s.valid = asked;
         lasts.s.payload = bits::<1>(0).replace_bit(0, last);
         lasts.m.ready = done;
-        good = ok & !denied;
+        let good = ok & !denied;
         if done {
             denied = !good & !lasts.m.payload.bit(0);
         }

@@ -74,25 +74,6 @@ pub struct Retire<const Q: usize, const O: usize> {
     acked: Dff<Bit>,
     /// The entry behind it.
     following: Signal<Local, Outstanding>,
-    behind: Signal<Local, Bits<24>>,
-    /// PSNs from the first to the last packet of a READ, and their bytes.
-    span: Signal<Local, Bits<24>>,
-    whole: Signal<Local, Bits<32>>,
-    takes: Signal<Local, Bit>,
-    completes: Signal<Local, Bit>,
-    /// Fails whatever its own status is.
-    flushed: Signal<Local, Bit>,
-    /// `status` is not success.
-    fails: Signal<Local, Bit>,
-    status: Signal<Local, Bits<8>>,
-    /// `status` is that with which the queue pair failed.
-    same: Signal<Local, Bit>,
-    at_end: Signal<Local, Bit>,
-    advance: Signal<Local, Bit>,
-    /// An entry is read, and the one read before comes under the walk.
-    moves: Signal<Local, Bit>,
-    read_place: Signal<Local, Bits<16>>,
-    ring: Signal<Local, Bits<16>>,
 }
 
 impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
@@ -112,12 +93,15 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         pool.wdata = entry;
 
         // the entry under the walk
-        at_end = count == g.used;
-        takes = !at_end & (acked | flush);
-        flushed = flush & (!acked | local_status.any());
-        fails = flushed | (o.bad & o.rest.low::<8>().any());
-        status = bits::<8>(0);
-        same = !g.status.any();
+        let at_end = count == g.used;
+        let takes = !at_end & (acked | flush);
+        // Fails whatever its own status is.
+        let flushed = flush & (!acked | local_status.any());
+        // `status` is not success.
+        let fails = flushed | (o.bad & o.rest.low::<8>().any());
+        let mut status: Bits<8> = bits::<8>(0);
+        // `status` is that with which the queue pair failed.
+        let mut same = !g.status.any();
         if flushed {
             same = g.status.any();
             status = bits::<8>(5);
@@ -128,8 +112,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             status = o.rest.low::<8>();
             same = o.rest.low::<8>() == g.status;
         }
-        completes = takes & (o.signaled | fails);
-        advance = (state == RetireState::Walk) & takes & (done.ready | !completes);
+        let completes = takes & (o.signaled | fails);
+        let advance = (state == RetireState::Walk) & takes & (done.ready | !completes);
         done.valid = (state == RetireState::Walk) & completes;
         done.payload = no_completion;
         done.payload.cqn = g.cqn;
@@ -137,8 +121,9 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         done.payload.opcode = o.cqe_opcode;
         done.payload.wqe_index = index;
         done.payload.status = status;
-        span = o.last_psn - o.first_psn;
-        whole = (span.resize::<32>() << 7) << g.mtu;
+        // PSNs from the first to the last packet of a READ, and their bytes.
+        let span = o.last_psn - o.first_psn;
+        let whole = (span.resize::<32>() << 7) << g.mtu;
         done.payload.byte_len = whole + o.rest.resize::<32>();
         done.payload.answered = o.answered;
         done.payload.fence = g.writes;
@@ -162,16 +147,17 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             }
         }
         // the next entry that is read
-        moves = advance | (state == RetireState::Read);
-        read_place = place;
+        // An entry is read, and the one read before comes under the walk.
+        let moves = advance | (state == RetireState::Read);
+        let mut read_place = place;
         if state == RetireState::Seek {
             read_place = g.head;
         }
         pool.re = moves | (state == RetireState::Seek);
-        ring = !(bits::<16>(0xffff) << g.ot_log);
+        let ring = !(bits::<16>(0xffff) << g.ot_log);
         pool.raddr = g.ot_base.low::<O>() | (read_place & ring).resize::<O>();
         following = pool.rdata;
-        behind = following.last_psn - g.una_psn;
+        let behind = following.last_psn - g.una_psn;
         if moves {
             place = place + 1;
             o = following;

@@ -74,13 +74,8 @@ pub struct Segmenter<const Q: usize> {
 
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,
-    asks: Signal<Local, Bit>,
     w: Signal<Local, CheckedWqe>,
     g: Signal<Local, StartGrant>,
-    both: Signal<Local, Bit>,
-    runs: Signal<Local, Bit>,
-    flushes: Signal<Local, Bit>,
-    accept: Signal<Local, Bit>,
 
     // the part being sent
     /// A run of bytes is there.
@@ -112,31 +107,11 @@ pub struct Segmenter<const Q: usize> {
     recall_2: Reg<Bit>,
     recalled_1: Dff<Recall>,
     recalled_2: Dff<Recall>,
-    skip: Signal<Local, Bit>,
     run: Signal<Local, SendRun>,
     next_wqe: Signal<Local, CheckedWqe>,
     next_grant: Signal<Local, StartGrant>,
-    load: Signal<Local, Bit>,
-    begins: Signal<Local, Bit>,
-    mtu: Signal<Local, Bits<32>>,
-    /// The run has more than 8191 bytes; its bytes if not.
-    beyond: Signal<Local, Bit>,
-    low: Signal<Local, Bits<13>>,
-    one_piece: Signal<Local, Bit>,
-    /// The run without the bytes that the packet wants; bit 32: it has fewer.
-    behind: Signal<Local, Bits<33>>,
     /// A short run has more bytes than the packet wants.
     longer: Carry<13>,
-    /// The run ends with the piece.
-    spends: Signal<Local, Bit>,
-    piece: Signal<Local, Bits<13>>,
-    /// It has bytes.
-    some: Signal<Local, Bit>,
-    step: Signal<Local, Bit>,
-    spent: Signal<Local, Bit>,
-    packet_end: Signal<Local, Bit>,
-    rest: Signal<Local, Bits<32>>,
-    last: Signal<Local, Bit>,
 }
 
 impl<const Q: usize> Logic for Segmenter<Q> {
@@ -149,7 +124,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
     #[kernel]
     fn update(&mut self) {
         // ask
-        asks = s.valid & !s.payload.incomplete;
+        let asks = s.valid & !s.payload.incomplete;
         ask.s.valid = s.valid & started.s.ready;
         ask.s.payload = s.payload;
         ask.m.ready = start.ready;
@@ -171,16 +146,17 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         // a WQE and its grant
         w = started.m.payload;
         g = grants.m.payload;
-        both = started.m.valid & grants.m.valid;
-        runs = (g.action == 1) & g.count.any();
-        flushes = g.action == 2;
+        let both = started.m.valid & grants.m.valid;
+        let runs = (g.action == 1) & g.count.any();
+        let flushes = g.action == 2;
         walk.s_valid = both & runs;
         walk.s_wqe = w;
         walk.s_grant = g;
         walk.entry_we = entry_we;
         walk.entry_at = entry_at;
         walk.entry = entry;
-        accept = both & ((!runs & !flushes) | (flushes & flush.s.ready) | (runs & walk.s_ready));
+        let accept =
+            both & ((!runs & !flushes) | (flushes & flush.s.ready) | (runs & walk.s_ready));
         started.m.ready = accept;
         grants.m.ready = accept;
         flush.s.valid = both & flushes;
@@ -198,32 +174,36 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         activity.moved = accept;
 
         // the packet being cut
-        mtu = bits::<32>(128) << wqe.mtu;
-        beyond = run_left.slice::<19>(13).any();
-        low = run_left.low::<13>();
-        behind = run_left.resize::<33>() - want.resize::<33>();
-        one_piece = !behind.bit(32);
+        let mtu = bits::<32>(128) << wqe.mtu;
+        // The run has more than 8191 bytes; its bytes if not.
+        let beyond = run_left.slice::<19>(13).any();
+        let low = run_left.low::<13>();
+        // The run without the bytes that the packet wants; bit 32: it has fewer.
+        let behind = run_left.resize::<33>() - want.resize::<33>();
+        let one_piece = !behind.bit(32);
         longer.a = low;
         longer.b = !want;
-        spends = !beyond & !longer.carry;
-        piece = low;
+        // The run ends with the piece.
+        let spends = !beyond & !longer.carry;
+        let mut piece = low;
         if one_piece {
             piece = want;
         }
-        some = run_left.any() & want.any();
-        skip = have & stale & at_start;
-        step = have & !(stale & at_start) & !issue_valid & descs.s.ready & pieces.s.ready;
-        spent = skip | (step & spends);
-        packet_end = step & one_piece;
-        last = final_part & (count == 1);
-        rest = left - plen.resize::<32>();
+        // It has bytes.
+        let some = run_left.any() & want.any();
+        let skip = have & stale & at_start;
+        let step = have & !(stale & at_start) & !issue_valid & descs.s.ready & pieces.s.ready;
+        let spent = skip | (step & spends);
+        let packet_end = step & one_piece;
+        let last = final_part & (count == 1);
+        let rest = left - plen.resize::<32>();
         run = walk.m.payload;
         next_wqe = walk.m_wqe;
         next_grant = walk.m_grant;
         // the last run of a part is spent with its last packet
         walk.m.ready = !have | spent;
-        load = walk.m.valid & (!have | spent);
-        begins = load & run.first;
+        let load = walk.m.valid & (!have | spent);
+        let begins = load & run.first;
 
         // rounds: looked up for the run that waits, then listened for
         rounds.we = recall_valid;

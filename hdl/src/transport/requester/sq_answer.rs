@@ -43,18 +43,6 @@ pub struct SqAnswer {
     e: Signal<Local, SqEvent>,
     c: Signal<Local, SqState>,
     t: Signal<Local, SqTerms>,
-    n: Signal<Local, SqState>,
-    v: Signal<Local, SqVerdict>,
-    stops: Signal<Local, Bit>,
-    resends: Signal<Local, Bit>,
-    answer: Signal<Local, Bits<3>>,
-    acked: Signal<Local, Bit>,
-    /// Counter of the kind of response.
-    counter: Signal<Local, Bits<11>>,
-    /// Waits for an RNR timer or goes back already.
-    pauses: Signal<Local, Bit>,
-    /// Responses are heard.
-    open: Signal<Local, Bit>,
     no_verdict: Zero<SqVerdict>,
 }
 
@@ -69,15 +57,17 @@ impl Logic for SqAnswer {
         e = sq_event;
         c = state;
         t = terms;
-        n = state;
-        v = no_verdict;
-        stops = false;
-        resends = false;
-        open = (c.state == RTS) | (c.state == SQD);
+        let mut n = state;
+        let mut v = no_verdict;
+        let mut stops = false;
+        let mut resends = false;
+        // Responses are heard.
+        let open = (c.state == RTS) | (c.state == SQD);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
-        answer = e.syndrome.slice::<3>(5);
-        acked = answer == 0;
-        counter = bits::<11>(4);
+        let answer = e.syndrome.slice::<3>(5);
+        let acked = answer == 0;
+        // Counter of the kind of response.
+        let mut counter: Bits<11> = bits::<11>(4);
         if e.sent {
             counter = bits::<11>(0);
         } else if acked {
@@ -97,7 +87,8 @@ impl Logic for SqAnswer {
             counter = bits::<11>(1);
         }
         // nothing acknowledged ends the wait for a receiver
-        pauses = (c.rnr_wait & !t.progresses) | c.rewind;
+        // Waits for an RNR timer or goes back already.
+        let pauses = (c.rnr_wait & !t.progresses) | c.rewind;
 
         if e.closed {
             // from here on nothing of this queue pair is on its way to memory

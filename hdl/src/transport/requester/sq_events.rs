@@ -36,7 +36,6 @@ pub struct SqEvents {
     kinds: Pick<SqEventKind, 9>,
     qpns: Pick<Bits<16>, 9>,
     skid: SkidRam<SqEvent>,
-    requests: Signal<Local, Bits<9>>,
     turn: Signal<Local, Bits<9>>,
 }
 
@@ -45,7 +44,7 @@ impl Logic for SqEvents {
 
     #[kernel]
     fn update(&mut self) {
-        requests = bits::<9>(0)
+        let requests = bits::<9>(0)
             .replace_bit(0, command.valid)
             .replace_bit(1, answer.valid)
             .replace_bit(2, retire.valid)

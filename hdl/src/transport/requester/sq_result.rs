@@ -123,11 +123,6 @@ pub struct SqResults {
     w_counts: Reg<Bits<11>>,
 
     // stage V: addresses
-    slot_mask: Signal<Local, Bits<16>>,
-    entry_mask: Signal<Local, Bits<16>>,
-    /// Slots from the first one granted to the last of the ring.
-    to_last: Signal<Local, Bits<16>>,
-    mtu_mask: Signal<Local, Bits<13>>,
     v_fetch: Reg<Bit>,
     v_fetch_grant: Dff<FetchGrant>,
     v_entry: Reg<Bit>,
@@ -227,15 +222,16 @@ impl Logic for SqResults {
         }
 
         // stage V
-        slot_mask = !(bits::<16>(0xffff) << w_image.sq_log);
-        entry_mask = !(bits::<16>(0xffff) << w_image.ot_log);
+        let slot_mask = !(bits::<16>(0xffff) << w_image.sq_log);
+        let entry_mask = !(bits::<16>(0xffff) << w_image.ot_log);
         v_fetch = w_fetch;
         v_fetch_grant.qpn = w_qpn;
         v_fetch_grant.epoch = w_epoch;
         v_fetch_grant.index = w_fetch_index;
         v_fetch_grant.count = w_fetch_count;
         v_fetch_grant.addr = w_image.sq_base + ((w_fetch_index & slot_mask).resize::<64>() << 6);
-        to_last = !w_fetch_index & slot_mask;
+        // Slots from the first one granted to the last of the ring.
+        let to_last = !w_fetch_index & slot_mask;
         v_fetch_grant.head = w_fetch_count;
         v_fetch_grant.tail = bits::<4>(0);
         if !to_last.slice::<13>(3).any() & (to_last.low::<4>() < w_fetch_count) {
@@ -248,7 +244,7 @@ impl Logic for SqResults {
         v_outstanding = w_outstanding;
         v_outstanding.last_psn = w_outstanding.first_psn + w_packets - 1;
         // MTU code c is 128 << c bytes; the last packet has at least one byte, unless the message has none
-        mtu_mask = !(bits::<13>(0x1f80) << w_image.mtu);
+        let mtu_mask = !(bits::<13>(0x1f80) << w_image.mtu);
         if w_outstanding.answered {
             v_outstanding.rest = w_length.low::<13>() & mtu_mask;
             if w_length.any() & ((w_length.low::<13>() & mtu_mask) == 0) {

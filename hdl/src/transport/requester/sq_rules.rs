@@ -44,18 +44,7 @@ pub struct SqRules {
     k: Signal<Local, SqCtx>,
     c: Signal<Local, SqState>,
     t: Signal<Local, SqTerms>,
-    n: Signal<Local, SqState>,
     kind: Signal<Local, SqEventKind>,
-    changes: Signal<Local, Bit>,
-    stop: Signal<Local, Bit>,
-    /// To ERR or SQE, by failure or by command.
-    down: Signal<Local, Bit>,
-    /// Send again from the oldest PSN not acknowledged.
-    retries: Signal<Local, Bit>,
-    /// Responses are heard.
-    open: Signal<Local, Bit>,
-    in_error: Signal<Local, Bit>,
-    v: Signal<Local, SqVerdict>,
     no_verdict: Zero<SqVerdict>,
 }
 
@@ -71,15 +60,18 @@ impl Logic for SqRules {
         k = image;
         c = state;
         t = terms;
-        n = state;
+        let mut n = state;
         kind = sq_event.kind;
-        v = no_verdict;
-        changes = true;
-        stop = false;
-        down = false;
-        retries = false;
-        open = (c.state == RTS) | (c.state == SQD);
-        in_error = (c.state == ERR) | (c.state == SQE);
+        let mut v = no_verdict;
+        let mut changes = true;
+        let mut stop = false;
+        // To ERR or SQE, by failure or by command.
+        let mut down = false;
+        // Send again from the oldest PSN not acknowledged.
+        let mut retries = false;
+        // Responses are heard.
+        let open = (c.state == RTS) | (c.state == SQD);
+        let in_error = (c.state == ERR) | (c.state == SQE);
         answers.sq_event = sq_event;
         answers.state = state;
         answers.terms = terms;

@@ -32,25 +32,7 @@ pub struct SqTermsOf {
     e: Signal<Local, SqEvent>,
     k: Signal<Local, SqCtx>,
     c: Signal<Local, SqState>,
-    producer: Signal<Local, Bits<16>>,
-    available: Signal<Local, Bits<16>>,
-    most: Signal<Local, Bits<16>>,
-    in_error: Signal<Local, Bit>,
-    answered: Signal<Local, Bit>,
-    fresh: Signal<Local, Bit>,
-    read_bound: Signal<Local, Bit>,
-    /// PSNs outstanding with those of a whole READ.
-    all: Signal<Local, Bits<25>>,
     crowded: Signal<Local, Bit>,
-    missing: Signal<Local, Bits<24>>,
-    at_psn: Signal<Local, Bit>,
-    at_other: Signal<Local, Bit>,
-    is_good: Signal<Local, Bit>,
-    progresses: Signal<Local, Bit>,
-    quantum: Signal<Local, Bits<24>>,
-    left: Signal<Local, Bits<24>>,
-    is_running: Signal<Local, Bit>,
-    distance: Signal<Local, Bits<24>>,
 }
 
 impl Logic for SqTermsOf {
@@ -65,21 +47,21 @@ impl Logic for SqTermsOf {
         k = image;
         c = state;
         // in SQD what was started goes on, and nothing else starts
-        is_running = ((c.state == RTS) | ((c.state == SQD) & c.behind.any()))
+        let is_running = ((c.state == RTS) | ((c.state == SQD) & c.behind.any()))
             & !c.rewind
             & !c.rnr_wait
             & !c.broken;
         out.running = is_running;
-        in_error = (c.state == ERR) | (c.state == SQE);
+        let in_error = (c.state == ERR) | (c.state == SQE);
         out.reliable = k.qp_type == RC;
         // Fetch, Doorbell: 8 slots, not more than the ring has
         out.may_fetch = (is_running & !c.blocked) | (in_error & !c.closing & (c.used == 0));
-        producer = c.producer;
+        let mut producer = c.producer;
         if e.kind == SqEventKind::Doorbell {
             producer = e.index;
         }
-        available = producer - c.fetch_index;
-        most = bits::<16>(8);
+        let available = producer - c.fetch_index;
+        let mut most: Bits<16> = bits::<16>(8);
         if k.sq_log == 2 {
             most = bits::<16>(4);
         } else if k.sq_log == 1 {
@@ -93,7 +75,7 @@ impl Logic for SqTermsOf {
             out.fetched = available.low::<4>();
         }
         // Start: how much of the message may go now
-        quantum = bits::<24>(128);
+        let mut quantum: Bits<24> = bits::<24>(128);
         if k.mtu == 3 {
             quantum = bits::<24>(64);
         }
@@ -103,8 +85,8 @@ impl Logic for SqTermsOf {
         if k.mtu == 5 {
             quantum = bits::<24>(16);
         }
-        left = e.packets - c.exec_offset;
-        answered = e.answered & !e.status.any();
+        let left = e.packets - c.exec_offset;
+        let answered = e.answered & !e.status.any();
         out.answered = answered;
         out.ends = answered | (left <= quantum);
         out.turn_ends = !answered & ((left > quantum) | (shared & (left == quantum)));
@@ -113,15 +95,16 @@ impl Logic for SqTermsOf {
             out.part = left;
         }
         out.fits = (e.epoch == c.epoch) & (e.index == c.exec_index);
-        fresh = c.behind == 0;
+        let fresh = c.behind == 0;
         out.fresh = fresh;
-        read_bound = fresh
+        let read_bound = fresh
             & !e.status.any()
             & ((e.fence & c.reads.any()) | (e.answered & (c.reads >= k.max_rd_atomic)));
         out.read_bound = read_bound;
         // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
         // are among them nearly 2^23; what was sent before, and what nobody acknowledges, may always go
-        all = c.inflight.resize::<25>() + e.packets.resize::<25>();
+        // PSNs outstanding with those of a whole READ.
+        let all = c.inflight.resize::<25>() + e.packets.resize::<25>();
         crowded = k.qp_type == RC;
         if answered {
             crowded = fresh & all.slice::<2>(23).any();
@@ -135,19 +118,19 @@ impl Logic for SqTermsOf {
         out.room = !(fresh & c.used.bit(k.ot_log)) & !crowded & !read_bound;
         out.read_bound = read_bound;
         // Answer
-        distance = e.psn - c.una_psn;
-        missing = e.una_psn - c.una_psn;
-        is_good = (e.syndrome.slice::<3>(5) == 0) & !e.status.any();
+        let distance = e.psn - c.una_psn;
+        let missing = e.una_psn - c.una_psn;
+        let is_good = (e.syndrome.slice::<3>(5) == 0) & !e.status.any();
         // of two acknowledgements either may be outside; the later one follows the earlier one closely
-        at_psn = distance < c.inflight;
-        at_other = missing < c.inflight;
+        let at_psn = distance < c.inflight;
+        let at_other = missing < c.inflight;
         out.in_window = at_psn & (!e.implied | at_other);
         if e.merged {
             out.in_window = at_psn | at_other;
         }
         out.both = at_psn & at_other;
         out.progress = distance;
-        progresses = is_good | (e.psn != c.una_psn);
+        let mut progresses = is_good | (e.psn != c.una_psn);
         if e.implied {
             out.progress = missing;
             progresses = e.una_psn != c.una_psn;

@@ -36,13 +36,11 @@ pub struct Timer<const Q: usize> {
     valid_1: Reg<Bit>,
     order_1: Dff<TimerSet>,
     ticks_1: Dff<Bits<36>>,
-    rnr_ticks: Signal<Local, Bits<36>>,
     code: Signal<Local, Bits<5>>,
     valid_2: Reg<Bit>,
     qpn_2: Dff<Bits<16>>,
     entry_2: Dff<TimerEntry>,
     // walk
-    step: Signal<Local, Bit>,
     walk: Reg<Bits<Q>>,
     read: Reg<Bit>,
     read_qpn: Dff<Bits<Q>>,
@@ -50,10 +48,8 @@ pub struct Timer<const Q: usize> {
     seen: Reg<Bit>,
     seen_qpn: Dff<Bits<Q>>,
     seen_generation: Dff<Bits<2>>,
-    expired: Signal<Local, Bit>,
     out: Skid<TimerEnd>,
     no_event: Zero<SqEvent>,
-    code_hot: Signal<Local, Bits<32>>,
     rnr_table: [Constant<Bits<36>>; 32],
 }
 
@@ -72,12 +68,10 @@ impl<const Q: usize> Default for Timer<Q> {
             valid_1: Reg::default(),
             order_1: Dff::default(),
             ticks_1: Dff::default(),
-            rnr_ticks: Signal::default(),
             code: Signal::default(),
             valid_2: Reg::default(),
             qpn_2: Dff::default(),
             entry_2: Dff::default(),
-            step: Signal::default(),
             walk: Reg::default(),
             read: Reg::default(),
             read_qpn: Dff::default(),
@@ -85,10 +79,8 @@ impl<const Q: usize> Default for Timer<Q> {
             seen: Reg::default(),
             seen_qpn: Dff::default(),
             seen_generation: Dff::default(),
-            expired: Signal::default(),
             out: Skid::default(),
             no_event: Zero::default(),
-            code_hot: Signal::default(),
             rnr_table: RNR_TIMER_NS
                 .map(|ns| Constant::new((u64::from(ns).div_ceil(TICK_NS) + 1).to_bits())),
         }
@@ -111,8 +103,8 @@ impl<const Q: usize> Logic for Timer<Q> {
 
         // order
         code = order.code;
-        code_hot = bits::<32>(1) << code;
-        rnr_ticks = bits::<36>(0);
+        let code_hot = bits::<32>(1) << code;
+        let mut rnr_ticks: Bits<36> = bits::<36>(0);
         for i in 0..32 {
             if code_hot.bit(i) {
                 rnr_ticks = rnr_table[i];
@@ -145,7 +137,7 @@ impl<const Q: usize> Logic for Timer<Q> {
         }
 
         // walk
-        step = swept & out.s.ready;
+        let step = swept & out.s.ready;
         table.re = step;
         table.raddr = walk;
         if step {
@@ -157,7 +149,7 @@ impl<const Q: usize> Logic for Timer<Q> {
             seen_qpn = read_qpn;
             seen_generation = table.rdata.generation;
         }
-        expired = seen & !late.bit(35);
+        let expired = seen & !late.bit(35);
         out.s.valid = expired;
         out.s.payload.qpn = seen_qpn.resize::<16>();
         out.s.payload.generation = seen_generation;

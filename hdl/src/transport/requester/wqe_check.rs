@@ -82,26 +82,16 @@ pub struct WqeCheck<const Q: usize> {
     waiting: Fifo<CheckedWqe, 4>,
     room: Reg<Bits<5>>,
     tag: Reg<Bits<5>>,
-    take: Signal<Local, Bit>,
-    give: Signal<Local, Bit>,
-    version: Signal<Local, Bits<2>>,
 
     // stage 1: image read
     valid_1: Reg<Bit>,
     fetched_1: Dff<FetchedWqe>,
-    go_1: Signal<Local, Bit>,
     // stage 2: image there
     valid_2: Reg<Bit>,
     fetched_2: Dff<FetchedWqe>,
     image_2: Dff<SqCtx>,
     path_2: Dff<Bits<2>>,
     handle_2: Dff<Bits<2>>,
-    load: Signal<Local, Bit>,
-    load_head: Signal<Local, Bit>,
-    due: Signal<Local, Bits<3>>,
-    unlisted: Signal<Local, Bits<5>>,
-    here: Signal<Local, Bits<3>>,
-    last_due: Signal<Local, Bit>,
 
     // stage 3: the slot whose entries are checked
     /// The WQE has more slots to come.
@@ -119,10 +109,6 @@ pub struct WqeCheck<const Q: usize> {
     data: Dff<Bits<512>>,
     number: Dff<Bits<4>>,
     sum: Dff<Bits<36>>,
-    finish: Signal<Local, Bit>,
-    walks: Signal<Local, Bit>,
-    len: Signal<Local, Bits<32>>,
-    sum_next: Signal<Local, Bits<36>>,
     wqe: Signal<Local, CheckedWqe>,
     entry_v: Reg<Bit>,
     entry_place: Dff<Bits<9>>,
@@ -134,8 +120,6 @@ pub struct WqeCheck<const Q: usize> {
     shape_4: Dff<WqeShape>,
     bad_4: Dff<Bit>,
     sum_4: Dff<Bits<36>>,
-    wraps: Signal<Local, Bit>,
-    packets: Signal<Local, Bits<24>>,
     // stage 5: the verdict but for memory regions
     valid_5: Reg<Bit>,
     wqe_5: Dff<CheckedWqe>,
@@ -151,7 +135,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
     #[kernel]
     fn update(&mut self) {
         // tables
-        version = bits::<2>(0)
+        let version = bits::<2>(0)
             .replace_bit(0, av_image.ipv6)
             .replace_bit(1, av_image.vlan_valid);
         images.we = sq_we;
@@ -165,11 +149,11 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         handles.wdata = version;
 
         // stage 3 ends with its last entry; a head enters when there is room for one more WQE
-        walks = walk.any();
-        finish = walk == 1;
-        load = valid_2 & !walk.slice::<2>(1).any() & (open | (room != 15));
-        load_head = load & !open;
-        give = m.ready & waiting.m.valid & verdict.m.valid;
+        let walks = walk.any();
+        let finish = walk == 1;
+        let load = valid_2 & !walk.slice::<2>(1).any() & (open | (room != 15));
+        let load_head = load & !open;
+        let give = m.ready & waiting.m.valid & verdict.m.valid;
         if load_head & !give {
             room = room + 1;
         } else if !load_head & give {
@@ -180,9 +164,9 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         }
 
         // stage 1
-        go_1 = valid_1 & (!valid_2 | load);
+        let go_1 = valid_1 & (!valid_2 | load);
         s.ready = !valid_1 | go_1;
-        take = s.valid & (!valid_1 | go_1);
+        let take = s.valid & (!valid_1 | go_1);
         images.re = take;
         images.raddr = s.payload.qpn.low::<Q>();
         paths.re = take;
@@ -218,9 +202,9 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         head.tag = tag;
 
         // stage 3: what of the slot is to be walked
-        due = head.slots;
-        unlisted = head.entries;
-        here = bits::<3>(2);
+        let mut due = head.slots;
+        let mut unlisted = head.entries;
+        let mut here: Bits<3> = bits::<3>(2);
         if open {
             due = slots_due;
             unlisted = entries_due;
@@ -229,15 +213,15 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if unlisted < here.resize::<5>() {
             here = unlisted.low::<3>();
         }
-        last_due = due == 1;
+        let last_due = due == 1;
 
         // a check a cycle
         wqe = head.wqe;
-        len = data.slice::<32>(64);
+        let mut len = data.slice::<32>(64);
         if blank {
             len = bits::<32>(0);
         }
-        sum_next = sum + len.resize::<36>();
+        let sum_next = sum + len.resize::<36>();
         mr.valid = walks;
         mr.request.key = data.slice::<32>(96);
         mr.request.pd = head.shape.pd;
@@ -302,7 +286,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         // stage 5
         valid_5 = valid_4;
         wqe_5 = wqe_4;
-        packets = ((shape_4.rounded >> 7) >> wqe_4.mtu).resize::<24>();
+        let packets = ((shape_4.rounded >> 7) >> wqe_4.mtu).resize::<24>();
         wqe_5.packets = packets;
         if !wqe_4.length.any() {
             wqe_5.packets = bits::<24>(1);
@@ -310,7 +294,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if shape_4.silent {
             wqe_5.packets = bits::<24>(0);
         }
-        wraps = wqe_4.length > shape_4.to_end.resize::<32>();
+        let wraps = wqe_4.length > shape_4.to_end.resize::<32>();
         if shape_4.is_inline {
             wqe_5.entries = bits::<4>(0).replace_bit(0, wraps);
             wqe_5.addr_0 = shape_4.inline_addr;

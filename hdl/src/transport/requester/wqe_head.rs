@@ -59,25 +59,10 @@ pub struct WqeHead<const Q: usize> {
     listed_q: Dff<Bits<5>>,
     surplus: Dff<Bit>,
     early: Signal<Local, Bits<512>>,
-    early_num: Signal<Local, Bits<8>>,
-    early_said: Signal<Local, Bits<8>>,
     wqe_q: Dff<CheckedWqe>,
     shape_q: Dff<WqeShape>,
     slot: Signal<Local, Bits<512>>,
-    op: Signal<Local, Bits<8>>,
-    said: Signal<Local, Bits<8>>,
-    length: Signal<Local, Bits<32>>,
-    is_inline: Signal<Local, Bit>,
-    answered: Signal<Local, Bit>,
-    atomic: Signal<Local, Bit>,
-    plain: Signal<Local, Bit>,
-    silent: Signal<Local, Bit>,
-    route: Signal<Local, Bits<2>>,
-    mask: Signal<Local, Bits<16>>,
-    last_slot: Signal<Local, Bits<8>>,
-    most: Signal<Local, Bits<8>>,
     listed: Signal<Local, Bits<5>>,
-    mtu: Signal<Local, Bits<34>>,
 }
 
 impl<const Q: usize> WqeHead<Q> {
@@ -95,9 +80,9 @@ impl<const Q: usize> Logic for WqeHead<Q> {
     fn update(&mut self) {
         // slots, of what cannot be read one; entries that these hold
         early = coming.slot;
-        early_num = early.slice::<8>(16);
-        early_said = early.slice::<8>(24);
-        most = bits::<8>(MOST_ENTRIES);
+        let early_num = early.slice::<8>(16);
+        let early_said = early.slice::<8>(24);
+        let mut most = bits::<8>(MOST_ENTRIES);
         match early_said {
             1 => {
                 most = bits::<8>(2);
@@ -137,24 +122,24 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         listed = listed_q;
 
         slot = fetched.slot;
-        op = slot.low::<8>();
-        said = slot.slice::<8>(24);
-        length = slot.slice::<32>(160);
-        is_inline = slot.bit(11);
-        answered = (op == 5) | (op == 6) | (op == 7);
-        atomic = (op == 6) | (op == 7);
-        silent = op == 8;
+        let op = slot.low::<8>();
+        let said = slot.slice::<8>(24);
+        let length = slot.slice::<32>(160);
+        let is_inline = slot.bit(11);
+        let answered = (op == 5) | (op == 6) | (op == 7);
+        let atomic = (op == 6) | (op == 7);
+        let silent = op == 8;
         // SEND and WRITE, alone and with immediate
-        plain = (op == 0) | (op == 1) | (op == 3) | (op == 4);
-        route = path;
+        let plain = (op == 0) | (op == 1) | (op == 3) | (op == 4);
+        let mut route = path;
         if image.qp_type == UD {
             route = handle;
         }
 
-        mask = (bits::<16>(1) << image.sq_log) - 1;
-        last_slot = said - 1;
+        let mask = (bits::<16>(1) << image.sq_log) - 1;
+        let last_slot = said - 1;
         // MTU code c is 128 << c bytes
-        mtu = bits::<34>(128) << image.mtu;
+        let mtu = bits::<34>(128) << image.mtu;
 
         if load {
             copy!(wqe_q <= fetched; qpn, epoch, index);

@@ -95,10 +95,7 @@ pub struct Responder<const Q: usize, const S: usize> {
     room: Reg<Bit>,
     /// That of the failures has.
     failure_room: Reg<Bit>,
-    requests: Signal<Local, Bits<3>>,
     grant: Signal<Local, Bits<3>>,
-    take_error: Signal<Local, Bit>,
-    take: Signal<Local, Bit>,
     rkey: Signal<Local, MrReq>,
 }
 
@@ -120,9 +117,9 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
             & !failed.level.slice::<2>(4).any();
 
         // a failed placement leads to none, and must not wait for those that scatter holds behind it
-        take_error = errors.valid & failure_room;
-        take = room & !take_error;
-        requests = bits::<3>(0)
+        let take_error = errors.valid & failure_room;
+        let take = room & !take_error;
+        let requests = bits::<3>(0)
             .replace_bit(0, s.valid)
             .replace_bit(1, events.valid)
             .replace_bit(2, flush_next.m.valid);

@@ -49,16 +49,8 @@ pub struct PlaceBuilder {
     slots: Dff<Bits<4>>,
     out_reply: Reg<Bit>,
     answer: Dff<Reply>,
-    msn: Signal<Local, Bits<24>>,
     d: Signal<Local, RqDecision>,
     p: Signal<Local, RqRequest>,
-    offset: Signal<Local, Bits<32>>,
-    wqe: Signal<Local, Bits<32>>,
-    base: Signal<Local, Bits<64>>,
-    distance: Signal<Local, Bits<32>>,
-    ends: Signal<Local, Bit>,
-    acks: Signal<Local, Bit>,
-    completes: Signal<Local, Bit>,
 }
 
 impl Logic for PlaceBuilder {
@@ -73,16 +65,16 @@ impl Logic for PlaceBuilder {
         p = request;
 
         // a WRITE goes to its address, a SEND by the receive WQE in its slot of the ring
-        offset = d.done;
-        base = d.va;
+        let mut offset = d.done;
+        let mut base = d.va;
         out.key = d.rkey;
         if p.first {
             offset = bits::<32>(0);
             base = p.va;
             out.key = p.rkey;
         }
-        wqe = d.slot.resize::<32>() << p.rq_stride;
-        distance = offset;
+        let wqe = d.slot.resize::<32>() << p.rq_stride;
+        let mut distance = offset;
         if p.send {
             base = p.rq_base;
             distance = wqe << 6;
@@ -107,8 +99,8 @@ impl Logic for PlaceBuilder {
         copy!(out <= d; reset, halt, incarnation);
 
         // acknowledgement
-        ends = d.accepted & p.last;
-        acks = !p.unreliable
+        let ends = d.accepted & p.last;
+        let acks = !p.unreliable
             & ((d.accepted & p.ack_req & (p.send | p.write))
                 | (d.duplicate & (p.send | p.write))
                 | (d.gap & !d.silent)
@@ -122,7 +114,7 @@ impl Logic for PlaceBuilder {
         if d.duplicate {
             out.psn = d.psn - 1;
         }
-        msn = d.msn;
+        let mut msn = d.msn;
         if ends {
             msn = d.msn + 1;
         }
@@ -163,7 +155,7 @@ impl Logic for PlaceBuilder {
         out.closed = false;
 
         // completion
-        completes = (ends & (p.send | p.with_imm)) | d.flush;
+        let completes = (ends & (p.send | p.with_imm)) | d.flush;
         out.complete = completes;
         out.cqn = p.cqn;
         out.cqe_opcode = RECV;

@@ -39,15 +39,6 @@ pub struct Reporter {
     pulses: Reg<RqCounts>,
     d: Signal<Local, RqDecision>,
     p: Signal<Local, RqRequest>,
-    packet: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
-    bad_request: Signal<Local, Bit>,
-    bad_access: Signal<Local, Bit>,
-    bad_operation: Signal<Local, Bit>,
-    heard: Signal<Local, Bit>,
-    unknown: Signal<Local, Bit>,
-    reached: Signal<Local, Bit>,
-    begun: Signal<Local, Bit>,
 }
 
 impl Logic for Reporter {
@@ -60,13 +51,13 @@ impl Logic for Reporter {
     fn update(&mut self) {
         d = decision;
         p = request;
-        packet = valid & d.packet;
+        let packet = valid & d.packet;
 
         // UC and UD count what RC answers with a NAK, and go on
-        ends = valid & ((d.packet & !p.unreliable) | (d.misplaced & !d.spared));
-        bad_request = valid & (d.invalid | (d.misplaced & (d.syndrome == NAK_INVALID)));
-        bad_access = valid & (d.denied | (d.misplaced & (d.syndrome == NAK_ACCESS)));
-        bad_operation = valid & d.misplaced & !bad_request & !bad_access;
+        let ends = valid & ((d.packet & !p.unreliable) | (d.misplaced & !d.spared));
+        let bad_request = valid & (d.invalid | (d.misplaced & (d.syndrome == NAK_INVALID)));
+        let bad_access = valid & (d.denied | (d.misplaced & (d.syndrome == NAK_ACCESS)));
+        let bad_operation = valid & d.misplaced & !bad_request & !bad_access;
         failed_now = ends & (bad_request | bad_access | bad_operation);
         failure.qpn = d.qpn;
         failure.event = QP_FATAL;
@@ -83,16 +74,16 @@ impl Logic for Reporter {
 
         // silent drops, by the first reason: no queue pair, its state, the static checks
         // a datagram counts once
-        heard = packet & (p.reason != NO_REQUEST) & !p.grh;
-        unknown = (p.reason == NO_QP) | !d.known;
-        reached = heard & d.usable;
+        let heard = packet & (p.reason != NO_REQUEST) & !p.grh;
+        let unknown = (p.reason == NO_QP) | !d.known;
+        let reached = heard & d.usable;
         pulses.rx_unknown_qp = heard & unknown;
         pulses.rx_qp_state = heard & !unknown & !d.usable;
         pulses.rx_wrong_transport = reached & (p.reason == TRANSPORT);
         pulses.rx_pkey_violations = reached & (p.reason == PKEY);
         pulses.rx_qkey_violations = reached & (p.reason == QKEY);
         pulses.rx_wrong_address = reached & (p.reason == ADDRESS);
-        begun = valid & d.accepted & p.first;
+        let begun = valid & d.accepted & p.first;
         pulses.rx_write_requests = begun & p.write;
         pulses.rx_send_requests = begun & p.send;
         pulses.rx_read_requests = begun & p.read;

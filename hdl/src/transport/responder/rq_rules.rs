@@ -76,25 +76,6 @@ pub struct RqRules {
     p: Signal<Local, RqRequest>,
     k: Signal<Local, RqNotes>,
     c: Signal<Local, RqState>,
-    usable: Signal<Local, Bit>,
-    live: Signal<Local, Bit>,
-    expected: Signal<Local, Bit>,
-    ahead: Signal<Local, Bits<24>>,
-    due: Signal<Local, Bit>,
-    full: Signal<Local, Bit>,
-    beyond: Signal<Local, Bits<24>>,
-    out_of_order: Signal<Local, Bit>,
-    wrong_length: Signal<Local, Bit>,
-    refused: Signal<Local, Bit>,
-    starved: Signal<Local, Bit>,
-    hit: Signal<Local, Bit>,
-    valid_hit: Signal<Local, Bit>,
-    served: Signal<Local, Bit>,
-    accepted: Signal<Local, Bit>,
-    invalid: Signal<Local, Bit>,
-    denied: Signal<Local, Bit>,
-    duplicate: Signal<Local, Bit>,
-    again: Signal<Local, Bit>,
 }
 
 impl Logic for RqRules {
@@ -107,12 +88,12 @@ impl Logic for RqRules {
         c = state;
 
         // RTR, RTS, SQD, SQE
-        usable = c.state.bit(1) ^ c.state.bit(2);
-        live = packet & usable & k.good;
-        expected = p.psn == c.psn;
-        ahead = p.psn - c.psn;
-        due = expected;
-        out_of_order = p.first == c.open;
+        let usable = c.state.bit(1) ^ c.state.bit(2);
+        let live = packet & usable & k.good;
+        let expected = p.psn == c.psn;
+        let ahead = p.psn - c.psn;
+        let mut due = expected;
+        let mut out_of_order = p.first == c.open;
         if p.unreliable {
             due = p.first | (c.open & (p.datagram | expected));
             out_of_order = false;
@@ -120,25 +101,25 @@ impl Logic for RqRules {
         if !p.first & (p.write != c.write) {
             out_of_order = true;
         }
-        full = k.asks & (c.replies >= p.max_dest_rd_atomic);
+        let full = k.asks & (c.replies >= p.max_dest_rd_atomic);
         // a WRITE that ends too early or too late, a SEND that goes on behind 2^31 bytes
-        wrong_length = (p.last != c.ends) | (p.last & (p.tail != c.tail));
+        let mut wrong_length = (p.last != c.ends) | (p.last & (p.tail != c.tail));
         if p.send {
             wrong_length = c.done.bit(31);
         }
-        refused = p.invalid | out_of_order | full | (!p.first & wrong_length);
-        starved = k.needs & !posted;
+        let refused = p.invalid | out_of_order | full | (!p.first & wrong_length);
+        let starved = k.needs & !posted;
 
-        hit = live & due;
-        valid_hit = hit & !refused;
-        served = valid_hit & !k.denied;
-        accepted = served & !starved;
-        invalid = hit & refused;
-        denied = valid_hit & k.denied;
-        duplicate = live & !p.unreliable & ahead.bit(23);
+        let hit = live & due;
+        let valid_hit = hit & !refused;
+        let served = valid_hit & !k.denied;
+        let accepted = served & !starved;
+        let invalid = hit & refused;
+        let denied = valid_hit & k.denied;
+        let duplicate = live & !p.unreliable & ahead.bit(23);
         // a READ is answered again if all of it was executed; of atomics `reply` knows
-        beyond = c.psn - k.behind;
-        again = p.atomic | (p.read & !p.invalid & !beyond.bit(23));
+        let beyond = c.psn - k.behind;
+        let again = p.atomic | (p.read & !p.invalid & !beyond.bit(23));
 
         fate.usable = usable;
         fate.accepted = accepted;

@@ -91,8 +91,6 @@ pub struct RqStateTable<const Q: usize, const S: usize> {
 
     // prepared for stage X
     q: Signal<Local, RqRequest>,
-    r: Signal<Local, RqRequest>,
-    behind: Signal<Local, Bits<24>>,
     notes_5: Dff<RqNotes>,
     ring_5: Dff<Bits<16>>,
     flush_5: Dff<RqFlush>,
@@ -101,20 +99,8 @@ pub struct RqStateTable<const Q: usize, const S: usize> {
     x: Signal<Local, RqEvent>,
     p: Signal<Local, RqRequest>,
     c: Signal<Local, RqState>,
-    n: Signal<Local, RqState>,
-    write: Signal<Local, Bit>,
-    packet: Signal<Local, Bit>,
     rules: RqRules,
     f: Signal<Local, RqFate>,
-    stale: Signal<Local, Bit>,
-    fail: Signal<Local, Bit>,
-    misplaced: Signal<Local, Bit>,
-    wake: Signal<Local, Bit>,
-    restart: Signal<Local, Bit>,
-    posted: Signal<Local, Bit>,
-    shared: Signal<Local, Bit>,
-    flushing: Signal<Local, Bit>,
-    own: Signal<Local, Bits<16>>,
 
     // stage W
     w_decision_valid: Reg<Bit>,
@@ -159,7 +145,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         limit = srqs.limit;
         q = request_4.q;
         // the ring of the shared receive queue in place of the own; its protection domain is that of the scatter list
-        r = request_4.q;
+        let mut r = request_4.q;
         if q.srq_valid {
             r.rq_base = srqs.shape.base;
             r.rq_log = srqs.shape.log;
@@ -173,7 +159,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         notes_5.denied = q.checked & !rkey_ok;
         notes_5.needs = (q.send & q.first) | (q.write & q.last & q.with_imm);
         notes_5.asks = q.read | q.atomic;
-        behind = q.psn + 1;
+        let mut behind = q.psn + 1;
         if q.read {
             behind = q.psn + 1 + q.more.resize::<24>();
         }
@@ -184,21 +170,21 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         x = event_5.q;
         p = request_5;
         c = table.current;
-        n = table.current;
-        write = true;
-        fail = false;
-        misplaced = false;
-        wake = false;
-        restart = (x.kind == RqEventKind::Command) & x.reset;
-        packet = table.x_valid & (x.kind == RqEventKind::Packet);
+        let mut n = table.current;
+        let mut write = true;
+        let mut fail = false;
+        let mut misplaced = false;
+        let mut wake = false;
+        let restart = (x.kind == RqEventKind::Command) & x.reset;
+        let packet = table.x_valid & (x.kind == RqEventKind::Packet);
         rules.packet = packet;
         rules.request = request_5;
         rules.notes = notes_5;
         rules.state = table.current;
         // the next receive WQE: one held, of the shared queue, or of the own
-        shared = packet & p.srq_valid;
-        posted = c.held | (c.producer != c.index);
-        own = c.index;
+        let shared = packet & p.srq_valid;
+        let mut posted = c.held | (c.producer != c.index);
+        let mut own = c.index;
         if shared {
             posted = c.held | srqs.posted;
             own = srqs.ordinal;
@@ -209,8 +195,8 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         rules.posted = posted;
         f = rules.fate;
         srqs.take = f.accepted & f.takes & p.srq_valid;
-        stale = (x.incarnation != c.incarnation) | !c.replies.any();
-        flushing =
+        let stale = (x.incarnation != c.incarnation) | !c.replies.any();
+        let flushing =
             (c.state == ERR) & c.known & (c.held | (!flush_5.shared & (c.producer != c.index)));
 
         // what becomes of the state

@@ -57,14 +57,11 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     out_stage: Hold<RqRequest>,
     response_fifo: Fifo<Response, 5>,
     order_fifo: Fifo<Bit, 6>,
-    room: Signal<Local, Bit>,
-    go: Signal<Local, Bit>,
 
     // stage 1: image read, opcode decoded
     v1: Reg<Bit>,
     m1: Dff<RxMeta>,
     decode: RxDecode<Q>,
-    difference: Signal<Local, Bits<33>>,
 
     // stage 2: everything compared with the image
     v2: Reg<Bit>,
@@ -81,23 +78,6 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     no_length: Dff<Bit>,
     /// RETH length less one.
     length_less: Dff<Bits<32>>,
-    payload_less: Signal<Local, Bits<13>>,
-    bytes: Signal<Local, Bits<13>>,
-    transport: Signal<Local, Bits<3>>,
-    datagram: Signal<Local, Bit>,
-    same_transport: Signal<Local, Bit>,
-    same_pkey: Signal<Local, Bit>,
-    same_qkey: Signal<Local, Bit>,
-    same_address: Signal<Local, Bit>,
-    reason: Signal<Local, Bits<3>>,
-    wanted: Signal<Local, Bit>,
-    shift: Signal<Local, Bits<4>>,
-    behind: Signal<Local, Bits<32>>,
-    size_wrong: Signal<Local, Bit>,
-    sum_wrong: Signal<Local, Bit>,
-    write_wrong: Signal<Local, Bit>,
-    read_wrong: Signal<Local, Bit>,
-    atomic_wrong: Signal<Local, Bit>,
 
     // stage 3
     v3: Reg<Bit>,
@@ -108,8 +88,6 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     split: Dff<Bit>,
     /// The GRH has left.
     second: Reg<Bit>,
-    out: Signal<Local, RqRequest>,
-    has_beats: Signal<Local, Bit>,
 }
 
 impl<const Q: usize, const K: usize, const D: usize> RxCheck<Q, K, D> {
@@ -132,8 +110,8 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             remote_read, remote_atomic, max_dest_rd_atomic, pkey, sgid_index, qkey, pd, cqn,
             srq_valid, srqn);
 
-        room = out_stage.s.ready & response_fifo.s.ready & order_fifo.s.ready;
-        go = room & !(v3 & split & !second);
+        let room = out_stage.s.ready & response_fifo.s.ready & order_fifo.s.ready;
+        let go = room & !(v3 & split & !second);
         s.ready = go;
         images.re = go;
         images.raddr = s.payload.qpn.low::<Q>();
@@ -141,17 +119,18 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         // stage 1
         decode.opcode = m1.opcode;
         decode.qpn = m1.qpn;
-        difference = m1.dma_len.resize::<33>() - m1.plen.resize::<33>();
+        let difference = m1.dma_len.resize::<33>() - m1.plen.resize::<33>();
 
         // stage 2: the first check that fails is the reason
-        transport = m2.opcode.slice::<3>(5);
-        datagram = k2.qp_type == UD;
-        same_transport = (transport == k2.qp_type.resize::<3>()) & (transport != NO_CLASS);
-        same_pkey =
+        let transport = m2.opcode.slice::<3>(5);
+        let datagram = k2.qp_type == UD;
+        let same_transport = (transport == k2.qp_type.resize::<3>()) & (transport != NO_CLASS);
+        let same_pkey =
             (m2.pkey.low::<15>() == k2.pkey.low::<15>()) & (m2.pkey.bit(15) | k2.pkey.bit(15));
-        same_qkey = !datagram | (m2.ext.slice::<32>(32) == k2.qkey);
-        same_address = datagram | ((m2.src_gid == k2.remote_gid) & (m2.gid_index == k2.sgid_index));
-        reason = GOOD;
+        let same_qkey = !datagram | (m2.ext.slice::<32>(32) == k2.qkey);
+        let same_address =
+            datagram | ((m2.src_gid == k2.remote_gid) & (m2.gid_index == k2.sgid_index));
+        let mut reason: Bits<3> = GOOD;
         if m2.opcode == CNP {
             reason = NO_REQUEST;
         } else if !kind.exists {
@@ -167,27 +146,27 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         } else if kind.response {
             reason = NO_REQUEST;
         }
-        payload_less = m2.plen - 1;
+        let payload_less = m2.plen - 1;
         // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
-        bytes = bits::<13>(128) << k2.mtu;
-        size_wrong = m2.plen != bytes;
+        let bytes = bits::<13>(128) << k2.mtu;
+        let mut size_wrong = m2.plen != bytes;
         if kind.last {
             size_wrong = (m2.plen > bytes) | (!kind.first & !m2.plen.any());
         }
-        sum_wrong = off_range | same_length;
+        let mut sum_wrong = off_range | same_length;
         if kind.last {
             sum_wrong = !same_length;
         }
-        write_wrong = kind.write & (!k2.remote_write | (kind.first & sum_wrong));
-        read_wrong = kind.read & (!k2.remote_read | too_long);
+        let write_wrong = kind.write & (!k2.remote_write | (kind.first & sum_wrong));
+        let read_wrong = kind.read & (!k2.remote_read | too_long);
         // an atomic is aligned to its 8 bytes
-        atomic_wrong = kind.atomic & (!k2.remote_atomic | m2.ext.low::<3>().any());
-        wanted = !m2.beats.any();
+        let atomic_wrong = kind.atomic & (!k2.remote_atomic | m2.ext.low::<3>().any());
+        let mut wanted = !m2.beats.any();
         if D == 1 {
             wanted = true;
         }
-        shift = k2.mtu.resize::<4>() + 7;
-        behind = length_less >> shift;
+        let shift = k2.mtu.resize::<4>() + 7;
+        let behind = length_less >> shift;
 
         if go {
             v1 = s.valid;
@@ -265,8 +244,8 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         }
 
         // stage 3: a datagram is its GRH, then its payload
-        out = q3;
-        has_beats = q3.beats.any();
+        let mut out = q3;
+        let mut has_beats = q3.beats.any();
         if split {
             if second {
                 out.first = false;

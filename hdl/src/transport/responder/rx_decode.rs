@@ -54,7 +54,6 @@ pub struct RxDecode<const Q: usize> {
     /// What they say.
     pub kind: Signal<Out, RxKind>,
 
-    code: Signal<Local, Bits<7>>,
     high: Constant<Bits<24>>,
     requests: Constant<Bits<128>>,
     responses: Constant<Bits<128>>,
@@ -98,7 +97,6 @@ impl<const Q: usize> Default for RxDecode<Q> {
             opcode: Signal::default(),
             qpn: Signal::default(),
             kind: Signal::default(),
-            code: Signal::default(),
             high: Constant::new((0xff_ffffu64 >> Q << Q).to_bits()),
             requests: opcodes(Opcode::is_request),
             responses: opcodes(Opcode::is_response),
@@ -127,7 +125,7 @@ impl<const Q: usize> Logic for RxDecode<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        code = opcode.low::<7>();
+        let code = opcode.low::<7>();
         kind.exists = !(qpn & high).any() & qpn.any();
         kind.request = requests.bit(code);
         kind.response = responses.bit(code);

@@ -105,10 +105,6 @@ pub struct SrqTable<const S: usize> {
     table: Rmw<SrqState, S>,
     limits: Rmw<Bits<16>, S>,
     c: Signal<Local, SrqState>,
-    n: Signal<Local, SrqState>,
-    write: Signal<Local, Bit>,
-    exists: Signal<Local, Bit>,
-    commands: Signal<Local, Bit>,
     eqn_x: Dff<Bits<8>>,
 
     // stage W
@@ -116,12 +112,10 @@ pub struct SrqTable<const S: usize> {
     w: Dff<SrqStep>,
     w_producer: Dff<Bits<16>>,
     w_consumer: Dff<Bits<16>>,
-    step: Signal<Local, SrqStep>,
 
     // the limit
     step_2: Delay<SrqStep, 2>,
     s: Signal<Local, SrqStep>,
-    low: Signal<Local, Bit>,
     out_valid: Reg<Bit>,
     out: Dff<SrqLimit>,
 }
@@ -154,12 +148,12 @@ impl<const S: usize> Logic for SrqTable<S> {
 
         // stage X
         c = table.current;
-        n = table.current;
+        let mut n = table.current;
         posted = c.known & (c.producer != c.consumer);
         ordinal = c.consumer;
-        exists = !(x.srqn & bits::<16>(Self::BEYOND)).any();
-        commands = x.kind == RqEventKind::SrqCommand;
-        write = take;
+        let exists = !(x.srqn & bits::<16>(Self::BEYOND)).any();
+        let commands = x.kind == RqEventKind::SrqCommand;
+        let mut write = take;
         if take {
             n.consumer = c.consumer + 1;
         }
@@ -186,7 +180,7 @@ impl<const S: usize> Logic for SrqTable<S> {
         w.limit = x.index;
         w_producer = c.producer;
         w_consumer = c.consumer + 1;
-        step = w;
+        let mut step = w;
         step.left = w_producer - w_consumer;
         step_2.d = step;
         limits.valid = w_valid;
@@ -194,7 +188,7 @@ impl<const S: usize> Logic for SrqTable<S> {
 
         // the limit: none is 0
         s = step_2.q;
-        low = s.take & (s.left < limits.current);
+        let low = s.take & (s.left < limits.current);
         limits.write = low | !s.take;
         limits.result = s.limit;
         if s.take {

@@ -84,17 +84,11 @@ pub struct Track<const Q: usize> {
     /// The output queues have room for all that is under way.
     room: Reg<Bit>,
 
-    a: Signal<Local, TrackEvent>,
     none: Zero<TrackEvent>,
-    a_valid: Signal<Local, Bit>,
-    take: Signal<Local, Bits<3>>,
-    clash: Signal<Local, Bits<3>>,
     control: Signal<Local, TrackControl>,
-    at: Signal<Local, Bits<Q>>,
     b_valid: Reg<Bit>,
     b_changes: Reg<Bit>,
     b: Dff<TrackEvent>,
-    b_changes_it: Signal<Local, Bit>,
     c_valid: Reg<Bit>,
     c_changes: Reg<Bit>,
     c: Dff<TrackEvent>,
@@ -102,13 +96,6 @@ pub struct Track<const Q: usize> {
     c_image: Dff<TrackImage>,
     c_slot: Dff<Bits<16>>,
     oldest: Signal<Local, ReadEntry>,
-    expected: Signal<Local, Bits<24>>,
-    left: Signal<Local, Bits<24>>,
-    offset: Signal<Local, Bits<32>>,
-    rest: Signal<Local, Bits<32>>,
-    mtu: Signal<Local, Bits<13>>,
-    distance: Signal<Local, Bits<24>>,
-    good: Signal<Local, Bit>,
     d_valid: Reg<Bit>,
     d_changes: Reg<Bit>,
     d: Dff<TrackEvent>,
@@ -141,7 +128,7 @@ impl<const Q: usize> Logic for Track<Q> {
 
         // A: an event enters if nothing before it may change its queue pair
         room = swept & !places.level.slice::<2>(4).any() & !wqes.level.slice::<2>(4).any();
-        clash = bits::<3>(0)
+        let clash = bits::<3>(0)
             .replace_bit(
                 0,
                 (b_changes & (b.qpn == responses.m.payload.qpn))
@@ -160,12 +147,12 @@ impl<const Q: usize> Logic for Track<Q> {
                     | (c_valid & (c.qpn == controls.m.payload.qpn))
                     | (d_valid & (d.qpn == controls.m.payload.qpn)),
             );
-        take = bits::<3>(0);
-        a = none;
+        let mut take: Bits<3> = bits::<3>(0);
+        let mut a = none;
         a.kind = TrackKind::Response;
         copy!(a <= responses.m.payload; qpn, psn, syndrome, read, atomic, last, plen, lane, beats);
         copy!(a <= issues.m.payload; packets, length, index, slots);
-        b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
+        let mut b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
         if controls.m.valid {
             take = bits::<3>(0).replace_bit(2, room & !clash.bit(2));
             a.kind = TrackKind::Failed;
@@ -182,11 +169,11 @@ impl<const Q: usize> Logic for Track<Q> {
         } else if responses.m.valid {
             take = bits::<3>(0).replace_bit(0, room & !clash.bit(0));
         }
-        a_valid = take.any();
+        let a_valid = take.any();
         responses.m.ready = take.bit(0);
         issues.m.ready = take.bit(1);
         controls.m.ready = take.bit(2);
-        at = a.qpn.low::<Q>();
+        let at = a.qpn.low::<Q>();
         states.re = true;
         states.raddr = at;
         images.re = true;
@@ -207,19 +194,19 @@ impl<const Q: usize> Logic for Track<Q> {
 
         // C: the response due, and how the one that came compares with it
         oldest = ring.rdata;
-        expected = oldest.psn;
-        left = oldest.packets;
-        offset = bits::<32>(0);
-        rest = oldest.length;
+        let mut expected = oldest.psn;
+        let mut left = oldest.packets;
+        let mut offset: Bits<32> = bits::<32>(0);
+        let mut rest = oldest.length;
         if c_state.begun {
             expected = c_state.due;
             left = c_state.left;
             offset = c_state.offset;
             rest = c_state.rest;
         }
-        mtu = bits::<13>(128) << c_image.mtu;
-        distance = c.psn - expected;
-        good = !c.syndrome.slice::<3>(5).any();
+        let mtu = bits::<13>(128) << c_image.mtu;
+        let distance = c.psn - expected;
+        let good = !c.syndrome.slice::<3>(5).any();
         d_terms.has = c_state.count.any();
         d_terms.at = c.psn == expected;
         d_terms.behind = distance.bit(23);

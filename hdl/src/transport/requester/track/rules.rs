@@ -33,14 +33,8 @@ pub struct TrackRules {
 
     t: Signal<Local, TrackTerms>,
     r: Signal<Local, TrackEvent>,
-    n: Signal<Local, TrackState>,
     kind: Signal<Local, TrackKind>,
     made: Signal<Local, ReadEntry>,
-    formed: Signal<Local, Bit>,
-    implied: Signal<Local, Bit>,
-    taken: Signal<Local, Bit>,
-    heard: Signal<Local, Bit>,
-    placed: Signal<Local, Place>,
     no_place: Zero<Place>,
 }
 
@@ -54,16 +48,16 @@ impl Logic for TrackRules {
     fn update(&mut self) {
         t = terms;
         r = track_event;
-        n = state;
+        let mut n = state;
         kind = track_event.kind;
-        heard = !state.closed;
-        formed = r.atomic;
+        let heard = !state.closed;
+        let mut formed = r.atomic;
         if !t.atomic {
             formed = r.read & (r.last == t.single) & ((t.single & t.fits) | (!t.single & t.full));
         }
-        taken = heard & t.has & t.at & t.data & formed;
-        implied = t.has & !t.behind & (!t.at | (t.good & !t.data));
-        placed = no_place;
+        let taken = heard & t.has & t.at & t.data & formed;
+        let implied = t.has & !t.behind & (!t.at | (t.good & !t.data));
+        let mut placed = no_place;
         placed.qpn = r.qpn;
         placed.pd = t.pd;
         placed.lane = r.lane;

@@ -61,11 +61,6 @@ pub struct Admit<const Q: usize> {
     /// A token went last.
     token_last: Reg<Bit>,
     has_reply: Signal<Local, Bit>,
-    is_void: Signal<Local, Bit>,
-    token_there: Signal<Local, Bit>,
-    take_token: Signal<Local, Bit>,
-    requests: Signal<Local, Bits<5>>,
-    grant: Signal<Local, Bits<5>>,
     r: Signal<Local, Reply>,
     blank: Zero<Op>,
 }
@@ -86,19 +81,19 @@ impl<const Q: usize> Logic for Admit<Q> {
         forward!(loss.s <= losses.m);
 
         has_reply = tokens.payload.reply;
-        is_void = tokens.payload.reply & tokens.payload.void;
-        token_there = tokens.valid & ready & (!has_reply | (replies.valid & fence_room));
-        requests = bits::<5>(0)
+        let is_void = tokens.payload.reply & tokens.payload.void;
+        let token_there = tokens.valid & ready & (!has_reply | (replies.valid & fence_room));
+        let requests = bits::<5>(0)
             .replace_bit(0, releases.valid)
             .replace_bit(1, list.valid & turn_room)
             .replace_bit(2, served.valid & report_room)
             .replace_bit(3, atomics.valid & report_room)
             .replace_bit(4, loss.m.valid & report_room & turn_room);
-        take_token = token_there & (!token_last | !requests.any());
+        let take_token = token_there & (!token_last | !requests.any());
         token_last = take_token;
         arbiter.request = requests;
         arbiter.take = !take_token;
-        grant = bits::<5>(0);
+        let mut grant: Bits<5> = bits::<5>(0);
         if !take_token {
             grant = arbiter.grant;
         }

@@ -62,18 +62,10 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     looked: Reg<Bit>,
     cand: Dff<AtomicOp>,
     hits: Dff<Bits<DEPTH>>,
-    hits_now: Signal<Local, Bits<DEPTH>>,
-    clear: Signal<Local, Bit>,
-    issue: Signal<Local, Bit>,
-    take: Signal<Local, Bit>,
-    drop_now: Signal<Local, Bit>,
     // those under way, by slot
     tail: Reg<Bits<4>>,
     head: Reg<Bits<4>>,
     used: Reg<Bits<DEPTH>>,
-    used_next: Signal<Local, Bits<DEPTH>>,
-    tail_bit: Signal<Local, Bits<DEPTH>>,
-    head_bit: Signal<Local, Bits<DEPTH>>,
     addrs: [Dff<Bits<NEAR>>; DEPTH],
     reads: Skid<ReadReq>,
     flying: Fifo<AtomicOp, 4>,
@@ -82,25 +74,16 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     arrived: Reg<Bit>,
     original: Dff<Original>,
     // the one that is computed
-    got: Signal<Local, Bit>,
-    take_1: Signal<Local, Bit>,
     valid_1: Reg<Bit>,
     op_1: Dff<AtomicOp>,
     original_1: Dff<Original>,
     sum_1: Dff<Bits<64>>,
     equal_1: Dff<Bit>,
-    writes: Signal<Local, Bit>,
-    new_value: Signal<Local, Bits<64>>,
-    step_1: Signal<Local, Bit>,
     commands: Skid<WriteCmd>,
     values: Fifo<NewValue, 4>,
     issued: Reg<Bits<16>>,
-    issued_next: Signal<Local, Bits<16>>,
     results: Results<Q>,
     // places in a beat
-    pair: Signal<Local, Bits<128>>,
-    every_place: Signal<Local, Bits<512>>,
-    byte_lift: Signal<Local, Bits<6>>,
     word_mask: Constant<Bits<3>>,
 }
 
@@ -130,17 +113,9 @@ impl<const W: usize, const K: usize, const Q: usize> Default for AtomicUnit<W, K
             looked: Reg::default(),
             cand: Dff::default(),
             hits: Dff::default(),
-            hits_now: Signal::default(),
-            clear: Signal::default(),
-            issue: Signal::default(),
-            take: Signal::default(),
-            drop_now: Signal::default(),
             tail: Reg::default(),
             head: Reg::default(),
             used: Reg::default(),
-            used_next: Signal::default(),
-            tail_bit: Signal::default(),
-            head_bit: Signal::default(),
             addrs: std::array::from_fn(|_| Dff::default()),
             reads: Skid::default(),
             flying: Fifo::default(),
@@ -148,24 +123,15 @@ impl<const W: usize, const K: usize, const Q: usize> Default for AtomicUnit<W, K
             originals: Fifo::default(),
             arrived: Reg::default(),
             original: Dff::default(),
-            got: Signal::default(),
-            take_1: Signal::default(),
             valid_1: Reg::default(),
             op_1: Dff::default(),
             original_1: Dff::default(),
             sum_1: Dff::default(),
             equal_1: Dff::default(),
-            writes: Signal::default(),
-            new_value: Signal::default(),
-            step_1: Signal::default(),
             commands: Skid::default(),
             values: Fifo::default(),
             issued: Reg::default(),
-            issued_next: Signal::default(),
             results: Results::default(),
-            pair: Signal::default(),
-            every_place: Signal::default(),
-            byte_lift: Signal::default(),
             word_mask: Constant::new((K as u64 / 8 - 1).to_bits()),
         }
     }
@@ -185,10 +151,10 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         ops.s.payload = op;
         verdicts.s.valid = decided;
         verdicts.s.payload = bits::<1>(0).replace_bit(0, runs);
-        clear = !(hits & used).any();
-        issue = held & looked & clear & reads.s.ready & flying.s.ready;
-        take = (!held | issue) & ops.m.valid & verdicts.m.valid & !results.returned;
-        drop_now = take & !verdicts.m.payload.bit(0);
+        let clear = !(hits & used).any();
+        let issue = held & looked & clear & reads.s.ready & flying.s.ready;
+        let take = (!held | issue) & ops.m.valid & verdicts.m.valid & !results.returned;
+        let drop_now = take & !verdicts.m.payload.bit(0);
         ops.m.ready = take;
         verdicts.m.ready = take;
         if issue {
@@ -200,9 +166,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
             looked = false;
             cand = ops.m.payload;
         }
-        hits_now = bits::<16>(0);
-        tail_bit = bits::<16>(1) << tail;
-        head_bit = bits::<16>(1) << head;
+        let mut hits_now: Bits<DEPTH> = bits::<16>(0);
+        let tail_bit = bits::<16>(1) << tail;
+        let head_bit = bits::<16>(1) << head;
         for i in 0..16 {
             hits_now = hits_now.replace_bit(i, addrs[i] == cand.va.slice::<NEAR>(3));
             addrs[i] = addrs[i];
@@ -211,7 +177,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
             }
         }
         hits = hits_now;
-        used_next = used;
+        let mut used_next = used;
         if results.returned {
             head = head + 1;
             used_next = used & !head_bit;
@@ -242,10 +208,10 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         originals.s.payload = original;
 
         // compute
-        got = flying.m.valid & (originals.m.valid | flying.m.payload.duplicate);
-        writes = !op_1.duplicate & !original_1.error & (op_1.add | equal_1);
-        step_1 = valid_1 & commands.s.ready & results.s.ready;
-        take_1 = got & (!valid_1 | step_1);
+        let got = flying.m.valid & (originals.m.valid | flying.m.payload.duplicate);
+        let writes = !op_1.duplicate & !original_1.error & (op_1.add | equal_1);
+        let step_1 = valid_1 & commands.s.ready & results.s.ready;
+        let take_1 = got & (!valid_1 | step_1);
         flying.m.ready = take_1;
         originals.m.ready = take_1 & !flying.m.payload.duplicate;
         if step_1 {
@@ -260,7 +226,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         }
 
         // write; there is room for as many values as can be under way
-        new_value = op_1.swap_add;
+        let mut new_value = op_1.swap_add;
         if op_1.add {
             new_value = sum_1;
         }
@@ -272,19 +238,19 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         values.s.payload.word = op_1.va.slice::<3>(3) & word_mask;
         forward!(write <= commands.m);
         // the value in every place, of which the strobes choose one
-        pair =
+        let pair =
             values.m.payload.value.resize::<128>() | (values.m.payload.value.resize::<128>() << 64);
-        every_place = pair.resize::<512>()
+        let every_place = pair.resize::<512>()
             | (pair.resize::<512>() << 128)
             | (pair.resize::<512>() << 256)
             | (pair.resize::<512>() << 384);
-        byte_lift = values.m.payload.word.resize::<6>() << 3;
+        let byte_lift = values.m.payload.word.resize::<6>() << 3;
         beats.data = every_place.low::<W>();
         beats.strb = bits::<8>(255).resize::<K>() << byte_lift;
         beats.last = true;
         beats.valid = values.m.valid;
         values.m.ready = beats.ready;
-        issued_next = issued;
+        let mut issued_next = issued;
         if step_1 & writes {
             issued_next = issued + 1;
         }

@@ -56,13 +56,6 @@ pub struct Exit {
     failed: Reg<Bit>,
     blank: Zero<Op>,
     p: Signal<Local, Cut>,
-    both: Signal<Local, Bit>,
-    bad: Signal<Local, Bit>,
-    nak: Signal<Local, Bit>,
-    sends: Signal<Local, Bit>,
-    offers: Signal<Local, Bit>,
-    fire: Signal<Local, Bit>,
-    has_aeth: Signal<Local, Bit>,
 }
 
 impl Logic for Exit {
@@ -79,12 +72,12 @@ impl Logic for Exit {
         verdicts.s.payload = bits::<1>(0).replace_bit(0, ok);
 
         p = waiting.m.payload;
-        both = waiting.m.valid & verdicts.m.valid;
-        bad = failed | !verdicts.m.payload.bit(0);
-        nak = bad & !failed & !p.duplicate;
-        sends = nak | (!bad & !p.waits & !p.atomic);
-        offers = both & pieces.s.ready & outcomes.s.ready;
-        fire = offers & (!sends | packet.ready);
+        let both = waiting.m.valid & verdicts.m.valid;
+        let bad = failed | !verdicts.m.payload.bit(0);
+        let nak = bad & !failed & !p.duplicate;
+        let sends = nak | (!bad & !p.waits & !p.atomic);
+        let offers = both & pieces.s.ready & outcomes.s.ready;
+        let fire = offers & (!sends | packet.ready);
         waiting.m.ready = fire;
         verdicts.m.ready = fire;
         passed = fire;
@@ -111,7 +104,7 @@ impl Logic for Exit {
             packet.payload.plen = bits::<13>(0);
         }
 
-        has_aeth = p.first | p.last;
+        let has_aeth = p.first | p.last;
         pieces.s.valid = fire & sends & !nak & p.plen.any();
         pieces.s.payload.addr = p.addr;
         pieces.s.payload.len = p.plen;

@@ -25,7 +25,6 @@ pub struct Fences {
     fence: Dff<Fence>,
     passed: Reg<Bit>,
     room_q: Reg<Bit>,
-    age: Signal<Local, Bits<16>>,
     blank: Zero<Op>,
 }
 
@@ -42,7 +41,7 @@ impl Logic for Fences {
         // below 448 of 512
         room_q = !(waiting.level.slice::<3>(6).all() | waiting.level.bit(9));
         room = room_q;
-        age = done - fence.fence;
+        let age = done - fence.fence;
         waiting.m.ready = !held;
         if !held {
             held = waiting.m.valid;

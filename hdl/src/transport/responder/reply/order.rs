@@ -32,17 +32,10 @@ pub struct ReplyOrder {
     pub behind_high: Signal<Out, Bit>,
 
     s: Signal<Local, ReplyState>,
-    to_ack: Signal<Local, Bits<24>>,
-    to_due: Signal<Local, Bits<24>>,
-    to_low: Signal<Local, Bits<24>>,
-    to_high: Signal<Local, Bits<24>>,
-    to_put: Signal<Local, Bits<24>>,
-    to_last: Signal<Local, Bits<24>>,
     stood: Dff<Bits<4>>,
     /// Against what was put: its PSN, its last PSN.
     new: Dff<Bits<2>>,
     put: Dff<Bits<4>>,
-    order: Signal<Local, Bits<4>>,
 }
 
 impl Logic for ReplyOrder {
@@ -54,12 +47,12 @@ impl Logic for ReplyOrder {
     #[kernel]
     fn update(&mut self) {
         s = coming;
-        to_ack = psn - s.psn;
-        to_due = psn - s.due_psn;
-        to_low = psn - s.low;
-        to_high = s.high - psn;
-        to_put = psn - put_psn;
-        to_last = put_last - psn;
+        let to_ack = psn - s.psn;
+        let to_due = psn - s.due_psn;
+        let to_low = psn - s.low;
+        let to_high = s.high - psn;
+        let to_put = psn - put_psn;
+        let to_last = put_last - psn;
         stood = bits::<4>(0)
             .replace_bit(0, to_ack.bit(23))
             .replace_bit(1, to_due.bit(23))
@@ -72,7 +65,7 @@ impl Logic for ReplyOrder {
         if same {
             put = puts;
         }
-        order = stood;
+        let mut order = stood;
         for i in 0..3 {
             if put.bit(i) {
                 order = order.replace_bit(i, new.bit(0));

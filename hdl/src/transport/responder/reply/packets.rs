@@ -23,8 +23,6 @@ pub struct Packets {
 
     arbiter: Arbiter<2>,
     skid: SkidRam<ReplyPacket>,
-    free: Signal<Local, Bit>,
-    requests: Signal<Local, Bits<2>>,
 }
 
 impl Logic for Packets {
@@ -32,8 +30,8 @@ impl Logic for Packets {
 
     #[kernel]
     fn update(&mut self) {
-        free = skid.s.ready & !acks.valid;
-        requests = bits::<2>(0)
+        let free = skid.s.ready & !acks.valid;
+        let requests = bits::<2>(0)
             .replace_bit(0, reads.valid)
             .replace_bit(1, atomics.valid);
         arbiter.request = requests;

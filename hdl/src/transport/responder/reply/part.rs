@@ -71,21 +71,17 @@ pub struct Cutter<const Q: usize> {
     /// Atomics under way.
     atomics: Reg<Bits<5>>,
 
-    go_0: Signal<Local, Bit>,
     valid_1: Reg<Bit>,
     start_1: Dff<Start>,
-    go_1: Signal<Local, Bit>,
     valid_2: Reg<Bit>,
     start_2: Dff<Start>,
     word_2: Dff<RingWord>,
     path_2: Dff<Bits<2>>,
-    go_2: Signal<Local, Bit>,
     valid_3: Reg<Bit>,
     start_3: Dff<Start>,
     word_3: Dff<RingWord>,
     lane_3: Dff<Bits<6>>,
     offset_3: Dff<Bits<32>>,
-    go_3: Signal<Local, Bit>,
     valid_4: Reg<Bit>,
     start_4: Dff<Start>,
     word_4: Dff<RingWord>,
@@ -93,7 +89,6 @@ pub struct Cutter<const Q: usize> {
     psn_4: Dff<Bits<24>>,
     addr_4: Dff<Bits<64>>,
     left_4: Dff<Bits<32>>,
-    go_4: Signal<Local, Bit>,
 
     // the turn being cut
     active: Reg<Bit>,
@@ -108,12 +103,6 @@ pub struct Cutter<const Q: usize> {
     last: Dff<Bit>,
     count: Dff<Bits<8>>,
     mtu: Dff<Bits<32>>,
-    mtu_4: Signal<Local, Bits<32>>,
-    step: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
-    waits: Signal<Local, Bit>,
-    rest: Signal<Local, Bits<32>>,
-    taken: Signal<Local, Bit>,
     cut_v: Reg<Bit>,
     cut_q: Dff<Cut>,
     mr_q: Dff<MrReq>,
@@ -141,17 +130,17 @@ impl<const Q: usize> Logic for Cutter<Q> {
             .replace_bit(1, av_image.vlan_valid);
 
         // the packet being cut
-        step = active & !room.all();
-        waits = (word.atomic & atomics.bit(4)) | (!word.atomic & start.blocked);
-        ends = last | (count == 1) | waits;
-        rest = left - mtu;
-        taken = step & word.atomic & !waits;
+        let step = active & !room.all();
+        let waits = (word.atomic & atomics.bit(4)) | (!word.atomic & start.blocked);
+        let ends = last | (count == 1) | waits;
+        let rest = left - mtu;
+        let taken = step & word.atomic & !waits;
 
-        go_4 = valid_4 & (!active | (step & ends));
-        go_3 = valid_3 & (!valid_4 | go_4);
-        go_2 = valid_2 & (!valid_3 | go_3);
-        go_1 = valid_1 & (!valid_2 | go_2);
-        go_0 = s.valid & (!valid_1 | go_1);
+        let go_4 = valid_4 & (!active | (step & ends));
+        let go_3 = valid_3 & (!valid_4 | go_4);
+        let go_2 = valid_2 & (!valid_3 | go_3);
+        let go_1 = valid_1 & (!valid_2 | go_2);
+        let go_0 = s.valid & (!valid_1 | go_1);
         s.ready = !valid_1 | go_1;
 
         // ring and path
@@ -230,7 +219,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
                 active = false;
             }
         }
-        mtu_4 = bits::<32>(128) << word_4.mtu;
+        let mtu_4 = bits::<32>(128) << word_4.mtu;
         if go_4 {
             active = true;
             start = start_4;

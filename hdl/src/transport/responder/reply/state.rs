@@ -71,35 +71,17 @@ pub struct ReplyTable<const Q: usize> {
 
     table: Rmw<ReplyState, Q>,
     order: ReplyOrder,
-    /// See there.
-    puts: Signal<Local, Bits<4>>,
     valid_0: Reg<Bit>,
     op_0: Dff<Op>,
     word_0: Dff<RingWord>,
     op_1: Dff<Op>,
     word_1: Dff<RingWord>,
     more_1: Dff<Bits<24>>,
-    less: Signal<Local, Bits<32>>,
     e: Dff<Op>,
     word_2: Dff<RingWord>,
     last: Dff<Bits<24>>,
 
     c: Signal<Local, ReplyState>,
-    n: Signal<Local, ReplyState>,
-    nak_stays: Signal<Local, Bit>,
-    fresh: Signal<Local, Bit>,
-    empty: Signal<Local, Bit>,
-    idle: Signal<Local, Bit>,
-    current: Signal<Local, Bit>,
-    due: Signal<Local, Bit>,
-    refused: Signal<Local, Bit>,
-    enters: Signal<Local, Bit>,
-    leaves: Signal<Local, Bit>,
-    lists: Signal<Local, Bit>,
-    starts: Signal<Local, Bit>,
-    replies: Signal<Local, Bit>,
-    fails: Signal<Local, Bit>,
-    more: Signal<Local, Bit>,
 
     leaves_q: Reg<Bit>,
     ack_q: Dff<ReplyPacket>,
@@ -134,7 +116,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         table.addr = op_0.qpn.low::<Q>();
         op_1 = op_0;
         word_1 = word_0;
-        less = word_0.len - 1;
+        let less = word_0.len - 1;
         more_1 = ((less >> 7) >> word_0.mtu).resize::<24>();
         if word_0.atomic | !word_0.len.any() {
             more_1 = bits::<24>(0);
@@ -144,33 +126,34 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         last = op_1.psn + more_1;
 
         c = table.current;
-        n = c;
-        empty = !c.count.any();
-        idle = empty & !c.atomics.any();
-        current = (e.generation == c.generation) & !c.dead;
-        nak_stays = c.ack_due
+        let mut n = c;
+        let empty = !c.count.any();
+        let idle = empty & !c.atomics.any();
+        let current = (e.generation == c.generation) & !c.dead;
+        let nak_stays = c.ack_due
             & c.syndrome.slice::<2>(5).any()
             & !e.syndrome.slice::<2>(5).any()
             & order.before_ack;
 
         // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
-        fresh = c.count != c.duplicates.resize::<6>();
+        let fresh = c.count != c.duplicates.resize::<6>();
         order.psn = op_1.psn;
         order.coming = table.coming;
         order.same = table.x_valid & (op_1.qpn.low::<Q>() == table.x_addr);
         order.put_psn = e.psn;
         order.put_last = last;
-        due = (fresh & !order.before_due) | (c.duplicates.any() & order.in_run);
-        refused = c.count.bit(5) | (e.duplicate & (c.duplicates.bit(4) | due));
-        more = c.released.slice::<5>(1).any();
+        let due = (fresh & !order.before_due) | (c.duplicates.any() & order.in_run);
+        let refused = c.count.bit(5) | (e.duplicate & (c.duplicates.bit(4) | due));
+        let more = c.released.slice::<5>(1).any();
 
-        puts = bits::<4>(0);
-        enters = false;
-        leaves = false;
-        lists = false;
-        starts = false;
-        replies = false;
-        fails = false;
+        // See there.
+        let mut puts: Bits<4> = bits::<4>(0);
+        let mut enters = false;
+        let mut leaves = false;
+        let mut lists = false;
+        let mut starts = false;
+        let mut replies = false;
+        let mut fails = false;
         match e.kind {
             OpKind::Ack => {
                 if !c.dead {
