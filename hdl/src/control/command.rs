@@ -177,7 +177,6 @@ pub struct Command<
     mac: Reg<Bits<48>>,
     everything: Reg<Bit>,
 
-    h: Signal<Local, CmdHead>,
     no_pulse: Zero<CommandPulses>,
 }
 
@@ -243,7 +242,7 @@ impl<
         as_port.word = ring.entry.slice::<512>(512);
         as_av.word = ring.entry.slice::<512>(1024);
         as_rq.word = ring.entry.slice::<512>(1536);
-        h = as_head.image;
+        let h = as_head.image;
         check.head = as_head.image;
         check.sq = as_sq.image;
         check.av = as_av.image;

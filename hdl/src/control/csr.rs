@@ -118,9 +118,6 @@ pub struct Csr<const Q: usize, const C: usize> {
     counting: Reg<Bit>,
     doorbells: Doorbells<Q, C>,
 
-    at: Signal<Local, Bits<22>>,
-    data: Signal<Local, Bits<32>>,
-    from: Signal<Local, Bits<22>>,
     no_state: Zero<CsrState>,
 }
 
@@ -141,8 +138,8 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         }
 
         // a write: a doorbell waits until the one before it was taken
-        at = bus.waddr;
-        data = bus.wdata;
+        let at = bus.waddr;
+        let data = bus.wdata;
         let act = bus.write & !(at.slice::<2>(20).any() & doorbells.waits);
         bus.wrote = act;
 
@@ -204,7 +201,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         }
 
         // a read
-        from = bus.raddr;
+        let from = bus.raddr;
         let status = bits::<32>(0)
             .replace_bit(0, link_up)
             .replace_bit(1, ready & !state.reset)

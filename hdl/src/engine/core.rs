@@ -2,7 +2,6 @@
 use ferroce_proto::abi::eq::event;
 
 use super::{LOG_EQ, LOG_SRQ};
-use crate::bus::types::image::CqCtx;
 use crate::control::command::Command;
 use crate::control::drain::Drain;
 use crate::control::exception_csr::ExceptionStatus;
@@ -116,10 +115,6 @@ pub struct Core<
     failures: Failures,
     rq_events: Merge<RqEvent, 3>,
     no_event: Zero<EqEvent>,
-    cq_image: Signal<Local, CqCtx>,
-    foreign_frame: Signal<Local, Bit>,
-    foreign_packet: Signal<Local, Bit>,
-    acks: Signal<Local, Bits<11>>,
     no_pulses: Zero<StatPulses>,
 }
 
@@ -290,7 +285,7 @@ impl<
         qp_events.cq_we = command.cq.valid & completions.command.ready;
         qp_events.cq_cqn = command.cq.payload.cqn;
         qp_events.cq_open = command.cq.payload.open;
-        cq_image = command.cq.payload.image;
+        let cq_image = command.cq.payload.image;
         qp_events.cq_eqn = cq_image.eqn;
         qp_events.answered = transmit.query_valid;
         qp_events.command_qpn = command.sq_event.payload.qpn;
@@ -323,8 +318,8 @@ impl<
         drain.cqe_issued = host.issued[1];
         drain.cqe_done = host.done[1];
 
-        foreign_frame = receive.stats.rx_wrong_address;
-        foreign_packet = receive.counts.rx_wrong_address;
+        let foreign_frame = receive.stats.rx_wrong_address;
+        let foreign_packet = receive.counts.rx_wrong_address;
         let mut pulses = no_pulses;
         copy!(pulses <= receive.stats;
             rx_frames, rx_roce_packets, rx_bad_frames, rx_icrc_errors, rx_malformed);
@@ -346,7 +341,7 @@ impl<
         pulses.packet_seq_err = transmit.counts.bit(0);
         pulses.rnr_nak_received = transmit.counts.bit(1);
         pulses.remote_errors = transmit.counts.bit(2);
-        acks = transmit.counts;
+        let acks = transmit.counts;
         pulses.rx_acks = bits::<2>(0)
             .replace_bit(0, acks.bit(3) ^ acks.bit(9))
             .replace_bit(1, acks.bit(3) & acks.bit(9));

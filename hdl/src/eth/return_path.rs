@@ -49,7 +49,6 @@ pub struct ReturnPath<const W: usize, const K: usize, const A: usize> {
     data: Dff<Bits<W>>,
     keep: Dff<Bits<K>>,
     ends: Dff<Bits<2>>,
-    stored: Signal<Local, Bit>,
     half: Constant<Bits<16>>,
 }
 
@@ -77,7 +76,6 @@ impl<const W: usize, const K: usize, const A: usize> Default for ReturnPath<W, K
             data: Dff::default(),
             keep: Dff::default(),
             ends: Dff::default(),
-            stored: Signal::default(),
             half: Constant::new((1u64 << (A - 1)).to_bits()),
         }
     }
@@ -118,7 +116,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
 
         // whose beat leaves
         s_axis.tready = true;
-        stored = wire_ends.m.valid;
+        let stored = wire_ends.m.valid;
         let begins = !open & !stored & !s_axis.tvalid & own_ends.m.valid;
         let own_turn = returning | begins;
         let arriving = bits::<2>(0)

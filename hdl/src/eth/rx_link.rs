@@ -78,7 +78,6 @@ pub struct RxLink<const W: usize, const K: usize> {
     length: Reg<Bits<14>>,
     link_q: Reg<Link>,
     header_q: Dff<Bits<HEADER_BITS>>,
-    beat: Signal<Local, Bit>,
     count_bits: [Constant<Bits<K>>; 7],
 }
 
@@ -116,7 +115,6 @@ impl<const W: usize, const K: usize> Default for RxLink<W, K> {
             length: Reg::default(),
             link_q: Reg::default(),
             header_q: Dff::default(),
-            beat: Signal::default(),
             count_bits: std::array::from_fn(count_bit),
         }
     }
@@ -133,7 +131,7 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
     fn update(&mut self) {
         // Cycle 0: frames out of beats.
         s_axis.tready = true;
-        beat = s_axis.tvalid;
+        let beat = s_axis.tvalid;
         let mut enter = beat & taking;
         if !in_frame {
             enter = beat & enable;

@@ -39,7 +39,6 @@ pub struct PlaceOrder {
     places: Bypass<Place, 8>,
     wqe: SkidRam<RqRead>,
     arbiter: Arbiter<2>,
-    grant: Signal<Local, Bits<2>>,
 }
 
 impl Logic for PlaceOrder {
@@ -65,7 +64,7 @@ impl Logic for PlaceOrder {
         let room = places.s.ready & wqe.s.ready;
         arbiter.request = bits::<2>(0).replace_bit(0, may_0).replace_bit(1, may_1);
         arbiter.take = room;
-        grant = arbiter.grant;
+        let grant = arbiter.grant;
 
         s[0].ready = room & grant.bit(0);
         s[1].ready = room & grant.bit(1);

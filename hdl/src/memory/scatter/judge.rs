@@ -70,10 +70,6 @@ pub struct Judge<const Q: usize> {
     void: Reg<Bit>,
     no_request: Zero<MrReq>,
     enters: Signal<Local, Pending>,
-    reading: Signal<Local, Pending>,
-    /// The piece whose answer is there.
-    judged: Signal<Local, Pending>,
-    found: Signal<Local, Poison>,
     ruling: Signal<Local, Verdict>,
 }
 
@@ -102,9 +98,6 @@ impl<const Q: usize> Default for Judge<Q> {
             void: Reg::default(),
             no_request: Zero::default(),
             enters: Signal::default(),
-            reading: Signal::default(),
-            judged: Signal::default(),
-            found: Signal::default(),
             ruling: Signal::default(),
         }
     }
@@ -145,7 +138,7 @@ impl<const Q: usize> Logic for Judge<Q> {
         }
 
         // Two cycles before the answer.
-        reading = pending[1];
+        let reading = pending[1];
         poison.valid = probe | (under_way.bit(1) & reading.last);
         poison.addr = reading.qpn.low::<Q>();
         if probe {
@@ -153,7 +146,8 @@ impl<const Q: usize> Logic for Judge<Q> {
         }
 
         // The answer, and with the last piece the verdict.
-        judged = pending[3];
+        // The piece whose answer is there.
+        let judged = pending[3];
         let is_denied = denied | (!mr.ok & !judged.inv);
         let is_short = short | judged.short;
         let is_broken = broken | judged.broken;
@@ -163,7 +157,7 @@ impl<const Q: usize> Logic for Judge<Q> {
             short = is_short & !judged.last;
             broken = is_broken & !judged.last;
         }
-        found = poison.current;
+        let found = poison.current;
         // It is a WRITE of an unreliable queue pair.
         let is_plain = judged.unreliable & (judged.kind == 1);
         // Of a message of which a packet before it failed.

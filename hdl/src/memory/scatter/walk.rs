@@ -53,7 +53,6 @@ pub struct Walk {
     closed: Dff<Bit>,
     target: Dff<Target>,
     target_valid: Reg<Bit>,
-    slot: Signal<Local, Bits<512>>,
     sge: Signal<Local, Bits<128>>,
 }
 
@@ -79,7 +78,6 @@ impl Default for Walk {
             closed: Dff::default(),
             target: Dff::default(),
             target_valid: Reg::default(),
-            slot: Signal::default(),
             sge: Signal::default(),
         }
     }
@@ -93,7 +91,7 @@ impl Logic for Walk {
         let go = !target_valid | m.ready;
 
         // Entry: unit `at` of 16 bytes; units 0 of a receive WQE, 0 and 1 of a send WQE are its head.
-        slot = slots.payload.slot;
+        let slot = slots.payload.slot;
         let mut at = unit;
         let mut count = left;
         if fresh {

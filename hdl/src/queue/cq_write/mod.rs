@@ -113,16 +113,11 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     // stage 1
     entered: Reg<Bit>,
     token: Dff<CqToken>,
-    /// Image of a command.
-    order: Signal<Local, CqCtx>,
 
     // stage X: the state is there
     live: Reg<Bit>,
     image: Dff<CqCtx>,
     mask: Dff<Bits<24>>,
-    c: Signal<Local, CqState>,
-    /// The state, a cycle before.
-    coming: Signal<Local, CqState>,
     /// Entries that wait when the host resizes, less one.
     waiting: Dff<Bits<24>>,
     /// Entries in the ring.
@@ -243,14 +238,16 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         }
         live = entered & (takes | again | !(op == CqOp::Token));
         image = images.rdata;
-        order = command.payload.image;
+        // Image of a command.
+        let order = command.payload.image;
         let mut log_size = images.rdata.log_size;
         if commanded {
             log_size = order.log_size;
         }
         mask = !(bits::<24>(0xffffff) << log_size);
         // sums over the state: no operation is in stage X then
-        coming = table.coming;
+        // The state, a cycle before.
+        let coming = table.coming;
         level = coming.written - coming.taken;
         waiting = coming.written + !command.payload.taken;
         ahead = coming.solicited_end - doorbell.index;
@@ -259,7 +256,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         }
 
         // stage X
-        c = table.current;
+        let c = table.current;
         let mut n = table.current;
         let full = (level & !mask).any();
         let half = (level & !(mask >> 1)).any();

@@ -59,7 +59,6 @@ pub struct CompletionHold {
     first: Dff<SendCompletion>,
     there: Reg<Bit>,
     is_read: Reg<Bit>,
-    head: Signal<Local, SendCompletion>,
 
     parts: Reg<Bits<16>>,
     cut: Reg<Bits<16>>,
@@ -117,7 +116,7 @@ impl Logic for CompletionHold {
         open = granted - through;
 
         // out
-        head = first;
+        let head = first;
         let mut stays = there & !(is_read & cq.ready);
         if head.failed {
             stays = there & !(is_read & failed.ready);

@@ -43,7 +43,6 @@ pub struct PacketForm {
     pub desc: Signal<Out, TxDesc>,
     /// Bytes of the headers, modulo 64.
     pub lane: Signal<Out, Bits<6>>,
-    w: Signal<Local, CheckedWqe>,
 }
 
 impl Logic for PacketForm {
@@ -51,7 +50,7 @@ impl Logic for PacketForm {
 
     #[kernel]
     fn update(&mut self) {
-        w = wqe;
+        let w = wqe;
         let is_write = (w.opcode == 3) | (w.opcode == 4);
         // immediate data, or a key to invalidate, at the end of the message
         let has_imm = last & ((w.opcode == 1) | (w.opcode == 2) | (w.opcode == 4));

@@ -72,8 +72,6 @@ pub struct Retire<const Q: usize, const O: usize> {
     /// The entry under the walk, and whether its message is acknowledged.
     o: Dff<Outstanding>,
     acked: Dff<Bit>,
-    /// The entry behind it.
-    following: Signal<Local, Outstanding>,
 }
 
 impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
@@ -156,7 +154,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         pool.re = moves | (state == RetireState::Seek);
         let ring = !(bits::<16>(0xffff) << g.ot_log);
         pool.raddr = g.ot_base.low::<O>() | (read_place & ring).resize::<O>();
-        following = pool.rdata;
+        // The entry behind it.
+        let following = pool.rdata;
         let behind = following.last_psn - g.una_psn;
         if moves {
             place = place + 1;

@@ -18,7 +18,7 @@
 use super::event::{CheckedWqe, SendCompletion, SqEvent, SqEventKind, StartGrant};
 use super::list_walk::ListWalk;
 use super::packet_form::PacketForm;
-use super::send_types::{SendEntry, SendRun};
+use super::send_types::SendEntry;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;
 
@@ -74,8 +74,6 @@ pub struct Segmenter<const Q: usize> {
 
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,
-    w: Signal<Local, CheckedWqe>,
-    g: Signal<Local, StartGrant>,
 
     // the part being sent
     /// A run of bytes is there.
@@ -107,9 +105,6 @@ pub struct Segmenter<const Q: usize> {
     recall_2: Reg<Bit>,
     recalled_1: Dff<Recall>,
     recalled_2: Dff<Recall>,
-    run: Signal<Local, SendRun>,
-    next_wqe: Signal<Local, CheckedWqe>,
-    next_grant: Signal<Local, StartGrant>,
     /// A short run has more bytes than the packet wants.
     longer: Carry<13>,
 }
@@ -144,8 +139,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         grants.s.payload = grant;
 
         // a WQE and its grant
-        w = started.m.payload;
-        g = grants.m.payload;
+        let w = started.m.payload;
+        let g = grants.m.payload;
         let both = started.m.valid & grants.m.valid;
         let runs = (g.action == 1) & g.count.any();
         let flushes = g.action == 2;
@@ -197,9 +192,9 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         let packet_end = step & one_piece;
         let last = final_part & (count == 1);
         let rest = left - plen.resize::<32>();
-        run = walk.m.payload;
-        next_wqe = walk.m_wqe;
-        next_grant = walk.m_grant;
+        let run = walk.m.payload;
+        let next_wqe = walk.m_wqe;
+        let next_grant = walk.m_grant;
         // the last run of a part is spent with its last packet
         walk.m.ready = !have | spent;
         let load = walk.m.valid & (!have | spent);

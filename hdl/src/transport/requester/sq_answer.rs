@@ -40,9 +40,6 @@ pub struct SqAnswer {
     /// Send again from the oldest PSN not acknowledged.
     pub retries: Signal<Out, Bit>,
 
-    e: Signal<Local, SqEvent>,
-    c: Signal<Local, SqState>,
-    t: Signal<Local, SqTerms>,
     no_verdict: Zero<SqVerdict>,
 }
 
@@ -54,9 +51,9 @@ impl Logic for SqAnswer {
 
     #[kernel]
     fn update(&mut self) {
-        e = sq_event;
-        c = state;
-        t = terms;
+        let e = sq_event;
+        let c = state;
+        let t = terms;
         let mut n = state;
         let mut v = no_verdict;
         let mut stops = false;

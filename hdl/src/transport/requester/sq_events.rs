@@ -36,7 +36,6 @@ pub struct SqEvents {
     kinds: Pick<SqEventKind, 9>,
     qpns: Pick<Bits<16>, 9>,
     skid: SkidRam<SqEvent>,
-    turn: Signal<Local, Bits<9>>,
 }
 
 impl Logic for SqEvents {
@@ -56,7 +55,7 @@ impl Logic for SqEvents {
             .replace_bit(8, sent.valid);
         arbiter.request = requests;
         arbiter.take = skid.s.ready;
-        turn = arbiter.grant;
+        let turn = arbiter.grant;
         command.ready = skid.s.ready & turn.bit(0);
         answer.ready = skid.s.ready & turn.bit(1);
         retire.ready = skid.s.ready & turn.bit(2);

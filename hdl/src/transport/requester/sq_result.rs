@@ -86,12 +86,6 @@ pub struct SqResults {
     /// a second rx_acks, a second rx_ghost_acks.
     pub counts: Signal<Out, Bits<11>>,
 
-    e: Signal<Local, SqEvent>,
-    k: Signal<Local, SqCtx>,
-    c: Signal<Local, SqState>,
-    t: Signal<Local, SqTerms>,
-    v: Signal<Local, SqVerdict>,
-
     // stage W
     w_ready: Reg<Bit>,
     w_list: Reg<Bit>,
@@ -135,11 +129,11 @@ impl Logic for SqResults {
 
     #[kernel]
     fn update(&mut self) {
-        e = sq_event;
-        k = image;
-        c = state;
-        t = terms;
-        v = verdict;
+        let e = sq_event;
+        let k = image;
+        let c = state;
+        let t = terms;
+        let v = verdict;
 
         // stage W
         w_grant.action = v.action;

@@ -40,11 +40,6 @@ pub struct SqRules {
     pub verdict: Signal<Out, SqVerdict>,
 
     answers: SqAnswer,
-    e: Signal<Local, SqEvent>,
-    k: Signal<Local, SqCtx>,
-    c: Signal<Local, SqState>,
-    t: Signal<Local, SqTerms>,
-    kind: Signal<Local, SqEventKind>,
     no_verdict: Zero<SqVerdict>,
 }
 
@@ -56,12 +51,12 @@ impl Logic for SqRules {
 
     #[kernel]
     fn update(&mut self) {
-        e = sq_event;
-        k = image;
-        c = state;
-        t = terms;
+        let e = sq_event;
+        let k = image;
+        let c = state;
+        let t = terms;
         let mut n = state;
-        kind = sq_event.kind;
+        let kind = sq_event.kind;
         let mut v = no_verdict;
         let mut changes = true;
         let mut stop = false;

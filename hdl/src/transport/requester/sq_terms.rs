@@ -29,10 +29,6 @@ pub struct SqTermsOf {
     pub terms: Signal<Out, SqTerms>,
 
     out: Dff<SqTerms>,
-    e: Signal<Local, SqEvent>,
-    k: Signal<Local, SqCtx>,
-    c: Signal<Local, SqState>,
-    crowded: Signal<Local, Bit>,
 }
 
 impl Logic for SqTermsOf {
@@ -43,9 +39,9 @@ impl Logic for SqTermsOf {
 
     #[kernel]
     fn update(&mut self) {
-        e = sq_event;
-        k = image;
-        c = state;
+        let e = sq_event;
+        let k = image;
+        let c = state;
         // in SQD what was started goes on, and nothing else starts
         let is_running = ((c.state == RTS) | ((c.state == SQD) & c.behind.any()))
             & !c.rewind
@@ -105,16 +101,15 @@ impl Logic for SqTermsOf {
         // are among them nearly 2^23; what was sent before, and what nobody acknowledges, may always go
         // PSNs outstanding with those of a whole READ.
         let all = c.inflight.resize::<25>() + e.packets.resize::<25>();
-        crowded = k.qp_type == RC;
-        if answered {
-            crowded = fresh & all.slice::<2>(23).any();
+        let crowded = if answered {
+            fresh & all.slice::<2>(23).any()
         } else if c.resend.any() {
-            crowded = false;
+            false
         } else if c.reads.any() {
-            crowded = (k.qp_type == RC) & (c.inflight.bit(23) | c.inflight.slice::<10>(13).all());
+            (k.qp_type == RC) & (c.inflight.bit(23) | c.inflight.slice::<10>(13).all())
         } else {
-            crowded = (k.qp_type == RC) & c.inflight.slice::<11>(13).any();
-        }
+            (k.qp_type == RC) & c.inflight.slice::<11>(13).any()
+        };
         out.room = !(fresh & c.used.bit(k.ot_log)) & !crowded & !read_bound;
         out.read_bound = read_bound;
         // Answer

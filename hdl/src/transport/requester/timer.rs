@@ -36,7 +36,6 @@ pub struct Timer<const Q: usize> {
     valid_1: Reg<Bit>,
     order_1: Dff<TimerSet>,
     ticks_1: Dff<Bits<36>>,
-    code: Signal<Local, Bits<5>>,
     valid_2: Reg<Bit>,
     qpn_2: Dff<Bits<16>>,
     entry_2: Dff<TimerEntry>,
@@ -68,7 +67,6 @@ impl<const Q: usize> Default for Timer<Q> {
             valid_1: Reg::default(),
             order_1: Dff::default(),
             ticks_1: Dff::default(),
-            code: Signal::default(),
             valid_2: Reg::default(),
             qpn_2: Dff::default(),
             entry_2: Dff::default(),
@@ -102,7 +100,7 @@ impl<const Q: usize> Logic for Timer<Q> {
         }
 
         // order
-        code = order.code;
+        let code = order.code;
         let code_hot = bits::<32>(1) << code;
         let mut rnr_ticks: Bits<36> = bits::<36>(0);
         for i in 0..32 {

@@ -109,7 +109,6 @@ pub struct WqeCheck<const Q: usize> {
     data: Dff<Bits<512>>,
     number: Dff<Bits<4>>,
     sum: Dff<Bits<36>>,
-    wqe: Signal<Local, CheckedWqe>,
     entry_v: Reg<Bit>,
     entry_place: Dff<Bits<9>>,
     entry_q: Dff<SendEntry>,
@@ -216,7 +215,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         let last_due = due == 1;
 
         // a check a cycle
-        wqe = head.wqe;
+        let wqe = head.wqe;
         let mut len = data.slice::<32>(64);
         if blank {
             len = bits::<32>(0);

@@ -58,11 +58,8 @@ pub struct WqeHead<const Q: usize> {
     slots_q: Dff<Bits<3>>,
     listed_q: Dff<Bits<5>>,
     surplus: Dff<Bit>,
-    early: Signal<Local, Bits<512>>,
     wqe_q: Dff<CheckedWqe>,
     shape_q: Dff<WqeShape>,
-    slot: Signal<Local, Bits<512>>,
-    listed: Signal<Local, Bits<5>>,
 }
 
 impl<const Q: usize> WqeHead<Q> {
@@ -79,7 +76,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
     #[kernel]
     fn update(&mut self) {
         // slots, of what cannot be read one; entries that these hold
-        early = coming.slot;
+        let early = coming.slot;
         let early_num = early.slice::<8>(16);
         let early_said = early.slice::<8>(24);
         let mut most = bits::<8>(MOST_ENTRIES);
@@ -119,9 +116,9 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         }
         slots = slots_q;
         entries = listed_q;
-        listed = listed_q;
+        let listed = listed_q;
 
-        slot = fetched.slot;
+        let slot = fetched.slot;
         let op = slot.low::<8>();
         let said = slot.slice::<8>(24);
         let length = slot.slice::<32>(160);

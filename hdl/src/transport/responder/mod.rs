@@ -95,7 +95,6 @@ pub struct Responder<const Q: usize, const S: usize> {
     room: Reg<Bit>,
     /// That of the failures has.
     failure_room: Reg<Bit>,
-    grant: Signal<Local, Bits<3>>,
     rkey: Signal<Local, MrReq>,
 }
 
@@ -125,7 +124,7 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
             .replace_bit(2, flush_next.m.valid);
         arbiter.request = requests;
         arbiter.take = take;
-        grant = arbiter.grant;
+        let grant = arbiter.grant;
         errors.ready = failure_room;
         s.ready = take & grant.bit(0);
         events.ready = take & grant.bit(1);

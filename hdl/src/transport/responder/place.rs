@@ -49,8 +49,6 @@ pub struct PlaceBuilder {
     slots: Dff<Bits<4>>,
     out_reply: Reg<Bit>,
     answer: Dff<Reply>,
-    d: Signal<Local, RqDecision>,
-    p: Signal<Local, RqRequest>,
 }
 
 impl Logic for PlaceBuilder {
@@ -61,8 +59,8 @@ impl Logic for PlaceBuilder {
 
     #[kernel]
     fn update(&mut self) {
-        d = decision;
-        p = request;
+        let d = decision;
+        let p = request;
 
         // a WRITE goes to its address, a SEND by the receive WQE in its slot of the ring
         let mut offset = d.done;

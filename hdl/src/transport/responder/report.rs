@@ -37,8 +37,6 @@ pub struct Reporter {
     failed_now: Reg<Bit>,
     failure: Dff<RqFailure>,
     pulses: Reg<RqCounts>,
-    d: Signal<Local, RqDecision>,
-    p: Signal<Local, RqRequest>,
 }
 
 impl Logic for Reporter {
@@ -49,8 +47,8 @@ impl Logic for Reporter {
 
     #[kernel]
     fn update(&mut self) {
-        d = decision;
-        p = request;
+        let d = decision;
+        let p = request;
         let packet = valid & d.packet;
 
         // UC and UD count what RC answers with a NAK, and go on

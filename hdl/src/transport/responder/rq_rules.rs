@@ -72,10 +72,6 @@ pub struct RqRules {
     pub posted: Signal<In, Bit>,
     /// What it meets.
     pub fate: Signal<Out, RqFate>,
-
-    p: Signal<Local, RqRequest>,
-    k: Signal<Local, RqNotes>,
-    c: Signal<Local, RqState>,
 }
 
 impl Logic for RqRules {
@@ -83,9 +79,9 @@ impl Logic for RqRules {
 
     #[kernel]
     fn update(&mut self) {
-        p = request;
-        k = notes;
-        c = state;
+        let p = request;
+        let k = notes;
+        let c = state;
 
         // RTR, RTS, SQD, SQE
         let usable = c.state.bit(1) ^ c.state.bit(2);

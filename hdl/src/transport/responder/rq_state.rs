@@ -22,7 +22,7 @@ use ferroce_proto::abi::qpc::state;
 
 use super::event::reason::GOOD;
 use super::event::*;
-use super::rq_rules::{RqFate, RqNotes, RqRules};
+use super::rq_rules::{RqNotes, RqRules};
 use super::srq_table::{SrqLimit, SrqTable};
 use crate::bus::dma::MR_LATENCY;
 use crate::bus::types::image::{QpState, SrqCtx};
@@ -90,17 +90,12 @@ pub struct RqStateTable<const Q: usize, const S: usize> {
     request_5: Dff<RqRequest>,
 
     // prepared for stage X
-    q: Signal<Local, RqRequest>,
     notes_5: Dff<RqNotes>,
     ring_5: Dff<Bits<16>>,
     flush_5: Dff<RqFlush>,
 
     // stage X
-    x: Signal<Local, RqEvent>,
-    p: Signal<Local, RqRequest>,
-    c: Signal<Local, RqState>,
     rules: RqRules,
-    f: Signal<Local, RqFate>,
 
     // stage W
     w_decision_valid: Reg<Bit>,
@@ -143,7 +138,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         srqs.image = srq_image;
         limit_valid = srqs.limit_valid;
         limit = srqs.limit;
-        q = request_4.q;
+        let q = request_4.q;
         // the ring of the shared receive queue in place of the own; its protection domain is that of the scatter list
         let mut r = request_4.q;
         if q.srq_valid {
@@ -167,9 +162,9 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         ring_5 = (bits::<16>(1) << r.rq_log) - 1;
 
         // stage X
-        x = event_5.q;
-        p = request_5;
-        c = table.current;
+        let x = event_5.q;
+        let p = request_5;
+        let c = table.current;
         let mut n = table.current;
         let mut write = true;
         let mut fail = false;
@@ -193,7 +188,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             own = c.own;
         }
         rules.posted = posted;
-        f = rules.fate;
+        let f = rules.fate;
         srqs.take = f.accepted & f.takes & p.srq_valid;
         let stale = (x.incarnation != c.incarnation) | !c.replies.any();
         let flushing =

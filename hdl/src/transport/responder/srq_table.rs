@@ -104,7 +104,6 @@ pub struct SrqTable<const S: usize> {
     images: Ram<SrqShape, S>,
     table: Rmw<SrqState, S>,
     limits: Rmw<Bits<16>, S>,
-    c: Signal<Local, SrqState>,
     eqn_x: Dff<Bits<8>>,
 
     // stage W
@@ -115,7 +114,6 @@ pub struct SrqTable<const S: usize> {
 
     // the limit
     step_2: Delay<SrqStep, 2>,
-    s: Signal<Local, SrqStep>,
     out_valid: Reg<Bit>,
     out: Dff<SrqLimit>,
 }
@@ -147,7 +145,7 @@ impl<const S: usize> Logic for SrqTable<S> {
         table.addr = srqn.low::<S>();
 
         // stage X
-        c = table.current;
+        let c = table.current;
         let mut n = table.current;
         posted = c.known & (c.producer != c.consumer);
         ordinal = c.consumer;
@@ -187,7 +185,7 @@ impl<const S: usize> Logic for SrqTable<S> {
         limits.addr = step.srqn.low::<S>();
 
         // the limit: none is 0
-        s = step_2.q;
+        let s = step_2.q;
         let low = s.take & (s.left < limits.current);
         limits.write = low | !s.take;
         limits.result = s.limit;

@@ -95,7 +95,6 @@ pub struct Track<const Q: usize> {
     c_state: Dff<TrackState>,
     c_image: Dff<TrackImage>,
     c_slot: Dff<Bits<16>>,
-    oldest: Signal<Local, ReadEntry>,
     d_valid: Reg<Bit>,
     d_changes: Reg<Bit>,
     d: Dff<TrackEvent>,
@@ -193,7 +192,7 @@ impl<const Q: usize> Logic for Track<Q> {
         c_slot = b.index & !(bits::<16>(0xffff) << images.rdata.sq_log);
 
         // C: the response due, and how the one that came compares with it
-        oldest = ring.rdata;
+        let oldest = ring.rdata;
         let mut expected = oldest.psn;
         let mut left = oldest.packets;
         let mut offset: Bits<32> = bits::<32>(0);

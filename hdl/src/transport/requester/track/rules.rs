@@ -31,9 +31,6 @@ pub struct TrackRules {
     /// The WQE.
     pub read: Signal<Out, RqRead>,
 
-    t: Signal<Local, TrackTerms>,
-    r: Signal<Local, TrackEvent>,
-    kind: Signal<Local, TrackKind>,
     made: Signal<Local, ReadEntry>,
     no_place: Zero<Place>,
 }
@@ -46,10 +43,10 @@ impl Logic for TrackRules {
 
     #[kernel]
     fn update(&mut self) {
-        t = terms;
-        r = track_event;
+        let t = terms;
+        let r = track_event;
         let mut n = state;
-        kind = track_event.kind;
+        let kind = track_event.kind;
         let heard = !state.closed;
         let mut formed = r.atomic;
         if !t.atomic {

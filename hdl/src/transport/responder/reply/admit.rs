@@ -60,8 +60,6 @@ pub struct Admit<const Q: usize> {
     loss: Skid<Loss>,
     /// A token went last.
     token_last: Reg<Bit>,
-    has_reply: Signal<Local, Bit>,
-    r: Signal<Local, Reply>,
     blank: Zero<Op>,
 }
 
@@ -80,7 +78,7 @@ impl<const Q: usize> Logic for Admit<Q> {
         losses.s.payload.msn = lost_msn;
         forward!(loss.s <= losses.m);
 
-        has_reply = tokens.payload.reply;
+        let has_reply = tokens.payload.reply;
         let is_void = tokens.payload.reply & tokens.payload.void;
         let token_there = tokens.valid & ready & (!has_reply | (replies.valid & fence_room));
         let requests = bits::<5>(0)
@@ -107,7 +105,7 @@ impl<const Q: usize> Logic for Admit<Q> {
 
         valid = (take_token & !is_void) | grant.any();
         op = blank;
-        r = replies.payload;
+        let r = replies.payload;
         if take_token {
             op.kind = OpKind::Ack;
             if tokens.payload.reset {

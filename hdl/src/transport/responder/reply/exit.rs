@@ -55,7 +55,6 @@ pub struct Exit {
     outcomes: SkidRam<Op>,
     failed: Reg<Bit>,
     blank: Zero<Op>,
-    p: Signal<Local, Cut>,
 }
 
 impl Logic for Exit {
@@ -71,7 +70,7 @@ impl Logic for Exit {
         verdicts.s.valid = checked;
         verdicts.s.payload = bits::<1>(0).replace_bit(0, ok);
 
-        p = waiting.m.payload;
+        let p = waiting.m.payload;
         let both = waiting.m.valid & verdicts.m.valid;
         let bad = failed | !verdicts.m.payload.bit(0);
         let nak = bad & !failed & !p.duplicate;

@@ -31,7 +31,6 @@ pub struct ReplyOrder {
     /// It is behind `high`.
     pub behind_high: Signal<Out, Bit>,
 
-    s: Signal<Local, ReplyState>,
     stood: Dff<Bits<4>>,
     /// Against what was put: its PSN, its last PSN.
     new: Dff<Bits<2>>,
@@ -46,7 +45,7 @@ impl Logic for ReplyOrder {
 
     #[kernel]
     fn update(&mut self) {
-        s = coming;
+        let s = coming;
         let to_ack = psn - s.psn;
         let to_due = psn - s.due_psn;
         let to_low = psn - s.low;

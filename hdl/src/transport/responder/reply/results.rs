@@ -50,7 +50,6 @@ pub struct Results<const Q: usize> {
     kept: RingRam<Saved, Q, 4>,
     outcomes: Skid<AtomicEnd>,
     state: Reg<ResultStep>,
-    r: Signal<Local, Written>,
     age: Dff<Bits<16>>,
     aged: Reg<Bit>,
     index: Dff<Bits<4>>,
@@ -69,7 +68,7 @@ impl<const Q: usize> Logic for Results<Q> {
     #[kernel]
     fn update(&mut self) {
         forward!(s <= waiting.s);
-        r = waiting.m.payload;
+        let r = waiting.m.payload;
         age = written - r.fence;
         aged = state == ResultStep::Write;
 

@@ -81,8 +81,6 @@ pub struct ReplyTable<const Q: usize> {
     word_2: Dff<RingWord>,
     last: Dff<Bits<24>>,
 
-    c: Signal<Local, ReplyState>,
-
     leaves_q: Reg<Bit>,
     ack_q: Dff<ReplyPacket>,
     lists_q: Reg<Bit>,
@@ -125,7 +123,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         word_2 = word_1;
         last = op_1.psn + more_1;
 
-        c = table.current;
+        let c = table.current;
         let mut n = c;
         let empty = !c.count.any();
         let idle = empty & !c.atomics.any();
