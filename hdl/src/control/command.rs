@@ -242,7 +242,7 @@ impl<
         as_port.word = ring.entry.slice::<512>(512);
         as_av.word = ring.entry.slice::<512>(1024);
         as_rq.word = ring.entry.slice::<512>(1536);
-        let h = as_head.image;
+        let head = as_head.image;
         check.head = as_head.image;
         check.sq = as_sq.image;
         check.av = as_av.image;
@@ -253,7 +253,7 @@ impl<
         check.ah = as_ah.image;
         check.srq = as_srq.image;
         // judgement
-        let index = h.index.low::<Q>();
+        let index = head.index.low::<Q>();
         configured.re = true;
         configured.raddr = index;
         configured.we = false;
@@ -261,21 +261,21 @@ impl<
         configured.wdata = bits::<2>(0)
             .replace_bit(
                 0,
-                (configured.rdata.bit(0) | h.qp_sq) & !check.facts.sq_ends,
+                (configured.rdata.bit(0) | head.qp_sq) & !check.facts.sq_ends,
             )
             .replace_bit(
                 1,
-                (configured.rdata.bit(1) | h.qp_rq) & !check.facts.rq_ends,
+                (configured.rdata.bit(1) | head.qp_rq) & !check.facts.rq_ends,
             );
         check.images = configured.rdata;
-        let mut srqn = h.index.low::<S>();
-        if h.opcode == MODIFY_QP {
+        let mut srqn = head.index.low::<S>();
+        if head.opcode == MODIFY_QP {
             srqn = as_rq.image.srqn.low::<S>();
         }
         shared.re = true;
         shared.raddr = srqn;
         shared.we = false;
-        shared.waddr = h.index.low::<S>();
+        shared.waddr = head.index.low::<S>();
         shared.wdata = check.facts.create_srq;
         check.srq_exists = shared.rdata;
         let of_srq = check.facts.create_srq | check.facts.destroy_srq | check.facts.arm_srq;
@@ -336,9 +336,9 @@ impl<
             }
             CommandState::Apply => {
                 configured.we = check.facts.modify;
-                pulse.sq_we = check.facts.modify & h.qp_sq & (check.facts.sq_ends == ended);
-                pulse.av_we = check.facts.modify & h.qp_av & (check.facts.sq_ends == ended);
-                pulse.rq_we = check.facts.modify & h.qp_rq & (check.facts.rq_ends == ended);
+                pulse.sq_we = check.facts.modify & head.qp_sq & (check.facts.sq_ends == ended);
+                pulse.av_we = check.facts.modify & head.qp_av & (check.facts.sq_ends == ended);
+                pulse.rq_we = check.facts.modify & head.qp_rq & (check.facts.rq_ends == ended);
                 pulse.ah_we = check.facts.write_ah;
                 pulse.srq_we = check.facts.create_srq;
                 shared.we = check.facts.create_srq | check.facts.destroy_srq;
@@ -428,23 +428,23 @@ impl<
         rq_we = pulse.rq_we;
         rq_image = as_rq.image;
         srq_we = pulse.srq_we;
-        srq_srqn = h.index.low::<S>();
+        srq_srqn = head.index.low::<S>();
         srq_image = as_srq.image;
         mr_we = pulse.mr_we;
-        mr_index = h.index.low::<M>();
+        mr_index = head.index.low::<M>();
         mr_image = as_mr.image;
         cq.valid = (state == CommandState::Queue) & !of_eq;
-        cq.payload.cqn = h.index.low::<16>();
+        cq.payload.cqn = head.index.low::<16>();
         cq.payload.open = check.facts.create_cq;
         cq.payload.resize = check.facts.resize_cq;
-        cq.payload.taken = h.cq_taken;
+        cq.payload.taken = head.cq_taken;
         cq.payload.image = as_cq.image;
         eq.valid = (state == CommandState::Queue) & of_eq;
-        eq.payload.eqn = h.index.low::<8>();
+        eq.payload.eqn = head.index.low::<8>();
         eq.payload.open = check.facts.create_eq;
         eq.payload.image = as_eq.image;
         gid_we = pulse.gid_we;
-        gid.index = h.index.low::<8>();
+        gid.index = head.index.low::<8>();
         copy!(gid <= as_gid.image; gid, valid, ipv6);
         port_mac = mac;
         promiscuous = everything;

@@ -256,12 +256,12 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         }
 
         // stage X
-        let c = table.current;
-        let mut n = table.current;
+        let current = table.current;
+        let mut next = table.current;
         let full = (level & !mask).any();
         let half = (level & !(mask >> 1)).any();
         let completing = live & (op == CqOp::Token);
-        let usable = c.open & !c.dead;
+        let usable = current.open & !current.dead;
         let fits = waiting.bit(23) | !(waiting & !mask).any();
         let changes = commanding & (!command.payload.resize | (usable & fits));
         command.ready = commanding;
@@ -281,55 +281,55 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         match op {
             CqOp::Token => {
                 if accepts {
-                    n.written = c.written + 1;
+                    next.written = current.written + 1;
                     if solicited {
-                        n.solicited_end = c.written + 1;
+                        next.solicited_end = current.written + 1;
                     }
-                    fires = c.armed | (c.armed_solicited & solicited);
+                    fires = current.armed | (current.armed_solicited & solicited);
                 }
                 if overflows {
-                    n.dead = true;
-                    n.dying = true;
+                    next.dead = true;
+                    next.dying = true;
                 }
             }
             CqOp::Command => {
                 if !command.payload.resize {
-                    n = no_state;
-                    n.open = command.payload.open;
-                    n.reporting = c.reporting;
-                    n.dying = c.dying;
+                    next = no_state;
+                    next.open = command.payload.open;
+                    next.reporting = current.reporting;
+                    next.dying = current.dying;
                 } else if usable & fits {
-                    n.taken = command.payload.taken;
+                    next.taken = command.payload.taken;
                 }
             }
             CqOp::Arm => {
                 if doorbell.any | doorbell.solicited {
-                    n.armed = c.open & doorbell.any;
-                    n.armed_solicited = c.open & !doorbell.any;
-                    fires = c.open & is_ahead;
+                    next.armed = current.open & doorbell.any;
+                    next.armed_solicited = current.open & !doorbell.any;
+                    fires = current.open & is_ahead;
                 }
             }
             CqOp::Report => {
                 if reports.of_death {
-                    n.dying = false;
+                    next.dying = false;
                 } else {
-                    n.reporting = false;
+                    next.reporting = false;
                 }
             }
             CqOp::Update => {
                 if update_ok & !stale {
-                    n.taken = update;
+                    next.taken = update;
                 }
             }
             _ => {}
         }
         if fires {
-            n.armed = false;
-            n.armed_solicited = false;
-            n.reporting = true;
+            next.armed = false;
+            next.armed_solicited = false;
+            next.reporting = true;
         }
         table.write = live;
-        table.result = n;
+        table.result = next;
         if completing {
             held = waits;
             looked = false;
@@ -355,20 +355,20 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         place.token = token;
         place.image = image;
         place.mask = mask;
-        place.written = c.written;
+        place.written = current.written;
         forward!(write <= place.write);
         forward!(beats <= place.beats);
 
         // stage W
         if commanding {
             w_refused = !changes;
-            w_switched = c.written;
+            w_switched = current.written;
         }
         refused = w_refused;
         switched = w_switched;
         w_wrote = completing & accepts;
-        w_news = live & fires & !c.reporting;
-        w_death = completing & overflows & !c.dying;
+        w_news = live & fires & !current.reporting;
+        w_death = completing & overflows & !current.dying;
         w_cqn = table.x_addr.resize::<16>();
         reports.wrote = w_wrote;
         reports.news = w_news;
@@ -376,7 +376,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         reports.cqn = w_cqn;
         reports.done = cqe_done;
         reports.found = live & (op == CqOp::Report);
-        reports.open = c.open;
+        reports.open = current.open;
         reports.eqn = image.eqn;
         w_lost = completing & !accepts & !waits;
         w_loss.qpn = token.qpn;

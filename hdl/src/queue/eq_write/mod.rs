@@ -172,7 +172,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         let mut chosen = visit;
         let mut picked = false;
         let mut pops = false;
-        let mut n = s;
+        let mut next = s;
         table.re = step == EqStep::Pick;
         table.we = false;
         table.waddr = eqn;
@@ -239,19 +239,19 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                     EqOp::Scan => {
                         visit = visit + 1;
                         if s.fresh & arrived {
-                            n.fresh = !all_arrived;
-                            n.mark = s.last;
+                            next.fresh = !all_arrived;
+                            next.mark = s.last;
                         }
-                        n.landed = landed & !fires;
-                        n.waiting = waiting;
+                        next.landed = landed & !fires;
+                        next.waiting = waiting;
                         if fires {
                             irq = true;
                             vector = image.vector;
-                            n.waiting = image.moderation.any();
-                            n.deadline = now + (image.moderation.resize::<26>() << 8);
+                            next.waiting = image.moderation.any();
+                            next.deadline = now + (image.moderation.resize::<26>() << 8);
                         }
                         if asks {
-                            n.want = false;
+                            next.want = false;
                             record.ask = true;
                             read_eqn = eqn;
                             may_ask = false;
@@ -260,9 +260,9 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                     EqOp::Command => {
                         command.ready = true;
                         images.we = true;
-                        n = no_state;
-                        n.open = command.payload.open;
-                        n.turn = !s.turn;
+                        next = no_state;
+                        next.open = command.payload.open;
+                        next.turn = !s.turn;
                         pass_due = true;
                         if record.reading & (read_eqn == eqn) {
                             stale = true;
@@ -272,10 +272,10 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                         record.take = true;
                         stale = false;
                         if record.ok & !stale & moved {
-                            n.taken = record.taken;
+                            next.taken = record.taken;
                             pass_due = true;
                         } else if full {
-                            n.want = true;
+                            next.want = true;
                         }
                     }
                     _ => {
@@ -284,14 +284,14 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                         parks = usable & full & pops;
                         if usable {
                             if half {
-                                n.want = true;
+                                next.want = true;
                             }
                             if !full {
-                                n.written = s.written + 1;
-                                n.fresh = true;
-                                n.last = sent + 1;
+                                next.written = s.written + 1;
+                                next.fresh = true;
+                                next.last = sent + 1;
                                 if !s.fresh {
-                                    n.mark = sent + 1;
+                                    next.mark = sent + 1;
                                 }
                                 sent = sent + 1;
                             }
@@ -313,7 +313,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                 step = EqStep::Pick;
             }
         }
-        store = n;
+        store = next;
         table.raddr = chosen;
         images.raddr = chosen;
         events.ready = pops & (op == EqOp::Event);

@@ -50,11 +50,10 @@ impl Logic for PacketForm {
 
     #[kernel]
     fn update(&mut self) {
-        let w = wqe;
-        let is_write = (w.opcode == 3) | (w.opcode == 4);
+        let is_write = (wqe.opcode == 3) | (wqe.opcode == 4);
         // immediate data, or a key to invalidate, at the end of the message
-        let has_imm = last & ((w.opcode == 1) | (w.opcode == 2) | (w.opcode == 4));
-        let reliable = w.class == 0;
+        let has_imm = last & ((wqe.opcode == 1) | (wqe.opcode == 2) | (wqe.opcode == 4));
+        let reliable = wqe.class == 0;
 
         let mut position: Bits<8> = bits::<8>(1);
         if first & last {
@@ -78,7 +77,7 @@ impl Logic for PacketForm {
         if has_imm {
             code = position | 1;
         }
-        match w.opcode {
+        match wqe.opcode {
             2 => {
                 if last {
                     code = bits::<8>(RC_SEND_LAST_INV);
@@ -104,7 +103,7 @@ impl Logic for PacketForm {
             if has_imm {
                 ext = bits::<6>(20);
             }
-        } else if w.class == 3 {
+        } else if wqe.class == 3 {
             ext = bits::<6>(8);
             if has_imm {
                 ext = bits::<6>(12);
@@ -112,22 +111,22 @@ impl Logic for PacketForm {
         } else if has_imm {
             ext = bits::<6>(4);
         }
-        lane = w.lane + ext;
+        lane = wqe.lane + ext;
 
-        desc.qpn = w.qpn;
-        desc.opcode = code | (w.class.resize::<8>() << 5);
+        desc.qpn = wqe.qpn;
+        desc.opcode = code | (wqe.class.resize::<8>() << 5);
         desc.psn = psn;
         // of a WRITE only with immediate data: nothing else completes at the receiver
-        desc.solicited = last & w.solicited & !w.answered & (!is_write | has_imm);
+        desc.solicited = last & wqe.solicited & !wqe.answered & (!is_write | has_imm);
         // the last packet of every part asks, so that the window of a long message opens in time
         desc.ack_req = part_last & reliable;
         desc.plen = plen;
-        desc.va = w.remote_addr;
-        desc.rkey = w.rkey;
+        desc.va = wqe.remote_addr;
+        desc.rkey = wqe.rkey;
         desc.dma_len = left;
-        desc.swap_add = w.addr_1;
-        desc.compare = w.word_1;
-        desc.imm = w.imm;
+        desc.swap_add = wqe.addr_1;
+        desc.compare = wqe.word_1;
+        desc.imm = wqe.imm;
         desc.syndrome = bits::<8>(0);
         desc.msn = bits::<24>(0);
         desc.round = bits::<2>(0);

@@ -51,137 +51,134 @@ impl Logic for SqAnswer {
 
     #[kernel]
     fn update(&mut self) {
-        let e = sq_event;
-        let c = state;
-        let t = terms;
-        let mut n = state;
-        let mut v = no_verdict;
+        let mut next = state;
+        let mut out = no_verdict;
         let mut stops = false;
         let mut resends = false;
         // Responses are heard.
-        let open = (c.state == RTS) | (c.state == SQD);
+        let open = (state.state == RTS) | (state.state == SQD);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
-        let answer = e.syndrome.slice::<3>(5);
+        let answer = sq_event.syndrome.slice::<3>(5);
         let acked = answer == 0;
         // Counter of the kind of response.
         let mut counter: Bits<11> = bits::<11>(4);
-        if e.sent {
+        if sq_event.sent {
             counter = bits::<11>(0);
         } else if acked {
             counter = bits::<11>(8);
-            if e.data | e.status.any() {
+            if sq_event.data | sq_event.status.any() {
                 counter = bits::<11>(0);
             }
-            if e.merged {
+            if sq_event.merged {
                 counter = bits::<11>(0x18);
-                if t.both {
+                if terms.both {
                     counter = bits::<11>(0x208);
                 }
             }
         } else if answer == 1 {
             counter = bits::<11>(2);
-        } else if e.syndrome == NAK_SEQUENCE {
+        } else if sq_event.syndrome == NAK_SEQUENCE {
             counter = bits::<11>(1);
         }
         // nothing acknowledged ends the wait for a receiver
         // Waits for an RNR timer or goes back already.
-        let pauses = (c.rnr_wait & !t.progresses) | c.rewind;
+        let pauses = (state.rnr_wait & !terms.progresses) | state.rewind;
 
-        if e.closed {
+        if sq_event.closed {
             // from here on nothing of this queue pair is on its way to memory
-            if c.closing {
-                n.closing = false;
-                n.writes = e.writes;
-                v.push_list = true;
-                v.push_ready = true;
+            if state.closing {
+                next.closing = false;
+                next.writes = sq_event.writes;
+                out.push_list = true;
+                out.push_ready = true;
             }
-        } else if t.in_window & open {
-            v.counts = counter;
-            n.una_psn = c.una_psn + t.progress;
-            n.inflight = c.inflight - t.progress;
-            if t.progress > t.ahead {
+        } else if terms.in_window & open {
+            out.counts = counter;
+            next.una_psn = state.una_psn + terms.progress;
+            next.inflight = state.inflight - terms.progress;
+            if terms.progress > terms.ahead {
                 // what was to be sent again has arrived after all
-                n.next_psn = c.una_psn + t.progress;
-                n.resend = c.inflight - t.progress;
-                n.rewind = true;
-                n.recalls = true;
+                next.next_psn = state.una_psn + terms.progress;
+                next.resend = state.inflight - terms.progress;
+                next.rewind = true;
+                next.recalls = true;
                 stops = true;
             }
-            if t.progresses {
-                n.retry = t.retry;
-                n.rnr_retry = t.rnr_retry;
-                n.implied = false;
-                n.rnr_wait = false;
-                v.push_list = true;
-                if t.progress == c.inflight {
-                    v.stop_timer = true;
+            if terms.progresses {
+                next.retry = terms.retry;
+                next.rnr_retry = terms.rnr_retry;
+                next.implied = false;
+                next.rnr_wait = false;
+                out.push_list = true;
+                if terms.progress == state.inflight {
+                    out.stop_timer = true;
                 } else {
-                    v.start_timer = true;
+                    out.start_timer = true;
                 }
             }
-            if e.data & !e.implied {
-                n.writes = e.writes;
+            if sq_event.data & !sq_event.implied {
+                next.writes = sq_event.writes;
             }
-            n.error_syndrome = e.syndrome;
-            if e.implied {
+            next.error_syndrome = sq_event.syndrome;
+            if sq_event.implied {
                 // once until something is acknowledged: the other responses of the flight say the same
-                if !pauses & (!c.implied | t.progresses) {
-                    v.counts = counter | 0x100;
-                    n.implied = true;
+                if !pauses & (!state.implied | terms.progresses) {
+                    out.counts = counter | 0x100;
+                    next.implied = true;
                     resends = true;
                 }
             } else if acked {
-                if e.status.any() {
-                    v.fail = true;
-                    n.error_status = e.status;
-                    n.error_syndrome = bits::<8>(0);
+                if sq_event.status.any() {
+                    out.fail = true;
+                    next.error_status = sq_event.status;
+                    next.error_syndrome = bits::<8>(0);
                 }
             } else if answer == 1 {
                 // a second one for the same packet does not make the wait longer
-                if !c.rnr_wait | t.progresses {
-                    if t.rnr_retry == 0 {
-                        v.fail = true;
-                        n.error_status = RNR_RETRY_EXC_ERR;
-                        v.counts = bits::<11>(0x82);
+                if !state.rnr_wait | terms.progresses {
+                    if terms.rnr_retry == 0 {
+                        out.fail = true;
+                        next.error_status = RNR_RETRY_EXC_ERR;
+                        out.counts = bits::<11>(0x82);
                     } else {
-                        if t.rnr_retry != 7 {
-                            n.rnr_retry = t.rnr_retry - 1;
+                        if terms.rnr_retry != 7 {
+                            next.rnr_retry = terms.rnr_retry - 1;
                         }
-                        n.rnr_wait = true;
-                        n.rewind = true;
-                        n.recalls = true;
+                        next.rnr_wait = true;
+                        next.rewind = true;
+                        next.recalls = true;
                         stops = true;
-                        v.push_list = true;
-                        v.start_timer = true;
-                        v.rnr_timer = true;
-                        v.stop_timer = false;
+                        out.push_list = true;
+                        out.start_timer = true;
+                        out.rnr_timer = true;
+                        out.stop_timer = false;
                     }
                 }
-            } else if e.syndrome == NAK_SEQUENCE {
+            } else if sq_event.syndrome == NAK_SEQUENCE {
                 // the NAK that some responders send after an RNR NAK must not cut the wait short
                 resends = !pauses;
             } else {
-                v.fail = true;
-                n.error_status = BAD_RESP_ERR;
-                if e.syndrome == NAK_INVALID {
-                    n.error_status = REM_INV_REQ_ERR;
+                out.fail = true;
+                next.error_status = BAD_RESP_ERR;
+                if sq_event.syndrome == NAK_INVALID {
+                    next.error_status = REM_INV_REQ_ERR;
                 }
-                if e.syndrome == NAK_ACCESS {
-                    n.error_status = REM_ACCESS_ERR;
+                if sq_event.syndrome == NAK_ACCESS {
+                    next.error_status = REM_ACCESS_ERR;
                 }
-                if e.syndrome == NAK_OPERATIONAL {
-                    n.error_status = REM_OP_ERR;
+                if sq_event.syndrome == NAK_OPERATIONAL {
+                    next.error_status = REM_OP_ERR;
                 }
             }
-        } else if !e.sent {
-            v.counts = bits::<11>(16);
-            if e.merged {
-                v.counts = bits::<11>(0x410);
+        } else if !sq_event.sent {
+            out.counts = bits::<11>(16);
+            if sq_event.merged {
+                out.counts = bits::<11>(0x410);
             }
         }
 
-        next_state = n;
-        verdict = v;
+        next_state = next;
+        verdict = out;
         stop = stops;
         retries = resends;
     }

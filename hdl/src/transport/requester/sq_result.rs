@@ -129,90 +129,88 @@ impl Logic for SqResults {
 
     #[kernel]
     fn update(&mut self) {
-        let e = sq_event;
-        let k = image;
-        let c = state;
-        let t = terms;
-        let v = verdict;
-
         // stage W
-        w_grant.action = v.action;
-        w_grant.psn = c.next_psn;
-        w_grant.offset = c.exec_offset;
-        w_grant.count = t.part.low::<8>();
-        w_grant.again = c.resend.low::<8>();
-        if c.resend >= t.part {
-            w_grant.again = t.part.low::<8>();
+        w_grant.action = verdict.action;
+        w_grant.psn = state.next_psn;
+        w_grant.offset = state.exec_offset;
+        w_grant.count = terms.part.low::<8>();
+        w_grant.again = state.resend.low::<8>();
+        if state.resend >= terms.part {
+            w_grant.again = terms.part.low::<8>();
         }
-        if t.answered {
+        if terms.answered {
             // a READ is one packet, however many PSNs it takes
             w_grant.count = bits::<8>(1);
             w_grant.again = bits::<8>(0);
-            if c.resend.any() {
+            if state.resend.any() {
                 w_grant.again = bits::<8>(1);
             }
         }
-        w_grant.final_part = t.ends;
-        w_grant.fresh = t.fresh;
-        w_grant.round = c.round;
-        w_recall = valid & v.recall;
-        w_round = v.round;
-        w_entry = valid & v.entry;
-        w_ready =
-            valid & ((v.push_ready & !c.queued) | ((e.kind == SqEventKind::Fetch) & v.queued));
-        w_list = valid & v.push_list & (!c.listed | (e.kind == SqEventKind::Retire));
-        w_qpn = e.qpn;
+        w_grant.final_part = terms.ends;
+        w_grant.fresh = terms.fresh;
+        w_grant.round = state.round;
+        w_recall = valid & verdict.recall;
+        w_round = verdict.round;
+        w_entry = valid & verdict.entry;
+        w_ready = valid
+            & ((verdict.push_ready & !state.queued)
+                | ((sq_event.kind == SqEventKind::Fetch) & verdict.queued));
+        w_list =
+            valid & verdict.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));
+        w_qpn = sq_event.qpn;
         w_fetch = valid
-            & ((e.kind == SqEventKind::Fetch) | ((e.kind == SqEventKind::Doorbell) & e.fetches));
-        w_fetch_index = c.fetch_index;
+            & ((sq_event.kind == SqEventKind::Fetch)
+                | ((sq_event.kind == SqEventKind::Doorbell) & sq_event.fetches));
+        w_fetch_index = state.fetch_index;
         w_fetch_count = bits::<4>(0);
-        if t.may_fetch & ((e.kind == SqEventKind::Fetch) | !c.queued) {
-            w_fetch_count = t.fetched;
+        if terms.may_fetch & ((sq_event.kind == SqEventKind::Fetch) | !state.queued) {
+            w_fetch_count = terms.fetched;
         }
-        w_epoch = c.epoch;
-        w_start = valid & (e.kind == SqEventKind::Start);
-        w_retire = valid & (e.kind == SqEventKind::Retire);
-        w_retire_grant.qpn = e.qpn;
-        w_retire_grant.head = c.tail - c.used;
-        copy!(w_retire_grant <= c; used, head_index, una_psn);
-        w_retire_grant.error = ((c.state == ERR) | (c.state == SQE)) & !c.closing;
-        w_retire_grant.fatal = (c.state == ERR) & !c.closing;
-        w_retire_grant.writes = c.writes;
-        w_retire_grant.mtu = k.mtu;
-        w_retire_grant.status = c.error_status;
-        w_retire_grant.syndrome = c.error_syndrome;
-        w_retire_grant.incarnation = c.incarnation;
-        copy!(w_retire_grant <= k; cqn, ot_base, ot_log);
-        w_retire_grant.unread = c.unread;
-        w_tail = c.tail;
-        w_packets = e.packets;
-        w_outstanding.first_psn = c.next_psn;
-        copy!(w_outstanding <= e; slots, cqe_opcode, signaled);
-        w_outstanding.answered = t.answered;
-        w_outstanding.bad = e.status.any();
-        w_outstanding.rest = e.status.resize::<13>();
-        w_length = e.length;
-        w_image = k;
-        w_timer = valid & (v.start_timer | v.stop_timer);
-        w_timer_set.qpn = e.qpn;
-        w_timer_set.on = !v.stop_timer & t.reliable & (v.rnr_timer | k.timeout.any());
-        w_timer_set.generation = c.timer_generation + 1;
-        w_timer_set.rnr = v.rnr_timer;
-        w_timer_set.code = k.timeout;
-        if v.rnr_timer {
-            w_timer_set.code = e.syndrome.low::<5>();
+        w_epoch = state.epoch;
+        w_start = valid & (sq_event.kind == SqEventKind::Start);
+        w_retire = valid & (sq_event.kind == SqEventKind::Retire);
+        w_retire_grant.qpn = sq_event.qpn;
+        w_retire_grant.head = state.tail - state.used;
+        copy!(w_retire_grant <= state; used, head_index, una_psn);
+        w_retire_grant.error = ((state.state == ERR) | (state.state == SQE)) & !state.closing;
+        w_retire_grant.fatal = (state.state == ERR) & !state.closing;
+        w_retire_grant.writes = state.writes;
+        w_retire_grant.mtu = image.mtu;
+        w_retire_grant.status = state.error_status;
+        w_retire_grant.syndrome = state.error_syndrome;
+        w_retire_grant.incarnation = state.incarnation;
+        copy!(w_retire_grant <= image; cqn, ot_base, ot_log);
+        w_retire_grant.unread = state.unread;
+        w_tail = state.tail;
+        w_packets = sq_event.packets;
+        w_outstanding.first_psn = state.next_psn;
+        copy!(w_outstanding <= sq_event; slots, cqe_opcode, signaled);
+        w_outstanding.answered = terms.answered;
+        w_outstanding.bad = sq_event.status.any();
+        w_outstanding.rest = sq_event.status.resize::<13>();
+        w_length = sq_event.length;
+        w_image = image;
+        w_timer = valid & (verdict.start_timer | verdict.stop_timer);
+        w_timer_set.qpn = sq_event.qpn;
+        w_timer_set.on =
+            !verdict.stop_timer & terms.reliable & (verdict.rnr_timer | image.timeout.any());
+        w_timer_set.generation = state.timer_generation + 1;
+        w_timer_set.rnr = verdict.rnr_timer;
+        w_timer_set.code = image.timeout;
+        if verdict.rnr_timer {
+            w_timer_set.code = sq_event.syndrome.low::<5>();
         }
-        w_query = valid & (e.kind == SqEventKind::Command);
-        w_state.sq_state = c.state.resize::<4>();
-        w_state.sq_psn = c.next_psn;
-        w_state.una_psn = c.una_psn;
-        w_failed = valid & v.fail;
-        w_status = v.status;
-        w_close = valid & v.close;
-        w_drained = valid & v.drained;
+        w_query = valid & (sq_event.kind == SqEventKind::Command);
+        w_state.sq_state = state.state.resize::<4>();
+        w_state.sq_psn = state.next_psn;
+        w_state.una_psn = state.una_psn;
+        w_failed = valid & verdict.fail;
+        w_status = verdict.status;
+        w_close = valid & verdict.close;
+        w_drained = valid & verdict.drained;
         w_counts = bits::<11>(0);
         if valid {
-            w_counts = v.counts;
+            w_counts = verdict.counts;
         }
 
         // stage V

@@ -51,13 +51,9 @@ impl Logic for SqRules {
 
     #[kernel]
     fn update(&mut self) {
-        let e = sq_event;
-        let k = image;
-        let c = state;
-        let t = terms;
-        let mut n = state;
+        let mut next = state;
         let kind = sq_event.kind;
-        let mut v = no_verdict;
+        let mut out = no_verdict;
         let mut changes = true;
         let mut stop = false;
         // To ERR or SQE, by failure or by command.
@@ -65,230 +61,233 @@ impl Logic for SqRules {
         // Send again from the oldest PSN not acknowledged.
         let mut retries = false;
         // Responses are heard.
-        let open = (c.state == RTS) | (c.state == SQD);
-        let in_error = (c.state == ERR) | (c.state == SQE);
+        let open = (state.state == RTS) | (state.state == SQD);
+        let in_error = (state.state == ERR) | (state.state == SQE);
         answers.sq_event = sq_event;
         answers.state = state;
         answers.terms = terms;
 
         match kind {
             SqEventKind::Doorbell => {
-                n.producer = e.index;
-                v.push_ready = (c.state != RESET) & (e.index != c.fetch_index);
+                next.producer = sq_event.index;
+                out.push_ready = (state.state != RESET) & (sq_event.index != state.fetch_index);
                 // its own fetch; one that is ready already waits for its turn
-                if e.fetches & !c.queued & t.may_fetch & (t.fetched != 0) {
-                    n.fetch_index = c.fetch_index + t.fetched.resize::<16>();
-                    v.push_ready = t.more & !c.lengthy;
+                if sq_event.fetches & !state.queued & terms.may_fetch & (terms.fetched != 0) {
+                    next.fetch_index = state.fetch_index + terms.fetched.resize::<16>();
+                    out.push_ready = terms.more & !state.lengthy;
                 }
             }
             SqEventKind::Fetch => {
-                n.queued = false;
-                if t.may_fetch & (t.fetched != 0) {
-                    n.fetch_index = c.fetch_index + t.fetched.resize::<16>();
+                next.queued = false;
+                if terms.may_fetch & (terms.fetched != 0) {
+                    next.fetch_index = state.fetch_index + terms.fetched.resize::<16>();
                     // still in the FIFO's care: goes to its tail at once
-                    n.queued = t.more & !c.lengthy;
+                    next.queued = terms.more & !state.lengthy;
                 }
             }
             SqEventKind::Start => {
-                if t.fits {
+                if terms.fits {
                     if in_error {
-                        if c.used.any() | c.closing {
+                        if state.used.any() | state.closing {
                             stop = true;
                         } else if !room {
                             stop = true;
-                            v.push_ready = true;
+                            out.push_ready = true;
                         } else {
-                            v.action = bits::<2>(2);
-                            n.exec_index = c.exec_index + e.slots.resize::<16>();
+                            out.action = bits::<2>(2);
+                            next.exec_index = state.exec_index + sq_event.slots.resize::<16>();
                             // it never stood in the ring
-                            n.head_index = c.exec_index + e.slots.resize::<16>();
+                            next.head_index = state.exec_index + sq_event.slots.resize::<16>();
                         }
-                    } else if t.running & t.room {
-                        v.action = bits::<2>(1);
-                        n.next_psn = c.next_psn + t.part;
-                        if c.resend.any() & e.packets.any() {
+                    } else if terms.running & terms.room {
+                        out.action = bits::<2>(1);
+                        next.next_psn = state.next_psn + terms.part;
+                        if state.resend.any() & sq_event.packets.any() {
                             // what was sent before may be acknowledged at any time
-                            n.unread = granted + 1;
+                            next.unread = granted + 1;
                         }
-                        if c.resend >= t.part {
-                            n.resend = c.resend - t.part;
+                        if state.resend >= terms.part {
+                            next.resend = state.resend - terms.part;
                         } else {
-                            n.resend = bits::<24>(0);
-                            n.inflight = t.ahead + t.part;
+                            next.resend = bits::<24>(0);
+                            next.inflight = terms.ahead + terms.part;
                         }
-                        if t.fresh {
-                            v.entry = true;
-                            n.tail = c.tail + 1;
-                            n.used = c.used + 1;
-                            if t.answered {
-                                n.reads = c.reads + 1;
+                        if terms.fresh {
+                            out.entry = true;
+                            next.tail = state.tail + 1;
+                            next.used = state.used + 1;
+                            if terms.answered {
+                                next.reads = state.reads + 1;
                             }
-                            if !t.ends {
-                                n.behind = bits::<16>(1);
+                            if !terms.ends {
+                                next.behind = bits::<16>(1);
                             }
-                        } else if t.ends {
-                            n.behind = c.behind - 1;
+                        } else if terms.ends {
+                            next.behind = state.behind - 1;
                         }
-                        if t.ends {
-                            n.exec_offset = bits::<24>(0);
-                            n.exec_index = c.exec_index + e.slots.resize::<16>();
+                        if terms.ends {
+                            next.exec_offset = bits::<24>(0);
+                            next.exec_index = state.exec_index + sq_event.slots.resize::<16>();
                         } else {
-                            n.exec_offset = c.exec_offset + t.part;
+                            next.exec_offset = state.exec_offset + terms.part;
                         }
-                        n.lengthy = t.turn_ends;
-                        stop = t.turn_ends;
-                        v.push_ready = t.turn_ends | c.lengthy;
-                        v.start_timer = !c.timer_on & (t.part != 0);
+                        next.lengthy = terms.turn_ends;
+                        stop = terms.turn_ends;
+                        out.push_ready = terms.turn_ends | state.lengthy;
+                        out.start_timer = !state.timer_on & (terms.part != 0);
                         // a WQE that cannot run is retired like any other, in its turn
-                        if e.status != 0 {
-                            v.push_list = true;
-                            n.broken = true;
+                        if sq_event.status != 0 {
+                            out.push_list = true;
+                            next.broken = true;
                             stop = true;
                         }
                         // nobody acknowledges what takes no PSN
-                        if !e.packets.any() {
-                            v.push_list = true;
+                        if !sq_event.packets.any() {
+                            out.push_list = true;
                         }
                     } else {
                         stop = true;
-                        n.blocked = t.running;
-                        n.read_blocked = t.running & t.read_bound;
+                        next.blocked = terms.running;
+                        next.read_blocked = terms.running & terms.read_bound;
                     }
                 }
             }
             SqEventKind::Refetch => {
                 // comes in the order of the Start events: all WQEs in front of it have started, or the epoch is another
-                if t.fits {
+                if terms.fits {
                     stop = true;
-                    v.push_ready = true;
+                    out.push_ready = true;
                 }
             }
             SqEventKind::Answer => {
-                n = answers.next_state;
-                v = answers.verdict;
+                next = answers.next_state;
+                out = answers.verdict;
                 stop = answers.stop;
                 retries = answers.retries;
             }
             SqEventKind::Timeout => {
-                if t.timed_out {
-                    n.timer_on = false;
-                    if c.rnr_wait {
-                        n.rnr_wait = false;
-                        v.push_ready = true;
-                    } else if c.inflight.any() & open {
-                        v.counts = bits::<11>(32);
-                        n.implied = false;
+                if terms.timed_out {
+                    next.timer_on = false;
+                    if state.rnr_wait {
+                        next.rnr_wait = false;
+                        out.push_ready = true;
+                    } else if state.inflight.any() & open {
+                        out.counts = bits::<11>(32);
+                        next.implied = false;
                         retries = true;
                     }
                 }
             }
             SqEventKind::Retire => {
-                n.listed = false;
-                if !c.closing {
-                    n.error_status = bits::<8>(0);
+                next.listed = false;
+                if !state.closing {
+                    next.error_status = bits::<8>(0);
                 }
             }
             SqEventKind::Retired => {
-                if t.current {
-                    n.used = t.used_after;
-                    n.reads = t.reads_after;
-                    n.head_index = e.index;
-                    if !c.read_blocked | e.reads.any() {
-                        n.blocked = false;
-                        n.read_blocked = false;
+                if terms.current {
+                    next.used = terms.used_after;
+                    next.reads = terms.reads_after;
+                    next.head_index = sq_event.index;
+                    if !state.read_blocked | sq_event.reads.any() {
+                        next.blocked = false;
+                        next.read_blocked = false;
                     }
-                    if c.rewind {
-                        if t.same_una {
-                            n.blocked = false;
-                            n.read_blocked = false;
-                            n.rewind = false;
+                    if state.rewind {
+                        if terms.same_una {
+                            next.blocked = false;
+                            next.read_blocked = false;
+                            next.rewind = false;
                             // a WQE that cannot run is met again behind what is sent again
-                            n.broken = false;
-                            n.behind = t.used_after;
-                            n.exec_index = e.index;
-                            n.exec_offset = c.una_psn - e.psn;
-                            n.next_psn = c.una_psn;
-                            n.resend = c.inflight;
-                            n.recalls = false;
-                            if c.recalls {
-                                n.round = c.round + 1;
-                                v.recall = true;
+                            next.broken = false;
+                            next.behind = terms.used_after;
+                            next.exec_index = sq_event.index;
+                            next.exec_offset = state.una_psn - sq_event.psn;
+                            next.next_psn = state.una_psn;
+                            next.resend = state.inflight;
+                            next.recalls = false;
+                            if state.recalls {
+                                next.round = state.round + 1;
+                                out.recall = true;
                             }
                             stop = true;
                         } else {
-                            v.push_list = true;
+                            out.push_list = true;
                         }
                     }
-                    if t.empties & (in_error | e.status.any()) {
+                    if terms.empties & (in_error | sq_event.status.any()) {
                         // one sent in part was flushed with them: what is flushed now stands behind it
-                        n.behind = bits::<16>(0);
-                        n.exec_index = e.index;
-                        n.exec_offset = bits::<24>(0);
+                        next.behind = bits::<16>(0);
+                        next.exec_index = sq_event.index;
+                        next.exec_offset = bits::<24>(0);
                         stop = true;
                     }
-                    if e.status.any() & open {
-                        v.fail = true;
-                        n.error_status = bits::<8>(0);
-                    } else if in_error & !c.closing {
-                        v.push_list = !t.idle;
-                    } else if (c.state == SQD) & t.idle & !c.drained {
-                        v.drained = true;
-                        n.drained = true;
+                    if sq_event.status.any() & open {
+                        out.fail = true;
+                        next.error_status = bits::<8>(0);
+                    } else if in_error & !state.closing {
+                        out.push_list = !terms.idle;
+                    } else if (state.state == SQD) & terms.idle & !state.drained {
+                        out.drained = true;
+                        next.drained = true;
                     }
-                    v.push_ready = true;
+                    out.push_ready = true;
                 }
             }
             SqEventKind::Command => {
-                if e.set {
+                if sq_event.set {
                     // who drops the packets of other rounds knows the round from here
-                    v.recall = true;
-                    n.state = e.state;
+                    out.recall = true;
+                    next.state = sq_event.state;
                     stop = true;
-                    v.push_ready = e.state != RESET;
-                    n.closing = false;
-                    n.drained = false;
-                    if e.state == ERR {
+                    out.push_ready = sq_event.state != RESET;
+                    next.closing = false;
+                    next.drained = false;
+                    if sq_event.state == ERR {
                         down = true;
                     } else {
-                        n.error_status = bits::<8>(0);
+                        next.error_status = bits::<8>(0);
                     }
-                    if (e.state == SQD) & (t.idle | e.reset) {
-                        v.drained = true;
-                        n.drained = true;
+                    if (sq_event.state == SQD) & (terms.idle | sq_event.reset) {
+                        out.drained = true;
+                        next.drained = true;
                     }
                 }
-                if e.reset {
-                    n.incarnation = c.incarnation + 1;
-                    n.blocked = false;
-                    n.read_blocked = false;
-                    n.reads = bits::<5>(0);
-                    n.implied = false;
-                    n.rnr_wait = false;
-                    n.rewind = false;
-                    n.recalls = false;
-                    n.broken = false;
-                    n.lengthy = false;
-                    n.exec_index = bits::<16>(0);
-                    n.exec_offset = bits::<24>(0);
-                    n.next_psn = e.psn;
-                    n.una_psn = e.psn;
-                    n.inflight = bits::<24>(0);
-                    n.resend = bits::<24>(0);
-                    n.used = bits::<16>(0);
-                    n.behind = bits::<16>(0);
-                    n.head_index = bits::<16>(0);
-                    n.retry = k.retry_cnt;
-                    n.rnr_retry = k.rnr_retry;
-                    v.stop_timer = true;
+                if sq_event.reset {
+                    next.incarnation = state.incarnation + 1;
+                    next.blocked = false;
+                    next.read_blocked = false;
+                    next.reads = bits::<5>(0);
+                    next.implied = false;
+                    next.rnr_wait = false;
+                    next.rewind = false;
+                    next.recalls = false;
+                    next.broken = false;
+                    next.lengthy = false;
+                    next.exec_index = bits::<16>(0);
+                    next.exec_offset = bits::<24>(0);
+                    next.next_psn = sq_event.psn;
+                    next.una_psn = sq_event.psn;
+                    next.inflight = bits::<24>(0);
+                    next.resend = bits::<24>(0);
+                    next.used = bits::<16>(0);
+                    next.behind = bits::<16>(0);
+                    next.head_index = bits::<16>(0);
+                    next.retry = image.retry_cnt;
+                    next.rnr_retry = image.rnr_retry;
+                    out.stop_timer = true;
                 }
             }
             SqEventKind::Failed => {
                 // neither in RESET nor failed before; a send queue that failed alone fails with the queue pair
-                if (c.state != RESET) & (c.state != ERR) & ((c.state != SQE) | !e.status.any()) {
-                    v.fail = true;
+                if (state.state != RESET)
+                    & (state.state != ERR)
+                    & ((state.state != SQE) | !sq_event.status.any())
+                {
+                    out.fail = true;
                     if !in_error {
-                        n.error_status = e.status;
-                        n.error_syndrome = bits::<8>(0);
+                        next.error_status = sq_event.status;
+                        next.error_syndrome = bits::<8>(0);
                     }
                 }
             }
@@ -298,72 +297,72 @@ impl Logic for SqRules {
         }
 
         if retries {
-            if t.retry == 0 {
-                v.fail = true;
-                n.error_status = RETRY_EXC_ERR;
-                n.error_syndrome = bits::<8>(0);
-                v.counts = v.counts | 0x40;
+            if terms.retry == 0 {
+                out.fail = true;
+                next.error_status = RETRY_EXC_ERR;
+                next.error_syndrome = bits::<8>(0);
+                out.counts = out.counts | 0x40;
             } else {
-                n.retry = t.retry - 1;
-                n.rewind = true;
+                next.retry = terms.retry - 1;
+                next.rewind = true;
                 if kind == SqEventKind::Answer {
-                    n.recalls = true;
+                    next.recalls = true;
                 }
                 stop = true;
-                v.push_list = true;
-                v.start_timer = true;
+                out.push_list = true;
+                out.start_timer = true;
             }
         }
-        if v.fail {
-            n.state = ERR;
-            v.status = n.error_status;
+        if out.fail {
+            next.state = ERR;
+            out.status = next.error_status;
             if kind == SqEventKind::Retired {
-                v.status = e.status;
+                out.status = sq_event.status;
             }
             // a local error of an unreliable queue pair is that of its send queue alone
-            if !t.reliable & e.status.any() {
-                n.state = SQE;
+            if !terms.reliable & sq_event.status.any() {
+                next.state = SQE;
             }
             down = true;
         }
         if down {
-            v.close = true;
-            n.closing = true;
+            out.close = true;
+            next.closing = true;
             // nothing of it is granted any more; what was may not be read yet
-            n.unread = granted;
-            n.rewind = false;
-            n.recalls = false;
-            n.rnr_wait = false;
-            n.blocked = false;
-            n.read_blocked = false;
-            n.broken = false;
-            n.lengthy = false;
+            next.unread = granted;
+            next.rewind = false;
+            next.recalls = false;
+            next.rnr_wait = false;
+            next.blocked = false;
+            next.read_blocked = false;
+            next.broken = false;
+            next.lengthy = false;
             stop = true;
-            v.push_list = false;
-            v.stop_timer = true;
-            v.start_timer = false;
+            out.push_list = false;
+            out.stop_timer = true;
+            out.start_timer = false;
         }
         if stop {
-            n.epoch = c.epoch + 1;
-            n.fetch_index = n.exec_index;
+            next.epoch = state.epoch + 1;
+            next.fetch_index = next.exec_index;
         }
-        if v.stop_timer {
-            n.timer_on = false;
-            n.timer_generation = c.timer_generation + 1;
-        } else if v.start_timer {
-            n.timer_on = true;
-            n.timer_generation = c.timer_generation + 1;
+        if out.stop_timer {
+            next.timer_on = false;
+            next.timer_generation = state.timer_generation + 1;
+        } else if out.start_timer {
+            next.timer_on = true;
+            next.timer_generation = state.timer_generation + 1;
         }
-        if v.push_ready {
-            n.queued = true;
+        if out.push_ready {
+            next.queued = true;
         }
-        if v.push_list {
-            n.listed = true;
+        if out.push_list {
+            next.listed = true;
         }
-        v.queued = n.queued;
-        v.round = n.round;
+        out.queued = next.queued;
+        out.round = next.round;
         write = changes;
-        next_state = n;
-        verdict = v;
+        next_state = next;
+        verdict = out;
     }
 }

@@ -39,30 +39,28 @@ impl Logic for SqTermsOf {
 
     #[kernel]
     fn update(&mut self) {
-        let e = sq_event;
-        let k = image;
-        let c = state;
         // in SQD what was started goes on, and nothing else starts
-        let is_running = ((c.state == RTS) | ((c.state == SQD) & c.behind.any()))
-            & !c.rewind
-            & !c.rnr_wait
-            & !c.broken;
+        let is_running = ((state.state == RTS) | ((state.state == SQD) & state.behind.any()))
+            & !state.rewind
+            & !state.rnr_wait
+            & !state.broken;
         out.running = is_running;
-        let in_error = (c.state == ERR) | (c.state == SQE);
-        out.reliable = k.qp_type == RC;
+        let in_error = (state.state == ERR) | (state.state == SQE);
+        out.reliable = image.qp_type == RC;
         // Fetch, Doorbell: 8 slots, not more than the ring has
-        out.may_fetch = (is_running & !c.blocked) | (in_error & !c.closing & (c.used == 0));
-        let mut producer = c.producer;
-        if e.kind == SqEventKind::Doorbell {
-            producer = e.index;
+        out.may_fetch =
+            (is_running & !state.blocked) | (in_error & !state.closing & (state.used == 0));
+        let mut producer = state.producer;
+        if sq_event.kind == SqEventKind::Doorbell {
+            producer = sq_event.index;
         }
-        let available = producer - c.fetch_index;
+        let available = producer - state.fetch_index;
         let mut most: Bits<16> = bits::<16>(8);
-        if k.sq_log == 2 {
+        if image.sq_log == 2 {
             most = bits::<16>(4);
-        } else if k.sq_log == 1 {
+        } else if image.sq_log == 1 {
             most = bits::<16>(2);
-        } else if k.sq_log == 0 {
+        } else if image.sq_log == 0 {
             most = bits::<16>(1);
         }
         out.more = available > most;
@@ -72,17 +70,17 @@ impl Logic for SqTermsOf {
         }
         // Start: how much of the message may go now
         let mut quantum: Bits<24> = bits::<24>(128);
-        if k.mtu == 3 {
+        if image.mtu == 3 {
             quantum = bits::<24>(64);
         }
-        if k.mtu == 4 {
+        if image.mtu == 4 {
             quantum = bits::<24>(32);
         }
-        if k.mtu == 5 {
+        if image.mtu == 5 {
             quantum = bits::<24>(16);
         }
-        let left = e.packets - c.exec_offset;
-        let answered = e.answered & !e.status.any();
+        let left = sq_event.packets - state.exec_offset;
+        let answered = sq_event.answered & !sq_event.status.any();
         out.answered = answered;
         out.ends = answered | (left <= quantum);
         out.turn_ends = !answered & ((left > quantum) | (shared & (left == quantum)));
@@ -90,72 +88,73 @@ impl Logic for SqTermsOf {
         if answered | (left <= quantum) {
             out.part = left;
         }
-        out.fits = (e.epoch == c.epoch) & (e.index == c.exec_index);
-        let fresh = c.behind == 0;
+        out.fits = (sq_event.epoch == state.epoch) & (sq_event.index == state.exec_index);
+        let fresh = state.behind == 0;
         out.fresh = fresh;
         let read_bound = fresh
-            & !e.status.any()
-            & ((e.fence & c.reads.any()) | (e.answered & (c.reads >= k.max_rd_atomic)));
+            & !sq_event.status.any()
+            & ((sq_event.fence & state.reads.any())
+                | (sq_event.answered & (state.reads >= image.max_rd_atomic)));
         out.read_bound = read_bound;
         // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
         // are among them nearly 2^23; what was sent before, and what nobody acknowledges, may always go
         // PSNs outstanding with those of a whole READ.
-        let all = c.inflight.resize::<25>() + e.packets.resize::<25>();
+        let all = state.inflight.resize::<25>() + sq_event.packets.resize::<25>();
         let crowded = if answered {
             fresh & all.slice::<2>(23).any()
-        } else if c.resend.any() {
+        } else if state.resend.any() {
             false
-        } else if c.reads.any() {
-            (k.qp_type == RC) & (c.inflight.bit(23) | c.inflight.slice::<10>(13).all())
+        } else if state.reads.any() {
+            (image.qp_type == RC) & (state.inflight.bit(23) | state.inflight.slice::<10>(13).all())
         } else {
-            (k.qp_type == RC) & c.inflight.slice::<11>(13).any()
+            (image.qp_type == RC) & state.inflight.slice::<11>(13).any()
         };
-        out.room = !(fresh & c.used.bit(k.ot_log)) & !crowded & !read_bound;
+        out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !read_bound;
         out.read_bound = read_bound;
         // Answer
-        let distance = e.psn - c.una_psn;
-        let missing = e.una_psn - c.una_psn;
-        let is_good = (e.syndrome.slice::<3>(5) == 0) & !e.status.any();
+        let distance = sq_event.psn - state.una_psn;
+        let missing = sq_event.una_psn - state.una_psn;
+        let is_good = (sq_event.syndrome.slice::<3>(5) == 0) & !sq_event.status.any();
         // of two acknowledgements either may be outside; the later one follows the earlier one closely
-        let at_psn = distance < c.inflight;
-        let at_other = missing < c.inflight;
-        out.in_window = at_psn & (!e.implied | at_other);
-        if e.merged {
+        let at_psn = distance < state.inflight;
+        let at_other = missing < state.inflight;
+        out.in_window = at_psn & (!sq_event.implied | at_other);
+        if sq_event.merged {
             out.in_window = at_psn | at_other;
         }
         out.both = at_psn & at_other;
         out.progress = distance;
-        let mut progresses = is_good | (e.psn != c.una_psn);
-        if e.implied {
+        let mut progresses = is_good | (sq_event.psn != state.una_psn);
+        if sq_event.implied {
             out.progress = missing;
-            progresses = e.una_psn != c.una_psn;
-        } else if e.merged & !at_psn {
+            progresses = sq_event.una_psn != state.una_psn;
+        } else if sq_event.merged & !at_psn {
             out.progress = missing + 1;
         } else if is_good {
             out.progress = distance + 1;
         }
-        if !(e.kind == SqEventKind::Answer) {
+        if !(sq_event.kind == SqEventKind::Answer) {
             progresses = false;
         }
         out.progresses = progresses;
-        out.retry = c.retry;
-        out.rnr_retry = c.rnr_retry;
+        out.retry = state.retry;
+        out.rnr_retry = state.rnr_retry;
         if progresses {
-            out.retry = k.retry_cnt;
-            out.rnr_retry = k.rnr_retry;
+            out.retry = image.retry_cnt;
+            out.rnr_retry = image.rnr_retry;
         }
-        out.ahead = c.inflight - c.resend;
+        out.ahead = state.inflight - state.resend;
         // Retired, Timeout; of a Command `idle` too
-        out.used_after = c.used - e.count;
-        out.idle = c.used == e.count;
-        if e.kind == SqEventKind::Command {
-            out.idle = !c.used.any();
+        out.used_after = state.used - sq_event.count;
+        out.idle = state.used == sq_event.count;
+        if sq_event.kind == SqEventKind::Command {
+            out.idle = !state.used.any();
         }
-        out.reads_after = c.reads - e.reads;
-        out.empties = c.used.any() & (c.used == e.count);
-        out.same_una = e.una_psn == c.una_psn;
-        out.current = e.generation == c.incarnation;
-        out.timed_out = c.timer_on & (e.generation == c.timer_generation);
+        out.reads_after = state.reads - sq_event.reads;
+        out.empties = state.used.any() & (state.used == sq_event.count);
+        out.same_una = sq_event.una_psn == state.una_psn;
+        out.current = sq_event.generation == state.incarnation;
+        out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
         terms = out;
     }
 }

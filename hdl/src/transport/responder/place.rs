@@ -59,92 +59,89 @@ impl Logic for PlaceBuilder {
 
     #[kernel]
     fn update(&mut self) {
-        let d = decision;
-        let p = request;
-
         // a WRITE goes to its address, a SEND by the receive WQE in its slot of the ring
-        let mut offset = d.done;
-        let mut base = d.va;
-        out.key = d.rkey;
-        if p.first {
+        let mut offset = decision.done;
+        let mut base = decision.va;
+        out.key = decision.rkey;
+        if request.first {
             offset = bits::<32>(0);
-            base = p.va;
-            out.key = p.rkey;
+            base = request.va;
+            out.key = request.rkey;
         }
-        let wqe = d.slot.resize::<32>() << p.rq_stride;
+        let wqe = decision.slot.resize::<32>() << request.rq_stride;
         let mut distance = offset;
-        if p.send {
-            base = p.rq_base;
+        if request.send {
+            base = request.rq_base;
             distance = wqe << 6;
         }
         out.addr = base + distance.resize::<64>();
-        out.qpn = d.qpn;
+        out.qpn = decision.qpn;
         out.kind = bits::<2>(0);
-        if d.accepted & p.send {
+        if decision.accepted & request.send {
             out.kind = bits::<2>(2);
         }
-        if d.accepted & p.write & p.plen.any() {
+        if decision.accepted & request.write & request.plen.any() {
             out.kind = bits::<2>(1);
         }
-        out.pd = p.pd;
+        out.pd = request.pd;
         out.offset = offset;
-        out.plen = p.plen;
-        out.lane = p.lane;
+        out.plen = request.plen;
+        out.lane = request.lane;
         out.beats = bits::<10>(0);
-        if d.packet {
-            out.beats = p.beats;
+        if decision.packet {
+            out.beats = request.beats;
         }
-        copy!(out <= d; reset, halt, incarnation);
+        copy!(out <= decision; reset, halt, incarnation);
 
         // acknowledgement
-        let ends = d.accepted & p.last;
-        let acks = !p.unreliable
-            & ((d.accepted & p.ack_req & (p.send | p.write))
-                | (d.duplicate & (p.send | p.write))
-                | (d.gap & !d.silent)
-                | d.rnr
-                | d.invalid
-                | d.denied);
+        let ends = decision.accepted & request.last;
+        let acks = !request.unreliable
+            & ((decision.accepted & request.ack_req & (request.send | request.write))
+                | (decision.duplicate & (request.send | request.write))
+                | (decision.gap & !decision.silent)
+                | decision.rnr
+                | decision.invalid
+                | decision.denied);
         out.end = ends;
         out.ack = acks;
-        out.unreliable = d.packet & p.unreliable;
-        out.psn = d.psn;
-        if d.duplicate {
-            out.psn = d.psn - 1;
+        out.unreliable = decision.packet & request.unreliable;
+        out.psn = decision.psn;
+        if decision.duplicate {
+            out.psn = decision.psn - 1;
         }
-        let mut msn = d.msn;
+        let mut msn = decision.msn;
         if ends {
-            msn = d.msn + 1;
+            msn = decision.msn + 1;
         }
         out.msn = msn;
         out.syndrome = ACK;
-        if d.gap {
+        if decision.gap {
             out.syndrome = NAK_SEQUENCE;
         }
-        if d.invalid {
+        if decision.invalid {
             out.syndrome = NAK_INVALID;
         }
-        if d.denied {
+        if decision.denied {
             out.syndrome = NAK_ACCESS;
         }
-        if d.rnr {
-            out.syndrome = p.min_rnr_timer.resize::<8>() | RNR;
+        if decision.rnr {
+            out.syndrome = request.min_rnr_timer.resize::<8>() | RNR;
         }
 
         // a READ or atomic
-        out.reply = d.reply;
-        out_reply = valid & d.reply;
-        answer.qpn = d.qpn;
-        answer.incarnation = d.incarnation;
-        answer.atomic = p.atomic;
-        answer.add = p.add;
-        answer.duplicate = d.duplicate;
-        answer.psn = p.psn;
+        out.reply = decision.reply;
+        out_reply = valid & decision.reply;
+        answer.qpn = decision.qpn;
+        answer.incarnation = decision.incarnation;
+        answer.atomic = request.atomic;
+        answer.add = request.add;
+        answer.duplicate = decision.duplicate;
+        answer.psn = request.psn;
         answer.msn = msn;
-        copy!(answer <= p; mtu, pd, va, rkey);
-        answer.len = p.length;
-        answer.swap_add = p.swap_add;
-        answer.compare = p.compare;
+        copy!(answer <= request; mtu, pd, va, rkey);
+        answer.len = request.length;
+        answer.swap_add = request.swap_add;
+        answer.compare = request.compare;
 
         // the requester's
         out.answer = false;
@@ -153,21 +150,21 @@ impl Logic for PlaceBuilder {
         out.closed = false;
 
         // completion
-        let completes = (ends & (p.send | p.with_imm)) | d.flush;
+        let completes = (ends & (request.send | request.with_imm)) | decision.flush;
         out.complete = completes;
-        out.cqn = p.cqn;
+        out.cqn = request.cqn;
         out.cqe_opcode = RECV;
         out.status = SUCCESS;
-        out.wqe_index = d.index;
-        out.byte_len = offset + p.plen.resize::<32>();
-        copy!(out <= p; imm, with_imm, with_inv, solicited, src_qpn, pkey);
-        out.grh = p.datagram;
-        if d.packet {
-            if p.write {
+        out.wqe_index = decision.index;
+        out.byte_len = offset + request.plen.resize::<32>();
+        copy!(out <= request; imm, with_imm, with_inv, solicited, src_qpn, pkey);
+        out.grh = request.datagram;
+        if decision.packet {
+            if request.write {
                 out.cqe_opcode = RECV_WRITE_IMM;
             }
         } else {
-            out.cqn = d.cqn;
+            out.cqn = decision.cqn;
             out.status = WR_FLUSH_ERR;
             out.byte_len = bits::<32>(0);
             out.imm = bits::<32>(0);
@@ -180,16 +177,16 @@ impl Logic for PlaceBuilder {
         }
 
         out_valid = valid
-            & ((d.packet & p.beats.any())
-                | (d.accepted & p.send)
+            & ((decision.packet & request.beats.any())
+                | (decision.accepted & request.send)
                 | acks
                 | completes
-                | d.reply
-                | d.reset
-                | d.halt);
-        out_read = valid & d.accepted & p.send;
+                | decision.reply
+                | decision.reset
+                | decision.halt);
+        out_read = valid & decision.accepted & request.send;
         // aligned to its size, so it never wraps
-        slots = bits::<4>(1) << p.rq_stride;
+        slots = bits::<4>(1) << request.rq_stride;
 
         place_valid = out_valid;
         place = out;

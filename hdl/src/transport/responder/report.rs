@@ -47,17 +47,18 @@ impl Logic for Reporter {
 
     #[kernel]
     fn update(&mut self) {
-        let d = decision;
-        let p = request;
-        let packet = valid & d.packet;
+        let packet = valid & decision.packet;
 
         // UC and UD count what RC answers with a NAK, and go on
-        let ends = valid & ((d.packet & !p.unreliable) | (d.misplaced & !d.spared));
-        let bad_request = valid & (d.invalid | (d.misplaced & (d.syndrome == NAK_INVALID)));
-        let bad_access = valid & (d.denied | (d.misplaced & (d.syndrome == NAK_ACCESS)));
-        let bad_operation = valid & d.misplaced & !bad_request & !bad_access;
+        let ends = valid
+            & ((decision.packet & !request.unreliable) | (decision.misplaced & !decision.spared));
+        let bad_request =
+            valid & (decision.invalid | (decision.misplaced & (decision.syndrome == NAK_INVALID)));
+        let bad_access =
+            valid & (decision.denied | (decision.misplaced & (decision.syndrome == NAK_ACCESS)));
+        let bad_operation = valid & decision.misplaced & !bad_request & !bad_access;
         failed_now = ends & (bad_request | bad_access | bad_operation);
-        failure.qpn = d.qpn;
+        failure.qpn = decision.qpn;
         failure.event = QP_FATAL;
         if bad_request {
             failure.event = QP_REQ_ERR;
@@ -66,29 +67,29 @@ impl Logic for Reporter {
             failure.event = QP_ACCESS_ERR;
         }
         failure.detail = GENERAL_ERR;
-        if d.misplaced {
-            failure.detail = d.status;
+        if decision.misplaced {
+            failure.detail = decision.status;
         }
 
         // silent drops, by the first reason: no queue pair, its state, the static checks
         // a datagram counts once
-        let heard = packet & (p.reason != NO_REQUEST) & !p.grh;
-        let unknown = (p.reason == NO_QP) | !d.known;
-        let reached = heard & d.usable;
+        let heard = packet & (request.reason != NO_REQUEST) & !request.grh;
+        let unknown = (request.reason == NO_QP) | !decision.known;
+        let reached = heard & decision.usable;
         pulses.rx_unknown_qp = heard & unknown;
-        pulses.rx_qp_state = heard & !unknown & !d.usable;
-        pulses.rx_wrong_transport = reached & (p.reason == TRANSPORT);
-        pulses.rx_pkey_violations = reached & (p.reason == PKEY);
-        pulses.rx_qkey_violations = reached & (p.reason == QKEY);
-        pulses.rx_wrong_address = reached & (p.reason == ADDRESS);
-        let begun = valid & d.accepted & p.first;
-        pulses.rx_write_requests = begun & p.write;
-        pulses.rx_send_requests = begun & p.send;
-        pulses.rx_read_requests = begun & p.read;
-        pulses.rx_atomic_requests = begun & p.atomic;
-        pulses.out_of_sequence = valid & (d.gap | d.skipped);
-        pulses.duplicate_request = valid & d.duplicate;
-        pulses.rnr_nak_sent = valid & d.rnr;
+        pulses.rx_qp_state = heard & !unknown & !decision.usable;
+        pulses.rx_wrong_transport = reached & (request.reason == TRANSPORT);
+        pulses.rx_pkey_violations = reached & (request.reason == PKEY);
+        pulses.rx_qkey_violations = reached & (request.reason == QKEY);
+        pulses.rx_wrong_address = reached & (request.reason == ADDRESS);
+        let begun = valid & decision.accepted & request.first;
+        pulses.rx_write_requests = begun & request.write;
+        pulses.rx_send_requests = begun & request.send;
+        pulses.rx_read_requests = begun & request.read;
+        pulses.rx_atomic_requests = begun & request.atomic;
+        pulses.out_of_sequence = valid & (decision.gap | decision.skipped);
+        pulses.duplicate_request = valid & decision.duplicate;
+        pulses.rnr_nak_sent = valid & decision.rnr;
         pulses.invalid_request_errors = bad_request;
         pulses.access_errors = bad_access;
         pulses.operational_errors = bad_operation;

@@ -79,59 +79,56 @@ impl Logic for RqRules {
 
     #[kernel]
     fn update(&mut self) {
-        let p = request;
-        let k = notes;
-        let c = state;
-
         // RTR, RTS, SQD, SQE
-        let usable = c.state.bit(1) ^ c.state.bit(2);
-        let live = packet & usable & k.good;
-        let expected = p.psn == c.psn;
-        let ahead = p.psn - c.psn;
+        let usable = state.state.bit(1) ^ state.state.bit(2);
+        let live = packet & usable & notes.good;
+        let expected = request.psn == state.psn;
+        let ahead = request.psn - state.psn;
         let mut due = expected;
-        let mut out_of_order = p.first == c.open;
-        if p.unreliable {
-            due = p.first | (c.open & (p.datagram | expected));
+        let mut out_of_order = request.first == state.open;
+        if request.unreliable {
+            due = request.first | (state.open & (request.datagram | expected));
             out_of_order = false;
         }
-        if !p.first & (p.write != c.write) {
+        if !request.first & (request.write != state.write) {
             out_of_order = true;
         }
-        let full = k.asks & (c.replies >= p.max_dest_rd_atomic);
+        let full = notes.asks & (state.replies >= request.max_dest_rd_atomic);
         // a WRITE that ends too early or too late, a SEND that goes on behind 2^31 bytes
-        let mut wrong_length = (p.last != c.ends) | (p.last & (p.tail != c.tail));
-        if p.send {
-            wrong_length = c.done.bit(31);
+        let mut wrong_length =
+            (request.last != state.ends) | (request.last & (request.tail != state.tail));
+        if request.send {
+            wrong_length = state.done.bit(31);
         }
-        let refused = p.invalid | out_of_order | full | (!p.first & wrong_length);
-        let starved = k.needs & !posted;
+        let refused = request.invalid | out_of_order | full | (!request.first & wrong_length);
+        let starved = notes.needs & !posted;
 
         let hit = live & due;
         let valid_hit = hit & !refused;
-        let served = valid_hit & !k.denied;
+        let served = valid_hit & !notes.denied;
         let accepted = served & !starved;
         let invalid = hit & refused;
-        let denied = valid_hit & k.denied;
-        let duplicate = live & !p.unreliable & ahead.bit(23);
+        let denied = valid_hit & notes.denied;
+        let duplicate = live & !request.unreliable & ahead.bit(23);
         // a READ is answered again if all of it was executed; of atomics `reply` knows
-        let beyond = c.psn - k.behind;
-        let again = p.atomic | (p.read & !p.invalid & !beyond.bit(23));
+        let beyond = state.psn - notes.behind;
+        let again = request.atomic | (request.read & !request.invalid & !beyond.bit(23));
 
         fate.usable = usable;
         fate.accepted = accepted;
         fate.duplicate = duplicate;
-        fate.gap = live & !p.unreliable & !expected & !ahead.bit(23);
-        fate.skipped = live & p.unreliable & !p.datagram & !expected;
-        fate.rnr = served & starved & !p.unreliable;
+        fate.gap = live & !request.unreliable & !expected & !ahead.bit(23);
+        fate.skipped = live & request.unreliable & !request.datagram & !expected;
+        fate.rnr = served & starved & !request.unreliable;
         fate.invalid = invalid;
         fate.denied = denied;
-        fate.reply = (accepted & k.asks) | (duplicate & again);
-        fate.fails = (invalid | denied) & !p.unreliable;
-        fate.moves = accepted & !p.datagram;
-        if p.unreliable & !p.datagram {
+        fate.reply = (accepted & notes.asks) | (duplicate & again);
+        fate.fails = (invalid | denied) & !request.unreliable;
+        fate.moves = accepted & !request.datagram;
+        if request.unreliable & !request.datagram {
             fate.moves = live;
         }
-        fate.drops = live & p.unreliable;
-        fate.takes = k.needs & !c.held;
+        fate.drops = live & request.unreliable;
+        fate.takes = notes.needs & !state.held;
     }
 }

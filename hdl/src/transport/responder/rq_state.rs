@@ -138,147 +138,147 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         srqs.image = srq_image;
         limit_valid = srqs.limit_valid;
         limit = srqs.limit;
-        let q = request_4.q;
+        let head = request_4.q;
         // the ring of the shared receive queue in place of the own; its protection domain is that of the scatter list
-        let mut r = request_4.q;
-        if q.srq_valid {
-            r.rq_base = srqs.shape.base;
-            r.rq_log = srqs.shape.log;
-            r.rq_stride = srqs.shape.stride;
-            if q.send {
-                r.pd = srqs.shape.pd;
+        let mut taken = request_4.q;
+        if head.srq_valid {
+            taken.rq_base = srqs.shape.base;
+            taken.rq_log = srqs.shape.log;
+            taken.rq_stride = srqs.shape.stride;
+            if head.send {
+                taken.pd = srqs.shape.pd;
             }
         }
-        request_5 = r;
-        notes_5.good = q.reason == GOOD;
-        notes_5.denied = q.checked & !rkey_ok;
-        notes_5.needs = (q.send & q.first) | (q.write & q.last & q.with_imm);
-        notes_5.asks = q.read | q.atomic;
-        let mut behind = q.psn + 1;
-        if q.read {
-            behind = q.psn + 1 + q.more.resize::<24>();
+        request_5 = taken;
+        notes_5.good = head.reason == GOOD;
+        notes_5.denied = head.checked & !rkey_ok;
+        notes_5.needs = (head.send & head.first) | (head.write & head.last & head.with_imm);
+        notes_5.asks = head.read | head.atomic;
+        let mut behind = head.psn + 1;
+        if head.read {
+            behind = head.psn + 1 + head.more.resize::<24>();
         }
         notes_5.behind = behind;
-        ring_5 = (bits::<16>(1) << r.rq_log) - 1;
+        ring_5 = (bits::<16>(1) << taken.rq_log) - 1;
 
         // stage X
-        let x = event_5.q;
-        let p = request_5;
-        let c = table.current;
-        let mut n = table.current;
+        let event = event_5.q;
+        let current = table.current;
+        let mut next = table.current;
         let mut write = true;
         let mut fail = false;
         let mut misplaced = false;
         let mut wake = false;
-        let restart = (x.kind == RqEventKind::Command) & x.reset;
-        let packet = table.x_valid & (x.kind == RqEventKind::Packet);
+        let restart = (event.kind == RqEventKind::Command) & event.reset;
+        let packet = table.x_valid & (event.kind == RqEventKind::Packet);
         rules.packet = packet;
         rules.request = request_5;
         rules.notes = notes_5;
         rules.state = table.current;
         // the next receive WQE: one held, of the shared queue, or of the own
-        let shared = packet & p.srq_valid;
-        let mut posted = c.held | (c.producer != c.index);
-        let mut own = c.index;
+        let shared = packet & request_5.srq_valid;
+        let mut posted = current.held | (current.producer != current.index);
+        let mut own = current.index;
         if shared {
-            posted = c.held | srqs.posted;
+            posted = current.held | srqs.posted;
             own = srqs.ordinal;
         }
-        if c.held {
-            own = c.own;
+        if current.held {
+            own = current.own;
         }
         rules.posted = posted;
-        let f = rules.fate;
-        srqs.take = f.accepted & f.takes & p.srq_valid;
-        let stale = (x.incarnation != c.incarnation) | !c.replies.any();
-        let flushing =
-            (c.state == ERR) & c.known & (c.held | (!flush_5.shared & (c.producer != c.index)));
+        let fate = rules.fate;
+        srqs.take = fate.accepted & fate.takes & request_5.srq_valid;
+        let stale = (event.incarnation != current.incarnation) | !current.replies.any();
+        let flushing = (current.state == ERR)
+            & current.known
+            & (current.held | (!flush_5.shared & (current.producer != current.index)));
 
         // what becomes of the state
-        match x.kind {
+        match event.kind {
             RqEventKind::Packet => {
-                if f.accepted {
-                    n.silent = false;
-                    n.open = !p.last;
-                    n.write = p.write;
-                    n.done = c.done + p.plen.resize::<32>();
-                    n.more = c.more - 1;
-                    n.ends = c.more == 2;
-                    if p.first {
-                        n.done = p.plen.resize::<32>();
-                        n.more = p.more;
-                        n.ends = p.more == 1;
-                        copy!(n <= p; tail, va, rkey);
+                if fate.accepted {
+                    next.silent = false;
+                    next.open = !request_5.last;
+                    next.write = request_5.write;
+                    next.done = current.done + request_5.plen.resize::<32>();
+                    next.more = current.more - 1;
+                    next.ends = current.more == 2;
+                    if request_5.first {
+                        next.done = request_5.plen.resize::<32>();
+                        next.more = request_5.more;
+                        next.ends = request_5.more == 1;
+                        copy!(next <= request_5; tail, va, rkey);
                     }
-                    if p.last & !p.datagram {
-                        n.msn = c.msn + 1;
+                    if request_5.last & !request_5.datagram {
+                        next.msn = current.msn + 1;
                     }
-                    if f.takes & !p.srq_valid {
-                        n.index = c.index + 1;
+                    if fate.takes & !request_5.srq_valid {
+                        next.index = current.index + 1;
                     }
-                    if notes_5.needs | p.send {
-                        n.held = !p.last;
-                        n.own = own;
+                    if notes_5.needs | request_5.send {
+                        next.held = !request_5.last;
+                        next.own = own;
                     }
                     if notes_5.asks {
-                        n.replies = c.replies + 1;
+                        next.replies = current.replies + 1;
                     }
-                } else if f.drops {
-                    n.open = false;
+                } else if fate.drops {
+                    next.open = false;
                 }
-                if f.moves {
-                    n.psn = notes_5.behind;
+                if fate.moves {
+                    next.psn = notes_5.behind;
                 }
-                if f.duplicate {
-                    n.silent = false;
+                if fate.duplicate {
+                    next.silent = false;
                 }
-                if f.gap | f.rnr {
-                    n.silent = true;
+                if fate.gap | fate.rnr {
+                    next.silent = true;
                 }
-                fail = f.fails;
+                fail = fate.fails;
             }
             RqEventKind::Doorbell => {
-                n.producer = x.index;
-                wake = c.state == ERR;
+                next.producer = event.index;
+                wake = current.state == ERR;
             }
             RqEventKind::PlaceError => {
-                misplaced = f.usable & (x.incarnation == c.incarnation);
-                fail = misplaced & !x.spared;
+                misplaced = fate.usable & (event.incarnation == current.incarnation);
+                fail = misplaced & !event.spared;
             }
             RqEventKind::SqFailed => {
-                fail = (c.state != RESET) & (c.state != ERR);
+                fail = (current.state != RESET) & (current.state != ERR);
             }
             RqEventKind::Command => {
-                n.known = c.known | x.image;
-                if x.set {
-                    n.state = x.state;
-                    fail = x.state == ERR;
-                    if x.state == RESET {
-                        n.known = false;
+                next.known = current.known | event.image;
+                if event.set {
+                    next.state = event.state;
+                    fail = event.state == ERR;
+                    if event.state == RESET {
+                        next.known = false;
                     }
                 }
                 // the producer index is the host's and stays
                 if restart {
-                    n.incarnation = c.incarnation + 1;
-                    n.silent = false;
-                    n.open = false;
-                    n.held = false;
-                    n.index = bits::<16>(0);
-                    n.psn = x.psn;
-                    n.msn = bits::<24>(0);
-                    n.replies = bits::<5>(0);
+                    next.incarnation = current.incarnation + 1;
+                    next.silent = false;
+                    next.open = false;
+                    next.held = false;
+                    next.index = bits::<16>(0);
+                    next.psn = event.psn;
+                    next.msn = bits::<24>(0);
+                    next.replies = bits::<5>(0);
                 }
             }
             RqEventKind::Flush => {
-                n.queued = flushing;
-                if flushing & c.held {
-                    n.held = false;
+                next.queued = flushing;
+                if flushing & current.held {
+                    next.held = false;
                 } else if flushing {
-                    n.index = c.index + 1;
+                    next.index = current.index + 1;
                 }
             }
             RqEventKind::Replied => {
-                n.replies = c.replies - 1;
+                next.replies = current.replies - 1;
                 write = !stale;
             }
             _ => {
@@ -286,47 +286,47 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             }
         }
         if fail {
-            n.state = ERR;
-            n.open = false;
+            next.state = ERR;
+            next.open = false;
             wake = true;
         }
         if wake {
-            n.queued = true;
+            next.queued = true;
         }
         table.write = write;
-        table.result = n;
+        table.result = next;
 
         // stage W
-        w_decision_valid = table.x_valid & (x.kind != RqEventKind::Doorbell);
-        w_decision.qpn = x.qpn;
+        w_decision_valid = table.x_valid & (event.kind != RqEventKind::Doorbell);
+        w_decision.qpn = event.qpn;
         w_decision.packet = packet;
-        w_decision.known = c.known;
-        w_decision.usable = f.usable;
-        w_decision.silent = c.silent;
-        copy!(w_decision <= f; accepted, duplicate, gap, skipped, reply, rnr, invalid, denied);
+        w_decision.known = current.known;
+        w_decision.usable = fate.usable;
+        w_decision.silent = current.silent;
+        copy!(w_decision <= fate; accepted, duplicate, gap, skipped, reply, rnr, invalid, denied);
         w_decision.misplaced = misplaced;
-        copy!(w_decision <= x; spared, syndrome, status);
-        w_decision.flush = (x.kind == RqEventKind::Flush) & flushing;
+        copy!(w_decision <= event; spared, syndrome, status);
+        w_decision.flush = (event.kind == RqEventKind::Flush) & flushing;
         w_decision.reset = restart;
         w_decision.halt = fail
             & !restart
-            & ((x.kind == RqEventKind::Command) | (x.kind == RqEventKind::SqFailed));
-        w_decision.incarnation = c.incarnation;
+            & ((event.kind == RqEventKind::Command) | (event.kind == RqEventKind::SqFailed));
+        w_decision.incarnation = current.incarnation;
         w_decision.index = own;
         w_decision.slot = own & ring_5;
-        copy!(w_decision <= c; psn, msn, done, va, rkey);
+        copy!(w_decision <= current; psn, msn, done, va, rkey);
         w_decision.cqn = flush_5.cqn;
-        w_request = p;
+        w_request = request_5;
 
-        w_qpn = x.qpn;
-        w_flush =
-            table.x_valid & ((wake & !c.queued) | ((x.kind == RqEventKind::Flush) & flushing));
+        w_qpn = event.qpn;
+        w_flush = table.x_valid
+            & ((wake & !current.queued) | ((event.kind == RqEventKind::Flush) & flushing));
         w_query = table.x_valid
-            & ((x.kind == RqEventKind::Command) | (x.kind == RqEventKind::SrqCommand));
-        w_state.rq_state = c.state.resize::<4>();
-        w_state.rq_psn = c.psn;
-        w_state.msn = c.msn;
-        w_state.rq_index = c.index;
+            & ((event.kind == RqEventKind::Command) | (event.kind == RqEventKind::SrqCommand));
+        w_state.rq_state = current.state.resize::<4>();
+        w_state.rq_psn = current.psn;
+        w_state.msn = current.msn;
+        w_state.rq_index = current.index;
 
         decision_valid = w_decision_valid;
         decision = w_decision;

@@ -145,29 +145,29 @@ impl<const S: usize> Logic for SrqTable<S> {
         table.addr = srqn.low::<S>();
 
         // stage X
-        let c = table.current;
-        let mut n = table.current;
-        posted = c.known & (c.producer != c.consumer);
-        ordinal = c.consumer;
+        let current = table.current;
+        let mut next = table.current;
+        posted = current.known & (current.producer != current.consumer);
+        ordinal = current.consumer;
         let exists = !(x.srqn & bits::<16>(Self::BEYOND)).any();
         let commands = x.kind == RqEventKind::SrqCommand;
         let mut write = take;
         if take {
-            n.consumer = c.consumer + 1;
+            next.consumer = current.consumer + 1;
         }
         if x.kind == RqEventKind::SrqDoorbell {
-            n.producer = x.index;
+            next.producer = x.index;
             write = exists;
         }
         if commands & x.set {
-            n.known = x.image;
+            next.known = x.image;
             if x.image {
-                n.consumer = bits::<16>(0);
+                next.consumer = bits::<16>(0);
             }
             write = true;
         }
         table.write = write;
-        table.result = n;
+        table.result = next;
 
         // stage W
         w_valid = table.x_valid & (take | commands);
@@ -176,8 +176,8 @@ impl<const S: usize> Logic for SrqTable<S> {
         w.take = take;
         w.left = bits::<16>(0);
         w.limit = x.index;
-        w_producer = c.producer;
-        w_consumer = c.consumer + 1;
+        w_producer = current.producer;
+        w_consumer = current.consumer + 1;
         let mut step = w;
         step.left = w_producer - w_consumer;
         step_2.d = step;

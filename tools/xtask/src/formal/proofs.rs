@@ -158,8 +158,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 1,
         bugs: &[Bug {
             what: "the window of duplicates is a PSN short",
-            from: "assign duplicate = live & !p[RqRequest_unreliable] & ahead[23];",
-            to: "assign duplicate = live & !p[RqRequest_unreliable] & (ahead > 24'h800000);",
+            from: "assign duplicate = live & !request[RqRequest_unreliable] & ahead[23];",
+            to: "assign duplicate = live & !request[RqRequest_unreliable] & (ahead > 24'h800000);",
         }],
     },
     Proof {
@@ -170,8 +170,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 3,
         bugs: &[Bug {
             what: "a PSN that was not sent is in the window",
-            from: "at_psn = distance < c[SqState_inflight +: 24];",
-            to: "at_psn = distance <= c[SqState_inflight +: 24];",
+            from: "at_psn = distance < state[SqState_inflight +: 24];",
+            to: "at_psn = distance <= state[SqState_inflight +: 24];",
         }],
     },
     Proof {
@@ -280,8 +280,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 1,
         bugs: &[Bug {
             what: "a READ or atomic counts twice",
-            from: "n[SqState_used +: 16] = c[SqState_used +: 16] + 16'd1;",
-            to: "n[SqState_used +: 16] = c[SqState_used +: 16] + (t[SqTerms_answered] ? 16'd2 : 16'd1);",
+            from: "next[SqState_used +: 16] = state[SqState_used +: 16] + 16'd1;",
+            to: "next[SqState_used +: 16] = state[SqState_used +: 16] + (terms[SqTerms_answered] ? 16'd2 : 16'd1);",
         }],
     },
     Proof {
@@ -292,7 +292,7 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 3,
         bugs: &[Bug {
             what: "the ring is full at 2^15 messages, whatever its size",
-            from: "fresh & t0[k[SqCtx_ot_log +: 4]]",
+            from: "fresh & t0[image[SqCtx_ot_log +: 4]]",
             to: "fresh & t0[15]",
         }],
     },

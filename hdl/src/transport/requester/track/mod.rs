@@ -147,23 +147,23 @@ impl<const Q: usize> Logic for Track<Q> {
                     | (d_valid & (d.qpn == controls.m.payload.qpn)),
             );
         let mut take: Bits<3> = bits::<3>(0);
-        let mut a = none;
-        a.kind = TrackKind::Response;
-        copy!(a <= responses.m.payload; qpn, psn, syndrome, read, atomic, last, plen, lane, beats);
-        copy!(a <= issues.m.payload; packets, length, index, slots);
+        let mut asked = none;
+        asked.kind = TrackKind::Response;
+        copy!(asked <= responses.m.payload; qpn, psn, syndrome, read, atomic, last, plen, lane, beats);
+        copy!(asked <= issues.m.payload; packets, length, index, slots);
         let mut b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
         if controls.m.valid {
             take = bits::<3>(0).replace_bit(2, room & !clash.bit(2));
-            a.kind = TrackKind::Failed;
+            asked.kind = TrackKind::Failed;
             if controls.m.payload.reset {
-                a.kind = TrackKind::Reset;
+                asked.kind = TrackKind::Reset;
             }
-            a.qpn = controls.m.payload.qpn;
+            asked.qpn = controls.m.payload.qpn;
             b_changes_it = true;
         } else if issues.m.valid {
             take = bits::<3>(0).replace_bit(1, room & !clash.bit(1));
-            a.kind = TrackKind::Issue;
-            copy!(a <= issues.m.payload; qpn, psn, atomic);
+            asked.kind = TrackKind::Issue;
+            copy!(asked <= issues.m.payload; qpn, psn, atomic);
             b_changes_it = true;
         } else if responses.m.valid {
             take = bits::<3>(0).replace_bit(0, room & !clash.bit(0));
@@ -172,14 +172,14 @@ impl<const Q: usize> Logic for Track<Q> {
         responses.m.ready = take.bit(0);
         issues.m.ready = take.bit(1);
         controls.m.ready = take.bit(2);
-        let at = a.qpn.low::<Q>();
+        let at = asked.qpn.low::<Q>();
         states.re = true;
         states.raddr = at;
         images.re = true;
         images.raddr = at;
         b_valid = a_valid;
         b_changes = a_valid & b_changes_it;
-        b = a;
+        b = asked;
 
         // B: state and image are there; the oldest entry is read
         ring.rqpn = b.qpn.low::<Q>();

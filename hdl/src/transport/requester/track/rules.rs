@@ -43,90 +43,90 @@ impl Logic for TrackRules {
 
     #[kernel]
     fn update(&mut self) {
-        let t = terms;
-        let r = track_event;
-        let mut n = state;
+        let mut next = state;
         let kind = track_event.kind;
         let heard = !state.closed;
-        let mut formed = r.atomic;
-        if !t.atomic {
-            formed = r.read & (r.last == t.single) & ((t.single & t.fits) | (!t.single & t.full));
+        let mut formed = track_event.atomic;
+        if !terms.atomic {
+            formed = track_event.read
+                & (track_event.last == terms.single)
+                & ((terms.single & terms.fits) | (!terms.single & terms.full));
         }
-        let taken = heard & t.has & t.at & t.data & formed;
-        let implied = t.has & !t.behind & (!t.at | (t.good & !t.data));
+        let taken = heard & terms.has & terms.at & terms.data & formed;
+        let implied = terms.has & !terms.behind & (!terms.at | (terms.good & !terms.data));
         let mut placed = no_place;
-        placed.qpn = r.qpn;
-        placed.pd = t.pd;
-        placed.lane = r.lane;
+        placed.qpn = track_event.qpn;
+        placed.pd = terms.pd;
+        placed.lane = track_event.lane;
         place_valid = false;
         read_valid = false;
         match kind {
             TrackKind::Response => {
-                place_valid = heard | r.beats.any();
-                copy!(placed <= r; beats, plen, psn, syndrome);
+                place_valid = heard | track_event.beats.any();
+                copy!(placed <= track_event; beats, plen, psn, syndrome);
                 placed.answer = heard;
                 placed.implied = implied;
                 if implied {
-                    placed.msn = t.expected;
-                    placed.data = t.data;
-                } else if t.data & !taken {
+                    placed.msn = terms.expected;
+                    placed.data = terms.data;
+                } else if terms.data & !taken {
                     placed.status = BAD_RESP_ERR;
                 }
                 if taken {
                     placed.data = true;
-                    placed.offset = t.offset;
-                    if r.plen.any() {
+                    placed.offset = terms.offset;
+                    if track_event.plen.any() {
                         placed.kind = bits::<2>(3);
                         read_valid = true;
                     }
-                    if t.single {
-                        n.begun = false;
-                        n.head = state.head + 1;
-                        n.count = state.count - 1;
+                    if terms.single {
+                        next.begun = false;
+                        next.head = state.head + 1;
+                        next.count = state.count - 1;
                     } else {
-                        n.begun = true;
-                        n.due = t.due;
-                        n.left = t.left;
-                        n.offset = t.offset_next;
-                        n.rest = t.rest;
+                        next.begun = true;
+                        next.due = terms.due;
+                        next.left = terms.left;
+                        next.offset = terms.offset_next;
+                        next.rest = terms.rest;
                     }
                 }
             }
             TrackKind::Issue => {
                 if heard {
-                    n.count = state.count + 1;
+                    next.count = state.count + 1;
                 }
             }
             TrackKind::Failed => {
-                n.closed = true;
-                n.count = bits::<5>(0);
-                n.begun = false;
+                next.closed = true;
+                next.count = bits::<5>(0);
+                next.begun = false;
                 place_valid = true;
                 placed.answer = true;
                 placed.closed = true;
             }
             TrackKind::Reset => {
-                n.closed = false;
-                n.count = bits::<5>(0);
-                n.begun = false;
+                next.closed = false;
+                next.count = bits::<5>(0);
+                next.begun = false;
             }
             _ => {}
         }
-        next_state = n;
+        next_state = next;
         place = placed;
-        read.addr = t.addr;
-        read.slots = t.slots.resize::<4>();
-        read.head = t.head.resize::<4>();
-        read.base = t.base;
+        read.addr = terms.addr;
+        read.slots = terms.slots.resize::<4>();
+        read.head = terms.head.resize::<4>();
+        read.base = terms.base;
 
-        copy!(made <= r; psn, packets, length);
+        copy!(made <= track_event; psn, packets, length);
         made.slot = slot;
-        made.slots = r.slots;
-        made.head = r.slots;
-        if t.to_end < r.slots.resize::<17>() {
-            made.head = t.to_end.resize::<3>();
+        made.slots = track_event.slots;
+        made.head = track_event.slots;
+        if terms.to_end < track_event.slots.resize::<17>() {
+            made.head = terms.to_end.resize::<3>();
         }
-        made.atomic = r.atomic;
+        made.atomic = track_event.atomic;
         entry = made;
     }
 }

@@ -105,7 +105,7 @@ impl<const Q: usize> Logic for Admit<Q> {
 
         valid = (take_token & !is_void) | grant.any();
         op = blank;
-        let r = replies.payload;
+        let reply = replies.payload;
         if take_token {
             op.kind = OpKind::Ack;
             if tokens.payload.reset {
@@ -116,11 +116,11 @@ impl<const Q: usize> Logic for Admit<Q> {
             copy!(op <= tokens.payload; qpn, psn, msn, syndrome);
             if has_reply {
                 op.kind = OpKind::Reply;
-                op.psn = r.psn;
+                op.psn = reply.psn;
             }
             op.fence = tokens.payload.fence;
-            op.incarnation = r.incarnation;
-            op.duplicate = r.duplicate;
+            op.incarnation = reply.incarnation;
+            op.duplicate = reply.duplicate;
         } else if grant.bit(0) {
             op = releases.payload;
         } else if grant.bit(1) {
@@ -135,7 +135,7 @@ impl<const Q: usize> Logic for Admit<Q> {
             copy!(op <= loss.m.payload; qpn, psn, msn);
             op.syndrome = NAK_OPERATIONAL;
         }
-        copy!(word <= r;
+        copy!(word <= reply;
             atomic, add, duplicate, psn, msn, mtu, pd, va, rkey, len, swap_add, compare);
     }
 }

@@ -45,11 +45,10 @@ impl Logic for ReplyOrder {
 
     #[kernel]
     fn update(&mut self) {
-        let s = coming;
-        let to_ack = psn - s.psn;
-        let to_due = psn - s.due_psn;
-        let to_low = psn - s.low;
-        let to_high = s.high - psn;
+        let to_ack = psn - coming.psn;
+        let to_due = psn - coming.due_psn;
+        let to_low = psn - coming.low;
+        let to_high = coming.high - psn;
         let to_put = psn - put_psn;
         let to_last = put_last - psn;
         stood = bits::<4>(0)

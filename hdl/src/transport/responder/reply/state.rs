@@ -124,7 +124,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         last = op_1.psn + more_1;
 
         let c = table.current;
-        let mut n = c;
+        let mut next = c;
         let empty = !c.count.any();
         let idle = empty & !c.atomics.any();
         let current = (e.generation == c.generation) & !c.dead;
@@ -158,10 +158,10 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                     if idle & !c.listed & room {
                         leaves = true;
                     } else {
-                        n.ack_due = true;
+                        next.ack_due = true;
                         if !nak_stays {
                             puts = bits::<4>(1);
-                            copy!(n <= e; psn, msn, syndrome);
+                            copy!(next <= e; psn, msn, syndrome);
                         }
                         lists = idle & !c.listed;
                     }
@@ -170,37 +170,37 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             OpKind::Reply => {
                 if !c.dead & !refused {
                     enters = true;
-                    n.live = true;
-                    n.incarnation = e.incarnation;
-                    n.count = c.count + 1;
+                    next.live = true;
+                    next.incarnation = e.incarnation;
+                    next.count = c.count + 1;
                     if e.duplicate {
-                        n.duplicates = c.duplicates + 1;
-                        n.high = last;
+                        next.duplicates = c.duplicates + 1;
+                        next.high = last;
                         puts = bits::<4>(8);
                         if !c.duplicates.any() | !order.behind_high {
-                            n.low = e.psn;
+                            next.low = e.psn;
                             puts = bits::<4>(12);
                         }
                     } else {
-                        n.ack_due = false;
+                        next.ack_due = false;
                         if !fresh {
                             puts = bits::<4>(2);
-                            n.due_psn = e.psn;
+                            next.due_psn = e.psn;
                         }
                     }
                 }
             }
             OpKind::Reset => {
-                n = blank;
-                n.listed = c.listed;
-                n.generation = c.generation + 1;
+                next = blank;
+                next.listed = c.listed;
+                next.generation = c.generation + 1;
             }
             OpKind::Halt => {
-                n.dead = true;
+                next.dead = true;
             }
             OpKind::Release => {
                 if current {
-                    n.released = c.released + 1;
+                    next.released = c.released + 1;
                     lists = !c.listed;
                 }
             }
@@ -208,15 +208,15 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                 if !c.dead & c.released.any() {
                     starts = true;
                 } else {
-                    n.listed = false;
+                    next.listed = false;
                     if !c.dead & idle & c.ack_due {
-                        n.ack_due = false;
+                        next.ack_due = false;
                         leaves = true;
                     }
                 }
             }
             OpKind::Served => {
-                n.listed = false;
+                next.listed = false;
                 if !current {
                     // it started afresh in its turn, or failed
                     lists = !c.dead & (c.released.any() | (idle & c.ack_due));
@@ -228,21 +228,21 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                     lists = !e.over
                         | more
                         | ((c.count == 1) & !c.atomics.any() & !e.atomic & c.ack_due);
-                    n.offset = e.offset;
+                    next.offset = e.offset;
                     if e.over {
-                        n.offset = bits::<24>(0);
-                        n.head = c.head + 1;
-                        n.count = c.count - 1;
-                        n.released = c.released - 1;
+                        next.offset = bits::<24>(0);
+                        next.head = c.head + 1;
+                        next.count = c.count - 1;
+                        next.released = c.released - 1;
                         if e.duplicate {
-                            n.duplicates = c.duplicates - 1;
+                            next.duplicates = c.duplicates - 1;
                         }
                         if e.atomic {
-                            n.atomics = c.atomics + 1;
+                            next.atomics = c.atomics + 1;
                             if !e.duplicate {
-                                n.save = c.save + 1;
+                                next.save = c.save + 1;
                                 if !c.saved.bit(4) {
-                                    n.saved = c.saved + 1;
+                                    next.saved = c.saved + 1;
                                 }
                             }
                         }
@@ -250,16 +250,16 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                     }
                     if !e.duplicate {
                         puts = bits::<4>(2);
-                        n.due_psn = e.psn;
+                        next.due_psn = e.psn;
                     } else if order.in_run {
                         puts = bits::<4>(4);
-                        n.low = e.psn;
+                        next.low = e.psn;
                     }
                 }
             }
             OpKind::Atomic => {
                 if current {
-                    n.atomics = c.atomics - 1;
+                    next.atomics = c.atomics - 1;
                     if e.failed {
                         fails = true;
                     } else {
@@ -276,13 +276,13 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             _ => {}
         }
         if lists {
-            n.listed = true;
+            next.listed = true;
         }
         if fails {
-            n.dead = true;
+            next.dead = true;
         }
         table.write = true;
-        table.result = n;
+        table.result = next;
         order.puts = puts;
 
         qpn_q = e.qpn;
