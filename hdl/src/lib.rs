@@ -1,6 +1,6 @@
 //! The engine, in rust-hdl.
 //!
-//! A block is a struct of signals with an `#[hdl_gen]` kernel. [`emit`] turns a block and everything below it into
+//! A block is a struct of signals with a `#[kernel]`, which [`front`] makes run as Rust. [`emit`] turns a block and everything below it into
 //! Verilog with the meaning the kernel has in Rust; [`cell`] and [`bus`] hold what every block is made of.
 //! How to write one: `docs/hdl.md`.
 #![forbid(unsafe_code)]

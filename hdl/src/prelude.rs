@@ -28,6 +28,6 @@ pub use crate::cell::skid::Skid;
 pub use crate::cell::skid_ram::SkidRam;
 pub use crate::cell::slice::Slice;
 pub use crate::cell::zero::Zero;
-// Named one by one: these stand over the macros of the same name in the glob above.
-pub use crate::{clock, describe, dff_setup};
+// Named: it stands over the macro of the same name in the glob above.
+pub use crate::describe;
 pub use ferroce_kernel::{Block, kernel, kernel_fn};

@@ -6,7 +6,7 @@ use ferroce_hdl::emit;
 use ferroce_hdl::prelude::*;
 
 /// One of each register, between two ends of every stream.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Cells {
     clock: ClkRst,
     s: StreamIn<Bits<9>>,
@@ -24,24 +24,23 @@ impl Logic for Cells {
         "cells",
         "One of each register, between two ends of every stream."
     );
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, held, full, payload);
-        self.take.next = !self.full.q.val() || self.m.ready.val();
-        if self.take.val() {
-            self.held.d.next = self.s.payload.val();
-            self.full.d.next = self.s.valid.val();
-            self.payload.d.next = self.s_axis.tdata.val();
+        take = !full || m.ready;
+        if take {
+            held = s.payload;
+            full = s.valid;
+            payload = s_axis.tdata;
         }
-        self.s.ready.next = self.take.val();
-        self.m.payload.next = self.held.q.val();
-        self.m.valid.next = self.full.q.val();
-        self.s_axis.tready.next = self.m_axis.tready.val();
-        self.m_axis.tdata.next = self.payload.q.val();
-        self.m_axis.tkeep.next = self.s_axis.tkeep.val();
-        self.m_axis.tlast.next = self.s_axis.tlast.val();
-        self.m_axis.tuser.next = self.s_axis.tuser.val();
-        self.m_axis.tvalid.next = self.s_axis.tvalid.val();
+        s.ready = take;
+        m.payload = held;
+        m.valid = full;
+        s_axis.tready = m_axis.tready;
+        m_axis.tdata = payload;
+        m_axis.tkeep = s_axis.tkeep;
+        m_axis.tlast = s_axis.tlast;
+        m_axis.tuser = s_axis.tuser;
+        m_axis.tvalid = s_axis.tvalid;
     }
 }
 

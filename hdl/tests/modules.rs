@@ -5,7 +5,8 @@ use ferroce_hdl::emit::{self, Direction, Field};
 use ferroce_hdl::prelude::*;
 
 /// Adds a constant.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 struct Adder<const N: usize> {
     x: Signal<In, Bits<N>>,
     y: Signal<Out, Bits<N>>,
@@ -28,9 +29,9 @@ impl<const N: usize> Logic for Adder<N> {
         |this| format!("w{N}_{}", this.by.val().to_u64()),
         "Adds a constant."
     );
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.y.next = self.x.val() + self.by.val();
+        y = x + by;
     }
 }
 
@@ -49,7 +50,8 @@ struct Job {
 }
 
 /// Four adders of two kinds.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 struct Top {
     clock: ClkRst,
     s_axis_rx: AxisIn<64, 8>,
@@ -76,18 +78,17 @@ impl Top {
 
 impl Logic for Top {
     describe!("top_of_four", "Four adders of two kinds.");
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, sum);
-        self.s_axis_rx.tready.next = true;
-        self.first.x.next = self.s_axis_rx.tdata.val().get_bits::<8>(0);
+        s_axis_rx.tready = true;
+        first.x = s_axis_rx.tdata.low::<8>();
         for i in 0..3 {
-            self.other[i].x.next = self.s_axis_rx.tdata.val().get_bits::<8>(8 + 8 * i);
+            other[i].x = s_axis_rx.tdata.slice::<8>(8 + 8 * i);
         }
-        if self.job.val().kind == 5 {
-            self.sum.d.next = self.first.y.val() + self.other[0].y.val();
+        if job.kind == 5 {
+            sum = first.y + other[0].y;
         }
-        self.out.next = self.sum.q.val() ^ (self.other[1].y.val() & self.other[2].y.val());
+        out = sum ^ (other[1].y & other[2].y);
     }
 }
 
@@ -229,7 +230,7 @@ endmodule
 }
 
 /// A block of text.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Text {
     clock: ClkRst,
     s: StreamIn<Bits<4>>,
@@ -275,7 +276,7 @@ fn a_large_stack() {
 }
 
 /// A slice at a run-time place that may reach beyond the end.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Beyond {
     a: Signal<In, Bits<37>>,
     i: Signal<In, Bits<5>>,
@@ -285,10 +286,10 @@ struct Beyond {
 
 impl Logic for Beyond {
     describe!("beyond", "Slices at run-time places.");
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.y.next = self.a.val().get_bits::<8>(self.i.val().index());
-        self.z.next = self.a.val().get_bits::<5>(self.i.val().index());
+        y = a.slice::<8>(i);
+        z = a.slice::<5>(i);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Clock and reset as one interface, and the two macros that hand it on.
+//! Clock and reset as one interface.
 use rust_hdl_core::prelude::*;
 
 /// Clock and synchronous reset (active high).
@@ -19,24 +19,4 @@ impl ClkRst {
         self.clk.next = clk.into();
         self.rst.next = rst;
     }
-}
-
-/// Kernel macro: `clock!(self, clock, a, b)` connects clock and reset of the sub-blocks `a` and `b`.
-///
-/// Takes plain fields only; elements of an array need `ClkRst::link(&mut self.clock, &mut self.a[i].clock)`.
-#[macro_export]
-macro_rules! clock {
-    ($self: ident, $clock: ident, $($sub: ident),+ $(,)?) => {
-        $($crate::cell::clock::ClkRst::link(&mut $self.$clock, &mut $self.$sub.clock);)+
-    };
-}
-
-/// Kernel macro: `dff_setup!(self, clock, a, b)` connects clock and reset of the registers `a` and `b` and lets them
-/// hold their value unless the kernel assigns `d` further down.
-#[macro_export]
-macro_rules! dff_setup {
-    ($self: ident, $clock: ident, $($reg: ident),+ $(,)?) => {
-        $($crate::cell::clock::ClkRst::link(&mut $self.$clock, &mut $self.$reg.clock);)+
-        $($self.$reg.d.next = $self.$reg.q.val();)+
-    };
 }

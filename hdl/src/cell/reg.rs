@@ -83,27 +83,27 @@ impl<T: Synth> Logic for Dff<T> {
 mod tests {
     use crate::prelude::*;
 
-    #[derive(LogicBlock)]
+    #[derive(Block)]
     struct Counter {
         clock: ClkRst,
         step: Signal<In, Bit>,
         count: Signal<Out, Bits<8>>,
         late: Signal<Out, Bits<8>>,
+        #[init(Reg::new(5.into()))]
         value: Reg<Bits<8>>,
         delayed: Dff<Bits<8>>,
     }
 
     impl Logic for Counter {
         describe!("counter", "Counts steps up from 5.");
-        #[hdl_gen]
+        #[kernel]
         fn update(&mut self) {
-            dff_setup!(self, clock, value, delayed);
-            if self.step.val() {
-                self.value.d.next = self.value.q.val() + 1;
+            if step {
+                value = value + 1;
             }
-            self.delayed.d.next = self.value.q.val();
-            self.count.next = self.value.q.val();
-            self.late.next = self.delayed.q.val();
+            delayed = value;
+            count = value;
+            late = delayed;
         }
     }
 
@@ -116,14 +116,7 @@ mod tests {
 
     #[test]
     fn reset_hold_and_step() {
-        let mut u = Counter {
-            clock: Default::default(),
-            step: Default::default(),
-            count: Default::default(),
-            late: Default::default(),
-            value: Reg::new(5.into()),
-            delayed: Default::default(),
-        };
+        let mut u = Counter::default();
         cycle(&mut u, true);
         assert_eq!(u.count.val(), 5);
         cycle(&mut u, false);

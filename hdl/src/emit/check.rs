@@ -31,16 +31,16 @@ pub(crate) fn drivers(scope: &Scope, kernel: &Kernel, path: &str) -> Vec<EmitErr
     {
         let missing = value::ones(symbol.width) ^ assigned.remove(&sym).unwrap_or_default();
         match (check.linked.contains(&sym), check.touched.contains(&sym)) {
-            (true, true) => check.reason(None, Reason::DoubleDriver(name::rust(&symbol.key))),
+            (true, true) => check.reason(Reason::DoubleDriver(name::rust(&symbol.key))),
             (true, false) => {}
-            (false, false) => check.reason(None, Reason::Undriven(name::rust(&symbol.key))),
+            (false, false) => check.reason(Reason::Undriven(name::rust(&symbol.key))),
             (false, true) if missing == BigUint::ZERO => {}
-            (false, true) => check.reason(None, Reason::Latch(bits_text(symbol, &missing))),
+            (false, true) => check.reason(Reason::Latch(bits_text(symbol, &missing))),
         }
     }
-    let of = |(at, reason)| EmitError {
+    let of = |reason| EmitError {
         block: path.into(),
-        at,
+        at: None,
         reason,
     };
     check.reasons.into_iter().map(of).collect()
@@ -51,13 +51,13 @@ struct Check<'a> {
     linked: HashSet<Sym>,
     /// Assigned on some path.
     touched: HashSet<Sym>,
-    reasons: Vec<(Option<String>, Reason)>,
+    reasons: Vec<Reason>,
 }
 
 impl Check<'_> {
-    fn reason(&mut self, at: Option<String>, reason: Reason) {
-        if !self.reasons.iter().any(|(_, known)| *known == reason) {
-            self.reasons.push((at, reason));
+    fn reason(&mut self, reason: Reason) {
+        if !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
         }
     }
 
@@ -67,12 +67,12 @@ impl Check<'_> {
                 Stmt::Assign(target, value) => self.assign(target, value, assigned),
                 Stmt::If(arms, rest) => {
                     for (test, _) in arms {
-                        self.read(test, "if", assigned);
+                        self.read(test, assigned);
                     }
                     self.branches(arms, rest, assigned);
                 }
                 Stmt::Case(on, arms, rest) => {
-                    self.read(on, "match", assigned);
+                    self.read(on, assigned);
                     self.branches(arms, rest, assigned);
                 }
                 Stmt::Comment(_) => {}
@@ -96,21 +96,20 @@ impl Check<'_> {
     fn assign(&mut self, target: &Target, value: &Expr, assigned: &mut Assigned) {
         let sym = target.sym();
         let symbol = &self.scope.symbols[sym];
-        let at = format!("{} = ..", name::rust(&symbol.key));
-        self.read(value, &at, assigned);
+        self.read(value, assigned);
         self.touched.insert(sym);
         let bits = match target {
             Target::Whole(_) => value::ones(symbol.width),
             Target::Part { low, width, .. } => value::ones(*width) << *low,
             Target::PartAt { at: index, .. } => {
-                self.read(index, &at, assigned);
+                self.read(index, assigned);
                 BigUint::ZERO
             }
         };
         *assigned.entry(sym).or_default() |= bits;
     }
 
-    fn read(&mut self, e: &Expr, at: &str, assigned: &Assigned) {
+    fn read(&mut self, e: &Expr, assigned: &Assigned) {
         let mut early = vec![];
         e.reads(&mut |sym, bits| {
             let symbol = &self.scope.symbols[sym];
@@ -129,7 +128,7 @@ impl Check<'_> {
             }
         });
         for reason in early {
-            self.reason(Some(at.into()), reason);
+            self.reason(reason);
         }
     }
 }

@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 
 use super::describe::Description;
-use super::{kernel, register, value};
+use super::{lower, register, value};
 
 /// One block and everything below it.
 pub(crate) struct Node {
@@ -22,9 +22,7 @@ pub(crate) struct Node {
 /// What a block consists of.
 pub(crate) enum Body {
     /// A kernel, or nothing at all.
-    Kernel(ast::VerilogBlock),
-    /// A kernel of `#[kernel]`.
-    Source(kernel::Source),
+    Kernel(lower::Source),
     /// Verilog text.
     Custom(String),
     /// A register with its reset value, if it has one.
@@ -52,16 +50,15 @@ impl Leaf {
 
 fn body(code: Verilog) -> Body {
     match code {
-        Verilog::Empty => Body::Kernel(vec![]),
-        Verilog::Combinatorial(code) => Body::Kernel(code),
+        Verilog::Empty => Body::Kernel(lower::Source::default()),
         Verilog::Custom(text) => match register::parse(&text) {
             Some(reset) => Body::Register(reset),
-            None => match kernel::Source::of(&text) {
-                Some(source) => Body::Source(source),
+            None => match lower::Source::of(&text) {
+                Some(source) => Body::Kernel(source),
                 None => Body::Custom(text),
             },
         },
-        Verilog::Blackbox(_) | Verilog::Wrapper(_) => Body::Foreign,
+        Verilog::Combinatorial(_) | Verilog::Blackbox(_) | Verilog::Wrapper(_) => Body::Foreign,
     }
 }
 
@@ -90,7 +87,7 @@ impl Probe for Walk {
             .last()
             .map_or(own.clone(), |parent| format!("{}.{own}", parent.path));
         let (mut description, body) = (Description::of(block), body(block.hdl()));
-        if let (Some(description), Body::Source(source)) = (&mut description, &body) {
+        if let (Some(description), Body::Kernel(source)) = (&mut description, &body) {
             description.constants.extend(source.named_constants());
         }
         self.open.push(Node {

@@ -1,7 +1,7 @@
-//! The name, the doc line and the constants of a block.
+//! The name and the doc line of a block.
 //!
 //! rust-hdl has no place for a module name. `Logic::timing` is a hook its simulator and generator never call, so
-//! `describe!` answers it with entries that carry the description.
+//! `describe!` answers it with an entry that carries the description.
 use rust_hdl_core::prelude::{Logic, TimingInfo};
 
 const MARK: &str = "describe!";
@@ -12,61 +12,38 @@ const MARK: &str = "describe!";
 /// `describe!("fifo", format!("w{}_d{}", T::BITS, D), "First-in first-out queue.")`, or with one that needs the
 /// block's own data: `describe!("crc", |this| format!("{}", this._lanes), "CRC-32.")`. The module is called
 /// `<name>_<suffix>`; the doc line is printed above it.
-///
-/// Integer constants and const parameters that the kernel uses follow the doc line:
-/// `describe!("csr", "Register file."; MAGIC, abi::regs::DOORBELL, W)`. They take the width of what they meet, as
-/// literals do.
 #[macro_export]
 macro_rules! describe {
-    ($name: expr, $doc: expr $(; $($constant: path),+)? $(,)?) => {
-        $crate::describe!(@timing this, $name, "", $doc, [$($($constant),+)?]);
+    ($name: expr, $doc: expr $(,)?) => {
+        $crate::describe!(@timing this, $name, "", $doc);
     };
-    ($name: expr, |$this: ident| $suffix: expr, $doc: expr $(; $($constant: path),+)? $(,)?) => {
-        $crate::describe!(@timing $this, $name, &$suffix, $doc, [$($($constant),+)?]);
+    ($name: expr, |$this: ident| $suffix: expr, $doc: expr $(,)?) => {
+        $crate::describe!(@timing $this, $name, &$suffix, $doc);
     };
-    ($name: expr, $suffix: expr, $doc: expr $(; $($constant: path),+)? $(,)?) => {
-        $crate::describe!(@timing this, $name, &$suffix, $doc, [$($($constant),+)?]);
+    ($name: expr, $suffix: expr, $doc: expr $(,)?) => {
+        $crate::describe!(@timing this, $name, &$suffix, $doc);
     };
-    (@timing $this: ident, $name: expr, $suffix: expr, $doc: expr, [$($constant: path),*]) => {
+    (@timing $this: ident, $name: expr, $suffix: expr, $doc: expr) => {
         fn timing(&self) -> Vec<$crate::prelude::TimingInfo> {
             #[allow(unused_variables)]
             let $this = self;
-            $crate::emit::description(
-                $name,
-                $suffix,
-                $doc,
-                &[$((stringify!($constant), $constant as u64)),*],
-            )
+            $crate::emit::description($name, $suffix, $doc)
         }
     };
 }
 
 /// What `describe!` expands to.
-pub fn description(
-    name: &str,
-    suffix: &str,
-    doc: &str,
-    constants: &[(&str, u64)],
-) -> Vec<TimingInfo> {
-    let name = if suffix.is_empty() {
-        name.into()
-    } else {
-        format!("{name}_{suffix}")
+pub fn description(name: &str, suffix: &str, doc: &str) -> Vec<TimingInfo> {
+    let name = match suffix {
+        "" => name.into(),
+        suffix => format!("{name}_{suffix}"),
     };
-    let entry = |name: String, text: String| TimingInfo {
+    vec![TimingInfo {
         name,
         clock: MARK.into(),
-        inputs: vec![text],
+        inputs: vec![doc.into()],
         outputs: vec![],
-    };
-    let constants = constants.iter().map(|(path, value)| {
-        let path: String = path.split_whitespace().collect();
-        entry(path.replace("::", "$"), value.to_string())
-    });
-    [entry(name, doc.into())]
-        .into_iter()
-        .chain(constants)
-        .collect()
+    }]
 }
 
 /// What a block says of itself.
@@ -74,21 +51,17 @@ pub fn description(
 pub(crate) struct Description {
     pub(crate) name: String,
     pub(crate) doc: String,
-    /// Path as rust-hdl writes it, and value.
+    /// Constants that the kernel names: path and value.
     pub(crate) constants: Vec<(String, u64)>,
 }
 
 impl Description {
     pub(crate) fn of(block: &dyn Logic) -> Option<Self> {
-        let mut entries = block.timing().into_iter().filter(|info| info.clock == MARK);
-        let first = entries.next()?;
-        let constants = entries
-            .filter_map(|info| Some((info.name, info.inputs.concat().parse().ok()?)))
-            .collect();
+        let entry = block.timing().into_iter().find(|info| info.clock == MARK)?;
         Some(Self {
-            name: first.name,
-            doc: first.inputs.concat(),
-            constants,
+            name: entry.name,
+            doc: entry.inputs.concat(),
+            constants: vec![],
         })
     }
 }

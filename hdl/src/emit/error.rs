@@ -9,7 +9,7 @@ use thiserror::Error;
 pub struct EmitError {
     /// Path of the block from the top, for instance `top.rx.fifo[2]`.
     pub block: String,
-    /// The statement or expression of the kernel in Rust's writing, where there is one.
+    /// File and line of the statement, where there is one.
     pub at: Option<String>,
     /// What is wrong and what to write instead.
     pub reason: Reason,
@@ -18,7 +18,7 @@ pub struct EmitError {
 impl fmt::Display for EmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.at {
-            Some(at) => write!(f, "{}: `{at}`: {}", self.block, self.reason),
+            Some(at) => write!(f, "{at}: {}: {}", self.block, self.reason),
             None => write!(f, "{}: {}", self.block, self.reason),
         }
     }
@@ -51,35 +51,22 @@ pub enum Reason {
         other: String,
     },
     /// Not a signal, constant, enum variant or loop variable of the block.
-    #[error(
-        "`{0}` is not a signal of this block; a Rust constant is unknown here: list it in `describe!(..; {0})` or use a \
-         `Constant` field"
-    )]
+    #[error("`{0}` is no signal, constant or local of this block")]
     UnknownName(String),
-    /// A loop variable hides a signal.
-    #[error("the loop variable has the name of the signal or constant `{0}`: rename the variable")]
-    LoopVariable(String),
     /// The value of a child's input is the one of the step before in Rust.
     #[error(
-        "reads back `{0}`, an input of a child: assign a `Signal<Local, _>` and use that in both places"
+        "reads back `{0}`, an input of a child: name the value with `let` and use that in both places"
     )]
     ChildInputRead(String),
-    /// Operands of different width; happens where `.index()` or `.into()` hides a conversion.
-    #[error(
-        "{0} bits stand against {1}: cast with `bit_cast::<_, _>()` so that both sides have one width"
-    )]
+    /// Operands of different width.
+    #[error("{0} bits stand against {1}: `.resize::<_>()` gives both sides one width")]
     WidthMismatch(usize, usize),
     /// A literal beyond the range of its type; the Rust model would panic or truncate.
     #[error("{0} does not fit in {1} bits")]
     LiteralTooWide(String, usize),
     /// A literal whose width nothing tells.
-    #[error("the width of the literal is not known here: write `bits::<N>(..)`")]
+    #[error("the width of the literal is not known here: write `let x: Bits<N> = ..`")]
     LiteralWidth,
-    /// `(a + b).index()` and `(a.index() + b.index())` look alike to the emission but differ on overflow.
-    #[error(
-        "a sum in brackets may or may not wrap before `.index()`: put it in a `Signal<Local, _>` or take out the brackets"
-    )]
-    AmbiguousIndex,
     /// An element of an array of signals or blocks is chosen at run time.
     #[error(
         "index `{0}` is not known at elaboration: use literals and loop variables, or a `match`"

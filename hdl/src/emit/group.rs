@@ -171,13 +171,12 @@ fn piece(statements: Vec<Stmt>) -> Vec<Piece> {
     if !plain || own {
         return vec![Piece::Always(statements)];
     }
-    let comments = std::env::var_os("FERROCE_COMMENTS").is_some();
-    let assign = |s| match s {
-        Stmt::Assign(target, value) => Some(Piece::Assign(target, value)),
-        Stmt::Comment(text) if comments => Some(Piece::Comment(text)),
-        _ => None,
+    let alone = |s| match s {
+        Stmt::Assign(target, value) => Piece::Assign(target, value),
+        Stmt::Comment(text) => Piece::Comment(text),
+        _ => unreachable!("plain"),
     };
-    statements.into_iter().filter_map(assign).collect()
+    statements.into_iter().map(alone).collect()
 }
 
 /// Union-find; the root of a group is its first statement.

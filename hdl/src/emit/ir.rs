@@ -37,8 +37,6 @@ pub(crate) enum Expr {
     Binary(Binary, Box<Expr>, Box<Expr>),
     /// Most significant first.
     Concat(Vec<Expr>),
-    /// The operand of a signed comparison.
-    Signed(Box<Expr>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +58,6 @@ pub(crate) enum Binary {
     Xor,
     Shl,
     Shr,
-    LogicalAnd,
-    LogicalOr,
     Eq,
     Ne,
     Lt,
@@ -74,7 +70,7 @@ impl Binary {
     /// The result is one bit whatever the operands are.
     pub(crate) fn is_truth(self) -> bool {
         use Binary::*;
-        matches!(self, LogicalAnd | LogicalOr | Eq | Ne | Lt | Le | Gt | Ge)
+        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 }
 
@@ -103,7 +99,6 @@ impl Expr {
                 }
             }
             Self::Concat(parts) => parts.iter().map(Self::width).sum(),
-            Self::Signed(x) => x.width(),
         }
     }
 
@@ -129,7 +124,7 @@ impl Expr {
                 f(*sym, Bits::All);
                 at.reads(f);
             }
-            Self::Unary(_, x) | Self::Signed(x) => x.reads(f),
+            Self::Unary(_, x) => x.reads(f),
             Self::Binary(_, a, b) => {
                 a.reads(f);
                 b.reads(f);

@@ -1,7 +1,8 @@
 //! Verilog with the meaning a kernel has in Rust.
 //!
-//! rust-hdl's own generator drops brackets and widths, so this layer prints the syntax tree itself: [`verilog`]
-//! walks the hierarchy (`collect`), gives every expression its Rust type and refuses what cannot keep it (`lower`),
+//! rust-hdl's own generator drops brackets and widths, so this layer prints kernels itself. `#[kernel]` leaves their text
+//! in a prefix form; [`verilog`] walks the hierarchy (`collect`), gives every expression its Rust type and refuses what
+//! cannot keep it (`lower`),
 //! checks the drivers (`check`), cuts the kernel into independent pieces (`group`) and prints them (`print`,
 //! `module`). Identical blocks share a module.
 mod check;
@@ -11,7 +12,6 @@ mod design;
 mod error;
 mod group;
 mod ir;
-mod kernel;
 mod lower;
 mod module;
 mod name;

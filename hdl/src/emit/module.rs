@@ -6,7 +6,7 @@ use super::collect::{Body, Leaf, Node};
 use super::error::EmitError;
 use super::group::{self, Piece};
 use super::ir::{Expr, Stmt, Sym, Target};
-use super::lower::{Kernel, Lower};
+use super::lower::{self, Kernel};
 use super::print::{Printer, indent, line, literal, range};
 use super::scope::{Role, Scope};
 use super::{name, register};
@@ -22,17 +22,8 @@ pub(crate) fn text(node: &Node, name: &str, children: &[String]) -> Result<Strin
     let mut scope =
         Scope::new(node).map_err(|reasons| reasons.into_iter().map(refuse).collect::<Vec<_>>())?;
     let body = match &node.body {
-        Body::Kernel(_) | Body::Source(_) => {
-            let converted;
-            let code = match &node.body {
-                Body::Kernel(code) => code,
-                Body::Source(source) => {
-                    converted = super::kernel::convert(node, &scope, source)?;
-                    &converted
-                }
-                _ => unreachable!("matched above"),
-            };
-            let kernel = Lower::kernel(&mut scope, &node.path, code)?;
+        Body::Kernel(source) => {
+            let kernel = lower::kernel(node, &mut scope, source)?;
             let errors = check::drivers(&scope, &kernel, &node.path);
             if !errors.is_empty() {
                 return Err(errors);
@@ -115,12 +106,12 @@ struct Assembly<'a> {
     pieces: Vec<Piece>,
     /// Signals that some `always` assigns.
     variables: HashSet<Sym>,
-    claims: Vec<(Sym, String)>,
+    assertions: Vec<(Sym, String)>,
 }
 
 impl<'a> Assembly<'a> {
     fn new(node: &Node, scope: &'a Scope, kernel: Kernel) -> Self {
-        let claims = kernel.claims;
+        let assertions = kernel.assertions;
         let (alias, mut pieces) = wiring(node, scope, &kernel.links);
         pieces.extend(group::pieces(kernel.statements));
         let mut variables = HashSet::new();
@@ -139,7 +130,7 @@ impl<'a> Assembly<'a> {
             alias,
             pieces,
             variables,
-            claims,
+            assertions,
         }
     }
 
@@ -154,14 +145,14 @@ impl<'a> Assembly<'a> {
                 .any(|sym| self.scope.symbols[*sym].name == name)
         };
         let mut out = ports(&node.signals, &output);
-        let claims = self.assertions(&printer);
+        let assertions = self.assertions(&printer);
         let sections = [
             printer.parameters(),
             self.declarations(node),
             self.instances(node, children, &printer),
             logic,
             registers,
-            claims,
+            assertions,
         ];
         for section in sections.iter().filter(|s| !s.is_empty()) {
             out.push('\n');
@@ -173,9 +164,11 @@ impl<'a> Assembly<'a> {
     /// Assertions, looked at with every edge outside reset.
     fn assertions(&self, printer: &Printer) -> String {
         let port = |key| self.scope.symbol(key).map(|sym| printer.name(sym));
-        let (Some(clk), Some(rst), false) =
-            (port("clock$clk"), port("clock$rst"), self.claims.is_empty())
-        else {
+        let (Some(clk), Some(rst), false) = (
+            port("clock$clk"),
+            port("clock$rst"),
+            self.assertions.is_empty(),
+        ) else {
             return String::new();
         };
         let mut out = String::from("`ifndef SYNTHESIS\n");
@@ -184,7 +177,7 @@ impl<'a> Assembly<'a> {
             &indent(1),
             &format!("always @(posedge {clk}) if (!{rst}) begin"),
         );
-        for (sym, why) in &self.claims {
+        for (sym, why) in &self.assertions {
             let test = format!("if ({}) $error(\"%m: {why}\");", printer.name(*sym));
             line(&mut out, &indent(2), &test);
         }

@@ -95,7 +95,6 @@ impl<'a> Printer<'a> {
                 let parts: Vec<_> = flat.iter().map(|x| self.expression(x)).collect();
                 format!("{{{}}}", parts.join(", "))
             }
-            Expr::Signed(x) => format!("$signed({})", self.expression(x)),
         }
     }
 
@@ -143,8 +142,6 @@ impl<'a> Printer<'a> {
             Binary::Xor => "^",
             Binary::Shl => "<<",
             Binary::Shr => ">>",
-            Binary::LogicalAnd => "&&",
-            Binary::LogicalOr => "||",
             Binary::Eq => "==",
             Binary::Ne => "!=",
             Binary::Lt => "<",
@@ -153,15 +150,7 @@ impl<'a> Printer<'a> {
             Binary::Ge => ">=",
         };
         // The left operand of a chain of one associative operator needs no brackets.
-        let chain = matches!(
-            op,
-            Binary::Add
-                | Binary::And
-                | Binary::Or
-                | Binary::Xor
-                | Binary::LogicalAnd
-                | Binary::LogicalOr
-        );
+        let chain = matches!(op, Binary::Add | Binary::And | Binary::Or | Binary::Xor);
         let left = match a {
             Expr::Binary(inner, ..) if chain && *inner == op => self.expression(a),
             _ => self.operand(a),

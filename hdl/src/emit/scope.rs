@@ -217,13 +217,6 @@ impl Scope {
         self.by_key.get(key).copied()
     }
 
-    /// A signal or constant has this path.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.by_key.contains_key(key)
-            || self.named.contains_key(key)
-            || self.integers.contains_key(key)
-    }
-
     pub(crate) fn named(&self, key: &str) -> Option<&Named> {
         self.named.get(key)
     }

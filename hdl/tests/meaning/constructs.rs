@@ -4,7 +4,7 @@ use ferroce_hdl::prelude::*;
 use crate::harness::{Bench, Case, Random};
 
 /// Bits of expressions at fixed and at run-time places.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Slices {
     a: Signal<In, Bits<64>>,
     b: Signal<In, Bits<64>>,
@@ -25,62 +25,47 @@ impl Logic for Slices {
         "slices",
         "Bits of expressions at fixed and at run-time places."
     );
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.sum.next = self.a.val() + self.b.val();
-        self.k.next = self.j.val() + 1;
-        self.byte[0].next = self.a.val().get_bits::<8>(8 * (8 - 1));
-        self.byte[1].next = self.a.val().get_bits::<8>(60);
-        self.byte[2].next = self.a.val().get_bits::<8>(64);
-        self.byte[3].next = (self.a.val() + self.b.val()).get_bits::<8>(12);
-        self.byte[4].next = (self.a.val() ^ !self.b.val()).get_bits::<8>(12);
-        self.byte[5].next = self.a.val().get_bits::<20>(10).get_bits::<8>(5);
-        self.byte[6].next = bit_cast::<90, 64>(self.a.val()).get_bits::<8>(60);
-        self.byte[7].next = self.a.val().get_bits::<8>(self.j.val().index() * 8);
-        self.byte[8].next = self.a.val().get_bits::<8>(8 * self.j.val().index() + 4);
-        self.byte[9].next = self.a.val().get_bits::<8>(self.i.val().index());
-        self.byte[10].next = self.odd.val().get_bits::<8>((self.i.val() >> 1).index());
-        self.byte[11].next = (self.a.val() - self.b.val()).get_bits::<8>(self.k.val().index() * 8);
-        self.byte[12].next = self.sum.val().get_bits::<8>(56 - self.j.val().index() * 8);
-        self.byte[13].next = self
-            .a
-            .val()
-            .get_bits::<8>((self.j.val().index() * 4 + 3) * 2);
-        self.byte[14].next = self
-            .a
-            .val()
-            .get_bits::<8>(self.j.val().index() + self.i.val().get_bits::<2>(0).index());
-        self.byte[15].next = self
-            .a
-            .val()
-            .get_bits::<8>((self.i.val() & 0x38).index() ^ 8);
-        self.bit[0].next = self.a.val().get_bit(self.i.val().index());
-        self.bit[1].next = self.odd.val().get_bit((self.i.val() >> 1).index());
-        self.bit[2].next = (self.a.val() + self.b.val()).get_bit(self.i.val().index());
-        self.bit[3].next = (self.a.val() + self.b.val()).get_bit(63);
-        self.bit[4].next = !self.a.val().get_bit(63 - self.i.val().index());
-        self.bit[5].next = self
-            .a
-            .val()
-            .get_bits::<8>(self.i.val().index())
-            .get_bit(self.j.val().index());
-        self.bit[6].next = (self.i.val() + 1).get_bit(5);
-        self.bit[7].next = self.a.val().get_bit((self.i.val() - 1).index());
-        self.word[0].next = self.a.val().replace_bit(0, self.f.val());
-        self.word[1].next = self.a.val().replace_bit(63, !self.f.val());
-        self.word[2].next = (self.a.val() + 1).replace_bit(31, self.f.val());
-        self.word[3].next = self.a.val().replace_bit(self.i.val().index(), self.f.val());
-        self.word[4].next =
-            (self.a.val() & self.b.val()).replace_bit(self.i.val().index(), self.f.val() ^ true);
-        self.word[5].next = self.a.val();
-        self.word[5].next = self.word[5].val().replace_bit(7, self.f.val());
-        self.word[5].next = self.word[5]
-            .val()
-            .replace_bit(self.i.val().index(), !self.f.val());
-        self.mid[0].next = bit_cast::<37, 64>(self.a.val() + self.b.val());
-        self.mid[1].next = self.a.val().get_bits::<37>(self.i.val().index());
-        self.mid[2].next = bit_cast::<37, 8>(self.a.val().get_bits::<8>(1)) << self.i.val();
-        self.mid[3].next = self.odd.val().get_bits::<37>(self.j.val().index());
+        sum = a + b;
+        k = j + 1;
+        byte[0] = a.slice::<8>(8 * (8 - 1));
+        byte[1] = a.slice::<8>(60);
+        byte[2] = a.slice::<8>(64);
+        byte[3] = (a + b).slice::<8>(12);
+        byte[4] = (a ^ !b).slice::<8>(12);
+        byte[5] = a.slice::<20>(10).slice::<8>(5);
+        byte[6] = a.resize::<90>().slice::<8>(60);
+        byte[7] = a.slice::<8>(j * 8);
+        byte[8] = a.slice::<8>(8 * j + 4);
+        byte[9] = a.slice::<8>(i);
+        byte[10] = odd.slice::<8>(i >> 1);
+        byte[11] = (a - b).slice::<8>(k * 8);
+        byte[12] = sum.slice::<8>(56 - j * 8);
+        byte[13] = a.slice::<8>((j * 4 + 3) * 2);
+        byte[14] = a.slice::<8>(j + i.low::<2>());
+        byte[15] = a.slice::<8>((i & 0x38) ^ 8);
+        bit[0] = a.bit(i);
+        bit[1] = odd.bit(i >> 1);
+        bit[2] = (a + b).bit(i);
+        bit[3] = (a + b).bit(63);
+        bit[4] = !a.bit(63 - i);
+        bit[5] = a.slice::<8>(i).bit(j);
+        bit[6] = (i + 1).bit(5);
+        let before = i - 1;
+        bit[7] = a.bit(before);
+        word[0] = a.replace_bit(0, f);
+        word[1] = a.replace_bit(63, !f);
+        word[2] = (a + 1).replace_bit(31, f);
+        word[3] = a.replace_bit(i, f);
+        word[4] = (a & b).replace_bit(i, f ^ true);
+        word[5] = a;
+        word[5] = word[5].replace_bit(7, f);
+        word[5] = word[5].replace_bit(i, !f);
+        mid[0] = (a + b).resize::<37>();
+        mid[1] = a.slice::<37>(i);
+        mid[2] = a.slice::<8>(1).resize::<37>() << i;
+        mid[3] = odd.slice::<37>(j);
     }
 }
 
@@ -101,7 +86,8 @@ const MAGIC: u64 = 0x5a;
 const THREE: usize = 3;
 
 /// Literals, constants, casts and shifts of literals.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 struct Literals<const M: usize> {
     a: Signal<In, Bits<8>>,
     s: Signal<In, Bits<6>>,
@@ -132,39 +118,36 @@ impl<const M: usize> Literals<M> {
 
 #[allow(clippy::identity_op, clippy::absurd_extreme_comparisons)]
 impl<const M: usize> Logic for Literals<M> {
-    describe!("literals", format!("m{M}"), "Literals and constants."; MAGIC, THREE, M);
-    #[hdl_gen]
+    describe!("literals", format!("m{M}"), "Literals and constants.");
+    #[kernel]
     fn update(&mut self) {
-        self.o[0].next = 0xff.into();
-        self.o[1].next = self.a.val() + 255;
-        self.o[2].next = 200 - self.a.val();
-        self.o[3].next = bits::<8>(17) ^ self.a.val();
-        self.o[4].next = (3 + 4 * 5).into();
-        self.o[5].next = self.a.val() ^ MAGIC;
-        self.o[6].next = self.lookup.val().get_bits::<8>(8 * THREE);
-        self.o[7].next = self
-            .lookup
-            .val()
-            .get_bits::<8>(self.a.val().get_bits::<3>(0).index() * 8);
-        self.o[8].next = self.a.val() & 0b1010_1010;
+        o[0] = 0xff;
+        o[1] = a + 255;
+        o[2] = 200 - a;
+        o[3] = bits::<8>(17) ^ a;
+        o[4] = (3 + 4 * 5).into();
+        o[5] = a ^ MAGIC;
+        o[6] = lookup.slice::<8>(8 * THREE);
+        o[7] = lookup.slice::<8>(a.low::<3>() * 8);
+        o[8] = a & 0b1010_1010;
         if M == 7 {
-            self.o[8].next = self.a.val() | 0x55;
+            o[8] = a | 0x55;
         }
-        self.t[0].next = self.a.val() == MAGIC;
-        self.t[1].next = 100 < self.a.val();
-        self.t[2].next = self.a.val() >= 0;
-        self.t[3].next = self.a.val() <= 255;
-        self.t[4].next = (self.wide.val() & self.mask.val()).xor();
-        self.t[5].next = self.mask.val().get_bit(THREE);
-        self.t[6].next = self.wide.val() > self.mask.val();
-        self.t[7].next = self.mask.val().get_bit(self.s.val().index());
-        self.long[0].next = 1 << self.s.val();
-        self.long[1].next = (0xdead_beef_u64 << self.s.val()) >> 4;
-        self.long[2].next = bit_cast::<64, 8>(self.a.val()) << 60;
-        self.huge[0].next = self.wide.val() + 0x1_0000_0000_u64;
-        self.huge[1].next = (self.wide.val() << 79) | (self.wide.val() >> 1);
-        self.huge[2].next = self.wide.val() << 80;
-        self.huge[3].next = bits::<80>(0xffff_ffff_ffff_u64) - self.mask.val();
+        t[0] = a == MAGIC;
+        t[1] = 100 < a;
+        t[2] = a >= 0;
+        t[3] = a <= 255;
+        t[4] = (wide & mask).xor();
+        t[5] = mask.bit(THREE);
+        t[6] = wide > mask;
+        t[7] = mask.bit(s);
+        long[0] = 1 << s;
+        long[1] = (0xdead_beef_u64 << s) >> 4;
+        long[2] = a.resize::<64>() << 60;
+        huge[0] = wide + 0x1_0000_0000_u64;
+        huge[1] = (wide << 79) | (wide >> 1);
+        huge[2] = wide << 80;
+        huge[3] = bits::<80>(0xffff_ffff_ffff_u64) - mask;
     }
 }
 
@@ -200,7 +183,7 @@ struct Parts {
 }
 
 /// `if`, `match`, enums and structs.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Choices {
     a: Signal<In, Bits<8>>,
     b: Signal<In, Bits<8>>,
@@ -217,71 +200,71 @@ struct Choices {
 
 #[allow(clippy::single_match)]
 impl Logic for Choices {
-    describe!("choices", "if, match, enums and structs."; THREE);
-    #[hdl_gen]
+    describe!("choices", "if, match, enums and structs.");
+    #[kernel]
     fn update(&mut self) {
         // A local signal that changes between two reads.
-        self.work.next = self.a.val();
-        self.o[0].next = self.work.val() + 1;
-        if self.f.val() {
-            self.work.next = self.work.val() ^ self.b.val();
+        work = a;
+        o[0] = work + 1;
+        if f {
+            work = work ^ b;
         }
-        self.o[1].next = self.work.val();
-        if self.a.val() < 10 {
-            self.o[2].next = 1.into();
-        } else if self.a.val() < self.b.val() {
-            self.o[2].next = 2.into();
-            if self.f.val() {
-                self.o[2].next = 3.into();
+        o[1] = work;
+        if a < 10 {
+            o[2] = 1;
+        } else if a < b {
+            o[2] = 2;
+            if f {
+                o[2] = 3;
             }
         } else {
-            self.o[2].next = 4.into();
+            o[2] = 4;
         }
-        self.o[3].next = 0.into();
-        match self.a.val().get_bits::<4>(2).index() {
-            0 => self.o[3].next = self.b.val(),
-            0x1 => self.o[3].next = self.b.val() + 1,
+        o[3] = 0;
+        match a.slice::<4>(2) {
+            0 => o[3] = b,
+            0x1 => o[3] = b + 1,
             0b10 => {
-                self.o[3].next = self.b.val() + 2;
+                o[3] = b + 2;
             }
-            THREE => self.o[3].next = 77.into(),
-            1_0 => self.o[3].next = 10.into(),
-            _ => self.o[3].next = 9.into(),
+            THREE => o[3] = 77.into(),
+            1_0 => o[3] = 10.into(),
+            _ => o[3] = 9.into(),
         }
-        match self.order.val() {
-            Order::Idle => self.o[4].next = 1.into(),
-            Order::Load => self.o[4].next = self.a.val(),
-            Order::Store => self.o[4].next = self.b.val(),
-            Order::Swap => self.o[4].next = self.a.val() - self.b.val(),
+        match order {
+            Order::Idle => o[4] = 1.into(),
+            Order::Load => o[4] = a,
+            Order::Store => o[4] = b,
+            Order::Swap => o[4] = a - b,
             Order::Flush => {
-                self.o[4].next = 2.into();
+                o[4] = 2;
             }
         }
-        match self.f.val() {
-            true => self.o[5].next = self.a.val(),
-            false => self.o[5].next = self.b.val(),
+        match f {
+            true => o[5] = a,
+            false => o[5] = b,
         }
-        self.o[6].next = self.a.val();
-        match self.parts.val().order {
-            Order::Load => self.o[6].next = self.b.val(),
+        o[6] = a;
+        match parts.order {
+            Order::Load => o[6] = b,
             _ => {}
         }
-        self.next.next = self.order.val();
-        if self.order.val() == Order::Swap && self.parts.val().order != Order::Idle {
-            self.next.next = Order::Flush;
+        next = order;
+        if order == Order::Swap && parts.order != Order::Idle {
+            next = Order::Flush;
         }
-        self.out.next = self.parts.val();
-        self.out.next.low = self.parts.val().low + 1;
-        if self.parts.val().flag {
-            self.out.next.high = bit_cast::<40, 8>(self.a.val() + self.b.val());
-            self.out.next.order = Order::Store;
+        out = parts;
+        out.low = parts.low + 1;
+        if parts.flag {
+            out.high = (a + b).resize::<40>();
+            out.order = Order::Store;
         } else {
-            self.out.next.flag = self.f.val();
+            out.flag = f;
         }
-        self.raw.next = self.parts.val().into();
-        self.t[0].next = self.out.val().order == Order::Store;
-        self.t[1].next = self.out.val().high.get_bit(self.parts.val().low.index());
-        self.t[2].next = (self.parts.val().high + 1).get_bit(39) ^ self.out.val().flag;
+        raw = parts.into();
+        t[0] = out.order == Order::Store;
+        t[1] = out.high.bit(parts.low);
+        t[2] = (parts.high + 1).bit(39) ^ out.flag;
     }
 }
 
@@ -309,7 +292,7 @@ impl Case for Choices {
 }
 
 /// A child without a clock.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Invert {
     x: Signal<In, Bits<8>>,
     y: Signal<Out, Bits<8>>,
@@ -317,14 +300,14 @@ struct Invert {
 
 impl Logic for Invert {
     describe!("invert", "Inverts a byte.");
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.y.next = !self.x.val();
+        y = !x;
     }
 }
 
 /// Loops over arrays of signals and blocks.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Loops {
     a: Signal<In, Bits<32>>,
     x: [Signal<In, Bits<8>>; 4],
@@ -339,31 +322,30 @@ struct Loops {
 }
 
 impl Logic for Loops {
-    describe!("loops", "Loops over arrays of signals and blocks."; THREE);
-    #[hdl_gen]
+    describe!("loops", "Loops over arrays of signals and blocks.");
+    #[kernel]
     fn update(&mut self) {
-        self.swapped.next = 0.into();
+        swapped = 0;
         for i in 0..4 {
-            self.u[i].x.next = self.x[THREE - i].val();
-            self.y[i].next = self.u[i].y.val() + self.a.val().get_bits::<8>(8 * i);
-            self.swapped.next =
-                (self.swapped.val() << 8) | self.a.val().get_bits::<32>(8 * i) & 0xff;
+            u[i].x = x[THREE - i];
+            y[i] = u[i].y + a.slice::<8>(8 * i);
+            swapped = (swapped << 8) | a.slice::<32>(8 * i) & 0xff;
         }
         for i in 0..2 {
             for j in 0..3 {
-                self.grid[i][j].next = self.a.val().get_bit(i * 3 + j);
+                grid[i][j] = a.bit(i * 3 + j);
                 if i == 1 && j < 2 {
-                    self.grid[i][j].next = !self.a.val().get_bit(31 - j);
+                    grid[i][j] = !a.bit(31 - j);
                 }
             }
         }
-        self.chain[0].next = self.x[0].val();
+        chain[0] = x[0];
         for i in 1..5 {
-            self.chain[i].next = (self.chain[i - 1].val() << 1) ^ self.x[i - 1].val();
+            chain[i] = (chain[i - 1] << 1) ^ x[i - 1];
         }
-        self.last.next = self.chain[4].val();
-        Signal::<In, Bits<8>>::link(&mut self.x[1], &mut self.v.x);
-        Signal::<Out, Bits<8>>::link(&mut self.through, &mut self.v.y);
+        last = chain[4];
+        forward!(x[1] <= v.x);
+        forward!(through <= v.y);
     }
 }
 

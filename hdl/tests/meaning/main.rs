@@ -7,8 +7,10 @@
 mod common;
 mod constructs;
 mod harness;
+mod language;
 mod operators;
 mod sequential;
+mod valid;
 
 use ferroce_hdl::emit;
 
@@ -19,6 +21,8 @@ fn rust_and_verilog_agree() {
         operators::add(&mut bench);
         constructs::add(&mut bench);
         sequential::add(&mut bench);
+        language::add(&mut bench);
+        valid::add(&mut bench);
         bench.compare();
     });
 }

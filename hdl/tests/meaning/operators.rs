@@ -7,7 +7,8 @@ use crate::harness::{Bench, Case, Random};
 /// Outputs for an operator `$op` on bits with the right operand `$right`; `$more` are statements for outputs 20...
 macro_rules! operator {
     ($name: ident, $tag: literal, $op: tt, $right: ident, [$($slot: literal = $natural: tt),*]) => {
-        #[derive(LogicBlock)]
+        #[derive(Block)]
+#[block(no_default)]
         struct $name<const N: usize> {
             a: Signal<In, Bits<N>>,
             b: Signal<In, Bits<N>>,
@@ -39,47 +40,47 @@ macro_rules! operator {
         #[allow(clippy::precedence)]
         impl<const N: usize> Logic for $name<N> {
             describe!($tag, format!("w{N}"), "Operator beside operator.");
-            #[hdl_gen]
+            #[kernel]
             fn update(&mut self) {
-                self.o[0].next = (self.a.val() $op self.$right.val()) + self.c.val();
-                self.o[1].next = (self.a.val() $op self.$right.val()) - self.c.val();
-                self.o[2].next = (self.a.val() $op self.$right.val()) & self.c.val();
-                self.o[3].next = (self.a.val() $op self.$right.val()) | self.c.val();
-                self.o[4].next = (self.a.val() $op self.$right.val()) ^ self.c.val();
-                self.o[5].next = (self.a.val() $op self.$right.val()) << self.s.val();
-                self.o[6].next = (self.a.val() $op self.$right.val()) >> self.s.val();
-                self.o[7].next = self.c.val() + (self.a.val() $op self.$right.val());
-                self.o[8].next = self.c.val() - (self.a.val() $op self.$right.val());
-                self.o[9].next = self.c.val() & (self.a.val() $op self.$right.val());
-                self.o[10].next = self.c.val() ^ (self.a.val() $op self.$right.val());
-                self.o[11].next = !self.a.val() $op self.$right.val();
-                self.o[12].next = !(self.a.val() $op self.$right.val());
-                self.o[13].next = self.a.val() $op 1;
-                self.o[14].next = (self.a.val() $op self.$right.val()) + 1 - self.c.val();
-                self.o[15].next = (self.a.val() $op self.$right.val()) + self.p.val();
-                self.o[16].next = self.a.val() $op self.$right.val() & self.c.val();
-                self.o[17].next = self.c.val() & self.a.val() $op self.$right.val();
-                $(self.o[$slot].next = self.a.val() $op self.$right.val() $natural self.c.val();)*
-                self.t[0].next = self.a.val() $op self.$right.val() == self.c.val();
-                self.t[1].next = self.a.val() $op self.$right.val() != self.c.val();
-                self.t[2].next = self.a.val() $op self.$right.val() < self.c.val();
-                self.t[3].next = self.a.val() $op self.$right.val() <= self.c.val();
-                self.t[4].next = self.c.val() > self.a.val() $op self.$right.val();
-                self.t[5].next = self.c.val() >= self.a.val() $op self.$right.val();
-                self.t[6].next = self.a.val() $op 1 == self.b.val();
-                self.t[7].next = self.a.val() $op self.$right.val() < 1;
-                self.t[8].next = (self.a.val() $op self.$right.val()).any();
-                self.t[9].next = (self.a.val() $op self.$right.val()).all();
-                self.t[10].next = (self.a.val() $op self.$right.val()).xor();
-                self.t[11].next = (self.a.val() $op self.$right.val()).get_bit(0);
-                self.t[12].next = self.a.val() $op self.$right.val() == self.c.val() && self.a.val() < self.b.val()
-                    || !self.p.val();
-                self.wide[0].next = bit_cast::<90, N>(self.a.val() $op self.$right.val());
-                self.wide[1].next = bit_cast::<90, N>(!(self.a.val() $op self.$right.val())) + 1;
-                self.wide[2].next = !bit_cast::<90, N>(self.a.val() $op self.$right.val());
-                self.narrow[0].next = bit_cast::<3, N>(self.a.val() $op self.$right.val());
-                self.narrow[1].next = (self.a.val() $op self.$right.val()).get_bits::<3>(1);
-                self.narrow[2].next = bit_cast::<3, N>((self.a.val() $op self.$right.val()) + self.c.val());
+                o[0] = (a $op self.$right) + c;
+                o[1] = (a $op self.$right) - c;
+                o[2] = (a $op self.$right) & c;
+                o[3] = (a $op self.$right) | c;
+                o[4] = (a $op self.$right) ^ c;
+                o[5] = (a $op self.$right) << s;
+                o[6] = (a $op self.$right) >> s;
+                o[7] = c + (a $op self.$right);
+                o[8] = c - (a $op self.$right);
+                o[9] = c & (a $op self.$right);
+                o[10] = c ^ (a $op self.$right);
+                o[11] = !a $op self.$right;
+                o[12] = !(a $op self.$right);
+                o[13] = a $op 1;
+                o[14] = (a $op self.$right) + 1 - c;
+                o[15] = (a $op self.$right) + p;
+                o[16] = a $op self.$right & c;
+                o[17] = c & a $op self.$right;
+                $(o[$slot] = a $op self.$right $natural c;)*
+                t[0] = a $op self.$right == c;
+                t[1] = a $op self.$right != c;
+                t[2] = a $op self.$right < c;
+                t[3] = a $op self.$right <= c;
+                t[4] = c > a $op self.$right;
+                t[5] = c >= a $op self.$right;
+                t[6] = a $op 1 == b;
+                t[7] = a $op self.$right < 1;
+                t[8] = (a $op self.$right).any();
+                t[9] = (a $op self.$right).all();
+                t[10] = (a $op self.$right).xor();
+                t[11] = (a $op self.$right).bit(0);
+                t[12] = a $op self.$right == c && a < b
+                    || !p;
+                wide[0] = (a $op self.$right).resize::<90>();
+                wide[1] = (!(a $op self.$right)).resize::<90>() + 1;
+                wide[2] = !(a $op self.$right).resize::<90>();
+                narrow[0] = (a $op self.$right).resize::<3>();
+                narrow[1] = (a $op self.$right).slice::<3>(1);
+                narrow[2] = ((a $op self.$right) + c).resize::<3>();
             }
         }
 
@@ -105,7 +106,7 @@ operator!(Shl, "op_shl", <<, s, [18 = &, 19 = |, 20 = ^, 21 = &, 22 = |, 23 = ^]
 operator!(Shr, "op_shr", >>, s, [18 = &, 19 = |, 20 = ^, 21 = &, 22 = |, 23 = ^]);
 
 /// Operators on truth values.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Truth {
     x: Signal<In, Bit>,
     y: Signal<In, Bit>,
@@ -122,36 +123,36 @@ struct Truth {
 )]
 impl Logic for Truth {
     describe!("op_truth", "Operators on truth values.");
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        self.o[0].next = self.x.val() && self.y.val() || self.z.val();
-        self.o[1].next = self.x.val() || self.y.val() && self.z.val();
-        self.o[2].next = self.x.val() & self.y.val() | self.z.val();
-        self.o[3].next = self.x.val() | self.y.val() & self.z.val();
-        self.o[4].next = self.x.val() ^ self.y.val() & self.z.val();
-        self.o[5].next = self.x.val() ^ self.y.val() | self.z.val();
-        self.o[6].next = self.x.val() & self.y.val() == self.z.val();
-        self.o[7].next = self.x.val() == self.y.val() & self.z.val();
-        self.o[8].next = self.x.val() | self.y.val() != self.z.val();
-        self.o[9].next = self.x.val() ^ self.y.val() == self.z.val();
-        self.o[10].next = (self.x.val() == self.y.val()) == self.z.val();
-        self.o[11].next = (self.x.val() < self.y.val()) ^ self.z.val();
-        self.o[12].next = self.x.val() <= self.y.val() && !self.z.val();
-        self.o[13].next = !self.x.val() == self.y.val();
-        self.o[14].next = !(self.x.val() == self.y.val()) | self.z.val();
-        self.o[15].next = self.x.val() && true || self.z.val() == false;
-        self.o[16].next = !(self.x.val() || !self.y.val()) && !(self.z.val() & self.x.val());
-        self.o[17].next = self.b.val() == self.x.val();
-        self.o[18].next = self.b.val().into();
-        self.o[19].next = (self.b.val() + 1).into();
-        self.o[20].next = (self.b.val() + self.x.val()).get_bit(0);
-        self.o[21].next = !self.b.val().any() ^ self.b.val().all();
-        self.o[22].next = self.x.val() >= self.y.val() && self.y.val() > self.z.val();
-        self.o[23].next = self.b.val() <= 1;
-        self.o[24].next = self.b.val() >= 0;
-        self.o[25].next = self.b.val() > 0;
-        self.o[26].next = self.b.val() < 1;
-        self.o[27].next = (self.x.val() != self.y.val()) != self.z.val();
+        o[0] = x && y || z;
+        o[1] = x || y && z;
+        o[2] = x & y | z;
+        o[3] = x | y & z;
+        o[4] = x ^ y & z;
+        o[5] = x ^ y | z;
+        o[6] = x & y == z;
+        o[7] = x == y & z;
+        o[8] = x | y != z;
+        o[9] = x ^ y == z;
+        o[10] = (x == y) == z;
+        o[11] = (x < y) ^ z;
+        o[12] = x <= y && !z;
+        o[13] = !x == y;
+        o[14] = !(x == y) | z;
+        o[15] = x && true || z == false;
+        o[16] = !(x || !y) && !(z & x);
+        o[17] = b == x;
+        o[18] = b.into();
+        o[19] = (b + 1).into();
+        o[20] = (b + x).bit(0);
+        o[21] = !b.any() ^ b.all();
+        o[22] = x >= y && y > z;
+        o[23] = b <= 1;
+        o[24] = b >= 0;
+        o[25] = b > 0;
+        o[26] = b < 1;
+        o[27] = (x != y) != z;
     }
 }
 
@@ -161,56 +162,6 @@ impl Case for Truth {
         self.y.next = random.bit();
         self.z.next = random.bit();
         self.b.next = random.bits();
-    }
-}
-
-/// Signed numbers: what rust-hdl defines of them.
-#[derive(LogicBlock, Default)]
-struct Signs {
-    a: Signal<In, Signed<16>>,
-    b: Signal<In, Signed<16>>,
-    raw: Signal<In, Bits<16>>,
-    o: [Signal<Out, Signed<16>>; 5],
-    t: [Signal<Out, Bit>; 8],
-    product: [Signal<Out, Signed<32>>; 2],
-    bits: [Signal<Out, Bits<16>>; 2],
-    part: Signal<Out, Signed<5>>,
-}
-
-impl Logic for Signs {
-    describe!("op_signed", "Signed numbers.");
-    #[hdl_gen]
-    fn update(&mut self) {
-        self.o[0].next = self.a.val() + self.b.val();
-        self.o[1].next = self.a.val() - self.b.val();
-        self.o[2].next = -self.a.val();
-        self.o[3].next = -(self.a.val() + self.b.val()) - self.b.val();
-        self.o[4].next = signed_cast(self.raw.val()) + self.a.val();
-        self.t[0].next = self.a.val() < self.b.val();
-        self.t[1].next = self.a.val() <= self.b.val();
-        self.t[2].next = self.a.val() > self.b.val() - self.a.val();
-        self.t[3].next = self.a.val() >= -self.b.val();
-        self.t[4].next = self.a.val() == self.b.val();
-        self.t[5].next = self.a.val() + self.b.val() != self.b.val();
-        self.t[6].next = self.a.val().get_bit(15);
-        self.t[7].next = signed_cast(self.raw.val()) < self.b.val();
-        self.product[0].next = self.a.val() * self.b.val();
-        self.product[1].next = (self.a.val() + self.b.val()) * signed_cast(self.raw.val());
-        self.bits[0].next = unsigned_cast(self.a.val());
-        self.bits[1].next = unsigned_cast(self.a.val() - self.b.val()) >> 3;
-        self.part.next = self.a.val().get_bits::<5>(4);
-    }
-}
-
-impl Case for Signs {
-    fn drive(&mut self, _: usize, random: &mut Random) {
-        self.a.next = signed_cast(random.bits());
-        self.b.next = if random.bit() {
-            signed_cast(random.bits())
-        } else {
-            self.a.next
-        };
-        self.raw.next = random.bits();
     }
 }
 
@@ -229,5 +180,4 @@ pub(crate) fn add(bench: &mut Bench) {
     width::<33>(bench);
     width::<70>(bench);
     bench.add(Truth::default());
-    bench.add(Signs::default());
 }

@@ -12,7 +12,8 @@ enum State {
 }
 
 /// A state machine with registers of every kind.
-#[derive(LogicBlock)]
+#[derive(Block)]
+#[block(no_default)]
 struct Sequencer {
     clock: ClkRst,
     start: Signal<In, Bit>,
@@ -45,31 +46,30 @@ impl Default for Sequencer {
 
 impl Logic for Sequencer {
     describe!("sequencer", "Counts down.");
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, now, count, seen);
-        match self.now.q.val() {
+        match now {
             State::Idle => {
-                if self.start.val() {
-                    self.count.d.next = self.length.val();
-                    self.now.d.next = State::Count;
+                if start {
+                    count = length;
+                    now = State::Count;
                 }
             }
             State::Count => {
-                self.count.d.next = self.count.q.val() - 1;
-                if self.count.q.val() - 1 == 0 {
-                    self.now.d.next = State::Done;
+                count = count - 1;
+                if count - 1 == 0 {
+                    now = State::Done;
                 }
             }
             _ => {
-                self.seen.d.next = self.length.val();
-                self.now.d.next = State::Idle;
+                seen = length;
+                now = State::Idle;
             }
         }
-        self.busy.next = self.now.q.val() != State::Idle;
-        self.state.next = self.now.q.val();
-        self.left.next = self.count.q.val();
-        self.kept.next = self.seen.q.val();
+        busy = now != State::Idle;
+        state = now;
+        left = count;
+        kept = seen;
     }
 }
 
@@ -90,7 +90,7 @@ impl Case for Sequencer {
 }
 
 /// A register slice of a stream.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Slice<T: Synth> {
     clock: ClkRst,
     s: StreamIn<T>,
@@ -102,22 +102,21 @@ struct Slice<T: Synth> {
 
 impl<T: Synth> Logic for Slice<T> {
     describe!("slice", format!("w{}", T::BITS), "A register in a stream.");
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        dff_setup!(self, clock, payload, full);
-        self.take.next = !self.full.q.val() || self.m.ready.val();
-        if self.take.val() {
-            self.payload.d.next = self.s.payload.val();
-            self.full.d.next = self.s.valid.val();
+        take = !full || m.ready;
+        if take {
+            payload = s.payload;
+            full = s.valid;
         }
-        self.s.ready.next = self.take.val();
-        self.m.payload.next = self.payload.q.val();
-        self.m.valid.next = self.full.q.val();
+        s.ready = take;
+        m.payload = payload;
+        m.valid = full;
     }
 }
 
 /// Three slices joined, the ends linked.
-#[derive(LogicBlock, Default)]
+#[derive(Block)]
 struct Pipe {
     clock: ClkRst,
     s: StreamIn<Bits<70>>,
@@ -127,16 +126,13 @@ struct Pipe {
 
 impl Logic for Pipe {
     describe!("pipe", "Three slices of a stream.");
-    #[hdl_gen]
+    #[kernel]
     fn update(&mut self) {
-        for i in 0..3 {
-            ClkRst::link(&mut self.clock, &mut self.stage[i].clock);
-        }
-        StreamIn::<Bits<70>>::link(&mut self.s, &mut self.stage[0].s);
+        forward!(s <= stage[0].s);
         for i in 1..3 {
-            StreamOut::<Bits<70>>::join(&mut self.stage[i - 1].m, &mut self.stage[i].s);
+            forward!(stage[i].s <= stage[i - 1].m);
         }
-        StreamOut::<Bits<70>>::link(&mut self.m, &mut self.stage[2].m);
+        forward!(m <= stage[2].m);
     }
 }
 

@@ -1,8 +1,9 @@
-//! Expressions that stand for values: `Bits`, `Bit`, `Signed`, enums and structs.
+//! Expressions that stand for values: `Bits`, `Bit`, enums and records.
 use num_bigint::BigUint;
-use rust_hdl_core::ast::{VerilogExpression as E, VerilogOp as Op, VerilogOpUnary as Un};
-use rust_hdl_core::prelude::TypeKind;
 
+use super::choice::is_choice;
+use super::place::To;
+use super::prefix::Sx;
 use super::{Lower, Result, Typed, Value};
 use crate::emit::error::Reason;
 use crate::emit::ir::{Binary, Expr, Unary};
@@ -14,7 +15,7 @@ const LITERAL_BITS: usize = 64;
 
 impl Lower<'_> {
     /// Lowers to exactly `width` bits.
-    pub(super) fn sized(&mut self, e: &E, width: usize) -> Result<Value> {
+    pub(super) fn sized(&mut self, e: &Sx, width: usize) -> Result<Value> {
         let typed = self.typed(e)?;
         let value = fit(typed, width)?;
         match value.expr.width() {
@@ -24,7 +25,7 @@ impl Lower<'_> {
     }
 
     /// Lowers to a value that has a width of its own.
-    pub(super) fn value(&mut self, e: &E) -> Result<Value> {
+    pub(super) fn value(&mut self, e: &Sx) -> Result<Value> {
         match self.typed(e)? {
             Typed::Value(value) => Ok(value),
             Typed::Integer { .. } => Err(Reason::LiteralWidth),
@@ -32,130 +33,119 @@ impl Lower<'_> {
     }
 
     /// Lowers a condition.
-    pub(super) fn condition(&mut self, e: &E) -> Result<Expr> {
+    pub(super) fn condition(&mut self, e: &Sx) -> Result<Expr> {
         Ok(self.sized(e, 1)?.expr)
     }
 
-    pub(super) fn typed(&mut self, e: &E) -> Result<Typed> {
-        Ok(Typed::Value(match e {
-            E::Signal(name) => return self.read(name),
-            E::Literal(literal) => match value::of_literal(literal) {
-                (1, bit) => Value::bits(Expr::number(1, bit)),
-                (_, integer) => return Ok(Typed::integer(integer)),
-            },
-            E::Paren(x) => return self.typed(x),
-            E::Cast(x, width) => {
-                let typed = self.typed(x)?;
-                let value = fit(typed, *width)?;
-                Value::bits(self.resize(value.expr, *width))
+    pub(super) fn typed(&mut self, e: &Sx) -> Result<Typed> {
+        Ok(Typed::Value(match (e.head(), e.rest()) {
+            ("p", parts) => {
+                let (key, fields) = self.place(parts, false)?;
+                let whole = self.read(&key)?;
+                return self.fields(whole, fields);
             }
-            E::Signed(x) => {
-                let value = self.value(x)?;
-                if value.signed {
-                    // rust-hdl recurses for ever on the most negative value.
-                    return Err(Reason::Unsupported(
-                        "signed_bit_cast",
-                        "extend the sign by hand",
-                    ));
-                }
-                Value {
-                    signed: true,
-                    ..value
-                }
+            ("v", [id]) => return self.read_local(id).map(Typed::Value),
+            ("f", [base, fields @ ..]) => {
+                let base = self.value(base)?;
+                return self.fields(base, fields);
             }
-            E::Unsigned(x) => Value {
-                signed: false,
-                descriptor: None,
-                ..self.value(x)?
-            },
-            E::Unary(op, x) => self.unary(op, x)?,
-            E::Binary(a, op, b) => return self.binary(a, op, b),
-            E::Index(x, i) => {
+            ("n", [n]) => {
+                let number = n.atom().parse::<BigUint>();
+                let too_wide = |_| Reason::LiteralTooWide(n.atom().into(), LITERAL_BITS);
+                return number.map(Typed::integer).map_err(too_wide);
+            }
+            ("b", [b]) => Value::bits(Expr::number(1, u8::from(b.atom() == "1"))),
+            ("k", [name]) => {
+                let key = name.atom().replace("::", "$");
+                let (value, label) = self
+                    .scope
+                    .integer(&key)
+                    .ok_or_else(|| Reason::UnknownName(name.atom().into()))?;
+                return Ok(Typed::Integer {
+                    value: value.into(),
+                    label: Some(label.into()),
+                });
+            }
+            ("l", [name]) => return self.number(name).map(Typed::integer),
+            ("e", [path]) => return self.read(&variant(path.atom())).map(Typed::Value),
+            ("paren", [x]) => return self.typed(x),
+            ("not" | "neg" | "any" | "all" | "xor", [x]) => self.unary(e.head(), x)?,
+            ("o", [op, a, b]) => return self.binary(a, operator(op.atom()), b),
+            ("cast", [width, x]) if !is_choice(x) => {
+                let (width, x) = (self.number(width)?, self.typed(x)?);
+                let value = fit(x, width)?;
+                Value::bits(self.resize(value.expr, width))
+            }
+            ("slice", [width, x, at]) => {
+                let width = self.number(width)?;
+                self.slice(x, width, at)?
+            }
+            ("bit", [x, at]) => {
                 let base = self.value(x)?;
-                let index = self.index(i)?;
+                let index = self.index(at)?;
                 Value::bits(self.bit(base.expr, index)?)
             }
-            E::Slice(x, width, i) => self.slice(x, *width, i)?,
-            E::IndexReplace(x, i, number) if matches!(&**i, E::Signal(n) if n == "~width") => {
-                let pending = self.pending.len();
-                let width = self.value(x)?.expr.width();
-                self.pending.truncate(pending);
-                return Ok(Typed::Value(self.sized(number, width)?));
-            }
-            E::IndexReplace(x, i, bit) => {
+            ("replace", [x, at, bit]) => {
                 let base = self.value(x)?;
-                let (index, bit) = (self.index(i)?, self.sized(bit, 1)?);
+                let (index, bit) = (self.index(at)?, self.sized(bit, 1)?);
                 Value::bits(self.replace_bit(base.expr, index, bit.expr)?)
             }
+            ("call", [name, arguments @ ..]) => return self.call(name.atom(), arguments),
+            // a value with statements in it gets a name
+            ("sel" | "choose" | "do" | "cast", _) => {
+                let id = self.fresh("chosen");
+                let given = self.apart(|lower| lower.give(&To::Let(id.clone()), e))?;
+                self.pending.extend(given);
+                self.locals[&id].clone()
+            }
+            _ => return Err(Reason::Unsupported("this expression", "see docs/hdl.md")),
         }))
     }
 
-    /// Reads a signal, constant, variant or loop variable.
-    fn read(&mut self, raw: &str) -> Result<Typed> {
-        if let Some((_, value)) = self.loops.iter().rev().find(|(name, _)| name == raw) {
-            return Ok(Typed::integer(*value));
-        }
-        if let Some(id) = Self::own(raw, "") {
-            let value = self.lets.get(id).cloned();
-            return value
-                .map(Typed::Value)
-                .ok_or_else(|| Reason::UnknownName(id.into()));
-        }
-        let key = self.key(raw)?;
-        if let Some((value, label)) = self.scope.integer(&key) {
-            return Ok(Typed::Integer {
-                value: value.into(),
-                label: Some(label.into()),
+    /// Reads a signal, constant or variant.
+    fn read(&mut self, key: &str) -> Result<Value> {
+        if let Some(named) = self.scope.named(key) {
+            return Ok(Value {
+                expr: named.value.clone(),
+                descriptor: named.descriptor.clone(),
             });
         }
-        let (expr, descriptor) = if let Some(named) = self.scope.named(&key) {
-            (named.value.clone(), named.descriptor.clone())
-        } else {
-            let Some(sym) = self.scope.symbol(&key) else {
-                if raw.contains("val()") {
-                    return Err(Reason::Unsupported(
-                        "a field of a field",
-                        "put the inner struct into a `Signal<Local, _>`",
-                    ));
-                }
-                return Err(Reason::UnknownName(raw.replace('$', ".")));
-            };
-            let symbol = &self.scope.symbols[sym];
-            if matches!(symbol.role, Role::ChildInput(_)) {
-                return Err(Reason::ChildInputRead(name::rust(&key)));
-            }
-            if symbol.clock {
-                return Err(Reason::Unsupported(
-                    "a clock as data",
-                    "use `clock!` or `link`",
-                ));
-            }
-            (
-                Expr::Signal {
-                    sym,
-                    width: symbol.width,
-                },
-                symbol.descriptor.clone(),
-            )
-        };
-        let signed = descriptor
-            .as_ref()
-            .is_some_and(|d| matches!(d.kind, TypeKind::Signed(_)));
-        Ok(Typed::Value(Value {
-            expr,
-            signed,
-            descriptor,
-        }))
+        let sym = self.scope.symbol(key);
+        let sym = sym.ok_or_else(|| Reason::UnknownName(name::rust(key)))?;
+        let symbol = &self.scope.symbols[sym];
+        if matches!(symbol.role, Role::ChildInput(_)) {
+            return Err(Reason::ChildInputRead(name::rust(key)));
+        }
+        if symbol.clock {
+            return Err(Reason::Unsupported("a clock as data", "use a register"));
+        }
+        let width = symbol.width;
+        Ok(Value {
+            expr: Expr::Signal { sym, width },
+            descriptor: symbol.descriptor.clone(),
+        })
     }
 
-    fn unary(&mut self, op: &Un, x: &E) -> Result<Value> {
+    fn read_local(&self, id: &Sx) -> Result<Value> {
+        let value = self.locals.get(&self.local(id)).cloned();
+        value.ok_or_else(|| Reason::UnknownName(id.atom().into()))
+    }
+
+    fn fields(&mut self, whole: Value, fields: &[Sx]) -> Result<Typed> {
+        let value = fields
+            .iter()
+            .try_fold(whole, |base, field| self.field(base, field.atom()));
+        value.map(Typed::Value)
+    }
+
+    fn unary(&mut self, op: &str, x: &Sx) -> Result<Value> {
         let x = self.value(x)?;
         let op = match op {
-            Un::Not => Unary::Not,
-            Un::Neg => Unary::Neg,
-            Un::All => Unary::All,
-            Un::Any => Unary::Any,
-            Un::Xor => Unary::Xor,
+            "not" => Unary::Not,
+            "neg" => Unary::Neg,
+            "all" => Unary::All,
+            "any" => Unary::Any,
+            _ => Unary::Xor,
         };
         let keeps_type = matches!(op, Unary::Not | Unary::Neg);
         let expr = match x.expr {
@@ -165,18 +155,16 @@ impl Lower<'_> {
         };
         Ok(Value {
             expr,
-            signed: x.signed && keeps_type,
             descriptor: None,
         })
     }
 
-    fn binary(&mut self, a: &E, op: &Op, b: &E) -> Result<Typed> {
+    fn binary(&mut self, a: &Sx, op: Binary, b: &Sx) -> Result<Typed> {
         let (left, right) = (self.typed(a)?, self.typed(b)?);
         if let (Typed::Integer { value: x, .. }, Typed::Integer { value: y, .. }) = (&left, &right)
         {
             return fold(x, op, y);
         }
-        let op = operator(op);
         if matches!(op, Binary::Shl | Binary::Shr) {
             return self.shift(left, op, right).map(Typed::Value);
         }
@@ -189,31 +177,18 @@ impl Lower<'_> {
             _ => unreachable!("two integers were folded"),
         };
         let (wl, wr) = (left.expr.width(), right.expr.width());
-        let signed = left.signed || right.signed;
         let (l, r) = match op {
             // `Bits<N> + Bit` is defined.
             Binary::Add if wr == 1 => (left.expr, right.expr.extended(wl)),
-            // `Signed<16> * Signed<16>` is the only product.
-            Binary::Mul if signed && wl == 16 && wr == 16 => {
-                (sign_extended(left.expr), sign_extended(right.expr))
-            }
             Binary::Mul => {
-                return Err(Reason::Unsupported(
-                    "this product",
-                    "Rust has it for `Signed<16>` only",
-                ));
+                return Err(Reason::Unsupported("a product", "add shifted values"));
             }
             _ if wl != wr => return Err(Reason::WidthMismatch(wl, wr)),
-            Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge if signed => (
-                Expr::Signed(Box::new(left.expr)),
-                Expr::Signed(Box::new(right.expr)),
-            ),
             _ => (left.expr, right.expr),
         };
         let expr = always(op, &l, &r).unwrap_or_else(|| Expr::Binary(op, Box::new(l), Box::new(r)));
         Ok(Typed::Value(Value {
             expr,
-            signed: signed && !op.is_truth(),
             descriptor: None,
         }))
     }
@@ -229,7 +204,7 @@ impl Lower<'_> {
             Typed::Value(v) if v.expr.width() > LITERAL_BITS => {
                 return Err(Reason::Unsupported(
                     "a shift amount of more than 64 bits",
-                    "cut it with `get_bits`",
+                    "cut it with `low`",
                 ));
             }
             Typed::Value(v) => v.expr,
@@ -257,20 +232,8 @@ fn fit(typed: Typed, width: usize) -> Result<Value> {
     }
 }
 
-/// Doubles the width and keeps the sign: (x ^ s) - s, where s is the weight of the sign bit.
-fn sign_extended(x: Expr) -> Expr {
-    let width = x.width();
-    let weight = Expr::number(2 * width, BigUint::from(1u8) << (width - 1));
-    let flipped = Expr::Binary(
-        Binary::Xor,
-        Box::new(x.extended(2 * width)),
-        Box::new(weight.clone()),
-    );
-    Expr::Binary(Binary::Sub, Box::new(flipped), Box::new(weight))
-}
-
 /// The operators of integers that are all known.
-fn fold(x: &BigUint, op: &Op, y: &BigUint) -> Result<Typed> {
+fn fold(x: &BigUint, op: Binary, y: &BigUint) -> Result<Typed> {
     let truth = |b: bool| Ok(Typed::Value(Value::bits(Expr::number(1, u8::from(b)))));
     let overflow = || Reason::LiteralTooWide(format!("the result of {x} and {y}"), LITERAL_BITS);
     let amount = || {
@@ -280,22 +243,21 @@ fn fold(x: &BigUint, op: &Op, y: &BigUint) -> Result<Typed> {
             .ok_or_else(overflow)
     };
     let value = match op {
-        Op::Eq => return truth(x == y),
-        Op::Ne => return truth(x != y),
-        Op::Lt => return truth(x < y),
-        Op::Le => return truth(x <= y),
-        Op::Gt => return truth(x > y),
-        Op::Ge => return truth(x >= y),
-        Op::Add => x + y,
-        Op::Sub if x >= y => x - y,
-        Op::Sub => return Err(overflow()),
-        Op::Mul => x * y,
-        Op::BitAnd => x & y,
-        Op::BitOr => x | y,
-        Op::BitXor => x ^ y,
-        Op::Shl => x << amount()?,
-        Op::Shr => x >> amount()?,
-        Op::LogicalAnd | Op::LogicalOr => return Err(Reason::LiteralWidth),
+        Binary::Eq => return truth(x == y),
+        Binary::Ne => return truth(x != y),
+        Binary::Lt => return truth(x < y),
+        Binary::Le => return truth(x <= y),
+        Binary::Gt => return truth(x > y),
+        Binary::Ge => return truth(x >= y),
+        Binary::Add => x + y,
+        Binary::Sub if x >= y => x - y,
+        Binary::Sub => return Err(overflow()),
+        Binary::Mul => x * y,
+        Binary::And => x & y,
+        Binary::Or => x | y,
+        Binary::Xor => x ^ y,
+        Binary::Shl => x << amount()?,
+        Binary::Shr => x >> amount()?,
     };
     if value.bits() as usize > LITERAL_BITS {
         Err(overflow())
@@ -318,23 +280,28 @@ fn always(op: Binary, l: &Expr, r: &Expr) -> Option<Expr> {
     truth.map(|b| Expr::number(1, u8::from(b)))
 }
 
-fn operator(op: &Op) -> Binary {
-    match op {
-        Op::Add => Binary::Add,
-        Op::Sub => Binary::Sub,
-        Op::Mul => Binary::Mul,
-        Op::LogicalAnd => Binary::LogicalAnd,
-        Op::LogicalOr => Binary::LogicalOr,
-        Op::BitXor => Binary::Xor,
-        Op::BitAnd => Binary::And,
-        Op::BitOr => Binary::Or,
-        Op::Shl => Binary::Shl,
-        Op::Shr => Binary::Shr,
-        Op::Eq => Binary::Eq,
-        Op::Lt => Binary::Lt,
-        Op::Le => Binary::Le,
-        Op::Ne => Binary::Ne,
-        Op::Ge => Binary::Ge,
-        Op::Gt => Binary::Gt,
+/// The operator of the prefix form.
+pub(super) fn operator(name: &str) -> Binary {
+    match name {
+        "+" => Binary::Add,
+        "-" => Binary::Sub,
+        "*" => Binary::Mul,
+        "&" => Binary::And,
+        "|" => Binary::Or,
+        "^" => Binary::Xor,
+        "<<" => Binary::Shl,
+        ">>" => Binary::Shr,
+        "==" => Binary::Eq,
+        "!=" => Binary::Ne,
+        "<" => Binary::Lt,
+        "<=" => Binary::Le,
+        ">" => Binary::Gt,
+        _ => Binary::Ge,
     }
+}
+
+/// Type and variant of a path, as the scope has them.
+pub(super) fn variant(path: &str) -> String {
+    let mut parts: Vec<_> = path.split("::").collect();
+    parts.split_off(parts.len().saturating_sub(2)).join("$")
 }

@@ -1,13 +1,13 @@
 //! Offsets and match scrutinees: expressions of type `usize`.
 //!
-//! rust-hdl drops `.index()` from the tree, so the leaves are `Bits` and the operators those of `usize`, which do not
-//! wrap. The lowering keeps a bound of every sub-expression and computes in as many bits as the bound needs.
+//! The leaves are `Bits`, the operators those of `usize`, which do not wrap. The lowering keeps a bound of every sub-expression and computes in as many bits as the bound needs.
 use num_bigint::BigUint;
-use rust_hdl_core::ast::{VerilogExpression as E, VerilogOp as Op};
 
+use super::expr::operator;
+use super::prefix::Sx;
 use super::{Lower, Result, Typed};
 use crate::emit::error::Reason;
-use crate::emit::ir::{Binary, Expr};
+use crate::emit::ir::{Binary as Op, Expr};
 use crate::emit::value;
 
 /// A `usize`.
@@ -45,29 +45,18 @@ impl Index {
 }
 
 impl Lower<'_> {
-    pub(super) fn index(&mut self, e: &E) -> Result<Index> {
-        self.index_in(e, false)
-    }
-
-    /// `bracketed`: `e` stands in brackets, after which `.index()` may have stood.
-    fn index_in(&mut self, e: &E, bracketed: bool) -> Result<Index> {
-        match e {
-            E::Paren(x) => self.index_in(x, true),
-            E::Binary(a, op, b) => {
-                let (left, right) = (self.index_in(a, false)?, self.index_in(b, false)?);
-                match (left, right) {
-                    (Index::Known(x), Index::Known(y)) => known(x, op, y),
-                    _ if bracketed && matches!(op, Op::Add | Op::Shl) && !is_surely_usize(e) => {
-                        Err(Reason::AmbiguousIndex)
-                    }
-                    (left, right) => chosen(left, op, right),
-                }
-            }
-            E::Unary(..) if !bracketed => Err(Reason::Unsupported(
+    pub(super) fn index(&mut self, e: &Sx) -> Result<Index> {
+        match (e.head(), e.rest()) {
+            ("paren", [x]) => self.index(x),
+            ("o", [op, a, b]) => match (self.index(a)?, self.index(b)?) {
+                (Index::Known(x), Index::Known(y)) => known(x, operator(op.atom()), y),
+                (left, right) => chosen(left, operator(op.atom()), right),
+            },
+            ("not" | "neg", _) => Err(Reason::Unsupported(
                 "this operator on an index",
-                "use a local signal",
+                "name the value with `let`",
             )),
-            leaf => match self.typed(leaf)? {
+            _ => match self.typed(e)? {
                 Typed::Integer { value, .. } => to_usize(&value).map(Index::Known),
                 Typed::Value(v) => Ok(match v.expr {
                     Expr::Const { value, .. } => Index::Known(to_usize(&value)?),
@@ -86,16 +75,7 @@ fn to_usize(value: &BigUint) -> Result<usize> {
         .map_err(|_| Reason::LiteralTooWide(value.to_string(), usize::BITS as usize))
 }
 
-/// `Bits` have no product, so an expression with one has type `usize` throughout.
-fn is_surely_usize(e: &E) -> bool {
-    match e {
-        E::Paren(x) => is_surely_usize(x),
-        E::Binary(a, op, b) => matches!(op, Op::Mul) || is_surely_usize(a) || is_surely_usize(b),
-        _ => false,
-    }
-}
-
-fn known(x: usize, op: &Op, y: usize) -> Result<Index> {
+fn known(x: usize, op: Op, y: usize) -> Result<Index> {
     let result = match op {
         Op::Add => x.checked_add(y),
         Op::Sub => x.checked_sub(y),
@@ -108,31 +88,31 @@ fn known(x: usize, op: &Op, y: usize) -> Result<Index> {
             .ok()
             .filter(|y| *y < usize::BITS)
             .map(|y| x >> y),
-        Op::BitAnd => Some(x & y),
-        Op::BitOr => Some(x | y),
-        Op::BitXor => Some(x ^ y),
+        Op::And => Some(x & y),
+        Op::Or => Some(x | y),
+        Op::Xor => Some(x ^ y),
         _ => None,
     };
     result.map(Index::Known).ok_or(Reason::Unsupported(
         "this arithmetic on an index",
-        "use a local signal",
+        "name the value with `let`",
     ))
 }
 
-fn chosen(left: Index, op: &Op, right: Index) -> Result<Index> {
+fn chosen(left: Index, op: Op, right: Index) -> Result<Index> {
     let both = left.width().max(right.width());
     let (operator, max, width) = match (op, &right) {
-        (Op::Add, _) => (Binary::Add, left.max() + right.max(), 0),
+        (Op::Add, _) => (Op::Add, left.max() + right.max(), 0),
         // An index below zero panics in Rust, so the minuend bounds the difference.
-        (Op::Sub, _) => (Binary::Sub, left.max(), both),
+        (Op::Sub, _) => (Op::Sub, left.max(), both),
         (Op::Mul, Index::Known(n)) if n.is_power_of_two() => {
-            return chosen(left, &Op::Shl, Index::Known(n.trailing_zeros() as usize));
+            return chosen(left, Op::Shl, Index::Known(n.trailing_zeros() as usize));
         }
-        (Op::Mul, _) => (Binary::Mul, left.max() * right.max(), both),
-        (Op::BitAnd, _) => (Binary::And, left.max().min(right.max()), both),
-        (Op::BitOr, _) => (Binary::Or, value::ones(both), both),
-        (Op::BitXor, _) => (Binary::Xor, value::ones(both), both),
-        (Op::Shr, Index::Known(n)) => (Binary::Shr, left.max() >> *n, left.width()),
+        (Op::Mul, _) => (Op::Mul, left.max() * right.max(), both),
+        (Op::And, _) => (Op::And, left.max().min(right.max()), both),
+        (Op::Or, _) => (Op::Or, value::ones(both), both),
+        (Op::Xor, _) => (Op::Xor, value::ones(both), both),
+        (Op::Shr, Index::Known(n)) => (Op::Shr, left.max() >> *n, left.width()),
         // x * 2^n appends n zeros.
         (Op::Shl, Index::Known(n)) if *n < usize::BITS as usize => {
             let (max, width) = (left.max() << *n, left.width());
@@ -147,12 +127,12 @@ fn chosen(left: Index, op: &Op, right: Index) -> Result<Index> {
         _ => {
             return Err(Reason::Unsupported(
                 "this arithmetic on an index",
-                "use a local signal",
+                "name the value with `let`",
             ));
         }
     };
     let width = width.max(value::bits_for(&max));
-    let right = if operator == Binary::Shr {
+    let right = if operator == Op::Shr {
         let w = right.width();
         right.in_bits(w)
     } else {

@@ -1,6 +1,5 @@
-//! `link`, `join` and the clock macros: ports wired to ports.
-use rust_hdl_core::ast::{VerilogLink, VerilogLinkDetails};
-
+//! `forward!` and clocks: ports wired to ports.
+use super::prefix::Sx;
 use super::{Lower, Result};
 use crate::emit::error::Reason;
 use crate::emit::ir::Sym;
@@ -8,50 +7,74 @@ use crate::emit::name;
 use crate::emit::scope::Role;
 
 impl Lower<'_> {
-    /// One wire of a `link` or `join`.
-    pub(super) fn link(&mut self, link: &VerilogLink) -> Result<()> {
-        let (destination, source) = match link {
-            VerilogLink::Forward(d) => (self.end(&d.other_name, d)?, self.end(&d.owner_name, d)?),
-            VerilogLink::Backward(d) => (self.end(&d.owner_name, d)?, self.end(&d.other_name, d)?),
-            VerilogLink::Bidirectional(_) => {
-                return Err(Reason::Unsupported(
-                    "an inout port",
-                    "use an input and an output",
-                ));
+    /// Clock and reset of every child whose clock the kernel does not wire itself.
+    pub(super) fn clocks(&mut self, code: &[Sx]) {
+        if self.scope.members("clock").next().is_none() {
+            return;
+        }
+        for child in &self.node.children {
+            let by_hand = |s: &Sx| match (s.head(), s.rest()) {
+                ("forward" | "assign", [Sx::List(to), ..]) => {
+                    to.get(1).is_some_and(|n| n.atom() == child.key)
+                        && to.get(2).is_some_and(|n| n.atom() == "clock")
+                }
+                _ => false,
+            };
+            if code.iter().any(by_hand) {
+                continue;
             }
-        };
-        self.connect(destination, source)
+            if let Err(reason) = self.wire(&format!("{}$clock", child.key), "clock") {
+                self.refuse(reason);
+            }
+        }
     }
 
-    fn end(&self, interface: &str, details: &VerilogLinkDetails) -> Result<Sym> {
-        let field = details.my_name.trim_start_matches('.');
-        let raw = if field.is_empty() {
-            interface.into()
-        } else {
-            format!("{interface}.{field}")
-        };
-        self.scope
-            .symbol(&self.key(&raw)?)
-            .ok_or_else(|| Reason::UnknownName(raw.replace('$', ".")))
+    /// `forward!(to <= from)`: a signal or all signals of an interface.
+    pub(super) fn forward(&mut self, to: &Sx, from: &Sx) -> Result<()> {
+        let (to, from) = (self.path(to.rest())?, self.path(from.rest())?);
+        match (self.scope.symbol(&to), self.scope.symbol(&from)) {
+            (Some(to), Some(from)) => self.either_way(to, from),
+            _ if self.scope.members(&to).next().is_none() => {
+                Err(Reason::UnknownName(name::rust(&to)))
+            }
+            _ => self.wire(&to, &from),
+        }
     }
 
-    /// Wires every signal of the interface `destination` to its namesake in `source`.
-    pub(super) fn connect_interface(&mut self, destination: &str, source: &str) -> Result<()> {
+    /// Wires every signal of the interface `to` with its namesake in `from`.
+    fn wire(&mut self, to: &str, from: &str) -> Result<()> {
         let pairs: Vec<_> = self
             .scope
-            .members(destination)
-            .map(|(sym, rest)| (sym, self.scope.symbol(&format!("{source}${rest}"))))
+            .members(to)
+            .map(|(sym, rest)| (sym, self.scope.symbol(&format!("{from}${rest}"))))
             .collect();
-        for (to, from) in pairs {
-            self.connect(
-                to,
-                from.ok_or_else(|| Reason::UnknownName(name::rust(source)))?,
-            )?;
+        for (to, other) in pairs {
+            let other = other.ok_or_else(|| Reason::UnknownName(name::rust(from)))?;
+            self.either_way(to, other)?;
         }
         Ok(())
     }
 
-    pub(super) fn connect(&mut self, to: Sym, from: Sym) -> Result<()> {
+    /// An interface has signals of both directions.
+    fn either_way(&mut self, to: Sym, from: Sym) -> Result<()> {
+        match self.scope.symbols[to].role {
+            Role::Output | Role::ChildInput(_) => self.connect(to, from),
+            _ => self.connect(from, to),
+        }
+    }
+
+    /// `child.clock.clk = clock.clk`: a clock is wired, not computed.
+    pub(super) fn clock(&mut self, target: &Sx, e: &Sx) -> Option<Result<()>> {
+        let of = |sx: &Sx, write| match self.place(sx.rest(), write) {
+            Ok((key, [])) if sx.head() == "p" => self.scope.symbol(&key),
+            _ => None,
+        };
+        let (to, from) = (of(target, true)?, of(e, false)?);
+        let clock = |sym: Sym| self.scope.symbols[sym].clock;
+        (clock(to) && clock(from)).then(|| self.connect(to, from))
+    }
+
+    fn connect(&mut self, to: Sym, from: Sym) -> Result<()> {
         let (destination, source) = (&self.scope.symbols[to], &self.scope.symbols[from]);
         if !matches!(destination.role, Role::ChildInput(_) | Role::Output) {
             return Err(Reason::DrivesInput(name::rust(&destination.key)));
@@ -61,8 +84,8 @@ impl Lower<'_> {
             Role::ChildInput(_) => return Err(Reason::ChildInputRead(name::rust(&source.key))),
             _ => {
                 return Err(Reason::Unsupported(
-                    "a link from a signal this kernel drives",
-                    "assign `x.next = y.val()` for each signal",
+                    "`forward!` from a signal that this kernel drives",
+                    "assign each signal",
                 ));
             }
         }

@@ -1,42 +1,44 @@
-//! From rust-hdl's syntax tree of a kernel to typed Verilog with the kernel's meaning in Rust.
+//! From a kernel to typed Verilog: names are looked up in the module, every expression gets its width.
+mod choice;
 mod expr;
+mod function;
 mod index;
 mod link;
-mod print_rust;
+mod place;
+mod prefix;
 mod select;
+mod source;
 mod stmt;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use num_bigint::BigUint;
-use rust_hdl_core::ast;
-use rust_hdl_core::prelude::{TypeDescriptor, TypeKind};
+use rust_hdl_core::prelude::TypeDescriptor;
 
+use super::collect::{Body, Node};
 use super::error::{EmitError, Reason};
-use super::ir::{Expr, Stmt, Sym};
+use super::ir::{Expr, Stmt, Sym, Target};
 use super::scope::Scope;
-
+use prefix::Sx;
 pub(crate) use select::width_of;
+pub(crate) use source::Source;
 
 type Result<T> = std::result::Result<T, Reason>;
 
-/// An expression with its Rust type as far as it matters.
+/// The value of an expression, or an integer whose width the other side tells.
 #[derive(Clone, Debug)]
 enum Typed {
-    /// An integer literal, constant or loop variable: takes the width of what it meets.
+    Value(Value),
     Integer {
         value: BigUint,
         label: Option<String>,
     },
-    Value(Value),
 }
 
-/// A value of known width.
 #[derive(Clone, Debug)]
 struct Value {
     expr: Expr,
-    signed: bool,
     descriptor: Option<Rc<TypeDescriptor>>,
 }
 
@@ -53,7 +55,6 @@ impl Value {
     fn bits(expr: Expr) -> Self {
         Self {
             expr,
-            signed: false,
             descriptor: None,
         }
     }
@@ -65,64 +66,75 @@ pub(crate) struct Kernel {
     /// Continuous connections: destination, source.
     pub(crate) links: Vec<(Sym, Sym)>,
     /// Signals that are 1 where an assertion does not hold, and what it says.
-    pub(crate) claims: Vec<(Sym, String)>,
+    pub(crate) assertions: Vec<(Sym, String)>,
 }
 
-/// Lowers one kernel; adds to `scope` the signals it needs.
-pub(crate) struct Lower<'a> {
+/// Lowers the kernel of `node`; adds to `scope` the signals it needs.
+pub(crate) fn kernel(
+    node: &Node,
+    scope: &mut Scope,
+    source: &Source,
+) -> std::result::Result<Kernel, Vec<EmitError>> {
+    let registers = node
+        .children
+        .iter()
+        .filter(|c| matches!(c.body, Body::Register(_)));
+    let mut lower = Lower {
+        node,
+        scope,
+        registers: registers.map(|c| c.key.clone()).collect(),
+        sources: vec![Rc::new(source.clone())],
+        prefixes: vec![String::new()],
+        count: 0,
+        loops: vec![],
+        locals: HashMap::new(),
+        pending: vec![],
+        links: vec![],
+        assertions: vec![],
+        line: None,
+        errors: vec![],
+    };
+    let mut statements = lower.held();
+    lower.clocks(&source.body);
+    statements.extend(lower.block(&source.body, true));
+    if lower.errors.is_empty() {
+        Ok(Kernel {
+            statements,
+            links: lower.links,
+            assertions: lower.assertions,
+        })
+    } else {
+        Err(lower.errors)
+    }
+}
+
+struct Lower<'a> {
+    node: &'a Node,
     scope: &'a mut Scope,
-    path: &'a str,
-    errors: Vec<EmitError>,
-    /// Loop variables in force, innermost last.
+    /// Children that print as registers.
+    registers: HashSet<String>,
+    /// The kernel and the functions being copied into it.
+    sources: Vec<Rc<Source>>,
+    /// What the locals of each of them begin with.
+    prefixes: Vec<String>,
+    /// Makes names unique.
+    count: usize,
     loops: Vec<(String, usize)>,
-    /// Assignments to temporaries that stand before the statement being lowered.
+    locals: HashMap<String, Value>,
+    /// Statements that stand before the one being lowered.
     pending: Vec<Stmt>,
     links: Vec<(Sym, Sym)>,
-    /// `let`s of the kernel.
-    lets: HashMap<String, Value>,
-    claims: Vec<(Sym, String)>,
+    assertions: Vec<(Sym, String)>,
     /// Where in the source the statement stands.
     line: Option<String>,
+    errors: Vec<EmitError>,
 }
 
-impl<'a> Lower<'a> {
-    /// Lowers the kernel of the block at `path`.
-    pub(crate) fn kernel(
-        scope: &'a mut Scope,
-        path: &'a str,
-        code: &ast::VerilogBlock,
-    ) -> std::result::Result<Kernel, Vec<EmitError>> {
-        let mut lower = Self {
-            scope,
-            path,
-            errors: vec![],
-            loops: vec![],
-            pending: vec![],
-            links: vec![],
-            lets: HashMap::new(),
-            claims: vec![],
-            line: None,
-        };
-        let statements = lower.block(code, true);
-        if lower.errors.is_empty() {
-            Ok(Kernel {
-                statements,
-                links: lower.links,
-                claims: lower.claims,
-            })
-        } else {
-            Err(lower.errors)
-        }
-    }
-
-    fn refuse(&mut self, at: String, reason: Reason) {
-        let at = match &self.line {
-            Some(line) => format!("{line}: {at}"),
-            None => at,
-        };
+impl Lower<'_> {
+    fn refuse(&mut self, reason: Reason) {
         let error = EmitError {
-            block: self.path.into(),
-            at: Some(at),
+            block: self.node.path.clone(),
+            at: self.line.clone(),
             reason,
         };
         if !self.errors.contains(&error) {
@@ -130,55 +142,57 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// A name of the kernel's own, `~kind$id`.
-    fn own<'n>(name: &'n str, kind: &str) -> Option<&'n str> {
-        name.strip_prefix('~')?
-            .strip_prefix(kind)?
-            .strip_prefix('$')
-    }
-
-    /// The field that an offset names.
-    fn field_name(offset: &ast::VerilogExpression) -> Option<&str> {
-        match offset {
-            ast::VerilogExpression::Signal(name) => Self::own(name, "field"),
-            _ => None,
-        }
-    }
-
-    /// Low bit and width of the field `path` of the record `descriptor`.
-    fn field(descriptor: Option<&TypeDescriptor>, path: &str) -> Result<(usize, usize)> {
-        let mut at = descriptor.ok_or_else(|| Reason::UnknownName(path.replace('$', ".")))?;
-        let mut low = 0;
-        for name in path.split('$') {
-            let TypeKind::Composite(fields) = &at.kind else {
-                return Err(Reason::UnknownName(name.into()));
-            };
-            let before = fields.iter().take_while(|f| f.fieldname != name);
-            low += before.map(|f| width_of(&f.kind)).sum::<usize>();
-            let field = fields.iter().find(|f| f.fieldname == name);
-            at = &field.ok_or_else(|| Reason::UnknownName(name.into()))?.kind;
-        }
-        Ok((low, width_of(at)))
-    }
-
-    /// The value of a loop variable or of a constant of the description.
-    fn known(&self, name: &str) -> Option<usize> {
-        let variable = self
-            .loops
+    /// Every register keeps its value unless the kernel gives it another.
+    fn held(&self) -> Vec<Stmt> {
+        let registers = self
+            .node
+            .children
             .iter()
-            .rev()
-            .find(|(variable, _)| variable == name);
-        variable
-            .map(|(_, value)| *value)
-            .or_else(|| self.scope.integer(name)?.0.try_into().ok())
+            .filter(|c| self.registers.contains(&c.key));
+        let hold = |register: &Node| {
+            let port = |name| {
+                let sym = self.scope.symbol(&format!("{}${name}", register.key));
+                sym.expect("a register has both")
+            };
+            let (d, q) = (port("d"), port("q"));
+            let width = self.scope.symbols[q].width;
+            Stmt::Assign(Target::Whole(d), Expr::Signal { sym: q, width })
+        };
+        registers.map(hold).collect()
     }
 
-    /// The path of a signal with array indices put in, as a key of the scope.
-    fn key(&self, raw: &str) -> Result<String> {
-        let path = raw
-            .trim_start_matches('.')
-            .replace("::", "$")
-            .replace('.', "$");
-        super::name::resolve_indices(path.trim_end_matches("$next"), &|name| self.known(name))
+    /// A loop variable or constant of the kernel or function being read, or a number.
+    fn known(&self, name: &str) -> Option<u64> {
+        let turn = self.loops.iter().rev().find(|(n, _)| n == name);
+        let source = self.sources.last().expect("a kernel is being read");
+        let constant = || source.constants.iter().find(|(n, _)| n == name);
+        turn.map(|(_, value)| *value as u64)
+            .or_else(|| constant().map(|(_, value)| *value))
+            .or_else(|| name.parse().ok())
+    }
+
+    fn number(&self, sx: &Sx) -> Result<usize> {
+        let found = self.known(sx.atom()).and_then(|n| n.try_into().ok());
+        found.ok_or_else(|| Reason::UnknownName(sx.atom().into()))
+    }
+
+    /// The local that is called so in the source.
+    fn local(&self, sx: &Sx) -> String {
+        let prefix = self.prefixes.last().expect("a kernel is being read");
+        format!("{prefix}{}", sx.atom())
+    }
+
+    fn fresh(&mut self, name: &str) -> String {
+        self.count += 1;
+        format!("{}.{name}", self.count)
+    }
+
+    /// What `work` gives, behind what it needs to stand before.
+    fn apart(&mut self, work: impl FnOnce(&mut Self) -> Result<Vec<Stmt>>) -> Result<Vec<Stmt>> {
+        let outer = std::mem::take(&mut self.pending);
+        let statements = work(self);
+        let mut all = std::mem::replace(&mut self.pending, outer);
+        all.extend(statements?);
+        Ok(all)
     }
 }

@@ -1,9 +1,10 @@
 //! Bits of expressions: Verilog selects bits of names only, so anything else goes through a temporary signal.
 use num_bigint::BigUint;
-use rust_hdl_core::ast::VerilogExpression as E;
 use rust_hdl_core::prelude::{TypeDescriptor, TypeKind, clog2};
 
 use super::index::Index;
+use super::place::member;
+use super::prefix::Sx;
 use super::{Lower, Result, Value};
 use crate::emit::error::Reason;
 use crate::emit::ir::{Binary, Expr, Stmt, Sym, Target, Unary};
@@ -81,7 +82,7 @@ impl Lower<'_> {
         }
     }
 
-    /// `bit_cast`: cut at the top or filled with zeros.
+    /// `resize`: cut at the top or filled with zeros.
     pub(super) fn resize(&mut self, expr: Expr, width: usize) -> Expr {
         if width < expr.width() {
             self.part(expr, 0, width)
@@ -90,7 +91,7 @@ impl Lower<'_> {
         }
     }
 
-    /// `get_bit`.
+    /// `bit`.
     pub(super) fn bit(&mut self, base: Expr, index: Index) -> Result<Expr> {
         let size = base.width();
         match index {
@@ -109,52 +110,62 @@ impl Lower<'_> {
         }
     }
 
-    /// `get_bits` or a field of a struct.
-    pub(super) fn slice(&mut self, x: &E, width: usize, at: &E) -> Result<Value> {
+    /// `slice`.
+    pub(super) fn slice(&mut self, x: &Sx, width: usize, at: &Sx) -> Result<Value> {
         let base = self.value(x)?;
-        let named;
-        let (width, at) = match Self::field_name(at) {
-            Some(field) => {
-                let (low, width) = Self::field(base.descriptor.as_deref(), field)?;
-                named = E::Literal((low as u64).into());
-                (width, &named)
-            }
-            None => (width, at),
-        };
         if width == 0 {
             return Err(Reason::Unsupported("a slice of 0 bits", "leave it out"));
         }
-        match (self.index(at)?, &base.descriptor) {
-            (Index::Known(low), Some(d)) if matches!(d.kind, TypeKind::Composite(_)) => {
-                let (field, kind) = field_at(d, low, width).ok_or(Reason::Unsupported(
-                    "bits of a struct",
-                    "convert it with `.into()` into a local signal",
-                ))?;
-                let label = self.scope.field_label(&d.name, &field)?;
-                let signed = matches!(kind.kind, TypeKind::Signed(_));
-                let expr = match base.expr {
-                    Expr::Signal { sym, .. } => Expr::Select {
-                        sym,
-                        low,
-                        width,
-                        field: Some(label),
-                    },
-                    expr => self.part(expr, low, width),
-                };
-                Ok(Value {
-                    expr,
-                    signed,
-                    descriptor: Some(kind.into()),
-                })
-            }
-            (index, _) => {
-                let expr = self.bits(base.expr, index, width)?;
-                Ok(Value {
-                    expr,
-                    signed: base.signed,
-                    descriptor: None,
-                })
-            }
+        let record = base.descriptor.as_ref();
+        if record.is_some_and(|d| matches!(d.kind, TypeKind::Composite(_))) {
+            return Err(Reason::Unsupported(
+                "bits of a record",
+                "convert it: `let all: Bits<N> = x.into();`",
+            ));
+        }
+        let index = self.index(at)?;
+        Ok(Value::bits(self.bits(base.expr, index, width)?))
+    }
+
+    /// A field of a record.
+    pub(super) fn field(&mut self, base: Value, name: &str) -> Result<Value> {
+        let unknown = || Reason::UnknownName(name.into());
+        let record = base.descriptor.ok_or_else(unknown)?;
+        let (low, kind) = member(&record, name)?;
+        let width = width_of(kind);
+        let label = self.scope.field_label(&record.name, name)?;
+        let expr = match base.expr {
+            Expr::Signal { sym, .. } => Expr::Select {
+                sym,
+                low,
+                width,
+                field: Some(label),
+            },
+            expr => self.part(expr, low, width),
+        };
+        Ok(Value {
+            expr,
+            descriptor: Some(kind.clone().into()),
+        })
+    }
+
+    /// The bit of a signal that `replace_bit` assigns.
+    pub(super) fn bit_target(&mut self, sym: Sym, at: &Sx) -> Result<Target> {
+        let size = self.scope.symbols[sym].width;
+        match self.index(at)? {
+            Index::Known(low) if low >= size => Err(Reason::OutOfRange(low, size)),
+            _ if size == 1 => Ok(Target::Whole(sym)),
+            Index::Known(low) => Ok(Target::Part {
+                sym,
+                low,
+                width: 1,
+                field: None,
+            }),
+            Index::Chosen { expr, .. } => Ok(Target::PartAt {
+                sym,
+                at: self.resize(expr, select_bits(size)),
+                width: 1,
+            }),
         }
     }
 
