@@ -2,7 +2,11 @@
 //!
 //! rust-hdl has no place for a module name. `Logic::timing` is a hook its simulator and generator never call, so
 //! `describe!` answers it with an entry that carries the description.
+use std::collections::HashMap;
+
 use rust_hdl_core::prelude::{Logic, TimingInfo};
+
+use super::name::SEPARATOR;
 
 const MARK: &str = "describe!";
 
@@ -27,13 +31,18 @@ macro_rules! describe {
         fn timing(&self) -> Vec<$crate::prelude::TimingInfo> {
             #[allow(unused_variables)]
             let $this = self;
-            $crate::emit::description($name, $suffix, $doc)
+            $crate::emit::description($name, $suffix, $doc, <Self as $crate::front::Wired>::DOCS)
         }
     };
 }
 
 /// What `describe!` expands to.
-pub fn description(name: &str, suffix: &str, doc: &str) -> Vec<TimingInfo> {
+pub fn description(
+    name: &str,
+    suffix: &str,
+    doc: &str,
+    fields: &[(&str, &str)],
+) -> Vec<TimingInfo> {
     let name = match suffix {
         "" => name.into(),
         suffix => format!("{name}_{suffix}"),
@@ -42,7 +51,10 @@ pub fn description(name: &str, suffix: &str, doc: &str) -> Vec<TimingInfo> {
         name,
         clock: MARK.into(),
         inputs: vec![doc.into()],
-        outputs: vec![],
+        outputs: fields
+            .iter()
+            .map(|(name, doc)| format!("{name} {doc}"))
+            .collect(),
     }]
 }
 
@@ -53,6 +65,8 @@ pub(crate) struct Description {
     pub(crate) doc: String,
     /// Constants that the kernel names: path and value.
     pub(crate) constants: Vec<(String, u64)>,
+    /// What the fields are for.
+    fields: HashMap<String, String>,
 }
 
 impl Description {
@@ -62,6 +76,18 @@ impl Description {
             name: entry.name,
             doc: entry.inputs.concat(),
             constants: vec![],
+            fields: entry.outputs.iter().filter_map(|f| split(f)).collect(),
         })
     }
+
+    /// What the field of this path is for.
+    pub(crate) fn field(&self, key: &str) -> Option<&str> {
+        let field = key.split(SEPARATOR).next().unwrap_or(key);
+        self.fields.get(field).map(String::as_str)
+    }
+}
+
+fn split(field: &str) -> Option<(String, String)> {
+    let (name, doc) = field.split_once(' ')?;
+    Some((name.into(), doc.into()))
 }

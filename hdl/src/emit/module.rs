@@ -2,7 +2,7 @@
 use std::collections::HashSet;
 
 use super::check;
-use super::collect::{Body, Leaf, Node};
+use super::collect::{Body, Node};
 use super::error::EmitError;
 use super::group::{self, Piece};
 use super::ir::{Expr, Stmt, Sym, Target};
@@ -42,20 +42,29 @@ pub(crate) fn text(node: &Node, name: &str, children: &[String]) -> Result<Strin
 }
 
 /// Port list of a module; `wires` are the outputs that are not variables.
-fn ports(signals: &[Leaf], wires: &dyn Fn(&str) -> bool) -> String {
-    let ports: Vec<_> = signals
-        .iter()
-        .filter_map(|leaf| {
-            let name = name::verilog(&leaf.key);
-            let kind = match leaf.kind {
-                AtomKind::InputParameter => "input  wire",
-                AtomKind::OutputParameter if wires(&name) => "output wire",
-                AtomKind::OutputParameter => "output reg ",
-                _ => return None,
-            };
-            Some(format!("{}{kind} {}{name}", indent(1), range(leaf.width)))
-        })
-        .collect();
+fn ports(node: &Node, wires: &dyn Fn(&str) -> bool) -> String {
+    let (mut ports, mut last) = (vec![], None);
+    for leaf in &node.signals {
+        let name = name::verilog(&leaf.key);
+        let kind = match leaf.kind {
+            AtomKind::InputParameter => "input  wire",
+            AtomKind::OutputParameter if wires(&name) => "output wire",
+            AtomKind::OutputParameter => "output reg ",
+            _ => continue,
+        };
+        // once for all signals of an interface
+        let doc = node.description.as_ref().and_then(|d| d.field(&leaf.key));
+        let comment = doc
+            .filter(|_| doc != last)
+            .map(|doc| format!("{}// {doc}\n", indent(1)));
+        last = doc;
+        let comment = comment.unwrap_or_default();
+        ports.push(format!(
+            "{comment}{}{kind} {}{name}",
+            indent(1),
+            range(leaf.width)
+        ));
+    }
     format!("{}\n);\n", ports.join(",\n"))
 }
 
@@ -67,7 +76,7 @@ fn custom(node: &Node, text: &str) -> String {
             .windows(2)
             .any(|w| w[0] == "assign" && w[1].split(['[', '=']).next() == Some(name))
     };
-    let mut out = ports(&node.signals, &assigned);
+    let mut out = ports(node, &assigned);
     for leaf in &node.signals {
         let name = name::verilog(&leaf.key);
         match leaf.kind {
@@ -144,7 +153,7 @@ impl<'a> Assembly<'a> {
                 .iter()
                 .any(|sym| self.scope.symbols[*sym].name == name)
         };
-        let mut out = ports(&node.signals, &output);
+        let mut out = ports(node, &output);
         let assertions = self.assertions(&printer);
         let sections = [
             printer.parameters(),
@@ -200,10 +209,19 @@ impl<'a> Assembly<'a> {
                 _ => self.variables.contains(&sym),
             };
             let kind = if variable { "reg " } else { "wire" };
+            let doc = match symbol.role {
+                // what a register holds
+                Role::ChildOutput(child) if register(child) => {
+                    let block = node.description.as_ref();
+                    block.and_then(|d| d.field(&symbol.key))
+                }
+                _ => None,
+            };
+            let doc = doc.map(|doc| format!(" // {doc}")).unwrap_or_default();
             line(
                 &mut out,
                 &indent(1),
-                &format!("{kind} {}{};", range(symbol.width), symbol.name),
+                &format!("{kind} {}{};{doc}", range(symbol.width), symbol.name),
             );
         }
         out

@@ -35,6 +35,8 @@ pub trait Clocked {
 
 /// A block whose fields are wired by `#[derive(Block)]`.
 pub trait Wired {
+    /// Name and first line of documentation of each field that has one.
+    const DOCS: &'static [(&'static str, &'static str)];
     /// Hands clock and reset on and lets registers hold their values.
     fn wire(&mut self);
 }
