@@ -4,6 +4,7 @@
 mod bench;
 mod failures;
 mod reads;
+mod reread;
 
 use bench::{Peer, Rig, sge};
 use ferroce_proto::abi::qpc::SqCtx;

@@ -16,6 +16,7 @@ const SQD: u64 = state::SQD as u64;
 const SQE: u64 = state::SQE as u64;
 const ERR: u64 = state::ERR as u64;
 const RETRY_EXC_ERR: u64 = status::RETRY_EXC_ERR as u64;
+const LOC_QP_OP_ERR: u64 = status::LOC_QP_OP_ERR as u64;
 
 /// The rules, combinational.
 #[derive(Block)]
@@ -58,6 +59,8 @@ impl Logic for SqRules {
         let mut stop = false;
         // To ERR or SQE, by failure or by command.
         let mut down = false;
+        // It fails by a request of its own.
+        let mut local = sq_event.status.any();
         // Send again from the oldest PSN not acknowledged.
         let mut retries = false;
         // Responses are heard.
@@ -99,7 +102,17 @@ impl Logic for SqRules {
                             // it never stood in the ring
                             next.head_index = state.exec_index + sq_event.slots.resize::<16>();
                         }
-                    } else if terms.running & terms.room {
+                    } else if terms.running & terms.differs & terms.oldest {
+                        // nothing of it is sent any more; what stands in front of it has completed
+                        out.fail = true;
+                        local = true;
+                        next.error_status = if sq_event.status.any() {
+                            sq_event.status
+                        } else {
+                            LOC_QP_OP_ERR
+                        };
+                        next.error_syndrome = bits::<8>(0);
+                    } else if terms.running & terms.room & !terms.differs {
                         out.action = bits::<2>(1);
                         next.next_psn = state.next_psn + terms.part;
                         if state.resend.any() & sq_event.packets.any() {
@@ -320,7 +333,7 @@ impl Logic for SqRules {
                 out.status = sq_event.status;
             }
             // a local error of an unreliable queue pair is that of its send queue alone
-            if !terms.reliable & sq_event.status.any() {
+            if !terms.reliable & local {
                 next.state = SQE;
             }
             down = true;

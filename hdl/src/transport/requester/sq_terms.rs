@@ -91,6 +91,10 @@ impl Logic for SqTermsOf {
         out.fits = (sq_event.epoch == state.epoch) & (sq_event.index == state.exec_index);
         let fresh = state.behind == 0;
         out.fresh = fresh;
+        // host memory is read again for each turn and each time the message is sent again
+        let spent = state.exec_offset.any() & (sq_event.packets <= state.exec_offset);
+        out.differs = !fresh & (sq_event.status.any() | spent);
+        out.oldest = state.used == state.behind;
         let read_bound = fresh
             & !sq_event.status.any()
             & ((sq_event.fence & state.reads.any())

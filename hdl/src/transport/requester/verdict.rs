@@ -26,6 +26,10 @@ payload! {
         reliable: Bit,
         /// Start: first part of a message not sent before.
         fresh: Bit,
+        /// Start: the WQE of a message that was started is not what it was: it cannot run, or has no packet left to send.
+        differs: Bit,
+        /// Start: no message stands in front of it in the outstanding ring.
+        oldest: Bit,
         /// Start: PSNs granted.
         part: Bits<24>,
         /// Start: the part ends the message.

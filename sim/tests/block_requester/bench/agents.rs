@@ -8,6 +8,8 @@ use ferroce_sim::verilator::Dut;
 /// Answers the reads of WQEs, all or none of a cycle, `latency` cycles later.
 pub(super) struct Memory {
     latency: u64,
+    /// What stands at an address once it was read.
+    pub(super) then: BTreeMap<u64, [u8; 64]>,
     pub(super) words: BTreeMap<u64, [u8; 64]>,
     queue: VecDeque<(u64, [u8; 64], bool)>,
     cycle: u64,
@@ -17,6 +19,7 @@ impl Memory {
     pub(super) fn new(latency: u64) -> Self {
         Self {
             latency,
+            then: BTreeMap::new(),
             words: BTreeMap::new(),
             queue: VecDeque::new(),
             cycle: 0,
@@ -32,6 +35,9 @@ impl Memory {
                 .unwrap_or([0xee; 64]);
             self.queue
                 .push_back((self.cycle + self.latency, bytes, i + 1 == len / 64));
+            if let Some(then) = self.then.remove(&(addr + 64 * i)) {
+                self.words.insert(addr + 64 * i, then);
+            }
         }
     }
 }
@@ -68,9 +74,10 @@ impl Agent for Memory {
     }
 }
 
-/// Answers memory region checks: yes, unless the key is [`Regions::BAD_KEY`].
+/// Answers memory region checks: yes, unless the key is [`Regions::BAD_KEY`] or the regions are deregistered.
 #[derive(Default)]
 pub(super) struct Regions {
+    pub(super) gone: bool,
     pipe: VecDeque<Option<bool>>,
 }
 
@@ -91,7 +98,8 @@ impl Agent for Regions {
     fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
         let asked = dut.is_set(dut.output("mr_valid").unwrap());
         let field = |name| dut.get(dut.output(name).unwrap());
-        let ok = field("mr_request.len") == 0 || field("mr_request.key") != Self::BAD_KEY;
+        let good = !self.gone && field("mr_request.key") != Self::BAD_KEY;
+        let ok = field("mr_request.len") == 0 || good;
         self.pipe.push_back(asked.then_some(ok));
         Ok(())
     }

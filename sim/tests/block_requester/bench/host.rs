@@ -83,14 +83,16 @@ impl Rig {
     /// Writes a WQE that becomes no packet into the ring; answers its address.
     pub(crate) fn post_bad(&mut self, qpn: u64, wqe: SendWqe, sges: [Sge; 2]) -> u64 {
         let qp = &mut self.qps[qpn as usize];
-        let mut slot = [0; 64];
-        slot[..32].copy_from_slice(&wqe.emit());
-        slot[32..48].copy_from_slice(&sges[0].emit());
-        slot[48..].copy_from_slice(&sges[1].emit());
-        let addr = 0x1000_0000 + (qpn << 16) + u64::from(qp.producer % 256) * 64;
-        self.memory.words.insert(addr, slot);
+        let addr = slot_addr(qpn, qp.producer);
+        self.memory.words.insert(addr, slot(wqe, sges));
         qp.producer = qp.producer.wrapping_add(1);
         addr
+    }
+
+    /// Writes over the WQE at `index` as soon as it was read.
+    pub(crate) fn rewrite(&mut self, qpn: u64, index: u16, wqe: SendWqe, sges: [Sge; 2]) {
+        let addr = slot_addr(qpn, index);
+        self.memory.then.insert(addr, slot(wqe, sges));
     }
 
     /// Writes a WQE into the ring and notes the packets it should become.
@@ -148,4 +150,16 @@ impl Rig {
                 .with("index", index.into()),
         );
     }
+}
+
+fn slot_addr(qpn: u64, index: u16) -> u64 {
+    0x1000_0000 + (qpn << 16) + u64::from(index % 256) * 64
+}
+
+fn slot(wqe: SendWqe, sges: [Sge; 2]) -> [u8; 64] {
+    let mut slot = [0; 64];
+    slot[..32].copy_from_slice(&wqe.emit());
+    slot[32..48].copy_from_slice(&sges[0].emit());
+    slot[48..].copy_from_slice(&sges[1].emit());
+    slot
 }

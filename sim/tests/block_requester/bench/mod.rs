@@ -43,6 +43,8 @@ struct Qp {
     lasts: Vec<(u16, usize)>,
     /// Packets of the messages that completed.
     completed: usize,
+    /// Packets that left, each time they did.
+    sent: usize,
     details: Vec<(u64, u64)>,
 }
 
@@ -140,6 +142,25 @@ impl Rig {
     /// Completions of `qpn` so far: WQE index and status.
     pub(crate) fn done(&self, qpn: u64) -> &[(u64, u64)] {
         &self.qps[qpn as usize].done
+    }
+
+    /// Packets of `qpn` that left so far; one sent again counts again.
+    pub(crate) fn sent(&self, qpn: u64) -> usize {
+        self.qps[qpn as usize].sent
+    }
+
+    /// Runs until `count` packets of `qpn` left.
+    pub(crate) fn run_until_sent(&mut self, qpn: u64, count: usize) {
+        let end = self.bench.cycle() + 10_000;
+        while self.sent(qpn) < count {
+            assert!(self.bench.cycle() < end, "{} packets left", self.sent(qpn));
+            self.step();
+        }
+    }
+
+    /// From here on no key is good.
+    pub(crate) fn deregister(&mut self) {
+        self.regions.gone = true;
     }
 
     /// CQE opcode and vendor error of the completions.

@@ -34,6 +34,7 @@ impl Default for Peer {
 /// A packet as it should leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
+    /// The five bits below the class.
     pub(crate) opcode: u64,
     pub(crate) plen: u32,
     pub(crate) va: u64,
@@ -55,7 +56,7 @@ impl Rig {
         let pieces: Vec<_> = self.pieces.drain(..count).collect();
         if let Some(first) = pieces.first() {
             assert!(first.get("first") == 1 && pieces.iter().skip(1).all(|p| p.get("first") == 0));
-            let ext = match desc.get("opcode") {
+            let ext = match desc.get("opcode") & 0x1f {
                 3 | 5 => 4,
                 6 | 10 => 16,
                 11 => 20,
@@ -70,9 +71,10 @@ impl Rig {
             );
         }
         // fields of a header that the packet does not have mean nothing
-        let reth = matches!(desc.get("opcode"), 6 | 10 | 11);
+        let opcode = desc.get("opcode") & 0x1f;
+        let reth = matches!(opcode, 6 | 10 | 11);
         let packet = Packet {
-            opcode: desc.get("opcode"),
+            opcode,
             plen: desc.get("plen") as u32,
             va: if reth { desc.get("va") } else { 0 },
             dma_len: if reth { desc.get("dma_len") as u32 } else { 0 },
@@ -100,6 +102,7 @@ impl Rig {
         let rnr = Chance::new(peer.rnr).hit(rng);
         let qp = &mut self.qps[qpn as usize];
         let at = psn.wrapping_sub(qp.first_psn) & 0xff_ffff;
+        qp.sent += 1;
         let due = self.bench.cycle() + self.read_delay;
         for _ in &packet.pieces {
             assert!(
