@@ -213,6 +213,7 @@ impl<
         // completions
         forward!(completions.recv <= receive.cq);
         forward!(completions.send <= transmit.cq);
+        completions.issued = host.issued[0];
         completions.done = host.done[0];
         completions.cqe_done = host.done[1];
         forward!(cq_doorbell <= completions.arm);

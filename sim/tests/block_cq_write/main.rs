@@ -1,6 +1,7 @@
 //! The writer of completion queues as Verilog, against rings in plain Rust.
 mod arm;
 mod record;
+mod reports_alone;
 mod resize;
 mod rig;
 
@@ -254,6 +255,23 @@ fn a_fence_once_passed_stays_so() {
     rig.slow(Pauses::NONE);
     rig.settle();
     assert_eq!(rig.seen.len(), 41);
+}
+
+/// A queue pair may complete its next request any number of bursts after its READ.
+#[test]
+fn a_fence_is_passed_however_old_it_is() {
+    let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);
+    rig.open(0, 6);
+    for age in [0, 1, 100, 0x7fff, 0x8000, 0x8001, 0xff00, 0xffff] {
+        rig.issued += 0x1_0000;
+        rig.done = rig.issued;
+        let before = rig.seen.len();
+        rig.push_old(0, rig.issued - age);
+        (0..60).for_each(|_| rig.step());
+        assert_eq!(rig.seen.len(), before + 1, "{age} bursts ago");
+        rig.consume(0, 1);
+    }
+    rig.settle();
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Fence: holds a completion back until the payload it stands for is in host memory.
 //!
-//! Rate: a token in two cycles. Latency: 2 cycles. A token whose fence was passed once stays free to go: however long it
-//! is not taken, `done` may run on.
+//! A fence is a count of bursts. It holds a token while that burst is one of those without a response; the count may be as
+//! old as it likes, as one that comes round to them again waits for a few bursts that are under way.
+//!
+//! Rate: a token in two cycles. Latency: 2 cycles. A token whose fence was passed once stays free to go.
 use crate::bus::types::CqToken;
 use crate::prelude::*;
 
@@ -12,7 +14,9 @@ pub struct CqFence {
     pub clock: ClkRst,
     /// Completions.
     pub s: StreamIn<CqToken>,
-    /// Payload bursts that have their response, modulo 2^16.
+    /// Payload bursts issued, modulo 2^16.
+    pub issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
     pub done: Signal<In, Bits<16>>,
     /// Completions whose payload is there.
     pub m: StreamOut<CqToken>,
@@ -21,6 +25,9 @@ pub struct CqFence {
 
     skid: SkidRam<CqToken>,
     due: Reg<Bit>,
+    /// Bursts issued, and how many of these have no response, of one cycle.
+    latest: Reg<Bits<16>>,
+    under_way: Reg<Bits<16>>,
 }
 
 impl Logic for CqFence {
@@ -32,10 +39,11 @@ impl Logic for CqFence {
     #[kernel]
     fn update(&mut self) {
         forward!(s <= skid.s);
-        // Negative while a burst issued before the fence has no response.
-        let age = done - skid.m.payload.fence;
+        latest = issued;
+        under_way = issued - done;
+        let waits = skid.m.payload.fenced & (latest - skid.m.payload.fence < under_way);
         let leaves = due & m.ready;
-        due = skid.m.valid & !leaves & (due | !skid.m.payload.fenced | !age.bit(15));
+        due = skid.m.valid & !leaves & (due | !waits);
         skid.m.ready = leaves;
         busy = skid.m.valid;
         m.valid = due;

@@ -28,7 +28,9 @@ pub struct CqFenceQueue {
     pub clock: ClkRst,
     /// Completions.
     pub s: StreamIn<CqToken>,
-    /// Payload bursts that have their response, modulo 2^16.
+    /// Payload bursts issued, modulo 2^16.
+    pub issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
     pub done: Signal<In, Bits<16>>,
     /// Completions whose payload is there.
     pub m: StreamOut<CqToken>,
@@ -40,6 +42,9 @@ pub struct CqFenceQueue {
     tokens: Fifo<CqToken, 8>,
     waits: Fifo<Wait, 8>,
     due: Reg<Bit>,
+    /// Bursts issued, and how many of these have no response, of one cycle.
+    latest: Reg<Bits<16>>,
+    under_way: Reg<Bits<16>>,
     /// Tokens whose fence is passed.
     passed: Reg<Bits<9>>,
     ready: Reg<Bit>,
@@ -63,11 +68,19 @@ impl Logic for CqFenceQueue {
         waits.s.payload.fence = s.payload.fence;
         waits.s.payload.fenced = s.payload.fenced;
 
-        // Negative while a burst issued before the fence has no response.
-        let age = done - waits.m.payload.fence;
-        due = waits.m.valid & !due & (!waits.m.payload.fenced | !age.bit(15));
+        let age = issued - s.payload.fence;
+        let fenced = s.valid & s.payload.fenced;
+        assert!(
+            !fenced | !age.bit(15),
+            "a fence counts bursts that were issued"
+        );
+        latest = issued;
+        under_way = issued - done;
+        let held = waits.m.payload.fenced & (latest - waits.m.payload.fence < under_way);
+        due = waits.m.valid & !due & !held;
         waits.m.ready = due;
 
+        front.issued = issued;
         front.done = done;
         front.s.valid = (s.valid & empty) | ready;
         front.s.payload = s.payload;

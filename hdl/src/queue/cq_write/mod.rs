@@ -58,7 +58,9 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub recv: StreamIn<CqToken>,
     /// Completions of sends; what only receives have counts as 0.
     pub send: StreamIn<CqToken>,
-    /// Payload bursts that have their response, modulo 2^16.
+    /// Payload bursts issued, modulo 2^16.
+    pub issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
     pub done: Signal<In, Bits<16>>,
     /// Arm doorbells.
     pub arm: StreamIn<CqArm>,
@@ -158,9 +160,11 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
     #[kernel]
     fn update(&mut self) {
         forward!(recv <= recv_fence.s);
+        recv_fence.issued = issued;
         recv_fence.done = done;
         forward!(tokens.s[0] <= recv_fence.m);
         forward!(send <= send_fence.s);
+        send_fence.issued = issued;
         send_fence.done = done;
         tokens.s[1].valid = send_fence.m.valid;
         send_fence.m.ready = tokens.s[1].ready;

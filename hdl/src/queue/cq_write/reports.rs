@@ -47,6 +47,9 @@ pub struct CqReports<const C: usize> {
     dead: Fifo<CqReport, C>,
     /// CQEs written, modulo 2^16.
     written: Reg<Bits<16>>,
+    /// CQEs written, and how many of these have no response, of one cycle.
+    latest: Reg<Bits<16>>,
+    under_way: Reg<Bits<16>>,
     /// The oldest of `alive` may go: once so, it stays so.
     free: Reg<Bit>,
     /// A report was taken, its event is not.
@@ -78,10 +81,13 @@ impl<const C: usize> Logic for CqReports<C> {
         dead.s.payload.cqn = cqn;
         dead.s.payload.fence = now;
 
-        let age = done - alive.m.payload.fence;
+        // it waits while its CQE is one of those without a response, see `fence`
+        under_way = now - done;
+        latest = now;
+        let waits = latest - alive.m.payload.fence < under_way;
         let leaves = take & free;
         alive.m.ready = leaves;
-        free = alive.m.valid & !leaves & (free | !age.bit(15));
+        free = alive.m.valid & !leaves & (free | !waits);
         dead.m.ready = take & !free;
         due = (free | dead.m.valid) & !taken;
         let mut oldest = dead.m.payload.cqn;

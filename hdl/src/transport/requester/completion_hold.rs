@@ -147,7 +147,7 @@ impl Logic for CompletionHold {
             cq.payload.byte_len = head.byte_len;
         }
         cq.payload.vendor_err = head.vendor_err;
-        cq.payload.fenced = head.answered;
+        cq.payload.fenced = head.fenced;
         cq.payload.fence = head.fence;
 
         activity.busy = list.m.valid | there;

@@ -53,6 +53,8 @@ payload! {
         fence: Bit,
         /// Retired: READs and atomics taken off.
         reads: Bits<5>,
+        /// Retired: the latest of these had no completion that waits for its data.
+        unfenced: Bit,
         /// Answer: see [`Answer`](crate::bus::types::Answer).
         data: Bit,
         /// Answer: likewise.
@@ -111,6 +113,8 @@ payload! {
         reads: Bits<5>,
         /// Payload writes issued when the latest data of a READ or atomic was placed, modulo 2^16.
         writes: Bits<16>,
+        /// No completion yet waits for these: a READ or atomic was taken off without one.
+        unfenced: Bit,
         /// An implied NAK was acted upon, and nothing acknowledged since.
         implied: Bit,
         /// In error; responses may still be on their way to memory, so nothing is flushed yet.
@@ -243,8 +247,10 @@ payload! {
         incarnation: Bits<2>,
         /// Completion queue.
         cqn: Bits<16>,
-        /// Payload writes that must have their response before a READ or atomic completes.
+        /// Payload writes that must have their response before a READ or atomic completes, or what stands behind it.
         writes: Bits<16>,
+        /// See [`SqState`].
+        unfenced: Bit,
         /// Path MTU, IB code.
         mtu: Bits<3>,
         /// First entry of the ring in the pool.
@@ -271,8 +277,10 @@ payload! {
         status: Bits<8>,
         /// AETH syndrome behind a remote error.
         vendor_err: Bits<8>,
-        /// A READ or atomic: `fence` counts.
+        /// A READ or atomic.
         answered: Bit,
+        /// `fence` counts: it is one, or one without completion stands in front of it.
+        fenced: Bit,
         /// See [`CqToken`](crate::bus::types::CqToken).
         fence: Bits<16>,
         /// It waits until the payload of this grant is read.
@@ -315,6 +323,8 @@ payload! {
         una_psn: Bits<24>,
         /// READs and atomics taken off.
         reads: Bits<5>,
+        /// See [`SqEvent`].
+        unfenced: Bit,
         /// Messages taken off.
         count: Bits<16>,
         /// Status of the message that failed, else 0.

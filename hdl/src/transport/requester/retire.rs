@@ -6,7 +6,8 @@
 //! status, and in error everything completes. The Retired event reports how far the walk came and where the oldest
 //! message now starts.
 //! In error a last entry behind them says that the failure is complete: then the responder of the queue pair may fail.
-//! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed.
+//! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed. One that asks for
+//! no completion hands that to the next completion of its queue pair, which says that it is done too.
 use super::event::{Outstanding, RetireGrant, RetireReport, SendCompletion, SqEvent, SqEventKind};
 use crate::prelude::*;
 
@@ -68,6 +69,8 @@ pub struct Retire<const Q: usize, const O: usize> {
     local_status: Dff<Bits<8>>,
     head_psn: Dff<Bits<24>>,
     reads: Dff<Bits<5>>,
+    /// A READ or atomic was taken off, and no completion since.
+    unfenced: Dff<Bit>,
 
     /// The entry under the walk, and whether its message is acknowledged.
     o: Dff<Outstanding>,
@@ -124,6 +127,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         let whole = (span.resize::<32>() << 7) << g.mtu;
         done.payload.byte_len = whole + o.rest.resize::<32>();
         done.payload.answered = o.answered;
+        done.payload.fenced = o.answered | unfenced;
         done.payload.fence = g.writes;
         done.payload.unread = g.unread;
         if first_error & same {
@@ -143,6 +147,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             if o.answered {
                 reads = reads + 1;
             }
+            unfenced = !completes & (o.answered | unfenced);
         }
         // the next entry that is read
         // An entry is read, and the one read before comes under the walk.
@@ -170,6 +175,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         out.s.payload.psn = head_psn;
         out.s.payload.una_psn = g.una_psn;
         out.s.payload.reads = reads;
+        out.s.payload.unfenced = unfenced;
         out.s.payload.count = count;
         out.s.payload.status = local_status;
         out.s.payload.incarnation = g.incarnation;
@@ -180,7 +186,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         if out.m.payload.done {
             event.payload.kind = SqEventKind::Retired;
         }
-        copy!(event.payload <= out.m.payload; qpn, index, psn, una_psn, reads, count, status);
+        copy!(event.payload <= out.m.payload; qpn, index, psn, una_psn, reads, unfenced, count, status);
         event.payload.generation = out.m.payload.incarnation;
 
         match state {
@@ -205,6 +211,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
                 first_error = g.error;
                 local_status = bits::<8>(0);
                 reads = bits::<5>(0);
+                unfenced = g.unfenced;
                 state = RetireState::Read;
             }
             RetireState::Read => {

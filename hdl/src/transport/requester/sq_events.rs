@@ -92,8 +92,7 @@ impl Logic for SqEvents {
         // named by one
         skid.s.payload = start.payload;
         skid.s.payload.writes = answer.payload.writes;
-        skid.s.payload.reads = retire.payload.reads;
-        skid.s.payload.count = retire.payload.count;
+        copy!(skid.s.payload <= retire.payload; reads, unfenced, count);
         skid.s.payload.fetches = doorbell.payload.fetches;
         copy!(skid.s.payload <= command.payload; state, set, reset);
         skid.s.payload.kind = kinds.picked;

@@ -174,7 +174,7 @@ impl Logic for SqResults {
         copy!(w_retire_grant <= state; used, head_index, una_psn);
         w_retire_grant.error = ((state.state == ERR) | (state.state == SQE)) & !state.closing;
         w_retire_grant.fatal = (state.state == ERR) & !state.closing;
-        w_retire_grant.writes = state.writes;
+        copy!(w_retire_grant <= state; writes, unfenced);
         w_retire_grant.mtu = image.mtu;
         w_retire_grant.status = state.error_status;
         w_retire_grant.syndrome = state.error_syndrome;

@@ -201,6 +201,7 @@ impl Logic for SqRules {
                 if terms.current {
                     next.used = terms.used_after;
                     next.reads = terms.reads_after;
+                    next.unfenced = sq_event.unfenced;
                     next.head_index = sq_event.index;
                     if !state.read_blocked | sq_event.reads.any() {
                         next.blocked = false;
@@ -271,6 +272,7 @@ impl Logic for SqRules {
                     next.blocked = false;
                     next.read_blocked = false;
                     next.reads = bits::<5>(0);
+                    next.unfenced = false;
                     next.implied = false;
                     next.rnr_wait = false;
                     next.rewind = false;

@@ -81,6 +81,7 @@ pub(crate) struct Rig {
     pub(crate) write: StreamSink,
     pub(crate) beats: StreamSink,
     pub(crate) lost: StreamSink,
+    issued_port: Input,
     done_port: Input,
     cqe_done_port: Input,
     overflow: Output,
@@ -136,6 +137,7 @@ impl Rig {
             write: sink(&bench, "write", back),
             beats: sink(&bench, "beats", back),
             lost: sink(&bench, "lost", back),
+            issued_port: dut.input("issued").expect("a port"),
             done_port: dut.input("done").expect("a port"),
             cqe_done_port: dut.input("cqe_done").expect("a port"),
             overflow: dut.output("overflow").expect("a port"),
@@ -229,6 +231,28 @@ impl Rig {
         } else {
             (0, rng.u16(..))
         };
+        self.push_token(input, cqn, cqe, (fence, port), fenced)
+    }
+
+    /// A token with a fence of any age.
+    pub(crate) fn push_old(&mut self, cqn: u16, fence: u64) {
+        let cqe = Cqe {
+            qpn: (self.pushed[SEND] | FROM_SEND).into(),
+            ..Cqe::default()
+        };
+        self.pushed[SEND] += 1;
+        self.push_token(SEND, cqn, cqe, (fence, fence as u16), true);
+    }
+
+    fn push_token(
+        &mut self,
+        input: usize,
+        cqn: u16,
+        mut cqe: Cqe,
+        (fence, port): (u64, u16),
+        fenced: bool,
+    ) -> u16 {
+        let qpn = cqe.qpn as u16;
         let source = &mut self.sources[input];
         source.push(
             source
@@ -301,7 +325,9 @@ impl Rig {
 
     #[track_caller]
     pub(crate) fn step(&mut self) {
-        self.bench.dut_mut().set(self.done_port, self.done & 0xffff);
+        let dut = self.bench.dut_mut();
+        dut.set(self.issued_port, self.issued & 0xffff);
+        dut.set(self.done_port, self.done & 0xffff);
         self.land();
         let before = [self.sources[RECV].sent(), self.sources[SEND].sent()];
         let cycle = self.bench.cycle();
