@@ -311,7 +311,9 @@ impl<
         drain.activity[6] = completions.activity;
         drain.activity[7] = receive.replies;
         drain.activity[8] = transmit.response_pieces;
-        drain.activity[9] = events.activity;
+        drain.activity[9] = transmit.requests;
+        drain.activity[10] = transmit.responses;
+        drain.activity[11] = events.activity;
         drain.eqe_issued = host.issued[3];
         drain.eqe_done = host.done[3];
         drain.payload_issued = host.issued[0];

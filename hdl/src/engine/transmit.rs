@@ -130,6 +130,10 @@ pub struct TransmitSide<
     pub held: Signal<Out, Activity>,
     /// Payload of responses being read.
     pub response_pieces: Signal<Out, Activity>,
+    /// Requests of which no frame started yet.
+    pub requests: Signal<Out, Activity>,
+    /// Responses, likewise; those at the entrance are those that wait behind it.
+    pub responses: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -208,6 +212,10 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(gather.wanted[0] <= recall.payload);
         forward!(back.token[0] <= gather.packet[0]);
         forward!(back.payload[0] <= gather.payload[0]);
+        requests.busy = requester.desc.valid | descs.m.valid | recall.busy | back.activity[0].busy;
+        requests.moved = back.activity[0].moved;
+        responses.busy = response.valid | response_descs.m.valid | back.activity[1].busy;
+        responses.moved = back.activity[1].moved;
         forward!(response <= response_descs.s);
         forward!(back.desc[1] <= response_descs.m);
         // responses are never recalled

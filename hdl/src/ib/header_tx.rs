@@ -19,7 +19,7 @@ use ferroce_proto::wire::{Class, Opcode, bth, icrc, ipv4, udp};
 use super::ext_tx::ExtTx;
 use super::header_layout::{HeaderLayout, constant_words};
 use super::tx_types::{TxBase, TxBody, TxHeader, TxLengths, TxPlaces, TxSizes, TxSlot, TxTag};
-use crate::bus::types::{TxDesc, image};
+use crate::bus::types::{Activity, TxDesc, image};
 use crate::cell::delay::Delay;
 use crate::eth::rx_fields::Layout;
 use crate::prelude::*;
@@ -53,6 +53,8 @@ pub struct HeaderTx<const Q: usize> {
     pub mac: Signal<In, Bits<48>>,
     /// Headers, by lane.
     pub m: [StreamOut<TxHeader>; LANES],
+    /// Packets between `s` and `m`, by lane.
+    pub activity: [Signal<Out, Activity>; LANES],
     arbiter: Arbiter<LANES>,
     used: [Reg<Bits<6>>; LANES],
     room: [Reg<Bit>; LANES],
@@ -117,6 +119,7 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             clock: ClkRst::default(),
             s: Default::default(),
             m: Default::default(),
+            activity: Default::default(),
             av_we: Signal::default(),
             ah_we: Signal::default(),
             image_qpn: Signal::default(),
@@ -215,6 +218,8 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
                 used[i] = used[i] - 1;
             }
             room[i] = used[i] < MOST;
+            activity[i].busy = used[i].any();
+            activity[i].moved = left[i];
         }
 
         // Cycle 0: extension headers, read of the address vector.

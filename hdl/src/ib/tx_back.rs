@@ -14,7 +14,7 @@
 use super::assemble::Assemble;
 use super::header_tx::{HeaderTx, LANES};
 use super::icrc_insert::IcrcInsert;
-use crate::bus::types::{PayloadToken, TxDesc, image};
+use crate::bus::types::{Activity, PayloadToken, TxDesc, image};
 use crate::eth::frame_mux::FrameMux;
 use crate::prelude::*;
 
@@ -47,6 +47,8 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub mac: Signal<In, Bits<48>>,
     /// Frames, without frame check sequence, not padded to the Ethernet minimum.
     pub m_axis_tx: AxisOut<W, K>,
+    /// Packets of which no frame started yet, by lane.
+    pub activity: [Signal<Out, Activity>; LANES],
     /// A packet was dropped because its payload could not be read, by lane; one cycle.
     pub lost: [Signal<Out, Bit>; LANES],
     /// Its queue pair.
@@ -86,6 +88,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
     fn update(&mut self) {
         for i in 0..2 {
             forward!(desc[i] <= headers.s[i]);
+            activity[i] = headers.activity[i];
             forward!(token[i] <= assemble[i].token);
             forward!(payload[i] <= assemble[i].payload);
             forward!(assemble[i].s <= headers.m[i]);

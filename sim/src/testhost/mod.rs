@@ -79,6 +79,15 @@ pub struct Mr {
     pub key: u32,
 }
 
+/// A command whose completion may not be there yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Where its completion comes.
+    at: u64,
+    owner: bool,
+    head: CmdHead,
+}
+
 /// A card and the host it sits in.
 pub struct Host {
     /// The card.
@@ -258,6 +267,18 @@ impl Host {
 
     /// Executes a command; `images` stand at bytes 64 and up.
     pub fn command(&mut self, head: CmdHead, images: &[[u8; 64]]) -> CmdCpl {
+        let command = self.start(head, images);
+        for _ in 0..ANSWER_CYCLES {
+            self.nic.step();
+            if let Some(completion) = self.answer(&command) {
+                return completion;
+            }
+        }
+        panic!("no completion of command {head:?}");
+    }
+
+    /// Gives a command and does not wait for its completion.
+    pub fn start(&mut self, head: CmdHead, images: &[[u8; 64]]) -> Command {
         let entry = u64::from(self.issued) & ((1 << CMD_LOG_SIZE) - 1);
         let token = self.issued as u16 ^ 0x5a00;
         let at = self.commands + entry * CMD_BYTES as u64;
@@ -268,18 +289,24 @@ impl Host {
         let owner = self.issued >> CMD_LOG_SIZE & 1 == 0;
         self.issued += 1;
         self.write32(regs::CMD_PI, self.issued);
-        let at = self.completions + entry * CmdCpl::BYTES as u64;
-        for _ in 0..ANSWER_CYCLES {
-            self.nic.step();
-            let bytes = self.read(at, CmdCpl::BYTES);
-            let completion = CmdCpl::parse(bytes.first_chunk().expect("32 bytes"));
-            if completion.owner == owner {
-                assert_eq!((completion.token, completion.opcode), (token, head.opcode));
-                assert_eq!(completion.index, head.index);
-                return completion;
-            }
+        Command {
+            at: self.completions + entry * CmdCpl::BYTES as u64,
+            owner,
+            head: CmdHead { token, ..head },
         }
-        panic!("no completion of command {head:?}");
+    }
+
+    /// The completion of a command, once it is there.
+    #[must_use]
+    pub fn answer(&self, command: &Command) -> Option<CmdCpl> {
+        let bytes = self.read(command.at, CmdCpl::BYTES);
+        let completion = CmdCpl::parse(bytes.first_chunk().expect("32 bytes"));
+        let (head, found) = (&command.head, completion);
+        (found.owner == command.owner).then(|| {
+            assert_eq!((found.token, found.opcode), (head.token, head.opcode));
+            assert_eq!(found.index, head.index);
+            found
+        })
     }
 
     /// Executes a command with one image that must succeed.

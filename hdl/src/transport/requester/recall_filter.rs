@@ -23,6 +23,8 @@ pub struct RecallFilter<const Q: usize, const V: usize> {
     pub m: StreamOut<TxDesc>,
     /// Of each packet with payload: it is to be sent.
     pub payload: StreamOut<Bit>,
+    /// A packet waits here.
+    pub busy: Signal<Out, Bit>,
     rounds: Ram<Bits<2>, Q>,
     held: Reg<Bit>,
     desc: Dff<TxDesc>,
@@ -52,6 +54,7 @@ impl<const Q: usize, const V: usize> Logic for RecallFilter<Q, V> {
         verdicts.s.payload = current;
         forward!(payload <= verdicts.m);
         offered = passes & !m.ready;
+        busy = held;
         m.valid = passes;
         m.payload = desc;
 

@@ -268,6 +268,8 @@ impl Logic for SqRules {
                     }
                 }
                 if sq_event.reset {
+                    out.recall = true;
+                    next.round = state.round + 1;
                     next.incarnation = state.incarnation + 1;
                     next.blocked = false;
                     next.read_blocked = false;
@@ -341,6 +343,9 @@ impl Logic for SqRules {
             down = true;
         }
         if down {
+            // what waits for the wire is not sent any more: the host learns that it is flushed
+            out.recall = true;
+            next.round = state.round + 1;
             out.close = true;
             next.closing = true;
             // nothing of it is granted any more; what was may not be read yet

@@ -207,7 +207,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         exit.checked = mr.done;
         exit.ok = mr.ok;
         forward!(gather <= exit.gather);
-        activity.busy = cutter.busy;
+        activity.busy = cutter.busy | starts.m.valid;
         activity.moved = cutter.moved;
 
         // atomics

@@ -1,0 +1,94 @@
+//! A wire that stands: what waits for it when a queue pair is reset belongs to the peer of then, and to no other.
+use std::rc::Rc;
+
+use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
+use ferroce_proto::wire::Packet;
+use ferroce_sim::memory::HostMemory;
+use ferroce_sim::nic::Nic;
+use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::testhost::{Host, Pair, Peer, QpOptions, Rights, Work, pattern};
+use ferroce_sim::verilator;
+
+/// Cycles in which a card without work answers a RESET.
+const PROMPT: u64 = 5000;
+const OTHER: u32 = 777;
+
+/// Two hosts with engines whose ports take two frames and then wait.
+fn pair(width: usize) -> Pair {
+    let engine = build::model(width, &verilator::Options::default()).expect("the engine builds");
+    Pair::new(|memory: Rc<dyn HostMemory>| -> Box<dyn Nic> {
+        let options = Options {
+            tx_room: 2,
+            ..Options::default()
+        };
+        Box::new(build::engine(&engine, memory, &options).expect("there is memory"))
+    })
+}
+
+fn steps(host: &mut Host, cycles: u64) {
+    (0..cycles).for_each(|_| host.nic.step());
+}
+
+/// Queue pair and PSN of each frame that leaves within `cycles`.
+fn frames(host: &mut Host, cycles: u64) -> Vec<(u32, u32)> {
+    let mut seen = vec![];
+    for _ in 0..cycles {
+        host.nic.step();
+        while let Some(frame) = host.nic.transmit() {
+            let packet = Packet::parse(&frame).expect("a RoCEv2 packet");
+            let bth = packet.headers.bth;
+            seen.push((bth.dest_qp, bth.psn.into()));
+        }
+    }
+    seen
+}
+
+#[test]
+fn nothing_of_before_a_reset_leaves_after_it() {
+    for width in [64, 512] {
+        let mut pair = pair(width);
+        let options = QpOptions::default();
+        let (qa, qb) = pair.connect(options, options);
+        let host = &mut pair.a;
+        let bytes = 40 * 1024;
+        let mr = host.create_mr(&pattern(bytes, 1), Rights::ALL);
+        host.post_send(qa, &Work::send(&[mr.all()]));
+        steps(host, PROMPT);
+
+        let reset = CmdHead {
+            opcode: opcode::MODIFY_QP,
+            index: qa,
+            qp_sq_state: true,
+            sq_reset: true,
+            qp_rq_state: true,
+            rq_reset: true,
+            ..CmdHead::default()
+        };
+        let command = host.start(reset, &[]);
+        steps(host, PROMPT);
+        assert!(host.answer(&command).is_none(), "packets wait for the wire");
+        let mut before = vec![];
+        while host.answer(&command).is_none() {
+            before.extend(frames(host, 1));
+            assert!(before.len() <= 40, "more than was posted");
+        }
+        assert_eq!(host.answer(&command).expect("answered").status, status::OK);
+        assert!(before.iter().all(|frame| frame.0 == qb));
+        assert!(before.len() < 40, "what was not built yet is dropped");
+
+        // its number goes to another peer, with PSNs of its own
+        let peer = Peer {
+            qpn: OTHER,
+            psn: 9,
+            ..pair.b.peer(qb)
+        };
+        let host = &mut pair.a;
+        host.connect(qa, &peer);
+        let late = frames(host, 20_000);
+        assert!(late.iter().all(|frame| frame.0 == qb), "{late:?}");
+        assert!(late.len() <= 2, "those that were leaving: {late:?}");
+        host.post_send(qa, &Work::send(&[]));
+        let after = frames(host, 1000);
+        assert_eq!(after, [(OTHER, options.psn)], "the new connection");
+    }
+}
