@@ -86,7 +86,11 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
     #[kernel]
     fn update(&mut self) {
         // the buffer takes every beat
-        let total = length + beat.bytes.resize::<16>();
+        let mut total = length + beat.bytes.resize::<16>();
+        // from 32 KiB on the length stays: no frame is so long that it comes round to one that fits
+        if length.bit(15) {
+            total = length;
+        }
         let full = head == limit;
         let put = beat.valid & !full & !lost;
         let overflow = lost | (beat.valid & full);

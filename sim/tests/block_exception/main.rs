@@ -97,6 +97,24 @@ fn too_long_for_a_slot_is_dropped() {
 }
 
 #[test]
+fn a_frame_as_long_as_the_buffer_is_dropped() {
+    // The buffers of the engine hold 64 KiB: a length of 16 bits would be 0.
+    let rigs = [
+        Rig::new::<512, 64, 10>(0.0, 0.0),
+        Rig::new::<64, 8, 13>(0.0, 0.0),
+    ];
+    for (mut rig, beat) in rigs.into_iter().zip([64, 8]) {
+        rig.on(2, true);
+        for len in [65_536 - beat, 65_536, 65_536 + beat, 60] {
+            let frame = rig.bytes(len);
+            rig.receive(frame, true);
+            rig.settle();
+        }
+        assert_eq!((rig.stored, rig.dropped), (1, 3));
+    }
+}
+
+#[test]
 fn a_full_ring_holds_frames_back_and_then_drops_the_newest() {
     for mut rig in rigs(0.0, 0.0) {
         rig.on(1, false);
