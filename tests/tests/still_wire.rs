@@ -2,6 +2,7 @@
 use std::rc::Rc;
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
+use ferroce_proto::abi::qpc::{AvCtx, qp_type};
 use ferroce_proto::wire::Packet;
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
@@ -90,5 +91,66 @@ fn nothing_of_before_a_reset_leaves_after_it() {
         host.post_send(qa, &Work::send(&[]));
         let after = frames(host, 1000);
         assert_eq!(after, [(OTHER, options.psn)], "the new connection");
+    }
+}
+
+#[test]
+fn a_datagram_leaves_for_the_address_that_its_handle_had() {
+    const QKEY: u32 = 0x1234;
+    const DATAGRAMS: usize = 24;
+    let unreliable = QpOptions {
+        qp_type: qp_type::UD,
+        qkey: QKEY,
+        ..QpOptions::default()
+    };
+    for width in [64, 512] {
+        let mut pair = pair(width);
+        let (qa, qb) = pair.connect(unreliable, unreliable);
+        let (peer, bystander) = (
+            pair.b.peer(qb),
+            pair.connect(QpOptions::default(), QpOptions::default()),
+        );
+        let host = &mut pair.a;
+        host.write_ah(3, &peer, |_| {});
+        let mr = host.create_mr(&pattern(256, 1), Rights::ALL);
+        for _ in 0..DATAGRAMS {
+            host.post_send(qa, &Work::datagram(&[mr.all()], 3, qb, QKEY));
+        }
+        host.post_send(bystander.0, &Work::send(&[mr.all()]));
+        steps(host, PROMPT);
+
+        // the handle gets a tag, which moves the payload
+        let image = AvCtx {
+            vlan_valid: true,
+            ..peer.path()
+        };
+        let head = CmdHead {
+            opcode: opcode::WRITE_AH,
+            index: 3,
+            ..CmdHead::default()
+        };
+        let command = host.start(head, &[image.emit()]);
+        steps(host, PROMPT);
+        assert!(
+            host.answer(&command).is_none(),
+            "datagrams wait for the wire"
+        );
+        let mut packets = vec![];
+        while host.answer(&command).is_none() || packets.len() < DATAGRAMS + 1 {
+            host.nic.step();
+            packets.extend(host.nic.transmit());
+            assert!(packets.len() <= DATAGRAMS + 1, "more than was posted");
+        }
+        host.post_send(qa, &Work::datagram(&[mr.all()], 3, qb, QKEY));
+        while packets.len() < DATAGRAMS + 2 {
+            host.nic.step();
+            packets.extend(host.nic.transmit());
+        }
+        for (i, frame) in packets.iter().enumerate() {
+            let packet = Packet::parse(frame).expect("a RoCEv2 packet");
+            let tagged = packet.headers.eth.vlan.is_some();
+            assert_eq!(tagged, i == DATAGRAMS + 1, "packet {i}");
+            assert_eq!(frame[packet.payload], pattern(256, 1), "packet {i}");
+        }
     }
 }

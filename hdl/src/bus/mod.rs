@@ -4,6 +4,7 @@ pub mod axi;
 pub mod axis;
 pub mod dma;
 pub mod frame;
+pub mod path;
 pub(crate) mod payload;
 pub mod stream;
 pub mod types;

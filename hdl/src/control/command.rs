@@ -9,6 +9,7 @@
 //!   and has its images written when everything of it is done; they do not count as images for a state to come.
 //! * WRITE_MR, DESTROY_CQ, RESIZE_CQ, DESTROY_EQ, DESTROY_SRQ and MODIFY_QP to RESET are answered when everything that
 //!   began before them is done: one cycle of `drain_start`, then `drain_done`, looked at from the next cycle on.
+//! * WRITE_AH waits for the same before it writes: a datagram that was begun leaves for the address of then.
 //!
 //! Assumes: every event of kind Command is answered once by `sq_query` or `rq_query`, no earlier than the cycle behind
 //! its transfer. Images and their numbers stand from the write enable to the next command.
@@ -17,7 +18,8 @@
 //!  Idle ─► Check ─► Judge ─┬─► Apply ─┬─► Tell ─► Wait ───┬─► Finish
 //!                          │          ├───────────────────┼─► Finish
 //!                          │          └─► Drain ─► Settle ┼─► Finish
-//!                          │                ▲             └─► Apply (images of queues that ended) ─► Finish
+//!                          │                ▲             └─► Apply (images of what ended) ─► Finish
+//!                          ├────────────────┤ (WRITE_AH)
 //!                          ├─► Queue ───────┼─────────────► Finish
 //!                          │     └► Switch ─┴─────────────► Finish
 //!                          └──────────────────────────────► Finish
@@ -171,7 +173,7 @@ pub struct Command<
     state: Reg<CommandState>,
     swept: Reg<Bit>,
     verdict: Dff<Bits<8>>,
-    /// The queues that end are done with: their images are left to write.
+    /// What ends is done with: its images are left to write.
     ended: Reg<Bit>,
     pulse: Reg<CommandPulses>,
     mac: Reg<Bits<48>>,
@@ -330,6 +332,8 @@ impl<
                     | of_eq
                 {
                     state = CommandState::Queue;
+                } else if check.facts.write_ah {
+                    state = CommandState::Drain;
                 } else {
                     state = CommandState::Apply;
                 }
@@ -392,7 +396,7 @@ impl<
                 if drain_done & !pulse.drain {
                     ended = true;
                     state = CommandState::Finish;
-                    if check.facts.modify {
+                    if check.facts.modify | check.facts.write_ah {
                         state = CommandState::Apply;
                     }
                 }

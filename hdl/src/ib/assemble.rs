@@ -172,10 +172,11 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
             & turn.valid
             & (!turn.need | payloads.m.valid)
             & (!turn.fresh | (token.valid & payloads.m.valid));
-        let drops = turn.lost | (turn.fresh & token.payload.error);
+        let fails = turn.fresh & (token.payload.error | current.void);
+        let drops = turn.lost | fails;
         payloads.m.ready = fire & turn.need;
         token.ready = fire & turn.fresh;
-        lost_q = fire & turn.fresh & token.payload.error;
+        lost_q = fire & fails;
         lost_qpn_q = current.qpn;
         lost = lost_q;
         lost_qpn = lost_qpn_q;

@@ -12,6 +12,9 @@
 //! A UD packet goes on the path of its address handle, a table of its own in the same RAM, to the queue pair its
 //! descriptor names; any other on the path of its queue pair.
 //!
+//! A packet with payload is laid out for the kind of path that its payload is aligned for. If the address vector is of
+//! another kind by now, its header is marked: the packet is dropped, and no other packet notices.
+//!
 //! Assumes: `opcode` is one of `ferroce_proto::wire::Opcode`, `plen` is 0 where it has no payload; the tables were
 //! written before a packet needs them, `av_we` and `ah_we` are not 1 at once; an `AvCtx` names a GID of the version it says.
 use ferroce_proto::wire::{Class, Opcode, bth, icrc, ipv4, udp};
@@ -73,6 +76,11 @@ pub struct HeaderTx<const Q: usize> {
     peer: Dff<Bits<24>>,
     av: Dff<image::AvCtx>,
     av_line: Delay<image::AvCtx, 3>,
+    /// Kind of path that the payload is aligned for, and whether it is no longer that of the address vector.
+    aligned: Dff<Bits<2>>,
+    has_payload: Dff<Bit>,
+    void: Dff<Bit>,
+    void_line: Delay<Bit, 3>,
     gid_table: Ram<Bits<128>, 4>,
     gid_line: Delay<Bits<128>, 2>,
     lengths: Dff<TxLengths>,
@@ -145,6 +153,10 @@ impl<const Q: usize> Default for HeaderTx<Q> {
             peer: Dff::default(),
             av: Dff::default(),
             av_line: Delay::default(),
+            aligned: Dff::default(),
+            has_payload: Dff::default(),
+            void: Dff::default(),
+            void_line: Delay::default(),
             gid_table: Ram::default(),
             gid_line: Delay::default(),
             lengths: Dff::default(),
@@ -244,8 +256,18 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         copy!(tag_line.d <= request; qpn, psn, msn, notify);
         tag_line.d.ack = request.opcode == RC_ACK;
         tag_line.d.payload = request.plen != 0;
+        aligned = request.path;
+        has_payload = request.plen.any();
         // Cycle 1: UDP length.
         av = av_table.rdata;
+        let kind = bits::<2>(0)
+            .replace_bit(0, av_table.rdata.ipv6)
+            .replace_bit(1, av_table.rdata.vlan_valid);
+        void = has_payload & (kind != aligned);
+        if has_payload {
+            av.ipv6 = aligned.bit(0);
+            av.vlan_valid = aligned.bit(1);
+        }
         if datagram {
             av.remote_qpn = peer;
         }
@@ -257,6 +279,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
 
         // Cycle 2: read of the GID; what depends on the layout; the words of the checksum that are there.
         av_line.d = av;
+        void_line.d = void;
         gid_table.re = true;
         gid_table.raddr = av.sgid_index.resize::<4>();
         lengths.udp_length = sizes.udp_length;
@@ -327,6 +350,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         header.payload = tag_line.q.payload;
         header.ipv6 = av_line.q.ipv6;
         header.vlan = av_line.q.vlan_valid;
+        header.void = void_line.q;
         copy!(header <= tag_line.q; ack, qpn, psn, msn, notify);
         for i in 0..2 {
             queue[i].s.payload = header;

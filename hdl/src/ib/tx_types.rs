@@ -29,6 +29,8 @@ payload! {
         ipv6: Bit,
         /// With an 802.1Q tag.
         vlan: Bit,
+        /// It must not be sent: its payload is aligned for another kind of path.
+        void: Bit,
         /// An acknowledgement.
         ack: Bit,
         /// Queue pair.

@@ -72,6 +72,7 @@ impl Setup {
                     u64::from(class == qp_type::RC && number + 1 == from + count),
                 ),
                 ("plen", plen.into()),
+                ("path", work.path_kind().into()),
                 ("va", va),
                 ("rkey", rkey.into()),
                 ("dma_len", (head.length - low).into()),

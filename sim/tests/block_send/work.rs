@@ -240,12 +240,21 @@ impl Work {
         Opcode::compose(class, operation, position, suffix).expect("of this transport")
     }
 
-    /// Bytes before the payload of a packet with this opcode.
-    pub(crate) fn header_len(&self, opcode: Opcode) -> usize {
-        let path = match self.address {
+    fn path(&self) -> AvCtx {
+        match self.address {
             Some(address) => path(address.ah as u16, true),
             None => path(self.qpn, false),
-        };
+        }
+    }
+
+    /// Kind of its path: 1 IPv6, 2 a tag.
+    pub(crate) fn path_kind(&self) -> u8 {
+        u8::from(self.path().ipv6) | u8::from(self.path().vlan_valid) << 1
+    }
+
+    /// Bytes before the payload of a packet with this opcode.
+    pub(crate) fn header_len(&self, opcode: Opcode) -> usize {
+        let path = self.path();
         14 + 4 * usize::from(path.vlan_valid)
             + if path.ipv6 { 40 } else { 20 }
             + 8

@@ -115,3 +115,31 @@ fn reset_forgets_what_was_under_way() {
     }
     setup.finish();
 }
+
+/// The address vector may be another when the header is built. Such a packet is dropped, and all others are as they were.
+#[test]
+fn a_packet_aligned_for_another_path_leaves_no_trace() {
+    fn packets<const W: usize, const K: usize>() {
+        let mut setup = Setup::<W, K>::new(Pauses::NONE, Pauses::NONE);
+        for qpn in setup.queue_pairs().take(8) {
+            for aligned in 0..4 {
+                for plen in [1, 8, 64, 300] {
+                    for opcode in [
+                        Opcode::RcSendOnly,
+                        Opcode::UdSendOnly,
+                        Opcode::RcReadResponseOnly,
+                    ] {
+                        setup.send(Packet {
+                            aligned: Some(aligned),
+                            ..Packet::new(qpn, opcode, plen)
+                        });
+                        setup.send(Packet::new(qpn ^ 1, opcode, plen + 3));
+                    }
+                }
+            }
+        }
+        setup.finish();
+    }
+    packets::<512, 64>();
+    packets::<64, 8>();
+}

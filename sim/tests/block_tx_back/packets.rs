@@ -104,6 +104,8 @@ pub(crate) struct Packet {
     pub(crate) notify: bool,
     /// Its payload cannot be read: it must not be sent.
     pub(crate) unreadable: bool,
+    /// The kind of path that its payload is aligned for, if that is not its own: it must not be sent either.
+    pub(crate) aligned: Option<u8>,
 }
 
 impl Packet {
@@ -130,6 +132,7 @@ impl Packet {
             peer: (x >> 11) as u32 & 0xff_ffff,
             notify: x >> 26 & 1 == 1,
             unreadable: false,
+            aligned: None,
         }
     }
 
@@ -151,15 +154,40 @@ impl Packet {
         }
     }
 
-    pub(crate) fn headers(&self) -> Headers {
-        let av = if self.is_datagram() {
+    fn av(&self) -> AvCtx {
+        if self.is_datagram() {
             AvCtx {
                 remote_qpn: self.peer,
                 ..handle(self.ah)
             }
         } else {
             path(self.qpn)
-        };
+        }
+    }
+
+    /// Kind of its path: 1 IPv6, 2 a tag.
+    fn kind(&self) -> u8 {
+        u8::from(self.av().ipv6) | u8::from(self.av().vlan_valid) << 1
+    }
+
+    /// The kind that its descriptor names.
+    pub(crate) fn aligned(&self) -> u8 {
+        self.aligned.unwrap_or(self.kind())
+    }
+
+    /// It must leave no trace on the wire.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.unreadable || self.plen > 0 && self.aligned() != self.kind()
+    }
+
+    /// Where its payload stands in the frame it is aligned for.
+    pub(crate) fn payload_at(&self) -> usize {
+        let extra = |kind: u8| 20 * usize::from(kind & 1) + 4 * usize::from(kind >> 1);
+        self.header_len() - extra(self.kind()) + extra(self.aligned())
+    }
+
+    pub(crate) fn headers(&self) -> Headers {
+        let av = self.av();
         let dmac = av.dmac.to_le_bytes();
         let has = |ext| self.opcode.has(ext);
         let (va, rkey) = (self.va, self.rkey);

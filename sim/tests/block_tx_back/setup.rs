@@ -262,6 +262,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             .with("solicited", packet.solicited.into())
             .with("ack_req", packet.ack_req.into())
             .with("plen", packet.plen as u64)
+            .with("path", packet.aligned().into())
             .with("va", packet.va())
             .with("swap_add", packet.swap_add)
             .with("compare", packet.compare)
@@ -275,7 +276,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         if packet.plen > 0 {
             let token = self.token[lane].item();
             self.token[lane].push(token.with("error", packet.unreadable.into()));
-            let start = packet.header_len() % K;
+            let start = packet.payload_at() % K;
             let beats = (start + packet.plen).div_ceil(K);
             let mut data: Vec<u8> = (0..beats * K).map(|_| self.bench.rng().u8(..)).collect();
             data[start..start + packet.plen].copy_from_slice(&packet.payload());
@@ -293,12 +294,12 @@ impl<const W: usize, const K: usize> Setup<W, K> {
     pub(crate) fn finish(&mut self) -> Vec<(u64, usize)> {
         let mut left: [VecDeque<Packet>; 2] = std::mem::take(&mut self.sent);
         let lost = [0, 1].map(|lane| -> Vec<[u64; 3]> {
-            let packets = left[lane].iter().filter(|packet| packet.unreadable);
+            let packets = left[lane].iter().filter(|packet| packet.is_dropped());
             let of = |p: &Packet| [p.qpn.into(), p.psn.into(), p.msn.into()];
             packets.map(of).collect()
         });
         left.iter_mut()
-            .for_each(|lane| lane.retain(|packet| !packet.unreadable));
+            .for_each(|lane| lane.retain(|packet| !packet.is_dropped()));
         let told: Vec<_> = left[0]
             .iter()
             .filter(|packet| packet.notify)

@@ -20,6 +20,8 @@ payload! {
         ack_req: Bit,
         /// Payload bytes, 0 to 4096.
         plen: Bits<13>,
+        /// With payload: the kind of path that it is aligned for, see [`lane_of`](crate::bus::path::lane_of).
+        path: Bits<2>,
         /// RETH and AtomicETH address; result in an AtomicAckETH; of UD the address handle in 31:0, the remote queue pair in 55:32.
         va: Bits<64>,
         /// RETH and AtomicETH rkey; Q_Key of a DETH.

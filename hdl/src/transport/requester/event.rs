@@ -363,8 +363,8 @@ payload! {
         solicited: Bit,
         /// Path MTU code.
         mtu: Bits<3>,
-        /// Lane of the first payload byte behind headers without extension, modulo 64.
-        lane: Bits<6>,
+        /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
+        path: Bits<2>,
         /// Completion queue.
         cqn: Bits<16>,
         /// PSNs of the message.

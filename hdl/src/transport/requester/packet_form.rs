@@ -2,6 +2,7 @@
 use ferroce_proto::wire::Opcode;
 
 use super::event::CheckedWqe;
+use crate::bus::path::lane_of;
 use crate::bus::types::TxDesc;
 use crate::prelude::*;
 
@@ -111,9 +112,10 @@ impl Logic for PacketForm {
         } else if has_imm {
             ext = bits::<6>(4);
         }
-        lane = wqe.lane + ext;
+        lane = lane_of(wqe.path) + ext;
 
         desc.qpn = wqe.qpn;
+        desc.path = wqe.path;
         desc.opcode = code | (wqe.class.resize::<8>() << 5);
         desc.psn = psn;
         // of a WRITE only with immediate data: nothing else completes at the receiver

@@ -176,15 +176,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             wqe_q.signaled = slot.bit(8);
             wqe_q.solicited = slot.bit(9);
             wqe_q.mtu = image.mtu;
-            // Ethernet 14, IPv4 20 or IPv6 40, UDP 8, BTH 12; a VLAN tag 4
-            wqe_q.lane = bits::<6>(54);
-            if route == 1 {
-                wqe_q.lane = bits::<6>(10);
-            } else if route == 2 {
-                wqe_q.lane = bits::<6>(58);
-            } else if route == 3 {
-                wqe_q.lane = bits::<6>(14);
-            }
+            wqe_q.path = route;
             wqe_q.cqn = image.cqn;
             wqe_q.packets = bits::<24>(0);
             wqe_q.length = length;

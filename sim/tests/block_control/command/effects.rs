@@ -77,7 +77,11 @@ pub(super) fn effects(command: &Command) -> Vec<Effect> {
             }
             effects
         }
-        opcode::WRITE_AH => vec![Effect::Ah(index, AvCtx::parse(first).emit().to_vec())],
+        opcode::WRITE_AH => vec![
+            Effect::DrainStart,
+            Effect::DrainDone,
+            Effect::Ah(index, AvCtx::parse(first).emit().to_vec()),
+        ],
         opcode::WRITE_MR => vec![
             Effect::Mr(index, MrCtx::parse(first).emit().to_vec()),
             Effect::DrainStart,

@@ -11,6 +11,7 @@
 //!
 //! Throughput: a packet a cycle. Latency: 7 cycles.
 use super::types::*;
+use crate::bus::path::lane_of;
 use crate::bus::types::GatherCmd;
 use crate::prelude::*;
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
@@ -88,7 +89,7 @@ impl Logic for Exit {
         copy!(packet.payload <= p; qpn, psn, msn);
         packet.payload.value = bits::<64>(0);
         packet.payload.syndrome = ACK;
-        packet.payload.plen = p.plen;
+        copy!(packet.payload <= p; plen, path);
         packet.payload.opcode = READ_MIDDLE;
         if p.first & p.last {
             packet.payload.opcode = READ_ONLY;
@@ -109,10 +110,8 @@ impl Logic for Exit {
         pieces.s.payload.len = p.plen;
         pieces.s.payload.first = true;
         pieces.s.payload.last = true;
-        pieces.s.payload.lane = p.lane;
-        if has_aeth {
-            pieces.s.payload.lane = p.lane + 4;
-        }
+        let lane = lane_of(p.path);
+        pieces.s.payload.lane = if has_aeth { lane + 4 } else { lane };
         forward!(gather <= pieces.m);
 
         atomic_valid = fire & p.atomic & !p.waits;

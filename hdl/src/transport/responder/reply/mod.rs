@@ -228,7 +228,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         packets.m.ready = desc.ready;
         desc.valid = packets.m.valid;
         desc.payload = blank;
-        copy!(desc.payload <= packets.m.payload; qpn, opcode, psn, plen);
+        copy!(desc.payload <= packets.m.payload; qpn, opcode, psn, plen, path);
         desc.payload.va = packets.m.payload.value;
         desc.payload.syndrome = packets.m.payload.syndrome;
         desc.payload.msn = packets.m.payload.msn;

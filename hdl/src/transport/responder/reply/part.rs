@@ -80,12 +80,12 @@ pub struct Cutter<const Q: usize> {
     valid_3: Reg<Bit>,
     start_3: Dff<Start>,
     word_3: Dff<RingWord>,
-    lane_3: Dff<Bits<6>>,
+    path_3: Dff<Bits<2>>,
     offset_3: Dff<Bits<32>>,
     valid_4: Reg<Bit>,
     start_4: Dff<Start>,
     word_4: Dff<RingWord>,
-    lane_4: Dff<Bits<6>>,
+    path_4: Dff<Bits<2>>,
     psn_4: Dff<Bits<24>>,
     addr_4: Dff<Bits<64>>,
     left_4: Dff<Bits<32>>,
@@ -94,7 +94,7 @@ pub struct Cutter<const Q: usize> {
     active: Reg<Bit>,
     start: Dff<Start>,
     word: Dff<RingWord>,
-    lane: Dff<Bits<6>>,
+    path: Dff<Bits<2>>,
     psn: Dff<Bits<24>>,
     offset: Dff<Bits<24>>,
     addr: Dff<Bits<64>>,
@@ -175,15 +175,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             start_3 = start_2;
             word_3 = word_2;
             offset_3 = (start_2.offset.resize::<32>() << 7) << word_2.mtu;
-            // Ethernet 14, IPv4 20 or IPv6 40, UDP 8, BTH 12; a VLAN tag 4
-            lane_3 = bits::<6>(54);
-            if path_2 == 1 {
-                lane_3 = bits::<6>(10);
-            } else if path_2 == 2 {
-                lane_3 = bits::<6>(58);
-            } else if path_2 == 3 {
-                lane_3 = bits::<6>(14);
-            }
+            path_3 = path_2;
         }
 
         // address
@@ -194,7 +186,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             valid_4 = true;
             start_4 = start_3;
             word_4 = word_3;
-            lane_4 = lane_3;
+            path_4 = path_3;
             psn_4 = word_3.psn + start_3.offset;
             addr_4 = word_3.va + offset_3.resize::<64>();
             left_4 = word_3.len - offset_3;
@@ -224,7 +216,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             active = true;
             start = start_4;
             word = word_4;
-            lane = lane_4;
+            path = path_4;
             psn = psn_4;
             offset = start_4.offset + 1;
             addr = addr_4;
@@ -254,7 +246,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
         cut_q.msn = word.msn;
         cut_q.addr = addr;
         cut_q.plen = plen;
-        cut_q.lane = lane;
+        cut_q.path = path;
         cut_q.offset = offset;
         cut_q.generation = start.generation;
         cut_q.first = offset == 1;

@@ -88,6 +88,7 @@ impl<const Q: usize> Logic for Results<Q> {
         packet.payload.msn = r.msn;
         packet.payload.syndrome = ACK;
         packet.payload.plen = bits::<13>(0);
+        packet.payload.path = bits::<2>(0);
         packet.payload.value = value;
         if r.error {
             packet.payload.opcode = RC_ACK;

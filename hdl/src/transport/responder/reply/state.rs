@@ -290,6 +290,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         ack_q.qpn = e.qpn;
         ack_q.opcode = RC_ACK;
         ack_q.plen = bits::<13>(0);
+        ack_q.path = bits::<2>(0);
         ack_q.value = bits::<64>(0);
         copy!(ack_q <= e; psn, msn, syndrome);
         if e.kind == OpKind::Turn {

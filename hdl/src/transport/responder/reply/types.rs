@@ -199,6 +199,8 @@ payload! {
         syndrome: Bits<8>,
         /// Payload bytes.
         plen: Bits<13>,
+        /// With payload: kind of its path.
+        path: Bits<2>,
         /// Result of an atomic.
         value: Bits<64>,
     }
@@ -215,8 +217,8 @@ payload! {
         addr: Bits<64>,
         /// Payload bytes.
         plen: Bits<13>,
-        /// Header length without AETH, modulo 64.
-        lane: Bits<6>,
+        /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
+        path: Bits<2>,
         /// Packets sent of the reply when it is sent.
         offset: Bits<24>,
         /// Generation.
