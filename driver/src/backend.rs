@@ -108,6 +108,18 @@ pub enum BackendError {
         /// Bytes.
         len: usize,
     },
+    /// A mapping leaves the card only as a whole: what was given back of it may be other memory by now.
+    #[error(
+        "memory at {addr:#x} was registered before and is still mapped for the card as it was then: deregister all that lies in {from:#x}..{to:#x} first, or use memory elsewhere"
+    )]
+    Stale {
+        /// First address that is.
+        addr: usize,
+        /// First address of what is mapped.
+        from: usize,
+        /// End of what is mapped.
+        to: usize,
+    },
     /// The IOMMU does not translate these addresses.
     #[error(
         "memory {addr:#x}+{len:#x} is out of the card's reach: the IOMMU translates {ranges}, and the card uses the addresses of the process; map memory at a fixed address in there (a virtual IOMMU takes more address bits with aw-bits=48)"

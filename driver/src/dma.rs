@@ -11,6 +11,9 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::host::Host;
 use crate::{Backend, BackendError};
 
+/// Places that are tried for a buffer, less one.
+const PLACES: usize = 64;
+
 /// Zeroed whole pages, mapped for the card for as long as they live.
 ///
 /// The card writes here at any time: bytes are only ever touched through raw pointers.
@@ -36,15 +39,23 @@ impl<B: Backend> DmaBuf<B> {
         let len = len.checked_next_multiple_of(page).ok_or_else(too_long)?;
         // The pages of the backend may be larger than those of the system.
         let room = len.checked_add(page).ok_or_else(too_long)?;
-        let map = MmapRaw::from(MmapOptions::new().len(room).map_anon().map_err(refused)?);
-        // A child of fork() must not make the system copy pages away from under the card.
-        #[cfg(target_os = "linux")]
-        map.advise(memmap2::Advice::DontFork).map_err(refused)?;
-        let addr = map.as_mut_ptr().addr();
-        let offset = addr.next_multiple_of(page) - addr;
-        let base = map.as_mut_ptr().wrapping_add(offset);
-        // SAFETY: the memory is private to the value built here, which unpins it before it frees it.
-        unsafe { host.pin(base, len) }?;
+        // Places where a registered range was given back in part: kept until another place is found.
+        let mut stale = Vec::new();
+        let (map, offset) = loop {
+            let map = MmapRaw::from(MmapOptions::new().len(room).map_anon().map_err(refused)?);
+            // A child of fork() must not make the system copy pages away from under the card.
+            #[cfg(target_os = "linux")]
+            map.advise(memmap2::Advice::DontFork).map_err(refused)?;
+            let addr = map.as_mut_ptr().addr();
+            let offset = addr.next_multiple_of(page) - addr;
+            let base = map.as_mut_ptr().wrapping_add(offset);
+            // SAFETY: the memory is private to the value built here, which unpins it before it frees it.
+            match unsafe { host.pin(base, len) } {
+                Ok(()) => break (map, offset),
+                Err(BackendError::Stale { .. }) if stale.len() < PLACES => stale.push(map),
+                Err(e) => return Err(e),
+            }
+        };
         Ok(Self {
             host: host.clone(),
             map: ManuallyDrop::new(map),

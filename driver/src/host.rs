@@ -19,6 +19,56 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Pin {
     end: usize,
     users: usize,
+    /// Users of the pages from an address to the next one.
+    parts: BTreeMap<usize, usize>,
+}
+
+impl Pin {
+    fn new(start: usize, end: usize) -> Self {
+        let parts = BTreeMap::from([(start, 1)]);
+        Self {
+            end,
+            users: 1,
+            parts,
+        }
+    }
+
+    /// First address of the parts that meet `[from, to)`, the first of which holds `from`.
+    fn parts(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, usize)> {
+        let first = self.parts.range(..=from).next_back();
+        let first = first.map_or(from, |(&at, _)| at);
+        self.parts.range(first..to).map(|(&at, &users)| (at, users))
+    }
+
+    /// First address in `[from, to)` whose users are all gone.
+    ///
+    /// It stays mapped to the memory that was there, which need not be what the process has there now.
+    fn stale(&self, from: usize, to: usize) -> Option<usize> {
+        let mut unused = self.parts(from, to).filter(|&(_, users)| users == 0);
+        unused.next().map(|(at, _)| at.max(from))
+    }
+
+    /// A user of `[from, to)` comes, or goes.
+    fn count(&mut self, from: usize, to: usize, change: isize) {
+        for at in [from, to] {
+            if let Some((_, &users)) = self.parts.range(..=at).next_back()
+                && at < self.end
+            {
+                self.parts.entry(at).or_insert(users);
+            }
+        }
+        for users in self.parts.range_mut(from..to).map(|(_, users)| users) {
+            *users = users.saturating_add_signed(change);
+        }
+        // What is alike on both sides is no boundary.
+        for at in [to, from] {
+            let below = self.parts.range(..at).next_back().map(|(_, users)| users);
+            if below.is_some() && below == self.parts.get(&at) {
+                self.parts.remove(&at);
+            }
+        }
+        self.users = self.users.saturating_add_signed(change);
+    }
 }
 
 /// The backend, shared by everything that was opened on it, and the pages mapped through it.
@@ -131,6 +181,15 @@ impl<B: Backend> Host<B> {
             return Ok(());
         }
         let held = held(&pins, start, end);
+        for (&at, pin) in held.iter().map(|at| (at, &pins[at])) {
+            if let Some(stale) = pin.stale(start.max(at), end.min(pin.end)) {
+                return Err(BackendError::Stale {
+                    addr: stale,
+                    from: at,
+                    to: pin.end,
+                });
+            }
+        }
         let mut mapped = Vec::new();
         for (from, to) in gaps(&pins, &held, start, end)
             .into_iter()
@@ -147,15 +206,15 @@ impl<B: Backend> Host<B> {
             }
             mapped.push((from, to));
         }
-        for start in held {
-            if let Some(pin) = pins.get_mut(&start) {
-                pin.users += 1;
+        for at in held {
+            if let Some(pin) = pins.get_mut(&at) {
+                pin.count(start.max(at), end.min(pin.end), 1);
             }
         }
         pins.extend(
             mapped
                 .into_iter()
-                .map(|(from, end)| (from, Pin { end, users: 1 })),
+                .map(|(from, end)| (from, Pin::new(from, end))),
         );
         Ok(())
     }
@@ -170,15 +229,15 @@ impl<B: Backend> Host<B> {
         })?;
         let mut pins = lock(&self.pins);
         let mut result = Ok(());
-        for start in held(&pins, start, end) {
-            let Some(pin) = pins.get_mut(&start) else {
+        for at in held(&pins, start, end) {
+            let Some(pin) = pins.get_mut(&at) else {
                 continue;
             };
-            pin.users -= 1;
+            pin.count(start.max(at), end.min(pin.end), -1);
             if pin.users == 0 {
-                let len = pin.end - start;
-                pins.remove(&start);
-                result = result.and(self.backend.unmap(addr.with_addr(start), len));
+                let len = pin.end - at;
+                pins.remove(&at);
+                result = result.and(self.backend.unmap(addr.with_addr(at), len));
             }
         }
         result

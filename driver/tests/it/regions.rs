@@ -1,6 +1,6 @@
 //! Memory regions that change under their key.
 
-use ferroce_driver::{Access, MrChange, MrError};
+use ferroce_driver::{Access, BackendError, MrChange, MrError};
 use ferroce_proto::abi::cmd::opcode;
 
 use crate::fake::{ALL, Answer, PAGE};
@@ -116,4 +116,59 @@ fn a_change_that_is_refused_changes_nothing() {
     assert_eq!(fake.state().mrs[&place], ctx);
     assert_eq!(fake.state().mapped, mapped);
     fake.state().answers.clear();
+}
+
+/// A mapping goes as a whole: what was given back in the middle of one may be other memory now.
+#[test]
+fn what_is_mapped_as_it_was_is_not_registered_again() {
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let before = fake.state().mapped.clone();
+    let mut memory = memmap2::MmapMut::map_anon(17 * PAGE).unwrap();
+    let start = memory.as_mut_ptr().addr().next_multiple_of(PAGE);
+    let base = memory.as_mut_ptr().with_addr(start);
+    let region = |from: usize, pages| {
+        // SAFETY: `memory` outlives the regions and is not touched while they live.
+        unsafe { pd.reg_mr(base.add(from * PAGE), pages * PAGE, Access::LOCAL_WRITE) }
+    };
+    let whole = region(0, 16).unwrap();
+    let inner = region(4, 4).unwrap();
+    drop(whole);
+    // As far as somebody has it registered all the time it is what it was.
+    drop(region(5, 2).unwrap());
+    for (from, pages, stale) in [(0, 1, 0), (3, 2, 3), (7, 2, 8), (8, 1, 8), (0, 16, 0)] {
+        match region(from, pages).err().unwrap() {
+            MrError::Memory(BackendError::Stale { addr, from, to }) => {
+                assert_eq!(addr, start + stale * PAGE);
+                assert_eq!((from, to), (start, start + 16 * PAGE));
+            }
+            e => panic!("{e}"),
+        }
+    }
+    drop(inner);
+    assert_eq!(fake.state().mapped, before);
+    drop(region(0, 16).unwrap());
+    assert_eq!(fake.state().mapped, before);
+}
+
+/// The system gives the driver any addresses, also those that a region gave back in part.
+#[test]
+fn memory_of_the_driver_goes_elsewhere() {
+    let (_fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let mut memory = memmap2::MmapMut::map_anon(17 * PAGE).unwrap();
+    let start = memory.as_mut_ptr().addr().next_multiple_of(PAGE);
+    let base = memory.as_mut_ptr().with_addr(start);
+    // SAFETY: the card is a fake and touches nothing; no reference to the memory is used.
+    let region =
+        |at: usize, len| unsafe { pd.reg_mr(base.add(at * PAGE), len, Access::LOCAL_WRITE) };
+    let whole = region(0, 16 * PAGE).unwrap();
+    let _inner = region(15, PAGE).unwrap();
+    drop(whole);
+    // SAFETY: pages of `memory` that nobody uses, and that it does not free a second time.
+    unsafe { rustix::mm::munmap(base.cast(), 4 * PAGE) }.unwrap();
+    std::mem::forget(memory);
+    for _ in 0..4 {
+        let _buffer = pd.alloc_mr(PAGE, Access::LOCAL_WRITE).unwrap();
+    }
 }
