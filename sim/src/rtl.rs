@@ -272,6 +272,7 @@ impl<P: Pins> Engine<P> {
     fn in_service(&mut self) {
         let (now, i, o) = (self.now, &mut self.inputs, &mut self.outputs);
         self.pins.settle(i, o);
+        self.axi.write_waits(self.lite.waits_since());
         self.axi.step(now, &o.axi, &mut i.axi);
         self.lite.step(now, &mut i.lite, &o.lite);
         self.rx.step(now, &mut i.rx, o.rx_ready);

@@ -113,7 +113,7 @@ pub struct Core<
     stats: Stats,
     drain: Drain,
     failures: Failures,
-    rq_events: Merge<RqEvent, 3>,
+    rq_events: Merge<RqEvent, 2>,
     no_event: Zero<EqEvent>,
     no_pulses: Zero<StatPulses>,
 }
@@ -252,9 +252,9 @@ impl<
 
         // doorbells and failures
         forward!(sq_doorbell <= transmit.doorbell);
-        forward!(rq_doorbell <= rq_events.s[0]);
-        forward!(rq_events.s[1] <= command.rq_event);
-        forward!(rq_events.s[2] <= failures.rq);
+        forward!(rq_doorbell <= receive.doorbells);
+        forward!(rq_events.s[0] <= command.rq_event);
+        forward!(rq_events.s[1] <= failures.rq);
         forward!(receive.events <= rq_events.m);
         forward!(failures.sq_down <= transmit.down);
         failures.lost = transmit.lost;

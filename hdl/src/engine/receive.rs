@@ -51,7 +51,9 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub srq_srqn: Signal<In, Bits<LOG_SRQ>>,
     /// Its image.
     pub srq_image: Signal<In, SrqCtx>,
-    /// Doorbells, failed send queues and commands.
+    /// Doorbells of receive queues, shared ones too: taken whatever host memory does.
+    pub doorbells: StreamIn<RqEvent>,
+    /// Failed send queues and commands.
     pub events: StreamIn<RqEvent>,
     /// Checks of rkeys.
     pub rkey: MrCheckOut,
@@ -148,6 +150,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     fetch: RqFetch<W>,
     scatter: Scatter<W, K, Q>,
     reply: ReplyQueue<W, K, Q>,
+    rung: Slice<RqEvent>,
     rq_events: Merge<RqEvent, 2>,
     errors: Merge<PlaceError, 2>,
 }
@@ -182,6 +185,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(order.order <= check.order);
 
         forward!(responder.s <= check.m);
+        forward!(doorbells <= rung.s);
+        forward!(responder.doorbells <= rung.m);
         forward!(events <= rq_events.s[0]);
         forward!(rq_events.s[1] <= reply.events);
         forward!(responder.events <= rq_events.m);

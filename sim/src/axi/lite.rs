@@ -91,6 +91,9 @@ enum Read {
 #[derive(Debug)]
 pub struct Master {
     queue: VecDeque<Access>,
+    /// Cycles in which the writes without response came, oldest first.
+    posted: VecDeque<u64>,
+    now: u64,
     read: Read,
     /// Write whose address or word has not left, with (address to go, word to go).
     write: Option<(u32, u32, bool, bool)>,
@@ -109,6 +112,8 @@ impl Master {
         let c = config;
         Self {
             queue: VecDeque::new(),
+            posted: VecDeque::new(),
+            now: 0,
             read: Read::None,
             write: None,
             unanswered: 0,
@@ -123,6 +128,13 @@ impl Master {
     /// Posts a write.
     pub fn write(&mut self, offset: u32, value: u32) {
         self.queue.push_back(Access::Write(offset, value));
+        self.posted.push_back(self.now);
+    }
+
+    /// When the oldest write without response came.
+    #[must_use]
+    pub fn waits_since(&self) -> Option<u64> {
+        self.posted.front().copied()
     }
 
     /// Starts a read.
@@ -165,6 +177,7 @@ impl Master {
     /// Forgets everything under way.
     pub fn reset(&mut self) {
         self.queue.clear();
+        self.posted.clear();
         self.read = Read::None;
         self.write = None;
         self.unanswered = 0;
@@ -174,6 +187,7 @@ impl Master {
 
     /// One cycle `now`: `from` and `to` stood at the port; `from` becomes what the host drives next.
     pub fn step(&mut self, now: u64, from: &mut FromHost, to: &ToHost) {
+        self.now = now;
         self.answers(now, from, to);
         if from.awvalid && to.awready {
             from.awvalid = false;
@@ -245,6 +259,7 @@ impl Master {
                     .add(now, "s_axil B", "a response without a complete write");
             } else {
                 self.unanswered -= 1;
+                self.posted.pop_front();
             }
             if to.bresp != OKAY {
                 self.log.add(

@@ -5,6 +5,8 @@
 //! * Writes become visible one by one at a random time between their last beat and their response. Of
 //!   one ID only overlapping ones keep their order, as AXI4 A6.3 has it for memory; responses of one
 //!   ID come in order.
+//! * With [`Config::tie`], data that came behind a register write wait until that has its response: a completion does
+//!   not pass a posted write of PCIe, and a bridge keeps to that.
 //! * W may run ahead of AW by a few beats.
 //! * An access outside of what the host mapped answers DECERR and is a fault of the
 //!   [`HostMemory`]. Bytes of a read beat next to mapped ones are noise instead, since AXI cannot ask for
@@ -51,6 +53,8 @@ pub struct Config {
     /// Transactions of different IDs overtake each other, and their data interleave. Otherwise all
     /// answers come in the order of the addresses.
     pub reorder: bool,
+    /// Read data do not pass the host's writes to registers.
+    pub tie: bool,
     /// Read bursts outstanding, at most 65535.
     pub max_reads: usize,
     /// Write bursts outstanding, at most 65535.
@@ -73,6 +77,7 @@ impl Default for Config {
             ar: Pauses::NONE,
             r: Pauses::NONE,
             reorder: false,
+            tie: true,
             max_reads: 256,
             max_writes: 256,
             seed: 1,
@@ -146,6 +151,9 @@ pub(super) struct Shared {
     /// Bytes of a beat.
     pub(super) lanes: usize,
     pub(super) reorder: bool,
+    /// Data that came in this cycle or later are held back.
+    pub(super) held_from: u64,
+    tie: bool,
     /// Answers have no latency.
     pub(super) hurry: bool,
     pub(super) rng: Rng,
@@ -186,6 +194,8 @@ impl Memory {
                 memory,
                 lanes,
                 reorder: config.reorder,
+                held_from: u64::MAX,
+                tie: config.tie,
                 hurry: false,
                 rng: Rng::with_seed(config.seed),
                 stats: Stats::default(),
@@ -254,6 +264,12 @@ impl Slave for Memory {
 
     fn reset(&mut self) {
         Self::reset(self);
+    }
+
+    fn write_waits(&mut self, since: Option<u64>) {
+        if self.shared.tie {
+            self.shared.held_from = since.unwrap_or(u64::MAX);
+        }
     }
 
     fn hurry(&mut self, on: bool) {

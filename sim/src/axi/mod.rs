@@ -161,6 +161,9 @@ pub trait Slave {
     /// Forgets everything under way, as a reset of both sides does.
     fn reset(&mut self);
 
+    /// The oldest register write that the bridge passed on and that has no response came in cycle `since`.
+    fn write_waits(&mut self, _since: Option<u64>) {}
+
     /// Answers have no latency from now on, or again that of the configuration.
     fn hurry(&mut self, _on: bool) {}
 

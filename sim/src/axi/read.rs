@@ -136,9 +136,12 @@ impl Reads {
             return None;
         }
         let heads = (0..IDS).filter_map(|id| Some((id, self.head(id)?)));
+        let is_ready = |burst: &Burst| {
+            burst.ready_at <= then && (burst.sent > 0 || burst.ready_at < s.held_from)
+        };
         if !s.reorder {
             let (id, burst) = heads.min_by_key(|(_, burst)| burst.number)?;
-            return (burst.ready_at <= then).then_some(id);
+            return is_ready(burst).then_some(id);
         }
         // One burst is finished most of the time, as memory controllers do; else any ID may go on.
         if let Some(id) = self.current
@@ -149,7 +152,7 @@ impl Reads {
         let mut ready = [0; IDS];
         let mut count = 0;
         for (id, burst) in heads {
-            if burst.ready_at <= then {
+            if is_ready(burst) {
                 ready[count] = id;
                 count += 1;
             }

@@ -4,13 +4,14 @@
 //!  RxMeta ─► rx_check ─► RqRequest ─┐                          ┌─► place ─► placements (scatter), WQE reads (rq_fetch),
 //!                 └► responses      │                          │             READs and atomics (reply)
 //!                                   ├─► admitted ─► rq_state ──┴─► report ─► failures, counters
-//!  events, failed placements ───────┤                  │
+//!  doorbells, events, failed places ─┤                  │
 //!                       flush list ─┘◄─────────────────┘
 //! ```
 //!
 //! All dynamic state stands in one table behind one pipeline ([`rq_state`]) that takes one event a cycle ([`event`]).
-//! [`Responder`] admits the events, failed placements first, then round robin over their sources, while its output
-//! queues have room for all that is under way.
+//! [`Responder`] admits doorbells at once, then failed placements, then round robin over the other sources, while its
+//! output queues have room for all that is under way. A doorbell must not wait for that room: behind a PCIe bridge the
+//! data of reads, which make room, do not pass the host's writes.
 
 pub mod event;
 pub mod place;
@@ -35,13 +36,16 @@ use srq_table::SrqLimit;
 ///
 /// Rate: an event a cycle. Latency: 9 cycles from a request to its placement. When an output queue is nearly full
 /// events wait, but failed placements only for the queue of failures, which holds 16: `scatter` may stop for them.
+/// Doorbells, which lead to no output, wait for nothing; they come at most every second cycle.
 #[derive(Block)]
 pub struct Responder<const Q: usize, const S: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Packets from `rx_check`.
     pub s: StreamIn<RqRequest>,
-    /// Doorbells, failed send queues, commands and answered READs and atomics.
+    /// Doorbells, of shared receive queues too.
+    pub doorbells: StreamIn<RqEvent>,
+    /// Failed send queues, commands and answered READs and atomics.
     pub events: StreamIn<RqEvent>,
     /// Placements that failed.
     pub errors: StreamIn<PlaceError>,
@@ -115,9 +119,13 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
             & !(answers.level.bit(6) | (answers.level.bit(5) & answers.level.bit(4)))
             & !failed.level.slice::<2>(4).any();
 
+        // its flush, if one follows, has a place in the list
+        let rung = doorbells.valid & table.ready;
+        doorbells.ready = table.ready;
         // a failed placement leads to none, and must not wait for those that scatter holds behind it
-        let take_error = errors.valid & failure_room;
-        let take = room & !take_error;
+        let errors_ready = failure_room & !doorbells.valid;
+        let take_error = errors.valid & errors_ready;
+        let take = room & !doorbells.valid & !take_error;
         let requests = bits::<3>(0)
             .replace_bit(0, s.valid)
             .replace_bit(1, events.valid)
@@ -125,12 +133,12 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         arbiter.request = requests;
         arbiter.take = take;
         let grant = arbiter.grant;
-        errors.ready = failure_room;
+        errors.ready = errors_ready;
         s.ready = take & grant.bit(0);
         events.ready = take & grant.bit(1);
         flush_next.m.ready = take & grant.bit(2);
 
-        table.valid = take_error | (take & requests.any());
+        table.valid = rung | take_error | (take & requests.any());
         table.request = s.payload;
         table.entry = events.payload;
         if grant.bit(0) {
@@ -145,6 +153,9 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         if take_error {
             table.entry.kind = RqEventKind::PlaceError;
             copy!(table.entry <= errors.payload; qpn, incarnation, syndrome, status, spared);
+        }
+        if rung {
+            copy!(table.entry <= doorbells.payload; kind, qpn, srqn, index);
         }
 
         // asked for while the packet waits too: the answer that counts is the one behind its admission

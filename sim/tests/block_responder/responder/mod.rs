@@ -326,3 +326,22 @@ fn failed_placements_do_not_wait_for_placements() {
     rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::NONE).expect("a stream out");
     rig.finish();
 }
+
+#[test]
+fn doorbells_wait_for_no_placement() {
+    let mut rig = directed(0, 100);
+    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
+    for psn in 0..100 {
+        rig.push(packet(Opcode::RcSendOnly, psn, 64), reason::GOOD);
+    }
+    (0..200).for_each(|_| rig.step());
+    assert!(rig.waiting().0 > 20, "no room for more");
+    for producer in 101..109 {
+        rig.post(QPN, Event::Doorbell(producer));
+        rig.post(1, Event::SrqDoorbell(producer));
+    }
+    (0..20).for_each(|_| rig.step());
+    assert_eq!(rig.waiting().1, 0, "what the host writes is taken");
+    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::NONE).expect("a stream out");
+    rig.finish();
+}

@@ -58,6 +58,7 @@ pub(crate) struct Rig {
     pub(crate) qps: Vec<Rq>,
     pub(crate) srqs: Srqs,
     pub(crate) packets: StreamSource,
+    doorbells: StreamSource,
     events: StreamSource,
     errors: StreamSource,
     pub(crate) places: StreamSink,
@@ -71,6 +72,7 @@ pub(crate) struct Rig {
     shared_images: ImagePort,
     /// Packets, what the static checks found, and which request of the packet it is.
     sent_packets: VecDeque<(Packet, u8, usize)>,
+    sent_doorbells: VecDeque<(u32, Event)>,
     sent_events: VecDeque<(u32, Event)>,
     sent_errors: VecDeque<(u32, [u8; 4])>,
     expected_places: VecDeque<Place>,
@@ -103,6 +105,7 @@ impl Rig {
             qps: (0..1 << Q).map(|qpn| Rq::new(qpn, &srqs)).collect(),
             srqs,
             packets: source("s"),
+            doorbells: source("doorbells"),
             events: source("events"),
             errors: source("errors"),
             places: sink("m"),
@@ -116,6 +119,7 @@ impl Rig {
             images: ImagePort::new(bench.dut()),
             shared_images: ImagePort::shared(bench.dut()),
             sent_packets: VecDeque::new(),
+            sent_doorbells: VecDeque::new(),
             sent_events: VecDeque::new(),
             sent_errors: VecDeque::new(),
             expected_places: VecDeque::new(),
@@ -142,6 +146,7 @@ impl Rig {
         self.shared_images.end(self.bench.dut_mut());
         self.bench.reset(&mut [
             &mut self.packets,
+            &mut self.doorbells,
             &mut self.events,
             &mut self.errors,
             &mut self.places,
@@ -155,14 +160,9 @@ impl Rig {
     /// Resets everything; the sinks pause as `back` says from then on. Nothing may wait to be sent.
     pub(crate) fn restart(&mut self, back: Pauses) {
         assert_eq!(self.waiting(), (0, 0), "sources forget nothing");
-        for (name, sink) in [
-            ("m", &mut self.places),
-            ("reads", &mut self.reads),
-            ("replies", &mut self.replies),
-            ("failures", &mut self.failures),
-        ] {
-            *sink = StreamSink::new(self.bench.dut(), name, back).expect("as before");
-        }
+        let sink = |name| StreamSink::new(self.bench.dut(), name, back).expect("as before");
+        (self.places, self.reads) = (sink("m"), sink("reads"));
+        (self.replies, self.failures) = (sink("replies"), sink("failures"));
         self.srqs = Srqs::new(1 << S);
         self.qps = (0..1 << Q).map(|qpn| Rq::new(qpn, &self.srqs)).collect();
         self.expected_places.clear();
@@ -174,9 +174,10 @@ impl Rig {
 
     /// A cycle; what was admitted in it goes through the reference, what arrived is compared.
     pub(crate) fn step(&mut self) {
-        let before = [self.packets.sent(), self.events.sent(), self.errors.sent()];
+        let before = self.admitted();
         let result = self.bench.step(&mut [
             &mut self.packets,
+            &mut self.doorbells,
             &mut self.events,
             &mut self.errors,
             &mut self.places,
@@ -188,7 +189,7 @@ impl Rig {
             &mut self.watch,
         ]);
         result.unwrap_or_else(|failure| panic!("{failure}"));
-        let after = [self.packets.sent(), self.events.sent(), self.errors.sent()];
+        let after = self.admitted();
         let admitted: u64 = after.iter().zip(before).map(|(a, b)| a - b).sum();
         assert!(admitted <= 1, "one event a cycle, not {admitted}");
         if after[0] > before[0] {
@@ -204,7 +205,16 @@ impl Rig {
             let outcome = self.qps[qpn as usize].place_error(fields);
             self.expect(qpn, outcome);
         }
+        if after[3] > before[3] {
+            let (qpn, event) = self.sent_doorbells.pop_front().expect("it was pushed");
+            self.apply_event(qpn, &event);
+        }
         self.compare();
+    }
+
+    /// What each source brought so far.
+    fn admitted(&self) -> [u64; 4] {
+        [&self.packets, &self.events, &self.errors, &self.doorbells].map(StreamSource::sent)
     }
 
     /// Queues a packet that passed the static checks with `found`.
@@ -252,8 +262,13 @@ impl Rig {
                 .with("psn", command.reset.unwrap_or(0).into())
                 .with("image", command.image.into()),
         };
-        self.events.push(item);
-        self.sent_events.push_back((qpn, event));
+        if matches!(event, Event::Doorbell(_) | Event::SrqDoorbell(_)) {
+            self.doorbells.push(item);
+            self.sent_doorbells.push_back((qpn, event));
+        } else {
+            self.events.push(item);
+            self.sent_events.push_back((qpn, event));
+        }
     }
 
     /// Queues the report of a placement that failed.
@@ -305,6 +320,7 @@ impl Rig {
             ..Command::default()
         };
         self.post(qpn, Event::Command(reset));
+        self.settle();
         self.post(qpn, Event::Doorbell(0));
         self.settle();
         self.image(qpn, ctx);
@@ -319,7 +335,7 @@ impl Rig {
 
     /// Items that wait to be admitted: packets, others.
     pub(crate) fn waiting(&self) -> (usize, usize) {
-        let others = self.sent_events.len() + self.sent_errors.len();
+        let others = self.sent_events.len() + self.sent_errors.len() + self.sent_doorbells.len();
         (self.sent_packets.len(), others)
     }
 
@@ -327,6 +343,7 @@ impl Rig {
     pub(crate) fn is_busy(&self, qpn: u32) -> bool {
         !self.expected_flushes[qpn as usize].is_empty()
             || self.sent_events.iter().any(|event| event.0 == qpn)
+            || self.sent_doorbells.iter().any(|event| event.0 == qpn)
             || self.sent_errors.iter().any(|error| error.0 == qpn)
             || self.has_packets(qpn)
     }

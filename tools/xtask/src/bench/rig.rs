@@ -48,6 +48,7 @@ impl Setup {
             read_latency: Delay::between(part(92), part(108)),
             write_latency: Delay::between(part(40), part(60)),
             reorder: self.latency > 0,
+            tie: false,
             seed,
             ..axi::Config::default()
         }
