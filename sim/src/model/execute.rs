@@ -184,6 +184,7 @@ impl QueuePair {
         )?;
         env.stats.count(stats::RX_READ_REQUESTS);
         self.count_message();
+        self.rq.asked = Some(packet.bth.psn);
         self.reply_read(ReadReply::new(packet.bth.psn, reth, self.rq.msn));
         Ok(self.rq.mtu().packets(reth.dma_len))
     }
@@ -215,6 +216,7 @@ impl QueuePair {
         env.dma.write(atomic.va, &new.to_le_bytes());
         env.stats.count(stats::RX_ATOMIC_REQUESTS);
         self.count_message();
+        self.rq.asked = Some(packet.bth.psn);
         self.reply_atomic(packet.bth.psn, original);
         Ok(1)
     }

@@ -87,21 +87,26 @@ impl QueuePair {
         }
     }
 
-    /// An acknowledgement still waiting for the wire is taken over by this one.
+    /// An acknowledgement still waiting for the wire is taken over by this one, unless it names a later PSN.
     fn ack(&mut self, psn: Psn) {
-        if matches!(
-            self.rq.responses.back(),
-            Some(Response::Ack {
-                aeth: AethRepr {
-                    syndrome: Syndrome::Ack { .. },
-                    ..
-                },
-                ..
-            })
-        ) {
+        if let Some(Response::Ack { psn: waiting, aeth }) = self.rq.responses.back()
+            && matches!(aeth.syndrome, Syndrome::Ack { .. })
+        {
+            if waiting.since(psn) > 0 {
+                return;
+            }
             self.rq.responses.pop_back();
         }
         self.respond(psn, Syndrome::ACK);
+    }
+
+    /// PSN of the ACK of a duplicate SEND or WRITE: the latest executed, but its own if a READ or atomic was executed
+    /// behind it, which only a response of its own may acknowledge (docs/decisions/duplicates.md).
+    fn covered(&self, duplicate: Psn) -> Psn {
+        match self.rq.asked {
+            Some(asked) if asked.since(duplicate) > 0 => duplicate,
+            _ => self.rq.expected.prev(),
+        }
     }
 
     /// Answers `psn` with a syndrome and the current MSN.
@@ -146,7 +151,7 @@ impl QueuePair {
     pub(super) fn duplicate(&mut self, env: &Env, packet: &Received) {
         let psn = packet.bth.psn;
         match packet.bth.opcode.operation() {
-            Operation::Send | Operation::Write => self.ack(self.rq.expected.prev()),
+            Operation::Send | Operation::Write => self.ack(self.covered(psn)),
             Operation::ReadRequest => self.duplicate_read(env, packet),
             _ => {
                 let saved = self.rq.atomics.iter().rev().find(|saved| saved.0 == psn);

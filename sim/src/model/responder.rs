@@ -31,6 +31,8 @@ pub(super) struct Rq {
     /// Receive WQEs consumed.
     pub(super) consumer: u16,
     pub(super) expected: Psn,
+    /// PSN of the latest READ or atomic executed.
+    pub(super) asked: Option<Psn>,
     /// Messages completed, 24 bits.
     pub(super) msn: u32,
     /// A NAK for `expected` is out; what is out of sequence draws no further one.

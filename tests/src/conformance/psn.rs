@@ -5,7 +5,7 @@ use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, MTU, Sent};
 use super::script::{Script, syndromes};
-use super::{RC, READ, cases, check, check_bytes};
+use super::{ATOMIC, RC, READ, cases, check, check_bytes};
 
 cases! {
     psn_wraps_between_messages, RC, "IB1 9.7.2", "Behind PSN 2^24 - 1 comes 0, on both sides.";
@@ -16,6 +16,9 @@ cases! {
     duplicate_write, RC, "IB1 9.7.5.1.5", "A repeated WRITE is acknowledged again and not executed.";
     duplicate_of_a_middle, RC, "IB1 9.7.5.1.5", "A repeated packet in the middle of a message does not disturb the message.";
     duplicate_ack_names_the_latest, RC, "IB1 9.7.5.1.5", "The ACK of a duplicate has the PSN of the latest request executed, and its MSN.";
+    duplicate_before_a_read, READ, "IB1 9.7.5.1.2", "The ACK of a duplicate SEND or WRITE covers no READ that was executed behind it: that has a response of its own.";
+    duplicate_before_an_atomic, ATOMIC, "IB1 9.7.5.1.2", "Nor does it cover an atomic.";
+    duplicate_behind_a_read, READ, "IB1 9.7.5.1.5", "A READ before the duplicate changes nothing: the ACK has the PSN of the latest request executed.";
     duplicate_oldest, RC, "IB1 9.7", "The 2^23 PSNs before the one expected are duplicates.";
     gap_draws_nak, RC, "IB1 9.7.4.1", "A PSN beyond the expected one draws a NAK PSN sequence error that names the expected one.";
     gap_draws_one_nak, RC, "IB1 9.7.4.1", "Further packets behind the gap draw no further NAK until the expected one arrives.";
@@ -150,6 +153,53 @@ fn duplicate_ack_names_the_latest(bench: &mut Bench) {
         (last.psn(), last.aeth().msn),
         (psn.value() + 2, 3),
     );
+}
+
+/// Executes requests of these kinds, each of one PSN, and repeats one of them; PSN of the ACK from the first request on.
+fn repeated(bench: &mut Bench, requests: &[Opcode], again: u32) -> i32 {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    for (i, &opcode) in (0..).zip(requests) {
+        if opcode == Opcode::RcSendOnly {
+            s.recv();
+        }
+        let mut request = s.request(opcode);
+        request.bth.psn = psn.add(i);
+        let carries = !opcode.has_atomic_eth() && opcode != Opcode::RcReadRequest;
+        s.send(&request, if carries { &[1; 8] } else { &[] });
+    }
+    let answers = give(&mut s, requests[again as usize], psn.add(again), 2);
+    check("answers", syndromes(&answers), vec![Syndrome::ACK]);
+    check("MSN", answers[0].aeth().msn, requests.len() as u32);
+    answers[0].headers.bth.psn.since(psn)
+}
+
+/// The ACK of a repeated SEND or WRITE before a request of this kind names itself, or what is before that request.
+fn not_covered(bench: &mut Bench, asks: Opcode) {
+    const WRITE: Opcode = Opcode::RcWriteOnly;
+    const SEND: Opcode = Opcode::RcSendOnly;
+    for first in [WRITE, SEND] {
+        check("the PSN before it", repeated(bench, &[first, asks], 0), 0);
+        let between = [first, asks, WRITE];
+        check("between two", repeated(bench, &between, 0), 0);
+        let after = repeated(bench, &[first, SEND, asks, WRITE, asks], 0);
+        assert!((0..2).contains(&after), "expected PSN 0 or 1, got {after}");
+    }
+}
+
+fn duplicate_before_a_read(bench: &mut Bench) {
+    not_covered(bench, Opcode::RcReadRequest);
+}
+
+fn duplicate_before_an_atomic(bench: &mut Bench) {
+    not_covered(bench, Opcode::RcFetchAdd);
+    not_covered(bench, Opcode::RcCmpSwap);
+}
+
+fn duplicate_behind_a_read(bench: &mut Bench) {
+    const WRITE: Opcode = Opcode::RcWriteOnly;
+    let requests = [Opcode::RcReadRequest, WRITE, WRITE, WRITE];
+    check("the latest", repeated(bench, &requests, 1), 3);
 }
 
 fn duplicate_oldest(bench: &mut Bench) {

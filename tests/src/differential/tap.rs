@@ -307,26 +307,29 @@ impl Sorter<'_> {
         }
     }
 
-    /// The MSN of every response: messages before its PSN, and with an ACK the one that ends there (IB1 9.7.7.1).
+    /// The MSN of every response: messages before its PSN, and with an ACK the one that ends there (IB1 9.7.7.1), or more.
     fn check_responses(&mut self) {
         for ((connection, incarnation, from), flow) in &self.flows {
             let Some(requests) = self.flows.get(&(*connection, *incarnation, 1 - from)) else {
                 continue;
             };
+            // The answer to a duplicate may say how far the responder has got since.
+            let all = requests.requests.len() as u32;
             for headers in &flow.responses {
                 let psn = headers.bth.psn;
-                let until = if is_ack(headers) { psn.next() } else { psn };
+                let (until, most) = match is_ack(headers) {
+                    true => (psn.next(), all),
+                    false => (psn, requests.messages(psn)),
+                };
                 let expected = requests.messages(until);
                 check_msn(
                     &mut self.broken,
                     *connection,
                     *from,
                     headers,
-                    expected..=expected,
+                    expected..=most,
                 );
             }
-            // The answer to a duplicate may say how far the responder has got since.
-            let all = requests.requests.len() as u32;
             let mut values = BTreeMap::new();
             for Request { headers, payload } in &flow.data {
                 let psn = headers.bth.psn;

@@ -241,6 +241,10 @@ payload! {
         index: Bits<16>,
         /// PSN expected.
         psn: Bits<24>,
+        /// A READ or atomic was executed.
+        asked: Bit,
+        /// PSN of the latest.
+        asked_psn: Bits<24>,
         /// Messages completed.
         msn: Bits<24>,
         /// READs and atomics accepted and not answered.
@@ -318,6 +322,10 @@ payload! {
         slot: Bits<16>,
         /// PSN expected.
         psn: Bits<24>,
+        /// A READ or atomic was executed.
+        asked: Bit,
+        /// PSN of the latest.
+        asked_psn: Bits<24>,
         /// Messages completed.
         msn: Bits<24>,
         /// Bytes of the message so far.

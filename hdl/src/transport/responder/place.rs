@@ -106,8 +106,15 @@ impl Logic for PlaceBuilder {
         out.ack = acks;
         out.unreliable = decision.packet & request.unreliable;
         out.psn = decision.psn;
+        // the ACK of a duplicate names the latest request executed, or only the duplicate if a READ or atomic was
+        // executed behind it: none but its own response acknowledges that
+        let distance = decision.asked_psn - request.psn;
+        let behind = decision.asked & !distance.bit(23);
         if decision.duplicate {
             out.psn = decision.psn - 1;
+            if behind {
+                out.psn = request.psn;
+            }
         }
         let mut msn = decision.msn;
         if ends {

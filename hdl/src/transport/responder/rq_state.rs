@@ -222,6 +222,8 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                     }
                     if notes_5.asks {
                         next.replies = current.replies + 1;
+                        next.asked = true;
+                        next.asked_psn = request_5.psn;
                     }
                 } else if fate.drops {
                     next.open = false;
@@ -265,6 +267,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                     next.held = false;
                     next.index = bits::<16>(0);
                     next.psn = event.psn;
+                    next.asked = false;
                     next.msn = bits::<24>(0);
                     next.replies = bits::<5>(0);
                 }
@@ -314,7 +317,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_decision.incarnation = current.incarnation;
         w_decision.index = own;
         w_decision.slot = own & ring_5;
-        copy!(w_decision <= current; psn, msn, done, va, rkey);
+        copy!(w_decision <= current; psn, asked, asked_psn, msn, done, va, rkey);
         w_decision.cqn = flush_5.cqn;
         w_request = request_5;
 

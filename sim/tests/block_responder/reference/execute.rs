@@ -133,6 +133,7 @@ impl Rq {
             "rx_read_requests"
         });
         self.silent = false;
+        self.asked = Some(p.psn);
         self.psn = Psn::new(self.psn).add(packets).value();
         self.msn = (self.msn + 1) & 0xff_ffff;
         self.replies += 1;

@@ -59,6 +59,8 @@ pub(crate) struct Rq {
     pub(crate) producer: u16,
     pub(crate) index: u16,
     pub(crate) psn: u32,
+    /// PSN of the latest READ or atomic executed.
+    asked: Option<u32>,
     pub(crate) msn: u32,
     pub(crate) incarnation: u8,
     /// READs and atomics accepted and not answered.
@@ -114,7 +116,10 @@ impl Rq {
                 self.silent = false;
                 let again = opcode
                     .is_some_and(|o| matches!(o.operation(), Operation::Send | Operation::Write));
-                let last = Psn::new(self.psn).prev().value();
+                let asked = self
+                    .asked
+                    .filter(|asked| Psn::new(*asked).since(Psn::new(p.psn)) >= 0);
+                let last = asked.map_or(Psn::new(self.psn).prev().value(), |_| p.psn);
                 out.reply = opcode.and_then(|o| self.answer_again(p, o));
                 if out.reply.is_some() {
                     out.place = self.place(p, 0, vec![("reply", 1)], None);

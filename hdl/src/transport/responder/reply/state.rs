@@ -6,7 +6,7 @@
 //!
 //! | operation | what it does |
 //! |---|---|
-//! | Ack | with nothing else of its queue pair waiting and room on the way out it leaves at once; else it waits, in the place of an older one (a NAK stays if the other is of PSNs before it) |
+//! | Ack | with nothing else of its queue pair waiting and room on the way out it leaves at once; else it waits, in the place of an older one (which stays if an ACK is of PSNs before it) |
 //! | Reply | enters the ring, held back for its fence; a new one makes a waiting acknowledgement superfluous; a duplicate is dropped that is due already or finds 16 of its kind |
 //! | Release | the oldest reply held back may run |
 //! | Turn | the oldest reply runs; without replies the acknowledgement leaves |
@@ -128,10 +128,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         let empty = !c.count.any();
         let idle = empty & !c.atomics.any();
         let current = (e.generation == c.generation) & !c.dead;
-        let nak_stays = c.ack_due
-            & c.syndrome.slice::<2>(5).any()
-            & !e.syndrome.slice::<2>(5).any()
-            & order.before_ack;
+        let stays = c.ack_due & !e.syndrome.slice::<2>(5).any() & order.before_ack;
 
         // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
         let fresh = c.count != c.duplicates.resize::<6>();
@@ -159,7 +156,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                         leaves = true;
                     } else {
                         next.ack_due = true;
-                        if !nak_stays {
+                        if !stays {
                             puts = bits::<4>(1);
                             copy!(next <= e; psn, msn, syndrome);
                         }
