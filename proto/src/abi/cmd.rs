@@ -2,11 +2,12 @@
 //!
 //! An entry is a [`CmdHead`] of 64 bytes and three images of 64 bytes at bytes 64, 128 and 192.
 
-use super::layout::layout;
+use super::layout::{codes, layout};
 
 /// Bytes of a command entry.
 pub const CMD_BYTES: usize = 256;
 
+codes! {
 /// Operations and the images they take.
 pub mod opcode {
     /// Does nothing, answers OK.
@@ -48,7 +49,9 @@ pub mod opcode {
     /// Answered after every access to what it leaves is done.
     pub const RESIZE_CQ: u8 = 14;
 }
+}
 
+codes! {
 /// Answers (field `status` of [`CmdCpl`]).
 pub mod status {
     /// Done.
@@ -61,6 +64,7 @@ pub mod status {
     pub const BAD_PARAM: u8 = 3;
     /// The object is not in a state that permits it.
     pub const BAD_STATE: u8 = 4;
+}
 }
 
 layout! { $

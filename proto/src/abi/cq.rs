@@ -1,6 +1,6 @@
 //! Completion queues: context image and entries.
 
-use super::layout::layout;
+use super::layout::{codes, layout};
 
 layout! { $
     /// Completion queue context, as handed over by [`CREATE_CQ`](crate::abi::cmd::opcode::CREATE_CQ) and
@@ -61,6 +61,7 @@ layout! { $
     }
 }
 
+codes! {
 /// What completed (field `opcode` of [`Cqe`]).
 pub mod opcode {
     /// SEND of any form.
@@ -82,7 +83,9 @@ pub mod opcode {
     /// Receive of the immediate data of a WRITE.
     pub const RECV_WRITE_IMM: u8 = 0x81;
 }
+}
 
+codes! {
 /// Results (`enum ibv_wc_status` of libibverbs).
 pub mod status {
     /// Success.
@@ -113,4 +116,5 @@ pub mod status {
     pub const REM_ABORT_ERR: u8 = 16;
     /// General error.
     pub const GENERAL_ERR: u8 = 21;
+}
 }

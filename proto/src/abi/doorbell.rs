@@ -1,7 +1,7 @@
 //! Doorbells: 32-bit writes in pages of BAR0 that hold nothing else.
 //!
-//! A producer index is free running; the card uses its low 16 bits. It is the host's: no command
-//! changes it, and the card hears it in every state of the queue pair.
+//! A producer index is free running; the card uses its low 16 bits. The host owns it: no command
+//! changes it, RESET does not clear it, and the card takes it in every state of the queue pair.
 
 /// First byte of the send and receive queue doorbells.
 pub const QP_BASE: u64 = 0x10_0000;

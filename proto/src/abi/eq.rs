@@ -1,6 +1,6 @@
 //! Event queues: context image and entries.
 
-use super::layout::layout;
+use super::layout::{codes, layout};
 
 layout! { $
     /// Event queue context, as handed over by [`crate::abi::cmd::opcode::CREATE_EQ`].
@@ -36,6 +36,7 @@ layout! { $
     }
 }
 
+codes! {
 /// Kinds of event.
 pub mod event {
     /// A completion queue that was armed has a new entry.
@@ -58,4 +59,5 @@ pub mod event {
     pub const SRQ_LIMIT: u8 = 8;
     /// The exception queue has received.
     pub const EXCEPTION: u8 = 9;
+}
 }

@@ -9,7 +9,48 @@ pub struct Field {
     pub lsb: usize,
     /// Width in bits, 1 to 128.
     pub width: usize,
+    /// What it is.
+    pub doc: &'static str,
 }
+
+/// A structure as a page or a header of another language describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Structure {
+    /// Name of the structure.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Size in bytes.
+    pub bytes: usize,
+    /// The fields in order, from bit 0.
+    pub fields: &'static [Field],
+}
+
+/// A named value of a field.
+#[derive(Clone, Copy, Debug)]
+pub struct Code {
+    /// Name of the value.
+    pub name: &'static str,
+    /// The value.
+    pub value: u32,
+    /// What it stands for.
+    pub doc: &'static str,
+}
+
+/// Declares a module of constants and `CODES`, the list of them.
+macro_rules! codes {
+    ($(#[doc = $mdoc:literal])* pub mod $module:ident { $( $(#[doc = $doc:literal])* pub const $name:ident: $t:ty = $value:expr; )* }) => {
+        $(#[doc = $mdoc])*
+        pub mod $module {
+            $( $(#[doc = $doc])* pub const $name: $t = $value; )*
+            /// All of them, in order.
+            pub const CODES: &[$crate::abi::Code] = &[
+                $( $crate::abi::Code { name: stringify!($name), value: $name as u32, doc: concat!($($doc),*) } ),*
+            ];
+        }
+    };
+}
+pub(crate) use codes;
 
 /// Reads `width` (1 to 128) bits starting at bit `lsb` of a little-endian byte string.
 ///
@@ -93,12 +134,12 @@ bits_uint!(u8, u16, u32, u64, u128);
 /// and `emit`, asserts that the fields fit, and exports `with_<name>!(callback)`, which calls `callback!{ name: type [width], .. }`
 /// so that the hardware declares its packed type from the same list.
 macro_rules! layout {
-    ($d:tt $(#[$meta:meta])* $vis:vis struct $name:ident ($with:ident) [$bytes:literal] {
-        $( $(#[$fmeta:meta])* $f:ident : $t:tt [$w:literal] ),* $(,)?
+    ($d:tt $(#[doc = $doc:literal])* $vis:vis struct $name:ident ($with:ident) [$bytes:literal] {
+        $( $(#[doc = $fdoc:literal])* $f:ident : $t:tt [$w:literal] ),* $(,)?
     }) => {
-        $(#[$meta])*
+        $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        $vis struct $name { $( $(#[$fmeta])* pub $f: $t ),* }
+        $vis struct $name { $( $(#[doc = $fdoc])* pub $f: $t ),* }
 
         #[allow(clippy::int_plus_one, reason = "the last width may be 1")]
         const _: () = assert!(0 $(+ $w)* <= 8 * $bytes, "fields must fit the structure");
@@ -109,13 +150,21 @@ macro_rules! layout {
 
             /// The fields in order, from bit 0.
             pub const FIELDS: &'static [$crate::abi::Field] = &{
-                let mut fields = [$( $crate::abi::Field { name: stringify!($f), lsb: 0, width: $w } ),*];
+                let mut fields = [$( $crate::abi::Field { name: stringify!($f), lsb: 0, width: $w, doc: concat!($($fdoc),*) } ),*];
                 let mut i = 1;
                 while i < fields.len() {
                     fields[i].lsb = fields[i - 1].lsb + fields[i - 1].width;
                     i += 1;
                 }
                 fields
+            };
+
+            /// The structure as a page or a header describes it.
+            pub const STRUCTURE: $crate::abi::Structure = $crate::abi::Structure {
+                name: stringify!($name),
+                doc: concat!($($doc),*),
+                bytes: $bytes,
+                fields: Self::FIELDS,
             };
 
             /// Reads the structure from its bytes.
@@ -141,7 +190,7 @@ macro_rules! layout {
         /// Calls a macro with the fields of the structure of the same name.
         #[macro_export]
         macro_rules! $with {
-            ($d ($d cb:ident)::+) => { $d ($d cb)::+! { $name { $( $(#[$fmeta])* $f: $t [$w] ),* } } };
+            ($d ($d cb:ident)::+) => { $d ($d cb)::+! { $name { $( $(#[doc = $fdoc])* $f: $t [$w] ),* } } };
         }
     };
 }

@@ -17,4 +17,4 @@ pub mod qpc;
 pub mod regs;
 pub mod wqe;
 
-pub use layout::{Field, get_bits, set_bits};
+pub use layout::{Code, Field, Structure, get_bits, set_bits};

@@ -4,8 +4,9 @@
 //! (PSNs, indices, retry counters) belongs to the requester and the responder and is only ever
 //! initialised from a command, never written by the host afterwards.
 
-use super::layout::layout;
+use super::layout::{codes, layout};
 
+codes! {
 /// Queue pair states (`enum ibv_qp_state`), held separately by requester and responder.
 pub mod state {
     /// Reset.
@@ -23,7 +24,9 @@ pub mod state {
     /// Error: everything flushes.
     pub const ERR: u8 = 6;
 }
+}
 
+codes! {
 /// Transport of a queue pair (field `qp_type`).
 pub mod qp_type {
     /// Reliable connection.
@@ -32,6 +35,7 @@ pub mod qp_type {
     pub const UC: u8 = 1;
     /// Unreliable datagram.
     pub const UD: u8 = 3;
+}
 }
 
 layout! { $

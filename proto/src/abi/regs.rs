@@ -1,7 +1,7 @@
 //! Registers of BAR0, 32 bits each. Declared once: the decoder in hardware, the driver's accessors and
 //! the documentation come from [`REGISTERS`].
 
-use super::layout::layout;
+use super::layout::{codes, layout};
 
 /// Bytes of BAR0.
 pub const BAR0_BYTES: u64 = 0x40_0000;
@@ -45,9 +45,9 @@ macro_rules! registers {
 }
 
 registers! {
-    /// Identification: [`MAGIC_VALUE`].
+    /// Identification: reads as the bytes "FRCE".
     MAGIC = 0x000, ReadOnly, MAGIC_VALUE;
-    /// Contract version: [`ABI_VERSION`].
+    /// Contract version: [31:16] major, [15:0] minor. Equal majors are compatible.
     VERSION = 0x004, ReadOnly, ABI_VERSION;
     /// First 8 hexadecimal digits of the source commit the build was made from; 0 = unknown.
     BUILD = 0x008, ReadOnly, 0;
@@ -55,11 +55,11 @@ registers! {
     PARAMS = 0x00c, ReadOnly, 0;
     /// Parameters: [15:0] data path width in bits, [31:16] core clock in MHz.
     PARAMS2 = 0x010, ReadOnly, 0;
-    /// Feature bits, see [`feature`].
+    /// Feature bits: what this build does.
     FEATURES = 0x014, ReadOnly, 0;
-    /// Bit 0: enable (frames are accepted, doorbells heard). Bit 1: reset the engine (self-clearing).
+    /// Bit 0: enable: frames are accepted, doorbells and commands take effect. Bit 1: reset the engine and these registers (self-clearing).
     CONTROL = 0x018, ReadWrite, 0;
-    /// Bit 0: link up. Bit 1: ready after reset. Bit 2: a DMA access failed.
+    /// Bit 0: link up. Bit 1: ready after reset. Bit 2: a DMA access failed; stays 1 until a reset.
     STATUS = 0x01c, ReadOnly, 0;
     /// Command ring address, low half; 64-byte aligned.
     CMD_BASE_LO = 0x020, ReadWrite, 0;
@@ -73,13 +73,13 @@ registers! {
     CMD_LOG_SIZE = 0x030, ReadWrite, 0;
     /// Command producer index, free running; writing it rings the doorbell.
     CMD_PI = 0x034, ReadWrite, 0;
-    /// Commands completed, free running, low 16 bits.
+    /// Commands completed, free running, low 16 bits. It may rise before the completion is in host memory: poll the completion's phase.
     CMD_CI = 0x038, ReadOnly, 0;
     /// Scratch: no effect.
     SCRATCH = 0x03c, ReadWrite, 0;
     /// Parameters: [4:0] log2 address handles, [9:5] log2 shared receive queues.
     PARAMS3 = 0x040, ReadOnly, 0;
-    /// Address of the rings of the exception queue, low half; 4096-byte aligned. See [`super::exception`].
+    /// Address of the rings of the exception queue, low half; 4096-byte aligned.
     EXC_BASE_LO = 0x044, ReadWrite, 0;
     /// Address of the rings of the exception queue, high half.
     EXC_BASE_HI = 0x048, ReadWrite, 0;
@@ -135,14 +135,17 @@ layout! { $
     }
 }
 
+codes! {
 /// Bits of [`CONTROL`].
 pub mod control {
-    /// Frames are accepted, doorbells heard.
+    /// Frames are accepted, doorbells and commands take effect.
     pub const ENABLE: u32 = 1 << 0;
     /// Reset the engine; self-clearing.
     pub const RESET: u32 = 1 << 1;
 }
+}
 
+codes! {
 /// Bits of [`STATUS`].
 pub mod status {
     /// Link up.
@@ -152,7 +155,9 @@ pub mod status {
     /// A DMA access failed.
     pub const DMA_ERROR: u32 = 1 << 2;
 }
+}
 
+codes! {
 /// Feature bits of [`FEATURES`].
 pub mod feature {
     /// RC SEND and WRITE.
@@ -184,51 +189,104 @@ pub mod feature {
     /// Entries of memory windows, of type 2 those of a queue pair, and the WQE that completes what the host did.
     pub const MEM_WINDOW: u32 = 1 << 13;
 }
+}
 
-/// Names of the statistics, in order, as operators know them from Linux (`rdma statistic`, `ethtool -S`).
-pub const STATS: &[&str] = &[
+macro_rules! counters {
+    ($( $(#[doc = $doc:literal])* $name:literal, )*) => {
+        /// Names of the statistics, in order, as operators know them from Linux (`rdma statistic`, `ethtool -S`).
+        pub const STATS: &[&str] = &[$($name),*];
+        /// What each of [`STATS`] counts.
+        pub const STAT_DOCS: &[&str] = &[$(concat!($($doc),*)),*];
+    };
+}
+
+counters! {
+    /// Frames received, whatever becomes of them: from the port, and from the loopback to the port's own MAC address.
     "rx_frames",
+    /// Bytes of the frames in `rx_frames`: headers and padding included, preamble and FCS not.
     "rx_bytes",
+    /// RoCEv2 packets that are well formed, addressed to the port, and have a good ICRC. Packets that a queue pair refuses are included.
     "rx_roce_packets",
+    /// Frames that the MAC marked as bad (FCS error).
     "rx_bad_frames",
+    /// RoCEv2 packets with a wrong ICRC.
     "rx_icrc_errors",
+    /// Frames too short for their headers, wrong IPv4 header checksum, lengths that disagree, a reserved opcode.
     "rx_malformed",
+    /// Frames for this port that are not RoCEv2, while the exception queue is off.
     "rx_not_roce",
+    /// Good frames dropped because the packet buffer was full.
     "rx_overflow",
+    /// Packets to queue pair 0, to a number beyond the build, or to a queue pair without a responder image (states RESET and INIT).
     "rx_unknown_qp",
+    /// Requests to a responder whose state does not receive (INIT with an image, ERR), and packets to such a one that fail the checks of transport, P_Key or address.
     "rx_qp_state",
+    /// Packets whose opcode class (RC, UC, UD) is not that of the queue pair.
     "rx_wrong_transport",
+    /// Packets whose P_Key does not match that of the queue pair.
     "rx_pkey_violations",
+    /// Frames to another MAC address or to an address that is not in the GID table; packets from or to an address that is not that of the connection.
     "rx_wrong_address",
+    /// WRITE messages begun: counted with their first packet, after it passed all checks.
     "rx_write_requests",
+    /// SEND messages begun: counted with their first packet, after a receive WQE was found; of UD, every datagram.
     "rx_send_requests",
+    /// READ requests accepted. Repeated ones are in `duplicate_request`.
     "rx_read_requests",
+    /// Atomics executed. Repeated ones are in `duplicate_request`.
     "rx_atomic_requests",
+    /// Request packets with a PSN after the expected one: RC answers the first with a NAK, UC drops the message.
     "out_of_sequence",
+    /// Request packets with a PSN before the expected one: answered again, not executed again (RC).
     "duplicate_request",
+    /// RNR NAKs decided on: no receive WQE was there.
     "rnr_nak_sent",
+    /// Requests refused as invalid (opcode sequence, length, too many READs); RC sends a NAK, code 1.
     "invalid_request_errors",
+    /// Requests refused for key, rights, protection domain or bounds; RC sends a NAK, code 2.
     "access_errors",
+    /// Requests that the responder could not execute (its own WQE or memory is wrong); RC sends a NAK, code 3.
     "operational_errors",
+    /// Positive acknowledgements within the window. READ and atomic responses are not included.
     "rx_acks",
+    /// Responses outside the window, or to a send queue that does not run. They have no effect.
     "rx_ghost_acks",
+    /// NAKs for a PSN sequence error received.
     "packet_seq_err",
+    /// Responses that showed that an earlier READ or atomic response was lost.
     "implied_nak_seq_err",
+    /// RNR NAKs received.
     "rnr_nak_received",
+    /// NAKs received that end the queue pair: invalid request, remote access, remote operational, reserved.
     "remote_errors",
+    /// Expiries of the ACK timer.
     "local_ack_timeout_err",
+    /// Queue pairs that failed because `retry_cnt` was used up.
     "retry_exceeded_err",
+    /// Queue pairs that failed because `rnr_retry` was used up.
     "rnr_nak_retry_err",
+    /// Request packets sent again: their PSN was sent before.
     "retransmissions",
+    /// Frames sent, to the port and to the loopback.
     "tx_frames",
+    /// Bytes of the frames in `tx_frames`: headers and ICRC included, MAC padding, preamble and FCS not.
     "tx_bytes",
+    /// RoCEv2 packets sent.
     "tx_roce_packets",
+    /// Acknowledge packets sent: ACK, NAK and RNR NAK. Several acknowledgements may leave as one packet.
     "tx_acks",
+    /// Completion queues that overflowed: each once, until it is created again.
     "cq_overflows",
+    /// Commands completed.
     "commands",
+    /// Commands completed with a status that is not OK.
     "command_errors",
+    /// Datagrams with a wrong Q_Key.
     "rx_qkey_violations",
+    /// Frames written to the receive ring of the exception queue.
     "rx_exceptions",
+    /// Frames for the exception queue that were longer than a slot or found no room.
     "rx_exception_drops",
+    /// Frames sent from the transmit ring of the exception queue.
     "tx_exceptions",
-];
+}

@@ -2,7 +2,7 @@
 //!
 //! The slots of a send WQE follow each other modulo the ring: behind the last comes the first.
 
-use super::layout::layout;
+use super::layout::{codes, layout};
 
 /// Bytes of a slot.
 pub const SLOT_BYTES: usize = 64;
@@ -19,6 +19,7 @@ pub const MAX_MSG: u32 = 1 << 31;
 /// Inline payload bytes in the first slot of a send WQE; each further slot holds 64.
 pub const INLINE_FIRST: usize = 32;
 
+codes! {
 /// Operation of a send WQE (field `opcode`).
 pub mod opcode {
     /// SEND.
@@ -40,6 +41,7 @@ pub mod opcode {
     /// Sends nothing and has no payload: completes in its turn, with the opcode in bits 15:8 of `imm` and the status in
     /// bits 7:0. It stands for what the host did by commands: memory windows bound, keys invalidated.
     pub const LOCAL: u8 = 8;
+}
 }
 
 layout! { $

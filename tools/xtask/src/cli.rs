@@ -38,7 +38,7 @@ pub(crate) enum Task {
     Mutate(mutate::Args),
     /// Run rdma-core's own tests of verbs on a served card.
     Pyverbs(pyverbs::Args),
-    /// Write the register map, docs/registers.md and docs/registers.rdl.
+    /// Write the register map and the host contract: pages, SystemRDL and the header for C.
     Regs(regs::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.
     Replay(replay::Args),

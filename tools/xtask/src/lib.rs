@@ -4,6 +4,7 @@
 //! [`Usage`]: then nothing was written.
 #![forbid(unsafe_code)]
 
+pub mod abi;
 pub mod bench;
 mod cli;
 mod conformance;

@@ -1,4 +1,5 @@
-//! `cargo xtask regs`: the register map as a page and as SystemRDL, from the declarations in `proto`.
+//! `cargo xtask regs`: the register map as a page and as SystemRDL, and the host contract as a page and a header for C,
+//! from the declarations in `proto`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,8 +10,9 @@ use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::Field;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{self, Access, Params, Params2, Params3, REGISTERS, Register};
-use ferroce_proto::abi::regs::{STATS, STATS_BASE, control, feature, status};
+use ferroce_proto::abi::regs::{STAT_DOCS, STATS, STATS_BASE, control, feature, status};
 
+use crate::abi::{self, prose};
 use crate::output::put;
 use crate::tools;
 
@@ -34,7 +36,7 @@ pub(crate) struct Args {
     export: Option<PathBuf>,
 }
 
-/// Writes both files, or what PeakRDL makes of them.
+/// Writes the files, or what PeakRDL makes of them.
 ///
 /// # Errors
 /// Those of the file system; what PeakRDL says.
@@ -47,7 +49,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         );
         return Ok(());
     }
-    for (path, text) in [(PAGE, page()), (RDL, rdl())] {
+    let files = [
+        (PAGE, page()),
+        (RDL, rdl()),
+        (abi::PAGE, abi::page()),
+        (abi::HEADER, abi::header()),
+    ];
+    for (path, text) in files {
         put(path, &text)?;
         println!("wrote {path}");
     }
@@ -112,11 +120,6 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
         ]),
         _ => vec![],
     }
-}
-
-/// The doc text without the links of Rust.
-fn prose(doc: &str) -> String {
-    doc.trim().replace("[`", "`").replace("`]", "`")
 }
 
 /// Arrays of doorbells: name, first byte, how many fit, what they are.
@@ -186,13 +189,14 @@ pub fn page() -> String {
             let _ = writeln!(text, "| {} | {bits} | {name} |", register.name);
         }
     }
-    text += "\n## Doorbells\n\nWrite only, 32 bits, 8 bytes from one to the next; those of queues that the build does not have do nothing.\n\n| first | name | at most | what |\n|---|---|---|---|\n";
+    text += "\n## Doorbells\n\nWrite only, 32 bits, 8 bytes from one to the next; those of queues that the build does not have do nothing. Producer indices are the host's: neither RESET of a queue pair nor any command clears them.\n\n| first | name | at most | what |\n|---|---|---|---|\n";
     for (name, at, count, what) in doorbells() {
         let _ = writeln!(text, "| 0x{at:06x} | {name} | {count} | {what} |");
     }
-    text += "\n## Statistics\n\n64 bits each, read only; the low half is read first and latches the high half.\n\n| offset | counter |\n|---|---|\n";
-    for (i, name) in STATS.iter().enumerate() {
-        let _ = writeln!(text, "| 0x{:04x} | `{name}` |", STATS_BASE as usize + 8 * i);
+    text += "\n## Statistics\n\n64 bits each, read only; the low half is read first and latches the high half.\n\n| offset | counter | counts |\n|---|---|---|\n";
+    for (i, (name, doc)) in STATS.iter().zip(STAT_DOCS).enumerate() {
+        let at = STATS_BASE as usize + 8 * i;
+        let _ = writeln!(text, "| 0x{at:04x} | `{name}` | {} |", prose(doc));
     }
     text
 }
@@ -290,7 +294,7 @@ mod tests {
         }
         for (i, name) in STATS.iter().enumerate() {
             let at = STATS_BASE as usize + 8 * i;
-            assert!(page.contains(&format!("| 0x{at:04x} | `{name}` |")));
+            assert!(page.contains(&format!("| 0x{at:04x} | `{name}` | ")));
             assert!(rdl.contains(&format!("}} {name} @ 0x{at:x};")));
         }
         assert!(page.contains("| PARAMS | 28:25 | log_eq |"));

@@ -21,6 +21,9 @@ pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
     bundle.add("ferroce.core", core(&paths));
     bundle.add("registers.md", crate::regs::page());
     bundle.add("registers.rdl", crate::regs::rdl());
+    bundle.add("host-contract.md", crate::abi::page());
+    bundle.add("ferroce_abi.h", crate::abi::header());
+    bundle.add("examples/write.c", crate::abi::EXAMPLE);
     bundle.add("README.md", readme(build, modules));
     bundle
 }
@@ -95,6 +98,8 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         | `s_axil_*` | AXI4-Lite, 4 MiB: registers and doorbells (BAR0) | PCIe |\n\
         | `m_axi_*` | AXI4: host memory | PCIe |\n\
         | `irq_*` | valid/ready: MSI-X vector to send | PCIe |\n\n\
+        ## Driver\n\n\
+        `host-contract.md` is the programmer's guide, `ferroce_abi.h` the same for C, `examples/write.c` a first program.\n\
         Registers: `registers.md`, and `registers.rdl` for PeakRDL and the like.\n\n\
         ## Modules\n\n\
         Below first, the top is the last; one file each.\n\n\

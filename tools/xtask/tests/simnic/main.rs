@@ -1,5 +1,6 @@
 //! `cargo xtask simnic`: cards in processes of their own, driven over their sockets, killed, and ended.
 
+mod c_program;
 #[path = "../../../../driver/examples/two_cards/exercise.rs"]
 mod exercise;
 mod guest;
