@@ -1,6 +1,7 @@
 //! How a function tells its C caller that it failed.
 
 use std::ffi::c_int;
+use std::io::Write;
 use std::ptr;
 
 pub use rustix::io::Errno;
@@ -12,6 +13,11 @@ const LOG_VARIABLE: &str = "FERROCE_LOG";
 #[must_use]
 pub fn is_explained() -> bool {
     std::env::var_os(LOG_VARIABLE).is_some()
+}
+
+/// Says a line on standard error, in the name of a library. If nobody hears it, the program goes on all the same.
+pub fn say(library: &str, line: &str) {
+    let _ = writeln!(std::io::stderr(), "{library}: {line}");
 }
 
 /// Sets `errno` of this thread.

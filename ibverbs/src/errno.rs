@@ -17,6 +17,11 @@ pub(crate) fn explain(error: &dyn Error) {
     }
 }
 
+/// Says a line.
+pub(crate) fn say_line(line: &str) {
+    ferroce_cabi::errno::say("libibverbs", line);
+}
+
 /// Says what happened, with its causes, in a line.
 pub(crate) fn say(error: &dyn Error) {
     let mut line = error.to_string();
@@ -25,7 +30,7 @@ pub(crate) fn say(error: &dyn Error) {
         line = format!("{line}: {error}");
         cause = error.source();
     }
-    eprintln!("libibverbs: {line}");
+    say_line(&line);
 }
 
 /// The number that stands for an error of the driver.

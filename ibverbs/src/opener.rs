@@ -4,6 +4,7 @@ use std::any::Any;
 use std::error::Error;
 use std::sync::OnceLock;
 
+use ferroce_cabi::signals;
 use ferroce_driver::open::{self, AnyBackend};
 
 /// An error of any kind.
@@ -26,7 +27,8 @@ pub fn set_simulated(opener: Opener) {
 /// What the driver or the simulation says; there is no simulation.
 pub(crate) fn open(name: &str) -> Result<(AnyBackend, Option<Keep>), BoxError> {
     let Some(what) = name.strip_prefix("sim:") else {
-        return Ok((open::open(name)?, None));
+        // A socket has a thread that reads it.
+        return Ok((signals::quiet(|| open::open(name))?, None));
     };
     let absent = "this library has no simulated card inside; `cargo xtask libibverbs --sim` makes one that has";
     let simulate = SIMULATED.get().ok_or(absent)?;

@@ -12,5 +12,5 @@ pub(crate) fn log(line: &str) {
 
 /// Says what a mistake in the environment is.
 pub(crate) fn say(line: &str) {
-    eprintln!("librdmacm: {line}");
+    ferroce_cabi::errno::say("librdmacm", line);
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use ferroce_cabi::handle::{Object, lock};
+use ferroce_cabi::signals;
 use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
 
 use super::event::{Event, Said};
@@ -235,8 +235,7 @@ impl CmId {
         self.show_peer(to);
         drop(inner);
         let id = self.clone();
-        let asking = thread::Builder::new().name("ferroce-resolve".into());
-        let asking = asking.spawn(move || {
+        let asking = signals::spawn("ferroce-resolve", move || {
             let start = Instant::now();
             let mut is_found = device.is_reachable(peer);
             while !is_found && start.elapsed() < limit {

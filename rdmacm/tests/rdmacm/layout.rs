@@ -38,6 +38,20 @@ fn exported(library: &Path) -> BTreeSet<String> {
     functions.map(str::to_owned).collect()
 }
 
+/// Its threads and what it does at the end of the process outlive `dlclose`.
+#[test]
+fn it_is_not_unloaded() {
+    if or_skip(check_present(&[CXX])).is_none() {
+        return;
+    }
+    for soname in [ferroce_rdmacm::SONAME, ferroce_ibverbs::SONAME] {
+        let mut readelf = Command::new("readelf");
+        let output = readelf.arg("-d").arg(folder().join(soname)).output();
+        let text = String::from_utf8(output.unwrap().stdout).unwrap();
+        assert!(text.contains("NODELETE"), "{soname}: {text}");
+    }
+}
+
 #[test]
 fn the_symbols_are_those_of_the_system() {
     if or_skip(check_present(&[RDMACM_UTILS, CXX])).is_none() {

@@ -88,7 +88,9 @@ pub fn shared_with(
     cc.args(["-shared", "-o"]).arg(&library);
     cc.arg(format!("-Wl,-soname,{soname}"));
     cc.arg(format!("-Wl,--version-script={}", script.display()));
-    cc.args(["-Wl,--gc-sections", "-Wl,-z,defs", "-Wl,--whole-archive"]);
+    // Threads of the library live as long as the process: who unloads it keeps their code.
+    cc.args(["-Wl,--gc-sections", "-Wl,-z,defs", "-Wl,-z,nodelete"]);
+    cc.arg("-Wl,--whole-archive");
     cc.arg(archive).arg("-Wl,--no-whole-archive");
     cc.arg("-L").arg(folder);
     cc.args(others.iter().map(|other| format!("-l:{other}")));
