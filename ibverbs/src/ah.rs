@@ -113,6 +113,22 @@ fn ends(grh: &[u8; 40]) -> Result<(Gid, Gid, u8, u32), Errno> {
     Err(Errno::INVAL)
 }
 
+/// Whether a path is known, for who cannot wait for it: `EAGAIN` while the peer is asked where it is.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ferroce_try_resolve(
+    context: *mut ibv_context,
+    attr: *const ibv_ah_attr,
+) -> c_int {
+    let find = || {
+        let context = get::<ContextHandle>(context)?;
+        // SAFETY: the caller gives the attributes.
+        let grh = unsafe { (*attr).grh };
+        let found = context.card.try_resolve(grh.sgid_index, Gid(grh.dgid.raw));
+        found.map_err(ToErrno::errno)?.ok_or(Errno::AGAIN)
+    };
+    status(find().map(drop))
+}
+
 fn reply(
     context: &ContextHandle,
     port: u8,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use ferroce_cabi::signals;
 use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{
     AsyncEvent, AsyncEvents, Backend, Context, EventAttr, Gid, Mac, NeighbourConfig, Neighbours,
@@ -13,7 +14,7 @@ use ferroce_driver::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::errno::{Errno, say};
+use crate::errno::{Errno, say, say_line};
 use crate::events::{self, Channel};
 use crate::handle::{Object, lock};
 use crate::opener::{self, Keep};
@@ -21,6 +22,8 @@ use crate::opener::{self, Keep};
 /// Longest sleep of the thread if the card tells of frames; else from one look to the next.
 const SLEEP: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(5);
+/// From one look for the answer of a peer to the next.
+const RESOLVE_LOOK: Duration = Duration::from_micros(50);
 
 /// Keeps a card from being opened before it is closed: it is open once at a time, and who closes it last may be any thread.
 #[derive(Default)]
@@ -117,8 +120,7 @@ impl Card {
             _entry: entry.clone(),
         });
         let weak = Arc::downgrade(&card);
-        let thread = thread::Builder::new().name("ferroce".into());
-        let thread = thread.spawn(move || {
+        let thread = signals::spawn("ferroce", move || {
             serve(&weak, events);
             // The events it had were of the card.
             drop(entry);
@@ -132,9 +134,30 @@ impl Card {
         self.is_simulated
     }
 
-    /// Where a peer is: asks, if that is not known.
+    /// Where a peer is: asks, if that is not known. Between the looks others have the neighbours.
     pub(crate) fn resolve(&self, sgid_index: u8, peer: Gid) -> Result<Mac, ResolveError> {
-        lock(&self.neighbours).resolve(sgid_index, peer)
+        lock(&self.neighbours).ask_anew(peer);
+        loop {
+            if let Some(mac) = self.try_resolve(sgid_index, peer)? {
+                return Ok(mac);
+            }
+            thread::sleep(RESOLVE_LOOK);
+        }
+    }
+
+    /// Where a peer is, if that is known; else it is asked for, and a later call may know more.
+    pub(crate) fn try_resolve(
+        &self,
+        sgid_index: u8,
+        peer: Gid,
+    ) -> Result<Option<Mac>, ResolveError> {
+        let mut neighbours = lock(&self.neighbours);
+        let mut found = neighbours.try_resolve(sgid_index, peer)?;
+        if found.is_none() {
+            neighbours.poll();
+            found = neighbours.try_resolve(sgid_index, peer)?;
+        }
+        Ok(found)
     }
 
     /// A turn of a program that found nothing: a simulated card needs the processor that would spin.
@@ -158,10 +181,10 @@ impl Card {
     ) -> bool {
         // Of the card's end no interrupt tells; below it is told as an event.
         let _ = self.context.is_lost();
-        lock(&self.neighbours).poll();
         for channel in channels {
             channel.collect();
         }
+        lock(&self.neighbours).poll();
         let Some(events) = events else { return false };
         let mut is_told = false;
         while let Some(event) = events.try_event() {
@@ -216,7 +239,7 @@ impl Drop for Card {
             && thread.thread().id() != thread::current().id()
             && thread.join().is_err()
         {
-            eprintln!("libibverbs: the thread of the card panicked");
+            say_line("the thread of the card panicked");
         }
     }
 }

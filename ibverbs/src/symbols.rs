@@ -99,7 +99,7 @@ symbols! {
         null _verbs_init_and_alloc_context verbs_open_device;
         nothing __verbs_log verbs_init_cq verbs_register_driver_34 verbs_set_ops verbs_uninit_context;
     }
-    "FERROCE_1" { real ferroce_create_gsi_qp; }
+    "FERROCE_1" { real ferroce_create_gsi_qp ferroce_try_resolve; }
 }
 
 /// A flag of other cards' libraries, which do not run here.

@@ -164,15 +164,20 @@ impl<B: Backend> Neighbours<B> {
         Ok(self.cache.want(address, sgid_index, now))
     }
 
+    /// That `peer` did not answer before is forgotten: [`try_resolve`](Self::try_resolve) asks it anew.
+    pub fn ask_anew(&mut self, peer: Gid) {
+        if let Some((_, NeighbourState::Failed)) = self.get(peer) {
+            self.cache.forget(peer.0.into());
+        }
+    }
+
     /// Where `peer` is: as [`try_resolve`](Self::try_resolve), waiting. Takes no longer than twice `tries` times
     /// `retry_ns` of the card's time: what was known is confirmed first, then everybody is asked.
     ///
     /// # Errors
     /// [`ResolveError`].
     pub fn resolve(&mut self, sgid_index: u8, peer: Gid) -> Result<Mac, ResolveError> {
-        if let Some((_, NeighbourState::Failed)) = self.get(peer) {
-            self.cache.forget(peer.0.into());
-        }
+        self.ask_anew(peer);
         loop {
             if let Some(mac) = self.try_resolve(sgid_index, peer)? {
                 return Ok(mac);

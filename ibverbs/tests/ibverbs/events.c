@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <poll.h>
+#include <pthread.h>
 
 /* Longest wait for an event in ms: against hanging only. */
 #define LIMIT 60000
@@ -79,6 +80,49 @@ static void access_error(struct ibv_context *context, struct ibv_cq *cq, struct 
 	event(context, IBV_EVENT_QP_FATAL, from);
 }
 
+static volatile int resolved;
+
+static void *resolve(void *pd)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = 1 } };
+
+	MUST(ibv_query_gid(((struct ibv_pd *)pd)->context, 1, 1, &attr.grh.dgid) == 0);
+	attr.grh.dgid.raw[15] = 99;
+	NO_POINTER(ibv_create_ah(pd, &attr), EHOSTUNREACH);
+	resolved = 1;
+	return NULL;
+}
+
+/* While a thread waits for a peer that nobody is, others are told what completes. */
+static void told_meanwhile(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_comp_channel *channel;
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_recv_wr recv = {}, *bad_recv;
+	struct ibv_cq *cq;
+	void *cq_context;
+	pthread_t thread;
+
+	MUST(channel = ibv_create_comp_channel(context));
+	MUST(cq = ibv_create_cq(context, 8, NULL, channel, 0));
+	struct ibv_qp *qp = queue_pair(pd, cq, NULL);
+	connect_to(qp, qp->qp_num);
+	MUST(ibv_post_recv(qp, &recv, &bad_recv) == 0);
+	MUST(ibv_req_notify_cq(cq, 0) == 0);
+	MUST(pthread_create(&thread, NULL, resolve, pd) == 0);
+	usleep(50000);
+	MUST(ibv_post_send(qp, &send, &bad) == 0);
+	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
+	MUST(poll(&ready, 1, LIMIT) == 1);
+	expect("the peer is not found yet", resolved, 0);
+	MUST(ibv_get_cq_event(channel, &cq, &cq_context) == 0);
+	ibv_ack_cq_events(cq, 1);
+	MUST(pthread_join(thread, NULL) == 0);
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_destroy_cq(cq), 0);
+	REFUSED(ibv_destroy_comp_channel(channel), 0);
+}
+
 int main(void)
 {
 	struct ibv_context *context = open_device();
@@ -98,6 +142,7 @@ int main(void)
 	connect_to(peer, qp->qp_num);
 	drained(context, qp);
 	access_error(context, cq, qp, peer, mr);
+	told_meanwhile(context, pd);
 	MINUS_ONE(ibv_get_async_event(context, &none), EAGAIN);
 	REFUSED(ibv_destroy_qp(qp), 0);
 	REFUSED(ibv_destroy_qp(peer), 0);

@@ -11,7 +11,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use super::verbs::*;
 use super::{PORT, pointer, success};
 use crate::cm::Address;
-use crate::errno::Errno;
+use crate::errno::{Errno, log};
 use crate::mad::MAD_BYTES;
 
 /// Q_Key of queue pairs of management (IB1 10.2.5), and their number.
@@ -19,10 +19,15 @@ const QKEY: u32 = 0x8001_0000;
 const QPN: u32 = 1;
 /// The head of a datagram stands in front of it.
 const GRH_BYTES: usize = 40;
-const SLOT_BYTES: usize = GRH_BYTES + MAD_BYTES;
+/// What stands in front of a message and of others that come here.
+const HEAD_BYTES: usize = GRH_BYTES + MAD_BYTES;
+/// Room for the longest datagram: one that finds too little may end the queue pair, and anybody may send one.
+const SLOT_BYTES: usize = GRH_BYTES + 4096;
 /// Messages received at a time, and sent.
 const RECEIVES: usize = 128;
 const SENDS: u32 = 64;
+/// Messages that wait for an answer where their peer is: anybody may send one from an address that nobody has.
+const UNSENT: usize = 256;
 /// Peers whose addresses the card is told.
 const PEERS: usize = 32;
 
@@ -43,6 +48,8 @@ pub(super) struct Gsi {
     peers: Vec<(Address, *mut ibv_ah)>,
     /// Messages whose sends did not complete.
     sending: u32,
+    /// Messages to peers of which it is not known yet where they are.
+    unsent: Vec<(Address, [u8; MAD_BYTES])>,
 }
 
 // SAFETY: handles of verbs may be used from any thread, and the slots are read by who owns this.
@@ -77,7 +84,7 @@ impl Gsi {
             let start = slots.as_ptr().cast_mut().cast::<c_void>();
             let mr = ibv_reg_mr(pd, start, RECEIVES * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
             let lkey = (*pointer(mr)?).lkey;
-            let gsi = Self {
+            let mut gsi = Self {
                 context,
                 pd,
                 channel,
@@ -87,17 +94,21 @@ impl Gsi {
                 lkey,
                 peers: Vec::new(),
                 sending: 0,
+                unsent: Vec::new(),
             };
             gsi.start()?;
             Ok(gsi)
         }
     }
 
-    fn start(&self) -> Result<(), Errno> {
+    /// Brings the queue pair to RTS from any state: what it was to send or receive is forgotten.
+    fn start(&mut self) -> Result<(), Errno> {
+        self.sending = 0;
         let mut attr = ibv_qp_attr::zero();
         attr.port_num = PORT;
         attr.qkey = QKEY;
         let steps = [
+            (IBV_QPS_RESET, 0),
             (IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
             (IBV_QPS_RTR, 0),
             (IBV_QPS_RTS, IBV_QP_SQ_PSN),
@@ -152,7 +163,8 @@ impl Gsi {
         (!self.channel.is_null()).then(|| unsafe { (*self.channel).fd })
     }
 
-    /// Takes what came, and gives it to `each` with the address it came from.
+    /// Takes what came, and gives it to `each` with the address it came from. A queue pair that failed starts again; an
+    /// error says that the card is gone.
     pub(super) fn collect(&mut self, mut each: impl FnMut(Address, &[u8])) -> Result<(), Errno> {
         if !self.channel.is_null() {
             let (mut cq, mut cq_context) = (ptr::null_mut(), ptr::null_mut());
@@ -171,15 +183,20 @@ impl Gsi {
         // SAFETY: a place for one completion.
         while unsafe { poll(self.cq, 1, &raw mut wc) } == 1 {
             if wc.status != IBV_WC_SUCCESS {
-                // The queue pair or the card is gone.
-                return Err(Errno::IO);
+                log(&format!(
+                    "queue pair 1 failed (completion status {}) and starts again: messages may be lost",
+                    wc.status
+                ));
+                // All others that wait are forgotten with it.
+                self.start()?;
+                continue;
             }
             let Some(slot) = usize::try_from(wc.wr_id).ok().filter(|&s| s < RECEIVES) else {
                 self.sending = self.sending.saturating_sub(1);
                 continue;
             };
             // SAFETY: the card is done with the slot, and nobody else has it.
-            let bytes = unsafe { *self.slots[slot].get() };
+            let bytes = unsafe { *self.slots[slot].get().cast::<[u8; HEAD_BYTES]>() };
             self.receive(slot)?;
             let (grh, message) = bytes.split_at(GRH_BYTES);
             let len = (wc.byte_len as usize).saturating_sub(GRH_BYTES);
@@ -203,8 +220,32 @@ impl Gsi {
         })
     }
 
-    /// Sends a message. What cannot be sent is as good as lost: who needs an answer sends it again.
-    pub(super) fn send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) -> Result<(), Errno> {
+    /// Sends a message, now or when it is known where the peer is. What cannot be sent is as good as lost: who needs an
+    /// answer sends it again.
+    pub(super) fn send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) {
+        match self.post(to, mad) {
+            Err(Errno::AGAIN) if self.unsent.len() < UNSENT => self.unsent.push((to, *mad)),
+            Err(errno) => log(&format!(
+                "a message to {} is not sent: {errno}",
+                super::ip(to.gid)
+            )),
+            Ok(()) => {}
+        }
+    }
+
+    /// Sends what waited, as far as it is known by now where the peers are.
+    pub(super) fn send_again(&mut self) {
+        for (to, mad) in std::mem::take(&mut self.unsent) {
+            self.send(to, &mad);
+        }
+    }
+
+    /// Messages wait: [`send_again`](Self::send_again) is to be called soon.
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    fn post(&mut self, to: Address, mad: &[u8; MAD_BYTES]) -> Result<(), Errno> {
         let ah = self.peer(to)?;
         let mut sge = ibv_sge {
             addr: mad.as_ptr().addr() as u64,
@@ -238,16 +279,19 @@ impl Gsi {
 
     /// All that was to be sent is.
     pub(super) fn is_idle(&self) -> bool {
-        self.sending == 0
+        self.sending == 0 && self.unsent.is_empty()
     }
 
-    /// The address handle of a peer.
+    /// The address handle of a peer; `EAGAIN` if there cannot be one yet.
     fn peer(&mut self, to: Address) -> Result<*mut ibv_ah, Errno> {
         if let Some(at) = self.peers.iter().position(|(known, _)| *known == to) {
             let peer = self.peers.remove(at);
             self.peers.push(peer);
             return Ok(peer.1);
         }
+        let mut attr = super::path(to);
+        // SAFETY: the device, and a path.
+        success(unsafe { ferroce_try_resolve(self.context, &raw const attr) })?;
         if self.peers.len() == PEERS {
             // Messages on their way still need theirs.
             if self.sending > 0 {
@@ -257,10 +301,12 @@ impl Gsi {
             // SAFETY: nothing uses it.
             success(unsafe { ibv_destroy_ah(oldest) })?;
         }
-        let mut attr = super::path(to);
         // SAFETY: the domain of this, and a path.
         let ah = pointer(unsafe { ibv_create_ah(self.pd, &raw mut attr) })?;
         self.peers.push((to, ah));
         Ok(ah)
     }
 }
+
+#[cfg(test)]
+mod tests;

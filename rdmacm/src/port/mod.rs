@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use ferroce_cabi::abi::*;
 use ferroce_cabi::handle::lock;
+use ferroce_cabi::signals;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
 
@@ -40,6 +41,8 @@ pub(crate) struct Port {
     /// READs and atomics that a queue pair may have under way.
     pub(crate) max_rd_atomic: u8,
     start: Instant,
+    /// The process that opened it: a child of `fork` has its memory, and not its thread.
+    process: u32,
     manager: Mutex<Manager>,
     /// Wakes the thread: there is something to send, or it ends.
     wake: OwnedFd,
@@ -141,6 +144,7 @@ impl Port {
                 pd: pointer(ibv_alloc_pd(context))?,
                 max_rd_atomic: attr.max_qp_rd_atom.clamp(0, 255) as u8,
                 start: Instant::now(),
+                process: std::process::id(),
                 manager: Mutex::new(Manager::new(u64::from_be(guid), u32::from_ne_bytes(seed))),
                 wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
                 drained: Mutex::default(),
@@ -151,8 +155,7 @@ impl Port {
     /// Starts the thread.
     fn run(&'static self) -> Result<(), Errno> {
         let mut gsi = Gsi::open(self.context, self.pd)?;
-        let thread = thread::Builder::new().name("ferroce-cm".into());
-        let started = thread.spawn(move || {
+        let started = signals::spawn("ferroce-cm", move || {
             if let Err(errno) = self.serve(&mut gsi) {
                 log(&format!("the connection manager ends: {errno}"));
                 lock(&self.drained).is_done = true;
@@ -213,6 +216,7 @@ impl Port {
             let _ = read(&self.wake, &mut [0; 8]);
             let now = || self.start.elapsed();
             gsi.collect(|from, mad| lock(&self.manager).receive(now(), from, mad))?;
+            gsi.send_again();
             let is_asked = lock(&self.drained).is_asked;
             let (deadline, is_due) = {
                 let mut manager = lock(&self.manager);
@@ -226,11 +230,7 @@ impl Port {
                     break;
                 };
                 match output {
-                    Output::Send(to, mad) => {
-                        if let Err(errno) = gsi.send(to, &mad) {
-                            log(&format!("a message to {} is not sent: {errno}", ip(to.gid)));
-                        }
-                    }
+                    Output::Send(to, mad) => gsi.send(to, &mad),
                     Output::Tell(comm, told) => id::tell(self, comm, told),
                 }
             }
@@ -243,7 +243,8 @@ impl Port {
                 let fd = unsafe { BorrowedFd::borrow_raw(fd) };
                 fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
             }
-            let longest = if fds.len() > 1 { SLEEP } else { LOOK };
+            let is_told = fds.len() > 1 && !gsi.has_unsent();
+            let longest = if is_told { SLEEP } else { LOOK };
             let sleep = deadline.map_or(longest, |at| at.saturating_sub(now()).min(longest));
             let sleep = Timespec::try_from(sleep).ok();
             // An interrupted sleep is a short one.
@@ -252,9 +253,12 @@ impl Port {
     }
 }
 
-/// The process ends: the peers of its connections are told, and have some time to answer.
+/// The process ends: the peers of its connections are told, and have some time to answer. They are none of a child's.
 extern "C" fn linger() {
     let Some(Ok(port)) = OPENED.get() else { return };
+    if port.process != std::process::id() {
+        return;
+    }
     lock(&port.drained).is_asked = true;
     port.wake();
     let start = Instant::now();

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "check.h"
 
@@ -243,6 +245,23 @@ static void names(void)
 	rdma_freeaddrinfo(found);
 }
 
+/* A child that ends has no connections, and waits for nobody. */
+static void forked(void)
+{
+	time_t start = time(NULL);
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	MUST((child = fork()) >= 0);
+	if (!child)
+		exit(0);
+	MUST(waitpid(child, &status, 0) == child);
+	expect("end of a child", status, 0);
+	if (time(NULL) - start > 5)
+		expect("seconds until a child ends", time(NULL) - start, 0);
+}
+
 int main(void)
 {
 	struct rdma_event_channel *channel;
@@ -257,6 +276,7 @@ int main(void)
 	wrong_states(channel);
 	names();
 	to_itself(channel);
+	forked();
 	rdma_destroy_event_channel(channel);
 	return wrong ? 1 : 0;
 }
