@@ -303,3 +303,30 @@ fn slices_beyond_the_end_are_shifted() {
     );
     assert!(source.contains("assign z = a[{1'b0, i} +: 5];"), "{source}");
 }
+
+/// Constants of which one replaces bits of another.
+#[derive(Block)]
+struct Fixed {
+    y: Signal<Out, Bits<8>>,
+    z: Signal<Out, Bits<4>>,
+}
+
+impl Logic for Fixed {
+    describe!("fixed", "Reads nothing.");
+    #[kernel]
+    fn update(&mut self) {
+        y = bits::<8>(0x81);
+        y = y.replace_bit(3, true);
+        z = bits::<4>(5);
+    }
+}
+
+/// An `always @*` that reads nothing never runs (IEEE 1364-2005, 9.7.5).
+#[test]
+fn constants_need_no_event() {
+    let source = emit::verilog(&Fixed::default()).expect("emits").source();
+    assert!(!source.contains("always"), "{source}");
+    assert!(source.contains("assign y[3] = 1'b1;"), "{source}");
+    assert!(source.contains("assign y[7:4] = 4'd8;"), "{source}");
+    assert!(source.contains("assign y[2:0] = 3'd1;"), "{source}");
+}

@@ -52,6 +52,13 @@ fn child_input_read_back() {
 }
 
 #[test]
+fn asleep() {
+    refused!({ y: Signal<Out, Bits<8>> }
+        { let mut v = bits::<8>(1); if v.bit(0) { v = v + 1; } y = v; }
+        "top: `v` depends on no signal: assign it once, as a constant");
+}
+
+#[test]
 fn latch() {
     refused!({ a: Signal<In, Bits<8>>, c: Signal<In, Bit>, y: Signal<Out, Bits<8>> }
         { if c { y = a; } }

@@ -100,6 +100,9 @@ pub enum Reason {
     /// Read before it has a value in this pass.
     #[error("reads `{0}` before it is assigned: move the assignment up")]
     ReadBeforeWrite(String),
+    /// An `always @*` that reads nothing never runs in an event-driven simulator (IEEE 1364-2005, 9.7.5).
+    #[error("`{0}` depends on no signal: assign it once, as a constant")]
+    Constant(String),
     /// Anything else.
     #[error("{0} is not supported: {1}")]
     Unsupported(&'static str, &'static str),

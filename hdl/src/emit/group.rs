@@ -5,7 +5,10 @@
 //! a signal before another assigns it again.
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use num_bigint::BigUint;
+
 use super::ir::{Expr, Stmt, Sym, Target};
+use super::value;
 
 /// One driver.
 #[derive(Debug, PartialEq)]
@@ -169,7 +172,8 @@ fn piece(statements: Vec<Stmt>) -> Vec<Piece> {
         .iter()
         .any(|sym| ranges.iter().any(|r| r.0 == *sym));
     if !plain || own {
-        return vec![Piece::Always(statements)];
+        let fixed = constants(&statements);
+        return fixed.unwrap_or_else(|| vec![Piece::Always(statements)]);
     }
     let alone = |s| match s {
         Stmt::Assign(target, value) => Piece::Assign(target, value),
@@ -177,6 +181,74 @@ fn piece(statements: Vec<Stmt>) -> Vec<Piece> {
         _ => unreachable!("plain"),
     };
     statements.into_iter().map(alone).collect()
+}
+
+/// Assignments of constants of which later ones replace bits of earlier ones, without the bits replaced: in an
+/// `always` that reads nothing they would never run.
+fn constants(statements: &[Stmt]) -> Option<Vec<Piece>> {
+    let mut fixed: HashMap<Sym, BigUint> = HashMap::new();
+    let mut pieces = vec![];
+    for statement in statements.iter().rev() {
+        let (target, value) = match statement {
+            Stmt::Assign(target, value) => (target, value),
+            Stmt::Comment(text) => {
+                pieces.push(Piece::Comment(text.clone()));
+                continue;
+            }
+            _ => return None,
+        };
+        let Expr::Const {
+            width,
+            value: number,
+            ..
+        } = value
+        else {
+            return None;
+        };
+        let start = match target {
+            Target::Whole(_) => 0,
+            Target::Part { low, .. } => *low,
+            Target::PartAt { .. } => return None,
+        };
+        let known = fixed.entry(target.sym()).or_default();
+        let is_free = |bit: usize| !known.bit((start + bit) as u64);
+        if (0..*width).all(is_free) {
+            pieces.push(Piece::Assign(target.clone(), value.clone()));
+        } else {
+            let mut bit = 0;
+            while bit < *width {
+                let run = (bit..*width).take_while(|at| is_free(*at)).count();
+                if run > 0 {
+                    let part = Target::Part {
+                        sym: target.sym(),
+                        low: start + bit,
+                        width: run,
+                        field: None,
+                    };
+                    let bits = (number >> bit) & value::ones(run);
+                    pieces.push(Piece::Assign(part, Expr::number(run, bits)));
+                }
+                bit += run.max(1);
+            }
+        }
+        *known |= value::ones(*width) << start;
+    }
+    pieces.reverse();
+    Some(pieces)
+}
+
+/// A signal of an `always` that reads none but its own.
+pub(crate) fn asleep(pieces: &[Piece]) -> Option<Sym> {
+    pieces.iter().find_map(|piece| {
+        let Piece::Always(code) = piece else {
+            return None;
+        };
+        let mut written = vec![];
+        code.iter()
+            .for_each(|s| s.writes(&mut |target| written.push(target.sym())));
+        let wakes = reads(code).iter().any(|sym| !written.contains(sym));
+        (!wakes).then(|| written[0])
+    })
 }
 
 /// Union-find; the root of a group is its first statement.

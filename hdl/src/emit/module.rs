@@ -3,7 +3,7 @@ use std::collections::HashSet;
 
 use super::check;
 use super::collect::{Body, Node};
-use super::error::EmitError;
+use super::error::{EmitError, Reason};
 use super::group::{self, Piece};
 use super::ir::{Expr, Stmt, Sym, Target};
 use super::lower::{self, Kernel};
@@ -28,7 +28,12 @@ pub(crate) fn text(node: &Node, name: &str, children: &[String]) -> Result<Strin
             if !errors.is_empty() {
                 return Err(errors);
             }
-            Assembly::new(node, &scope, kernel).print(node, children)
+            let assembly = Assembly::new(node, &scope, kernel);
+            if let Some(sym) = group::asleep(&assembly.pieces) {
+                let key = name::rust(&scope.symbols[sym].key);
+                return Err(vec![refuse(Reason::Constant(key))]);
+            }
+            assembly.print(node, children)
         }
         Body::Custom(text) => custom(node, text),
         Body::Register(_) | Body::Foreign => unreachable!("refused by the caller"),
