@@ -200,3 +200,53 @@ fn small_messages_leave_at_the_rate_promised() {
     );
     assert!(cycles <= 8 * 250, "{cycles}");
 }
+
+/// The end of a grant of 8 slots cuts WQEs of 3 and 5 slots: the next grant brings the rest of them.
+#[test]
+fn slots_are_read_once_however_many_a_wqe_has() {
+    const WQES: u64 = 48;
+    for slots in 1..=5 {
+        let mut rig = Rig::new(250, Pauses::NONE);
+        rig.open(1, ctx(3), 100);
+        for _ in 0..WQES {
+            let wqe = SendWqe {
+                slots,
+                ..wqe(0, 16)
+            };
+            rig.post_wide(1, wqe, one(16));
+        }
+        rig.ring(1);
+        let begun = rig.bench.cycle();
+        while rig.sent(1) < WQES as usize {
+            rig.step();
+        }
+        let cycles = rig.bench.cycle() - begun;
+        assert_eq!(rig.slots_read(), WQES * u64::from(slots), "{slots} slots");
+        assert!(cycles < 1200, "{slots} slots: {cycles} cycles");
+        rig.run(2000);
+        assert_eq!(rig.done(1).len() as u64, WQES);
+    }
+}
+
+/// Grants of two queue pairs alternate: what a grant cuts is read again.
+#[test]
+fn wqes_of_several_slots_of_two_queue_pairs() {
+    let mut rig = Rig::new(250, Pauses::NONE);
+    for qpn in [1, 2] {
+        rig.open(qpn, ctx(3), 100);
+        for _ in 0..48 {
+            let wqe = SendWqe {
+                slots: 3,
+                ..wqe(0, 16)
+            };
+            rig.post_wide(qpn, wqe, one(16));
+        }
+        rig.ring(qpn);
+    }
+    rig.run(20_000);
+    for qpn in [1, 2] {
+        assert_eq!(rig.done(qpn).len(), 48);
+    }
+    let needed = 2 * 48 * 3;
+    assert!(rig.slots_read() < 5 * needed, "{}", rig.slots_read());
+}

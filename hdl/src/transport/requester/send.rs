@@ -26,6 +26,8 @@ pub struct SendPath<const Q: usize> {
     pub av_image: Signal<In, AvCtx>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
+    /// Slots are on their way.
+    pub more: Signal<In, Bit>,
     /// Memory region checks.
     pub mr: MrCheckOut,
     /// Start and Refetch events.
@@ -74,6 +76,7 @@ impl<const Q: usize> Logic for SendPath<Q> {
         check.sq_image = sq_image;
         check.av_image = av_image;
         forward!(s <= check.s);
+        check.more = more;
         forward!(mr <= check.mr);
         forward!(segmenter.s <= check.m);
         copy!(segmenter <= check; entry_we, entry_at, entry);

@@ -170,6 +170,8 @@ impl Logic for SqRules {
                 if terms.fits {
                     stop = true;
                     out.push_ready = true;
+                    // grants of others stand between its own: what is fetched ahead would be cut off again
+                    next.lengthy = terms.running;
                 }
             }
             SqEventKind::Answer => {

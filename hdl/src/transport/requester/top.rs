@@ -194,6 +194,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         send.av_image = av_image;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);
+        send.more = queues.fetches.busy;
         forward!(queues.start <= send.start);
         copy!(send <= queues; grant_valid, grant, recall_valid, recall);
         forward!(issue <= send.issue);

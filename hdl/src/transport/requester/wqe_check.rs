@@ -1,7 +1,7 @@
 //! WQE check: puts the slots of send WQEs together, decides before the first packet whether a WQE may run, and lays out
 //! its payload.
 //!
-//! A WQE has 1 to 5 slots, which follow each other in their grant. Its entries go one a cycle to the memory region
+//! A WQE has 1 to 5 slots, which follow each other in their grant, or in one and the next. Its entries go one a cycle to the memory region
 //! check (local read, of a READ or atomic local write) and, from the third on, into the entry table of the segmenter.
 //! Inline data is a piece of the ring itself, two if the ring ends within, so it needs no memory region.
 //!
@@ -17,8 +17,9 @@
 //! | LOC_LEN_ERR | is an atomic on other than 8 bytes |
 //! | LOC_PROT_ERR | has an entry outside of its memory region |
 //!
-//! A WQE that ends behind its grant leaves as `incomplete`; if it is the first of its grant, not all of it is posted, and
-//! it is refused.
+//! A WQE that ends behind its grant goes on in the next one if that is of the same queue pair and begins where this one
+//! ends; it waits for the slot that tells while slots are on their way (`more`). Else it leaves as `incomplete`; if it is
+//! the first of its grant, not all of it is posted, and it is refused.
 //!
 //! Rate: a cycle for each entry, at least one for each slot; at most 15 WQEs inside. Latency: 7 cycles.
 //!
@@ -63,6 +64,8 @@ pub struct WqeCheck<const Q: usize> {
     pub av_image: Signal<In, AvCtx>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
+    /// Slots are on their way.
+    pub more: Signal<In, Bit>,
     /// Memory region checks.
     pub mr: MrCheckOut,
     /// WQEs out.
@@ -86,6 +89,9 @@ pub struct WqeCheck<const Q: usize> {
     // stage 1: image read
     valid_1: Reg<Bit>,
     fetched_1: Dff<FetchedWqe>,
+    /// It stands behind the slot before it in the ring.
+    joins_1: Dff<Bit>,
+    behind_1: Dff<Bits<16>>,
     // stage 2: image there
     valid_2: Reg<Bit>,
     fetched_2: Dff<FetchedWqe>,
@@ -150,7 +156,21 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         // stage 3 ends with its last entry; a head enters when there is room for one more WQE
         let walks = walk.any();
         let finish = walk == 1;
-        let load = valid_2 & !walk.slice::<2>(1).any() & (open | (room != 15));
+        let mut due = head.slots;
+        let mut leads = fetched_2.first;
+        if open {
+            due = slots_due;
+            leads = leads_grant;
+        }
+        let last_due = due == 1;
+        // the end of its grant cuts the WQE
+        let cut = fetched_2.last & !last_due;
+        let seeks = cut & !leads;
+        let goes_on = seeks & valid_1 & joins_1;
+        let load = valid_2
+            & !walk.slice::<2>(1).any()
+            & (open | (room != 15))
+            & !(seeks & !valid_1 & more);
         let load_head = load & !open;
         let give = m.ready & waiting.m.valid & verdict.m.valid;
         if load_head & !give {
@@ -178,6 +198,10 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if take {
             valid_1 = true;
             fetched_1 = s.payload;
+            behind_1 = s.payload.index + 1;
+            joins_1 = (s.payload.qpn == fetched_1.qpn)
+                & (s.payload.epoch == fetched_1.epoch)
+                & (s.payload.index == behind_1);
         }
 
         // stage 2
@@ -201,18 +225,15 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         head.tag = tag;
 
         // stage 3: what of the slot is to be walked
-        let mut due = head.slots;
         let mut unlisted = head.entries;
         let mut here: Bits<3> = bits::<3>(2);
         if open {
-            due = slots_due;
             unlisted = entries_due;
             here = bits::<3>(4);
         }
         if unlisted < here.resize::<5>() {
             here = unlisted.low::<3>();
         }
-        let last_due = due == 1;
 
         // a check a cycle
         let wqe = head.wqe;
@@ -250,9 +271,9 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             }
             entries_due = unlisted - here.resize::<5>();
             slots_due = due - 1;
-            end_slot = last_due | fetched_2.last;
-            incomplete = !last_due & fetched_2.last;
-            open = !last_due & !fetched_2.last;
+            end_slot = last_due | (cut & !goes_on);
+            incomplete = cut & !goes_on;
+            open = !last_due & (!cut | goes_on);
             bad_slot = bad_slot | fetched_2.error;
             taken = taken + 1;
             data = fetched_2.slot;

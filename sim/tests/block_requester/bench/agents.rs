@@ -12,6 +12,8 @@ pub(super) struct Memory {
     pub(super) then: BTreeMap<u64, [u8; 64]>,
     pub(super) words: BTreeMap<u64, [u8; 64]>,
     queue: VecDeque<(u64, [u8; 64], bool)>,
+    /// Slots read so far.
+    pub(super) read: u64,
     cycle: u64,
 }
 
@@ -22,11 +24,13 @@ impl Memory {
             then: BTreeMap::new(),
             words: BTreeMap::new(),
             queue: VecDeque::new(),
+            read: 0,
             cycle: 0,
         }
     }
 
     pub(super) fn read(&mut self, addr: u64, len: u64) {
+        self.read += len / 64;
         for i in 0..len / 64 {
             let bytes = self
                 .words

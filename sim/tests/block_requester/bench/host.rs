@@ -139,6 +139,17 @@ impl Rig {
         }
     }
 
+    /// The same of a WQE of several slots, with its list in the first.
+    pub(crate) fn post_wide(&mut self, qpn: u64, wqe: SendWqe, sges: [Sge; 2]) {
+        self.post(qpn, wqe, sges);
+        self.qps[qpn as usize].producer += u16::from(wqe.slots) - 1;
+    }
+
+    /// Slots read so far.
+    pub(crate) fn slots_read(&self) -> u64 {
+        self.memory.read
+    }
+
     /// Rings the doorbell of `qpn`.
     pub(crate) fn ring(&mut self, qpn: u64) {
         let index = self.qps[qpn as usize].producer;
