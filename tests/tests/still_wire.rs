@@ -3,7 +3,9 @@ use std::rc::Rc;
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::qpc::{AvCtx, qp_type};
-use ferroce_proto::wire::Packet;
+use ferroce_proto::wire::{
+    AethRepr, BthRepr, EthRepr, Extensions, Headers, Ip, Opcode, Packet, Psn, Syndrome, UdpRepr,
+};
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::{Options, build};
@@ -152,5 +154,91 @@ fn a_datagram_leaves_for_the_address_that_its_handle_had() {
             assert_eq!(tagged, i == DATAGRAMS + 1, "packet {i}");
             assert_eq!(frame[packet.payload], pattern(256, 1), "packet {i}");
         }
+    }
+}
+
+/// An acknowledgement of `psn` from `peer`.
+fn acknowledgement(host: &Host, qpn: u32, peer: &Peer, psn: u32) -> Vec<u8> {
+    let headers = Headers {
+        eth: EthRepr {
+            dst: host.mac,
+            src: peer.mac,
+            vlan: None,
+        },
+        ip: Ip::between(peer.gid, host.gid, 0, 0, 64).expect("of one kind"),
+        udp: UdpRepr { src_port: 0xc000 },
+        bth: BthRepr::new(Opcode::RcAck, qpn, Psn::new(psn)),
+        ext: Extensions {
+            aeth: Some(AethRepr {
+                syndrome: Syndrome::ACK,
+                msn: 1,
+            }),
+            ..Extensions::default()
+        },
+    };
+    let mut frame = vec![0; 128];
+    let len = headers.build(&[], &mut frame).expect("a frame");
+    frame.truncate(len);
+    frame
+}
+
+#[test]
+fn what_has_not_left_is_not_acknowledged() {
+    for width in [64, 512] {
+        let mut pair = pair(width);
+        let options = QpOptions::default();
+        let (qa, qb) = pair.connect(options, options);
+        let peer = pair.b.peer(qb);
+        let host = &mut pair.a;
+        let mr = host.create_mr(&pattern(32 * 1024, 1), Rights::ALL);
+        host.post_send(qa, &Work::send(&[mr.all()]));
+        steps(host, PROMPT);
+        let last = options.psn + 31;
+        let ack = acknowledgement(host, qa, &peer, last);
+        host.nic.receive(&ack);
+        steps(host, PROMPT);
+        assert_eq!(host.poll(options.send_cq), None, "nothing has left");
+        assert_eq!(host.stat("rx_ghost_acks"), 1);
+
+        let left = frames(host, 20_000);
+        assert_eq!(left.last(), Some(&(qb, last)), "{left:?}");
+        host.nic.receive(&ack);
+        steps(host, PROMPT);
+        let cqe = host.poll(options.send_cq).expect("acknowledged");
+        assert_eq!(cqe.status, 0);
+    }
+}
+
+#[test]
+fn a_wire_that_stands_uses_no_retries() {
+    let options = QpOptions {
+        timeout: 1,
+        retry_cnt: 2,
+        ..QpOptions::default()
+    };
+    // 4.096 us * 2 a timeout
+    let timeout = 2048;
+    for width in [64, 512] {
+        let mut pair = pair(width);
+        let (qa, qb) = pair.connect(options, options);
+        let peer = pair.b.peer(qb);
+        let host = &mut pair.a;
+        let mr = host.create_mr(&pattern(64 * 1024, 1), Rights::ALL);
+        host.post_send(qa, &Work::send(&[mr.all()]));
+        steps(host, 10 * timeout);
+        assert_eq!(host.poll(options.send_cq), None, "it waits for the wire");
+        assert_eq!(host.stat("local_ack_timeout_err"), 0);
+        assert_eq!(host.stat("retransmissions"), 0);
+
+        // once all has left the peer is to answer in time
+        let last = options.psn + 63;
+        while frames(host, 1).last() != Some(&(qb, last)) {}
+        steps(host, 2 * timeout);
+        assert_eq!(host.stat("local_ack_timeout_err"), 1);
+        while frames(host, 1).last() != Some(&(qb, last)) {}
+        host.nic.receive(&acknowledgement(host, qa, &peer, last));
+        steps(host, 500);
+        let cqe = host.poll(options.send_cq).expect("acknowledged");
+        assert_eq!(cqe.status, 0);
     }
 }

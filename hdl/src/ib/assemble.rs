@@ -12,15 +12,15 @@
 //! payload.
 //!
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
-//! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `sent`
-//! tells of the start of a packet that is to be told of: from then on nothing can keep it from leaving. A beat
+//! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `left`
+//! tells of the start of a packet: from then on nothing can keep it from leaving; `sent` besides, if it has `notify`. A beat
 //! a cycle, no idle cycle between frames, two cycles from `s` to `m`.
 //!
 //! Assumes: tokens, payload and headers are those of the same packets in the same order; payload beats follow each
 //! other without pause; the last beat of a frame is never full (frames are 2 modulo 4 bytes long).
 use super::tx_types::TxHeader;
 use crate::bus::frame::FrameBeat;
-use crate::bus::types::PayloadToken;
+use crate::bus::types::{Departure, PayloadToken};
 use crate::prelude::*;
 
 // The accessors that the derive generates have no documentation.
@@ -91,6 +91,10 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub sent_qpn: Signal<Out, Bits<16>>,
     /// Its PSN.
     pub sent_psn: Signal<Out, Bits<24>>,
+    /// A packet leaves; one cycle.
+    pub left_valid: Signal<Out, Bit>,
+    /// Which.
+    pub left: Signal<Out, Departure>,
     payloads: SkidRam<Bits<W>>,
     current: Dff<TxHeader>,
     turn: Reg<Turn>,
@@ -105,6 +109,8 @@ pub struct Assemble<const W: usize, const K: usize> {
     lost_msn_q: Dff<Bits<24>>,
     sent_q: Reg<Bit>,
     sent_psn_q: Dff<Bits<24>>,
+    left_valid_q: Reg<Bit>,
+    left_q: Dff<Departure>,
 }
 
 impl<const W: usize, const K: usize> Assemble<W, K> {
@@ -135,6 +141,8 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             sent: Signal::default(),
             sent_qpn: Signal::default(),
             sent_psn: Signal::default(),
+            left_valid: Signal::default(),
+            left: Signal::default(),
             payloads: SkidRam::default(),
             current: Dff::default(),
             turn: Reg::default(),
@@ -149,6 +157,8 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             lost_msn_q: Dff::default(),
             sent_q: Reg::default(),
             sent_psn_q: Dff::default(),
+            left_valid_q: Reg::default(),
+            left_q: Dff::default(),
         }
     }
 }
@@ -183,6 +193,10 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         lost_psn = sent_psn_q;
         lost_msn_q = current.msn;
         lost_msn = lost_msn_q;
+        left_valid_q = fire & turn.front & !drops;
+        copy!(left_q <= current; qpn, incarnation, next_psn);
+        left_valid = left_valid_q;
+        left = left_q;
         sent_q = fire & turn.front & current.notify & !drops;
         sent_psn_q = current.psn;
         sent = sent_q;

@@ -253,7 +253,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         base_line.d.pad_cnt = padded.resize::<2>() - request.plen.resize::<2>();
         base_line.d.ack_req = request.ack_req;
         base_line.d.psn = request.psn;
-        copy!(tag_line.d <= request; qpn, psn, msn, notify);
+        copy!(tag_line.d <= request; qpn, psn, msn, notify, incarnation, next_psn);
         tag_line.d.ack = request.opcode == RC_ACK;
         tag_line.d.payload = request.plen != 0;
         aligned = request.path;
@@ -351,7 +351,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         header.ipv6 = av_line.q.ipv6;
         header.vlan = av_line.q.vlan_valid;
         header.void = void_line.q;
-        copy!(header <= tag_line.q; ack, qpn, psn, msn, notify);
+        copy!(header <= tag_line.q; ack, qpn, psn, msn, notify, incarnation, next_psn);
         for i in 0..2 {
             queue[i].s.payload = header;
             forward!(m[i] <= queue[i].m);

@@ -14,7 +14,7 @@
 use super::assemble::Assemble;
 use super::header_tx::{HeaderTx, LANES};
 use super::icrc_insert::IcrcInsert;
-use crate::bus::types::{Activity, PayloadToken, TxDesc, image};
+use crate::bus::types::{Activity, Departure, PayloadToken, TxDesc, image};
 use crate::eth::frame_mux::FrameMux;
 use crate::prelude::*;
 
@@ -63,6 +63,10 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub sent_qpn: Signal<Out, Bits<16>>,
     /// Its PSN.
     pub sent_psn: Signal<Out, Bits<24>>,
+    /// A request leaves; one cycle.
+    pub left_valid: Signal<Out, Bit>,
+    /// Which.
+    pub left: Signal<Out, Departure>,
     /// A frame was sent.
     pub tx_frames: Signal<Out, Bit>,
     /// With `tx_frames`: its bytes.
@@ -111,6 +115,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
         sent_valid = assemble[0].sent;
         sent_qpn = assemble[0].sent_qpn;
         sent_psn = assemble[0].sent_psn;
+        left_valid = assemble[0].left_valid;
+        left = assemble[0].left;
         tx_frames = icrc.frame;
         tx_bytes = icrc.frame_bytes;
         tx_roce_packets = icrc.frame;

@@ -41,6 +41,10 @@ payload! {
         msn: Bits<24>,
         /// The requester is to be told when the payload is there.
         notify: Bit,
+        /// As in [`TxDesc`](crate::bus::types::TxDesc).
+        incarnation: Bits<2>,
+        /// As in [`TxDesc`](crate::bus::types::TxDesc).
+        next_psn: Bits<24>,
     }
 
     /// All that stands in the headers of a packet and is not constant.
@@ -115,6 +119,10 @@ payload! {
         msn: Bits<24>,
         /// As in [`TxHeader`].
         notify: Bit,
+        /// As in [`TxHeader`].
+        incarnation: Bits<2>,
+        /// As in [`TxHeader`].
+        next_psn: Bits<24>,
         /// An acknowledgement.
         ack: Bit,
         /// There is payload.

@@ -60,6 +60,11 @@ impl Setup {
                 None => (head.remote_addr, head.rkey),
             };
             va += u64::from(from * mtu);
+            let span = if work.is_answered() {
+                work.packets() - from
+            } else {
+                1
+            };
             let bytes = work.bytes();
             let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
             let mut item = self.desc.item().with("qpn", work.qpn.into());
@@ -79,6 +84,10 @@ impl Setup {
                 ("imm", head.imm.into()),
                 ("notify", u64::from(last && class != qp_type::RC)),
                 ("round", round),
+                (
+                    "next_psn",
+                    (psn + u64::from(span + number - from)) & 0xff_ffff,
+                ),
             ] {
                 item = item.with(field, value);
             }

@@ -42,6 +42,20 @@ payload! {
         notify: Bit,
         /// Of a request: round of its queue pair, see [`Recall`].
         round: Bits<2>,
+        /// Of a request: incarnation of its send queue.
+        incarnation: Bits<2>,
+        /// Of a request: the PSN behind it, and behind the responses of a READ.
+        next_psn: Bits<24>,
+    }
+
+    /// A request of which nothing waits any more: from here on it leaves (the assembler to the requester).
+    Departure {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// As in [`TxDesc`].
+        incarnation: Bits<2>,
+        /// As in [`TxDesc`].
+        next_psn: Bits<24>,
     }
 
     /// A send queue went back: what it granted in another round is not to be sent any more. Told before the first grant of

@@ -81,7 +81,7 @@ payload! {
         cqe_opcode: Bits<3>,
         /// Start: a CQE is due on success.
         signaled: Bit,
-        /// Timeout: generation of the timer. Retired: incarnation of the queue pair.
+        /// Timeout: generation of the timer. Retired, Answer with `sent`: incarnation of the queue pair.
         generation: Bits<2>,
         /// Doorbell: slots are reserved for it.
         fetches: Bit,
@@ -180,6 +180,18 @@ payload! {
         qpn: Bits<16>,
         /// PSN.
         psn: Bits<24>,
+        /// Incarnation of the queue pair.
+        incarnation: Bits<2>,
+    }
+
+    /// What of a queue pair has left the card.
+    Departed {
+        /// In which incarnation.
+        incarnation: Bits<2>,
+        /// The PSN behind the latest packet.
+        latest: Bits<24>,
+        /// The PSN behind the furthest one.
+        furthest: Bits<24>,
     }
 
     /// Answer to Fetch: slots to read.
@@ -221,6 +233,8 @@ payload! {
         fresh: Bit,
         /// Round of the queue pair, see [`Recall`](crate::bus::types::Recall).
         round: Bits<2>,
+        /// Its incarnation.
+        incarnation: Bits<2>,
     }
 
     /// Answer to Retire.

@@ -5,6 +5,7 @@
 
 pub mod ack_merge;
 pub mod completion_hold;
+pub mod departures;
 pub mod event;
 pub mod list_walk;
 pub mod packet_form;

@@ -132,6 +132,8 @@ impl Logic for PacketForm {
         desc.syndrome = bits::<8>(0);
         desc.msn = bits::<24>(0);
         desc.round = bits::<2>(0);
+        desc.incarnation = bits::<2>(0);
+        desc.next_psn = bits::<24>(0);
         desc.notify = last & !reliable;
     }
 }

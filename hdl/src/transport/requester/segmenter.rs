@@ -89,6 +89,9 @@ pub struct Segmenter<const Q: usize> {
     retransmits: Reg<Bit>,
     psn: Dff<Bits<24>>,
     round: Dff<Bits<2>>,
+    incarnation: Dff<Bits<2>>,
+    /// PSNs that a packet takes.
+    span: Dff<Bits<24>>,
     first: Dff<Bit>,
     left: Dff<Bits<32>>,
     plen: Dff<Bits<13>>,
@@ -252,6 +255,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
             wqe = next_wqe;
             stale = (rounds.rdata != next_grant.round) & !next_wqe.answered;
             round = next_grant.round;
+            incarnation = next_grant.incarnation;
+            span = bits::<24>(1);
             final_part = next_grant.final_part;
             count = next_grant.count;
             again = next_grant.again;
@@ -261,6 +266,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
             plen = run.plen;
             want = run.plen;
             if next_wqe.answered {
+                span = next_wqe.packets - next_grant.offset;
                 final_part = true;
                 count = bits::<8>(1);
                 first = true;
@@ -295,6 +301,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         descs.s.valid = packet_end;
         descs.s.payload = form.desc;
         descs.s.payload.round = round;
+        descs.s.payload.incarnation = incarnation;
+        descs.s.payload.next_psn = psn + span;
         pieces.s.valid = step & some;
         pieces.s.payload.addr = addr;
         pieces.s.payload.len = piece;

@@ -11,7 +11,7 @@ use super::sq_state::SqStateTable;
 use super::timer::Timer;
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::image::{QpState, SqCtx};
-use crate::bus::types::{Activity, Answer, CqToken, FetchedWqe, ReadReq, Recall};
+use crate::bus::types::{Activity, Answer, CqToken, Departure, FetchedWqe, ReadReq, Recall};
 use crate::prelude::*;
 use crate::queue::scheduler::Scheduler;
 use crate::queue::wqe_fetch::WqeFetch;
@@ -35,6 +35,10 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub sent_qpn: Signal<In, Bits<16>>,
     /// Its PSN.
     pub sent_psn: Signal<In, Bits<24>>,
+    /// A request leaves; one cycle.
+    pub left_valid: Signal<In, Bit>,
+    /// Which.
+    pub left: Signal<In, Departure>,
     /// Start and Refetch events.
     pub start: StreamIn<SqEvent>,
     /// Answer to a Start event.
@@ -121,6 +125,9 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         sent.s.valid = sent_valid;
         sent.s.payload.qpn = sent_qpn;
         sent.s.payload.psn = sent_psn;
+        sent.s.payload.incarnation = left.incarnation;
+        state.left_valid = left_valid;
+        state.left = left;
         forward!(command <= events.command);
         forward!(answer <= acks.s);
         forward!(events.answer <= acks.m);

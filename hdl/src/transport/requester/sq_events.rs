@@ -116,6 +116,8 @@ impl Logic for SqEvents {
         skid.s.payload.generation = timeout.payload.generation;
         if turn.bit(2) {
             skid.s.payload.generation = retire.payload.generation;
+        } else if turn.bit(8) {
+            skid.s.payload.generation = sent.payload.incarnation;
         }
         // a packet that was sent is as a positive answer
         copy!(skid.s.payload <= answer.payload; data, implied, closed, merged, syndrome);

@@ -149,6 +149,7 @@ impl Logic for SqResults {
         w_grant.final_part = terms.ends;
         w_grant.fresh = terms.fresh;
         w_grant.round = state.round;
+        w_grant.incarnation = state.incarnation;
         w_recall = valid & verdict.recall;
         w_round = verdict.round;
         w_entry = valid & verdict.entry;

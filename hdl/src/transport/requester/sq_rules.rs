@@ -186,6 +186,9 @@ impl Logic for SqRules {
                     if state.rnr_wait {
                         next.rnr_wait = false;
                         out.push_ready = true;
+                    } else if state.inflight.any() & open & terms.waits {
+                        // the time since it was sent counts (IB1 9.7.6.1.3), and the wire has not taken it yet
+                        out.start_timer = true;
                     } else if state.inflight.any() & open {
                         out.counts = bits::<11>(32);
                         next.implied = false;

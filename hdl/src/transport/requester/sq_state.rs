@@ -8,13 +8,14 @@
 //! Stage X, two cycles after the entry, sees the state after all earlier events ([`Rmw`]) and compares; stage Y applies
 //! the rules; what is not part of the state's feedback is finished behind it ([`sq_terms`](super::sq_terms),
 //! [`sq_rules`](super::sq_rules), [`sq_answer`](super::sq_answer), [`sq_result`](super::sq_result)).
+use super::departures::Departures;
 use super::event::*;
 use super::sq_result::SqResults;
 use super::sq_rules::SqRules;
 use super::sq_terms::SqTermsOf;
 use super::timer_types::TimerSet;
-use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
+use crate::bus::types::{Departure, Recall};
 use crate::prelude::*;
 
 /// State of 2^Q send queues.
@@ -30,6 +31,10 @@ pub struct SqStateTable<const Q: usize> {
     pub image_qpn: Signal<In, Bits<Q>>,
     /// The image.
     pub image: Signal<In, SqCtx>,
+    /// A request leaves; one cycle.
+    pub left_valid: Signal<In, Bit>,
+    /// Which.
+    pub left: Signal<In, Departure>,
     /// There is room for completions of flushed WQEs.
     pub room: Signal<In, Bit>,
     /// WQEs of another queue pair wait behind those of one.
@@ -98,6 +103,7 @@ pub struct SqStateTable<const Q: usize> {
     rules: SqRules,
     results: SqResults,
     images: Ram<SqCtx, Q>,
+    departures: Departures<Q>,
     e1: Dff<SqEvent>,
     e2: Dff<SqEvent>,
     e3: Dff<SqEvent>,
@@ -118,7 +124,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
     #[kernel]
     fn update(&mut self) {
         // entry and stage 1
-        ready = table.ready;
+        ready = table.ready & departures.ready;
         table.addr = s.payload.qpn.low::<Q>();
         s.ready = table.ready & !table.clash;
         table.valid = s.valid & table.ready & !table.clash;
@@ -127,6 +133,9 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         images.wdata = image;
         images.re = true;
         images.raddr = s.payload.qpn.low::<Q>();
+        departures.left_valid = left_valid;
+        departures.left = left;
+        departures.qpn = s.payload.qpn;
         e1 = s.payload;
         e2 = e1;
         k2 = images.rdata;
@@ -135,6 +144,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         terms.sq_event = e2;
         terms.image = k2;
         terms.state = table.current;
+        terms.departed = departures.departed;
         terms.shared = shared;
         e3 = e2;
         k3 = k2;

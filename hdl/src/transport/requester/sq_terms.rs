@@ -23,6 +23,8 @@ pub struct SqTermsOf {
     pub image: Signal<In, SqCtx>,
     /// State of its queue pair.
     pub state: Signal<In, SqState>,
+    /// What of it has left.
+    pub departed: Signal<In, Departed>,
     /// WQEs of another queue pair wait behind those of one.
     pub shared: Signal<In, Bit>,
     /// The terms.
@@ -119,9 +121,17 @@ impl Logic for SqTermsOf {
         let distance = sq_event.psn - state.una_psn;
         let missing = sq_event.una_psn - state.una_psn;
         let is_good = (sq_event.syndrome.slice::<3>(5) == 0) & !sq_event.status.any();
+        // what was granted and has not left cannot be acknowledged (IB1 9.7.5); a packet that nobody acknowledges says itself
+        // that it left
+        let known = departed.incarnation == state.incarnation;
+        let reach = departed.furthest - state.una_psn;
+        let current = sq_event.generation == state.incarnation;
         // of two acknowledgements either may be outside; the later one follows the earlier one closely
-        let at_psn = distance < state.inflight;
-        let at_other = missing < state.inflight;
+        let mut at_psn = (distance < state.inflight) & (distance < reach) & known;
+        if sq_event.sent {
+            at_psn = (distance < state.inflight) & current;
+        }
+        let at_other = (missing < state.inflight) & (missing < reach) & known;
         out.in_window = at_psn & (!sq_event.implied | at_other);
         if sq_event.merged {
             out.in_window = at_psn | at_other;
@@ -157,7 +167,8 @@ impl Logic for SqTermsOf {
         out.reads_after = state.reads - sq_event.reads;
         out.empties = state.used.any() & (state.used == sq_event.count);
         out.same_una = sq_event.una_psn == state.una_psn;
-        out.current = sq_event.generation == state.incarnation;
+        out.current = current;
+        out.waits = !known | (departed.latest != state.next_psn);
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
         terms = out;
     }

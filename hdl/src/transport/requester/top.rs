@@ -4,7 +4,9 @@ use super::send::SendPath;
 use super::send_queues::SendQueues;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
-use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, Recall, TxDesc};
+use crate::bus::types::{
+    Activity, Answer, CqToken, Departure, GatherCmd, ReadIssue, ReadReq, Recall, TxDesc,
+};
 use crate::prelude::*;
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
@@ -27,6 +29,10 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub sent_qpn: Signal<In, Bits<16>>,
     /// Its PSN.
     pub sent_psn: Signal<In, Bits<24>>,
+    /// A request leaves; one cycle.
+    pub left_valid: Signal<In, Bit>,
+    /// Which.
+    pub left: Signal<In, Departure>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
@@ -111,6 +117,8 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             sent_valid: Signal::default(),
             sent_qpn: Signal::default(),
             sent_psn: Signal::default(),
+            left_valid: Signal::default(),
+            left: Signal::default(),
             sq_we: Signal::default(),
             av_we: Signal::default(),
             ah_we: Signal::default(),
@@ -165,6 +173,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         queues.sent_valid = sent_valid;
         queues.sent_qpn = sent_qpn;
         queues.sent_psn = sent_psn;
+        queues.left_valid = left_valid;
+        queues.left = left;
         queues.sq_we = sq_we;
         queues.image_qpn = image_qpn;
         queues.sq_image = sq_image;

@@ -64,6 +64,8 @@ payload! {
         same_una: Bit,
         /// Timeout: the timer is the one that runs.
         timed_out: Bit,
+        /// Timeout: packets that were granted have not left yet.
+        waits: Bit,
     }
 
     /// What the rules decide on an event, beside the new state.

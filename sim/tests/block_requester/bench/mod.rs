@@ -66,6 +66,8 @@ pub(crate) struct Rig {
     pieces: VecDeque<Item>,
     descs: VecDeque<Item>,
     answers: VecDeque<(u64, u64, u32, u8)>,
+    /// Descriptors that leave.
+    left: VecDeque<Item>,
     failed: Vec<u64>,
     /// Cycles from a piece to the end of its read.
     pub(crate) read_delay: u64,
@@ -94,6 +96,7 @@ impl Rig {
             pieces: VecDeque::new(),
             descs: VecDeque::new(),
             answers: VecDeque::new(),
+            left: VecDeque::new(),
             failed: Vec::new(),
             read_delay: 0,
             unread: VecDeque::new(),
@@ -103,7 +106,7 @@ impl Rig {
                 bench
             },
         };
-        for name in ["sq_we", "av_we", "sent_valid", "piece_read"] {
+        for name in ["sq_we", "av_we", "sent_valid", "left_valid", "piece_read"] {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);
         }
@@ -181,6 +184,12 @@ impl Rig {
         }
         let dut = self.bench.dut_mut();
         dut.set(dut.input("piece_read").unwrap(), read.into());
+        let left = self.left.pop_front();
+        dut.set(dut.input("left_valid").unwrap(), left.is_some().into());
+        for field in ["qpn", "incarnation", "next_psn"] {
+            let input = dut.input(&format!("left.{field}")).unwrap();
+            dut.set(input, left.as_ref().map_or(0, |desc| desc.get(field)));
+        }
         let mut agents: [&mut dyn Agent; 10] = [
             &mut self.doorbell,
             &mut self.command,

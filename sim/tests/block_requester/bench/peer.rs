@@ -53,6 +53,7 @@ impl Rig {
             count = 1 + self.pieces.iter().position(|p| p.get("last") == 1)?;
         }
         let desc = self.descs.pop_front().unwrap();
+        self.left.push_back(desc.clone());
         let pieces: Vec<_> = self.pieces.drain(..count).collect();
         if let Some(first) = pieces.first() {
             assert!(first.get("first") == 1 && pieces.iter().skip(1).all(|p| p.get("first") == 0));

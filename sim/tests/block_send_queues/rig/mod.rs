@@ -123,6 +123,9 @@ pub(crate) struct Failure {
     pub(crate) status: u8,
 }
 
+/// Queue pair, incarnation, PSN behind.
+type Departure = (u64, u64, u32);
+
 pub(crate) struct Rig {
     pub(crate) bench: Bench,
     pub(crate) wire: Wire,
@@ -142,7 +145,9 @@ pub(crate) struct Rig {
     /// Asked for and not granted: queue pair and message, in order.
     asked: VecDeque<(u64, usize)>,
     responses: VecDeque<(u64, u64, Response)>,
-    sent: VecDeque<(u64, u64, u32)>,
+    sent: VecDeque<(u64, Departure)>,
+    /// Grants that nobody is told of.
+    left: VecDeque<Departure>,
     /// Answers `closed` are held back while this is set.
     pub(crate) hold: bool,
     held: Vec<u64>,
@@ -183,6 +188,7 @@ impl Rig {
             asked: VecDeque::new(),
             responses: VecDeque::new(),
             sent: VecDeque::new(),
+            left: VecDeque::new(),
             hold: false,
             held: Vec::new(),
             writes: 0xff00,
@@ -199,7 +205,14 @@ impl Rig {
                 bench
             },
         };
-        for name in ["sq_we", "sent_valid", "part_cut", "piece_cut", "piece_read"] {
+        for name in [
+            "sq_we",
+            "sent_valid",
+            "left_valid",
+            "part_cut",
+            "piece_cut",
+            "piece_read",
+        ] {
             rig.set(name, 0);
         }
         let mut agents: [&mut dyn Agent; 11] = [
@@ -242,10 +255,17 @@ impl Rig {
         let now = self.bench.cycle();
         let sent = self.sent.front().copied().filter(|s| s.0 <= now);
         self.set("sent_valid", sent.is_some().into());
-        if let Some((_, qpn, psn)) = sent {
-            self.sent.pop_front();
+        let left = match sent {
+            Some(_) => self.sent.pop_front().map(|sent| sent.1),
+            None => self.left.pop_front(),
+        };
+        self.set("left_valid", left.is_some().into());
+        if let Some((qpn, incarnation, next)) = left {
             self.set("sent_qpn", qpn);
-            self.set("sent_psn", psn.into());
+            self.set("sent_psn", u64::from(next.wrapping_sub(1) & 0xff_ffff));
+            self.set("left.qpn", qpn);
+            self.set("left.incarnation", incarnation);
+            self.set("left.next_psn", next.into());
         }
         self.set("part_cut", u64::from(self.uncut > 0));
         self.uncut = self.uncut.saturating_sub(1);

@@ -103,6 +103,7 @@ impl Rig {
         let (offset, count) = (grant("offset") as u32, grant("count") as u32);
         let (again, ends) = (grant("again") as u32, grant("final_part") == 1);
         let fresh = grant("fresh") == 1;
+        let incarnation = grant("incarnation");
         if action == 0 {
             return;
         }
@@ -148,12 +149,16 @@ impl Rig {
         qp.sent = qp.sent.max(at + psns);
         qp.parts.push((place, offset, count, psns));
         let reliable = qp.ctx.qp_type == qp_type::RC;
+        let next = (psn + psns) & 0xff_ffff;
+        if reliable {
+            self.left.push_back((qpn, incarnation, next));
+        }
         for i in 0..count {
             if reliable {
                 self.arrive(qpn, place, at + i, i + 1 == count);
             } else if ends && i + 1 == count {
                 let due = self.bench.cycle() + self.wire.delay;
-                self.sent.push_back((due, qpn, (psn + i) & 0xff_ffff));
+                self.sent.push_back((due, (qpn, incarnation, next)));
             }
         }
     }

@@ -168,11 +168,23 @@ pub(super) const PROOFS: &[Proof] = &[
         checker: checker!("psn_send"),
         depth: 2,
         reach: 3,
-        bugs: &[Bug {
-            what: "a PSN that was not sent is in the window",
-            from: "at_psn = distance < state[SqState_inflight +: 24];",
-            to: "at_psn = distance <= state[SqState_inflight +: 24];",
-        }],
+        bugs: &[
+            Bug {
+                what: "a PSN that was not granted is in the window",
+                from: "at_psn = (distance < state[SqState_inflight +: 24]) & (distance < reach)",
+                to: "at_psn = (distance <= state[SqState_inflight +: 24]) & (distance < reach)",
+            },
+            Bug {
+                what: "a PSN that has not left is in the window",
+                from: "& (missing < reach) & known",
+                to: "& known",
+            },
+            Bug {
+                what: "what another incarnation sent is in the window",
+                from: "& (distance < reach) & known",
+                to: "& (distance < reach)",
+            },
+        ],
     },
     Proof {
         name: "mr_port",
