@@ -100,8 +100,8 @@ impl QpState {
             Self::Init => &[Self::Init, Self::Rtr, Self::Err, Self::Reset],
             Self::Rtr => &[Self::Rts, Self::Err, Self::Reset],
             Self::Rts => &[Self::Sqd, Self::Err, Self::Reset],
-            Self::Sqd => &[Self::Rts, Self::Err, Self::Reset],
-            _ => &[Self::Err, Self::Reset],
+            Self::Sqd | Self::Sqe => &[Self::Rts, Self::Err, Self::Reset],
+            Self::Err => &[Self::Err, Self::Reset],
         }
     }
 }
@@ -220,7 +220,7 @@ pub enum QpAttr {
     /// From RTS: no further request is started; [`AsyncEvent::SqDrained`](crate::AsyncEvent::SqDrained) tells when those
     /// under way are done. Requests may be posted.
     Sqd,
-    /// From SQD back to RTS.
+    /// From SQD or SQE back to RTS.
     Resume,
     /// From any state: everything posted is flushed.
     Err,
@@ -270,7 +270,7 @@ pub enum ModifyError {
     },
     /// RTS is entered in two ways.
     #[error(
-        "queue pair {qpn} cannot go from {from} to RTS like this: from RTR it goes with `Rts`, from SQD with `Resume`"
+        "queue pair {qpn} cannot go from {from} to RTS like this: from RTR it goes with `Rts`, from SQD and SQE with `Resume`"
     )]
     Resume {
         /// The queue pair.
@@ -280,7 +280,7 @@ pub enum ModifyError {
     },
     /// Nothing is changed in this state.
     #[error(
-        "queue pair {qpn} is in {state}: it is changed in RTR, RTS and SQD, before that by `modify`"
+        "queue pair {qpn} is in {state}: it is changed in RTR, RTS, SQD and SQE, before that by `modify`"
     )]
     Change {
         /// The queue pair.

@@ -18,13 +18,14 @@ pub struct ChangeAttr {
 }
 
 impl<B: Backend> Qp<B> {
-    /// Changes what the responder does, in RTR, RTS or SQD. Packets that arrive meanwhile find the old or the new.
+    /// Changes what the responder does, in RTR, RTS, SQD or SQE. Packets that arrive meanwhile find the old or the new.
     ///
     /// # Errors
     /// [`ModifyError`], with nothing changed: another state, an attribute out of range, or refused.
     pub fn change(&mut self, attr: &ChangeAttr) -> Result<(), ModifyError> {
         let (qpn, state) = (self.number, self.state);
-        if !matches!(state, QpState::Rtr | QpState::Rts | QpState::Sqd) {
+        let runs = [QpState::Rtr, QpState::Rts, QpState::Sqd, QpState::Sqe];
+        if !runs.contains(&state) {
             return Err(ModifyError::Change { qpn, state });
         }
         let mut image = self.image;

@@ -122,7 +122,8 @@ impl<B: Backend> Qp<B> {
         self.qp_type
     }
 
-    /// State it was brought to last. A failed request brings it to ERR unasked, as its completion says; see [`query`](Self::query).
+    /// State it was brought to last, or that [`refresh`](Self::refresh) found. A failed request brings it to ERR or SQE
+    /// unasked, as its completion says.
     #[must_use]
     pub fn state(&self) -> QpState {
         self.state
@@ -178,6 +179,21 @@ impl<B: Backend> Qp<B> {
             msn: state.msn,
             rq_index: state.rq_index,
         })
+    }
+
+    /// Asks the card for the state of the queue pair, which is that of [`state`](Self::state) from then on.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn refresh(&mut self) -> Result<QpInfo, CommandError> {
+        let info = self.query()?;
+        // Other states than these the two sides reach together, and by command only.
+        if [info.sq_state, info.rq_state].contains(&QpState::Err) {
+            self.state = QpState::Err;
+        } else if info.sq_state == QpState::Sqe {
+            self.state = QpState::Sqe;
+        }
+        Ok(info)
     }
 
     /// All its requests complete on `cq`.

@@ -141,17 +141,22 @@ impl<B: Backend> Qp<B> {
         self.modify(&QpAttr::Rts(RtsAttr::new(self.psn)))
     }
 
-    /// Brings the queue pair to another state.
+    /// Brings the queue pair to another state. The card is asked first whether it is in ERR or SQE by itself.
     ///
     /// # Errors
     /// [`ModifyError`]: no such transition, an attribute out of range, or refused; the state is unchanged then.
     pub fn modify(&mut self, attr: &QpAttr) -> Result<(), ModifyError> {
-        let (from, to) = (self.state, attr.state());
+        let to = attr.state();
+        let runs = !matches!(self.state, QpState::Reset | QpState::Init);
+        if runs && !matches!(to, QpState::Reset | QpState::Err) {
+            self.refresh()?;
+        }
+        let from = self.state;
         if !from.next().contains(&to) {
             let qpn = self.number;
             return Err(ModifyError::Transition { qpn, from, to });
         }
-        if to == QpState::Rts && (from == QpState::Sqd) != (*attr == QpAttr::Resume) {
+        if to == QpState::Rts && (from == QpState::Rtr) == (*attr == QpAttr::Resume) {
             let qpn = self.number;
             return Err(ModifyError::Resume { qpn, from });
         }
@@ -178,9 +183,9 @@ impl<B: Backend> Qp<B> {
             QpAttr::Rtr(attr) => self.enter_rtr(attr)?,
             QpAttr::RtrUd(mtu) => self.enter_rtr_ud(*mtu)?,
             QpAttr::Rts(attr) => self.enter_rts(attr)?,
-            QpAttr::Sqd => self.enter("bring to SQD QP", QpState::Sqd)?,
-            QpAttr::Resume => self.enter("bring back to RTS QP", QpState::Rts)?,
-            QpAttr::Err => self.enter("bring to ERR QP", QpState::Err)?,
+            QpAttr::Sqd => self.steer("bring to SQD QP", QpState::Sqd)?,
+            QpAttr::Resume => self.steer("bring back to RTS QP", QpState::Rts)?,
+            QpAttr::Err => self.enter_err()?,
         }
         self.state = to;
         Ok(())
@@ -279,19 +284,12 @@ impl<B: Backend> Qp<B> {
         self.check_range("rnr_retry", attr.rnr_retry.into(), 7)?;
         let max_rd_atomic = self.rd_atomic("max_rd_atomic", attr.max_rd_atomic)?;
         let sq = SqCtx {
-            qp_type: self.qp_type.code(),
             mtu: self.path_mtu.unwrap_or(Mtu::Mtu1024).code(),
-            sq_log: self.queues.sq.size().ilog2() as u8,
-            ot_log: self.outstanding.log as u8,
             retry_cnt: attr.retry_cnt,
             rnr_retry: attr.rnr_retry,
             timeout: attr.timeout,
             max_rd_atomic,
-            pd: self.pd.number,
-            cqn: self.send_cq.number as u16,
-            ot_base: self.outstanding.base,
-            sq_base: self.rings.iova(0),
-            ..SqCtx::default()
+            ..self.requester()
         };
         let head = CmdHead {
             qp_sq: true,
@@ -304,9 +302,50 @@ impl<B: Backend> Qp<B> {
         Ok(())
     }
 
-    /// Brings requester and responder to `state` and leaves all else as it is.
-    fn enter(&self, operation: &'static str, state: QpState) -> Result<(), ModifyError> {
-        self.command(operation, self.both(state), [None; 3])
+    /// The requester's image as far as it does not name the peer.
+    fn requester(&self) -> SqCtx {
+        SqCtx {
+            qp_type: self.qp_type.code(),
+            mtu: Mtu::Mtu1024.code(),
+            sq_log: self.queues.sq.size().ilog2() as u8,
+            ot_log: self.outstanding.log as u8,
+            pd: self.pd.number,
+            cqn: self.send_cq.number as u16,
+            ot_base: self.outstanding.base,
+            sq_base: self.rings.iova(0),
+            ..SqCtx::default()
+        }
+    }
+
+    /// What is posted is flushed by the images. Before RTS, or RTR, the card has none, or those of the last life of the number.
+    fn enter_err(&self) -> Result<(), ModifyError> {
+        let starts = matches!(self.state, QpState::Reset | QpState::Init);
+        let head = CmdHead {
+            qp_sq: starts || self.state == QpState::Rtr,
+            qp_rq: starts,
+            ..self.both(QpState::Err)
+        };
+        let sq = head.qp_sq.then(|| self.requester().emit());
+        let rq = head.qp_rq.then(|| self.responder(Mtu::Mtu1024).emit());
+        self.command("bring to ERR QP", head, [sq, None, rq])
+    }
+
+    /// Brings the requester to `state`. The responder goes on: a queue pair that goes to ERR meanwhile shows it there, and
+    /// stays in ERR.
+    fn steer(&mut self, operation: &'static str, to: QpState) -> Result<(), ModifyError> {
+        let (qpn, from) = (self.number, QpState::Err);
+        let head = CmdHead {
+            qp_sq_state: true,
+            sq_state: to.code(),
+            ..CmdHead::default()
+        };
+        self.command(operation, head, [None; 3])?;
+        if self.query()?.rq_state == from {
+            self.state = from;
+            self.enter_err()?;
+            return Err(ModifyError::Transition { qpn, from, to });
+        }
+        Ok(())
     }
 
     /// Head of a command that brings requester and responder to `state`.

@@ -110,10 +110,7 @@ impl<B: Backend> Qp<B> {
         if wrs.is_empty() {
             return Ok(());
         }
-        if !matches!(self.state, QpState::Rts | QpState::Sqd | QpState::Err) {
-            let (state, needed) = (self.state, QpState::Rts);
-            return Err(PostCause::State { state, needed }.at(0));
-        }
+        self.check_sends()?;
         let producer = self.write_send(wrs)?;
         self.queues.sq.publish(producer);
         self.ring(doorbell::sq(self.number), producer);
@@ -125,11 +122,18 @@ impl<B: Backend> Qp<B> {
     /// # Errors
     /// As of [`post_send`](Self::post_send).
     pub fn check_send(&mut self, wrs: &[SendWr<'_>]) -> Result<(), PostError> {
-        if !matches!(self.state, QpState::Rts | QpState::Sqd | QpState::Err) {
-            let (state, needed) = (self.state, QpState::Rts);
+        self.check_sends()?;
+        self.write_send(wrs).map(drop)
+    }
+
+    /// The queue pair takes send requests in its state.
+    #[inline]
+    fn check_sends(&self) -> Result<(), PostError> {
+        let (state, needed) = (self.state, QpState::Rts);
+        if matches!(state, QpState::Reset | QpState::Init | QpState::Rtr) {
             return Err(PostCause::State { state, needed }.at(0));
         }
-        self.write_send(wrs).map(drop)
+        Ok(())
     }
 
     /// Writes send requests into slots that the card does not know of yet; the producer index behind them.

@@ -181,7 +181,7 @@ fn attributes_out_of_range_are_refused_before_the_card_sees_them() {
     let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
     let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
     qp.modify(&QpAttr::Init(InitAttr::default())).unwrap();
-    let commands = fake.state().commands.len();
+    let commands = fake.modifies();
     let rtr = RtrAttr::new(path(), 5, 6);
     for (attr, name) in [
         (
@@ -219,10 +219,7 @@ fn attributes_out_of_range_are_refused_before_the_card_sees_them() {
             "{e}"
         );
     }
-    assert_eq!(
-        (qp.state(), fake.state().commands.len()),
-        (QpState::Init, commands)
-    );
+    assert_eq!((qp.state(), fake.modifies()), (QpState::Init, commands));
     qp.modify(&QpAttr::Rtr(rtr)).unwrap();
     let rts = RtsAttr::new(7);
     for (attr, name) in [
@@ -262,10 +259,7 @@ fn attributes_out_of_range_are_refused_before_the_card_sees_them() {
             "{e}"
         );
     }
-    assert_eq!(
-        (qp.state(), fake.state().commands.len()),
-        (QpState::Rtr, commands + 1)
-    );
+    assert_eq!((qp.state(), fake.modifies()), (QpState::Rtr, commands + 1));
 }
 
 #[test]

@@ -290,12 +290,13 @@ fn a_send_queue_drains_and_goes_on() {
         let qp = fake.state().qps[&2];
         (qp.sq_state, qp.rq_state)
     };
-    assert_eq!(states(&fake), (state::SQD, state::SQD));
+    // The responder goes on.
+    assert_eq!(states(&fake), (state::SQD, state::RTS));
     let rts = QpAttr::Rts(ferroce_driver::RtsAttr::new(0));
     let e = qp.modify(&rts).unwrap_err();
     assert!(
         e.to_string()
-            .ends_with("from RTR it goes with `Rts`, from SQD with `Resume`"),
+            .ends_with("from RTR it goes with `Rts`, from SQD and SQE with `Resume`"),
         "{e}"
     );
     qp.post_send(&[SendWr::new(SendOp::Send, &[])]).unwrap();

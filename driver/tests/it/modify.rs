@@ -6,6 +6,7 @@ use ferroce_driver::{
 };
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::qpc::state;
 
 use crate::fake::{ALL, Answer, Fake};
 use crate::setup::{Connected, open, path, peer};
@@ -56,7 +57,7 @@ fn legal_transitions_and_no_others() {
             let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
             bring(&mut qp, from);
             let state = qp.state();
-            let commands = fake.state().commands.len();
+            let commands = fake.modifies();
             let name = format!("{state} {}", attr.state());
             match qp.modify(&attr) {
                 Ok(()) => {
@@ -70,7 +71,7 @@ fn legal_transitions_and_no_others() {
                             .contains(&format!("cannot go from {state} to {}", attr.state())),
                         "{e}"
                     );
-                    assert_eq!((qp.state(), fake.state().commands.len()), (state, commands));
+                    assert_eq!((qp.state(), fake.modifies()), (state, commands));
                 }
             }
         }
@@ -202,4 +203,78 @@ fn reset_forgets_what_was_posted() {
     let mut wcs = [Wc::default(); 4];
     assert_eq!(cq.poll(&mut wcs), 1);
     assert_eq!(wcs[0].wr_id, 3);
+}
+
+/// The card goes to SQE and ERR by itself, and is asked.
+#[test]
+fn states_of_the_card_count() {
+    let Connected { fake, mut qp, .. } = Connected::new(ALL, 8, |b| b.uc());
+    let number = qp.qpn();
+    let set = |sq, rq| {
+        let mut card = fake.state();
+        let qp = card.qps.get_mut(&number).unwrap();
+        (qp.sq_state, qp.rq_state) = (sq, rq);
+    };
+    let get = || {
+        let qp = fake.state().qps[&number];
+        (qp.sq_state, qp.rq_state)
+    };
+    let refused = |e: ModifyError, from| match e {
+        ModifyError::Transition { from: found, .. } => assert_eq!(found, from),
+        e => panic!("{e}"),
+    };
+    set(state::SQE, state::RTS);
+    refused(qp.modify(&QpAttr::Sqd).unwrap_err(), QpState::Sqe);
+    assert_eq!(qp.state(), QpState::Sqe);
+    qp.post_send(&[SendWr::new(SendOp::Send, &[])]).unwrap();
+    let rts = QpAttr::Rts(RtsAttr::new(7));
+    let e = qp.modify(&rts).unwrap_err();
+    assert!(matches!(e, ModifyError::Resume { .. }), "{e}");
+    qp.modify(&QpAttr::Resume).unwrap();
+    assert_eq!(
+        (qp.state(), get()),
+        (QpState::Rts, (state::RTS, state::RTS))
+    );
+    qp.modify(&QpAttr::Sqd).unwrap();
+    assert_eq!(get(), (state::SQD, state::RTS));
+    for attr in [QpAttr::Resume, QpAttr::Sqd] {
+        set(state::ERR, state::ERR);
+        refused(qp.modify(&attr).unwrap_err(), QpState::Err);
+        assert_eq!(
+            (qp.state(), get()),
+            (QpState::Err, (state::ERR, state::ERR))
+        );
+    }
+    qp.modify(&QpAttr::Reset).unwrap();
+    qp.modify(&QpAttr::Init(InitAttr::default())).unwrap();
+}
+
+/// What flushes is what the card knows of the queues: without it those of the last life of the number are asked.
+#[test]
+fn a_queue_pair_in_error_has_its_images() {
+    for to in 0..4 {
+        let (fake, context) = open(ALL);
+        let (pd, old) = (context.alloc_pd(), context.create_cq(8).unwrap());
+        let mut before = Qp::builder(&pd).cq(&old).build().unwrap();
+        bring(&mut before, 3);
+        let images = |qpn| {
+            let qp = fake.state().qps[&qpn];
+            (
+                (qp.sq.sq_base, qp.sq.cqn, qp.sq.sq_log),
+                (qp.rq.rq_base, qp.rq.cqn, qp.rq.rq_log),
+            )
+        };
+        let first = images(before.qpn());
+        let (other, cq) = (before.qpn(), context.create_cq(8).unwrap());
+        // The ring of the old life stays where it is, so that the new one is elsewhere.
+        let build = || Qp::builder(&pd).cq(&cq).outstanding(1).max_send_wr(16);
+        let mut qp = build().build().unwrap();
+        assert_ne!(qp.qpn(), other);
+        bring(&mut qp, to);
+        qp.modify(&QpAttr::Err).unwrap();
+        let (sq, rq) = images(qp.qpn());
+        assert_eq!((sq.2, rq.1), (4, sq.1), "{to}");
+        assert!(sq.0 != first.0.0 && sq.0 != 0 && rq.0 != 0 && sq.1 != first.0.1);
+        qp.post_send(&[SendWr::new(SendOp::Send, &[])]).unwrap();
+    }
 }

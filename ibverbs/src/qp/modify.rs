@@ -8,7 +8,7 @@ use ferroce_driver::{ChangeAttr, InitAttr, Mtu, Qp, QpAttr, QpState, RtrAttr, Rt
 use super::QpHandle;
 use crate::abi::*;
 use crate::context::ContextHandle;
-use crate::errno::{Errno, ToErrno, status};
+use crate::errno::{Errno, ToErrno, explain, status};
 use crate::handle::{get, lock};
 use crate::{ah, mr};
 
@@ -60,7 +60,7 @@ fn attributes(qp_type: c_int, from: QpState, to: c_int) -> Result<(c_int, c_int)
                 ),
             changes,
         ),
-        (QpState::Sqd, IBV_QPS_RTS) => (0, changes),
+        (QpState::Sqd | QpState::Sqe, IBV_QPS_RTS) => (0, changes),
         (QpState::Rts, IBV_QPS_SQD) => (0, IBV_QP_EN_SQD_ASYNC_NOTIFY),
         (QpState::Rts, IBV_QPS_RTS) => (0, changes),
         _ => return Err(Errno::INVAL),
@@ -152,7 +152,18 @@ impl QpHandle {
     }
 
     fn modify(&self, new: &ibv_qp_attr, mask: c_int) -> Result<(), Errno> {
-        let from = self.qp.with(|qp| Ok(qp.state()))?;
+        let from = self.qp.with(|qp| {
+            // The card knows of ERR and SQE. Who leads there or to RESET need not ask.
+            let asks =
+                mask & IBV_QP_STATE == 0 || !matches!(new.qp_state, IBV_QPS_RESET | IBV_QPS_ERR);
+            if asks && !matches!(qp.state(), QpState::Reset | QpState::Init) {
+                qp.refresh().map_err(|e| {
+                    explain(&e);
+                    Errno::IO
+                })?;
+            }
+            Ok(qp.state())
+        })?;
         if mask & IBV_QP_CUR_STATE != 0 && new.cur_qp_state != super::code(from) {
             return Err(Errno::INVAL);
         }
@@ -176,7 +187,7 @@ impl QpHandle {
             IBV_QPS_RTR if is_ud => Some(QpAttr::RtrUd(Mtu::Mtu4096)),
             IBV_QPS_RTR => Some(QpAttr::Rtr(self.rtr_attr(&attr)?)),
             IBV_QPS_RTS if from == QpState::Rts => None,
-            IBV_QPS_RTS if from == QpState::Sqd => Some(QpAttr::Resume),
+            IBV_QPS_RTS if from != QpState::Rtr => Some(QpAttr::Resume),
             IBV_QPS_RTS => Some(QpAttr::Rts(self.rts_attr(&attr))),
             IBV_QPS_SQD => Some(QpAttr::Sqd),
             _ => Some(QpAttr::Err),

@@ -12,23 +12,21 @@ use crate::handle::{get, lock};
 impl QpHandle {
     fn query(&self) -> Result<ibv_qp_attr, Errno> {
         let mut attr = *lock(&self.attr);
-        let (set, found) = self.qp.with(|qp| {
-            let found = qp.query().map_err(|e| {
+        let (state, found) = self.qp.with(|qp| {
+            let found = qp.refresh().map_err(|e| {
                 explain(&e);
                 Errno::IO
             })?;
             Ok((qp.state(), found))
         })?;
-        // A queue pair goes to ERR by itself; its two sides reach other states together.
-        let is_error = [found.sq_state, found.rq_state].contains(&QpState::Err);
-        let state = if is_error { QpState::Err } else { set };
         self.show(state);
         attr.qp_state = code(state);
         attr.cur_qp_state = attr.qp_state;
-        if matches!(state, QpState::Rtr | QpState::Rts | QpState::Sqd) {
+        let runs = matches!(state, QpState::Rts | QpState::Sqd | QpState::Sqe);
+        if runs || state == QpState::Rtr {
             attr.rq_psn = found.rq_psn;
         }
-        if matches!(state, QpState::Rts | QpState::Sqd) {
+        if runs {
             attr.sq_psn = found.sq_psn;
         }
         Ok(attr)

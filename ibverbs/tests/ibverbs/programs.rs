@@ -50,3 +50,8 @@ fn memory_windows_come_and_go() {
 fn events_are_told() {
     run("events");
 }
+
+#[test]
+fn states_of_the_card_are_told_and_left() {
+    run("states");
+}

@@ -136,6 +136,13 @@ impl Fake {
         self.0.lock().unwrap()
     }
 
+    /// Commands that changed a queue pair.
+    pub(crate) fn modifies(&self) -> usize {
+        let state = self.state();
+        let modify = |c: &&CmdHead| c.opcode == opcode::MODIFY_QP;
+        state.commands.iter().filter(modify).count()
+    }
+
     /// Doorbells rung since the last call.
     pub(crate) fn take_doorbells(&self) -> Vec<(u64, u32)> {
         std::mem::take(&mut self.state().doorbells)
