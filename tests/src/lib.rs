@@ -7,3 +7,4 @@ pub mod differential;
 pub mod mutation;
 mod quiet;
 mod shared;
+pub mod world;

@@ -64,7 +64,7 @@ pub fn model_of(
     verilator::build(&spec.ports(verilated::ports(width / 8)), options)
 }
 
-/// A card of its own of a [`model`], in a world whose DMA reaches `memory`.
+/// A card of its own of a [`model`], in a world whose DMA reaches `memory`; its state before reset is random.
 ///
 /// # Errors
 /// The instance cannot be made.
@@ -73,11 +73,11 @@ pub fn engine(
     memory: Rc<dyn HostMemory>,
     options: &Options,
 ) -> Result<Engine<VerilatedPins>, verilator::Error> {
-    let pins = VerilatedPins::new(model.instance()?)?;
+    let pins = VerilatedPins::new(model.instance_randomised(options.seed)?)?;
     Ok(Engine::new(pins, memory, options))
 }
 
-/// A card of its own of a [`model`], in a world whose DMA reaches memory that answers later.
+/// A card of its own of a [`model`], in a world whose DMA reaches memory that answers later; its state before reset is random.
 ///
 /// # Errors
 /// The instance cannot be made.
@@ -86,7 +86,7 @@ pub fn remote_engine(
     memory: Rc<dyn RemoteMemory>,
     options: &Options,
 ) -> Result<Engine<VerilatedPins>, verilator::Error> {
-    let pins = VerilatedPins::new(model.instance()?)?;
+    let pins = VerilatedPins::new(model.instance_randomised(options.seed)?)?;
     let port = RemotePort::new(memory, pins.lanes());
     Ok(Engine::with_memory(pins, port, options))
 }

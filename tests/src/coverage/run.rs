@@ -13,7 +13,8 @@ use super::data::{self, Point};
 use crate::conformance::run::{Verdict, run as case_on, world};
 use crate::conformance::{Case, LONG_LIVES, all};
 use crate::differential::generate::Class;
-use crate::differential::{Card, Setup, campaign};
+use crate::differential::{Card, Setup};
+use crate::world::World;
 
 /// Something that the engine does.
 enum Job {
@@ -116,7 +117,7 @@ impl Engine {
     fn card_in_any_world(&self) -> Card {
         let model = self.model.clone();
         Card::new("engine", move |memory, seed| {
-            let engine = build::engine(&model, memory, &campaign::world(seed));
+            let engine = build::engine(&model, memory, &World::of(seed).options(seed));
             Box::new(engine.expect("there is memory for an engine"))
         })
     }

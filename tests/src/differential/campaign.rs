@@ -4,7 +4,6 @@ use std::env;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use ferroce_sim::rtl::Options;
 use ferroce_system::pool;
 
 use super::case::Case;
@@ -26,20 +25,6 @@ const SCENARIOS: &str = "FERROCE_SCENARIOS";
 
 /// Comparisons spent on making a scenario that fails smaller.
 const SHRINKING: u32 = 200;
-
-/// The world of an engine by the seed: fast, loaded or hostile, with pauses on every port and responses of memory in any order
-/// that AXI allows.
-#[must_use]
-pub fn world(seed: u64) -> Options {
-    match seed % 3 {
-        0 => Options {
-            seed,
-            ..Options::default()
-        },
-        1 => Options::host(seed),
-        _ => Options::hostile(seed),
-    }
-}
 
 /// Runs the scenarios of some seeds, each in one pairing in turn, on as many threads as there are processors.
 /// `$FERROCE_SEED` picks one seed, in all pairings; `$FERROCE_SCENARIOS` sets how many seeds from the first on. What fails

@@ -60,6 +60,7 @@ use serde::{Deserialize, Serialize};
 use shrink::Selection;
 
 use crate::quiet;
+use crate::world::{Draw, draw};
 
 /// Builds a card after reset on a host's memory; the number seeds what is random about it.
 pub type Factory = dyn Fn(Rc<dyn HostMemory>, u64) -> Box<dyn Nic>;
@@ -98,7 +99,7 @@ pub struct Setup {
 }
 
 /// Where the implementation under test is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pairing {
     /// At both sides.
     Both,
@@ -112,10 +113,10 @@ impl Pairing {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Both, Self::SideA, Self::SideB];
 
-    /// That of a seed, one after the other.
+    /// That of a seed.
     #[must_use]
     pub fn of(seed: u64) -> Self {
-        Self::ALL[seed as usize % Self::ALL.len()]
+        draw(seed, Draw::Pairing, Self::ALL)
     }
 }
 

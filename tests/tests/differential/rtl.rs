@@ -1,6 +1,7 @@
 //! The engine against the golden model: 1000 scenarios over both data paths and both kinds of wire.
 //!
-//! An engine stands in the world of the seed ([`campaign::world`]). Its table sizes are those of the standard build, its state before reset is random.
+//! An engine stands in the world of the seed ([`World::of`]). Its table sizes are those of the standard build, its state
+//! before reset is random.
 
 use std::ops::RangeInclusive;
 
@@ -11,6 +12,7 @@ use ferroce_sim::testhost::Pair;
 use ferroce_sim::verilator;
 use ferroce_tests::differential::generate::Class;
 use ferroce_tests::differential::{Card, Setup, campaign};
+use ferroce_tests::world::World;
 
 /// The engine's features.
 const FEATURES: u32 = engine::FEATURES;
@@ -18,7 +20,7 @@ const FEATURES: u32 = engine::FEATURES;
 fn engine(width: usize) -> Card {
     let engine = build::model(width, &verilator::Options::default()).expect("the engine builds");
     Card::new("engine", move |memory, seed| {
-        let engine = build::engine(&engine, memory, &campaign::world(seed));
+        let engine = build::engine(&engine, memory, &World::of(seed).options(seed));
         Box::new(engine.expect("there is memory for an engine"))
     })
 }

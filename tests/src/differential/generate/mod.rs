@@ -21,6 +21,8 @@ use ferroce_proto::wire::Mtu;
 use ferroce_sim::testhost::Side;
 use serde::{Deserialize, Serialize};
 
+use crate::world::{Draw, draw};
+
 use super::scenario::{Connection, Hardship, Operation, Scenario, Step, region};
 
 /// Payload of a scenario in bytes, about.
@@ -76,7 +78,7 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
     let scenario = Scenario {
         seed,
         wire,
-        ipv6: features & feature::IPV6 != 0 && seed % 4 == 3,
+        ipv6: features & feature::IPV6 != 0 && draw(seed, Draw::Ipv6, [false, true, false, false]),
         cqs,
         connections,
         steps: Vec::new(),

@@ -1,0 +1,75 @@
+//! The worlds that an engine stands in, and what a seed draws.
+
+use fastrand::Rng;
+use ferroce_sim::rtl::Options;
+
+/// How the world around an engine behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum World {
+    /// No latency, everything in order.
+    Fast,
+    /// A loaded host, see [`Options::host`].
+    Loaded,
+    /// Pauses on every port and responses of memory in any order that AXI allows, see [`Options::hostile`].
+    Hostile,
+}
+
+impl World {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Loaded, Self::Hostile];
+
+    /// That of a seed.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        draw(seed, Draw::World, Self::ALL)
+    }
+
+    /// It, with the pauses and latencies of a seed.
+    #[must_use]
+    pub fn options(self, seed: u64) -> Options {
+        match self {
+            Self::Fast => Options {
+                seed,
+                ..Options::default()
+            },
+            Self::Loaded => Options::host(seed),
+            Self::Hostile => Options::hostile(seed),
+        }
+    }
+}
+
+/// What is drawn from a seed beside the steps of its scenario, each apart from the others: so each meets each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Draw {
+    World = 1,
+    Pairing,
+    Ipv6,
+}
+
+/// One of `choices`.
+pub(crate) fn draw<T: Copy, const N: usize>(seed: u64, what: Draw, choices: [T; N]) -> T {
+    choices[Rng::with_seed(seed ^ (what as u64) << 56).usize(..N)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Draw, World, draw};
+    use crate::differential::Pairing;
+
+    /// Each world meets each pairing and both kinds of address, at either side.
+    #[test]
+    fn draws_are_apart() {
+        for side in [1, 2] {
+            let mut met = BTreeMap::new();
+            for seed in 1..=400 {
+                let world = World::of(seed ^ side);
+                let ipv6 = draw(seed, Draw::Ipv6, [false, true, false, false]);
+                *met.entry((world, Pairing::of(seed), ipv6)).or_insert(0) += 1;
+            }
+            assert_eq!(met.len(), 18, "{met:?}");
+            assert!(met.values().all(|&times| times >= 4), "{met:?}");
+        }
+    }
+}
