@@ -44,6 +44,7 @@ pub(crate) enum Draw {
     World = 1,
     Pairing,
     Ipv6,
+    Poll,
 }
 
 /// One of `choices`.

@@ -9,7 +9,7 @@
 //!   not pass a posted write of PCIe, and a bridge keeps to that.
 //! * W may run ahead of AW by a few beats.
 //! * An access outside of what the host mapped answers DECERR and is a fault of the
-//!   [`HostMemory`]. Bytes of a read beat next to mapped ones are noise instead, since AXI cannot ask for
+//!   [`HostMemory`]; one to what the host took back is a fault, too, and works. Bytes of a read beat next to mapped ones are noise instead, since AXI cannot ask for
 //!   less than the rest of a beat.
 //!
 //! Nothing is allocated or hashed in a steady state; the cost of a cycle does not depend on how many
@@ -248,6 +248,14 @@ impl Memory {
 }
 
 impl Shared {
+    /// Says when and by whom memory is reached that the host took back.
+    pub(super) fn watch(&mut self, now: u64, channel: &'static str, id: u8, addr: u64, len: usize) {
+        if self.memory.is_gone(addr, len) {
+            let what = format!("ID {id} reaches {addr:#x}, {len} bytes, which the host took back");
+            self.log.add(now, channel, what);
+        }
+    }
+
     /// Cycles that an answer takes.
     pub(super) fn latency(&mut self, usual: Delay) -> u64 {
         if self.hurry {

@@ -99,7 +99,7 @@ impl Reads {
             && self.pacer.ready()
             && let Some(id) = self.choose(now + 1, s)
         {
-            self.offer(id, to, s);
+            self.offer(now, id, to, s);
             self.pacer.take();
         }
     }
@@ -116,7 +116,7 @@ impl Reads {
         burst.number = self.begun;
         burst.sampled = false;
         if s.reorder && s.rng.bool() {
-            burst.sample(s);
+            burst.sample(now, s);
         }
         self.begun += 1;
         self.queues[usize::from(burst.id)].push_back(index);
@@ -160,13 +160,13 @@ impl Reads {
         (count > 0).then(|| ready[s.rng.usize(..count)])
     }
 
-    fn offer(&mut self, id: usize, to: &mut ToMaster, s: &mut Shared) {
+    fn offer(&mut self, now: u64, id: usize, to: &mut ToMaster, s: &mut Shared) {
         let index = *self.queues[id]
             .front()
             .expect("chosen because it has a burst");
         let burst = &mut self.bursts[usize::from(index)];
         if !burst.sampled {
-            burst.sample(s);
+            burst.sample(now, s);
         }
         let at = burst.sent * s.lanes;
         to.r.data[..s.lanes].copy_from_slice(&burst.data[at..at + s.lanes]);
@@ -184,12 +184,13 @@ impl Reads {
 }
 
 impl Burst {
-    /// Reads memory from the address to the end of the last beat.
-    fn sample(&mut self, s: &mut Shared) {
+    /// Reads memory from the address to the end of the last beat, in cycle `now`.
+    fn sample(&mut self, now: u64, s: &mut Shared) {
         self.sampled = true;
         self.resp = OKAY;
         let skip = (self.addr & (s.lanes as u64 - 1)) as usize;
         let bytes = self.beats * s.lanes;
+        s.watch(now, "m_axi AR", self.id, self.addr, bytes - skip);
         let data = &mut self.data[..bytes];
         if skip > 0 {
             noise(&mut data[..skip], s);

@@ -135,7 +135,7 @@ impl Writes {
                 break;
             }
             self.hidden.pop();
-            self.bursts[usize::from(index)].commit(s);
+            self.bursts[usize::from(index)].commit(now, s);
         }
     }
 
@@ -224,7 +224,7 @@ impl Writes {
         burst.response_at = response_at;
         burst.visible_at = visible_at;
         if visible_at <= now {
-            burst.commit(s);
+            burst.commit(now, s);
         } else {
             self.hidden.push(Reverse((visible_at, burst.number, index)));
         }
@@ -274,15 +274,19 @@ impl Burst {
             && other.base < self.base.saturating_add(bytes(self))
     }
 
-    /// Writes every run of strobed bytes to memory.
-    fn commit(&mut self, s: &mut Shared) {
+    /// Writes every run of strobed bytes to memory, in cycle `now`.
+    fn commit(&mut self, now: u64, s: &mut Shared) {
         let full = full(s.lanes);
         let end = self.beats * s.lanes;
         // A run may go on over beats; so do the bytes of `data`.
-        let (mut start, mut failed) = (None, false);
+        let (mut start, mut failed, mut gone) = (None, false, None);
         let mut write = |from: usize, to: usize| {
             s.stats.written_bytes += (to - from) as u64;
             let addr = self.base.wrapping_add(from as u64);
+            gone = gone.or(s
+                .memory
+                .is_gone(addr, to - from)
+                .then_some((addr, to - from)));
             failed |= s.memory.write(addr, &self.data[from..to]).is_err();
         };
         for (beat, &strobes) in self.strobes[..self.beats].iter().enumerate() {
@@ -301,6 +305,9 @@ impl Burst {
         }
         if let Some(from) = start {
             write(from, end);
+        }
+        if let Some((addr, len)) = gone {
+            s.watch(now, "m_axi AW", self.id, addr, len);
         }
         if failed {
             self.resp = DECERR;

@@ -54,7 +54,12 @@ impl HostMemory for Recorded {
         if len == 0 {
             return Ok(());
         }
-        let refused = Fault { addr, len, kind };
+        let refused = Fault {
+            addr,
+            len,
+            kind,
+            gone: false,
+        };
         let record = &mut *self.0.borrow_mut();
         let known = record.answers.get(record.used);
         if record.is_copy && known.is_none_or(|(start, bytes, _)| (*start, *bytes) != (addr, len)) {

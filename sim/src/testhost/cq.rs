@@ -14,6 +14,13 @@ pub(super) struct Cq {
     consumer: u32,
 }
 
+impl Cq {
+    /// Address and bytes of the ring.
+    const fn ring(&self) -> (u64, u64) {
+        (self.base, (Cqe::BYTES as u64) << self.log_size)
+    }
+}
+
 impl Host {
     /// A completion queue of 2^`log_size` entries. Numbers start at 0.
     pub fn create_cq(&mut self, log_size: u8) -> u16 {
@@ -52,7 +59,7 @@ impl Host {
         cqn
     }
 
-    /// Forgets a completion queue.
+    /// Forgets a completion queue; from the answer on the card must not reach its ring.
     pub fn destroy_cq(&mut self, cqn: u16) {
         let head = CmdHead {
             opcode: opcode::DESTROY_CQ,
@@ -60,6 +67,8 @@ impl Host {
             ..CmdHead::default()
         };
         assert_eq!(self.command(head, &[]).status, status::OK);
+        let (base, bytes) = self.cqs[&cqn].ring();
+        self.reach.take_back(base, bytes);
     }
 
     /// Has a completion queue go on in a ring of 2^`log_size` entries; the status. What waits is carried over.
@@ -110,6 +119,8 @@ impl Host {
             let owner = index >> log_size & 1 == 0;
             self.write(base + to, &Cqe { owner, ..cqe }.emit());
         }
+        let (taken, bytes) = old.ring();
+        self.reach.take_back(taken, bytes);
         let cq = Cq {
             base,
             record,

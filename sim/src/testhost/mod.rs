@@ -8,6 +8,7 @@ mod cq;
 mod datagram;
 mod pair;
 mod queue;
+mod region;
 mod work;
 
 use std::collections::BTreeMap;
@@ -15,15 +16,15 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
-use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::{Gid, Mac};
 
-use crate::memory::{HostMemory, Ranges};
+use crate::memory::{HostMemory, Ranges, Watched};
 use crate::nic::Nic;
 
 pub use pair::{Fate, Pair, Side};
 pub use queue::{Peer, QpOptions};
+pub use region::{Mr, Rights};
 pub use work::Work;
 
 /// Cycles after which a card that does not answer a register read or a command is broken.
@@ -37,47 +38,6 @@ const ADDRESSES: std::ops::Range<u64> = 1 << 32..u64::MAX - (1 << 40);
 
 /// Protection domain of everything that does not name another.
 pub const PD: u32 = 0x2a;
-
-/// What a memory region permits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rights {
-    /// The card may write for local operations.
-    pub local_write: bool,
-    /// A peer may write.
-    pub remote_write: bool,
-    /// A peer may read.
-    pub remote_read: bool,
-    /// A peer may use atomics.
-    pub remote_atomic: bool,
-}
-
-impl Rights {
-    /// Everything.
-    pub const ALL: Self = Self {
-        local_write: true,
-        remote_write: true,
-        remote_read: true,
-        remote_atomic: true,
-    };
-    /// Local reads only.
-    pub const NONE: Self = Self {
-        local_write: false,
-        remote_write: false,
-        remote_read: false,
-        remote_atomic: false,
-    };
-}
-
-/// A registered buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mr {
-    /// First address.
-    pub addr: u64,
-    /// Bytes.
-    pub len: u64,
-    /// lkey and rkey.
-    pub key: u32,
-}
 
 /// A command whose completion may not be there yet.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +54,10 @@ pub struct Host {
     pub nic: Box<dyn Nic>,
     /// The host's memory.
     pub memory: Rc<Ranges>,
+    /// What the card may reach of it.
+    reach: Rc<Watched>,
+    /// Regions that were registered and not taken back.
+    live: Vec<Mr>,
     /// MAC address of the port.
     pub mac: Mac,
     /// GID table entry 0.
@@ -132,9 +96,12 @@ impl Host {
     ) -> Self {
         let Mac([a, b, c, d, e, f]) = mac;
         let seed = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
+        let reach = Rc::new(Watched::new(Rc::clone(&memory)));
         let mut host = Self {
-            nic: build(Rc::<Ranges>::clone(&memory)),
+            nic: build(Rc::<Watched>::clone(&reach)),
             memory,
+            reach,
+            live: Vec::new(),
             mac,
             gid: ip.into(),
             pd: PD,
@@ -191,6 +158,7 @@ impl Host {
         self.write32(regs::CONTROL, regs::control::RESET);
         self.wait_ready();
         (self.issued, self.regions) = (0, 0);
+        self.live.clear();
         self.cqs.clear();
         self.qps.clear();
         self.srqs.clear();
@@ -318,51 +286,6 @@ impl Host {
         };
         let completion = self.command(head, &[*image]);
         assert_eq!(completion.status, status::OK, "command {opcode} on {index}");
-    }
-
-    /// The next region gets this number, those behind it the ones that follow. Numbers start at 1.
-    pub fn number_regions(&mut self, next: u32) {
-        self.regions = next - 1;
-    }
-
-    /// Registers `len` bytes at `addr`; the memory need not be there.
-    pub fn register(&mut self, addr: u64, len: u64, rights: Rights) -> Mr {
-        self.regions += 1;
-        let index = self.regions;
-        // The low byte is a variant, so that a stale key of the same place differs.
-        let key = index << 8 | ((0x11 * index) & 0xff);
-        let ctx = MrCtx {
-            base: addr,
-            last: addr + (len - 1),
-            key,
-            pd: self.pd,
-            valid: true,
-            local_write: rights.local_write,
-            remote_write: rights.remote_write,
-            remote_read: rights.remote_read,
-            remote_atomic: rights.remote_atomic,
-            ..MrCtx::default()
-        };
-        self.expect(opcode::WRITE_MR, index, &ctx.emit());
-        Mr { addr, len, key }
-    }
-
-    /// Takes a region back.
-    pub fn deregister(&mut self, mr: &Mr) {
-        self.expect(opcode::WRITE_MR, mr.key >> 8, &MrCtx::default().emit());
-    }
-
-    /// A new registered buffer with `data` in it.
-    pub fn create_mr(&mut self, data: &[u8], rights: Rights) -> Mr {
-        let addr = self.alloc(data.len());
-        self.write(addr, data);
-        self.register(addr, data.len() as u64, rights)
-    }
-
-    /// The bytes of a buffer.
-    #[must_use]
-    pub fn contents(&self, mr: &Mr) -> Vec<u8> {
-        self.read(mr.addr, mr.len as usize)
     }
 }
 

@@ -19,6 +19,19 @@ pub(super) struct Qp {
     rq_producer: u16,
 }
 
+impl Qp {
+    /// Address and bytes of the send queue.
+    const fn send_ring(&self) -> (u64, u64) {
+        (self.sq_base, (SLOT_BYTES as u64) << self.options.sq_log)
+    }
+
+    /// Address and bytes of the receive queue.
+    const fn recv_ring(&self) -> (u64, u64) {
+        let log = self.options.rq_stride + self.options.rq_log;
+        (self.rq_base, (SLOT_BYTES as u64) << log)
+    }
+}
+
 /// How a queue pair is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct QpOptions {
@@ -161,8 +174,16 @@ impl Host {
             ..CmdHead::default()
         };
         assert_eq!(self.command(head, &[]).status, status::OK);
+        self.was_reset(qpn);
+    }
+
+    /// Notes that a RESET was answered: the rings are empty, and the card must not reach them until something is posted.
+    pub fn was_reset(&mut self, qpn: u32) {
         let qp = self.qps.get_mut(&qpn).expect("created");
         (qp.sq_producer, qp.rq_producer) = (0, 0);
+        for (base, bytes) in [qp.send_ring(), qp.recv_ring()] {
+            self.reach.take_back(base, bytes);
+        }
         self.nic.write32(doorbell::sq(qpn), 0);
         self.nic.write32(doorbell::rq(qpn), 0);
     }
@@ -287,7 +308,8 @@ impl Host {
     /// Writes the slots of a send WQE without ringing, for several to one doorbell.
     pub fn write_slots(&mut self, qpn: u32, slots: &[[u8; SLOT_BYTES]]) -> u16 {
         let qp = self.qps.get_mut(&qpn).expect("created");
-        let (index, base) = (qp.sq_producer, qp.sq_base);
+        let (index, (base, bytes)) = (qp.sq_producer, qp.send_ring());
+        self.reach.give(base, bytes);
         let mask = (1 << qp.options.sq_log) - 1;
         qp.sq_producer = index.wrapping_add(slots.len() as u16);
         for (i, slot) in slots.iter().enumerate() {
@@ -333,6 +355,8 @@ impl Host {
         );
         let index = qp.rq_producer;
         qp.rq_producer = index.wrapping_add(1);
+        let (base, bytes) = qp.recv_ring();
+        self.reach.give(base, bytes);
         let place = u64::from(index) & ((1 << qp.options.rq_log) - 1);
         let at = qp.rq_base + place * stride as u64;
         self.write(at, &recv_wqe(head, list));

@@ -10,12 +10,14 @@ use ferroce_sim::testhost::Host;
 #[derive(Default)]
 pub(super) struct Port {
     /// WQEs to be posted, slot by slot.
-    sends: VecDeque<Vec<[u8; SLOT_BYTES]>>,
-    /// Index and slots of WQEs posted and not known to have completed.
-    under_way: VecDeque<(u16, u16)>,
+    sends: VecDeque<(usize, Vec<[u8; SLOT_BYTES]>)>,
+    /// Index, slots and message of WQEs posted and not known to have completed.
+    under_way: VecDeque<(u16, u16, usize)>,
     /// Slots posted behind the last WQE that asks for a CQE.
     unsignaled: u16,
     recvs: VecDeque<Buffer>,
+    /// Messages that the receive WQEs under way are for.
+    takers: VecDeque<Option<usize>>,
     sq: Ring,
     rq: Ring,
 }
@@ -28,6 +30,8 @@ pub(super) struct Buffer {
     pub(super) list: Vec<Sge>,
     /// Cycles after the messages.
     pub(super) late: u64,
+    /// The message that takes it.
+    pub(super) message: Option<usize>,
 }
 
 /// Indices of a ring, modulo 2^16.
@@ -45,9 +49,9 @@ impl Ring {
 }
 
 impl Port {
-    /// Has a send WQE posted when there is room.
-    pub(super) fn send(&mut self, slots: Vec<[u8; SLOT_BYTES]>) {
-        self.sends.push_back(slots);
+    /// Has the send WQE of a message posted when there is room.
+    pub(super) fn send(&mut self, message: usize, slots: Vec<[u8; SLOT_BYTES]>) {
+        self.sends.push_back((message, slots));
     }
 
     /// Has a receive WQE posted when it is due and there is room.
@@ -84,6 +88,7 @@ impl Port {
             && let Some(buffer) = self.recvs.pop_front()
         {
             host.post_recv_wqe(qpn, buffer.head, &buffer.list);
+            self.takers.push_back(buffer.message);
             self.rq.posted = self.rq.posted.wrapping_add(1);
         }
         self.rq.posted != before
@@ -97,11 +102,12 @@ impl Port {
         while self
             .sends
             .front()
-            .is_some_and(|slots| fits(&self.sq, slots))
-            && let Some(mut slots) = self.sends.pop_front()
+            .is_some_and(|(_, slots)| fits(&self.sq, slots))
+            && let Some((message, mut slots)) = self.sends.pop_front()
         {
             let len = slots.len() as u16;
-            let next = self.sends.front().map_or(size, |slots| slots.len() as u16);
+            let next = self.sends.front();
+            let next = next.map_or(size, |(_, slots)| slots.len() as u16);
             self.unsignaled += len;
             if self.unsignaled + next > size {
                 self.unsignaled = 0;
@@ -114,33 +120,40 @@ impl Port {
                 .emit();
             }
             host.post_slots(qpn, &slots);
-            self.under_way.push_back((self.sq.posted, len));
+            self.under_way.push_back((self.sq.posted, len, message));
             self.sq.posted = self.sq.posted.wrapping_add(len);
         }
     }
 
-    /// Takes note of a completion.
+    /// Takes note of a completion; the messages that it completes, the one it is of last.
     ///
     /// # Errors
     /// In words, if it is not of a WQE that is outstanding, or out of order: only send WQEs that ask for no CQE may be
     /// left out.
-    pub(super) fn complete(&mut self, cqe: &Cqe) -> Result<(), String> {
+    pub(super) fn complete(&mut self, cqe: &Cqe) -> Result<Vec<usize>, String> {
         let ring = if cqe.recv { &mut self.rq } else { &mut self.sq };
         let ahead = cqe.wqe_index.wrapping_sub(ring.done);
         if ahead >= ring.outstanding() || (cqe.recv && ahead != 0) {
             return Err(format!("{cqe:?} completes what is not due: {ring:?}"));
         }
         let mut slots = 1;
-        if !cqe.recv {
+        let mut done = Vec::new();
+        if cqe.recv {
+            done.extend(self.takers.pop_front().flatten());
+        } else {
             loop {
                 match self.under_way.pop_front() {
-                    Some((index, len)) if index == cqe.wqe_index => break slots = len,
-                    Some(_) => {}
+                    Some((index, len, message)) => {
+                        done.push(message);
+                        if index == cqe.wqe_index {
+                            break slots = len;
+                        }
+                    }
                     None => return Err(format!("{cqe:?} completes no first slot")),
                 }
             }
         }
         ring.done = cqe.wqe_index.wrapping_add(slots);
-        Ok(())
+        Ok(done)
     }
 }

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::regs::{Params, STATS};
 use ferroce_sim::testhost::{Host, Side};
 
 use super::bench::{Bench, SIDES, other};
 use super::outcome::{Completion, Outcome};
+use super::owner::Owners;
 use super::port::{Buffer, Port};
 use super::scenario::{Connection, Message, Scenario, Step, region};
 use super::{Card, hostile, wqe};
 use crate::quiet::caught;
+use crate::world::{Draw, draw};
 
-/// Cycles between two looks of the hosts at their completion queues.
-const POLL: u64 = 16;
+/// Cycles between two looks of the hosts at their completion queues; a seed has one of them.
+const POLL: [u64; 3] = [1, 5, 16];
 
 /// Cycles without anything at a port or on a wire after which everything is at rest: longer than a card takes for
 /// anything that it does without timers and memory, such as the 512 of a path of 64 bits to drop a payload.
@@ -31,6 +33,9 @@ struct Run<'a> {
     scenario: &'a Scenario,
     bench: Bench,
     ports: Vec<[Port; 2]>,
+    owners: Owners,
+    /// See [`POLL`].
+    poll: u64,
     noise: Vec<(u64, Side, Vec<u8>)>,
     /// Something was posted since the last rest.
     restless: bool,
@@ -49,6 +54,8 @@ pub fn run(scenario: &Scenario, params: &Params, cards: [&Card; 2]) -> Outcome {
                 .iter()
                 .map(|_| Default::default())
                 .collect(),
+            owners: Owners::new(&bench),
+            poll: draw(scenario.seed, Draw::Poll, POLL),
             bench,
             noise: Vec::new(),
             restless: false,
@@ -83,9 +90,13 @@ impl Run<'_> {
                     scatter,
                 } => {
                     let (head, list) = wqe::recv(&self.bench, *connection, *side, scatter, None);
-                    let late = 0;
-                    self.port(*connection, *side)
-                        .recv(Buffer { head, list, late });
+                    let buffer = Buffer {
+                        head,
+                        list,
+                        late: 0,
+                        message: None,
+                    };
+                    self.port(*connection, *side).recv(buffer);
                 }
                 Step::Noise { side, at, noise } => {
                     let frame = hostile::noise(&self.bench, *side, noise);
@@ -131,12 +142,18 @@ impl Run<'_> {
     fn message(&mut self, message: &Message) {
         let (connection, from) = (message.connection, message.from);
         let slots = wqe::send(&self.bench, message);
-        self.port(connection, from).send(slots);
+        let number = self.owners.post(message);
+        self.port(connection, from).send(number, slots);
         if let Some(recv) = &message.recv {
             let to = other(from);
             let (head, list) = wqe::recv(&self.bench, connection, to, &recv.scatter, message.fault);
-            let late = recv.late.into();
-            self.port(connection, to).recv(Buffer { head, list, late });
+            let buffer = Buffer {
+                head,
+                list,
+                late: recv.late.into(),
+                message: Some(number),
+            };
+            self.port(connection, to).recv(buffer);
         }
         self.restless = true;
     }
@@ -166,13 +183,14 @@ impl Run<'_> {
             if now - since > HANG || now - start > LONGEST {
                 return Err(self.hang());
             }
-            self.bench.world.run(POLL);
+            self.bench.world.run(self.poll);
         }
         self.restless = false;
         loop {
             let posted = self.post_recvs(u64::MAX);
             self.settle()?;
             if !posted {
+                self.owners.rest(&self.bench);
                 return Ok(());
             }
         }
@@ -194,7 +212,7 @@ impl Run<'_> {
             if now - start > LONGEST {
                 return Err("the wire does not come to rest".into());
             }
-            self.bench.world.run(POLL);
+            self.bench.world.run(self.poll);
         }
     }
 
@@ -273,7 +291,9 @@ impl Run<'_> {
             let what = format!("{side:?}: completion of a queue pair that is not there: {cqe:?}");
             return self.outcome.failures.push(what);
         };
-        if let Err(what) = self.ports[connection][side as usize].complete(&cqe) {
+        let done = self.ports[connection][side as usize].complete(&cqe);
+        let done = done.and_then(|messages| self.give_back(&cqe, &messages));
+        if let Err(what) = done {
             let what = format!("#{connection} {side:?}: {what}");
             self.outcome.failures.push(what);
         }
@@ -284,6 +304,23 @@ impl Run<'_> {
             .entry(queue)
             .or_default()
             .push(completion);
+    }
+
+    /// The host has the memory of messages again, of which the last has a completion.
+    fn give_back(&mut self, cqe: &Cqe, messages: &[usize]) -> Result<(), String> {
+        let Some((last, before)) = messages.split_last() else {
+            return Ok(());
+        };
+        if cqe.recv {
+            return match cqe.status {
+                status::SUCCESS => self.owners.received(&self.bench, *last),
+                _ => Ok(()),
+            };
+        }
+        for number in before {
+            self.owners.sent(&self.bench, *number, status::SUCCESS)?;
+        }
+        self.owners.sent(&self.bench, *last, cqe.status)
     }
 
     /// Notes what the run left behind.
