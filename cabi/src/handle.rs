@@ -1,11 +1,12 @@
 //! Objects that C programs hold by pointer: a pointer is looked up before it is followed, so that one of an object that
 //! is gone, or of another kind, is an error and no crash.
 
-use std::cell::UnsafeCell;
+use std::cell::{RefCell, UnsafeCell};
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::thread::LocalKey;
 
 use crate::errno::Errno;
 
@@ -42,9 +43,32 @@ pub trait Object: Send + Sync + Sized + 'static {
     /// All live objects of the kind.
     fn registry() -> &'static Registry<Self>;
 
+    /// Those that this thread used last.
+    fn recent() -> &'static LocalKey<Recent<Self>>;
+
     /// The pointer that the program holds.
     fn shown(&self) -> *mut Self::Abi;
 }
+
+/// The functions of [`Object`] that find the objects of `$handle`.
+#[macro_export]
+macro_rules! places {
+    ($handle:ident) => {
+        fn registry() -> &'static $crate::handle::Registry<Self> {
+            static LIVE: $crate::handle::Registry<$handle> = $crate::handle::Registry::new();
+            &LIVE
+        }
+
+        fn recent() -> &'static std::thread::LocalKey<$crate::handle::Recent<Self>> {
+            std::thread_local! {
+                static RECENT: $crate::handle::Recent<$handle> =
+                    const { $crate::handle::Recent::new() };
+            }
+            &RECENT
+        }
+    };
+}
+pub use places;
 
 /// Makes `$handle`, with a field `shown`, an object that the program holds by a pointer to `$abi`; with `used` and a field
 /// `users` one that others use.
@@ -54,10 +78,7 @@ macro_rules! object {
         impl $crate::handle::Object for $handle {
             type Abi = $abi;
 
-            fn registry() -> &'static $crate::handle::Registry<Self> {
-                static LIVE: $crate::handle::Registry<$handle> = $crate::handle::Registry::new();
-                &LIVE
-            }
+            $crate::handle::places!($handle);
 
             fn shown(&self) -> *mut $abi {
                 // The extended structure starts with the one that everybody knows.
@@ -77,33 +98,100 @@ macro_rules! object {
 }
 pub use object;
 
+/// Objects that a thread used last, by the addresses of what the program sees. What a thread does over and over takes no
+/// lock of all threads then.
+pub struct Recent<T>(RefCell<Vec<Option<Place<T>>>>);
+
+/// An object as it was found.
+struct Place<T> {
+    addr: usize,
+    /// Objects of the kind that were gone then: since one more is, the address may be of another.
+    gone: u64,
+    object: Weak<T>,
+}
+
+/// Places of [`Recent`], of which an address has one.
+const PLACES: usize = 64;
+
+impl<T> Recent<T> {
+    /// One without objects.
+    pub const fn new() -> Self {
+        Self(RefCell::new(Vec::new()))
+    }
+
+    fn place(addr: usize) -> usize {
+        // Objects lie some hundred bytes apart: the high bits of the product depend on all of them.
+        (addr as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (usize::BITS - PLACES.ilog2())
+    }
+
+    fn get(&self, addr: usize, gone: u64) -> Option<Arc<T>> {
+        let places = self.0.borrow();
+        let place = places.get(Self::place(addr))?.as_ref()?;
+        let is_it = place.addr == addr && place.gone == gone;
+        is_it.then(|| place.object.upgrade())?
+    }
+
+    fn put(&self, addr: usize, gone: u64, object: &Arc<T>) {
+        let mut places = self.0.borrow_mut();
+        if places.is_empty() {
+            places.resize_with(PLACES, || None);
+        }
+        let object = Arc::downgrade(object);
+        places[Self::place(addr)] = Some(Place { addr, gone, object });
+    }
+}
+
 /// The live objects of a kind, by the address of what the program sees.
-pub struct Registry<T>(RwLock<BTreeMap<usize, Arc<T>>>);
+pub struct Registry<T> {
+    objects: RwLock<BTreeMap<usize, Arc<T>>>,
+    /// Objects that are gone.
+    gone: AtomicU64,
+}
 
 impl<T: Object> Registry<T> {
     /// One without objects.
     pub const fn new() -> Self {
-        Self(RwLock::new(BTreeMap::new()))
+        Self {
+            objects: RwLock::new(BTreeMap::new()),
+            gone: AtomicU64::new(0),
+        }
     }
 
     /// The object behind `handle`; `EINVAL` if there is none.
+    #[inline]
     pub fn get(&self, handle: *mut T::Abi) -> Result<Arc<T>, Errno> {
-        let objects = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        objects.get(&handle.addr()).cloned().ok_or(Errno::INVAL)
+        let addr = handle.addr();
+        let gone = self.gone.load(Ordering::Acquire);
+        // A thread that ends has none any more.
+        let recent = T::recent().try_with(|recent| recent.get(addr, gone));
+        match recent.ok().flatten() {
+            Some(object) => Ok(object),
+            None => self.find(addr),
+        }
+    }
+
+    fn find(&self, addr: usize) -> Result<Arc<T>, Errno> {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let object = objects.get(&addr).cloned().ok_or(Errno::INVAL)?;
+        // Nothing goes while the lock is held.
+        let gone = self.gone.load(Ordering::Acquire);
+        let _ = T::recent().try_with(|recent| recent.put(addr, gone, &object));
+        Ok(object)
     }
 
     /// Makes an object known; what the program gets.
     pub fn add(&self, object: Arc<T>) -> *mut T::Abi {
         let shown = object.shown();
-        let mut objects = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         objects.insert(shown.addr(), object);
         shown
     }
 
     /// Forgets an object.
     pub fn remove(&self, object: &T) {
-        let mut objects = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         let removed = objects.remove(&object.shown().addr());
+        self.gone.fetch_add(1, Ordering::Release);
         // What it holds may take the lock again.
         drop(objects);
         drop(removed);
@@ -111,7 +199,7 @@ impl<T: Object> Registry<T> {
 
     /// The objects that `is_meant` picks.
     pub fn all(&self, is_meant: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
-        let objects = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.values().filter(|o| is_meant(o)).cloned().collect()
     }
 }
@@ -229,5 +317,43 @@ impl Acks {
                 .wait(open)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing {
+        shown: Shown<u64>,
+    }
+
+    object!(Thing, u64);
+
+    #[test]
+    fn what_is_gone_is_not_found_again() {
+        let make = || {
+            Arc::new(Thing {
+                shown: Shown::new(7),
+            })
+        };
+        let (one, two) = (make(), make());
+        let handles = [&one, &two].map(|thing| Thing::registry().add(thing.clone()));
+        for _ in 0..2 {
+            assert!(get::<Thing>(handles[0]).is_ok_and(|found| Arc::ptr_eq(&found, &one)));
+        }
+        Thing::registry().remove(&one);
+        assert_eq!(get::<Thing>(handles[0]).err(), Some(Errno::INVAL));
+        assert!(get::<Thing>(handles[1]).is_ok_and(|found| Arc::ptr_eq(&found, &two)));
+        // An object is where another one was.
+        let objects = &Thing::registry().objects;
+        objects
+            .write()
+            .unwrap()
+            .insert(handles[0].addr(), two.clone());
+        assert!(get::<Thing>(handles[0]).is_ok_and(|found| Arc::ptr_eq(&found, &two)));
+        // Nobody keeps it but who has it.
+        drop(one);
+        assert_eq!(Arc::strong_count(&two), 3);
     }
 }

@@ -9,7 +9,7 @@ use crate::card::Card;
 use crate::device::Device;
 use crate::errno::{Errno, or_minus_one, or_null, status};
 use crate::events::AsyncBox;
-use crate::handle::{Held, Object, Registry, Shown, Used, Users, get};
+use crate::handle::{Held, Object, Shown, Used, Users, get, places};
 use crate::{cq, limits, mw, pd, qp, srq};
 
 /// The one port.
@@ -26,10 +26,7 @@ pub(crate) struct ContextHandle {
 impl Object for ContextHandle {
     type Abi = ibv_context;
 
-    fn registry() -> &'static Registry<Self> {
-        static CONTEXTS: Registry<ContextHandle> = Registry::new();
-        &CONTEXTS
-    }
+    places!(ContextHandle);
 
     fn shown(&self) -> *mut ibv_context {
         // SAFETY: the context is a field of the structure.
