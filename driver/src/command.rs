@@ -1,12 +1,12 @@
 //! The command ring: one command at a time, each with a bounded wait for its completion.
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, status};
 use ferroce_proto::abi::regs;
 use thiserror::Error;
 
+use crate::barrier;
 use crate::device::Status;
 use crate::dma::DmaBuf;
 use crate::host::Host;
@@ -186,7 +186,7 @@ impl<B: Backend> CommandRing<B> {
             &command.images,
         );
         self.index = self.index.wrapping_add(1);
-        fence(Ordering::Release);
+        barrier::before_register();
         let host = self.commands.host();
         host.backend.write32(regs::CMD_PI.into(), self.index);
 

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
 use ferroce_proto::abi::wqe::SLOT_BYTES;
 use memmap2::{MmapOptions, MmapRaw};
 
+use crate::barrier;
 use crate::host::Host;
 use crate::{Backend, BackendError};
 
@@ -114,7 +114,7 @@ impl<B: Backend> DmaBuf<B> {
             return None;
         }
         // What was written before it is visible.
-        fence(Ordering::Acquire);
+        barrier::after_read();
         let mut bytes = [0; BYTES];
         for (place, to) in bytes.chunks_exact_mut(8).enumerate() {
             let is_last = place == BYTES / 8 - 1;

@@ -1,7 +1,7 @@
 //! The exception queue: raw Ethernet frames for what the transport does not handle.
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use ferroce_proto::abi::exception::{
     Config, Consumer, HEAD_BYTES, Head, MAX_LOG_SLOTS, MIN_FRAME, Status,
@@ -9,6 +9,7 @@ use ferroce_proto::abi::exception::{
 use ferroce_proto::abi::regs;
 use thiserror::Error;
 
+use crate::barrier;
 use crate::context::Card;
 use crate::dma::DmaBuf;
 use crate::ring::phase;
@@ -127,13 +128,13 @@ impl<B: Backend> ExceptionQueue<B> {
         if head.owner != phase(self.received.into(), self.config.log_slots) {
             return None;
         }
-        fence(Ordering::Acquire);
+        barrier::after_read();
         let len = usize::from(head.length).min(self.max_frame());
         let copied = len.min(buffer.len());
         self.rings.read(at + HEAD_BYTES, &mut buffer[..copied]);
         self.received = self.received.wrapping_add(1);
         // What was read must not be overwritten before it is.
-        fence(Ordering::AcqRel);
+        barrier::after_read();
         self.consumed(false);
         Some(len)
     }
@@ -168,7 +169,7 @@ impl<B: Backend> ExceptionQueue<B> {
         self.rings.write(at, &head.emit());
         self.rings.write(at + HEAD_BYTES, frame);
         self.sent = self.sent.wrapping_add(1);
-        fence(Ordering::Release);
+        barrier::before_register();
         self.write(regs::EXC_TX_PI, self.sent.into());
         Ok(())
     }

@@ -60,6 +60,7 @@
 
 mod alloc;
 mod backend;
+mod barrier;
 mod command;
 mod context;
 mod cq;
@@ -110,10 +111,11 @@ pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
 pub use peek::{Peek, PeekError};
 pub use qp::{
-    BuildError, ChangeAttr, ConnectAttr, DEFAULT_PKEY, GSI_QKEY, InitAttr, ModifyError, PostCause,
-    PostError, Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType, RtrAttr, RtsAttr,
+    BuildError, ChangeAttr, ConnectAttr, DEFAULT_MTU, DEFAULT_PKEY, GSI_QKEY, InitAttr,
+    ModifyError, PostCause, PostError, Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType,
+    Receives, RtrAttr, RtsAttr, Sends,
 };
 pub use sge::Sge;
-pub use srq::{Srq, SrqError};
+pub use srq::{SharedReceives, Srq, SrqError};
 pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};
 pub use wr::{Data, RecvWr, Remote, SendFlags, SendOp, SendWr};

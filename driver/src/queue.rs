@@ -83,6 +83,10 @@ impl WorkQueue {
         let posted = &self.entries[self.place(index)];
         let wr_id = posted.wr_id.load(Ordering::Relaxed);
         let next = index.wrapping_add(posted.slots.load(Ordering::Relaxed));
+        if next.wrapping_sub(consumer) > outstanding {
+            // Slots that were noted a round before: a card that names the middle of a WQE.
+            return None;
+        }
         self.consumer.store(next, Ordering::Release);
         Some(wr_id)
     }

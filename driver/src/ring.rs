@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::barrier;
 use crate::dma::DmaBuf;
 use crate::host::Host;
 use crate::{Backend, BackendError};
@@ -119,7 +120,7 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
     #[inline]
     pub(crate) fn consume(&self, position: u32) {
         // The card may overwrite the entries once it sees the record: they are read before.
-        fence(Ordering::Release);
+        barrier::after_read();
         self.consumed.store(position, Ordering::Release);
         self.buf.write_u32(self.record(), position);
     }
@@ -135,7 +136,7 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
                 position = position.wrapping_add(1);
                 continue;
             }
-            fence(Ordering::Acquire);
+            barrier::after_read();
             let consumed = self.consumed.load(Ordering::Acquire);
             if (consumed.wrapping_sub(position) as i32) <= 0 {
                 return position;

@@ -1,7 +1,6 @@
 //! Shared receive queues.
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::doorbell;
@@ -9,6 +8,7 @@ use ferroce_proto::abi::qpc::SrqCtx;
 use ferroce_proto::abi::wqe;
 use thiserror::Error;
 
+use crate::barrier;
 use crate::command::{Command, CommandError};
 use crate::dma::DmaBuf;
 use crate::host::lock;
@@ -195,18 +195,20 @@ impl<B: Backend> Srq<B> {
         }
         let mut producer = queue.producer();
         for wr in wrs {
-            queue.note(producer, wr.wr_id);
-            let first = queue.place(producer) << core.stride;
-            encode::recv(wr, Extent::of_list(wr.sges), |place| {
-                core.ring.slot((first + place) * wqe::SLOT_BYTES)
-            });
+            core.write(wr, Extent::of_list(wr.sges), producer);
             producer = producer.wrapping_add(1);
         }
-        core.queue.publish(producer);
-        fence(Ordering::Release);
-        let doorbell = doorbell::srq(core.number);
-        core.pd.card.host.backend.write32(doorbell, producer);
+        core.publish(producer);
         Ok(())
+    }
+
+    /// Receive requests of which each is posted, or not, by itself: see [`SharedReceives`].
+    pub fn receives(&mut self) -> SharedReceives<'_, B> {
+        let producer = self.core.queue.producer();
+        SharedReceives {
+            srq: self,
+            producer,
+        }
     }
 
     /// Has the card report, once ([`AsyncEvent::SrqLimit`](crate::AsyncEvent::SrqLimit)), when fewer than `limit`
@@ -223,5 +225,61 @@ impl<B: Backend> Srq<B> {
         let command = Command::new(opcode::ARM_SRQ, self.core.number).with(ctx.emit());
         self.core.pd.card.execute("arm SRQ", &command)?;
         Ok(())
+    }
+}
+
+impl<B: Backend> SrqCore<B> {
+    /// Writes a request at `producer`.
+    fn write(&self, wr: &RecvWr<'_>, extent: Extent, producer: u32) {
+        self.queue.note(producer, wr.wr_id);
+        let first = self.queue.place(producer) << self.stride;
+        encode::recv(wr, extent, |place| {
+            self.ring.slot((first + place) * wqe::SLOT_BYTES)
+        });
+    }
+
+    fn publish(&self, producer: u32) {
+        self.queue.publish(producer);
+        barrier::before_register();
+        let doorbell = doorbell::srq(self.number);
+        self.pd.card.host.backend.write32(doorbell, producer);
+    }
+}
+
+/// Requests of a shared receive queue that are posted one by one, by one doorbell: when this is dropped.
+pub struct SharedReceives<'a, B: Backend> {
+    srq: &'a mut Srq<B>,
+    /// Behind what is written.
+    producer: u32,
+}
+
+impl<B: Backend> SharedReceives<'_, B> {
+    /// A further request.
+    ///
+    /// # Errors
+    /// Why it cannot be posted. Those before it are.
+    pub fn add(&mut self, wr: &RecvWr<'_>) -> Result<(), PostCause> {
+        let core = &self.srq.core;
+        let written = self.producer.wrapping_sub(core.queue.producer());
+        let extent = check_list(wr.sges, self.srq.max_sge)?;
+        if core.queue.free() <= written {
+            let (queue, free, needed) = ("shared receive", 0, 1);
+            return Err(PostCause::Full {
+                queue,
+                free,
+                needed,
+            });
+        }
+        core.write(wr, extent, self.producer);
+        self.producer = self.producer.wrapping_add(1);
+        Ok(())
+    }
+}
+
+impl<B: Backend> Drop for SharedReceives<'_, B> {
+    fn drop(&mut self) {
+        if self.producer != self.srq.core.queue.producer() {
+            self.srq.core.publish(self.producer);
+        }
     }
 }

@@ -74,7 +74,6 @@ impl ToErrno for MwError {
         match self {
             Self::Unsupported => Errno::OPNOTSUPP,
             Self::Full { .. } => Errno::NOMEM,
-            Self::Key { .. } => Errno::INVAL,
             Self::Post(e) => e.number(),
             _ => Errno::IO,
         }
@@ -163,12 +162,18 @@ impl ToErrno for ResolveError {
     }
 }
 
-impl ToErrno for PostError {
+impl ToErrno for PostCause {
     fn number(&self) -> Errno {
-        match self.cause {
-            PostCause::Full { .. } => Errno::NOMEM,
-            PostCause::Unsupported { .. } => Errno::OPNOTSUPP,
+        match self {
+            Self::Full { .. } => Errno::NOMEM,
+            Self::Unsupported { .. } => Errno::OPNOTSUPP,
             _ => Errno::INVAL,
         }
+    }
+}
+
+impl ToErrno for PostError {
+    fn number(&self) -> Errno {
+        self.cause.number()
     }
 }

@@ -130,15 +130,20 @@ pub(crate) unsafe extern "C" fn post_srq_recv(
     first: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    let handle = get::<SrqHandle>(srq);
-    // SAFETY: the caller gives a list of requests and a place for the one that is refused.
-    unsafe {
-        list::post(first, bad, |wr: &ibv_recv_wr| {
-            let srq = handle.as_ref().map_err(|e| *e)?;
-            let (sges, count) = list::sges(wr.sg_list, wr.num_sge)?;
-            let wr = RecvWr::new(wr.wr_id, &sges[..count]);
-            srq.srq
-                .with(|srq| srq.post_recv(&[wr]).map_err(ToErrno::errno))
+    let post = |handle: &SrqHandle| {
+        handle.srq.with(|srq| {
+            let mut receives = srq.receives();
+            let each = |wr: &ibv_recv_wr| {
+                let mut room = list::room();
+                // SAFETY: the caller gives the list of the request.
+                let sges = unsafe { list::sges(wr.sg_list, wr.num_sge, &mut room) }?;
+                let wr = RecvWr::new(wr.wr_id, sges);
+                receives.add(&wr).map_err(ToErrno::errno)
+            };
+            // SAFETY: the caller gives a list of requests and a place for the one that is refused.
+            unsafe { list::post(first, bad, each) }
         })
-    }
+    };
+    // SAFETY: as above.
+    unsafe { list::on(srq, first, bad, post) }
 }

@@ -5,11 +5,12 @@ mod error;
 mod resize;
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::doorbell;
 
+use crate::barrier;
 use crate::command::CommandError;
 use crate::context::Card;
 use crate::event::CompChannel;
@@ -208,7 +209,7 @@ impl<B: Backend> Cq<B> {
             Notify::Solicited => doorbell::ARM_SOLICITED,
         };
         // The consumer record is written before.
-        fence(Ordering::Release);
+        barrier::before_register();
         let value = order | self.position & doorbell::ARM_INDEX;
         host.backend.write32(doorbell::cq(core.number), value);
         Ok(())

@@ -13,6 +13,9 @@ use crate::path::{Path, PathError};
 /// P_Key of every RoCEv2 port (A17.7.1).
 pub const DEFAULT_PKEY: u16 = 0xffff;
 
+/// Path MTU where nobody says another: it fits into Ethernet frames of 1500 bytes.
+pub const DEFAULT_MTU: Mtu = Mtu::Mtu1024;
+
 /// Transport of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -160,12 +163,12 @@ pub struct RtrAttr {
 }
 
 impl RtrAttr {
-    /// With path MTU 1024, the card's limit of READs and atomics and an RNR wait of 0.64 ms.
+    /// With [`DEFAULT_MTU`], the card's limit of READs and atomics and an RNR wait of 0.64 ms.
     #[must_use]
     pub fn new(path: Path, dest_qpn: u32, rq_psn: u32) -> Self {
         Self {
             path,
-            path_mtu: Mtu::Mtu1024,
+            path_mtu: DEFAULT_MTU,
             dest_qpn,
             rq_psn,
             max_dest_rd_atomic: None,

@@ -11,7 +11,7 @@ use crate::cq::CqCore;
 use crate::dma::DmaBuf;
 use crate::host::lock;
 use crate::queue::{Queues, WorkQueue};
-use crate::srq::Srq;
+use crate::srq::{Srq, SrqCore};
 use crate::{Backend, BackendError, Cq, DeviceInfo, Features, Pd};
 
 /// Entries of the outstanding ring that a queue pair gets unasked, if it posts that many.
@@ -88,8 +88,8 @@ pub struct QpBuilder<'a, B: Backend> {
     pd: &'a Pd<B>,
     qp_type: QpType,
     is_gsi: bool,
-    send_cq: Option<&'a Cq<B>>,
-    recv_cq: Option<&'a Cq<B>>,
+    send_cq: Option<Arc<CqCore<B>>>,
+    recv_cq: Option<Arc<CqCore<B>>>,
     max_send_wr: u32,
     max_recv_wr: u32,
     max_send_sge: u32,
@@ -99,7 +99,7 @@ pub struct QpBuilder<'a, B: Backend> {
     signal_all: bool,
     sgid_index: u8,
     psn: Option<u32>,
-    srq: Option<&'a Srq<B>>,
+    srq: Option<Arc<SrqCore<B>>>,
 }
 
 impl<'a, B: Backend> QpBuilder<'a, B> {
@@ -150,25 +150,25 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
     }
 
     /// Where send requests complete.
-    pub fn send_cq(mut self, cq: &'a Cq<B>) -> Self {
-        self.send_cq = Some(cq);
+    pub fn send_cq(mut self, cq: &Cq<B>) -> Self {
+        self.send_cq = Some(cq.core().clone());
         self
     }
 
     /// Where receive requests complete.
-    pub fn recv_cq(mut self, cq: &'a Cq<B>) -> Self {
-        self.recv_cq = Some(cq);
+    pub fn recv_cq(mut self, cq: &Cq<B>) -> Self {
+        self.recv_cq = Some(cq.core().clone());
         self
     }
 
     /// Where all requests complete.
-    pub fn cq(self, cq: &'a Cq<B>) -> Self {
+    pub fn cq(self, cq: &Cq<B>) -> Self {
         self.send_cq(cq).recv_cq(cq)
     }
 
     /// Receives from a shared receive queue; it has no receive queue of its own.
-    pub fn srq(mut self, srq: &'a Srq<B>) -> Self {
-        self.srq = Some(srq);
+    pub fn srq(mut self, srq: &Srq<B>) -> Self {
+        self.srq = Some(srq.core().clone());
         self
     }
 
@@ -235,9 +235,9 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
     pub fn build(self) -> Result<Qp<B>, BuildError> {
         let pd = self.pd.inner();
         let info = pd.card.info;
-        let send_cq = self.core(self.send_cq, "send")?;
-        let recv_cq = self.core(self.recv_cq, "recv")?;
-        let srq = self.srq.map(|srq| srq.core().clone());
+        let send_cq = self.core(self.send_cq.as_ref(), "send")?;
+        let recv_cq = self.core(self.recv_cq.as_ref(), "recv")?;
+        let srq = self.srq.clone();
         if srq
             .as_ref()
             .is_some_and(|core| !Arc::ptr_eq(&core.pd.card, &pd.card))
@@ -295,8 +295,12 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         Ok(qp)
     }
 
-    fn core(&self, cq: Option<&Cq<B>>, which: &'static str) -> Result<Arc<CqCore<B>>, BuildError> {
-        let core = cq.ok_or(BuildError::NoCq(which))?.core();
+    fn core(
+        &self,
+        cq: Option<&Arc<CqCore<B>>>,
+        which: &'static str,
+    ) -> Result<Arc<CqCore<B>>, BuildError> {
+        let core = cq.ok_or(BuildError::NoCq(which))?;
         if !Arc::ptr_eq(&core.card, &self.pd.inner().card) {
             return Err(BuildError::OtherContext(which));
         }
@@ -314,10 +318,10 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             let (qp_type, features) = (self.qp_type, info.features);
             return Err(BuildError::Transport { qp_type, features });
         }
-        let slots = encode::list_slots(self.max_send_sge as usize)
-            .max(encode::inline_slots(self.max_inline_data as usize)) as u32;
+        let slots = encode::send_slots(self.max_send_sge, self.max_inline_data);
         let outstanding = info.max_outstanding.min(MAX_OUTSTANDING);
         let last_gid = info.max_gid - 1;
+        let most = info.max_send_wr(self.max_send_sge, self.max_inline_data);
         for (attribute, value, minimum, limit) in [
             ("max_send_sge", self.max_send_sge, 0, info.max_send_sge),
             ("max_recv_sge", self.max_recv_sge, 0, info.max_recv_sge),
@@ -327,7 +331,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
                 0,
                 info.max_inline_data,
             ),
-            ("max_send_wr", self.max_send_wr, 1, info.max_qp_wr / slots),
+            ("max_send_wr", self.max_send_wr, 1, most),
             ("max_recv_wr", self.max_recv_wr, 1, info.max_qp_wr),
             ("outstanding", self.outstanding.unwrap_or(1), 1, outstanding),
             ("sgid_index", self.sgid_index.into(), 0, last_gid),

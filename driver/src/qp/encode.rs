@@ -34,6 +34,11 @@ pub(super) const fn inline_slots(bytes: usize) -> usize {
     slots(bytes, INLINE_FIRST, SLOT_BYTES)
 }
 
+/// Slots of a send WQE with the longer of a list of `sges` entries and `inline` bytes.
+pub(crate) fn send_slots(sges: u32, inline: u32) -> u32 {
+    list_slots(sges as usize).max(inline_slots(inline as usize)) as u32
+}
+
 /// Log2 of the slots of receive WQEs with lists of up to `sges` entries.
 pub(crate) const fn recv_stride(sges: usize) -> u8 {
     let slots = slots(sges, RECV_SGES_FIRST, SGES_PER_SLOT);

@@ -16,13 +16,15 @@ use ferroce_proto::abi::qpc::RqCtx;
 use ferroce_proto::wire::Mtu;
 
 pub use attr::{
-    DEFAULT_PKEY, InitAttr, ModifyError, QpAttr, QpEndpoint, QpState, QpType, RtrAttr, RtsAttr,
+    DEFAULT_MTU, DEFAULT_PKEY, InitAttr, ModifyError, QpAttr, QpEndpoint, QpState, QpType, RtrAttr,
+    RtsAttr,
 };
 pub use builder::{BuildError, QpBuilder};
 pub use change::ChangeAttr;
+pub(crate) use encode::send_slots;
 pub use modify::ConnectAttr;
 pub(crate) use post::check_list;
-pub use post::{PostCause, PostError};
+pub use post::{PostCause, PostError, Receives, Sends};
 
 use crate::command::{Command, CommandError};
 use crate::cq::{Completes, CqCore};
@@ -132,9 +134,7 @@ impl<B: Backend> Qp<B> {
     /// Send requests that may be posted at a time, each with the longest list or inline data: no fewer than asked for.
     #[must_use]
     pub fn max_send_wr(&self) -> u32 {
-        let slots = encode::list_slots(self.max_send_sge)
-            .max(encode::inline_slots(self.max_inline_data)) as u32;
-        self.queues.sq.size() / slots
+        self.queues.sq.size() / send_slots(self.max_send_sge as u32, self.max_inline_data as u32)
     }
 
     /// Receive requests that may be posted at a time: no fewer than asked for. With a shared receive queue 1, which

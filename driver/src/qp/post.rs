@@ -1,7 +1,5 @@
 //! Posting of work requests: no lock, no system call, no allocation.
 
-use std::sync::atomic::{Ordering, fence};
-
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe;
 use ferroce_proto::wire::Mtu;
@@ -9,6 +7,7 @@ use thiserror::Error;
 
 use super::encode::{self, Extent};
 use super::{Qp, QpState, QpType};
+use crate::barrier;
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
 use crate::{Backend, Sge};
 
@@ -99,6 +98,88 @@ impl PostCause {
     }
 }
 
+/// Send requests that are posted one by one, by one doorbell: when this is dropped, or before.
+pub struct Sends<'a, B: Backend> {
+    qp: &'a mut Qp<B>,
+    /// Behind what is written.
+    producer: u32,
+}
+
+impl<B: Backend> Sends<'_, B> {
+    /// A further request.
+    ///
+    /// # Errors
+    /// Why it cannot be posted. Those before it are.
+    #[inline]
+    pub fn add(&mut self, wr: &SendWr<'_>) -> Result<(), PostCause> {
+        self.qp.check_sends()?;
+        let sq = &self.qp.queues.sq;
+        let free = sq.free() - self.producer.wrapping_sub(sq.producer());
+        let needed = self.qp.write_one(wr, self.producer, free)?;
+        self.producer = self.producer.wrapping_add(needed);
+        Ok(())
+    }
+
+    /// Rings for the requests so far, and calls `then` with the queue pair, which may post others.
+    pub fn with<R>(&mut self, then: impl FnOnce(&mut Qp<B>) -> R) -> R {
+        self.ring();
+        let done = then(self.qp);
+        self.producer = self.qp.queues.sq.producer();
+        done
+    }
+
+    /// The queue pair.
+    #[must_use]
+    pub fn qp(&self) -> &Qp<B> {
+        self.qp
+    }
+
+    fn ring(&self) {
+        let sq = &self.qp.queues.sq;
+        if self.producer != sq.producer() {
+            sq.publish(self.producer);
+            self.qp.ring(doorbell::sq(self.qp.number), self.producer);
+        }
+    }
+}
+
+impl<B: Backend> Drop for Sends<'_, B> {
+    fn drop(&mut self) {
+        self.ring();
+    }
+}
+
+/// Receive requests that are posted one by one, by one doorbell: when this is dropped.
+pub struct Receives<'a, B: Backend> {
+    qp: &'a mut Qp<B>,
+    /// Behind what is written.
+    producer: u32,
+}
+
+impl<B: Backend> Receives<'_, B> {
+    /// A further request.
+    ///
+    /// # Errors
+    /// Why it cannot be posted. Those before it are.
+    #[inline]
+    pub fn add(&mut self, wr: &RecvWr<'_>) -> Result<(), PostCause> {
+        self.qp.check_receives()?;
+        let rq = &self.qp.queues.rq;
+        let free = rq.free() - self.producer.wrapping_sub(rq.producer());
+        self.qp.write_recv(wr, self.producer, free)?;
+        self.producer = self.producer.wrapping_add(1);
+        Ok(())
+    }
+}
+
+impl<B: Backend> Drop for Receives<'_, B> {
+    fn drop(&mut self) {
+        if self.producer != self.qp.queues.rq.producer() {
+            self.qp.publish_recv(self.producer);
+        }
+    }
+}
+
 impl<B: Backend> Qp<B> {
     /// Posts send requests in order and rings the doorbell once. All are posted or none.
     ///
@@ -110,7 +191,7 @@ impl<B: Backend> Qp<B> {
         if wrs.is_empty() {
             return Ok(());
         }
-        self.check_sends()?;
+        self.check_sends().map_err(|cause| cause.at(0))?;
         let producer = self.write_send(wrs)?;
         self.queues.sq.publish(producer);
         self.ring(doorbell::sq(self.number), producer);
@@ -122,18 +203,24 @@ impl<B: Backend> Qp<B> {
     /// # Errors
     /// As of [`post_send`](Self::post_send).
     pub fn check_send(&mut self, wrs: &[SendWr<'_>]) -> Result<(), PostError> {
-        self.check_sends()?;
+        self.check_sends().map_err(|cause| cause.at(0))?;
         self.write_send(wrs).map(drop)
     }
 
     /// The queue pair takes send requests in its state.
     #[inline]
-    fn check_sends(&self) -> Result<(), PostError> {
+    fn check_sends(&self) -> Result<(), PostCause> {
         let (state, needed) = (self.state, QpState::Rts);
         if matches!(state, QpState::Reset | QpState::Init | QpState::Rtr) {
-            return Err(PostCause::State { state, needed }.at(0));
+            return Err(PostCause::State { state, needed });
         }
         Ok(())
+    }
+
+    /// Send requests of which each is posted, or not, by itself: see [`Sends`].
+    pub fn sends(&mut self) -> Sends<'_, B> {
+        let producer = self.queues.sq.producer();
+        Sends { qp: self, producer }
     }
 
     /// Writes send requests into slots that the card does not know of yet; the producer index behind them.
@@ -143,27 +230,35 @@ impl<B: Backend> Qp<B> {
         let (mut free, mut producer) = (sq.free(), sq.producer());
         // Nothing of this exists for the card before the doorbell.
         for (index, wr) in wrs.iter().enumerate() {
-            let extent = self.check(wr).map_err(|cause| cause.at(index))?;
-            let needed = extent.slots(wr.data);
-            if needed > free {
-                let queue = "send";
-                return Err(PostCause::Full {
-                    queue,
-                    free,
-                    needed,
-                }
-                .at(index));
-            }
-            sq.note(producer, wr.wr_id, needed);
-            let signaled = self.signal_all || wr.flags.contains(SendFlags::SIGNALED);
-            encode::send(wr, signaled, extent, needed, |place| {
-                let place = sq.place(producer.wrapping_add(place as u32));
-                self.rings.slot(place * wqe::SLOT_BYTES)
-            });
+            let needed = self.write_one(wr, producer, free);
+            let needed = needed.map_err(|cause| cause.at(index))?;
             free -= needed;
             producer = producer.wrapping_add(needed);
         }
         Ok(producer)
+    }
+
+    /// Writes a send request into the slots from `producer` on, of which some are free; how many it takes.
+    #[inline]
+    fn write_one(&self, wr: &SendWr<'_>, producer: u32, free: u32) -> Result<u32, PostCause> {
+        let sq = &self.queues.sq;
+        let extent = self.check(wr)?;
+        let needed = extent.slots(wr.data);
+        if needed > free {
+            let queue = "send";
+            return Err(PostCause::Full {
+                queue,
+                free,
+                needed,
+            });
+        }
+        sq.note(producer, wr.wr_id, needed);
+        let signaled = self.signal_all || wr.flags.contains(SendFlags::SIGNALED);
+        encode::send(wr, signaled, extent, needed, |place| {
+            let place = sq.place(producer.wrapping_add(place as u32));
+            self.rings.slot(place * wqe::SLOT_BYTES)
+        });
+        Ok(needed)
     }
 
     /// Posts receive requests in order and rings the doorbell once. All are posted or none.
@@ -174,46 +269,69 @@ impl<B: Backend> Qp<B> {
         if wrs.is_empty() {
             return Ok(());
         }
+        self.check_receives().map_err(|cause| cause.at(0))?;
+        let (free, start) = (self.queues.rq.free(), self.queues.rq.producer());
+        for (index, wr) in wrs.iter().enumerate() {
+            let place = start.wrapping_add(index as u32);
+            let written = self.write_recv(wr, place, free.saturating_sub(index as u32));
+            written.map_err(|cause| cause.at(index))?;
+        }
+        self.publish_recv(start.wrapping_add(wrs.len() as u32));
+        Ok(())
+    }
+
+    /// Writes a receive request at `producer`, if that is free.
+    #[inline]
+    fn write_recv(&self, wr: &RecvWr<'_>, producer: u32, free: u32) -> Result<(), PostCause> {
+        let rq = &self.queues.rq;
+        let extent = check_list(wr.sges, self.max_recv_sge)?;
+        if free == 0 {
+            let (queue, needed) = ("receive", 1);
+            return Err(PostCause::Full {
+                queue,
+                free,
+                needed,
+            });
+        }
+        rq.note(producer, wr.wr_id, 1);
+        let first = rq.place(producer) << self.rq_stride;
+        encode::recv(wr, extent, |place| {
+            let at = self.rq_offset + (first + place) * wqe::SLOT_BYTES;
+            self.rings.slot(at)
+        });
+        Ok(())
+    }
+
+    fn publish_recv(&self, producer: u32) {
+        self.queues.rq.publish(producer);
+        self.ring(doorbell::rq(self.number), producer);
+    }
+
+    /// Receive requests of which each is posted, or not, by itself: see [`Receives`].
+    pub fn receives(&mut self) -> Receives<'_, B> {
+        let producer = self.queues.rq.producer();
+        Receives { qp: self, producer }
+    }
+
+    /// The queue pair takes receive requests.
+    fn check_receives(&self) -> Result<(), PostCause> {
         if self.state == QpState::Reset {
             let (state, needed) = (self.state, QpState::Init);
-            return Err(PostCause::State { state, needed }.at(0));
+            return Err(PostCause::State { state, needed });
         }
         if self.srq.is_some() {
             let cause = PostCause::Malformed(
                 "the queue pair receives from a shared receive queue: post to that",
             );
-            return Err(cause.at(0));
+            return Err(cause);
         }
-        let rq = &self.queues.rq;
-        let (free, mut producer) = (rq.free(), rq.producer());
-        for (index, wr) in wrs.iter().enumerate() {
-            let extent = check_list(wr.sges, self.max_recv_sge).map_err(|cause| cause.at(index))?;
-            if index as u32 >= free {
-                let (queue, free, needed) = ("receive", 0, 1);
-                return Err(PostCause::Full {
-                    queue,
-                    free,
-                    needed,
-                }
-                .at(index));
-            }
-            rq.note(producer, wr.wr_id, 1);
-            let first = rq.place(producer) << self.rq_stride;
-            encode::recv(wr, extent, |place| {
-                let at = self.rq_offset + (first + place) * wqe::SLOT_BYTES;
-                self.rings.slot(at)
-            });
-            producer = producer.wrapping_add(1);
-        }
-        self.queues.rq.publish(producer);
-        self.ring(doorbell::rq(self.number), producer);
         Ok(())
     }
 
     /// Tells the card of a producer index, after everything that it stands for.
     #[inline]
     pub(super) fn ring(&self, offset: u64, producer: u32) {
-        fence(Ordering::Release);
+        barrier::before_register();
         self.rings.host().backend.write32(offset, producer);
     }
 

@@ -251,3 +251,57 @@ fn data_may_be_built_by_hand() {
         (50, region.addr() + 50, region.lkey())
     );
 }
+
+/// A list whose requests are posted as far as they can be, as in verbs: with one doorbell.
+#[test]
+fn one_doorbell_announces_what_was_posted_one_by_one() {
+    let Connected {
+        fake,
+        mut qp,
+        context,
+        pd,
+        cq,
+    } = Connected::new(ALL, 8, |b| b.max_send_wr(4).max_recv_wr(4));
+    let send = SendWr::new(SendOp::Send, &[]);
+    let mut sends = qp.sends();
+    for _ in 0..2 {
+        sends.add(&send).unwrap();
+    }
+    // What is posted in between comes behind.
+    sends.with(|qp| qp.post_send(&[send])).unwrap();
+    sends.add(&send).unwrap();
+    let e = sends.add(&send).unwrap_err();
+    assert!(matches!(e, PostCause::Full { free: 0, .. }), "{e}");
+    drop(sends);
+    let (sq, rq) = (doorbell::sq(qp.qpn()), doorbell::rq(qp.qpn()));
+    assert_eq!(fake.take_doorbells(), [(sq, 2), (sq, 3), (sq, 4)]);
+
+    let recv = RecvWr::new(1, &[]);
+    let mut receives = qp.receives();
+    for _ in 0..4 {
+        receives.add(&recv).unwrap();
+    }
+    let e = receives.add(&recv).unwrap_err();
+    assert!(matches!(e, PostCause::Full { free: 0, .. }), "{e}");
+    drop(receives);
+    assert_eq!(fake.take_doorbells(), [(rq, 4)]);
+    drop(qp.receives());
+    drop(qp.sends());
+    assert_eq!(fake.take_doorbells(), []);
+
+    let mut srq = pd.create_srq(2, 1).unwrap();
+    fake.take_doorbells();
+    let mut receives = srq.receives();
+    receives.add(&recv).unwrap();
+    receives.add(&recv).unwrap();
+    receives.add(&recv).unwrap_err();
+    drop(receives);
+    assert_eq!(fake.take_doorbells(), [(doorbell::srq(srq.srqn()), 2)]);
+    let mut shared = ferroce_driver::Qp::builder(&pd)
+        .cq(&cq)
+        .srq(&srq)
+        .build()
+        .unwrap();
+    assert!(shared.sends().add(&send).is_err() && shared.receives().add(&recv).is_err());
+    drop((shared, srq, context));
+}

@@ -46,29 +46,40 @@ pub(crate) unsafe extern "C" fn create_qp_ex(
     attr: *mut ibv_qp_init_attr_ex,
 ) -> *mut ibv_qp {
     // SAFETY: the caller gives the attributes, which start as those of every queue pair do, and has the actual sizes
-    // written there.
-    let (asked, init) = unsafe { (*attr, &mut *attr.cast::<ibv_qp_init_attr>()) };
+    // written there. What came to the structure later is there if the mask says so: only that is read.
+    let (init, comp_mask, qp_type) = unsafe {
+        let init = &mut *attr.cast::<ibv_qp_init_attr>();
+        (init, (*attr).comp_mask, (*attr).qp_type)
+    };
     let mut create = || {
         let opened = Opened::get(context)?;
-        let has = |flag: c_int| asked.comp_mask & flag as u32 != 0;
+        let has = |flag: c_int| comp_mask & flag as u32 != 0;
         let known =
             IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-        if asked.comp_mask & !(known as u32) != 0
-            || has(IBV_QP_INIT_ATTR_CREATE_FLAGS) && asked.create_flags != 0
+        if comp_mask & !(known as u32) != 0
+            // SAFETY: as above.
+            || has(IBV_QP_INIT_ATTR_CREATE_FLAGS) && unsafe { (*attr).create_flags } != 0
         {
             return Err(Errno::OPNOTSUPP);
         }
-        if !has(IBV_QP_INIT_ATTR_PD) || get::<PdHandle>(asked.pd)?.context.shown() != context {
+        let pd = match has(IBV_QP_INIT_ATTR_PD) {
+            // SAFETY: as above.
+            true => unsafe { (*attr).pd },
+            false => return Err(Errno::INVAL),
+        };
+        if get::<PdHandle>(pd)?.context.shown() != context {
             return Err(Errno::INVAL);
         }
         if !has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-            return create(asked.pd, init, ibv_qp_ex::zero(), 0, false);
+            return create(pd, init, ibv_qp_ex::zero(), 0, false);
         }
+        // SAFETY: as above.
+        let asked = unsafe { (*attr).send_ops_flags };
         let features = opened.card.context.query_device().features;
-        if asked.send_ops_flags & !operations(asked.qp_type, features) != 0 {
+        if asked & !operations(qp_type, features) != 0 {
             return Err(Errno::OPNOTSUPP);
         }
-        create(asked.pd, init, functions(), asked.send_ops_flags, false)
+        create(pd, init, functions(), asked, false)
     };
     or_null(create())
 }
@@ -230,9 +241,9 @@ unsafe extern "C" fn wr_set_sge(qp: *mut ibv_qp_ex, lkey: u32, addr: u64, length
 unsafe extern "C" fn wr_set_sge_list(qp: *mut ibv_qp_ex, count: usize, list: *const ibv_sge) {
     on_last(qp, |_, batch| {
         let count = c_int::try_from(count).map_err(|_| Errno::INVAL)?;
+        let mut room = list::room();
         // SAFETY: the caller gives a list of so many entries.
-        let (sges, count) = unsafe { list::sges(list, count) }?;
-        batch.list(&sges[..count])
+        batch.list(unsafe { list::sges(list, count, &mut room) }?)
     });
 }
 

@@ -118,33 +118,14 @@ fn create(
         _ => return Err(Errno::OPNOTSUPP),
     };
     let builder = sized(builder, init);
-    let build = |builder: QpBuilder<'_, AnyBackend>| match &srq {
-        None => builder.build().map_err(ToErrno::errno),
-        Some(srq) => srq
-            .srq
-            .with(|srq| builder.srq(srq).build().map_err(ToErrno::errno)),
+    // Who polls or posts meanwhile does not wait until the queue pair is built.
+    let builder = send.cq.with(|cq| Ok(builder.send_cq(cq)))?;
+    let builder = recv.cq.with(|cq| Ok(builder.recv_cq(cq)))?;
+    let builder = match &srq {
+        None => builder,
+        Some(srq) => srq.srq.with(|srq| Ok(builder.srq(srq)))?,
     };
-    let qp = if send.is(&recv) {
-        send.cq.with(|cq| build(builder.cq(cq)))?
-    } else {
-        // Always in the same order, so that threads do not wait for each other.
-        let is_ordered = init.send_cq.addr() < init.recv_cq.addr();
-        let (first, second) = if is_ordered {
-            (&send, &recv)
-        } else {
-            (&recv, &send)
-        };
-        first.cq.with(|first| {
-            second.cq.with(|second| {
-                let (send, recv) = if is_ordered {
-                    (first, second)
-                } else {
-                    (second, first)
-                };
-                build(builder.send_cq(send).recv_cq(recv))
-            })
-        })?
-    };
+    let qp = builder.build().map_err(ToErrno::errno)?;
 
     init.cap.max_send_wr = qp.max_send_wr();
     if srq.is_none() {

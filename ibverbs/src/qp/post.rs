@@ -1,10 +1,13 @@
 //! Posting.
 
 use std::ffi::{c_int, c_uint};
+use std::mem::MaybeUninit;
 use std::slice;
 
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{Data, Destination, Qp, RecvWr, Remote, SendFlags, SendOp, SendWr, Sge};
+use ferroce_driver::{
+    Data, Destination, Qp, RecvWr, Remote, SendFlags, SendOp, SendWr, Sends, Sge,
+};
 
 use super::QpHandle;
 use crate::abi::*;
@@ -72,7 +75,15 @@ impl QpHandle {
         })
     }
 
-    fn send(&self, wr: &ibv_send_wr) -> Result<(), Errno> {
+    /// Posts a request of a list.
+    ///
+    /// # Safety
+    /// As of [`post_send`].
+    unsafe fn send(
+        &self,
+        sends: &mut Sends<'_, AnyBackend>,
+        wr: &ibv_send_wr,
+    ) -> Result<(), Errno> {
         let flags = flags(wr.send_flags)?;
         let request = (wr.wr_id, flags);
         match wr.opcode {
@@ -83,43 +94,31 @@ impl QpHandle {
                     bind_info,
                 } = &wr.bind_mw;
                 let bind = Bind::new(*mw, Some(*rkey), bind_info)?;
-                return self.qp.with(|qp| bind.post(qp, request));
+                return sends.with(|qp| bind.post(qp, request));
             }
             IBV_WR_LOCAL_INV => {
-                return self.qp.with(|qp| {
+                return sends.with(|qp| {
                     qp.post_invalidate(wr.imm_data, request)
                         .map_err(ToErrno::errno)
                 });
             }
             _ => {}
         }
-        let is_inline = wr.send_flags & IBV_SEND_INLINE as c_uint != 0;
-        // SAFETY: the caller of `post_send` gives the list.
-        let (sges, count) = unsafe { list::sges(wr.sg_list, wr.num_sge) }?;
-        let mut copy = [0; MAX_INLINE];
-        let data = if is_inline {
+        let (mut room, mut copy) = (list::room(), [const { MaybeUninit::uninit() }; MAX_INLINE]);
+        // SAFETY: the caller gives the list.
+        let sges = unsafe { list::sges(wr.sg_list, wr.num_sge, &mut room) }?;
+        let data = match wr.send_flags & IBV_SEND_INLINE as c_uint {
+            0 => Data::Sges(sges),
             // SAFETY: with this flag the entries name memory of the program itself.
-            Data::Inline(unsafe { gather(&sges[..count], &mut copy) }?)
-        } else {
-            Data::Sges(&sges[..count])
+            _ => Data::Inline(unsafe { gather(sges, &mut copy) }?),
         };
-        self.qp.with(|qp| {
-            let wr = SendWr {
-                wr_id: wr.wr_id,
-                op: self.operation(qp, wr)?,
-                data,
-                flags,
-            };
-            qp.post_send(&[wr]).map_err(ToErrno::errno)
-        })
-    }
-
-    fn receive(&self, wr: &ibv_recv_wr) -> Result<(), Errno> {
-        // SAFETY: the caller of `post_recv` gives the list.
-        let (sges, count) = unsafe { list::sges(wr.sg_list, wr.num_sge) }?;
-        let wr = RecvWr::new(wr.wr_id, &sges[..count]);
-        self.qp
-            .with(|qp| qp.post_recv(&[wr]).map_err(ToErrno::errno))
+        let wr = SendWr {
+            wr_id: wr.wr_id,
+            op: self.operation(sends.qp(), wr)?,
+            data,
+            flags,
+        };
+        sends.add(&wr).map_err(ToErrno::errno)
     }
 }
 
@@ -147,45 +146,60 @@ pub(crate) fn flags(all: c_uint) -> Result<SendFlags, Errno> {
 ///
 /// # Safety
 /// They are memory of this process that can be read.
-unsafe fn gather<'a>(sges: &[Sge], to: &'a mut [u8; MAX_INLINE]) -> Result<&'a [u8], Errno> {
+unsafe fn gather<'a>(
+    sges: &[Sge],
+    to: &'a mut [MaybeUninit<u8>; MAX_INLINE],
+) -> Result<&'a [u8], Errno> {
     let mut len = 0;
     for sge in sges.iter().filter(|sge| sge.length() > 0) {
-        let from = std::ptr::with_exposed_provenance(sge.addr() as usize);
+        let from = std::ptr::with_exposed_provenance::<u8>(sge.addr() as usize);
         let bytes = sge.length() as usize;
         let room = to.get_mut(len..len + bytes).ok_or(Errno::INVAL)?;
-        // SAFETY: memory of the caller.
-        room.copy_from_slice(unsafe { slice::from_raw_parts(from, bytes) });
+        // SAFETY: memory of the caller, and room for as many bytes.
+        unsafe { from.copy_to_nonoverlapping(room.as_mut_ptr().cast(), bytes) };
         len += bytes;
     }
-    Ok(&to[..len])
+    // SAFETY: as many were written.
+    Ok(unsafe { slice::from_raw_parts(to.as_ptr().cast(), len) })
 }
 
-/// Posts a list of send requests.
+/// Posts a list of send requests, with one doorbell.
 pub(crate) unsafe extern "C" fn post_send(
     qp: *mut ibv_qp,
     first: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    let handle = get::<QpHandle>(qp);
-    // SAFETY: the caller gives a list of requests and a place for the one that is refused.
-    unsafe {
-        list::post(first, bad, |wr: &ibv_send_wr| {
-            handle.as_ref().map_err(|e| *e)?.send(wr)
+    let post = |handle: &QpHandle| {
+        handle.qp.with(|qp| {
+            let mut sends = qp.sends();
+            // SAFETY: the caller gives a list of requests and a place for the one that is refused.
+            unsafe { list::post(first, bad, |wr| handle.send(&mut sends, wr)) }
         })
-    }
+    };
+    // SAFETY: as above.
+    unsafe { list::on(qp, first, bad, post) }
 }
 
-/// Posts a list of receive requests.
+/// Posts a list of receive requests, with one doorbell.
 pub(crate) unsafe extern "C" fn post_recv(
     qp: *mut ibv_qp,
     first: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    let handle = get::<QpHandle>(qp);
-    // SAFETY: as of `post_send`.
-    unsafe {
-        list::post(first, bad, |wr: &ibv_recv_wr| {
-            handle.as_ref().map_err(|e| *e)?.receive(wr)
+    let post = |handle: &QpHandle| {
+        handle.qp.with(|qp| {
+            let mut receives = qp.receives();
+            let each = |wr: &ibv_recv_wr| {
+                let mut room = list::room();
+                // SAFETY: the caller gives the list of the request.
+                let sges = unsafe { list::sges(wr.sg_list, wr.num_sge, &mut room) }?;
+                let wr = RecvWr::new(wr.wr_id, sges);
+                receives.add(&wr).map_err(ToErrno::errno)
+            };
+            // SAFETY: as of `post_send`.
+            unsafe { list::post(first, bad, each) }
         })
-    }
+    };
+    // SAFETY: as of `post_send`.
+    unsafe { list::on(qp, first, bad, post) }
 }
