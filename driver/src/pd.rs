@@ -107,6 +107,12 @@ impl<B: Backend> Pd<B> {
         Srq::new(&self.inner, max_wr, max_sge)
     }
 
+    /// Number of the domain in the card.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.inner.number
+    }
+
     /// Allocates and registers a zeroed buffer of `len` bytes.
     ///
     /// # Errors

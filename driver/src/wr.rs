@@ -112,7 +112,7 @@ impl SendOp {
                 let status = if invalidated {
                     status::SUCCESS
                 } else {
-                    status::LOC_QP_OP_ERR
+                    status::MW_BIND_ERR
                 };
                 (opcode::LOCAL, nowhere, completed(cq::LOCAL_INV, status))
             }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use ferroce_cabi::signals;
 use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{
-    AsyncEvent, AsyncEvents, Backend, Context, EventAttr, Gid, Mac, NeighbourConfig, Neighbours,
-    ResolveError, eventfd,
+    AsyncEvent, AsyncEvents, Backend, Context, EventAttr, Gid, Mac, Mtu, NeighbourConfig,
+    Neighbours, ResolveError, eventfd,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -60,6 +60,8 @@ impl Drop for Entry {
 /// An opened card.
 pub(crate) struct Card {
     pub(crate) context: Context<AnyBackend>,
+    /// Path MTU that the network takes.
+    pub(crate) mtu: Mtu,
     is_simulated: bool,
     neighbours: Mutex<Neighbours<AnyBackend>>,
     /// Wakes the thread: the card goes, or a channel came.
@@ -77,6 +79,7 @@ impl Card {
         name: &str,
         mac: Mac,
         ips: &[IpAddr],
+        mtu: Mtu,
         entry: Entry,
     ) -> Result<Arc<Self>, Errno> {
         let told = |errno| {
@@ -112,6 +115,7 @@ impl Card {
         let entry = Arc::new(entry);
         let card = Arc::new(Self {
             context,
+            mtu,
             is_simulated,
             neighbours: Mutex::new(neighbours),
             wake: Arc::new(wake),

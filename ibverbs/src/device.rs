@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use ferroce_driver::open::{default_mac, parse_mac};
-use ferroce_driver::{Gid, Mac};
+use ferroce_driver::{DEFAULT_MTU, Gid, Mac, Mtu};
 
 use crate::abi::{IBV_NODE_CA, IBV_TRANSPORT_IB, Zero, ibv_context, ibv_device};
 use crate::card::{Card, Gate};
@@ -23,6 +23,7 @@ const MAC_VARIABLE: &str = "FERROCE_MAC";
 const IP_VARIABLE: &str = "FERROCE_IP";
 /// Tells simulated cards of one name apart that are on different wires.
 const WIRE_VARIABLE: &str = "FERROCE_WIRE";
+const MTU_VARIABLE: &str = "FERROCE_MTU";
 /// Name of the device.
 const NAME: &CStr = c"ferroce0";
 
@@ -32,6 +33,8 @@ pub(crate) struct Device {
     name: String,
     mac: Mac,
     ips: Vec<IpAddr>,
+    /// Longest packets that the network takes.
+    mtu: Mtu,
     /// The card, while a context of it lives: it can be opened once at a time.
     card: Mutex<Weak<Card>>,
     gate: Arc<Gate>,
@@ -71,6 +74,14 @@ impl Device {
             ip.parse().map_err(|_| wrong(IP_VARIABLE, ip, expected))
         });
         let ips = ips.collect::<Result<_, _>>()?;
+        let mtu = match read(MTU_VARIABLE) {
+            None => DEFAULT_MTU,
+            Some(text) => {
+                let expected = "expected 256, 512, 1024, 2048 or 4096";
+                let known = text.parse().ok().and_then(Mtu::from_bytes);
+                known.ok_or_else(|| wrong(MTU_VARIABLE, &text, expected))?
+            }
+        };
 
         let mut shown = ibv_device::zero();
         shown.node_type = IBV_NODE_CA;
@@ -85,6 +96,7 @@ impl Device {
             name,
             mac,
             ips,
+            mtu,
             card: Mutex::default(),
             gate: Arc::default(),
         }))
@@ -122,7 +134,7 @@ impl Device {
             return Ok(card);
         }
         let entry = self.gate.enter();
-        let card = Card::open(&self.name, self.mac, &self.ips, entry)?;
+        let card = Card::open(&self.name, self.mac, &self.ips, self.mtu, entry)?;
         *place = Arc::downgrade(&card);
         Ok(card)
     }

@@ -15,8 +15,11 @@ use crate::handle::get;
 
 /// Bytes of the attributes of a port as `ibv_query_port` knows them; the rest came later.
 const OLD_PORT_ATTR: usize = offset_of!(ibv_port_attr, port_cap_flags2);
-/// Width and speed codes: four lanes of 25 Gbit/s.
+/// Codes of widths, and of speeds of a lane: 2.5, 10 and 25 Gbit/s.
+const WIDTH_1X: u8 = 1;
 const WIDTH_4X: u8 = 2;
+const SPEED_SDR: u8 = 1;
+const SPEED_QDR: u8 = 4;
 const SPEED_EDR: u8 = 32;
 /// Physical states of a port.
 const PHYS_POLLING: u8 = 2;
@@ -24,17 +27,32 @@ const PHYS_LINK_UP: u8 = 5;
 /// `IBV_QPF_GRH_REQUIRED`: paths need a GID.
 const GRH_REQUIRED: u8 = 1;
 
+/// Width and speed of the fastest port that a data path of so many Gbit/s fills; what is slower than all is told as the slowest.
+fn rate(gbit: u32) -> (u8, u8) {
+    match gbit {
+        100.. => (WIDTH_4X, SPEED_EDR),
+        40.. => (WIDTH_4X, SPEED_QDR),
+        25.. => (WIDTH_1X, SPEED_EDR),
+        10.. => (WIDTH_1X, SPEED_QDR),
+        _ => (WIDTH_1X, SPEED_SDR),
+    }
+}
+
 impl ContextHandle {
     fn device_attr(&self) -> ibv_device_attr {
         let info = self.card.context.query_device();
         let guid = guid(self.card.context.mac());
         let int = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
         let max_qp = info.max_qp - 2;
+        // What a queue pair may have whatever else is asked for it.
+        let max_qp_wr = info.max_send_wr(info.max_send_sge, info.max_inline_data);
         // A window of type 2 is its queue pair's, in its protection domain.
         let windows = match info.features.contains(Features::MEM_WINDOW) {
             true => IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
             false => 0,
         };
+        // Both have their places in one table.
+        let max_mw = if windows == 0 { 0 } else { info.max_mr / 2 };
         let rd_atomic = u32::from(info.max_rd_atomic);
         let mut attr = ibv_device_attr {
             node_guid: guid,
@@ -45,14 +63,14 @@ impl ContextHandle {
             vendor_part_id: pci::DEVICE.into(),
             hw_ver: pci::REVISION.into(),
             max_qp: int(max_qp),
-            max_qp_wr: int(info.max_qp_wr),
+            max_qp_wr: int(max_qp_wr),
             device_cap_flags: (IBV_DEVICE_RC_RNR_NAK_GEN | windows) as u32,
-            max_mw: if windows == 0 { 0 } else { int(info.max_mr) },
+            max_mw: int(max_mw),
             max_sge: int(info.max_send_sge.min(info.max_recv_sge)),
             max_sge_rd: int(info.max_send_sge),
             max_cq: int(info.max_cq),
             max_cqe: int(info.max_cqe),
-            max_mr: int(info.max_mr),
+            max_mr: int(info.max_mr - max_mw),
             max_pd: (1 << 24) - 1,
             max_qp_rd_atom: int(rd_atomic),
             max_res_rd_atom: int(rd_atomic * max_qp),
@@ -81,17 +99,18 @@ impl ContextHandle {
     fn port_attr(&self) -> ibv_port_attr {
         let info = self.card.context.query_device();
         let is_up = self.card.context.status().link_up;
+        let (active_width, active_speed) = rate(info.data_width * info.core_clock_mhz / 1000);
         let either = |up, down| if is_up { up } else { down };
         ibv_port_attr {
             state: either(IBV_PORT_ACTIVE, IBV_PORT_DOWN),
             max_mtu: IBV_MTU_4096,
-            active_mtu: IBV_MTU_4096,
+            active_mtu: self.card.mtu.code().into(),
             gid_tbl_len: info.max_gid as c_int,
             port_cap_flags: (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS) as u32,
             max_msg_sz: info.max_msg_size,
             pkey_tbl_len: 1,
-            active_width: WIDTH_4X,
-            active_speed: SPEED_EDR,
+            active_width,
+            active_speed,
             phys_state: either(u32::from(PHYS_LINK_UP) as c_int, PHYS_POLLING.into()) as u8,
             link_layer: IBV_LINK_LAYER_ETHERNET as u8,
             flags: GRH_REQUIRED,

@@ -41,6 +41,7 @@ fn add(
 ) -> *mut ibv_pd {
     let mut shown = ibv_pd::zero();
     shown.context = context;
+    shown.handle = pd.number();
     let pd = PdHandle {
         shown: Shown::new(shown),
         pd,
@@ -57,14 +58,14 @@ pub(crate) unsafe extern "C" fn alloc_parent_domain(
     context: *mut ibv_context,
     attr: *mut ibv_parent_domain_init_attr,
 ) -> *mut ibv_pd {
-    // SAFETY: the caller gives the attributes.
-    let attr = unsafe { &*attr };
+    // SAFETY: the caller gives the attributes, of which those of the mask, of which there are none, may be missing.
+    let (pd, td, comp_mask) = unsafe { ((*attr).pd, (*attr).td, (*attr).comp_mask) };
     let alloc = || {
         let opened = Opened::get(context)?;
-        if attr.comp_mask != 0 || !attr.td.is_null() {
+        if comp_mask != 0 || !td.is_null() {
             return Err(Errno::OPNOTSUPP);
         }
-        let of = Held::<PdHandle>::get(attr.pd)?;
+        let of = Held::<PdHandle>::get(pd)?;
         if !ptr::eq(of.context.shown(), context) {
             return Err(Errno::INVAL);
         }

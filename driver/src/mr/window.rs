@@ -65,14 +65,6 @@ pub enum MwError {
         /// Entries of the table.
         limit: u32,
     },
-    /// The key of a type 2 window is of another place of the table.
-    #[error("key {key:#x} is not one of the window: only the lowest 8 bits of {own:#x} are chosen")]
-    Key {
-        /// Key asked for.
-        key: u32,
-        /// Key of the window.
-        own: u32,
-    },
     /// The request could not be posted; nothing was bound.
     #[error(transparent)]
     Post(#[from] PostError),
@@ -171,11 +163,11 @@ impl<B: Backend> Mw<B> {
         self.key
     }
 
-    /// Binds the window as a request of `qp` would that has its turn now, under a key:
+    /// Binds the window as a request of `qp` would that has its turn now, under a key of which the lowest 8 bits count:
     /// whether it was bound. If a rule of IB1 10.6.7.2 forbids it nothing has changed.
     ///
     /// # Errors
-    /// [`MwError::Key`], [`MwError::Command`]: nothing has changed.
+    /// [`MwError::Command`]: nothing has changed.
     pub fn bind(
         &mut self,
         qp: &Qp<B>,
@@ -190,10 +182,7 @@ impl<B: Backend> Mw<B> {
                 key if key & VARIANT == 0 => next(key),
                 key => key,
             },
-            (MwType::Type2, Some(key)) if (key ^ own) & !VARIANT != 0 => {
-                return Err(MwError::Key { key, own });
-            }
-            (MwType::Type2, Some(key)) => key,
+            (MwType::Type2, Some(key)) => own & !VARIANT | key & VARIANT,
         };
         let card = self.pd.card.clone();
         let mut windows = lock(&card.windows);

@@ -94,28 +94,29 @@ pub(crate) unsafe extern "C" fn create_cq_ex(
     context: *mut ibv_context,
     attr: *mut ibv_cq_init_attr_ex,
 ) -> *mut ibv_cq_ex {
-    // SAFETY: the caller gives the attributes.
-    let attr = unsafe { &*attr };
-    let create = || {
-        let has = |flag: c_int| attr.comp_mask & flag as u32 != 0;
+    // SAFETY: the caller gives the attributes. What came to the structure later is there if the mask says so: only that
+    // is read.
+    let create = || unsafe {
+        let comp_mask = (*attr).comp_mask;
+        let has = |flag: c_int| comp_mask & flag as u32 != 0;
         let known = (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) as u32;
         let flags = match has(IBV_CQ_INIT_ATTR_MASK_FLAGS) {
-            true => attr.flags & !(IBV_CREATE_CQ_ATTR_SINGLE_THREADED as u32),
+            true => (*attr).flags & !(IBV_CREATE_CQ_ATTR_SINGLE_THREADED as u32),
             false => 0,
         };
-        let unknown = attr.wc_flags & !(IBV_WC_STANDARD_FLAGS as u64);
-        if attr.comp_mask & !known != 0 || flags != 0 || unknown != 0 {
+        let unknown = (*attr).wc_flags & !(IBV_WC_STANDARD_FLAGS as u64);
+        if comp_mask & !known != 0 || flags != 0 || unknown != 0 {
             return Err(Errno::OPNOTSUPP);
         }
         if has(IBV_CQ_INIT_ATTR_MASK_PD) {
-            Held::<PdHandle>::get(attr.parent_domain)?;
+            Held::<PdHandle>::get((*attr).parent_domain)?;
         }
         let make = Make {
             context,
-            entries: attr.cqe,
-            cq_context: attr.cq_context,
-            channel: attr.channel,
-            vector: attr.comp_vector,
+            entries: (*attr).cqe,
+            cq_context: (*attr).cq_context,
+            channel: (*attr).channel,
+            vector: (*attr).comp_vector,
         };
         create(&make, functions()).map(|cq| cq.cast())
     };

@@ -154,10 +154,21 @@ static void type_2(struct ibv_mr *mr)
 	completes(9, IBV_WC_RECV, IBV_WC_SUCCESS);
 	expect("once the peer ended it", written(mr, memory + 4096, key + 1), IBV_WC_REM_ACCESS_ERR);
 	reconnect();
-	/* Of another window. */
+	/* Of the key only the lowest 8 bits are chosen. */
+	wr.wr_id = 7;
+	wr.send_flags = IBV_SEND_SIGNALED;
 	wr.opcode = IBV_WR_BIND_MW;
-	wr.bind_mw.rkey = key ^ 0x100;
-	REFUSED(ibv_post_send(qp, &wr, &bad), EINVAL);
+	wr.bind_mw.rkey = 0xba;
+	MUST(ibv_post_send(qp, &wr, &bad) == 0);
+	completes(7, IBV_WC_BIND_MW, IBV_WC_SUCCESS);
+	key = (mw->rkey & ~0xff) | 0xba;
+	expect("through the window", written(mr, memory + 4096, key), IBV_WC_SUCCESS);
+	/* No key of the queue pair. */
+	wr.opcode = IBV_WR_LOCAL_INV;
+	wr.invalidate_rkey = key ^ 1;
+	MUST(ibv_post_send(qp, &wr, &bad) == 0);
+	completes(7, IBV_WC_LOCAL_INV, IBV_WC_MW_BIND_ERR);
+	reconnect();
 	REFUSED(ibv_dealloc_mw(mw), 0);
 }
 

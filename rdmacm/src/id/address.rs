@@ -279,7 +279,7 @@ impl CmId {
         else {
             return Err(Errno::INVAL);
         };
-        self.show_path(&mut inner, gid(local.ip()), peer);
+        self.show_path(port::open()?, &mut inner, gid(local.ip()), peer);
         inner.phase = Phase::Routed;
         drop(inner);
         Event::tell(self, None, RDMA_CM_EVENT_ROUTE_RESOLVED, Said::default());

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ferroce_cabi::handle::Object;
 
-use super::mtu::path_mtu;
 use super::{CmId, Event, Inner, Phase, Said};
 use crate::abi::*;
 use crate::cm::{Family, Listener, WrongState};
@@ -153,7 +152,7 @@ impl CmId {
                 psn: inner.psn,
                 local_timeout: 0,
                 retry: inner.retry,
-                mtu: path_mtu(),
+                mtu: port.path_mtu,
                 rnr_retry: asked.rnr_retry.min(7),
                 cm_retries: 0,
                 srq,
@@ -329,7 +328,7 @@ impl CmId {
         id.show_gids(gid(ends.to), peer.gid);
         fill(&mut inner);
         if inner.req.is_some() {
-            id.show_path(&mut inner, gid(ends.to), peer);
+            id.show_path(port, &mut inner, gid(ends.to), peer);
         }
         drop(inner);
         Ok(id)

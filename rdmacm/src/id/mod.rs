@@ -3,7 +3,6 @@
 mod address;
 mod connect;
 mod event;
-mod mtu;
 mod qp;
 mod tell;
 
@@ -178,7 +177,7 @@ impl CmId {
     }
 
     /// The path record that the program sees.
-    fn show_path(&self, inner: &mut Inner, local: [u8; 16], peer: Address) {
+    fn show_path(&self, port: &Port, inner: &mut Inner, local: [u8; 16], peer: Address) {
         /// Code of the rate: 25 Gbit/s; exactly.
         const RATE: u8 = 15;
         const EXACTLY: u8 = 2;
@@ -191,7 +190,8 @@ impl CmId {
         path.numb_path = 1;
         path.pkey = u16::MAX;
         path.mtu_selector = EXACTLY;
-        path.mtu = inner.req.as_ref().map_or_else(mtu::path_mtu, |req| req.mtu);
+        let asked = inner.req.as_ref().map(|req| req.mtu);
+        path.mtu = asked.unwrap_or(port.path_mtu);
         path.rate_selector = EXACTLY;
         path.rate = RATE;
         path.packet_life_time_selector = EXACTLY;

@@ -91,7 +91,8 @@ impl Inner {
             return Some((req.mtu.into(), req.qpn, req.psn));
         }
         let rep = self.rep.as_ref()?;
-        Some((super::mtu::path_mtu().into(), rep.qpn, rep.psn))
+        let port = port::open().ok()?;
+        Some((port.path_mtu.into(), rep.qpn, rep.psn))
     }
 
     fn timeout(&self) -> u8 {

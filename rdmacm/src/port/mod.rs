@@ -38,6 +38,8 @@ pub(crate) struct Port {
     pub(crate) context: *mut ibv_context,
     /// The domain of identifiers that name none.
     pub(crate) pd: *mut ibv_pd,
+    /// Code of the path MTU that connections ask for.
+    pub(crate) path_mtu: u8,
     /// READs and atomics that a queue pair may have under way.
     pub(crate) max_rd_atomic: u8,
     start: Instant,
@@ -137,11 +139,14 @@ impl Port {
             let context = context?;
             let mut attr = ibv_device_attr::zero();
             success(ibv_query_device(context, &raw mut attr))?;
+            let mut port = ibv_port_attr::zero();
+            success(ibv_query_port(context, PORT, &raw mut port))?;
             let mut seed = [0; 4];
             getrandom::fill(&mut seed).map_err(|_| Errno::IO)?;
             Ok(Self {
                 context,
                 pd: pointer(ibv_alloc_pd(context))?,
+                path_mtu: port.active_mtu as u8,
                 max_rd_atomic: attr.max_qp_rd_atom.clamp(0, 255) as u8,
                 start: Instant::now(),
                 process: std::process::id(),

@@ -10,6 +10,11 @@ unsafe extern "C" {
     pub(crate) fn ibv_get_device_guid(device: *mut ibv_device) -> u64;
     pub(crate) fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context;
     pub(crate) fn ibv_query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int;
+    pub(crate) fn ibv_query_port(
+        context: *mut ibv_context,
+        port: u8,
+        attr: *mut ibv_port_attr,
+    ) -> c_int;
     pub(crate) fn _ibv_query_gid_table(
         context: *mut ibv_context,
         entries: *mut ibv_gid_entry,
