@@ -94,6 +94,7 @@ impl Logic for CommandEvents {
         sq_event.payload.state = head.sq_state.low::<3>();
         sq_event.payload.set = set & head.qp_sq_state;
         sq_event.payload.reset = set & head.qp_sq_state & head.sq_reset;
+        sq_event.payload.image = set & head.qp_sq;
         rq_event.valid = rq_due;
         rq_event.payload = no_rq_event;
         rq_event.payload.kind = RqEventKind::Command;

@@ -316,3 +316,20 @@ fn a_wqe_that_cannot_run_waits_for_its_turn_only() {
     assert_eq!(rig.done(1), done);
     assert_eq!(rig.failures[0].status, status::LOC_QP_OP_ERR);
 }
+
+#[test]
+fn a_queue_pair_in_error_without_an_image_reads_nothing() {
+    let mut rig = rig(Wire::default());
+    post_all(&mut rig, &[send(10)]);
+    rig.finish(5000);
+    rig.modify(1, state::RESET, Some(0));
+    rig.run(100);
+    // its number has another owner now, which fails before it has a ring
+    rig.modify(1, state::INIT, None);
+    rig.modify(1, state::ERR, None);
+    rig.run(100);
+    let before = rig.done(1).len();
+    rig.ring(1);
+    rig.run(1000);
+    assert_eq!(rig.done(1).len(), before, "nothing of it is known");
+}

@@ -16,6 +16,7 @@ cases! {
     flush_of_what_comes_later, RC, "IB1 10.3.1", "What is posted to a queue pair in error is flushed too.";
     flush_by_command, RC, "IB1 10.3.1", "A queue pair taken to the error state flushes what is under way and what waits.";
     flush_after_partial_message, RC, "IB1 10.3.1", "The receive WQE of a message that has arrived in part is flushed once.";
+    flush_without_an_image, RC, "IB1 10.3.1", "A queue pair that goes to the error state without an image completes nothing: that of the former owner of its number is none of its own.";
     flush_of_a_read, READ, "IB1 10.3.1", "A READ under way is flushed; its responses are not heard any more.";
     flush_counts_slots, RC, "IB1 10.8", "Flushed WQEs complete once each: no more CQEs than WQEs.";
     local_error_waits, RC, "IB1 10.8", "A local error completes after everything before it, even if that is sent again first.";
@@ -49,6 +50,18 @@ fn flush_in_order(bench: &mut Bench) {
         c.ends(Side::A, i, FLUSHED);
     }
     check("more", c.statuses(Side::A), vec![]);
+}
+
+fn flush_without_an_image(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    c.recv(&[]);
+    c.execute(&Work::send(&[]));
+    let qa = c.qa;
+    c.a.reset_qp(qa);
+    c.a.modify_state(qa, state::INIT);
+    c.a.modify_state(qa, state::ERR);
+    c.post(&Work::send(&[]));
+    check("completions", c.statuses(Side::A), vec![]);
 }
 
 fn flush_of_receives(bench: &mut Bench) {

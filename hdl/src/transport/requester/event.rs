@@ -91,12 +91,16 @@ payload! {
         set: Bit,
         /// Command: start afresh.
         reset: Bit,
+        /// Command: the static image was written.
+        image: Bit,
     }
 
     /// Dynamic state of a send queue.
     SqState {
         /// State, see `ferroce_proto::abi::qpc::state`.
         state: Bits<3>,
+        /// The static image was written since RESET; else it is that of a former owner of the number.
+        known: Bit,
         /// Fetches of another epoch are stale.
         epoch: Bits<4>,
         /// Stands in the ready FIFO.

@@ -94,7 +94,7 @@ impl Logic for SqEvents {
         skid.s.payload.writes = answer.payload.writes;
         copy!(skid.s.payload <= retire.payload; reads, unfenced, count);
         skid.s.payload.fetches = doorbell.payload.fetches;
-        copy!(skid.s.payload <= command.payload; state, set, reset);
+        copy!(skid.s.payload <= command.payload; state, set, reset, image);
         skid.s.payload.kind = kinds.picked;
         skid.s.payload.qpn = qpns.picked;
         // named by some

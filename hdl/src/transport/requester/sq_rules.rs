@@ -254,12 +254,19 @@ impl Logic for SqRules {
                 }
             }
             SqEventKind::Command => {
+                if sq_event.image {
+                    next.known = true;
+                    out.push_ready = state.state != RESET;
+                }
                 if sq_event.set {
                     // who drops the packets of other rounds knows the round from here
                     out.recall = true;
                     next.state = sq_event.state;
                     stop = true;
                     out.push_ready = sq_event.state != RESET;
+                    if sq_event.state == RESET {
+                        next.known = false;
+                    }
                     next.closing = false;
                     next.drained = false;
                     if sq_event.state == ERR {

@@ -50,8 +50,8 @@ impl Logic for SqTermsOf {
         let in_error = (state.state == ERR) | (state.state == SQE);
         out.reliable = image.qp_type == RC;
         // Fetch, Doorbell: 8 slots, not more than the ring has
-        out.may_fetch =
-            (is_running & !state.blocked) | (in_error & !state.closing & (state.used == 0));
+        out.may_fetch = (is_running & !state.blocked)
+            | (in_error & state.known & !state.closing & (state.used == 0));
         let mut producer = state.producer;
         if sq_event.kind == SqEventKind::Doorbell {
             producer = sq_event.index;

@@ -130,7 +130,7 @@ fn modify(head: &CmdHead, [first, second, third]: &[[u8; 64]; 3]) -> Vec<Effect>
             state: u64::from(head.sq_state) & 7,
             set: head.qp_sq_state,
             reset: head.qp_sq_state && head.sq_reset,
-            image: false,
+            image: head.qp_sq,
         }),
         Effect::RqEvent(Event {
             qpn,

@@ -65,6 +65,7 @@ impl Rig {
                 .with("psn", reset.unwrap_or(0).into())
                 .with("set", 1)
                 .with("reset", reset.is_some().into())
+                .with("image", reset.is_some().into())
                 .with("state", state.into()),
         );
     }

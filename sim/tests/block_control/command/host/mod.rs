@@ -103,7 +103,7 @@ struct Ports {
     eq: [Output; 3],
     eq_image: [Output; 5],
     eq_ready: Input,
-    sq_event: [Output; 7],
+    sq_event: [Output; 8],
     sq_event_ready: Input,
     rq_event: [Output; 10],
     rq_event_ready: Input,
@@ -154,7 +154,7 @@ impl Ports {
             eq_image: ["base", "consumer", "log_size", "vector", "moderation"]
                 .map(|f| output(&format!("eq_payload.image.{f}"))),
             eq_ready: input("eq_ready"),
-            sq_event: stream("sq_event", &event[..6]).try_into().unwrap(),
+            sq_event: stream("sq_event", &event[..7]).try_into().unwrap(),
             sq_event_ready: input("sq_event_ready"),
             rq_event: stream("rq_event", &event).try_into().unwrap(),
             rq_event_ready: input("rq_event_ready"),

@@ -89,9 +89,9 @@ impl Host {
             state: dut.get(ports[3]),
             set: dut.is_set(ports[4]),
             reset: dut.is_set(ports[5]),
-            image: ports.len() == 10 && dut.is_set(ports[6]),
+            image: dut.is_set(ports[6]),
         };
-        let sq = dut.is_set(p.sq_event[6]) && self.ready[3];
+        let sq = dut.is_set(p.sq_event[7]) && self.ready[3];
         let rq = dut.is_set(p.rq_event[9]) && self.ready[4];
         let kinds = (dut.get(p.sq_event[0]), dut.get(p.rq_event[0]));
         let (for_sq, for_rq) = (event(&p.sq_event), event(&p.rq_event));
