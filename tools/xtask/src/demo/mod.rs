@@ -7,6 +7,7 @@
 //!
 //! Figures count cycles of the core clock, 4 ns each.
 
+mod counting;
 pub(crate) mod dut;
 mod figures;
 mod options;
@@ -32,8 +33,6 @@ pub use options::{Op, Options, Share, Transport};
 use pair::Pair;
 use transfer::plan::Plan;
 
-/// What is sent unless a file is named.
-const DEFAULT_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/counting.txt");
 /// Bytes of it that atomics move, 8 at a time.
 const ATOMIC_BYTES: usize = 32 << 10;
 /// Differences that are told.
@@ -42,7 +41,7 @@ const TOLD: usize = 10;
 /// Options of the task.
 #[derive(clap::Args)]
 pub struct Args {
-    /// File to send; unless given 4 MiB of text that come with the project.
+    /// File to send; unless given 4 MiB of text, numbers in words.
     #[arg(long)]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -119,11 +118,16 @@ fn script(pair: &mut Pair<'_>, job: &Job<'_>, plan: &Plan, outcome: &mut Outcome
 /// [`Usage`]: a mistake of the caller; else what was wrong with the run.
 pub fn run(args: &Args) -> Result<()> {
     let options = &args.options;
-    let path = args.file.as_deref().unwrap_or(Path::new(DEFAULT_FILE));
-    let mut file = read(path)?;
-    if options.op == Op::Atomic && args.file.is_none() {
-        file.truncate(ATOMIC_BYTES);
-    }
+    let (name, file) = match &args.file {
+        Some(path) => (path.display().to_string(), read(path)?),
+        None => {
+            let mut file = counting::text();
+            if options.op == Op::Atomic {
+                file.truncate(ATOMIC_BYTES);
+            }
+            (counting::NAME.into(), file)
+        }
+    };
     dut::check(options, args.wave.is_some())?;
     let report = args.report.open()?;
     let mut pcap = args.pcap.as_deref().map(Output::create).transpose()?;
@@ -133,7 +137,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let digest = transfer::hex(&Sha256::digest(&file));
     println!("{options}");
-    println!("{}: {} bytes, SHA-256 {digest}", path.display(), file.len());
+    println!("{name}: {} bytes, SHA-256 {digest}", file.len());
 
     let progress = progress_bar(file.len() as u64);
     let capture = pcap
