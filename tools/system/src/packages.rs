@@ -18,6 +18,12 @@ impl Tool {
     pub const fn new(package: &'static str, present: fn() -> bool) -> Self {
         Self { present, package }
     }
+
+    /// The Debian package that has it.
+    #[must_use]
+    pub const fn package(&self) -> &'static str {
+        self.package
+    }
 }
 
 /// Simulates the emitted Verilog.
@@ -28,6 +34,8 @@ pub const CXX: Tool = Tool::new("g++", || runs("g++"));
 pub const ZLIB: Tool = Tool::new("zlib1g-dev", || Path::new("/usr/include/zlib.h").exists());
 /// Reads the emitted Verilog as a synthesis tool does.
 pub const YOSYS: Tool = Tool::new("yosys", || runs("yosys"));
+/// Simulates Verilog as written, without a compiler.
+pub const IVERILOG: Tool = Tool::new("iverilog", || Path::new("/usr/bin/iverilog").exists());
 /// Solves what the proofs ask.
 pub const Z3: Tool = Tool::new("z3", || runs("z3"));
 /// Reads the captures that the simulation writes.

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use ferroce_system::PackageError;
 pub(crate) use ferroce_system::packages::{
-    CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, PYVERBS, PYVERBS_TESTS,
-    RDMACM_DEV, RDMACM_UTILS, STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB,
+    CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, IVERILOG, PERFTEST, PYVERBS,
+    PYVERBS_TESTS, RDMACM_DEV, RDMACM_UTILS, STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB,
 };
 
 use crate::Usage;

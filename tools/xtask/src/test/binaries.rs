@@ -80,11 +80,42 @@ impl Binary {
         rank.unwrap_or(LONG.len())
     }
 
-    /// Its run, with the environment that `cargo test` gives.
-    pub(super) fn job(self, args: &Args) -> Job {
-        let mut command = Command::new(self.executable);
+    /// Its name, and the folder of its package from the root of the repository.
+    pub(super) fn place(&self) -> (&str, &Path) {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let root = root.canonicalize().unwrap_or_default();
+        let package = self.package.strip_prefix(root).unwrap_or(&self.package);
+        (&self.name, package)
+    }
+
+    /// The program with the filter, in the environment that `cargo test` gives.
+    fn command(&self, args: &Args) -> Command {
+        let mut command = Command::new(&self.executable);
         command.env("CARGO_MANIFEST_DIR", &self.package);
-        command.current_dir(self.package).args(&args.filter);
+        command.current_dir(&self.package).args(&args.filter);
+        command
+    }
+
+    /// Whether it has a test that would run.
+    fn matches(&self, args: &Args) -> Result<bool> {
+        let listed = |flags: &[&str]| -> Result<usize> {
+            let mut command = self.command(args);
+            let output = command.args(["--list", "--format", "terse"]).args(flags);
+            let output = output.output().with_context(|| self.name.clone())?;
+            let text = String::from_utf8_lossy(&output.stdout);
+            Ok(text.lines().filter(|l| l.ends_with(": test")).count())
+        };
+        let ignored = if args.slow {
+            0
+        } else {
+            listed(&["--ignored"])?
+        };
+        Ok(listed(&[])? > ignored)
+    }
+
+    /// Its run.
+    pub(super) fn job(self, args: &Args) -> Job {
+        let mut command = self.command(args);
         if args.slow {
             command.arg("--include-ignored");
         }
@@ -116,6 +147,20 @@ pub(super) fn build() -> Result<Vec<Binary>> {
     ensure!(!binaries.is_empty(), "cargo names no binary with tests");
     binaries.sort_by_key(Binary::rank);
     Ok(binaries)
+}
+
+/// Those that have a test that the filter names.
+///
+/// # Errors
+/// One that cannot be started.
+pub(super) fn matching(binaries: Vec<Binary>, args: &Args) -> Result<Vec<Binary>> {
+    let mut found = Vec::new();
+    for binary in binaries {
+        if binary.matches(args)? {
+            found.push(binary);
+        }
+    }
+    Ok(found)
 }
 
 /// The examples in the documentation.
@@ -163,6 +208,7 @@ mod tests {
         let args = Args {
             filter: Some("many".into()),
             slow: true,
+            report: None,
         };
         let job = of("true", r#""/t/link-1""#).unwrap().job(&args);
         let words: Vec<_> = job.command.get_args().collect();

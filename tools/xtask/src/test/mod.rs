@@ -1,49 +1,55 @@
 //! `cargo xtask test`: formatting, then all tests of the workspace, several binaries at a time.
 
 mod binaries;
+mod junit;
+mod needs;
 mod run;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::output::Output;
 use crate::tools;
 
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only tests whose name contains this.
+    /// Only tests whose name contains this; only the tools that these need are asked for.
     filter: Option<String>,
     /// Also the tests that take long.
     #[arg(long)]
     slow: bool,
+    /// Write the result of each test as JUnit XML.
+    #[arg(long, value_name = "FILE.xml")]
+    report: Option<PathBuf>,
 }
 
 /// Runs the task.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let tools = [
-        tools::VERILATOR,
-        tools::CXX,
-        tools::ZLIB,
-        tools::YOSYS,
-        tools::Z3,
-        tools::TSHARK,
-        tools::STRACE,
-        tools::IPROUTE,
-        tools::IBVERBS_UTILS,
-        tools::IBVERBS_PROVIDERS,
-        tools::IBVERBS_DEV,
-        tools::PERFTEST,
-        tools::PYVERBS,
-        tools::RDMACM_UTILS,
-        tools::RDMACM_DEV,
-    ];
-    tools::ensure_present(&[&tools, ferroce_guest::TOOLS].concat())?;
+    let report = args.report.as_deref().map(Output::create).transpose()?;
+    // Without a filter all is needed: it is asked for before anything is built.
+    if args.filter.is_none() {
+        tools::ensure_present(&needs::all())?;
+    }
     check_format()?;
-    let mut jobs: Vec<_> = binaries::build()?
+    let mut binaries = binaries::build()?;
+    if args.filter.is_some() {
+        binaries = binaries::matching(binaries, args)?;
+        tools::ensure_present(&needs::of(&binaries))?;
+    }
+    let mut jobs: Vec<_> = binaries
         .into_iter()
         .map(|binary| binary.job(args))
         .collect();
     jobs.push(binaries::examples_in_docs(args));
-    let failed = run::all(jobs)?;
+    let ended = run::all(jobs)?;
+    if let Some(mut report) = report {
+        junit::write(report.file(), &ended).context("cannot write the report")?;
+        report.finish()?;
+    }
+    let failed = ended.iter().filter(|ended| !ended.success);
+    let failed: Vec<_> = failed.map(|ended| ended.name.as_str()).collect();
     ensure!(
         failed.is_empty(),
         "these have tests that failed: {}",

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, PipeReader, Read, Write, pipe, stderr, stdout};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use ferroce_system::pool;
@@ -14,17 +14,29 @@ pub(super) struct Job {
     pub(super) command: Command,
 }
 
+/// How one ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// The name it is shown under.
+    pub(super) name: String,
+    /// It ended with 0.
+    pub(super) success: bool,
+    /// What it wrote on both of its outputs.
+    pub(super) text: String,
+    /// How long it took.
+    pub(super) time: Duration,
+}
+
 /// How many run at a time: one test of a binary often waits for another or for a tool, and each has threads of its own.
 fn parallelism() -> usize {
     pool::processors().div_ceil(2) + 1
 }
 
-/// Runs all of them in their order, several at a time, also when some fail; the names of those that failed. What one says is
-/// printed when it has ended.
+/// Runs all of them in their order, several at a time, also when some fail. What one writes is printed when it has ended.
 ///
 /// # Errors
 /// One that cannot be started.
-pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<String>> {
+pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<Ended>> {
     let bar = bar(jobs.len() as u64);
     let ended: Result<Vec<_>> = pool::try_each(parallelism(), jobs, || {
         |mut job: Job| {
@@ -32,7 +44,9 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<String>> {
             if bar.is_hidden() {
                 eprintln!("started {name}");
             }
+            let start = Instant::now();
             let (success, said) = run(&mut job.command).with_context(|| name.clone())?;
+            let time = start.elapsed();
             bar.suspend(|| {
                 // Whole lines of one program: the lock is held. Nobody reads a closed output.
                 let mut out = stdout().lock();
@@ -40,11 +54,16 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<String>> {
                 let _ = out.write_all(&said).and_then(|()| out.flush());
             });
             bar.inc(1);
-            Ok((!success).then_some(job.name))
+            Ok(Ended {
+                name: job.name,
+                success,
+                text: String::from_utf8_lossy(&said).into_owned(),
+                time,
+            })
         }
     });
     bar.finish_and_clear();
-    Ok(ended?.into_iter().flatten().collect())
+    ended
 }
 
 /// Whether it succeeded, and what it said on both of its outputs.
@@ -65,7 +84,7 @@ fn bar(jobs: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template(
-        "{bar:40} {pos}/{len} test binaries, {elapsed} gone, {eta} left",
+        "{bar:40} {pos}/{len} test binaries, {elapsed} elapsed, {eta} remaining",
     )
     .expect("the template is constant");
     let bar = ProgressBar::new(jobs).with_style(style);
@@ -100,7 +119,9 @@ mod tests {
         let mark = |n: u32| folder.path().join(n.to_string());
         let script = |n: u32| format!("touch {}; exit {}", mark(n).display(), n % 2);
         let jobs = (0..8).map(|n| shell(&n.to_string(), &script(n)));
-        let mut failed = all(jobs.collect()).unwrap();
+        let ended = all(jobs.collect()).unwrap();
+        let failed = ended.into_iter().filter(|ended| !ended.success);
+        let mut failed: Vec<_> = failed.map(|ended| ended.name).collect();
         failed.sort();
         assert_eq!(failed, ["1", "3", "5", "7"]);
         assert!((0..8).all(|n| mark(n).exists()));
