@@ -70,6 +70,8 @@ mod event;
 pub mod eventfd;
 mod exception;
 mod host;
+#[cfg(feature = "log")]
+pub mod log;
 #[cfg(doctest)]
 mod misuse;
 mod mr;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use ferroce_driver::open::{default_mac, parse_mac};
 use ferroce_driver::{DEFAULT_MTU, Gid, Mac, Mtu};
+use tracing::level_filters::LevelFilter;
 
 use crate::abi::{IBV_NODE_CA, IBV_TRANSPORT_IB, Zero, ibv_context, ibv_device};
 use crate::card::{Card, Gate};
@@ -54,6 +55,7 @@ impl std::error::Error for Mistake {}
 
 impl Device {
     fn from_environment() -> Result<Option<Self>, Mistake> {
+        ferroce_driver::log::start(LevelFilter::OFF);
         let read = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
         let Some(name) = read(DEVICE_VARIABLE) else {
             return Ok(None);

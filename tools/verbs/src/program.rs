@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
+use tracing::level_filters::LevelFilter;
 
 /// Ctrl-C was pressed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -55,6 +56,7 @@ pub fn check_interrupt() -> Result<()> {
 /// Reads the command line and runs a program: one line on standard error for a failure; exit status 0, 1 for a failed
 /// run, 2 for bad input, 130 after Ctrl-C.
 pub fn main<A: clap::Parser>(run: impl FnOnce(A) -> Result<()>) -> ExitCode {
+    ferroce_driver::log::start(LevelFilter::WARN);
     let name = A::command().get_name().to_owned();
     let args = match A::try_parse() {
         Ok(args) => args,
