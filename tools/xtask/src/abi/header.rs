@@ -240,10 +240,63 @@ pub(super) fn header() -> String {
     text
 }
 
+/// The numbers of the header as Verilog has them: a field is its lowest bit and its width, with a comma between them.
+pub(super) fn verilog() -> String {
+    let mut text = String::from(
+        "// Ferroce: host contract, see host-contract.md. Generated; do not edit.\n\
+         // A field of a structure is its lowest bit and its width, with a comma between them.\n",
+    );
+    for line in header().lines() {
+        let Some((name, value)) = line
+            .strip_prefix("#define ")
+            .and_then(|line| line.split_once(' '))
+        else {
+            continue;
+        };
+        let field = value.strip_prefix("FERROCE_FIELD(");
+        let number = value
+            .strip_suffix('u')
+            .and_then(|v| match v.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).ok(),
+                None => v.parse().ok(),
+            });
+        let value = match (field.and_then(|f| f.strip_suffix(')')), number) {
+            (Some(field), _) => field.into(),
+            (None, Some(number)) => format!("32'd{number}"),
+            (None, None) => continue,
+        };
+        let _ = writeln!(text, "`define {name} {value}");
+    }
+    for (name, at) in [
+        ("SQ", doorbell::sq(0)),
+        ("RQ", doorbell::rq(0)),
+        ("CQ", doorbell::cq(0)),
+        ("SRQ", doorbell::srq(0)),
+    ] {
+        let _ = writeln!(text, "`define FERROCE_{name}_DOORBELL 32'd{at}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn verilog_has_what_c_has() {
+        let text = verilog();
+        for part in [
+            "`define FERROCE_SEND_SLOTS 24, 8\n",
+            "`define FERROCE_SEND_LIST_AT 32'd32\n",
+            "`define FERROCE_RQ_DOORBELL 32'd1048580\n",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+        let defines = header().matches("\n#define FERROCE_").count();
+        // but for FERROCE_ABI_H and FERROCE_FIELD, and with four doorbells
+        assert_eq!(text.matches("`define ").count(), defines - 2 + 4);
+    }
 
     #[test]
     fn no_name_is_defined_twice() {

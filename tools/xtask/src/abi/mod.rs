@@ -44,6 +44,12 @@ pub fn header() -> String {
     header::header()
 }
 
+/// The numbers of the header for Verilog.
+#[must_use]
+pub fn verilog_header() -> String {
+    header::verilog()
+}
+
 /// What a mark of the text stands for.
 fn put_in(mark: &str) -> String {
     let (kind, name) = mark.split_once(' ').unwrap_or((mark, ""));

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use ferroce_hdl::emit::Module;
+use ferroce_hdl::engine::LOG_SRQ;
 
 use super::{Build, Bundle, bundle};
 
@@ -23,9 +24,21 @@ pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
     bundle.add("registers.rdl", crate::regs::rdl());
     bundle.add("host-contract.md", crate::abi::page());
     bundle.add("ferroce_abi.h", crate::abi::header());
+    bundle.add("ferroce_abi.vh", crate::abi::verilog_header());
     bundle.add("examples/write.c", crate::abi::EXAMPLE);
+    bundle.add("examples/bench.v", bench(build.width));
+    bundle.add("integration.md", INTEGRATION);
     bundle.add("README.md", readme(build, modules));
     bundle
+}
+
+/// The guide for who puts the engine between a MAC and a host.
+const INTEGRATION: &str = include_str!("../../../../docs/integration.md");
+
+/// A bench of the engine that any simulator runs.
+fn bench(width: usize) -> String {
+    let text = include_str!("bench.v");
+    text.replace("localparam W = 64; ", &format!("localparam W = {width};"))
 }
 
 /// The top with what Vivado cannot see by the names of ports: which clock and reset its interfaces have.
@@ -89,6 +102,7 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         yosys -p 'read_verilog rtl/*.v; synth_xilinx -family xcup -flatten -top ferroce -noiopad -noclkbuf; stat'\n\
         fusesoc --cores-root . run --target lint ferroce:nic:ferroce\n\
         ```\n\n\
+        A first packet, in simulation: `examples/bench.v`; its head has the commands for Icarus and Verilator.\n\n\
         In Vivado: `read_verilog [glob rtl/*.v]`, then `synth_design -top ferroce -mode out_of_context -part PART`.\n\n";
     text += "## Ports\n\n\
         One clock, `clk`; timers and figures assume 250 MHz. `rst` is synchronous to it, high for at least 16 cycles.\n\n\
@@ -100,7 +114,7 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         | `irq_*` | valid/ready: MSI-X vector to send | PCIe |\n\n\
         ## Driver\n\n\
         `host-contract.md` is the programmer's guide, `ferroce_abi.h` the same for C, `examples/write.c` a first program.\n\
-        Registers: `registers.md`, and `registers.rdl` for PeakRDL and the like.\n\n\
+        `integration.md`: AXI properties, ordering, clocks, resets. Registers: `registers.md`, and `registers.rdl` for PeakRDL and the like.\n\n\
         ## Modules\n\n\
         Below first, the top is the last; one file each.\n\n\
         | module | what it is |\n|---|---|\n";
@@ -121,11 +135,17 @@ pub(super) fn sizes(build: &Build) -> String {
          | queue pairs | {} |\n\
          | memory regions | {} |\n\
          | completion queues | {} |\n\
-         | outstanding messages | {} |\n\n",
+         | outstanding messages | {} |\n\
+         | GID entries, event queues | {}, {} |\n\
+         | address handles, shared receive queues | {}, {} |\n\n",
         build.width,
         1u32 << tables.log_qp,
         1u32 << tables.log_mr,
         1u32 << tables.log_cq,
         1u32 << tables.log_outstanding,
+        1u32 << tables.log_gid,
+        1u32 << tables.log_eq,
+        1u32 << tables.log_qp,
+        1u32 << LOG_SRQ,
     )
 }

@@ -42,7 +42,7 @@ fn the_files_are_complete_and_the_same_from_run_to_run() {
     assert!(files == read(&outs[1]), "the runs differ");
 
     let modules: Vec<_> = files["ferroce.f"].lines().collect();
-    let verilog = files.keys().filter(|path| path.ends_with(".v"));
+    let verilog = files.keys().filter(|path| path.starts_with("rtl/"));
     let mut listed = modules.clone();
     listed.sort_unstable();
     assert_eq!(
@@ -75,6 +75,60 @@ fn the_files_are_complete_and_the_same_from_run_to_run() {
     }
     assert_eq!(top.matches("X_INTERFACE_INFO").count(), 2);
     lint(&outs[0], &files["README.md"]);
+}
+
+/// Runs a command that the head of the bench names; what it printed, if the simulator is there.
+fn simulate(folder: &Path, simulator: &str) -> Option<String> {
+    if Command::new(simulator).arg("-V").output().is_err() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "{simulator} is needed where CI is set"
+        );
+        println!("skipped: {simulator} is not installed");
+        return None;
+    }
+    let bench = fs::read_to_string(folder.join("examples/bench.v")).unwrap();
+    let head = format!("//   $ {simulator} ");
+    let line = bench.lines().find(|line| line.starts_with(&head));
+    let output = Command::new("sh")
+        .args(["-c", line.unwrap().trim_start_matches("//   $ ")])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What a customer runs first, as the head of the bench says it.
+fn first_packet(width: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    assert!(emit(&["--width", width], &out).status.success());
+    for simulator in ["iverilog", "verilator"] {
+        let Some(text) = simulate(&out, simulator) else {
+            continue;
+        };
+        let frames: Vec<_> = text.lines().filter(|l| l.starts_with("frame: ")).collect();
+        assert_eq!(frames.len(), 2, "{simulator}: {text}");
+        // To the station 02:00:00:00:00:02, IPv4; the BTH of a WRITE ONLY, then of an acknowledge.
+        let opcodes = frames.iter().map(|frame| {
+            assert!(frame.starts_with("frame: 02 00 00 00 00 02 "), "{frame}");
+            frame.split(' ').nth(1 + 42).unwrap()
+        });
+        assert_eq!(opcodes.collect::<Vec<_>>(), ["0a", "11"], "{simulator}");
+        assert!(text.contains("PASSED: 128 bytes written"), "{simulator}: {text}");
+    }
+}
+
+#[test]
+fn the_bench_sends_a_first_packet() {
+    first_packet("64");
+}
+
+#[test]
+#[ignore = "compiles the engine of 512 bits once more"]
+fn the_bench_sends_a_first_packet_of_a_wide_engine() {
+    first_packet("512");
 }
 
 /// Runs the first command of the README.
