@@ -5,8 +5,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::{
-    Usage, bench, conformance, coverage, demo, emit, formal, interop, libibverbs, mutate, pyverbs,
-    regs, replay, simnic, synth, test,
+    Usage, bench, conformance, coverage, demo, docs, emit, formal, interop, libibverbs, mutate,
+    pyverbs, regs, replay, simnic, synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -26,6 +26,8 @@ pub(crate) enum Task {
     Coverage(coverage::Args),
     /// Send a file from host to host, through two engines and a wire between them.
     Demo(demo::Args),
+    /// Write every page and file that is made from the sources: registers, host contract, tasks, boards, constraints.
+    Docs(docs::Args),
     /// Write the engine as Verilog, with what a tool chain needs beside it.
     Emit(emit::Args),
     /// Prove properties of blocks on their emitted Verilog.

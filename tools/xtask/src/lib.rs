@@ -10,6 +10,7 @@ mod cli;
 mod conformance;
 mod coverage;
 pub mod demo;
+mod docs;
 pub mod emit;
 mod formal;
 mod interop;
@@ -28,16 +29,20 @@ mod usage;
 
 use std::process::ExitCode;
 
+use tracing::level_filters::LevelFilter;
+
 pub use usage::Usage;
 
 /// Runs the task that the command line names.
 #[must_use]
 pub fn main() -> ExitCode {
+    ferroce_driver::log::start(LevelFilter::WARN);
     let result = cli::parse().and_then(|task| match task {
         cli::Task::Bench(args) => bench::run(&args),
         cli::Task::Conformance(args) => conformance::run(&args),
         cli::Task::Coverage(args) => coverage::run(&args),
         cli::Task::Demo(args) => demo::run(&args),
+        cli::Task::Docs(args) => docs::run(&args),
         cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Formal(args) => formal::run(&args),
         cli::Task::Interop(args) => interop::run(&args),

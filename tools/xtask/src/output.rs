@@ -71,13 +71,16 @@ impl Output {
     }
 }
 
-/// Writes a file of the project, `path` from its root, whole or not at all.
+/// Writes a file of the project, `path` from its root, whole or not at all; folders are made.
 ///
 /// # Errors
 /// [`Usage`] if no file can be written there; those of the file system.
 pub(crate) fn put(path: &str, text: &str) -> Result<()> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    write(&root.join(path), text)
+    let path = root.join(path);
+    let folder = path.parent().context("a file is in a folder")?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    write(&path, text)
 }
 
 /// Writes a file, whole or not at all.

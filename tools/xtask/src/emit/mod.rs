@@ -5,10 +5,9 @@ mod bundle;
 mod rtl;
 mod text;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use ferroce_hdl::emit::Module;
 use ferroce_hdl::engine::builds::{STANDARD, WIDTHS};
@@ -16,6 +15,7 @@ use ferroce_hdl::engine::builds::{STANDARD, WIDTHS};
 use self::board::Card;
 use self::board::{cards, ecp5};
 use crate::Usage;
+use crate::output::put;
 
 pub use bundle::Bundle;
 pub use rtl::Build;
@@ -29,11 +29,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     build: BuildArgs,
     /// Directory to write; it is made, and has to be empty if it is there.
-    #[arg(long, value_name = "DIR", required_unless_present = "pages")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["pages", "constraints"])]
     out: Option<PathBuf>,
     /// Write the pages of the boards, docs/boards, instead.
     #[arg(long, conflicts_with = "out")]
     pages: bool,
+    /// Write the constraints of the boards, constraints/, instead.
+    #[arg(long, conflicts_with_all = ["out", "pages"])]
+    constraints: bool,
     /// Replace what an earlier run wrote to DIR.
     #[arg(long)]
     force: bool,
@@ -184,21 +187,38 @@ pub fn pages() -> Vec<(String, String)> {
     Board::ALL.iter().filter_map(named).collect()
 }
 
+/// What is generated for each board alone: constraints by function, and settings of its scripts. Path below the root of
+/// the repository, and text.
+#[must_use]
+pub fn constraints() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for board in Board::ALL.iter().filter(|board| **board != Board::Generic) {
+        let bundle = board.bundle(&board.standard(), &[]);
+        for (path, text) in bundle.files() {
+            let name = path.strip_prefix("constraints/").unwrap_or(path);
+            let own = !name.contains('/') && (name != path || name == "settings.tcl");
+            if own {
+                files.push((format!("constraints/{}/{name}", board.name()), text.into()));
+            }
+        }
+    }
+    files
+}
+
 /// Runs the task.
 ///
 /// # Errors
 /// [`Usage`](crate::Usage) for a size that cannot be built or a directory that is not free; else what failed.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let Some(out) = &args.out else {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        for (path, text) in pages() {
-            let path = root.join(path);
-            let folder = path.parent().expect("below docs");
-            fs::create_dir_all(folder)
-                .and_then(|()| fs::write(&path, text))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+        let (files, folder) = match args.constraints {
+            true => (constraints(), "constraints"),
+            false => (pages(), "docs/boards"),
+        };
+        for (path, text) in files {
+            put(&path, &text)?;
         }
-        println!("wrote docs/boards");
+        println!("wrote {folder}");
         return Ok(());
     };
     let build = Build::new(&args.build, args.board.standard())?;

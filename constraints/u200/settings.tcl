@@ -1,0 +1,18 @@
+# Settings of this board; `-tclargs name=value` of build.tcl changes one.
+set board u200
+set part xcu200-fsgd2104-2-e
+# Versions of the vendor's blocks; empty: the newest that this Vivado has.
+set qdma_version {}
+set cmac_version {}
+# The port: reference clock in MHz, site of the CMAC, sites of its transceivers.
+set refclk_mhz 156.25
+set cmac_site CMACE4_X0Y6
+set gt_group {X1Y48~X1Y51}
+# Site of the PCIe block; empty: the vendor's block chooses by the pins' quads.
+set pcie_location {}
+# PCI identity; a product needs one of its own.
+set pci_vendor 10ee
+set pci_device 9038
+set pci_subsystem 0007
+set pci_revision 01
+set pci_class 020000

@@ -1,0 +1,5 @@
+# Alveo U50: configuration and power. The rate of the configuration clock is left at its default.
+set_property CONFIG_VOLTAGE 1.8 [current_design]
+set_property BITSTREAM.CONFIG.SPI_BUSWIDTH 4 [current_design]
+set_property BITSTREAM.GENERAL.COMPRESS true [current_design]
+set_operating_conditions -design_power_budget 63

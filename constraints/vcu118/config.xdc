@@ -1,0 +1,4 @@
+# VCU118: configuration and power. The rate of the configuration clock is left at its default.
+set_property CONFIG_VOLTAGE 1.8 [current_design]
+set_property BITSTREAM.CONFIG.SPI_BUSWIDTH 8 [current_design]
+set_property BITSTREAM.GENERAL.COMPRESS true [current_design]
