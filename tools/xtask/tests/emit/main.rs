@@ -116,7 +116,10 @@ fn first_packet(width: &str) {
             frame.split(' ').nth(1 + 42).unwrap()
         });
         assert_eq!(opcodes.collect::<Vec<_>>(), ["0a", "11"], "{simulator}");
-        assert!(text.contains("PASSED: 128 bytes written"), "{simulator}: {text}");
+        assert!(
+            text.contains("PASSED: 128 bytes written"),
+            "{simulator}: {text}"
+        );
     }
 }
 
