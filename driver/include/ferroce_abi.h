@@ -125,7 +125,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_CMD_LOG_SIZE 0x30u
 /* Command producer index, free running; writing it rings the doorbell. */
 #define FERROCE_REG_CMD_PI 0x34u
-/* Commands completed, free running, low 16 bits. It may rise before the completion is in host memory: poll the completion's phase. */
+/* Commands completed, free running, low 16 bits. Counts when the completion is in host memory. */
 #define FERROCE_REG_CMD_CI 0x38u
 /* Scratch: no effect. */
 #define FERROCE_REG_SCRATCH 0x3cu

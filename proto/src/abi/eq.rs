@@ -36,6 +36,9 @@ layout! { $
     }
 }
 
+/// Events of a queue that wait for room in its ring; a further one is lost.
+pub const WAITING: usize = 64;
+
 codes! {
 /// Kinds of event.
 pub mod event {

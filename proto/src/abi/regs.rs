@@ -73,7 +73,7 @@ registers! {
     CMD_LOG_SIZE = 0x030, ReadWrite, 0;
     /// Command producer index, free running; writing it rings the doorbell.
     CMD_PI = 0x034, ReadWrite, 0;
-    /// Commands completed, free running, low 16 bits. It may rise before the completion is in host memory: poll the completion's phase.
+    /// Commands completed, free running, low 16 bits. Counts when the completion is in host memory.
     CMD_CI = 0x038, ReadOnly, 0;
     /// Scratch: no effect.
     SCRATCH = 0x03c, ReadWrite, 0;

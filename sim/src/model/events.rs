@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ferroce_proto::abi::eq::{EqCtx, Eqe};
+use ferroce_proto::abi::eq::{EqCtx, Eqe, WAITING};
 
 use super::{CYCLES_PER_TICK, Env};
 
@@ -72,6 +72,7 @@ impl Env {
                 eq.backlog.pop_front();
                 eq.unreported = true;
             }
+            eq.backlog.truncate(WAITING);
             if eq.unreported && self.now >= eq.earliest {
                 eq.unreported = false;
                 eq.earliest = self.now + u64::from(ctx.moderation) * CYCLES_PER_TICK;

@@ -11,10 +11,9 @@
 //! An operation takes 4 cycles; between two of others one visits the next queue in turn, which is where interrupts are
 //! asked for and reads of consumer records begin. So an event is taken in every 8th cycle.
 //!
-//! An event whose ring is full is *parked*; no event is lost. The consumer record of a ring that is half full at an event,
+//! An event whose ring is full is *parked*; of one queue [`WAITING`] may be, and a further one is lost. The consumer record of a ring that is half full at an event,
 //! or full, is read again, one read in 256 cycles. When the host has taken entries, a *pass* looks at all that is parked,
-//! before any new event: the events of a queue keep their order, and a queue that nobody empties holds up no other, until
-//! 2^PARK events are parked; then events wait. Events for a queue that is not open are forgotten, and so is what is parked
+//! before any new event: the events of a queue keep their order, and a queue that nobody empties holds up no other. Events for a queue that is not open are forgotten, and so is what is parked
 //! when a command closes it or opens it afresh. The answer to a read begun before that command is ignored.
 //!
 //! An interrupt is asked for when an EQE is in host memory (its burst has its response), at least `moderation` * 256
@@ -36,11 +35,14 @@ use crate::bus::types::{Activity, ReadReq, WriteCmd};
 use crate::prelude::*;
 use crate::queue::cq_write::record::CqRecord;
 
+use ferroce_proto::abi::eq::WAITING;
 use place::EqPlace;
 pub use types::*;
 
-/// log2 of the events that may wait for room in their rings.
+/// log2 of the events that may wait for room in their rings: [`WAITING`] of each of 8 queues.
 pub const PARK: usize = 9;
+const MOST: u64 = WAITING as u64;
+const _: () = assert!(WAITING << 3 == 1 << PARK, "room for what all queues park");
 
 /// Writer of 2^E event queues.
 #[derive(Block)]
@@ -163,7 +165,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         let full = (level & !mask).any();
         let half = (level & !(mask >> 1)).any();
         let moved = record.taken != s.taken;
-        let has_place = !parked.level.bit(PARK);
+        let has_place = s.parked != MOST;
         let landed = s.landed | (s.fresh & arrived);
         let waiting = s.waiting & !over;
         let fires = s.open & landed & !waiting & (!irq | irq_ready);
@@ -279,10 +281,16 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                         }
                     }
                     _ => {
-                        pops = !usable | !full | has_place | (op == EqOp::Parked);
+                        pops = true;
                         writes = usable & !full;
-                        parks = usable & full & pops;
+                        parks = usable & full & (has_place | (op == EqOp::Parked));
                         if usable {
+                            if (op == EqOp::Event) & full & has_place {
+                                next.parked = s.parked + 1;
+                            }
+                            if (op == EqOp::Parked) & !full {
+                                next.parked = s.parked - 1;
+                            }
                             if half {
                                 next.want = true;
                             }

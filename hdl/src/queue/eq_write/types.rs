@@ -81,6 +81,8 @@ payload! {
         written: Bits<24>,
         /// Entries taken by the host when last looked, modulo 2^24.
         taken: Bits<24>,
+        /// Events that are parked.
+        parked: Bits<7>,
         /// The consumer record is to be read.
         want: Bit,
         /// An entry is not known to be in host memory.
