@@ -1,6 +1,9 @@
-//! What the host writes is taken whatever host memory does: behind a PCIe bridge the data of reads wait for it.
+//! Behind a PCIe bridge: what the host writes is taken whatever host memory does, as the data of reads wait for it, and what
+//! a register says of host memory is true.
 use std::rc::Rc;
 
+use ferroce_proto::abi::cmd::{CmdHead, opcode};
+use ferroce_proto::abi::regs;
 use ferroce_proto::abi::wqe::RecvWqe;
 use ferroce_sim::axi;
 use ferroce_sim::memory::HostMemory;
@@ -16,14 +19,15 @@ const RECEIVES: u16 = 100;
 /// Two hosts; memory of the second answers late, 32 reads at a time, as bridges do.
 fn pair(width: usize) -> Pair {
     let engine = build::model(width, &verilator::Options::default()).expect("the engine builds");
-    let mut late = Delay::fixed(0);
+    let mut late = (Delay::fixed(0), Delay::fixed(0));
     Pair::new(move |memory: Rc<dyn HostMemory>| -> Box<dyn Nic> {
         let config = axi::Config {
-            read_latency: late,
+            read_latency: late.0,
+            write_latency: late.1,
             max_reads: 32,
             ..axi::Config::default()
         };
-        late = Delay::fixed(6000);
+        late = (Delay::fixed(6000), Delay::fixed(3000));
         let options = Options {
             memory: config,
             ..Options::default()
@@ -76,4 +80,20 @@ fn receive_doorbells_wait_for_no_read() {
         }
         pair.assert_no_faults();
     }
+}
+
+#[test]
+fn a_command_counts_when_its_completion_is_in_memory() {
+    let mut pair = pair(64);
+    // the commands that brought it up count first
+    pair.run(10_000);
+    let host = &mut pair.b;
+    let before = host.read32(regs::CMD_CI);
+    let head = CmdHead {
+        opcode: opcode::NOP,
+        ..CmdHead::default()
+    };
+    let command = host.start(head, &[]);
+    while host.read32(regs::CMD_CI) == before {}
+    assert!(host.answer(&command).is_some(), "CMD_CI tells of it");
 }

@@ -74,8 +74,6 @@ pub struct Command<
     pub cmd_log_size: Signal<In, Bits<4>>,
     /// Producer index.
     pub cmd_pi: Signal<In, Bits<16>>,
-    /// Commands answered, modulo 2^16.
-    pub cmd_ci: Signal<Out, Bits<16>>,
     /// Read of an entry.
     pub read: StreamOut<ReadReq>,
     /// Its answer.
@@ -225,7 +223,6 @@ impl<
         ring.cpl_base = cpl_base;
         ring.cmd_log_size = cmd_log_size;
         ring.cmd_pi = cmd_pi;
-        cmd_ci = ring.cmd_ci;
         forward!(read <= ring.read);
         forward!(beat <= ring.beat);
         forward!(write <= ring.write);

@@ -3,8 +3,7 @@
 //! An entry of `CMD_BYTES` is read as one request; it stands at `entry` from `start` until the next `start`. The owner
 //! carries it out and says `finish`, in any later cycle, with `status` and `value`; then the completion leaves as one
 //! burst whose last beat holds the owner bit. An entry that cannot be read is not handed over: it is answered with
-//! BAD_PARAM and all other fields 0. `cmd_ci` moves when the last beat of a completion is taken: the owner bit in host
-//! memory, not CMD_CI, tells that a completion can be read.
+//! BAD_PARAM and all other fields 0. `done` comes when the last beat of a completion is taken; CMD_CI counts those that are in host memory.
 //!
 //! Bits 5:0 of both ring addresses are taken as 0. The phase is that of `ferroce_proto::abi::cmd::CmdCpl`.
 //!
@@ -64,8 +63,6 @@ pub struct CommandRing<const W: usize, const K: usize> {
     pub cmd_log_size: Signal<In, Bits<4>>,
     /// Producer index.
     pub cmd_pi: Signal<In, Bits<16>>,
-    /// Commands answered, modulo 2^16.
-    pub cmd_ci: Signal<Out, Bits<16>>,
     /// Read of an entry.
     pub read: StreamOut<ReadReq>,
     /// Its answer.
@@ -131,7 +128,6 @@ impl<const W: usize, const K: usize> Default for CommandRing<W, K> {
             cpl_base: Default::default(),
             cmd_log_size: Default::default(),
             cmd_pi: Default::default(),
-            cmd_ci: Default::default(),
             read: Default::default(),
             beat: Default::default(),
             start: Default::default(),
@@ -264,7 +260,6 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
             }
         }
 
-        cmd_ci = ci;
         read.valid = state == RingState::Ask;
         read.payload.addr = entry_addr;
         read.payload.len = bits::<13>(ENTRY_BYTES);

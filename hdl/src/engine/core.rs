@@ -61,7 +61,7 @@ pub struct Core<
     pub cmd_log_size: Signal<In, Bits<4>>,
     /// Command producer index.
     pub cmd_pi: Signal<In, Bits<16>>,
-    /// Commands completed.
+    /// Commands whose completion is in host memory, modulo 2^16.
     pub cmd_ci: Signal<Out, Bits<16>>,
     /// Send doorbells.
     pub sq_doorbell: StreamIn<SqEvent>,
@@ -224,7 +224,8 @@ impl<
         command.cpl_base = cpl_base;
         command.cmd_log_size = cmd_log_size;
         command.cmd_pi = cmd_pi;
-        cmd_ci = command.cmd_ci;
+        // client 2 writes the completions, each as one burst
+        cmd_ci = host.done[2];
         copy!(transmit <= command; sq_we, av_we, ah_we, image_qpn, sq_image, av_image);
         copy!(receive <= command;
             rq_we, sq_we, sq_image, image_qpn, rq_image, srq_we, srq_srqn, srq_image, av_we,

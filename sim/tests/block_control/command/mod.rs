@@ -233,7 +233,6 @@ impl Rig {
             statuses.push(found.status);
         }
         assert_eq!(self.host.effects, expected, "{commands:?}");
-        assert_eq!(get(&mut self.bench, "cmd_ci"), u64::from(self.pi));
         assert_eq!(get(&mut self.bench, "port_mac"), self.port.mac);
         let promiscuous = get(&mut self.bench, "promiscuous") == 1;
         assert_eq!(promiscuous, self.port.promiscuous);
