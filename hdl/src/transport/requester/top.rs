@@ -100,6 +100,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
 
     queues: SendQueues<W, Q, O>,
     send: SendPath<Q>,
+    /// Slots are on their way.
+    coming: Reg<Bit>,
 }
 
 impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q, O> {
@@ -153,6 +155,7 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             ready: Signal::default(),
             queues: SendQueues::default(),
             send: SendPath::default(),
+            coming: Reg::default(),
         }
     }
 }
@@ -204,7 +207,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         send.av_image = av_image;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);
-        send.more = queues.fetches.busy;
+        coming = queues.fetches.busy;
+        send.more = coming;
         forward!(queues.start <= send.start);
         copy!(send <= queues; grant_valid, grant, recall_valid, recall);
         forward!(issue <= send.issue);
