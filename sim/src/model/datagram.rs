@@ -22,6 +22,7 @@ impl QueuePair {
             reth: None,
             recv: Some(recv),
             received: 0,
+            too_long: false,
         });
         env.stats.count(stats::RX_SEND_REQUESTS);
         let mut byte_len = 0;
@@ -29,7 +30,8 @@ impl QueuePair {
             let offset = byte_len;
             byte_len += part.len() as u32;
             if u64::from(byte_len) > length {
-                return Err(Refusal::Invalid(Some(status::LOC_LEN_ERR)));
+                env.stats.count(stats::INVALID_REQUEST_ERRORS);
+                return self.end_too_long(env);
             }
             scatter(
                 &mut env.dma,

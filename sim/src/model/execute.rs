@@ -1,6 +1,7 @@
 //! Responder: checks and executes a request whose PSN is the one expected.
 
 use ferroce_proto::abi::cq::{Cqe, opcode as cqe_opcode, status};
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe::MAX_MSG;
 use ferroce_proto::wire::reth::MAX_DMA_LEN;
 use ferroce_proto::wire::{Operation, Position, RethRepr};
@@ -84,14 +85,25 @@ impl QueuePair {
                 reth: None,
                 recv,
                 received: 0,
+                too_long: false,
             });
             env.stats.count(stats::RX_SEND_REQUESTS);
         }
         let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
         let recv = message.recv.as_ref().expect("a SEND has a receive WQE");
         let len = packet.payload.len() as u32;
-        if u64::from(message.received + len) > recv.length {
-            return Err(Refusal::Invalid(Some(status::LOC_LEN_ERR)));
+        if message.too_long || u64::from(message.received + len) > recv.length {
+            if self.rq.ctx.qp_type == qp_type::RC {
+                return Err(Refusal::Invalid(Some(status::LOC_LEN_ERR)));
+            }
+            message.received += len;
+            if !std::mem::replace(&mut message.too_long, true) {
+                env.stats.count(stats::INVALID_REQUEST_ERRORS);
+            }
+            if packet.bth.opcode.is_end() {
+                self.end_too_long(env)?;
+            }
+            return Ok(1);
         }
         let pd = self.rq.ctx.pd;
         scatter(
@@ -111,6 +123,19 @@ impl QueuePair {
             self.finish(env, packet, cqe_opcode::RECV)?;
         }
         Ok(1)
+    }
+
+    /// A message of UC or UD that was longer than its receive buffer is over: its receive WQE completes in error, and the
+    /// queue pair goes on (IB1 9.9.3, class E; docs/decisions/short-buffers.md).
+    pub(super) fn end_too_long(&mut self, env: &mut Env) -> Result<(), Refusal> {
+        let recv = self.rq.inbound.take().and_then(|message| message.recv);
+        let cqe = Cqe {
+            opcode: cqe_opcode::RECV,
+            status: status::LOC_LEN_ERR,
+            wqe_index: recv.expect("a SEND has a receive WQE").index,
+            ..Cqe::default()
+        };
+        Ok(self.complete_recv(env, cqe)?)
     }
 
     fn write(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
@@ -157,6 +182,7 @@ impl QueuePair {
                 reth,
                 recv: None,
                 received: 0,
+                too_long: false,
             });
         }
         let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
@@ -257,6 +283,7 @@ impl QueuePair {
                 reth: None,
                 recv,
                 received: 0,
+                too_long: false,
             });
             Refusal::Operational(Some(status))
         })

@@ -56,6 +56,8 @@ pub(super) struct Inbound {
     pub(super) recv: Option<RecvRequest>,
     /// Payload bytes placed.
     pub(super) received: u32,
+    /// It is longer than its receive buffer, and of UC: the rest is dropped, and the receive WQE completes in error.
+    pub(super) too_long: bool,
 }
 
 /// Why a request is not executed.

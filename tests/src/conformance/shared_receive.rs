@@ -2,14 +2,14 @@
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, IP, MTU};
 use super::event_queue::Eq;
-use super::script::{Script, syndromes};
+use super::script::{QKEY, Script, syndromes};
 use super::{RC, cases, check, check_bytes};
 
 const SRQ: u32 = RC | feature::SRQ;
@@ -21,6 +21,7 @@ cases! {
     srq_wraps, SRQ, "abi qpc", "A shared receive queue is a ring.";
     srq_flush, SRQ, "IB1 10.3.1", "An error flushes the WQE of the message under way; the others are everyone's and stay.";
     srq_immediate, SRQ, "IB1 9.4.3", "A WRITE with immediate takes a WQE of the shared receive queue.";
+    srq_buffer_too_short, SRQ | feature::UC | feature::UD, "IB1 9.9.3", "A message of UC or UD longer than its shared receive buffer completes it with a local length error; the queue pair goes on.";
     srq_limit, SRQ | feature::EVENTS, "IB1 11.6", "A shared receive queue that falls below its limit is reported, once.";
     srq_limit_armed_again, SRQ | feature::EVENTS, "abi cmd", "A limit set again is reported again.";
 }
@@ -139,6 +140,31 @@ fn srq_immediate(bench: &mut Bench) {
     let answers = s.send(&request, &[1; 8]);
     check("answer", syndromes(&answers), vec![Syndrome::ACK]);
     check("completions", s.results(), vec![(0, status::SUCCESS)]);
+}
+
+fn srq_buffer_too_short(bench: &mut Bench) {
+    for (qp_type, opcode, head) in [
+        (qp_type::UC, Opcode::UcSendOnly, 0),
+        (qp_type::UD, Opcode::UdSendOnly, 40),
+    ] {
+        let mut s = bench.script(QpOptions {
+            qp_type,
+            qkey: QKEY,
+            ..QpOptions::default()
+        });
+        let target = s.target;
+        let srqn = s.host.create_srq(3, 0, 0);
+        s.reopen(|contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn));
+        for room in [7, 8] {
+            s.host.post_srq(srqn, &[target.sge(0, head + room)]);
+        }
+        for expected in [(0, status::LOC_LEN_ERR), (1, status::SUCCESS)] {
+            let only = s.request(opcode);
+            check("answers", s.next(&only, &[1; 8]).len(), 0);
+            check("completions", s.results(), vec![expected]);
+        }
+        check("state", s.host.query(s.qpn).rq_state, state::RTS);
+    }
 }
 
 /// SRQ_LIMIT events so far.

@@ -24,7 +24,8 @@ cases! {
     uc_write_sum, UC, "IB1 9.8.2", "A WRITE whose packets disagree with its RETH is dropped.";
     uc_read_does_not_exist, UC, "IB1 9.8", "READ and atomics are no operations of UC: a local error.";
     uc_error_stops_the_send_queue, UC, "IB1 10.3.1", "A local error puts the send queue into SQE; the receive queue goes on, and RTS starts it again.";
-    uc_buffer_too_short, UC, "IB1 9.8.2", "A message longer than its receive buffer completes it with a local length error.";
+    uc_buffer_too_short, UC, "IB1 9.9.3", "A message longer than its receive buffer completes it with a local length error; the queue pair receives the next.";
+    uc_buffer_too_short_and_loss, UC, "IB1 9.8.2", "When such a message loses its end, its receive WQE is that of the next one.";
 }
 
 fn options() -> QpOptions {
@@ -312,10 +313,32 @@ fn uc_error_stops_the_send_queue(bench: &mut Bench) {
 }
 
 fn uc_buffer_too_short(bench: &mut Bench) {
+    let messages: [(u32, &[(Opcode, u32, usize)]); 4] = [
+        (7, &[(Only, 0, 8)]),
+        (8, &[(First, 0, MTU), (Middle, 1, MTU), (Last, 1, 8)]),
+        (1030, &[(First, 0, MTU), (Middle, 1, MTU), (Last, 1, 8)]),
+        (1030, &[(First, 0, MTU), (Last, 1, 8)]),
+    ];
+    for (room, packets) in messages {
+        let mut s = bench.script(options());
+        let target = s.target;
+        s.host.post_recv(s.qpn, &[target.sge(0, room)]);
+        s.host.post_recv(s.qpn, &[target.sge(2000, 8)]);
+        let results = s.counts("invalid_request_errors", 1, |s| give(s, packets));
+        check("completions", results, vec![(0, status::LOC_LEN_ERR)]);
+        let behind = &s.contents()[room as usize..];
+        check_bytes("behind the buffer", behind, &vec![0; behind.len()]);
+        check("state", s.host.query(s.qpn).rq_state, state::RTS);
+        check("the next", give(&mut s, &[(Only, 0, 8)]), vec![(1, 0)]);
+        check_bytes("its data", &s.contents()[2000..2008], &[1; 8]);
+    }
+}
+
+fn uc_buffer_too_short_and_loss(bench: &mut Bench) {
     let mut s = bench.script(options());
     let target = s.target;
-    s.host.post_recv(s.qpn, &[target.sge(0, 7)]);
-    let results = give(&mut s, &[(Only, 0, 8)]);
-    check("completions", results, vec![(0, status::LOC_LEN_ERR)]);
-    check_bytes("behind the buffer", &s.contents()[7..], &[0; 4089]);
+    s.host.post_recv(s.qpn, &[target.sge(0, 8)]);
+    let packets = [(First, 0, MTU), (Last, 2, 8), (Only, 1, 8)];
+    check("completions", give(&mut s, &packets), vec![(0, 0)]);
+    check_bytes("the data", &s.contents()[..16], &[[3; 8], [0; 8]].concat());
 }

@@ -31,7 +31,7 @@ cases! {
     ud_wrong_transport, UD, "IB1 9.6.1", "Packets of connections are dropped by a datagram queue pair.";
     ud_without_a_wqe, UD, "IB1 9.8.3", "A datagram without a receive WQE is dropped; the queue pair goes on.";
     ud_longer_than_the_mtu, UD, "IB1 9.8.3", "A datagram longer than the path MTU is dropped.";
-    ud_buffer_too_short, UD, "IB1 9.8.3", "A datagram longer than its buffer, the 40 bytes counted, completes it with a local length error.";
+    ud_buffer_too_short, UD, "IB1 9.9.3", "A datagram longer than its buffer, the 40 bytes counted, completes it with a local length error; the queue pair receives the next.";
     ud_send_longer_than_the_mtu, UD, "IB1 9.8.3", "A datagram of more than the path MTU is a local length error; nothing is sent.";
     ud_other_operations, UD, "IB1 9.8.3", "WRITE, READ, atomics and invalidate are no operations of datagrams: a local error.";
     ud_error_stops_the_send_queue, UD, "IB1 10.3.1", "A local error puts the send queue into SQE; the receive queue goes on.";
@@ -356,12 +356,17 @@ fn ud_buffer_too_short(bench: &mut Bench) {
         let mut s = bench.script(options());
         let mr = s.target;
         s.host.post_recv(s.qpn, &[mr.sge(0, room)]);
+        s.host.post_recv(s.qpn, &[mr.sge(0, 48)]);
         let request = s.request(Opcode::UdSendOnly);
-        check("answers", s.send(&request, &[7; 8]).len(), 0);
+        let answers = s.counts("invalid_request_errors", 1, |s| s.send(&request, &[7; 8]));
+        check("answers", answers.len(), 0);
         check("completions", s.results(), vec![(0, status::LOC_LEN_ERR)]);
         let behind = &s.contents()[room as usize..];
         check_bytes("behind the buffer", behind, &vec![0; behind.len()]);
-        check("state", s.host.query(s.qpn).rq_state, state::ERR);
+        check("state", s.host.query(s.qpn).rq_state, state::RTS);
+        s.send(&request, &[8; 8]);
+        check("the next", s.results(), vec![(1, status::SUCCESS)]);
+        check_bytes("its data", &s.contents()[GRH_LEN..48], &[8; 8]);
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! A WRITE of an unreliable queue pair (kind 1) that fails is dropped, and the rest of its message with it: the queue pair
 //! is not poisoned, and the failure is reported once. One that completes a receive WQE poisons it nevertheless, for a WQE
-//! that is taken cannot be given back.
+//! that is taken cannot be given back. Nor does a message of such a queue pair that is longer than its receive buffer poison
+//! it (kind 2): the rest of it is dropped, and its receive WQE completes with a length error.
 //!
 //! A placement that invalidates a key is judged alone: its last piece waits until those before it are judged, is looked up,
 //! and if nothing is wrong the region table is asked to invalidate the key; then the piece goes its way. A key that cannot
@@ -161,7 +162,9 @@ impl<const Q: usize> Logic for Judge<Q> {
         // It is a WRITE of an unreliable queue pair.
         let is_plain = judged.unreliable & (judged.kind == 1);
         // Of a message of which a packet before it failed.
-        let is_late = is_plain & !judged.opens & found.dropping;
+        let is_scattered = judged.unreliable & (judged.kind == 2);
+        let is_late = (is_plain | is_scattered) & !judged.opens & found.dropping;
+        let is_long = is_scattered & (is_late | (is_short & !is_broken));
 
         inv.valid = false;
         inv.request = no_request;
@@ -233,6 +236,14 @@ impl<const Q: usize> Logic for Judge<Q> {
             }
             ruling.spared = true;
             left.dropping = true;
+        } else if is_long {
+            // told once a message too
+            if !is_late {
+                ruling.nak = bits::<2>(1);
+            }
+            ruling.cause = LENGTH;
+            ruling.spared = true;
+            left.dropping = true;
         } else if is_broken | is_short | is_denied | is_late {
             // The NAK codes of IBA vol. 1, 9.7.5.2.8: 1 invalid request, 2 remote access, 3 remote operational.
             if judged.kind == 1 {
@@ -267,7 +278,7 @@ impl<const Q: usize> Logic for Judge<Q> {
             written = true;
             ruling.good = true;
             ruling.complete = false;
-            if judged.kind == 1 {
+            if (judged.kind == 1) | is_scattered {
                 left.dropping = false;
             }
         }

@@ -20,7 +20,7 @@
 //! | send WQE (kind 3) unreadable, or its list is not as it was | none | the answer's: LOC_QP_OP_ERR |
 //! | region check of an entry of that list | none | the answer's: LOC_PROT_ERR |
 //!
-//! A failure poisons the queue pair, but an rkey of a UC queue pair spoils its message alone; [`Place`] says what that means. Of the answers of a poisoned queue pair only those
+//! A failure poisons the queue pair, but an rkey of a UC queue pair, and a list too short of UC or UD, spoil their message alone; [`Place`] says what that means. Of the answers of a poisoned queue pair only those
 //! with `closed` are given; the turns of its replies are void. The acknowledgement and the completion of a
 //! placement leave after its last beat was handed to `dma_write`; `fence` counts the payload bursts up to there.
 //!

@@ -131,7 +131,7 @@ pub struct Pending {
 pub struct Poison {
     /// A placement failed.
     pub poisoned: Bit,
-    /// A WRITE of an unreliable queue pair failed: the rest of it is dropped.
+    /// A message of an unreliable queue pair failed: the rest of it is dropped.
     pub dropping: Bit,
     /// Cause that the next CQE is to tell, see [`cause`].
     pub cause: Bits<2>,

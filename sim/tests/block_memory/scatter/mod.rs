@@ -224,6 +224,41 @@ fn a_failure_of_an_unreliable_queue_pair_is_not_answered() {
 }
 
 #[test]
+fn a_message_longer_than_its_buffer_is_dropped_alone() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    let part = |setup: &mut Setup, offset, len, complete| Placement {
+        unreliable: true,
+        ack: false,
+        offset,
+        ..receive(setup, 100, len, complete)
+    };
+    let dropped = Outcome {
+        spared: true,
+        ..Outcome::default()
+    };
+    let first = part(&mut setup, 0, 64, false);
+    let beyond = part(&mut setup, 64, 64, false);
+    let middle = part(&mut setup, 90, 5, false);
+    let last = part(&mut setup, 95, 5, true);
+    assert_eq!(setup.push(&first), Outcome::default());
+    let told = setup.push(&beyond);
+    assert_eq!(told.error, Some((0x61, status::LOC_LEN_ERR)));
+    assert_eq!((told.cqe, told.spared), (None, true));
+    // What of the rest would fit is dropped too, in silence; the receive WQE completes at the end.
+    assert_eq!(setup.push(&middle), dropped);
+    let ended = setup.push(&last);
+    assert_eq!((ended.error, ended.spared), (None, true));
+    assert!(matches!(ended.cqe, Some((status::LOC_LEN_ERR, _))));
+    // The next message is received, also behind one whose end was lost.
+    for whole in [&first, &beyond, &first] {
+        setup.push(whole);
+    }
+    let outcome = setup.push(&last);
+    assert!(matches!(outcome.cqe, Some((0, _))), "{outcome:?}");
+    setup.finish(500);
+}
+
+#[test]
 fn a_write_of_an_unreliable_queue_pair_fails_alone() {
     let mut setup = Setup::new::<512, 64>(Pauses::NONE);
     let packet = |setup: &mut Setup, at, offset| Placement {

@@ -197,7 +197,7 @@ pub(super) struct Model {
     pub(super) contents: Vec<Vec<u8>>,
     /// Status that the next CQE is to tell.
     poison: HashMap<u16, Option<u8>>,
-    /// Queue pairs that drop the rest of a WRITE.
+    /// Queue pairs that drop the rest of a message.
     dropping: HashSet<u16>,
     pub(super) bursts: u64,
     pub(super) beats: u64,
@@ -318,7 +318,17 @@ impl Model {
                 result = Err((2, status::GENERAL_ERR));
             }
         }
-        if p.kind == 1 && result.is_ok() {
+        if p.kind == 2 && p.unreliable {
+            let late = p.offset > 0 && self.dropping.contains(&p.qpn);
+            if late || matches!(result, Err((1, _))) {
+                self.dropping.insert(p.qpn);
+                outcome.spared = true;
+                outcome.error = (!late).then_some((0x61, status::LOC_LEN_ERR));
+                outcome.cqe = due(status::LOC_LEN_ERR, self.bursts);
+                return outcome;
+            }
+        }
+        if (p.kind == 1 || (p.kind == 2 && p.unreliable)) && result.is_ok() {
             self.dropping.remove(&p.qpn);
         }
         if let Ok(pieces) = &result {
