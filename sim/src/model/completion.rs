@@ -110,7 +110,10 @@ impl Env {
         } else {
             return;
         };
-        cq.armed = Some(arm);
+        // An order for the next CQE is not replaced by one for the next that is solicited (C11-31, C11-32).
+        if cq.armed != Some(Arm::Any) {
+            cq.armed = Some(arm);
+        }
         // CQEs that came before the doorbell and that the host has not seen are reported at once.
         if ferroce_proto::wire::psn::distance(end, value) > 0 {
             self.report(cqn as u16);

@@ -68,25 +68,28 @@ fn solicited_means_solicited_or_failed() {
     assert_eq!(rig.reports.events(3), [3, 0]);
 }
 
-/// The later order holds; no order at all changes nothing; both are the stronger.
+/// An order for any entry holds until it is met; no order at all changes nothing; both are the stronger.
 #[test]
-fn orders_replace_each_other() {
+fn orders_add_up() {
     let mut rig = quiet();
     rig.open(3, 4);
     rig.arm(3, true, 0);
     rig.arm(3, false, 0);
     rig.settle();
     complete(&mut rig, 3, false, 0);
-    assert_eq!(rig.reports.events(3), [0, 0]);
-    rig.arm(3, true, 1);
+    assert_eq!(rig.reports.events(3), [1, 0], "any, then solicited");
+    complete(&mut rig, 3, true, 0);
+    assert_eq!(rig.reports.events(3), [1, 0], "both are met");
+    rig.arm(3, false, 2);
+    rig.arm(3, true, 2);
     rig.ring(3, false, false, 0);
     rig.settle();
     complete(&mut rig, 3, false, 0);
-    assert_eq!(rig.reports.events(3), [1, 0]);
-    rig.ring(3, true, true, 2);
+    assert_eq!(rig.reports.events(3), [2, 0], "solicited, then any");
+    rig.ring(3, true, true, 3);
     rig.settle();
     complete(&mut rig, 3, false, 0);
-    assert_eq!(rig.reports.events(3), [2, 0]);
+    assert_eq!(rig.reports.events(3), [3, 0], "both at once");
 }
 
 /// Indices are compared modulo 2^24.

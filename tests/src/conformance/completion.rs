@@ -27,6 +27,7 @@ cases! {
     cq_resize_is_full, RESIZE, "abi cmd", "What waits counts in the new ring: it overflows when one more comes.";
     cq_resize_after_overflow, RESIZE, "abi cmd", "A queue that has overflowed is not resized, nor is one that is not there.";
     event_armed_before_resize, RESIZE | feature::EVENTS, "abi cmd", "What was armed before a queue is resized is reported after it.";
+    event_armed_twice, EVENTS, "IB1 11.4.2.2", "An order for the next CQE is not weakened by one for the next that is solicited.";
     event_when_armed, EVENTS, "IB1 10.8", "An armed completion queue reports its next CQE by one event and one interrupt.";
     event_moderation, EVENTS, "abi eq", "Moderation keeps two interrupts apart; what comes between is reported by the next one.";
     event_of_one_before, EVENTS, "abi doorbell", "Arming behind a CQE not seen yet reports at once.";
@@ -297,6 +298,20 @@ fn event_when_armed(bench: &mut Bench) {
     send(&mut c, false);
     check("events, armed for one", eq.there(&c.a), vec![COMPLETION]);
     check("interrupts", c.interrupts(), vec![]);
+}
+
+fn event_armed_twice(bench: &mut Bench) {
+    let orders = [doorbell::ARM_ANY, doorbell::ARM_SOLICITED];
+    for orders in [orders, [orders[1], orders[0]]] {
+        let (mut c, eq) = with_events(bench);
+        for order in orders {
+            c.a.nic.write32(doorbell::cq(0), order);
+        }
+        send(&mut c, false);
+        check("events", eq.there(&c.a), vec![COMPLETION]);
+        send(&mut c, true);
+        check("events of both", eq.there(&c.a), vec![COMPLETION]);
+    }
 }
 
 fn event_moderation(bench: &mut Bench) {

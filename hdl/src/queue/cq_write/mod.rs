@@ -308,7 +308,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             }
             CqOp::Arm => {
                 if doorbell.any | doorbell.solicited {
-                    next.armed = current.open & doorbell.any;
+                    // an order for any entry stands beside one for a solicited one
+                    next.armed = current.open & (current.armed | doorbell.any);
                     next.armed_solicited = current.open & !doorbell.any;
                     fires = current.open & is_ahead;
                 }
