@@ -200,9 +200,29 @@ impl QueuePair {
         }
     }
 
+    /// A repeated READ whose region has gone is not answered any further, and its requester is not told (IB1 9.9.3, class D).
+    fn drop_refused(&mut self, env: &Env) {
+        while let Some(Response::Read(read)) = self.rq.responses.front()
+            && read.repeated
+            && !self.may_read(env, &read.reth)
+        {
+            self.rq.responses.pop_front();
+        }
+    }
+
+    /// The next packet of a READ may be read.
+    fn may_read(&self, env: &Env, reth: &RethRepr) -> bool {
+        let len = reth.dma_len.min(self.rq.mtu().bytes() as u32);
+        let (pd, right) = (self.rq.ctx.pd, Right::RemoteRead);
+        let regions = &env.regions;
+        let checked = regions.check(reth.rkey, pd, self.qpn, reth.va, len, right);
+        checked.is_ok()
+    }
+
     /// The next response packet.
     pub(super) fn next_response(&mut self, env: &mut Env) -> Option<Outgoing> {
         let mut ext = Extensions::default();
+        self.drop_refused(env);
         match self.rq.responses.pop_front()? {
             Response::Ack { psn, aeth } => {
                 ext.aeth = Some(aeth);
@@ -246,13 +266,8 @@ impl QueuePair {
             ..
         } = read;
         let len = reth.dma_len.min(self.rq.mtu().bytes() as u32);
-        let pd = self.rq.ctx.pd;
         // The region may have gone since the request.
-        if env
-            .regions
-            .check(reth.rkey, pd, self.qpn, reth.va, len, Right::RemoteRead)
-            .is_err()
-        {
+        if !self.may_read(env, &reth) {
             env.stats.count(stats::ACCESS_ERRORS);
             return self.end(env, event::QP_ACCESS_ERR, psn, msn, NakCode::RemoteAccess);
         }

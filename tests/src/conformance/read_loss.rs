@@ -5,7 +5,7 @@ use ferroce_proto::wire::{Opcode, Psn, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, MTU, Sent};
-use super::script::Script;
+use super::script::{Script, build, syndromes};
 use super::{READ, cases, check, check_bytes};
 
 cases! {
@@ -25,6 +25,7 @@ cases! {
     duplicate_read_in_part, READ, "IB1 9.7.5.1.5", "A READ resumed at a PSN in its middle is answered from there on.";
     duplicate_read_beyond_expected, READ, "IB1 9.7.5.1.5", "A repeated READ that reaches beyond what was executed is not answered.";
     duplicate_read_checks_the_key, READ, "IB1 9.7.5.1.5", "The key of a repeated READ is checked again; no byte is brought without it.";
+    duplicate_read_region_gone, READ, "IB1 9.9.3", "A repeated READ whose region goes while it is answered is dropped from there on: no NAK, and the queue pair goes on.";
     duplicate_read_keeps_the_msn, READ, "IB1 9.7.5.1.5", "A repeated READ completes no message: the MSN stays.";
 }
 
@@ -345,6 +346,36 @@ fn duplicate_read_checks_the_key(bench: &mut Bench) {
     let answers = ask(&mut s, psn, 0, 8);
     let brought: usize = answers.iter().map(|p| p.payload.len()).sum();
     check("bytes brought", brought, 0);
+}
+
+fn duplicate_read_region_gone(bench: &mut Bench) {
+    const LEN: usize = 1 << 18;
+    let mut s = bench.script(QpOptions::default());
+    let origin = s.host.create_mr(&pattern(LEN, 3), Rights::ALL);
+    let mut request = s.request(Opcode::RcReadRequest);
+    if let Some(reth) = &mut request.ext.reth {
+        (reth.va, reth.rkey, reth.dma_len) = (origin.addr, origin.key, LEN as u32);
+    }
+    let packets = LEN / MTU;
+    check("responses", s.send(&request, &[]).len(), packets);
+    s.hand(&build(&request, &[]));
+    let mut answers = s.run(1500);
+    s.host.deregister(&origin);
+    answers.extend(s.quiet());
+    assert!(
+        (1..packets).contains(&answers.len()),
+        "expected some of {packets} responses, got {}",
+        answers.len()
+    );
+    let nak = answers.iter().find(|p| p.opcode() == Opcode::RcAck);
+    check("NAK", nak, None);
+    s.psn = s.psn.add(packets as u32);
+    let answers = s.next(&s.request(Opcode::RcWriteOnly), &[1; 8]);
+    check(
+        "answer to the next",
+        syndromes(&answers),
+        vec![Syndrome::ACK],
+    );
 }
 
 fn duplicate_read_keeps_the_msn(bench: &mut Bench) {
