@@ -127,7 +127,6 @@ impl QueuePair {
             Region::Expected => self.rq.nak_sent = false,
             Region::Duplicate => {
                 env.stats.count(stats::DUPLICATE_REQUEST);
-                self.rq.nak_sent = false;
                 return self.duplicate(env, packet);
             }
             Region::Invalid => {

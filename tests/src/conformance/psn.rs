@@ -22,6 +22,7 @@ cases! {
     duplicate_oldest, RC, "IB1 9.7", "The 2^23 PSNs before the one expected are duplicates.";
     gap_draws_nak, RC, "IB1 9.7.4.1", "A PSN beyond the expected one draws a NAK PSN sequence error that names the expected one.";
     gap_draws_one_nak, RC, "IB1 9.7.4.1", "Further packets behind the gap draw no further NAK until the expected one arrives.";
+    gap_then_duplicate, RC, "IB1 9.7.5.2.2", "A duplicate between packets behind the gap is answered; it draws no further NAK.";
     gap_after_gap, RC, "IB1 9.7.4.1", "When the expected packet has arrived, a new gap draws a new NAK.";
     gap_executes_nothing, RC, "IB1 9.7.4.1", "What stands behind a gap is not executed, whatever it is.";
     gap_farthest, RC, "IB1 9.7", "The 2^23 - 1 PSNs behind the expected one are gaps.";
@@ -238,6 +239,29 @@ fn gap_draws_one_nak(bench: &mut Bench) {
         check("answers", answers.len(), 0);
     }
     s.untouched("after the gap");
+}
+
+fn gap_then_duplicate(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    give(&mut s, Opcode::RcWriteOnly, psn, 1);
+    let answers = give(&mut s, Opcode::RcWriteOnly, psn.add(2), 2);
+    check("answer to the gap", syndromes(&answers), vec![NAK]);
+    for _ in 0..3 {
+        let answers = give(&mut s, Opcode::RcWriteOnly, psn, 1);
+        check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+        let answers = give(&mut s, Opcode::RcWriteOnly, psn.add(2), 2);
+        check("answers to the gap", answers.len(), 0);
+    }
+    let answers = give(&mut s, Opcode::RcWriteOnly, psn.next(), 1);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    // nor does it while the requester waits for a receive WQE
+    let answers = give(&mut s, Opcode::RcSendOnly, psn.add(2), 1);
+    let not_ready = Syndrome::RnrNak { timer: 1 };
+    check("answer", syndromes(&answers), vec![not_ready]);
+    give(&mut s, Opcode::RcWriteOnly, psn, 1);
+    let answers = give(&mut s, Opcode::RcWriteOnly, psn.add(3), 1);
+    check("answers in the wait", answers.len(), 0);
 }
 
 fn gap_after_gap(bench: &mut Bench) {

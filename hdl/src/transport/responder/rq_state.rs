@@ -231,9 +231,6 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                 if fate.moves {
                     next.psn = notes_5.behind;
                 }
-                if fate.duplicate {
-                    next.silent = false;
-                }
                 if fate.gap | fate.rnr {
                     next.silent = true;
                 }

@@ -113,7 +113,6 @@ impl Rq {
         match Psn::new(p.psn).region(Psn::new(self.psn)) {
             Region::Duplicate => {
                 out.counts.push("duplicate_request");
-                self.silent = false;
                 let again = opcode
                     .is_some_and(|o| matches!(o.operation(), Operation::Send | Operation::Write));
                 let asked = self
