@@ -453,8 +453,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_MR_WINDOW FERROCE_FIELD(189, 1)
 /* Only queue pair `qpn` reaches it (a type 2 window). */
 #define FERROCE_MR_QP_ONLY FERROCE_FIELD(190, 1)
-/* Windows may be bound to it: a peer does not invalidate it. */
-#define FERROCE_MR_BINDABLE FERROCE_FIELD(191, 1)
+/* A peer may invalidate it. No region that is registered for good has this right, nor one that windows may be bound to. */
+#define FERROCE_MR_INVALIDATE FERROCE_FIELD(191, 1)
 /* Queue pair, see `qp_only`. */
 #define FERROCE_MR_QPN FERROCE_FIELD(192, 24)
 

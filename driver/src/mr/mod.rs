@@ -35,7 +35,7 @@ bitflags! {
         const REMOTE_READ = 1 << 2;
         /// A peer may use atomics.
         const REMOTE_ATOMIC = 1 << 3;
-        /// Memory windows may be bound to it; then a peer does not invalidate it.
+        /// Memory windows may be bound to it.
         const MW_BIND = 1 << 4;
     }
 }

@@ -7,7 +7,7 @@
 //! locally, and one that is only of a queue pair is that one's.
 //!
 //! A peer may invalidate a key (SEND with invalidate): port `inv` clears the entry if it is valid, its key and
-//! protection domain fit, and it is a window of this queue pair only or a region that no window may be bound to. It
+//! protection domain fit, and it is a window of this queue pair only or a region that says so (`invalidate`). It
 //! answers in 5 cycles; a command that writes meanwhile makes it look again. One request at a time.
 //!
 //! Latency: [`MR_LATENCY`](crate::bus::dma::MR_LATENCY) cycles. An entry written in cycle n holds for requests from
@@ -127,7 +127,7 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
 
         copy.re = true;
         copy.raddr = key.slice::<M>(8);
-        may = !copy.rdata.bindable & !copy.rdata.window;
+        may = copy.rdata.invalidate & !copy.rdata.window;
         if copy.rdata.qp_only {
             may = copy.rdata.qpn == qpn.resize::<24>();
         }

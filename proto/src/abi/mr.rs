@@ -27,8 +27,8 @@ layout! { $
         window: bool [1],
         /// Only queue pair `qpn` reaches it (a type 2 window).
         qp_only: bool [1],
-        /// Windows may be bound to it: a peer does not invalidate it.
-        bindable: bool [1],
+        /// A peer may invalidate it. No region that is registered for good has this right, nor one that windows may be bound to.
+        invalidate: bool [1],
         /// Queue pair, see `qp_only`.
         qpn: u32 [24],
     }

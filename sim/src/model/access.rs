@@ -115,10 +115,10 @@ impl Regions {
     pub(super) fn invalidate(&mut self, key: u32, pd: u32, qpn: u32) -> Result<(), Denied> {
         let index = self.index(key);
         let mr = &mut self.0[index];
-        // Of windows only those of type 2; no region that windows are bound to (IB1 10.6.7).
+        // Of windows only those of type 2, of regions only those made for it (IB1 10.6.5, 10.6.7).
         let may = match mr.qp_only {
             true => mr.qpn == qpn,
-            false => !mr.window && !mr.bindable,
+            false => !mr.window && mr.invalidate,
         };
         if !(mr.valid && mr.key == key && mr.pd == pd && may) {
             return Err(Denied);
@@ -285,8 +285,9 @@ mod tests {
         assert_eq!(r.invalidate(KEY, 7, 3), Err(Denied));
         assert_eq!(r.invalidate(KEY, 7, 2), Ok(()));
         let mut r = regions();
-        r.get_mut(3).unwrap().bindable = true;
         assert_eq!(r.invalidate(KEY, 7, 2), Err(Denied));
+        r.get_mut(3).unwrap().invalidate = true;
+        assert_eq!(r.invalidate(KEY, 7, 2), Ok(()));
     }
 
     #[test]

@@ -189,6 +189,7 @@ impl Rig {
             remote_write: true,
             remote_read: true,
             remote_atomic: true,
+            invalidate: true,
             ..MrCtx::default()
         };
         self.host.expect(opcode::WRITE_MR, place, &ctx.emit());

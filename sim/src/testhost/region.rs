@@ -16,6 +16,8 @@ pub struct Rights {
     pub remote_read: bool,
     /// A peer may use atomics.
     pub remote_atomic: bool,
+    /// A peer may invalidate it.
+    pub invalidate: bool,
 }
 
 impl Rights {
@@ -25,6 +27,7 @@ impl Rights {
         remote_write: true,
         remote_read: true,
         remote_atomic: true,
+        invalidate: true,
     };
     /// Local reads only.
     pub const NONE: Self = Self {
@@ -32,6 +35,7 @@ impl Rights {
         remote_write: false,
         remote_read: false,
         remote_atomic: false,
+        invalidate: false,
     };
 }
 
@@ -85,6 +89,7 @@ impl Host {
             remote_write: rights.remote_write,
             remote_read: rights.remote_read,
             remote_atomic: rights.remote_atomic,
+            invalidate: rights.invalidate,
             ..MrCtx::default()
         }
     }

@@ -16,6 +16,7 @@ cases! {
     invalidated_key_is_refused_locally, INVALIDATE, "IB1 9.4.1", "An invalidated key is no good for local buffers either.";
     invalidate_of_unknown_key, INVALIDATE, "IB1 9.7.4.1.5", "A key that is not valid cannot be invalidated: remote access error.";
     invalidate_of_another_domain, INVALIDATE, "IB1 9.7.4.1.5", "A key of another protection domain cannot be invalidated: remote access error; it stays valid.";
+    invalidate_of_a_registered_region, INVALIDATE, "IB1 10.6.5", "A region without the right to it, as every one that is registered for good, cannot be invalidated by a peer: remote access error.";
     invalidate_after_the_data, INVALIDATE, "IB1 9.4.1", "The data of the message itself is placed before its key goes.";
 }
 
@@ -118,6 +119,22 @@ fn invalidate_of_another_domain(bench: &mut Bench) {
         },
         Syndrome::Nak(NakCode::RemoteAccess),
     );
+}
+
+fn invalidate_of_a_registered_region(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let rights = Rights {
+        invalidate: false,
+        ..Rights::ALL
+    };
+    let region = c.b.create_mr(&[0; 64], rights);
+    c.recv(&[]);
+    let index = c.post(&invalidate(region.key));
+    c.ends(Side::A, index, status::REM_ACCESS_ERR);
+    c.start_again();
+    let index = c.post(&Work::write(&[], &region, 0).inline(&[1; 8]));
+    while c.wait(Side::A).wqe_index != index {}
+    check_bytes("the region", &c.b.contents(&region)[..8], &[1; 8]);
 }
 
 fn invalidate_after_the_data(bench: &mut Bench) {

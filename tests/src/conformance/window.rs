@@ -18,7 +18,6 @@ cases! {
     window_is_invalidated_by_its_peer, WINDOW, "IB1 9.4.1", "SEND with invalidate ends a type 2 window; its region stays.";
     window_of_another_queue_pair_stays, WINDOW, "IB1 9.4.1", "The peer of another queue pair cannot invalidate a type 2 window.";
     window_of_type_1_is_not_invalidated, WINDOW, "IB1 9.4.1", "A type 1 window cannot be invalidated by a peer.";
-    region_of_windows_is_not_invalidated, WINDOW, "IB1 9.4.1", "A region that windows may be bound to cannot be invalidated by a peer.";
     window_that_ends, WINDOW, "abi cmd", "A window whose entry is taken back is out of reach.";
 }
 
@@ -180,13 +179,6 @@ fn window_of_another_queue_pair_stays(bench: &mut Bench) {
 
 fn window_of_type_1_is_not_invalidated(bench: &mut Bench) {
     let (c, _, opened) = with_window(bench, |_, _| {});
-    stays(c, &opened);
-}
-
-fn region_of_windows_is_not_invalidated(bench: &mut Bench) {
-    let (c, _, opened) = with_window(bench, |entry, _| {
-        (entry.window, entry.bindable) = (false, true);
-    });
     stays(c, &opened);
 }
 

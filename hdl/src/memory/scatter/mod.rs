@@ -16,7 +16,7 @@
 //! | scatter list too short for the packet | 0x61 | LOC_LEN_ERR |
 //! | region check of a scatter entry | 0x63 | LOC_PROT_ERR |
 //! | region check of an rkey | 0x62 | none |
-//! | key to invalidate: not valid, or of another protection domain | 0x62 | WR_FLUSH_ERR |
+//! | key to invalidate: not valid, of another protection domain, or not for peers to end | 0x62 | WR_FLUSH_ERR |
 //! | send WQE (kind 3) unreadable, or its list is not as it was | none | the answer's: LOC_QP_OP_ERR |
 //! | region check of an entry of that list | none | the answer's: LOC_PROT_ERR |
 //!

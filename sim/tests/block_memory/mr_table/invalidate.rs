@@ -67,10 +67,13 @@ fn a_key_is_invalidated_by_its_owner() {
     assert!(setup.expected.is_empty());
 }
 
-/// Windows of a queue pair by its peer alone; no others, and no region that windows may be bound to.
+/// Windows of a queue pair by its peer alone; no others, and no region without the right.
 #[test]
 fn not_every_key_is_a_peers_to_invalidate() {
-    let plain = region();
+    let plain = MrCtx {
+        invalidate: false,
+        ..region()
+    };
     let window = MrCtx {
         window: true,
         ..plain
@@ -80,16 +83,17 @@ fn not_every_key_is_a_peers_to_invalidate() {
         qpn: 5,
         ..window
     };
-    let bindable = MrCtx {
-        bindable: true,
-        ..plain
+    let right = |mr| MrCtx {
+        invalidate: true,
+        ..mr
     };
     for (mr, may) in [
-        (plain, true),
+        (plain, false),
+        (right(plain), true),
         (window, false),
+        (right(window), false),
         (own, true),
         (MrCtx { qpn: 6, ..own }, false),
-        (bindable, false),
     ] {
         let mut setup = Setup::new();
         setup.write(3, mr);

@@ -33,6 +33,7 @@ fn region() -> MrCtx {
         pd: 7,
         valid: true,
         remote_write: true,
+        invalidate: true,
         ..Default::default()
     }
 }
@@ -136,7 +137,7 @@ impl Setup {
                 remote_atomic: rng.bool(),
                 window: rng.u8(..4) == 0,
                 qp_only: rng.u8(..3) == 0,
-                bindable: rng.bool(),
+                invalidate: rng.bool(),
                 qpn: rng.u32(..4),
             };
             setup.write(index as usize, mr);
@@ -176,7 +177,7 @@ impl Setup {
             ("remote_atomic", mr.remote_atomic),
             ("window", mr.window),
             ("qp_only", mr.qp_only),
-            ("bindable", mr.bindable),
+            ("invalidate", mr.invalidate),
         ] {
             set(&format!("entry.{flag}"), value.into());
         }

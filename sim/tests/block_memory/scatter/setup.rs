@@ -43,6 +43,7 @@ fn regions() -> Vec<MrCtx> {
         key: victim(i),
         pd: 1 + i as u32 % 2,
         valid: true,
+        invalidate: true,
         ..MrCtx::default()
     };
     (0..6).map(region).chain((0..VICTIMS).map(victim)).collect()
