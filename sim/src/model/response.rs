@@ -86,8 +86,15 @@ impl QueuePair {
             return;
         };
         let Some((offset, data)) = self.answer_data(message, packet) else {
+            // A READ response is of wrong length (IB1 9.9.2, class B), anything else has no place here.
+            let asked = message.request.operation == Operation::ReadRequest;
+            let brought = packet.bth.opcode.operation() == Operation::ReadResponse;
+            let cause = match asked && brought {
+                true => status::LOC_LEN_ERR,
+                false => status::BAD_RESP_ERR,
+            };
             self.advance(env, psn);
-            return self.fail_oldest(env, status::BAD_RESP_ERR, 0);
+            return self.fail_oldest(env, cause, 0);
         };
         let Payload::List(list) = &message.request.payload else {
             unreachable!("READs and atomics have a scatter list")

@@ -98,7 +98,10 @@ impl<'a, 'p> Expect<'a, 'p> {
             self.reach(place + 1);
         } else {
             self.reach(place);
-            self.failed = Some(status::BAD_RESP_ERR);
+            self.failed = Some(match (message.is_answered(), atomic) {
+                (true, None) => status::LOC_LEN_ERR,
+                _ => status::BAD_RESP_ERR,
+            });
         }
     }
 

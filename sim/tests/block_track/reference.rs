@@ -128,7 +128,10 @@ impl QueuePair {
                     r.read && u32::from(r.plen) == due && r.last == ends
                 };
                 if !form {
-                    outcome.status = status::BAD_RESP_ERR;
+                    outcome.status = match r.read && !oldest.atomic {
+                        true => status::LOC_LEN_ERR,
+                        false => status::BAD_RESP_ERR,
+                    };
                     return outcome;
                 }
                 outcome.data = Some(offset);

@@ -16,8 +16,8 @@ cases! {
     implied_nak, READ, "IB1 9.7.5.1.4", "A response to a later request shows that a READ response was lost: the READ is sent again at once.";
     implied_nak_counts_once, READ, "IB1 9.7.5.1.4", "Further responses of the same flight are no further implied NAK.";
     ack_for_a_read_is_implied_nak, READ, "IB1 9.7.5.1.4", "An ACK alone does not complete a READ: its data is missing.";
-    read_response_of_wrong_length, READ, "IB1 9.7.6", "A READ response that is shorter or longer than asked for is a bad response.";
-    read_response_ends_too_early, READ, "IB1 9.7.6", "Last or Only before the end of the READ is a bad response, so is First or Middle at its end.";
+    read_response_of_wrong_length, READ, "IB1 9.9.2", "A READ response that is shorter or longer than asked for is a local length error.";
+    read_response_ends_too_early, READ, "IB1 9.9.2", "Last or Only before the end of the READ is a local length error, so is First or Middle at its end.";
     read_response_duplicate, READ, "IB1 9.7.5.1", "A READ response before the one expected is a ghost: it changes nothing.";
     read_response_unasked, READ, "IB1 9.7.6", "A READ response to a SEND is a bad response.";
     read_answered_by_an_atomic, READ, "IB1 9.7.6", "An ATOMIC Acknowledge to a READ is a bad response.";
@@ -199,7 +199,7 @@ fn answered(bench: &mut Bench, answers: &[(Opcode, usize)]) -> Vec<(u16, u8)> {
 fn read_response_of_wrong_length(bench: &mut Bench) {
     let (first, last) = (Opcode::RcReadResponseFirst, Opcode::RcReadResponseLast);
     let middle = Opcode::RcReadResponseMiddle;
-    let bad = vec![(0, status::BAD_RESP_ERR)];
+    let bad = vec![(0, status::LOC_LEN_ERR)];
     check(
         "First too short",
         answered(bench, &[(first, 1020)]),
@@ -223,7 +223,7 @@ fn read_response_of_wrong_length(bench: &mut Bench) {
 fn read_response_ends_too_early(bench: &mut Bench) {
     let (first, last) = (Opcode::RcReadResponseFirst, Opcode::RcReadResponseLast);
     let (middle, only) = (Opcode::RcReadResponseMiddle, Opcode::RcReadResponseOnly);
-    let bad = vec![(0, status::BAD_RESP_ERR)];
+    let bad = vec![(0, status::LOC_LEN_ERR)];
     check(
         "Only at the start",
         answered(bench, &[(only, MTU)]),

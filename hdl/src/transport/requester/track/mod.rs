@@ -6,7 +6,8 @@
 //! | response | placement |
 //! |---|---|
 //! | data that is due, of the right kind and length, LAST exactly at the end | kind 3 at its offset; `answer`, `data` |
-//! | data that is due, of another form | discarded; `answer`, BAD_RESP_ERR |
+//! | data of a READ that is due, of another length | discarded; `answer`, LOC_LEN_ERR |
+//! | data that is due, of another kind | discarded; `answer`, BAD_RESP_ERR |
 //! | data before the one due, or nothing under way | discarded; `answer`, BAD_RESP_ERR |
 //! | anything beyond the one due; an ACK of it | discarded; `answer`, `implied`, `msn` = the PSN due |
 //! | any other ACK, any other NAK | `answer` |

@@ -6,6 +6,7 @@ use crate::bus::types::{Place, RqRead};
 use crate::prelude::*;
 
 const BAD_RESP_ERR: u64 = status::BAD_RESP_ERR as u64;
+const LOC_LEN_ERR: u64 = status::LOC_LEN_ERR as u64;
 
 /// The rules, combinational.
 #[derive(Block)]
@@ -71,6 +72,9 @@ impl Logic for TrackRules {
                     placed.data = terms.data;
                 } else if terms.data & !taken {
                     placed.status = BAD_RESP_ERR;
+                    if terms.has & terms.at & track_event.read & !terms.atomic {
+                        placed.status = LOC_LEN_ERR;
+                    }
                 }
                 if taken {
                     placed.data = true;
