@@ -127,7 +127,7 @@ module mac_cmac (
         .core_drp_reset(1'b0)
     );
 
-    // From the MAC: 512 beats, 8 RAMB36.
+    // From the MAC: 512 beats of 578 bits, 8.5 RAMB36.
     localparam BEAT = 512 + 64 + 2;
 
     wire [BEAT-1:0] drop_beat;

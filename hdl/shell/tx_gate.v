@@ -46,6 +46,9 @@ module tx_gate #(
     wire pass  = go & ~drop;
     wire cut_off = midway & ~dropping & drop & ~mac_rst;
 
+    // The MAC gets the end of what is cut off at once: a frame to it has no gap.
+    wire spoils = owe | cut_off;
+
     assign s_tready = drop | free;
 
     wire [K-1:0] keep = s_tkeep | {{K-60{1'b0}}, {60{~midway}}};
@@ -65,17 +68,17 @@ module tx_gate #(
         else if (drop)    dropping <= 1'b1;
 
         if (mac_rst)    owe <= 1'b0;
-        else if (cut_off) owe <= 1'b1;
         else if (free)  owe <= 1'b0;
+        else if (cut_off) owe <= 1'b1;
 
         if (mac_rst)   m_tvalid <= 1'b0;
-        else if (free) m_tvalid <= pass | owe;
+        else if (free) m_tvalid <= pass | spoils;
 
         if (free) begin
             m_tdata <= clean;
-            m_tkeep <= owe ? {K{1'b1}} : keep;
-            m_tlast <= owe | s_tlast;
-            m_tuser <= owe | s_tuser;
+            m_tkeep <= spoils ? {K{1'b1}} : keep;
+            m_tlast <= spoils | s_tlast;
+            m_tuser <= spoils | s_tuser;
         end
         dropped <= go & s_tlast & drop;
     end

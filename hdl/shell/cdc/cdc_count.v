@@ -13,17 +13,19 @@ module cdc_count #(
     input  wire             dst_rst,
     output reg  [WIDTH-1:0] count
 );
-    reg  [WIDTH-1:0] number;
+    // The highest bit of both is one register: a second one would be merged with it, and not be found by the constraints.
     reg  [WIDTH-1:0] gray;
+    reg  [WIDTH-2:0] low;
+    wire [WIDTH-1:0] number = {gray[WIDTH-1], low};
     wire [WIDTH-1:0] next = number + {{WIDTH-1{1'b0}}, event_in};
 
     always @(posedge src_clk or posedge src_rst) begin
         if (src_rst) begin
-            number <= 0;
-            gray   <= 0;
+            low  <= 0;
+            gray <= 0;
         end else begin
-            number <= next;
-            gray   <= next ^ (next >> 1);
+            low  <= next[WIDTH-2:0];
+            gray <= next ^ (next >> 1);
         end
     end
 

@@ -27,12 +27,18 @@ module cdc_fifo #(
     input  wire             m_ready
 );
     localparam A = LOG_DEPTH;
+    localparam [A:0] DEPTH = {1'b1, {A{1'b0}}};
 
     reg [WIDTH-1:0] mem [0:(1<<A)-1];
 
-    // Write side.
-    reg  [A:0] wr_ptr;
+    // The pointers in Gray code. Their highest bits are those of the pointers: a second register of each would be merged with
+    // it, and the constraints would not find what is left.
     reg  [A:0] wr_gray;
+    reg  [A:0] rd_gray;
+
+    // Write side.
+    reg  [A-1:0] wr_low;
+    wire [A:0] wr_ptr = {wr_gray[A], wr_low};
     reg        wr_full;
     wire       wr_go   = s_valid & s_ready;
     wire [A:0] wr_next = wr_ptr + {{A{1'b0}}, wr_go};
@@ -48,7 +54,7 @@ module cdc_fifo #(
 
     always @(posedge wr_clk or posedge wr_rst) begin
         if (wr_rst) begin
-            wr_ptr  <= 0;
+            wr_low  <= 0;
             wr_gray <= 0;
             wr_full <= 1'b1;
             rd_meta <= 0;
@@ -57,7 +63,7 @@ module cdc_fifo #(
             wr_fill <= 0;
             s_high  <= 1'b1;
         end else begin
-            wr_ptr  <= wr_next;
+            wr_low  <= wr_next[A-1:0];
             wr_gray <= wr_next_gray;
             // Full: the pointers differ in their two highest Gray bits alone.
             wr_full <= wr_next_gray == {~rd_mid[A:A-1], rd_mid[A-2:0]};
@@ -69,15 +75,13 @@ module cdc_fifo #(
         end
     end
 
-    localparam [A:0] DEPTH = {1'b1, {A{1'b0}}};
-
     always @(posedge wr_clk) begin
         if (wr_go) mem[wr_ptr[A-1:0]] <= s_data;
     end
 
     // Read side.
-    reg  [A:0] rd_ptr;
-    reg  [A:0] rd_gray;
+    reg  [A-1:0] rd_low;
+    wire [A:0] rd_ptr = {rd_gray[A], rd_low};
     (* ASYNC_REG = "TRUE" *) reg [A:0] wr_meta;
     (* ASYNC_REG = "TRUE" *) reg [A:0] wr_mid;
     wire       rd_go   = (rd_gray != wr_mid) & (~m_valid | m_ready);
@@ -85,13 +89,13 @@ module cdc_fifo #(
 
     always @(posedge rd_clk or posedge rd_rst) begin
         if (rd_rst) begin
-            rd_ptr  <= 0;
+            rd_low  <= 0;
             rd_gray <= 0;
             wr_meta <= 0;
             wr_mid  <= 0;
             m_valid <= 1'b0;
         end else begin
-            rd_ptr  <= rd_next;
+            rd_low  <= rd_next[A-1:0];
             rd_gray <= rd_next ^ (rd_next >> 1);
             wr_meta <= wr_gray;
             wr_mid  <= wr_meta;

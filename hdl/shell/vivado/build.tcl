@@ -50,6 +50,20 @@ file mkdir $reports
 ferroce_run synth_1
 open_run synth_1
 report_utilization -hierarchical -file [file join $reports synth_utilization.rpt]
+# A bit of a crossing that synthesis merged with another register is in no constraint.
+foreach {type from to} {cdc_fifo wr_gray wr_meta cdc_fifo rd_gray rd_meta cdc_count gray meta} {
+    set cells [get_cells -hierarchical -filter "REF_NAME =~ $type* || ORIG_REF_NAME == $type"]
+    if {[llength $cells] == 0} {
+        error "no $type in the netlist: its constraints would apply to nothing"
+    }
+    foreach cell $cells {
+        set sent [llength [get_cells -quiet "$cell/${from}_reg\[*\]"]]
+        set taken [llength [get_cells -quiet "$cell/${to}_reg\[*\]"]]
+        if {$sent == 0 || $sent != $taken} {
+            error "$cell: $sent registers $from, $taken registers $to; as many of each are expected"
+        }
+    }
+}
 close_design
 if {$until eq "synth"} {
     return
@@ -66,10 +80,16 @@ report_bus_skew -file [file join $reports bus_skew.rpt]
 report_methodology -file [file join $reports methodology.rpt]
 report_drc -file [file join $reports drc.rpt]
 report_power -file [file join $reports power.rpt]
-set slack [get_property STATS.WNS [get_runs impl_1]]
-puts "worst slack: $slack ns; reports in $reports"
-if {$slack < 0} {
-    error "timing is not met: see [file join $reports timing.rpt]"
+# setup, hold and pulse width; the crossings rest on the skew of their bits
+foreach {name what} {STATS.WNS setup STATS.WHS hold STATS.TPWS "pulse width"} {
+    set slack [get_property $name [get_runs impl_1]]
+    puts "worst slack of $what: $slack ns; reports in $reports"
+    if {$slack < 0} {
+        error "timing is not met ($what): see [file join $reports timing.rpt]"
+    }
+}
+if {[string match *VIOLATED* [report_bus_skew -return_string]]} {
+    error "bits of a crossing are too far apart: see [file join $reports bus_skew.rpt]"
 }
 if {$until eq "impl"} {
     return

@@ -14,20 +14,24 @@ proc call {name args} {
         get_property {
             switch [lindex $args 0] {
                 PROGRESS { return "100%" }
-                STATS.WNS { return $::slack }
+                STATS.WNS - STATS.WHS - STATS.TPWS { return [expr {[lindex $args 0] eq $::late ? -0.010 : 0.010}] }
                 default { return "answer" }
             }
         }
+        report_bus_skew { return $::skew }
+        get_cells { return [expr {[string match $::merged [lindex $args end]] ? "one" : "one two"}] }
         list_property { return "CONFIG.mode_selection CONFIG.other" }
         set_property { if {[lindex $args 0] eq $::refuse} { error "no such property" } }
     }
 }
 foreach name {create_project create_ip set_property get_ips list_property generate_target add_files get_files current_fileset
     update_compile_order launch_runs wait_on_run get_property get_runs open_run close_design report_utilization
-    report_timing_summary report_cdc report_clock_interaction report_bus_skew report_methodology report_drc report_power} {
+    get_cells report_timing_summary report_cdc report_clock_interaction report_bus_skew report_methodology report_drc report_power} {
     interp alias {} $name {} call $name
 }
-set slack 0.010
+set late {}
+set skew {Slack (MET)}
+set merged {}
 set refuse {}
 "#;
 
@@ -113,7 +117,26 @@ fn the_scripts_say_what_is_wrong() {
             "set refuse CONFIG.mode_selection",
             "CONFIG.mode_selection cannot be Advanced",
         ),
-        (u50, "until=impl", "set slack -0.010", "timing is not met"),
+        (u50, "until=impl", "set late STATS.WNS", "not met (setup)"),
+        (u50, "until=impl", "set late STATS.WHS", "not met (hold)"),
+        (
+            u50,
+            "until=impl",
+            "set late STATS.TPWS",
+            "not met (pulse width)",
+        ),
+        (
+            u50,
+            "until=impl",
+            "set skew {Slack (VIOLATED)}",
+            "too far apart",
+        ),
+        (
+            u50,
+            "until=synth",
+            "set merged {*/wr_gray_reg*}",
+            "1 registers wr_gray, 2 registers wr_meta",
+        ),
     ] {
         let error = build(folder.path(), settings, before).unwrap_err();
         assert!(error.contains(part), "{settings}: {error}");

@@ -68,6 +68,9 @@ fn config(card: &Card) -> String {
         "# {}: configuration and power. The rate of the configuration clock is left at its default.\n\
          set_property CONFIG_VOLTAGE 1.8 [current_design]\n\
          set_property BITSTREAM.CONFIG.SPI_BUSWIDTH {} [current_design]\n\
+         # The flash has more than 2^24 bytes: addresses of four bytes, sent at the falling edge.\n\
+         set_property BITSTREAM.CONFIG.SPI_32BIT_ADDR Yes [current_design]\n\
+         set_property BITSTREAM.CONFIG.SPI_FALL_EDGE Yes [current_design]\n\
          set_property BITSTREAM.GENERAL.COMPRESS true [current_design]\n",
         card.title, card.spi_width
     );
