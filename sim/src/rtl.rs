@@ -13,7 +13,7 @@ use fastrand::Rng;
 
 use crate::axi::check::Hold;
 use crate::axi::lite::{self, FromHost, Master, ToHost};
-use crate::axi::stream::{Beat, Sink, Source};
+use crate::axi::stream::{Beat, Sink, Source, Stand};
 use crate::axi::{self, FromMaster, Memory, Slave, ToMaster, Violation, Violations};
 use crate::bench::RESET_CYCLES;
 use crate::memory::HostMemory;
@@ -87,6 +87,8 @@ pub struct Options {
     /// Frames that wait to be taken by [`Nic::transmit`] before the port takes no more: the queue of a
     /// MAC. `usize::MAX` for a port that never waits.
     pub tx_room: usize,
+    /// The wire behind `m_axis_tx` stands once.
+    pub tx_stand: Stand,
     /// Pauses of `irq_ready`.
     pub irq: Pauses,
     /// Seed of the pauses named here.
@@ -102,6 +104,7 @@ impl Default for Options {
             rx: Pauses::NONE,
             tx: Pauses::NONE,
             tx_room: 4,
+            tx_stand: Stand::default(),
             irq: Pauses::NONE,
             seed: 1,
         }
@@ -136,6 +139,7 @@ impl Options {
             rx: pauses,
             tx: pauses,
             tx_room: 2,
+            tx_stand: Stand::default(),
             irq: pauses,
             seed,
         }
@@ -188,7 +192,8 @@ impl<P: Pins> Engine<P> {
             axi: Box::new(memory),
             lite: Master::new(&options.lite),
             rx: Source::new(lanes, options.rx, seeds.u64(..)),
-            tx: Sink::new(lanes, options.tx, options.tx_room, seeds.u64(..)),
+            tx: Sink::new(lanes, options.tx, options.tx_room, seeds.u64(..))
+                .standing(options.tx_stand),
             irq: Hold::new("irq"),
             irq_pausing: Pausing::new(options.irq),
             interrupts: VecDeque::new(),

@@ -1,6 +1,7 @@
 //! The worlds that an engine stands in, and what a seed draws.
 
 use fastrand::Rng;
+use ferroce_sim::axi::stream::Stand;
 use ferroce_sim::rtl::Options;
 
 /// How the world around an engine behaves.
@@ -24,6 +25,16 @@ impl World {
         draw(seed, Draw::World, Self::ALL)
     }
 
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Loaded => "loaded",
+            Self::Hostile => "hostile",
+        }
+    }
+
     /// It, with the pauses and latencies of a seed.
     #[must_use]
     pub fn options(self, seed: u64) -> Options {
@@ -38,6 +49,19 @@ impl World {
     }
 }
 
+/// The wire that a seed has behind a card: one in four stands once, 128 to 32768 cycles.
+#[must_use]
+pub fn stand(seed: u64) -> Stand {
+    let mut rng = rng(seed, Draw::Stand);
+    match rng.u8(..4) {
+        0 => Stand {
+            after: rng.u64(..40),
+            cycles: 1 << rng.u8(7..=15),
+        },
+        _ => Stand::default(),
+    }
+}
+
 /// What is drawn from a seed beside the steps of its scenario, each apart from the others: so each meets each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Draw {
@@ -45,11 +69,16 @@ pub(crate) enum Draw {
     Pairing,
     Ipv6,
     Poll,
+    Stand,
 }
 
 /// One of `choices`.
 pub(crate) fn draw<T: Copy, const N: usize>(seed: u64, what: Draw, choices: [T; N]) -> T {
-    choices[Rng::with_seed(seed ^ (what as u64) << 56).usize(..N)]
+    choices[rng(seed, what).usize(..N)]
+}
+
+fn rng(seed: u64, what: Draw) -> Rng {
+    Rng::with_seed(seed ^ (what as u64) << 56)
 }
 
 #[cfg(test)]

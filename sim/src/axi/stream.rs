@@ -134,6 +134,15 @@ impl Source {
     }
 }
 
+/// A wire that stands for a while, as one does that the other end pauses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stand {
+    /// Frames that pass before.
+    pub after: u64,
+    /// Cycles in which no frame begins to pass.
+    pub cycles: u64,
+}
+
 /// Collects frames from `m_axis_tx`.
 #[derive(Debug)]
 pub struct Sink {
@@ -145,6 +154,7 @@ pub struct Sink {
     /// TREADY falls between frames while this many wait.
     room: usize,
     pausing: Pausing,
+    stand: Stand,
     rng: Rng,
     hold: Hold<Beat>,
     log: Violations,
@@ -166,10 +176,17 @@ impl Sink {
             inside: false,
             room,
             pausing: Pausing::new(pauses),
+            stand: Stand::default(),
             rng: Rng::with_seed(seed),
             hold: Hold::new("m_axis_tx"),
             log: Violations::default(),
         }
+    }
+
+    /// The wire behind it stands once.
+    #[must_use]
+    pub fn standing(self, stand: Stand) -> Self {
+        Self { stand, ..self }
     }
 
     /// The oldest frame that is complete.
@@ -177,10 +194,14 @@ impl Sink {
         self.frames.pop_front()
     }
 
-    /// No frame is under way or waits.
+    /// No frame is under way or waits, as far as the wire shows.
     #[must_use]
     pub fn idle(&self) -> bool {
-        self.frames.is_empty() && !self.inside
+        self.frames.is_empty() && !self.inside && !self.stands()
+    }
+
+    fn stands(&self) -> bool {
+        self.stand.after == 0 && self.stand.cycles > 0
     }
 
     /// Rules the engine broke.
@@ -210,7 +231,11 @@ impl Sink {
                 "a pause inside a frame; a MAC would underrun",
             );
         }
-        let full = !self.inside && self.frames.len() >= self.room;
+        let stands = self.stands();
+        if stands && !self.inside {
+            self.stand.cycles -= 1;
+        }
+        let full = !self.inside && (stands || self.frames.len() >= self.room);
         *ready = !self.pausing.now(&mut self.rng) && !full;
     }
 
@@ -239,6 +264,7 @@ impl Sink {
             self.current.clear();
         }
         if beat.last {
+            self.stand.after = self.stand.after.saturating_sub(1);
             if beat.user {
                 self.log
                     .add(now, "m_axis_tx", "TUSER marks a frame of the engine as bad");

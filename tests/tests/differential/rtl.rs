@@ -1,6 +1,6 @@
 //! The engine against the golden model: 1000 scenarios over both data paths and both kinds of wire.
 //!
-//! An engine stands in the world of the seed ([`World::of`]). Its table sizes are those of the standard build, its state
+//! An engine stands in the world of the seed ([`World::of`]) before the wire of the seed ([`stand`]). Its table sizes are those of the standard build, its state
 //! before reset is random.
 
 use std::ops::RangeInclusive;
@@ -12,22 +12,27 @@ use ferroce_sim::testhost::Pair;
 use ferroce_sim::verilator;
 use ferroce_tests::differential::generate::Class;
 use ferroce_tests::differential::{Card, Setup, campaign};
-use ferroce_tests::world::World;
+use ferroce_tests::world::{World, stand};
 
 /// The engine's features.
 const FEATURES: u32 = engine::FEATURES;
 
-fn engine(width: usize) -> Card {
+/// An engine; its wire may stand where nothing waits for time.
+fn engine(width: usize, class: Class) -> Card {
     let engine = build::model(width, &verilator::Options::default()).expect("the engine builds");
     Card::new("engine", move |memory, seed| {
-        let engine = build::engine(&engine, memory, &World::of(seed).options(seed));
+        let mut options = World::of(seed).options(seed);
+        if class == Class::Lossless {
+            options.tx_stand = stand(seed);
+        }
+        let engine = build::engine(&engine, memory, &options);
         Box::new(engine.expect("there is memory for an engine"))
     })
 }
 
 fn campaign(width: usize, class: Class, seeds: RangeInclusive<u64>) {
     campaign::run(&format!("{class:?}, {width} bits"), class, seeds, || {
-        Setup::engine(engine(width))
+        Setup::engine(engine(width, class))
     });
 }
 
@@ -65,7 +70,7 @@ fn many() {
 #[test]
 fn the_engine_is_the_one_tested() {
     for width in ferroce_hdl::engine::builds::WIDTHS {
-        let card = engine(width);
+        let card = engine(width, Class::Lossy);
         let mut pair = Pair::new(|memory| (card.build)(memory, 0));
         assert_eq!(pair.a.read32(regs::FEATURES), FEATURES);
         assert_eq!(pair.a.read32(regs::PARAMS).to_le_bytes(), STANDARD.emit());
