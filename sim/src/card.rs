@@ -89,7 +89,7 @@ impl SimCard {
         cards
     }
 
-    /// The world it lives in.
+    /// The world that it is part of.
     #[must_use]
     pub fn world(&self) -> &Rc<RefCell<World>> {
         &self.world
@@ -112,7 +112,7 @@ impl SimCard {
         self.unplugged.set(Some(self.unplugged.get().unwrap_or(0)));
     }
 
-    /// Hands the interrupts that the card raised to those who wait for them.
+    /// Hands the interrupts that the card raised to their waiters.
     fn deliver(&self, world: &mut World) {
         while let Some(vector) = world.nic(self.node).interrupt() {
             if let Some(fd) = self.interrupts.borrow().get(&vector.into()) {
@@ -206,7 +206,7 @@ impl Backend for SimCard {
             return Err(BackendError::NoVector { vector, vectors });
         }
         let refused = |source| BackendError::Interrupt { vector, source };
-        // What was raised before is not for the one who asks now.
+        // Earlier interrupts are not for this waiter.
         self.deliver(&mut self.world.borrow_mut());
         let mut interrupts = self.interrupts.borrow_mut();
         if let Some(fd) = interrupts.get(&vector) {

@@ -19,16 +19,16 @@ pub struct Version {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Capabilities {
-    /// File descriptors that the sender takes with one message; 1 if not told.
+    /// File descriptors that the sender takes with one message; 1 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_msg_fds: Option<u64>,
-    /// Longest transfer of one message in bytes; 1048576 if not told.
+    /// Longest transfer of one message in bytes; 1048576 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_data_xfer_size: Option<u64>,
-    /// Ranges mapped at a time; 65535 if not told.
+    /// Ranges mapped at a time; 65535 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_dma_maps: Option<u64>,
-    /// Page sizes of DMA_MAP, or'ed; 4096 if not told.
+    /// Page sizes of DMA_MAP, or'ed; 4096 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pgsizes: Option<u64>,
 }

@@ -248,7 +248,7 @@ impl Memory {
 }
 
 impl Shared {
-    /// Says when and by whom memory is reached that the host took back.
+    /// Reports accesses to memory that the host took back.
     pub(super) fn watch(&mut self, now: u64, channel: &'static str, id: u8, addr: u64, len: usize) {
         if self.memory.is_gone(addr, len) {
             let what = format!("ID {id} reaches {addr:#x}, {len} bytes, which the host took back");

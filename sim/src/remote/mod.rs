@@ -12,7 +12,7 @@ pub use model::RemoteModel;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
 
-/// The other side refused an access: what it named is not mapped, or nobody is there.
+/// The other side refused an access: its address is not mapped, or there is no client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the host refused the access")]
 pub struct Refused;

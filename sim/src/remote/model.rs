@@ -25,7 +25,7 @@ struct Record {
     writes: Vec<(u64, Vec<u8>)>,
     /// The first read without an answer: address and bytes. What the step does behind it counts for nothing.
     missing: Option<(u64, usize)>,
-    /// A copy that has heard more than the step under way is asked for a register: what it reads besides is of no
+    /// Registers are read from a copy that has more writes than the step under way: what it reads besides is of no
     /// consequence, but must not look like a failed access.
     is_copy: bool,
 }
@@ -75,7 +75,7 @@ impl HostMemory for Recorded {
         Ok(())
     }
 
-    /// As a posted write of PCIe: that it was refused is known later, and to nobody but STATUS.
+    /// As a posted write of PCIe: a refusal shows later, and only in STATUS.
     fn write(&self, addr: u64, data: &[u8]) -> Result<(), Fault> {
         let record = &mut *self.0.borrow_mut();
         if record.missing.is_none() && !data.is_empty() {
@@ -105,7 +105,7 @@ enum Input {
 ///
 /// A step takes as many calls of [`step`](Nic::step) as the answers of its accesses take to come; meanwhile
 /// [`is_waiting`](Self::is_waiting), and time stands still. Registers answer nevertheless, as they were before the step
-/// with what was written since: who serves the memory may be waiting for that answer.
+/// with what was written since: the server of the memory may be waiting for that answer.
 pub struct RemoteModel {
     model: Model,
     remote: Rc<dyn RemoteMemory>,
@@ -164,7 +164,7 @@ impl RemoteModel {
     }
 
     /// Tries the step with the answers there are; keeps it if none is missing. Its writes are made once, in their order
-    /// among its reads, and otherwise when it is kept: who sees them finds the registers as they are behind the step.
+    /// among its reads, and otherwise when it is kept: software that sees them reads the registers as they are after the step.
     fn attempt(&mut self) {
         self.memory.rewind();
         let mut next = self.model.clone();

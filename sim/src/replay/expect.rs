@@ -72,7 +72,7 @@ impl<'a, 'p> Expect<'a, 'p> {
         self.lossy |= !is_good && self.failed.is_none();
     }
 
-    /// Everything was sent, and nobody answers.
+    /// Everything was sent, and there is no answer.
     pub(super) fn sent(&mut self) {
         self.reach(self.plan.end());
     }

@@ -20,7 +20,7 @@ pub struct End {
     pub qpn: u32,
 }
 
-/// Who sent a packet of a connection.
+/// The sender of a packet of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sender {
     /// The requester: a request.
@@ -34,9 +34,9 @@ pub(super) enum Sender {
 pub(super) struct Connection<'a> {
     /// Transport.
     pub class: Class,
-    /// Who requests.
+    /// The requester.
     pub requester: End,
-    /// Who answers.
+    /// The responder.
     pub responder: End,
     /// The packets, in the order of the capture.
     pub steps: Vec<(Sender, &'a Frame)>,

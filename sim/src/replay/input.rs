@@ -7,7 +7,7 @@ use ferroce_proto::wire::{self, Gid, Opcode, Packet, Psn, eth, ip, ipv4, ipv6, u
 use crate::pcap::Capture;
 use crate::scoreboard::icrc::Roce;
 
-/// Why a capture is not replayed. Nothing is said about the device under test then.
+/// Why a capture is not replayed. That is no result of the device under test.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -96,7 +96,7 @@ pub enum Refusal {
     /// No message has all its packets.
     #[error("no message was captured whole, from its first packet to its last: capture again")]
     NotWhole,
-    /// The set-up of the responder cannot be told from the capture.
+    /// The capture does not show the set-up of the responder.
     #[error("packet {number}: {what}")]
     Underivable {
         /// Its number in the capture.

@@ -159,7 +159,7 @@ impl<'a> Plan<'a> {
         let Some((&at, frame)) = self.packets.range(place..).next() else {
             return Ok(());
         };
-        // What is missing may be at the end of the capture: then nobody acknowledged it.
+        // What is missing may be at the end of the capture: then it was not acknowledged.
         let mut gap = place;
         while self.packets.contains_key(&gap) {
             gap += 1;

@@ -2,7 +2,7 @@
 
 use super::input::{Announcement, Refusal};
 
-/// Bytes beyond which a region cannot be told from the accesses any more.
+/// Bytes beyond which the accesses do not show a region any more.
 const MAX_BYTES: u64 = 1 << 28;
 
 /// A memory region.

@@ -1,4 +1,4 @@
-//! What a responder must be given and must do, told from the requests of a capture and their answers.
+//! What a responder must be given and must do, derived from the requests of a capture and their answers.
 //!
 //! This is a responder of its own, without anything of the golden model: it follows PSNs and messages,
 //! and learns from the recorded answers which requests were refused and why.
@@ -14,7 +14,7 @@ use super::regions::Target;
 use super::writer::Writer;
 use crate::memory::Ranges;
 
-/// A receive WQE and what becomes of it.
+/// A receive WQE and its result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Receive {
     /// Length of the buffer in bytes: that of the message, or one less than what did not fit.

@@ -64,7 +64,7 @@ impl Host {
         mr
     }
 
-    /// A region that the card is to be told of, see [`region`](Self::region).
+    /// A region to be registered with the card, see [`region`](Self::region).
     pub fn plan_region(&mut self, addr: u64, len: u64) -> Mr {
         self.regions += 1;
         let index = self.regions;

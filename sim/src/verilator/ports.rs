@@ -12,7 +12,7 @@ use crate::bits;
 #[derive(Debug)]
 pub(super) struct Ports(Box<[Slot]>);
 
-/// Where a port lives. Verilator stores up to 64 bits in the smallest integer that holds them, more
+/// Where a port is. Verilator stores up to 64 bits in the smallest integer that holds them, more
 /// in 32-bit words, least significant first; bits above the width are 0.
 #[derive(Debug, Clone, Copy)]
 enum Slot {

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use ferroce_vfio_user::message::Message;
 use ferroce_vfio_user::stream::{Outbox, Receiver, StreamError, Wait};
 
-/// Bytes of replies that wait for a client that does not read them, before it is heard no more until it does.
+/// Bytes of replies that wait for a client that does not read them, before the server stops reading from it until it does.
 const MAX_WAITING: usize = 4 << 20;
 
 /// A client.

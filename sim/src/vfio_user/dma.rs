@@ -144,7 +144,7 @@ impl Dma {
     }
 }
 
-/// The ticket of an access whose answer nobody wants any more.
+/// The ticket of an access whose answer is not wanted any more.
 const FORGOTTEN: Ticket = Ticket(0);
 
 impl Asked {

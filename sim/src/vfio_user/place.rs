@@ -48,7 +48,7 @@ impl PlaceError {
 pub struct Place(PathBuf);
 
 impl Place {
-    /// Takes the path, where a socket that nobody listens at any more is removed.
+    /// Takes the path, where a socket without a listener is removed.
     ///
     /// # Errors
     /// [`PlaceError`].

@@ -9,7 +9,7 @@ use ferroce_vfio_user::payload::Region;
 use crate::card::READ_TIMEOUT;
 use crate::nic::Nic;
 
-/// An access that the card has not heard of.
+/// An access that the card has not received.
 enum Access {
     Write(u64, u32),
     Read(Header, Region),

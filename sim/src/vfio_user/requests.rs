@@ -156,7 +156,7 @@ impl Device {
     fn region_read(&mut self, header: &Header, at: &Region) -> Result<Outcome, Errno> {
         Self::check(at)?;
         if at.region != region::CONFIG && !self.config.has_memory() {
-            // As on PCIe: nobody claims the address.
+            // As on PCIe: no region has the address.
             let reply = all_ones(header, at);
             return Ok(Outcome::Reply(reply[Header::BYTES..].to_vec()));
         }

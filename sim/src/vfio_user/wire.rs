@@ -22,7 +22,7 @@ const MIN_FRAME: usize = 14;
 pub struct WireStats {
     /// Sent to the peer.
     pub sent: u64,
-    /// Not sent, as nobody is there.
+    /// Not sent: there is no peer.
     pub unplugged: u64,
     /// Came in, hardship not counted.
     pub received: u64,
@@ -34,7 +34,7 @@ pub struct WireStats {
 pub struct DatagramWire {
     socket: UnixDatagram,
     _place: Place,
-    /// Where frames go; learned from the first that comes, unless told.
+    /// Where frames go; learned from the first that comes, unless given.
     peer: Option<PathBuf>,
     link: link::Wire,
     /// A frame that the peer has no room for yet.

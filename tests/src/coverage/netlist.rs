@@ -94,7 +94,7 @@ type Users = BTreeMap<usize, Vec<usize>>;
 #[derive(Default)]
 pub(super) struct Nets {
     values: Vec<Value>,
-    /// Nets that are said to stay 0, whatever drives them.
+    /// Nets that are assumed to stay 0, whatever drives them.
     held: BTreeSet<usize>,
     /// Nets that can hold more than before.
     changed: Vec<usize>,

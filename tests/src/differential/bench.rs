@@ -30,7 +30,7 @@ pub(super) const fn other(side: Side) -> Side {
     }
 }
 
-/// Bytes around a region that nobody may touch.
+/// Bytes around a region that must not change.
 const GUARD: u64 = 80;
 
 /// Cycles a frame that is held back waits at most for others to pass.

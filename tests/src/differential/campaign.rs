@@ -123,7 +123,7 @@ fn report(
     )
 }
 
-/// Where cases go unless told: beside the test's other products.
+/// Where cases go by default: beside the test's other products.
 fn folder() -> PathBuf {
     let program = env::current_exe().unwrap_or_default();
     let target = program.ancestors().nth(3).unwrap_or(Path::new("."));

@@ -108,7 +108,7 @@ pub(super) fn noise(bench: &Bench, side: Side, noise: &Noise) -> Vec<u8> {
 
 fn readdress(ip: &Ip, source: bool) -> Ip {
     let mut ip = *ip;
-    // Others than those of the hosts: nobody's address begins with 0.
+    // Others than those of the hosts: no station's address begins with 0.
     match &mut ip {
         Ip::V4(header) if source => header.src = [0, 0, 0, 99].into(),
         Ip::V4(header) => header.dst = [0, 0, 0, 99].into(),

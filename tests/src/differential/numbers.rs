@@ -61,7 +61,7 @@ impl Numbers {
                 let cqns = different(&mut rng, scenario.cqs.into(), 0..1 << params.log_cq, &[]);
                 cqns.into_iter().map(|cqn| cqn as u16).collect()
             }),
-            // The last is nobody's.
+            // The last is unused.
             qpn: both(|| {
                 let end = (1 << params.log_qp) - 1;
                 different(&mut rng, count, FIRST..end, &NOBODY)

@@ -23,7 +23,7 @@ use crate::differential::{Card, Setup};
 /// Scenarios of the differential test that a mutant meets when no case of the suite has found it, of each class.
 const SCENARIOS: u64 = 20;
 
-/// Cycles that a card lives. Without a mutant none gets near: one that a case still waits for then never ends.
+/// Cycles of a card's run. Without a mutant none gets near: one that a case still waits for then never ends.
 const LIFE: u64 = 20_000_000;
 
 /// The pins of a card that may be broken so that a case would wait for ever.

@@ -44,7 +44,7 @@ fn what_goes_wrong_is_told() {
     let Some((qemu, image)) = guest("exit 0") else {
         return;
     };
-    // A marker that never comes: the end of the script is told from a late one.
+    // A marker that never comes: the end of the script is distinguished from a late one.
     let mut vm = Machine::new(&qemu, &image).start().unwrap();
     let e = vm.wait_for("nothing prints this", LIMIT).unwrap_err();
     assert!(matches!(e, GuestError::Ended { .. }), "{e}");

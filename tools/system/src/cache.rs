@@ -79,7 +79,7 @@ impl Cache {
         }
         let part = self.dir.join(format!("{name}.part"));
         if part.exists() {
-            // Left by a build that was killed: the lock is ours, so nobody works there.
+            // Left by a build that was killed: the lock is ours, so no other process works there.
             fs::remove_dir_all(&part).map_err(failed("remove", &part))?;
         }
         fs::create_dir(&part).map_err(failed("create", &part))?;

@@ -81,7 +81,7 @@ pub const KMOD: Tool = Tool::new("kmod", || Path::new("/sbin/depmod").exists());
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PackageError {
-    /// Not installed, and who asks may not install.
+    /// Not installed, and the process may not install.
     #[error("missing: {}; run: sudo {INSTALL} {}", packages.join(", "), packages.join(" "))]
     Missing {
         /// Debian packages.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A TCP port that nobody uses.
+/// An unused TCP port.
 ///
 /// # Errors
 /// Those of the system.

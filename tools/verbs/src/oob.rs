@@ -27,7 +27,7 @@ impl Oob {
     /// Connects to a server, or without one waits for a client; `port` is that of the server.
     ///
     /// # Errors
-    /// [`BadInput`] for a name without an address; nobody listens; the port is taken; Ctrl-C.
+    /// [`BadInput`] for a name without an address; there is no listener; the port is taken; Ctrl-C.
     pub fn open<B: Backend>(
         device: &mut Device<B>,
         server: Option<&str>,

@@ -1,4 +1,4 @@
-//! The bytes of test messages, by which sides and queue pairs are told apart.
+//! The bytes of test messages, which differ between sides and queue pairs.
 
 use anyhow::{Result, bail};
 

@@ -75,7 +75,7 @@ impl<B: Backend> Completions<B> {
             backend.relax();
             return Ok(0);
         };
-        // What came since the poll is told of at once.
+        // What came since the poll is reported at once.
         if !self.armed {
             self.cq.req_notify(Notify::Any)?;
             self.armed = true;

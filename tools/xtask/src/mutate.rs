@@ -72,7 +72,7 @@ struct Survivor {
     module: String,
     was: String,
     becomes: String,
-    /// Why nothing can be seen of it, or what is not tested; empty if nobody looked.
+    /// Why nothing can be seen of it, or what is not tested; empty if not looked at.
     why: String,
 }
 

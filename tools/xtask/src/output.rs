@@ -53,7 +53,7 @@ impl Output {
         self.file.as_file_mut()
     }
 
-    /// Where it stands while it is written, for who opens it by name.
+    /// Its path while it is written, for programs that open it by name.
     #[must_use]
     pub fn temporary(&self) -> &Path {
         self.file.path()

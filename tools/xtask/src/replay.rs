@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
-/// Differences that are told.
+/// Differences that are printed.
 const TOLD: usize = 20;
 
 /// Options of the task.

@@ -161,13 +161,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let ended = stop.clone();
     ctrlc::set_handler(move || ended.set()).context("cannot watch for signals")?;
 
-    println!("serving {:?} at {}", args.dut, args.socket.display());
+    let dut = args.dut.to_possible_value();
+    let dut = dut.as_ref().map_or("a card", |value| value.get_name());
+    println!("serving {dut} at {}", args.socket.display());
     server.run(&stop)?;
     let cycles = server.cycles();
     println!("ended after {cycles} cycles");
     if let Some(stats) = server.wire_stats() {
         println!(
-            "frames: {} sent, {} sent to nobody, {} received, {} no frames",
+            "frames: {} sent, {} dropped (no peer), {} received, {} malformed",
             stats.sent, stats.unplugged, stats.received, stats.bad
         );
     }

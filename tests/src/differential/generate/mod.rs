@@ -4,7 +4,7 @@
 //! * A connection on which something fails carries messages in one direction only, and nothing behind the message
 //!   that fails has a receive buffer that could be taken in its place.
 //! * No message reads what another may write; what is written twice is written by one connection, in its order.
-//! * What a READ reads nobody writes; where its data goes nothing else does, and nobody reads it.
+//! * No request writes what a READ reads; where its data goes nothing else does, and no request reads it.
 //! * Atomics work on words that nothing else touches, of one connection, in its order.
 //! * On UC nothing fails, no buffer is late, and the wire harms nothing.
 //! * RNR retries are unlimited where a buffer may be late, and run out only where none will come.
@@ -40,7 +40,7 @@ pub enum Class {
     Lossy,
 }
 
-/// What becomes of a connection.
+/// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
     /// Messages both ways.
@@ -178,7 +178,7 @@ impl Writer {
         }
     }
 
-    /// Decides what becomes of a connection.
+    /// Decides how a connection ends.
     fn set_course(&mut self, connection: usize) {
         let side = self.side();
         let c = &mut self.scenario.connections[connection];

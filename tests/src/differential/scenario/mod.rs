@@ -19,7 +19,7 @@ pub mod region {
     pub const OTHER_SOURCE: usize = 1;
     /// Received into and written to by the peer.
     pub const TARGET: usize = 2;
-    /// May be written by nobody.
+    /// No request may write it.
     pub const READ_ONLY: usize = 3;
     /// Of another protection domain.
     pub const FOREIGN: usize = 4;

@@ -13,7 +13,7 @@ use crate::program::BadInput;
 /// Name and version of this program.
 const PROGRAM: &str = concat!("ferroce-perf ", env!("CARGO_PKG_VERSION"));
 
-/// Who is there: in what every version says.
+/// The peer: in what every version says.
 #[derive(Deserialize)]
 struct Greeting {
     program: String,

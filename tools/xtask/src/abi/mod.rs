@@ -1,4 +1,4 @@
-//! The host contract for who does not read Rust: a page with every structure, and a header for C.
+//! The host contract for readers without Rust: a page with every structure, and a header for C.
 
 mod catalog;
 mod diagram;

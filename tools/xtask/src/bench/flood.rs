@@ -116,7 +116,7 @@ pub(super) fn acks(setup: &Setup, qps: u64) -> Result<Flood> {
         })?;
         let requests = rig.kept[0].take().unwrap_or_default();
         rig.kept[0] = Some(Vec::new());
-        // To which each belongs, told by the UDP port: the queue pair of the sender is in no header.
+        // To which each belongs, by the UDP port: the queue pair of the sender is in no header.
         let mut of_pair: Vec<Vec<Vec<u8>>> = vec![Vec::new(); pairs.len()];
         for request in &requests {
             let port = Packet::parse(request).context("a request")?.headers.udp;

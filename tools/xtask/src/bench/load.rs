@@ -35,7 +35,7 @@ pub(super) enum Op {
     CmpSwap,
 }
 
-/// Who requests of whom.
+/// Which side requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Traffic {
     /// The first host of the second.
@@ -239,7 +239,7 @@ impl Load {
     }
 
     fn side(&self, hosts: &mut [Host], from: usize, to: usize, op: Op) -> Side {
-        // What is moved, and where to; a READ moves to the one who asks.
+        // What is moved, and where to; a READ moves data to its requester.
         let (here, there) = if op == Op::Read {
             (to, from)
         } else {

@@ -65,7 +65,7 @@ pub(super) enum What {
     Stages(Setup),
 }
 
-/// Which figures of a load are told.
+/// Which figures of a load are reported.
 #[derive(Clone, Copy)]
 pub(super) enum Shown {
     Goodput,

@@ -1,4 +1,4 @@
-//! What is told of a run.
+//! The figures of a run.
 
 use ferroce_proto::wire::{Class, Psn};
 use ferroce_sim::nic::NS_PER_CYCLE;

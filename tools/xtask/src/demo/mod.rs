@@ -35,7 +35,7 @@ use transfer::plan::Plan;
 
 /// Bytes of it that atomics move, 8 at a time.
 const ATOMIC_BYTES: usize = 32 << 10;
-/// Differences that are told.
+/// Differences that are printed.
 const TOLD: usize = 10;
 
 /// Options of the task.
@@ -68,7 +68,7 @@ pub struct Job<'a> {
     pub wave: Option<&'a Path>,
     /// Ends the run when set.
     pub interrupt: &'a AtomicBool,
-    /// Is told of the bytes that arrived.
+    /// Is advanced by the bytes that arrived.
     pub progress: &'a ProgressBar,
 }
 

@@ -16,7 +16,7 @@ const WIRE_LATENCY: u64 = 25;
 const PACKET_OVERHEAD: u64 = 100;
 /// Packets that a queue pair may send before it is the next one's turn, at most.
 const QUANTUM: u64 = 16;
-/// Rate of the wire for datagrams in Gb/s: nobody holds their sender back.
+/// Rate of the wire for datagrams in Gb/s: their sender has no flow control.
 const DATAGRAM_RATE: u32 = 100;
 /// Shortest ACK timeout in cycles, 262 us: far above any round trip on an idle wire.
 const MIN_TIMEOUT: u64 = 1 << 16;
@@ -202,7 +202,7 @@ impl Options {
         }
     }
 
-    /// Code of the ACK timeout: above the time in which every queue pair has its turn.
+    /// Code of the ACK timeout: above the time in which every queue pair is served.
     pub(super) fn timeout(&self) -> u8 {
         let frame = self.mtu.bytes() as u64 + PACKET_OVERHEAD;
         let bytes = u64::from(self.qps) * QUANTUM * frame;

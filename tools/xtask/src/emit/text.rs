@@ -32,7 +32,7 @@ pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
     bundle
 }
 
-/// The guide for who puts the engine between a MAC and a host.
+/// The guide to integration between a MAC and a host.
 const INTEGRATION: &str = include_str!("../../../../docs/integration.md");
 
 /// A bench of the engine that any simulator runs.

@@ -128,7 +128,7 @@ impl Run for Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         let logs = format!("{}\n{}\n", self.vm.console(), self.vm.kernel_log());
-        // They help who reads them, and are no result.
+        // They help the reader, and are no result.
         let _ = fs::write(&self.output, logs);
     }
 }

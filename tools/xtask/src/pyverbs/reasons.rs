@@ -31,7 +31,7 @@ const NO_XRC: &str = "the engine has no XRC";
 const NO_RAW: &str = "the engine has no queue pairs for raw packets";
 const NO_GPU: &str = "the machine has no graphics processor whose memory could be registered";
 
-/// What is behind a reason of the suite; `None` for one that nobody has explained yet.
+/// What is behind a reason of the suite; `None` for one without an explanation yet.
 pub(super) fn explain(reason: &str) -> Option<&'static str> {
     let found = REASONS.iter().find(|(part, _)| reason.contains(part));
     found.map(|(_, why)| *why)

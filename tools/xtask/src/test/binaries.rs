@@ -102,6 +102,11 @@ impl Binary {
             let mut command = self.command(args);
             let output = command.args(["--list", "--format", "terse"]).args(flags);
             let output = output.output().with_context(|| self.name.clone())?;
+            ensure!(
+                output.status.success(),
+                "{} does not list its tests",
+                self.name
+            );
             let text = String::from_utf8_lossy(&output.stdout);
             Ok(text.lines().filter(|l| l.ends_with(": test")).count())
         };

@@ -48,7 +48,7 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<Ended>> {
             let (success, said) = run(&mut job.command).with_context(|| name.clone())?;
             let time = start.elapsed();
             bar.suspend(|| {
-                // Whole lines of one program: the lock is held. Nobody reads a closed output.
+                // Whole lines of one program: the lock is held. A closed output has no reader.
                 let mut out = stdout().lock();
                 let _ = writeln!(out, "\n     Running {name}");
                 let _ = out.write_all(&said).and_then(|()| out.flush());

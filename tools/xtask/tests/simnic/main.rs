@@ -112,7 +112,7 @@ fn two_processes_and_the_wire_between_them() {
         let socket = card.socket.clone();
         let (status, text) = card.end();
         assert!(status.success(), "{status}: {text}");
-        assert!(text.contains(" sent, 0 sent to nobody"), "{text}");
+        assert!(text.contains(" sent, 0 dropped (no peer)"), "{text}");
         assert!(!socket.exists() && !socket.with_extension("wire").exists());
         let capture = std::fs::read(socket.with_extension("pcapng")).unwrap();
         assert!(capture.len() > 4 * 10_000, "{} bytes", capture.len());

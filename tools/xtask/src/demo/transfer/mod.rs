@@ -14,7 +14,7 @@ use super::pair::{Host, Pair, RECV_BYTES, Turn, WINDOW};
 use message::Memory;
 use plan::{Part, Plan};
 
-/// Bytes behind the file at the receiver that nobody may touch.
+/// Bytes after the file at the receiver that must not change.
 const GUARD: usize = 4096;
 /// Value of these.
 const GUARD_BYTE: u8 = 0x5a;
@@ -92,7 +92,7 @@ fn exchange(
     options: &Options,
     progress: &ProgressBar,
 ) -> Result<(u64, Vec<bool>)> {
-    // Who asks for a READ is the receiver of the file.
+    // The requester of a READ is the receiver of the file.
     let poster = usize::from(options.op == Op::Read);
     let (start, mut end) = (pair.now(), pair.now());
     let mut queues = plan.queues.clone();
@@ -152,7 +152,7 @@ fn exchange(
     Ok((end - start, arrived))
 }
 
-/// What the receiver is told of the file.
+/// The announcement of the file to the receiver.
 struct Announcement {
     len: u64,
     digest: Vec<u8>,
