@@ -87,6 +87,7 @@ fn wiring(layout: Layout) -> Wiring {
     let start = layout.bth();
     wires.number(start, bth::field::OPCODE, "opcode");
     wires.number(start, bth::field::SE, "solicited");
+    wires.number(start, bth::field::MIG_REQ, "mig_req");
     wires.number(start, bth::field::PAD_CNT, "pad_cnt");
     wires.number(start, bth::field::P_KEY, "pkey");
     wires.number(start, bth::field::DEST_QP, "dest_qp");

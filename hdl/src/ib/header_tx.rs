@@ -340,6 +340,8 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         layout.fields.udp_sport = av_line.q.udp_sport;
         layout.fields.udp_length = lengths_line.q.udp_length.resize::<16>();
         copy!(layout.fields <= base_line.q; opcode, solicited, pad_cnt);
+        // without an alternate path the migration state is MIGRATED, of which a CNP (of class 100) says nothing
+        layout.fields.mig_req = !base_line.q.opcode.bit(7);
         layout.fields.pkey = av_line.q.pkey;
         layout.fields.dest_qp = av_line.q.remote_qpn;
         layout.fields.ack_req = base_line.q.ack_req;

@@ -81,6 +81,8 @@ payload! {
         opcode: Bits<8>,
         /// BTH solicited event.
         solicited: Bit,
+        /// BTH MigReq.
+        mig_req: Bit,
         /// BTH PadCnt.
         pad_cnt: Bits<2>,
         /// BTH P_Key.

@@ -63,13 +63,14 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// A header with the default partition key and all flags clear.
+    /// A header with the default partition key and all flags clear but MigReq: a queue pair without an alternate path is
+    /// in state MIGRATED and says so in every packet (IB1 17.2.8), a CNP does not (A17.9.3).
     #[must_use]
     pub const fn new(opcode: Opcode, dest_qp: u32, psn: Psn) -> Self {
         Self {
             opcode,
             solicited: false,
-            mig_req: false,
+            mig_req: !matches!(opcode, Opcode::Cnp),
             pkey: DEFAULT_PKEY,
             fecn: false,
             becn: false,
@@ -138,6 +139,8 @@ mod tests {
         let repr = Repr::parse(&header).unwrap();
         let expected = Repr {
             solicited: true,
+            // soft-RoCE says it is not
+            mig_req: false,
             ack_req: true,
             ..Repr::new(Opcode::RcSendOnly, 0x16, Psn::new(0x1000))
         };

@@ -53,7 +53,7 @@ pub const PERMITTED_FIELDS: &[Permitted] = &[
     },
     Permitted {
         what: MIG_REQ,
-        why: "the migration state of a queue pair without an alternate path says nothing",
+        why: "the device sends 1, the state MIGRATED of IB1 17.2.8; soft-RoCE sends 0",
     },
     Permitted {
         what: CREDITS,

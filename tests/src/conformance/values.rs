@@ -1,13 +1,14 @@
 //! Fields over their whole range: addresses, numbers and times that differ in every bit.
 
 use ferroce_proto::abi::cmd::{GidEntry, opcode};
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::{self, Params, feature};
 use ferroce_proto::wire::{Gid, Headers, Ip, Mac, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, Conn};
+use super::bench::{Bench, Conn, Sent};
 use super::script::{Script, build, syndromes};
-use super::{RC, READ, cases, check, check_bytes};
+use super::{ATOMIC, RC, READ, UC, UD, cases, check, check_bytes};
 
 /// IPv6 on top of RC.
 const V6: u32 = RC | feature::IPV6;
@@ -20,6 +21,9 @@ cases! {
     ipv6_with_a_tag, V6_VLAN, "A17.3", "SEND, WRITE and acknowledgements travel over IPv6 in tagged frames.";
     timeout_of_all_codes, RC, "IB1 9.7.6.1.3", "An answer that comes in time ends the timer, whatever its code.";
     rnr_timer_of_all_codes, RC, "IB1 9.7.5.2.8", "The RNR NAK carries the timer code of the responder, whichever it is.";
+    migrated_in_all_packets, ATOMIC, "IB1 17.2.8", "Every packet has MigReq 1, requests, responses and acknowledgements; what comes with 0 is taken too.";
+    migrated_in_uc, UC, "IB1 17.2.8", "So it is on an unreliable connection.";
+    migrated_in_ud, UD, "IB1 17.2.8", "And in datagrams.";
     immediate_of_all_bits, RC, "IB1 9.2", "All 32 bits of immediate data arrive.";
     psn_of_all_bits, READ, "IB1 9.7.2", "PSNs are 24 bits, on both sides.";
     write_of_a_long_message, RC, "IB1 9.7.4.1", "A WRITE may announce up to 2^31 bytes, at any address of its region.";
@@ -35,6 +39,62 @@ const WIDE: [u128; 5] = [
     0x3fff_ffff_ffff_ffff_ffff_ffff_ffff_fffe,
     0x2b91_53fa_07cd_6e38_91c4_7d02_e5ab_369f,
 ];
+
+/// All of the packets have MigReq 1, and there are `count`.
+fn migrated(packets: &[Sent], count: usize) {
+    check("packets", packets.len(), count);
+    for packet in packets {
+        let what = format!("MigReq of {:?}", packet.opcode());
+        check(&what, packet.headers.bth.mig_req, true);
+    }
+}
+
+fn migrated_in_all_packets(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let target = c.b.create_mr(&[0; 4096], Rights::ALL);
+    let local = c.a.create_mr(&[0; 4096], Rights::ALL);
+    c.execute(&Work::write(&[local.sge(0, 3000)], &target, 0));
+    c.execute(&Work::read(&[local.sge(0, 3000)], &target, 0));
+    c.execute(&Work::fetch_add(local.sge(0, 8), &target, 0, 1));
+    migrated(&c.packets(Side::A), 5);
+    let answers = c.packets(Side::B);
+    migrated(&answers, answers.len());
+    let mut s = bench.script(QpOptions::default());
+    let mut write = s.request(Opcode::RcWriteOnly);
+    write.bth.mig_req = false;
+    let answers = s.next(&write, &[1; 8]);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    migrated(&answers, 1);
+    // RNR NAK, NAK of a gap, NAK that ends the queue pair
+    let send = s.request(Opcode::RcSendOnly);
+    migrated(&s.send(&send, &[1; 8]), 1);
+    let write = s.request(Opcode::RcWriteOnly);
+    s.next(&write, &[1; 8]);
+    let mut beyond = s.request(Opcode::RcWriteOnly);
+    beyond.bth.psn = s.psn.next();
+    migrated(&s.send(&beyond, &[1; 8]), 1);
+    let middle = s.request(Opcode::RcSendMiddle);
+    migrated(&s.send(&middle, &[1; 1024]), 1);
+}
+
+/// A script whose queue pair is of this type sends a message.
+fn sends_migrated(bench: &mut Bench, qp_type: u8, work: &Work) {
+    let mut s = bench.script(QpOptions {
+        qp_type,
+        ..QpOptions::default()
+    });
+    let peer = s.peer;
+    s.host.write_ah(0, &peer, |_| {});
+    migrated(&s.post(work), 1);
+}
+
+fn migrated_in_uc(bench: &mut Bench) {
+    sends_migrated(bench, qp_type::UC, &Work::send(&[]));
+}
+
+fn migrated_in_ud(bench: &mut Bench) {
+    sends_migrated(bench, qp_type::UD, &Work::datagram(&[], 0, 5, 0));
+}
 
 fn entries(s: &mut Script) -> u8 {
     let params = s.host.read32(regs::PARAMS);
