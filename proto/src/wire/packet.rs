@@ -104,7 +104,7 @@ fn payload_len(opcode: Opcode, body_len: usize, pad_cnt: u8) -> Result<usize, Er
             have: body_len,
         });
     }
-    if body_len % 4 != 0 {
+    if !body_len.is_multiple_of(4) {
         return Err(Error::PayloadAlignment(body_len));
     }
     let pad = usize::from(pad_cnt);
