@@ -6,20 +6,27 @@ use std::ops::Range;
 /// Numbers of one kind of object. One given back is given out again as late as possible.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    fresh: Range<u32>,
+    /// Those that were never given out, in this order.
+    fresh: [Range<u32>; 2],
     back: VecDeque<u32>,
 }
 
 impl Numbers {
     pub(crate) fn new(range: Range<u32>) -> Self {
+        Self::starting(range.start, range)
+    }
+
+    /// Those of `range`, from `first` on.
+    pub(crate) fn starting(first: u32, range: Range<u32>) -> Self {
         Self {
-            fresh: range,
+            fresh: [first..range.end, range.start..first],
             back: VecDeque::new(),
         }
     }
 
     pub(crate) fn take(&mut self) -> Option<u32> {
-        self.fresh.next().or_else(|| self.back.pop_front())
+        let fresh = self.fresh.iter_mut().find_map(Iterator::next);
+        fresh.or_else(|| self.back.pop_front())
     }
 
     pub(crate) fn put(&mut self, number: u32) {

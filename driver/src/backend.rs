@@ -4,6 +4,7 @@
 //! with VFIO a doorbell is one volatile store.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferroce_proto::abi::regs;
 use thiserror::Error;
@@ -19,7 +20,10 @@ pub trait Backend {
     fn read32(&self, offset: u64) -> u32;
 
     /// Writes the 32-bit register at byte `offset` of BAR0, a multiple of 4.
-    fn write32(&self, offset: u64, value: u32);
+    ///
+    /// # Safety
+    /// A register may tell the card what memory to read and write: it touches none that others have a reference to.
+    unsafe fn write32(&self, offset: u64, value: u32);
 
     /// Makes `[addr, addr + len)` reachable for the card at IOVA = `addr`.
     ///
@@ -39,7 +43,19 @@ pub trait Backend {
     ///
     /// # Errors
     /// [`BackendError`]: the range is not mapped as such, or the system refuses.
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError>;
+    ///
+    /// # Safety
+    /// The caller mapped it, or speaks for who did: nobody else expects that the card reaches it.
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError>;
+
+    /// By which contexts see to it that there is one at a time; references to a backend and clones of it share it.
+    fn opened(&self) -> &Opened;
+
+    /// What the numbers that a peer sees are made of, for simulations that are the same each time. Unless a backend says
+    /// one they are random, so that others do not guess them.
+    fn seed(&self) -> Option<u64> {
+        None
+    }
 
     /// One turn of a wait loop: a pause on hardware; in simulation time advances.
     fn relax(&self);
@@ -73,6 +89,22 @@ pub trait Backend {
     /// Unless a backend knows better: register MAGIC, whose value is fixed, reads as all ones.
     fn is_lost(&self) -> bool {
         self.read32(regs::MAGIC.into()) == u32::MAX
+    }
+}
+
+/// Whether a context has a card open; not, at first.
+#[derive(Debug, Default)]
+pub struct Opened(AtomicBool);
+
+impl Opened {
+    /// A context opens the card, if no other one has it.
+    pub(crate) fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+
+    /// It has let go of it.
+    pub(crate) fn release(&self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -212,15 +244,23 @@ macro_rules! forward {
                 (**self).read32(offset)
             }
             #[inline]
-            fn write32(&self, offset: u64, value: u32) {
-                (**self).write32(offset, value);
+            unsafe fn write32(&self, offset: u64, value: u32) {
+                // SAFETY: the rule is the caller's, unchanged.
+                unsafe { (**self).write32(offset, value) };
             }
             unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
                 // SAFETY: the rule is the caller's, unchanged.
                 unsafe { (**self).map(addr, len) }
             }
-            fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
-                (**self).unmap(addr, len)
+            unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+                // SAFETY: the rule is the caller's, unchanged.
+                unsafe { (**self).unmap(addr, len) }
+            }
+            fn opened(&self) -> &Opened {
+                (**self).opened()
+            }
+            fn seed(&self) -> Option<u64> {
+                (**self).seed()
             }
             #[inline]
             fn relax(&self) {

@@ -144,7 +144,7 @@ impl<B: Backend> CommandRing<B> {
     pub(crate) fn new(host: &Arc<Host<B>>) -> Result<Self, BackendError> {
         let commands = DmaBuf::new(host, ENTRIES as usize * cmd::CMD_BYTES)?;
         let answers = EntryRing::new(host, LOG_ENTRIES)?;
-        let write = |register: u32, value: u32| host.backend.write32(register.into(), value);
+        let write = |register: u32, value: u32| host.write32(register.into(), value);
         for (lo, hi, addr) in [
             (regs::CMD_BASE_LO, regs::CMD_BASE_HI, commands.iova(0)),
             (regs::CPL_BASE_LO, regs::CPL_BASE_HI, answers.base()),
@@ -188,7 +188,7 @@ impl<B: Backend> CommandRing<B> {
         self.index = self.index.wrapping_add(1);
         barrier::before_register();
         let host = self.commands.host();
-        host.backend.write32(regs::CMD_PI.into(), self.index);
+        host.write32(regs::CMD_PI.into(), self.index);
 
         let answer = host.wait(COMMAND_LIMIT_NS, || self.answers.read(position));
         let Some(answer) = answer else {

@@ -195,7 +195,7 @@ impl<B: Backend> ExceptionQueue<B> {
     }
 
     fn write(&self, register: u32, value: u32) {
-        self.card.host.backend.write32(register.into(), value);
+        self.card.host.write32(register.into(), value);
     }
 }
 

@@ -72,7 +72,7 @@ impl Pin {
 }
 
 /// The backend, shared by everything that was opened on it, and the pages mapped through it.
-pub(crate) struct Host<B> {
+pub(crate) struct Host<B: Backend> {
     pub(crate) backend: B,
     /// Disjoint ranges of pages by their first address.
     pins: Mutex<BTreeMap<usize, Pin>>,
@@ -83,13 +83,24 @@ pub(crate) struct Host<B> {
 }
 
 impl<B: Backend> Host<B> {
-    pub(crate) fn new(backend: B) -> Self {
-        Self {
+    /// Takes the card; `None` if another context has it.
+    pub(crate) fn new(backend: B) -> Option<Self> {
+        if !backend.opened().take() {
+            return None;
+        }
+        Some(Self {
             backend,
             pins: Mutex::default(),
             lost: AtomicBool::new(false),
             awaited: Mutex::default(),
-        }
+        })
+    }
+
+    /// Writes a register.
+    #[inline]
+    pub(crate) fn write32(&self, offset: u64, value: u32) {
+        // SAFETY: the driver names to the card only memory that it mapped, and its objects keep references away from that.
+        unsafe { self.backend.write32(offset, value) };
     }
 
     /// The card was found to be gone.
@@ -106,14 +117,18 @@ impl<B: Backend> Host<B> {
         if self.lost() {
             return true;
         }
-        if !self.backend.is_lost() {
-            return false;
-        }
+        self.backend.is_lost() && self.give_up()
+    }
+
+    /// Takes all memory from the card, which is gone from then on, whatever it does: it is, or nobody knows what it would
+    /// reach. Whether it could be done.
+    pub(crate) fn give_up(&self) -> bool {
         let mut pins = lock(&self.pins);
         pins.retain(|&start, pin| {
             // Only the address counts: nothing is read through the pointer.
             let addr = ptr::without_provenance_mut(start);
-            let left = self.backend.unmap(addr, pin.end - start);
+            // SAFETY: a range that was mapped here.
+            let left = unsafe { self.backend.unmap(addr, pin.end - start) };
             left.inspect_err(|e| tracing::error!("a card that is gone keeps memory: {e}"))
                 .is_err()
         });
@@ -198,7 +213,9 @@ impl<B: Backend> Host<B> {
             // SAFETY: the pages hold the caller's bytes; what shares the edge pages is not named to the card.
             if let Err(e) = unsafe { self.backend.map(addr.with_addr(from), to - from) } {
                 for &(from, to) in &mapped {
-                    if let Err(e) = self.backend.unmap(addr.with_addr(from), to - from) {
+                    // SAFETY: a range that was mapped here.
+                    let undone = unsafe { self.backend.unmap(addr.with_addr(from), to - from) };
+                    if let Err(e) = undone {
                         tracing::error!("memory stays mapped for the card: {e}");
                     }
                 }
@@ -237,10 +254,17 @@ impl<B: Backend> Host<B> {
             if pin.users == 0 {
                 let len = pin.end - at;
                 pins.remove(&at);
-                result = result.and(self.backend.unmap(addr.with_addr(at), len));
+                // SAFETY: a range that was mapped here.
+                result = result.and(unsafe { self.backend.unmap(addr.with_addr(at), len) });
             }
         }
         result
+    }
+}
+
+impl<B: Backend> Drop for Host<B> {
+    fn drop(&mut self) {
+        self.backend.opened().release();
     }
 }
 

@@ -75,6 +75,7 @@ pub mod log;
 #[cfg(doctest)]
 mod misuse;
 mod mr;
+mod names;
 mod neighbour;
 #[cfg(all(feature = "vfio", feature = "vfio-user"))]
 pub mod open;
@@ -95,7 +96,7 @@ pub mod vfio_user;
 mod wc;
 mod wr;
 
-pub use backend::{Backend, BackendError};
+pub use backend::{Backend, BackendError, Opened};
 pub use command::{COMMAND_LIMIT_NS, CommandError};
 pub use context::{Context, GidError, OpenError, READY_LIMIT_NS};
 pub use cq::{Cq, CqError, Notify};

@@ -77,3 +77,15 @@ misuse!(
     right "CompChannel<B>", wrong "CompChannel<C>",
     in "use ferroce_driver::*;\nfn f<B: Backend, C: Backend>(context: &Context<B>, channel: &" .. ") { let _ = context.create_cq_on(8, channel); }"
 );
+misuse!(
+    /// A register may send the card anywhere.
+    Register32, "E0133",
+    right "unsafe { context.backend().write32(0x18, 1) }", wrong "context.backend().write32(0x18, 1)",
+    in "use ferroce_driver::*;\nfn f<B: Backend>(context: &Context<B>) { " .. " }"
+);
+misuse!(
+    /// Memory is taken from the card by who gave it.
+    Unmap, "E0133",
+    right "unsafe { context.backend().unmap(at, 8) }", wrong "context.backend().unmap(at, 8)",
+    in "use ferroce_driver::*;\nfn f<B: Backend>(context: &Context<B>, at: *mut u8) { let _ = " .. "; }"
+);

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::vfio::{Vfio, VfioError};
 use crate::vfio_user::{VfioUser, VfioUserError};
-use crate::{Backend, BackendError, Mac};
+use crate::{Backend, BackendError, Mac, Opened};
 
 /// The forms of a card's name.
 pub const FORMS: &str =
@@ -128,8 +128,9 @@ impl Backend for AnyBackend {
         each!(self, card => card.read32(offset))
     }
 
-    fn write32(&self, offset: u64, value: u32) {
-        each!(self, card => card.write32(offset, value));
+    unsafe fn write32(&self, offset: u64, value: u32) {
+        // SAFETY: the rule is the caller's, unchanged.
+        each!(self, card => unsafe { card.write32(offset, value) });
     }
 
     unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
@@ -137,8 +138,13 @@ impl Backend for AnyBackend {
         each!(self, card => unsafe { card.map(addr, len) })
     }
 
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
-        each!(self, card => card.unmap(addr, len))
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        // SAFETY: the rule is the caller's, unchanged.
+        each!(self, card => unsafe { card.unmap(addr, len) })
+    }
+
+    fn opened(&self) -> &Opened {
+        each!(self, card => card.opened())
     }
 
     fn relax(&self) {

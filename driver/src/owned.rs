@@ -7,6 +7,7 @@ use std::slice;
 
 use thiserror::Error;
 
+use crate::mr::Kind;
 use crate::{
     Access, Backend, Cq, CqError, MrBuf, MrError, Notify, Pd, PostError, Qp, QpAttr, QpState,
     RecvWr, SendOp, SendWr, Wc,
@@ -19,7 +20,7 @@ pub struct Buf<B: Backend>(Box<MrBuf<B>>);
 
 impl<B: Backend> Buf<B> {
     pub(crate) fn new(pd: &Pd<B>, len: usize) -> Result<Self, MrError> {
-        let region = pd.alloc_mr(len, Access::LOCAL_WRITE)?;
+        let region = MrBuf::new(pd.inner(), len, Access::LOCAL_WRITE, Kind::Promised)?;
         Ok(Self(Box::new(region)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Backend;
 use crate::context::Card;
 use crate::host::lock;
-use crate::mr::{Access, Mr, MrBuf, MrError, Mw, MwError, MwType};
+use crate::mr::{Access, Kind, Mr, MrBuf, MrError, Mw, MwError, MwType};
 use crate::owned::Buf;
 use crate::path::{Ah, AhError, Path};
 use crate::srq::{Srq, SrqError};
@@ -79,7 +79,7 @@ impl<B: Backend> Pd<B> {
         access: Access,
     ) -> Result<Mr<B>, MrError> {
         // SAFETY: the rule is the caller's, unchanged.
-        unsafe { Mr::new(&self.inner, addr, len, access) }
+        unsafe { Mr::new(&self.inner, addr, len, access, Kind::Promised) }
     }
 
     /// A memory window, bound to nothing.
@@ -118,7 +118,7 @@ impl<B: Backend> Pd<B> {
     /// # Errors
     /// As of [`reg_mr`](Self::reg_mr), and no memory.
     pub fn alloc_mr(&self, len: usize, access: Access) -> Result<MrBuf<B>, MrError> {
-        MrBuf::new(&self.inner, len, access)
+        MrBuf::new(&self.inner, len, access, Kind::Open)
     }
 
     /// Allocates and registers a zeroed buffer of `len` bytes for requests that own it, see

@@ -87,7 +87,7 @@ impl<B: Backend> Drop for SrqCore<B> {
             Ok(_) => {
                 // the producer index is the host's and outlives the queue
                 let doorbell = doorbell::srq(self.number);
-                card.host.backend.write32(doorbell, 0);
+                card.host.write32(doorbell, 0);
                 lock(&card.srqs).put(self.number);
             }
             Err(e) => tracing::error!("the number stays taken: {e}"),
@@ -242,7 +242,7 @@ impl<B: Backend> SrqCore<B> {
         self.queue.publish(producer);
         barrier::before_register();
         let doorbell = doorbell::srq(self.number);
-        self.pd.card.host.backend.write32(doorbell, producer);
+        self.pd.card.host.write32(doorbell, producer);
     }
 }
 

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-use ferroce_driver::{Backend, BackendError, eventfd};
+use ferroce_driver::{Backend, BackendError, Opened, eventfd};
 use ferroce_proto::abi::{pci, regs};
 
 use crate::link::Config;
@@ -43,6 +43,7 @@ pub struct SimCard {
     unplugged: Cell<Option<u64>>,
     /// Eventfds of the vectors that were asked for.
     interrupts: RefCell<BTreeMap<u32, OwnedFd>>,
+    opened: Opened,
 }
 
 impl SimCard {
@@ -58,6 +59,7 @@ impl SimCard {
             silent: Cell::new(false),
             unplugged: Cell::new(None),
             interrupts: RefCell::default(),
+            opened: Opened::default(),
         }
     }
 
@@ -140,7 +142,7 @@ impl Backend for SimCard {
         answer.unwrap_or(u32::MAX)
     }
 
-    fn write32(&self, offset: u64, value: u32) {
+    unsafe fn write32(&self, offset: u64, value: u32) {
         if self.unplugged.get().is_some() {
             return;
         }
@@ -164,7 +166,16 @@ impl Backend for SimCard {
         Ok(())
     }
 
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    fn seed(&self) -> Option<u64> {
+        // A simulation is the same each time.
+        Some(0)
+    }
+
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
         let start = addr.addr();
         let mut mapped = self.mapped.borrow_mut();
         if mapped.get(&start) != Some(&len) || !self.memory.unmap(start as u64) {

@@ -20,6 +20,12 @@ use ferroce_sim::scoreboard::Scoreboard;
 use ferroce_sim::verilator::{self, Spec};
 use ferroce_sim::world::World;
 
+/// Writes a register.
+fn write32(card: &SimCard, offset: u64, value: u32) {
+    // SAFETY: what the card reaches is the test's, which holds no reference to it.
+    unsafe { card.write32(offset, value) };
+}
+
 /// Whole pages that are touched through raw pointers only.
 struct Pages {
     start: *mut u8,
@@ -79,15 +85,15 @@ fn the_card_reaches_what_is_mapped_and_only_that() {
     }
     // SAFETY: the pages outlive the card and are touched through raw pointers only.
     unsafe { card.map(pages.start, pages.len) }.unwrap();
-    card.write32(0, 0x1234);
+    write32(&card, 0, 0x1234);
     assert_eq!(card.read32(0), 0x1234);
     let before = card.now_ns();
     let (source, target) = (pages.start.addr() as u64, pages.at(PAGE).addr() as u64);
     for (offset, value) in [(8, source), (16, target)] {
-        card.write32(offset, value as u32);
-        card.write32(offset + 4, (value >> 32) as u32);
+        write32(&card, offset, value as u32);
+        write32(&card, offset + 4, (value >> 32) as u32);
     }
-    card.write32(0x18, 63);
+    write32(&card, 0x18, 63);
     while card.read32(0x1c) == 0 {
         card.relax();
         assert!(card.now_ns() < 1_000_000, "no copy within 1 ms");
@@ -103,8 +109,9 @@ fn the_card_reaches_what_is_mapped_and_only_that() {
     }
     assert!(memory.faults().is_empty());
 
-    card.unmap(pages.start, pages.len).unwrap();
-    card.write32(0x18, 0);
+    // SAFETY: the test mapped it.
+    unsafe { card.unmap(pages.start, pages.len) }.unwrap();
+    write32(&card, 0x18, 0);
     while card.read32(0x1c) & 0xffff == 1 {
         card.relax();
     }
@@ -175,17 +182,19 @@ fn mappings_are_checked() {
     ));
     map(0, PAGE).unwrap();
     for (offset, len) in [(PAGE, PAGE), (2 * PAGE, PAGE), (3 * PAGE, PAGE)] {
-        let refused = card.unmap(pages.at(offset), len);
+        // SAFETY: it is refused.
+        let refused = unsafe { card.unmap(pages.at(offset), len) };
         assert!(matches!(refused, Err(BackendError::NotMapped { .. })));
     }
-    card.unmap(pages.at(PAGE), 2 * PAGE).unwrap();
+    // SAFETY: the test mapped it.
+    unsafe { card.unmap(pages.at(PAGE), 2 * PAGE) }.unwrap();
     map(2 * PAGE, PAGE).unwrap();
 }
 
 #[test]
 fn time_passes_only_in_waits() {
     let (card, _) = copier();
-    card.write32(0, 1);
+    write32(&card, 0, 1);
     assert_eq!(card.now_ns(), 0);
     card.relax();
     assert_eq!(card.now_ns(), 64);

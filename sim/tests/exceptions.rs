@@ -21,6 +21,12 @@ use ferroce_sim::world::{NodeId, World};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
+/// Writes a register.
+fn write32(card: &impl Backend, offset: u64, value: u32) {
+    // SAFETY: the card is told of no memory.
+    unsafe { card.write32(offset, value) };
+}
+
 const MAC: [Mac; 2] = [Mac([2, 0, 0, 0, 0, 0xa]), Mac([2, 0, 0, 0, 0, 0xb])];
 const IP: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
 const LONGEST: usize = SLOT_BYTES - HEAD_BYTES;
@@ -211,12 +217,12 @@ fn the_host_answers_arp(kind: Kind) -> Result<()> {
     );
     // A card that is not enabled sends nothing.
     let control = u64::from(regs::CONTROL);
-    host.backend().write32(control, 0);
+    write32(host.backend(), control, 0);
     for _ in 0..4 {
         queue.send(&frame)?;
     }
     assert_eq!(queue.send(&frame), Err(SendError::Full { slots: 4 }));
-    host.backend().write32(control, regs::control::ENABLE);
+    write32(host.backend(), control, regs::control::ENABLE);
     for _ in 0..4 {
         cards.run(1000);
         assert_eq!(cards.take(), Some(frame.to_vec()));

@@ -258,7 +258,8 @@ pub(crate) fn outside<A: Backend, B: Backend>(a: &mut End<A>, b: &End<B>) -> Res
     // A page multiple, so that it is mapped by itself.
     let page = a.context.backend().page_size();
     let gone = a.pd.alloc_mr(4 * page, Access::LOCAL_WRITE)?;
-    a.context.backend().unmap(gone.as_mut_ptr(), 4 * page)?;
+    // SAFETY: what the card is told to reach there is to fail.
+    unsafe { a.context.backend().unmap(gone.as_mut_ptr(), 4 * page) }?;
     let list = [gone.sge(0..2 * page)];
     let write = SendOp::Write(b.remote(0));
     a.qp.post_send(&[SendWr::new(write, &list).signaled()])?;

@@ -15,6 +15,7 @@ use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
 use crate::event::{ASYNC_EQN, Handover};
 use crate::host::{Host, lock};
 use crate::mr::{Keys, Windows};
+use crate::names::Names;
 use crate::qp::GSI_QPN;
 
 /// Addresses of the port, as the card was told.
@@ -44,14 +45,15 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) windows: Mutex<Windows>,
     pub(crate) outstanding: Mutex<Pool>,
     /// Queue pairs that ever lived: start PSNs differ from life to life.
-    pub(crate) lives: Mutex<u32>,
+    lives: Mutex<u32>,
+    names: Names,
 }
 
 impl<B: Backend> Card<B> {
     /// See [`Context::open`](super::Context::open).
     pub(super) fn open(backend: B) -> Result<Self, OpenError> {
         identify(&backend)?;
-        let host = Arc::new(Host::new(backend));
+        let host = Arc::new(Host::new(backend).ok_or(OpenError::InUse)?);
         let read = |register: u32| host.backend.read32(register.into());
         if read(regs::CONTROL) & control::ENABLE != 0 || read(regs::CMD_PI) != 0 {
             reset(&host)?;
@@ -66,8 +68,10 @@ impl<B: Backend> Card<B> {
             }
         })?;
         let info = DeviceInfo::read(&host.backend);
+        let names = Names::new(host.backend.seed());
+        let qps = GSI_QPN + 1..info.max_qp;
         let commands = CommandRing::new(&host)?;
-        host.backend.write32(regs::CONTROL.into(), control::ENABLE);
+        host.write32(regs::CONTROL.into(), control::ENABLE);
         let card = Self {
             info,
             commands: Mutex::new(commands),
@@ -77,17 +81,18 @@ impl<B: Backend> Card<B> {
                 gids: vec![None; info.max_gid as usize],
             }),
             pds: Mutex::new(Numbers::new(1..1 << 24)),
-            qps: Mutex::new(Numbers::new(GSI_QPN + 1..info.max_qp)),
+            qps: Mutex::new(Numbers::starting(names.first("queue pairs", &qps), qps)),
             gsi: Mutex::new(Numbers::new(GSI_QPN..GSI_QPN + 1)),
             cqs: Mutex::new(Numbers::new(0..info.max_cq.min(1 << 16))),
             ahs: Mutex::new(Numbers::new(0..info.max_ah)),
             srqs: Mutex::new(Numbers::new(0..info.max_srq)),
             eqs: Mutex::default(),
             handover: Mutex::default(),
-            keys: Mutex::new(Keys::new(info.max_mr)),
+            keys: Mutex::new(Keys::new(info.max_mr, names.clone())),
             windows: Mutex::default(),
             outstanding: Mutex::new(Pool::new(info.max_outstanding.ilog2())),
             lives: Mutex::new(0),
+            names,
             host,
         };
         *lock(&card.eqs) = Numbers::new(ASYNC_EQN + 1..ASYNC_EQN + 1 + card.channels());
@@ -102,6 +107,30 @@ impl<B: Backend> Card<B> {
         command: &Command,
     ) -> Result<u128, CommandError> {
         lock(&self.commands).execute(operation, command)
+    }
+
+    /// Carries out a command after which others use memory again. If it is not answered the card may still reach that, so
+    /// that it is given up.
+    pub(crate) fn execute_for_sure(
+        &self,
+        operation: &'static str,
+        command: &Command,
+    ) -> Result<u128, CommandError> {
+        let answer = self.execute(operation, command);
+        if answer
+            .as_ref()
+            .is_err_and(|e| !matches!(e, CommandError::Refused { .. }))
+        {
+            self.host.give_up();
+        }
+        answer
+    }
+
+    /// The first PSN of a new queue pair.
+    pub(crate) fn start_psn(&self) -> u32 {
+        let mut lives = lock(&self.lives);
+        *lives = lives.wrapping_add(1);
+        self.names.psn(*lives)
     }
 
     /// Numbers of queue pairs, or that of the one of management.
@@ -199,7 +228,7 @@ fn identify(backend: &impl Backend) -> Result<(), OpenError> {
 
 /// Resets the engine: it forgets every address it was told.
 fn reset<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
-    host.backend.write32(regs::CONTROL.into(), control::RESET);
+    host.write32(regs::CONTROL.into(), control::RESET);
     wait_ready(host)
 }
 

@@ -12,6 +12,9 @@ use crate::device::{AbiVersion, Status};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// Another context has it: what that was told would be forgotten by the card.
+    #[error("the card is open: drop all that was opened on it, or share that context")]
+    InUse,
     /// BAR0 is too small for the registers and doorbells.
     #[error(
         "BAR0 has {found} bytes, this driver needs {expected}: this is not a Ferroce card, or an image with another address map; check which device was opened"

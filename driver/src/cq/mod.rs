@@ -211,7 +211,7 @@ impl<B: Backend> Cq<B> {
         // The consumer record is written before.
         barrier::before_register();
         let value = order | self.position & doorbell::ARM_INDEX;
-        host.backend.write32(doorbell::cq(core.number), value);
+        host.write32(doorbell::cq(core.number), value);
         Ok(())
     }
 

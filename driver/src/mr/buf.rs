@@ -3,7 +3,7 @@
 use std::ops::{Deref, RangeBounds};
 use std::sync::Arc;
 
-use super::{Access, Mr, MrError};
+use super::{Access, Kind, Mr, MrError};
 use crate::dma::DmaBuf;
 use crate::pd::PdNumber;
 use crate::{Backend, Sge};
@@ -18,13 +18,18 @@ pub struct MrBuf<B: Backend> {
 }
 
 impl<B: Backend> MrBuf<B> {
-    pub(crate) fn new(pd: &Arc<PdNumber<B>>, len: usize, access: Access) -> Result<Self, MrError> {
+    pub(crate) fn new(
+        pd: &Arc<PdNumber<B>>,
+        len: usize,
+        access: Access,
+        kind: Kind,
+    ) -> Result<Self, MrError> {
         if len == 0 {
             return Err(MrError::Length { addr: 0, len });
         }
         let buf = DmaBuf::new(&pd.card.host, len)?;
         // SAFETY: the memory outlives the region by the order of the fields, and is never referenced.
-        let mr = unsafe { Mr::new(pd, buf.at(0, len), len, access) }?;
+        let mr = unsafe { Mr::new(pd, buf.at(0, len), len, access, kind) }?;
         Ok(Self { mr, buf })
     }
 

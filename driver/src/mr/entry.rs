@@ -11,36 +11,67 @@ use super::{Access, MrError};
 use crate::Backend;
 use crate::command::{Command, CommandError};
 use crate::host::lock;
+use crate::names::Names;
 use crate::pd::PdNumber;
 
-/// Places of the memory region table, and the variant of the key given out last for each.
+/// Who names the memory of an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Whoever likes: nobody has a reference to it.
+    Open,
+    /// Who promised something for it, or owns it.
+    Promised,
+}
+
+/// Variants of keys of each kind. They are apart, so that an old list of open memory, which is made without a promise, never
+/// names other memory.
+const HALF: u8 = 0x80;
+
+/// Places of the memory region table, and the variants of the keys given out last for each, by kind.
 pub(crate) struct Keys {
     limit: u32,
-    variants: Vec<u8>,
+    names: Names,
+    /// The place given out first; the others are this one with other bits.
+    first: u32,
+    variants: Vec<[u8; 2]>,
     back: VecDeque<u32>,
 }
 
 impl Keys {
-    pub(crate) fn new(limit: u32) -> Self {
+    /// Of a table of `limit` entries, a power of two.
+    pub(crate) fn new(limit: u32, names: Names) -> Self {
         Self {
             limit,
+            first: names.first("keys", &(0..limit)),
+            names,
             variants: Vec::new(),
             back: VecDeque::new(),
         }
     }
 
     /// A place and its key: the place in bits 8 and up, a variant from 1 to 255 below.
-    pub(super) fn take(&mut self) -> Option<(u32, u32)> {
-        let place = if self.variants.len() < self.limit as usize {
-            self.variants.push(0);
-            self.variants.len() as u32 - 1
+    pub(super) fn take(&mut self, kind: Kind) -> Option<(u32, u32)> {
+        let fresh = self.variants.len() as u32;
+        let place = if fresh < self.limit {
+            let place = fresh ^ self.first;
+            self.variants.push([self.names.variant(place) % HALF; 2]);
+            place
         } else {
             self.back.pop_front()?
         };
-        let variant = &mut self.variants[place as usize];
-        // Not 0: no key is 0.
-        *variant = variant.checked_add(1).unwrap_or(1);
-        Some((place, place << 8 | u32::from(*variant)))
+        let [open, promised] = &mut self.variants[(place ^ self.first) as usize];
+        let variant = match kind {
+            // Not 0: no key is 0.
+            Kind::Open => {
+                *open = *open % (HALF - 1) + 1;
+                *open
+            }
+            Kind::Promised => {
+                *promised = (*promised + 1) % HALF;
+                HALF | *promised
+            }
+        };
+        Some((place, place << 8 | u32::from(variant)))
     }
 
     pub(super) fn put(&mut self, place: u32) {
@@ -64,8 +95,8 @@ pub(super) struct Entry<B: Backend> {
 }
 
 impl<B: Backend> Entry<B> {
-    pub(super) fn new(pd: &Arc<PdNumber<B>>, extent: Extent) -> Result<Self, MrError> {
-        let taken = lock(&pd.card.keys).take();
+    pub(super) fn new(pd: &Arc<PdNumber<B>>, extent: Extent, kind: Kind) -> Result<Self, MrError> {
+        let taken = lock(&pd.card.keys).take(kind);
         let (place, key) = taken.ok_or(MrError::Full {
             limit: pd.card.info.max_mr,
         })?;
@@ -80,16 +111,16 @@ impl<B: Backend> Entry<B> {
         })
     }
 
-    /// Says something else under the same key. The card is done with what the entry said before when this returns.
+    /// Says something else under the same key. The card is done with what the entry said before when this returns, if the
+    /// windows of that have ended, as the inner result tells.
     pub(super) fn rewrite(
         &mut self,
         pd: &Arc<PdNumber<B>>,
         extent: Extent,
-    ) -> Result<(), CommandError> {
+    ) -> Result<Result<(), CommandError>, CommandError> {
         write(pd, self.place, self.key, extent)?;
-        end_of_region(&pd.card, self.place)?;
         self.pd = pd.clone();
-        Ok(())
+        Ok(end_of_region(&pd.card, self.place))
     }
 }
 
@@ -113,7 +144,7 @@ fn write<B: Backend>(
         ..MrCtx::default()
     };
     let command = Command::new(opcode::WRITE_MR, place).with(ctx.emit());
-    pd.card.execute("register MR", &command)?;
+    pd.card.execute_for_sure("register MR", &command)?;
     Ok(())
 }
 
@@ -122,7 +153,7 @@ impl<B: Backend> Drop for Entry<B> {
         let card = &self.pd.card;
         let command = Command::new(opcode::WRITE_MR, self.place).with(MrCtx::default().emit());
         // Answered only when the card is done with the memory.
-        let ended = card.execute("deregister MR", &command);
+        let ended = card.execute_for_sure("deregister MR", &command);
         match ended.and_then(|_| end_of_region(card, self.place)) {
             Ok(()) => lock(&card.keys).put(self.place),
             Err(e) => tracing::error!("the table entry stays taken: {e}"),

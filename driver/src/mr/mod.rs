@@ -4,10 +4,10 @@ mod buf;
 mod entry;
 mod window;
 
-use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::ptr;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use bitflags::bitflags;
 use rustix::mm::MsyncFlags;
@@ -18,8 +18,8 @@ use crate::host::Host;
 use crate::pd::PdNumber;
 use crate::{Backend, BackendError, Pd, Sge};
 pub use buf::MrBuf;
-pub(crate) use entry::Keys;
 use entry::{Entry, Extent};
+pub(crate) use entry::{Keys, Kind};
 pub use window::{Mw, MwBind, MwError, MwType};
 pub(crate) use window::{Windows, end_of_queue_pair};
 
@@ -87,6 +87,9 @@ pub enum MrError {
     /// No memory, or it could not be made reachable.
     #[error("memory cannot be made reachable for the card")]
     Memory(#[from] BackendError),
+    /// The region changed, but a window that was bound to it stays: what the region was before stays in reach of the card.
+    #[error("a window of the region as it was cannot be ended: drop the window")]
+    Windows(#[source] CommandError),
     /// The card refused.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -162,11 +165,12 @@ impl<B: Backend> Mr<B> {
         addr: *mut u8,
         len: usize,
         access: Access,
+        kind: Kind,
     ) -> Result<Self, MrError> {
         let extent = check(addr, len, access)?;
         // SAFETY: the memory stays until the region is dropped, by the caller's word.
         let pinned = unsafe { Pinned::new(&pd.card.host, addr, len) }?;
-        let entry = Entry::new(pd, extent)?;
+        let entry = Entry::new(pd, extent, kind)?;
         Ok(Self {
             entry,
             pinned,
@@ -178,7 +182,8 @@ impl<B: Backend> Mr<B> {
     /// find the old or the new; when this returns the card is done with the old.
     ///
     /// # Errors
-    /// [`MrError`], with nothing changed: as of [`Pd::reg_mr`](crate::Pd::reg_mr), and a domain of another context.
+    /// [`MrError`], with nothing changed: as of [`Pd::reg_mr`](crate::Pd::reg_mr), and a domain of another context. But of
+    /// [`MrError::Windows`] the region has changed.
     ///
     /// # Safety
     /// As of [`Pd::reg_mr`](crate::Pd::reg_mr), of the new memory, rights and domain.
@@ -195,12 +200,14 @@ impl<B: Backend> Mr<B> {
             Some((addr, len)) => Some(unsafe { Pinned::new(&pd.card.host, addr, len) }?),
             None => None,
         };
-        self.entry.rewrite(&pd, extent)?;
+        let ended = self.entry.rewrite(&pd, extent)?;
         self.access = extent.access;
-        if let Some(pinned) = pinned {
-            self.pinned = pinned;
-        }
-        Ok(())
+        let old = pinned.map(|pinned| mem::replace(&mut self.pinned, pinned));
+        ended.map_err(|e| {
+            // By a window the card still reaches it.
+            mem::forget(old);
+            MrError::Windows(e)
+        })
     }
 
     fn place(&self) -> u32 {

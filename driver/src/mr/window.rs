@@ -10,6 +10,7 @@ use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::mr::MrCtx;
 use thiserror::Error;
 
+use super::entry::Kind;
 use super::{Access, Mr};
 use crate::Backend;
 use crate::command::{Command, CommandError};
@@ -142,7 +143,9 @@ impl<B: Backend> Mw<B> {
             return Err(MwError::Unsupported);
         }
         let limit = pd.card.info.max_mr;
-        let (place, key) = lock(&pd.card.keys).take().ok_or(MwError::Full { limit })?;
+        let (place, key) = lock(&pd.card.keys)
+            .take(Kind::Promised)
+            .ok_or(MwError::Full { limit })?;
         Ok(Self {
             pd: pd.clone(),
             mw_type,

@@ -278,10 +278,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             queues,
             rings,
             outstanding,
-            psn: self
-                .psn
-                .unwrap_or_else(|| start_psn(&mut lock(&pd.card.lives)))
-                & 0xff_ffff,
+            psn: self.psn.unwrap_or_else(|| pd.card.start_psn()) & 0xff_ffff,
             sgid_index: self.sgid_index,
             init: InitAttr::default(),
             path_mtu: None,
@@ -377,11 +374,4 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         let (base, log) = taken.ok_or(full)?;
         Ok(Outstanding { base, log })
     }
-}
-
-/// A PSN far from those of other lives, so that late packets of one are not taken for another's.
-fn start_psn(lives: &mut u32) -> u32 {
-    *lives = lives.wrapping_add(1);
-    // Fibonacci hashing: multiples of 2^32 / phi are spread evenly.
-    lives.wrapping_mul(0x9e37_79b9) >> 8
 }

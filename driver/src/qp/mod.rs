@@ -230,7 +230,7 @@ impl<B: Backend> Qp<B> {
         command.head.sq_reset = true;
         command.head.qp_rq_state = true;
         command.head.rq_reset = true;
-        self.pd.card.execute("reset QP", &command)?;
+        self.pd.card.execute_for_sure("reset QP", &command)?;
         end_of_queue_pair(&self.pd.card, self.number)?;
         // The producer indices are the host's; the card hears them in every state.
         self.ring(doorbell::sq(self.number), 0);

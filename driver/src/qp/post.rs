@@ -332,7 +332,7 @@ impl<B: Backend> Qp<B> {
     #[inline]
     pub(super) fn ring(&self, offset: u64, producer: u32) {
         barrier::before_register();
-        self.rings.host().backend.write32(offset, producer);
+        self.rings.host().write32(offset, producer);
     }
 
     /// What a send request comes to, if the queue pair can do it.

@@ -22,7 +22,7 @@ use rustix::process::{Resource, getrlimit};
 use vfio_ioctls::{VfioContainer, VfioError as Refusal};
 use vmm_sys_util::eventfd::EventFd;
 
-use crate::{Backend, BackendError, eventfd};
+use crate::{Backend, BackendError, Opened, eventfd};
 
 pub use error::VfioError;
 
@@ -47,6 +47,7 @@ pub struct Vfio {
     started: Instant,
     /// Nanoseconds of the host in one of the card.
     slowdown: u64,
+    opened: Opened,
 }
 
 /// An interrupt vector.
@@ -85,6 +86,7 @@ impl Vfio {
             container,
             iommu,
             started: Instant::now(),
+            opened: Opened::default(),
             slowdown: if is_simulated {
                 pci::SIMULATED_SLOWDOWN
             } else {
@@ -153,7 +155,7 @@ impl Backend for Vfio {
     }
 
     #[inline]
-    fn write32(&self, offset: u64, value: u32) {
+    unsafe fn write32(&self, offset: u64, value: u32) {
         // SAFETY: as above. Memory that the card changes in consequence was lent to it by `map`.
         unsafe { self.register(offset).write_volatile(value.to_le()) }
     }
@@ -176,7 +178,11 @@ impl Backend for Vfio {
             .map_err(|refusal| self.refused(start, len, refusal))
     }
 
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
         let start = addr.addr();
         self.container
             .vfio_dma_unmap(start as u64, len)

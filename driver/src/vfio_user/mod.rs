@@ -25,7 +25,7 @@ use ferroce_vfio_user::{MAJOR, MAX_TRANSFER, MINOR};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::host::lock;
-use crate::{Backend, BackendError, eventfd};
+use crate::{Backend, BackendError, Opened, eventfd};
 
 pub use error::VfioUserError;
 use link::Link;
@@ -57,6 +57,7 @@ pub struct VfioUser {
     bar_len: u64,
     /// How many times slower than ours the time of the card is.
     slowdown: u64,
+    opened: Opened,
     /// Nanoseconds of the card that waits took since it is gone.
     lost_ns: AtomicU64,
 }
@@ -77,6 +78,7 @@ impl VfioUser {
             reader: Some(reader.map_err(VfioUserError::Thread)?),
             events: Mutex::default(),
             started: Instant::now(),
+            opened: Opened::default(),
             bar_len: 0,
             slowdown: 1,
             lost_ns: AtomicU64::new(0),
@@ -208,7 +210,7 @@ impl Backend for VfioUser {
         })
     }
 
-    fn write32(&self, offset: u64, value: u32) {
+    unsafe fn write32(&self, offset: u64, value: u32) {
         let at = Region {
             offset,
             region: pci::REGISTER_BAR.into(),
@@ -254,7 +256,11 @@ impl Backend for VfioUser {
         Ok(())
     }
 
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
         let start = addr.addr();
         // From here on the thread touches none of it.
         if !self.link.memory().remove(start, len) {

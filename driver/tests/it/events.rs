@@ -246,6 +246,7 @@ fn limits_are_named() {
     let e = context.async_events(&attr()).err();
     assert!(matches!(e, Some(EventError::NoInterrupts)));
     fake.state().vectors = 2;
+    drop(context);
     let context = Context::open(fake).unwrap();
     let _one = context.create_comp_channel(&attr()).unwrap();
     let e = context.create_comp_channel(&attr()).err();

@@ -1,7 +1,7 @@
 //! Opening a card, and commands that go wrong.
 
 use ferroce_driver::{
-    AbiVersion, COMMAND_LIMIT_NS, CommandError, Context, Features, GidError, OpenError,
+    AbiVersion, Access, COMMAND_LIMIT_NS, CommandError, Context, Features, GidError, OpenError, Qp,
     READY_LIMIT_NS,
 };
 use ferroce_proto::abi::cmd::{opcode, status};
@@ -116,7 +116,7 @@ fn a_card_in_use_is_reset_and_a_fresh_one_is_not() {
     assert_eq!(fake.state().resets, 0);
     // A driver that died leaves the card enabled and its rings known.
     std::mem::forget(context);
-    let context = Context::open(fake.clone()).unwrap();
+    let context = Context::open(fake.afresh()).unwrap();
     assert_eq!(fake.state().resets, 1);
     assert_eq!(fake.state().control, control::ENABLE);
     drop(context);
@@ -314,4 +314,50 @@ fn addresses_reach_the_card() {
     );
     context.clear_gid(1).unwrap();
     assert!(!fake.state().gids[&1].valid);
+}
+
+/// A second context would reset the card under the objects of the first.
+#[test]
+fn a_card_is_opened_once_at_a_time() {
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    drop(context);
+    assert!(matches!(failure(&fake), OpenError::InUse));
+    assert_eq!(fake.state().resets, 0);
+    drop(pd);
+    let open = Context::open(fake.clone()).unwrap();
+    assert!(matches!(failure(&fake), OpenError::InUse));
+    drop(open);
+    fake.state().ready_in = None;
+    assert!(matches!(failure(&fake), OpenError::NotReady { .. }));
+    fake.state().ready_in = Some(0);
+    Context::open(fake).unwrap();
+}
+
+/// Who does not see the numbers of a connection does not guess them: they differ from one opening to the next.
+#[test]
+fn numbers_are_random_where_nobody_wants_others() {
+    let numbers = |seed| {
+        let fake = Fake::new(ALL);
+        fake.state().seed = seed;
+        let context = Context::open(fake).unwrap();
+        context.set_gid(0, ipv4(1)).unwrap();
+        let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+        let mut numbers = Vec::new();
+        for _ in 0..4 {
+            let qp = Qp::builder(&pd).cq(&cq).outstanding(1).build().unwrap();
+            let region = pd.alloc_mr(8, Access::empty()).unwrap();
+            let end = qp.endpoint().unwrap();
+            numbers.push((end.qpn, end.psn, region.rkey()));
+        }
+        numbers
+    };
+    assert_eq!(numbers(Some(7)), numbers(Some(7)));
+    assert_ne!(numbers(Some(7)), numbers(Some(8)));
+    let random = [numbers(None), numbers(None)];
+    assert_ne!(random[0], random[1]);
+    let inside = |&(qpn, psn, key): &(u32, u32, u32)| {
+        (2..16).contains(&qpn) && psn < 1 << 24 && key >> 8 < 64 && key & 0xff != 0
+    };
+    assert!(random.iter().flatten().all(inside));
 }

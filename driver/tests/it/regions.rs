@@ -172,3 +172,84 @@ fn memory_of_the_driver_goes_elsewhere() {
         let _buffer = pd.alloc_mr(PAGE, Access::LOCAL_WRITE).unwrap();
     }
 }
+
+/// A list of open memory is made without a promise: whatever lives it outlives, it never names memory of others.
+#[test]
+fn keys_of_open_memory_are_apart() {
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let mut memory = vec![0u8; PAGE];
+    let mut key = |of: usize| match of {
+        0 => pd.alloc_mr(8, Access::empty()).unwrap().lkey(),
+        1 => {
+            let buf = pd.alloc_buf(8).unwrap();
+            let at = buf.as_ptr().addr() as u64;
+            let state = fake.state();
+            let mut entries = state.mrs.values();
+            entries.find(|e| e.valid && e.base == at).unwrap().key
+        }
+        // SAFETY: the memory is there, and the card is a fake.
+        _ => unsafe { pd.reg_mr(memory.as_mut_ptr(), 8, Access::empty()) }
+            .unwrap()
+            .lkey(),
+    };
+    let mut seen = [const { std::collections::BTreeSet::new() }; 2];
+    for i in 0..64 * 300 {
+        seen[(i % 3).min(1)].insert(key(i % 3));
+    }
+    assert!(seen[0].is_disjoint(&seen[1]) && seen[0].len() > 64 && seen[1].len() > 64);
+}
+
+/// What is told of a region is certain, or the card reaches nothing any more.
+#[test]
+fn a_region_that_the_card_may_keep_is_out_of_its_reach() {
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let mut memory = vec![0u8; 4 * PAGE];
+    let base = memory.as_mut_ptr();
+    // SAFETY: the memory is there, and the card is a fake.
+    let region = |len| unsafe { pd.reg_mr(base, len, Access::LOCAL_WRITE) }.unwrap();
+    let (whole, part) = (region(4 * PAGE), region(PAGE));
+    fake.state().answers.insert(opcode::WRITE_MR, Answer::Never);
+    drop(part);
+    assert!(fake.state().mapped.is_empty() && context.is_lost());
+    drop(whole);
+}
+
+#[test]
+fn a_window_that_stays_keeps_what_it_reaches() {
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let cq = context.create_cq(8).unwrap();
+    let mut qp = ferroce_driver::Qp::builder(&pd).cq(&cq).build().unwrap();
+    qp.connect(&crate::setup::peer()).unwrap();
+    let mut memory = vec![0u8; 4 * PAGE];
+    let base = memory.as_mut_ptr();
+    // SAFETY: the memory is there, and the card is a fake.
+    let region = unsafe { pd.reg_mr(base, PAGE, Access::LOCAL_WRITE | Access::MW_BIND) };
+    let mut region = region.unwrap();
+    let mut window = pd.alloc_mw(ferroce_driver::MwType::Type1).unwrap();
+    let bind = ferroce_driver::MwBind {
+        mr: Some(&region),
+        addr: region.addr(),
+        len: 8,
+        access: Access::REMOTE_READ,
+    };
+    assert!(window.bind(&qp, &bind, None).unwrap());
+    let mapped = fake.state().mapped.len();
+    fake.state()
+        .answers
+        .insert(opcode::WRITE_MR, Answer::Status(3));
+    fake.state().good = 1;
+    let change = MrChange {
+        memory: Some((base.wrapping_add(2 * PAGE), PAGE)),
+        ..MrChange::default()
+    };
+    // SAFETY: the memory is there.
+    let e = unsafe { region.rereg(&change) }.unwrap_err();
+    assert!(matches!(e, MrError::Windows(_)), "{e}");
+    // The region is what the card was told, and what it was stays mapped for the window.
+    assert_eq!(region.addr(), base.addr() as u64 + 2 * PAGE as u64);
+    assert!(fake.state().mapped.len() > mapped);
+    fake.state().answers.clear();
+}

@@ -120,7 +120,7 @@ static void type_2(struct ibv_mr *mr)
 	MUST(mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2));
 	REFUSED(ibv_bind_mw(qp, mw, &bind), EINVAL);
 	wr.bind_mw.mw = mw;
-	wr.bind_mw.rkey = key = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.rkey = key = ibv_inc_rkey((mw->rkey & ~0xff) | 0x11);
 	wr.bind_mw.bind_info = bind.bind_info;
 	MUST(ibv_post_send(qp, &wr, &bad) == 0);
 	completes(2, IBV_WC_BIND_MW, IBV_WC_SUCCESS);

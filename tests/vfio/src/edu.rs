@@ -12,6 +12,12 @@ use crate::memory::Memory;
 /// Bytes of BAR0.
 pub(crate) const BAR_BYTES: u64 = 1 << 20;
 
+/// Writes a register.
+fn write32(card: &Vfio, offset: u64, value: u32) {
+    // SAFETY: the device reaches memory that is mapped, to which nobody has a reference.
+    unsafe { card.write32(offset, value) };
+}
+
 const ID: u64 = 0x00;
 const LIVENESS: u64 = 0x04;
 const RAISE: u64 = 0x60;
@@ -34,10 +40,10 @@ const BYTES: usize = 4000;
 const LIMIT_NS: u64 = 60_000_000_000;
 
 fn start(card: &Vfio, source: usize, destination: usize, command: u32) {
-    card.write32(SOURCE, source as u32);
-    card.write32(DESTINATION, destination as u32);
-    card.write32(COUNT, BYTES as u32);
-    card.write32(COMMAND, RUN | command);
+    write32(card, SOURCE, source as u32);
+    write32(card, DESTINATION, destination as u32);
+    write32(card, COUNT, BYTES as u32);
+    write32(card, COMMAND, RUN | command);
 }
 
 fn transfer(card: &Vfio, source: usize, destination: usize, command: u32) -> Result<()> {
@@ -72,7 +78,7 @@ fn pattern(seed: usize) -> Vec<u8> {
 pub(crate) fn check(card: &Vfio) -> Result<()> {
     let id = card.read32(ID);
     ensure!(id == 0x0100_00ed, "identity reads {id:#x}");
-    card.write32(LIVENESS, 0x1234_5678);
+    write32(card, LIVENESS, 0x1234_5678);
     let inverse = card.read32(LIVENESS);
     ensure!(inverse == !0x1234_5678, "liveness reads {inverse:#x}");
     ensure!(
@@ -125,19 +131,19 @@ fn check_interrupts(card: &Vfio, memory: &Memory) -> Result<()> {
     let event = card.interrupt(0)?;
     let other = card.interrupt(0)?;
     ensure!(!card.wait_readable(event.as_fd(), 0), "raised too early");
-    card.write32(RAISE, 8);
+    write32(card, RAISE, 8);
     ensure!(card.wait_readable(event.as_fd(), LIMIT_NS), "not raised");
     ensure!(
         eventfd::clear(&other) && !eventfd::clear(&event),
         "two events"
     );
-    card.write32(ACKNOWLEDGE, 8);
+    write32(card, ACKNOWLEDGE, 8);
     start(card, memory.addr(), BUFFER, INTERRUPT);
     ensure!(
         card.wait_readable(event.as_fd(), LIMIT_NS),
         "no end of transfer"
     );
-    card.write32(ACKNOWLEDGE, 0x100);
+    write32(card, ACKNOWLEDGE, 0x100);
     let refused = card.interrupt(1);
     let is_named = matches!(
         refused,
@@ -204,7 +210,8 @@ fn check_refused(card: &Vfio, memory: &Memory) -> Result<()> {
     named("unaligned", odd.map(card), |e| {
         matches!(e, BackendError::Unaligned { .. })
     })?;
-    let part = card.unmap(std::ptr::without_provenance_mut(memory.addr()), page);
+    // SAFETY: it is refused.
+    let part = unsafe { card.unmap(std::ptr::without_provenance_mut(memory.addr()), page) };
     named("part", part, |e| {
         matches!(e, BackendError::NotMapped { .. })
     })?;

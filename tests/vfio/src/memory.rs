@@ -67,7 +67,8 @@ impl Memory {
     }
 
     pub(crate) fn unmap(&self, card: &Vfio) -> Result<(), BackendError> {
-        card.unmap(self.start, self.len)
+        // SAFETY: it was mapped by this.
+        unsafe { card.unmap(self.start, self.len) }
     }
 
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {

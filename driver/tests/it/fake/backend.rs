@@ -2,7 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use ferroce_driver::{Backend, BackendError, eventfd};
+use ferroce_driver::{Backend, BackendError, Opened, eventfd};
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{self, Params2, Params3, control};
 
@@ -47,7 +47,7 @@ impl Backend for Fake {
         }
     }
 
-    fn write32(&self, offset: u64, value: u32) {
+    unsafe fn write32(&self, offset: u64, value: u32) {
         let mut state = self.state();
         if state.gone {
             return;
@@ -104,7 +104,15 @@ impl Backend for Fake {
         Ok(())
     }
 
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    fn opened(&self) -> &Opened {
+        &self.1
+    }
+
+    fn seed(&self) -> Option<u64> {
+        self.state().seed
+    }
+
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
         let mut state = self.state();
         if state.refuse_unmap {
             return Err(BackendError::System {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferroce_driver::Features;
+use ferroce_driver::{Features, Opened};
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
 use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::eq::EqCtx;
@@ -83,11 +83,15 @@ pub(crate) struct State {
     pub(crate) bar_len: u64,
     pub(crate) vectors: u32,
     pub(crate) interrupts: HashMap<u32, OwnedFd>,
+    /// Of the numbers that the driver chooses.
+    pub(crate) seed: Option<u64>,
+    /// Commands to come that are answered well, whatever `answers` says.
+    pub(crate) good: u32,
 }
 
 /// A handle of the card; clones are handles of the same.
 #[derive(Clone)]
-pub(crate) struct Fake(Arc<Mutex<State>>);
+pub(crate) struct Fake(Arc<Mutex<State>>, Arc<Opened>);
 
 impl Fake {
     pub(crate) fn new(features: Features) -> Self {
@@ -99,7 +103,7 @@ impl Fake {
             log_gid: 3,
             log_eq: 2,
         };
-        Self(Arc::new(Mutex::new(State {
+        let state = State {
             magic: regs::MAGIC_VALUE,
             version: regs::ABI_VERSION,
             params,
@@ -129,7 +133,15 @@ impl Fake {
             bar_len: regs::BAR0_BYTES,
             vectors: 4,
             interrupts: HashMap::new(),
-        })))
+            seed: Some(0),
+            good: 0,
+        };
+        Self(Arc::new(Mutex::new(state)), Arc::default())
+    }
+
+    /// The card as another process finds it.
+    pub(crate) fn afresh(&self) -> Self {
+        Self(self.0.clone(), Arc::default())
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -166,11 +178,14 @@ impl State {
             self.commands_done = self.commands_done.wrapping_add(1);
             let head = CmdHead::parse(&images[0]);
             self.commands.push(head);
-            let answer = self
-                .answers
-                .get(&head.opcode)
-                .copied()
-                .unwrap_or(Answer::Status(status::OK));
+            let answer = match self.good.checked_sub(1) {
+                Some(left) => {
+                    self.good = left;
+                    None
+                }
+                None => self.answers.get(&head.opcode).copied(),
+            };
+            let answer = answer.unwrap_or(Answer::Status(status::OK));
             let (mut status, mut token, mut value) = (status::OK, head.token, 0);
             match answer {
                 Answer::Never => continue,

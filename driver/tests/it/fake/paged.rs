@@ -2,7 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use ferroce_driver::{Backend, BackendError};
+use ferroce_driver::{Backend, BackendError, Opened};
 use ferroce_proto::abi::{doorbell, regs};
 use memmap2::MmapRaw;
 
@@ -43,9 +43,10 @@ impl Backend for Paged {
     }
 
     #[inline]
-    fn write32(&self, offset: u64, value: u32) {
+    unsafe fn write32(&self, offset: u64, value: u32) {
         if offset < doorbell::QP_BASE {
-            return self.fake.write32(offset, value);
+            // SAFETY: the rule is the caller's, unchanged.
+            return unsafe { self.fake.write32(offset, value) };
         }
         // SAFETY: within the mapping, aligned as doorbells are, and touched by raw pointers only.
         unsafe { self.doorbell(offset).write_volatile(value) };
@@ -56,8 +57,17 @@ impl Backend for Paged {
         unsafe { self.fake.map(addr, len) }
     }
 
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
-        self.fake.unmap(addr, len)
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+        // SAFETY: the rule is the caller's, unchanged.
+        unsafe { self.fake.unmap(addr, len) }
+    }
+
+    fn opened(&self) -> &Opened {
+        self.fake.opened()
+    }
+
+    fn seed(&self) -> Option<u64> {
+        self.fake.seed()
     }
 
     fn relax(&self) {

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use clap::Parser;
-use ferroce_driver::{Backend, BackendError};
+use ferroce_driver::{Backend, BackendError, Opened};
 use ferroce_sim::card::SimCard;
 use ferroce_sim::link::Config;
 use ferroce_sim::memory::{HostMemory, ProcessMemory};
@@ -53,6 +53,7 @@ pub(crate) struct RemoteCard {
     number: usize,
     requests: Sender<(usize, Request)>,
     answers: Mutex<Receiver<Answer>>,
+    opened: Opened,
 }
 
 impl RemoteCard {
@@ -82,7 +83,7 @@ impl Backend for RemoteCard {
         self.value(Request::Read(offset)) as u32
     }
 
-    fn write32(&self, offset: u64, value: u32) {
+    unsafe fn write32(&self, offset: u64, value: u32) {
         self.value(Request::Write(offset, value));
     }
 
@@ -90,7 +91,15 @@ impl Backend for RemoteCard {
         self.done(Request::Map(addr.expose_provenance(), len))
     }
 
-    fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
         self.done(Request::Unmap(addr.addr(), len))
     }
 
@@ -155,6 +164,7 @@ pub(crate) fn cards(kind: Kind) -> (Cards, [RemoteCard; 2]) {
         number,
         requests: requests.clone(),
         answers: Mutex::new(answers),
+        opened: Opened::default(),
     };
     (Cards(thread), [card(0, from_a), card(1, from_b)])
 }
@@ -190,7 +200,8 @@ fn serve(
         let answer = match request {
             Request::Read(offset) => Answer::Value(card.read32(offset).into()),
             Request::Write(offset, value) => {
-                card.write32(offset, value);
+                // SAFETY: the rule of the other thread's call of `write32`.
+                unsafe { card.write32(offset, value) };
                 Answer::Value(0)
             }
             Request::Map(addr, len) => {
@@ -199,7 +210,9 @@ fn serve(
                 Answer::Done(unsafe { card.map(addr, len) })
             }
             Request::Unmap(addr, len) => {
-                Answer::Done(card.unmap(std::ptr::without_provenance_mut(addr), len))
+                let addr = std::ptr::without_provenance_mut(addr);
+                // SAFETY: the rule of the other thread's call of `unmap`.
+                Answer::Done(unsafe { card.unmap(addr, len) })
             }
             Request::Interrupt(vector) => Answer::Event(card.interrupt(vector)),
             Request::Relax => {
