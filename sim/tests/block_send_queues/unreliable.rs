@@ -74,6 +74,7 @@ fn a_local_error_is_that_of_the_send_queue_alone() {
     // and goes on with the PSN where it stopped
     rig.qps[1].next = 4;
     rig.modify(1, state::RTS, None);
+    rig.run(30);
     rig.post(1, send(600));
     rig.ring(1);
     rig.run(500);
@@ -132,4 +133,34 @@ fn a_drained_queue_is_reported() {
     assert!(rig.drained.is_empty());
     rig.run(500);
     assert_eq!(rig.drained, [1]);
+}
+
+#[test]
+fn what_stands_behind_an_error_is_flushed_although_the_host_goes_on() {
+    for qp_type in [qp_type::UC, qp_type::UD] {
+        // WQEs are read slowly
+        let mut rig = Rig::new(250, Pauses::NONE);
+        rig.open(1, SqCtx { qp_type, ..ctx() }, 100);
+        rig.post(1, bad());
+        for _ in 0..20 {
+            rig.post(1, send(10));
+        }
+        rig.ring(1);
+        while rig.done(1).is_empty() {
+            rig.run(1);
+        }
+        rig.run(100);
+        assert_eq!(rig.done(1).len(), 1, "the others are still to be read");
+        rig.modify(1, state::RTS, None);
+        rig.run(30);
+        // what is flushed takes no PSN
+        rig.qps[1].next = 0;
+        rig.post(1, send(10));
+        rig.ring(1);
+        rig.run(20_000);
+        let mut done = vec![(0, status::LOC_PROT_ERR)];
+        done.extend((1..21).map(|i| (i, FLUSHED)));
+        done.push((21, 0));
+        assert_eq!(rig.done(1), done);
+    }
 }

@@ -123,6 +123,10 @@ payload! {
         implied: Bit,
         /// In error; responses may still be on their way to memory, so nothing is flushed yet.
         closing: Bit,
+        /// In SQE, and to RTS once what was posted before `flush_end` is flushed.
+        resumes: Bit,
+        /// See `resumes`.
+        flush_end: Bits<16>,
         /// SQ_DRAINED was reported in this SQD.
         drained: Bit,
         /// Waits for the RNR timer.

@@ -14,6 +14,8 @@ use crate::prelude::*;
 const SQE: u64 = state::SQE as u64;
 const ERR: u64 = state::ERR as u64;
 
+const RTS: u64 = state::RTS as u64;
+
 /// Results of events, one a cycle.
 #[derive(Block)]
 pub struct SqResults {
@@ -203,6 +205,9 @@ impl Logic for SqResults {
         }
         w_query = valid & (sq_event.kind == SqEventKind::Command);
         w_state.sq_state = state.state.resize::<4>();
+        if state.resumes {
+            w_state.sq_state = bits::<4>(RTS);
+        }
         w_state.sq_psn = state.next_psn;
         w_state.una_psn = state.una_psn;
         w_failed = valid & verdict.fail;

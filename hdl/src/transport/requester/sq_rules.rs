@@ -65,7 +65,7 @@ impl Logic for SqRules {
         let mut retries = false;
         // Responses are heard.
         let open = (state.state == RTS) | (state.state == SQD);
-        let in_error = (state.state == ERR) | (state.state == SQE);
+        let in_error = ((state.state == ERR) | (state.state == SQE)) & !terms.resumed;
         answers.sq_event = sq_event;
         answers.state = state;
         answers.terms = terms;
@@ -267,11 +267,17 @@ impl Logic for SqRules {
                     if sq_event.state == RESET {
                         next.known = false;
                     }
-                    next.closing = false;
                     next.drained = false;
+                    next.resumes = false;
                     if sq_event.state == ERR {
                         down = true;
+                    } else if (sq_event.state == RTS) & terms.unflushed {
+                        // what was posted behind the failed request is flushed first (IB1 10.3.1)
+                        next.state = SQE;
+                        next.resumes = true;
+                        next.flush_end = state.producer;
                     } else {
+                        next.closing = false;
                         next.error_status = bits::<8>(0);
                     }
                     if (sq_event.state == SQD) & (terms.idle | sq_event.reset) {
@@ -373,6 +379,12 @@ impl Logic for SqRules {
             out.push_list = false;
             out.stop_timer = true;
             out.start_timer = false;
+        }
+        if terms.resumed & !down & !((kind == SqEventKind::Command) & sq_event.set) {
+            next.state = RTS;
+            next.resumes = false;
+            stop = true;
+            out.push_ready = true;
         }
         if stop {
             next.epoch = state.epoch + 1;

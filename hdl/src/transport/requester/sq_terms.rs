@@ -48,6 +48,11 @@ impl Logic for SqTermsOf {
             & !state.broken;
         out.running = is_running;
         let in_error = (state.state == ERR) | (state.state == SQE);
+        // what is flushed is over when nothing of it is in the ring and execution has come to its end
+        let busy = state.closing | state.used.any();
+        let beyond = state.exec_index - state.flush_end;
+        out.resumed = state.resumes & !busy & !beyond.bit(15);
+        out.unflushed = (state.state == SQE) & (busy | (state.exec_index != state.producer));
         out.reliable = image.qp_type == RC;
         // Fetch, Doorbell: 8 slots, not more than the ring has
         out.may_fetch = (is_running & !state.blocked)

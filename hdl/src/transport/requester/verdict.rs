@@ -62,6 +62,10 @@ payload! {
         current: Bit,
         /// Retired: no acknowledgement came since.
         same_una: Bit,
+        /// It goes on in RTS: nothing of what is to be flushed is left.
+        resumed: Bit,
+        /// Command: something of what was posted is not flushed yet.
+        unflushed: Bit,
         /// Timeout: the timer is the one that runs.
         timed_out: Bit,
         /// Timeout: packets that were granted have not left yet.
