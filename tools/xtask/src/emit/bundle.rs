@@ -30,6 +30,35 @@ impl Bundle {
         assert!(before.is_none(), "{path} twice");
     }
 
+    /// With what says whose work it is and of which source: the licences, a head of each Verilog file, register BUILD.
+    ///
+    /// An implicit net is an error within the files, and as before behind them.
+    #[must_use]
+    pub fn signed(mut self, commit: &str) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        let head = format!(
+            "// Ferroce {version}, commit {commit}. SPDX-License-Identifier: MIT OR Apache-2.0\n\
+             `default_nettype none\n\n"
+        );
+        let verilog = self
+            .files
+            .iter_mut()
+            .filter(|(p, _)| p.ends_with(".v") && !p.starts_with("examples/"));
+        for (_, text) in verilog {
+            *text = format!("{head}{text}\n`default_nettype wire\n");
+        }
+        let build = commit
+            .get(..8)
+            .filter(|b| u32::from_str_radix(b, 16).is_ok());
+        if let (Some(build), Some(top)) = (build, self.files.get_mut("rtl/ferroce.v")) {
+            let known = format!("localparam build = 32'h{build};");
+            *top = top.replacen("localparam build = 32'd0;", &known, 1);
+        }
+        self.add("LICENSE-APACHE", include_str!("../../../../LICENSE-APACHE"));
+        self.add("LICENSE-MIT", include_str!("../../../../LICENSE-MIT"));
+        self
+    }
+
     /// Path and text of every file, in order of path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(p, t)| (p.as_str(), t.as_str()))

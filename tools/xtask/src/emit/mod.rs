@@ -6,6 +6,7 @@ mod rtl;
 mod text;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -205,6 +206,17 @@ pub fn constraints() -> Vec<(String, String)> {
     files
 }
 
+/// The commit of the source, or that it is not known.
+fn commit() -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let git = Command::new("git")
+        .args(["-C", root, "rev-parse", "HEAD"])
+        .output();
+    let text = git.ok().filter(|git| git.status.success());
+    let text = text.and_then(|git| String::from_utf8(git.stdout).ok());
+    text.map_or("unknown".into(), |text| text.trim().into())
+}
+
 /// Runs the task.
 ///
 /// # Errors
@@ -225,6 +237,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     args.board.check(&build)?;
     let place = bundle::Place::new(out, args.force)?;
     let bundle = args.board.bundle(&build, &build.modules()?);
+    let bundle = bundle.signed(&commit());
     let files = bundle.files().count();
     place.write(&bundle)?;
     println!(

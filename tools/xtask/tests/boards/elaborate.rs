@@ -38,7 +38,10 @@ fn verilator_and_yosys_read_every_shell() {
 fn a_shell_takes_the_whole_engine() {
     let board = Board::U50;
     let (build, modules) = engine(512);
-    let bundle = board.bundle(&build, modules);
+    let bundle = board.bundle(&build, modules).signed("0123456789abcdef");
+    let top = file(&bundle, "rtl/ferroce.v");
+    assert!(top.contains("localparam build = 32'h01234567;"), "BUILD");
+    assert!(top.contains(", commit 0123456789abcdef. SPDX-License-Identifier"));
     let mut names = BTreeSet::new();
     for (path, text) in bundle.files().filter(|(p, _)| p.ends_with(".v")) {
         for line in text.lines().filter(|line| line.starts_with("module ")) {

@@ -53,9 +53,9 @@ fn the_files_are_complete_and_the_same_from_run_to_run() {
     assert_eq!(*modules.last().unwrap(), "rtl/ferroce.v");
     for path in modules {
         let text = &files[path];
-        assert!(text.starts_with("// "), "{path} has no doc line");
+        assert!(text.starts_with("// Ferroce "), "{path} has no head");
         let name = path.trim_start_matches("rtl/").trim_end_matches(".v");
-        let module = text.lines().nth(1).unwrap();
+        let module = text.lines().nth(4).unwrap();
         assert_eq!(
             module.trim_end_matches("();").trim_end_matches('('),
             format!("module {name} ")
