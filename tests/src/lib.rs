@@ -4,6 +4,7 @@
 pub mod conformance;
 pub mod coverage;
 pub mod differential;
+pub mod hostile;
 pub mod mutation;
 mod quiet;
 mod shared;

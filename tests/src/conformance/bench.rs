@@ -53,7 +53,7 @@ impl<'a> Bench<'a> {
 
     /// A card of the kind under test.
     pub(super) fn card(&mut self, memory: Rc<dyn HostMemory>) -> Box<dyn Nic> {
-        let card = Shared::new((self.card.build)(memory, 0));
+        let card = Shared::new((self.card.build)(memory, self.cards.len() as u64 + 1));
         self.cards.push(card.clone());
         Box::new(card)
     }

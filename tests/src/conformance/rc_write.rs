@@ -39,6 +39,8 @@ fn at_mtu(bench: &mut Bench, mtu: Mtu) {
         c.b.write(target.addr, &vec![0xee; 4 * m]);
         let work = Work::write(&[source.sge(0, len as u32)], &target, offset as u64);
         check(&what, c.execute(&work).opcode, opcode::WRITE);
+        // Nothing tells B when it sees the data.
+        c.settle();
         let mut expected = vec![0xee; 4 * m];
         expected[offset..][..len].copy_from_slice(&pattern(4 * m, 0x31)[..len]);
         check_bytes(&what, &c.b.contents(&target), &expected);
@@ -183,6 +185,7 @@ fn write_inline(bench: &mut Bench) {
     let target = c.b.create_mr(&[0; 64], Rights::ALL);
     for len in [1, 17, 32] {
         c.execute(&Work::write(&[], &target, 3).inline(&pattern(len, 4)));
+        c.settle();
         let data = c.b.read(target.addr + 3, len);
         check_bytes(&format!("{len} bytes"), &data, &pattern(len, 4));
     }

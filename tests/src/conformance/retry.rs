@@ -191,12 +191,12 @@ fn train(c: &mut Conn, what: &str) {
     for index in received {
         c.succeeds(Side::B, index);
     }
+    c.nothing_completes();
     for half in [0, 4096] {
         let data = &data[half..half + 4090];
         let got = c.b.read(target.addr + half as u64, 4090);
         check_bytes(what, &got, data);
     }
-    c.nothing_completes();
     let (msn, index) = (c.query(Side::B).msn, first + 4);
     check(&format!("{what}: MSN"), msn, index.into());
 }

@@ -14,6 +14,7 @@ use super::bench::Bench;
 use super::{Case, LONG_LIVES, all};
 use crate::differential::Card;
 use crate::quiet;
+use crate::world::World;
 
 /// Cycles after which a card that does not say what it can is broken.
 const ANSWER_CYCLES: u64 = 10_000;
@@ -40,17 +41,17 @@ impl Target {
         }
     }
 
-    /// A maker of cards and what they can, register FEATURES.
+    /// A maker of cards in a world, and what they can, register FEATURES.
     ///
     /// # Errors
     /// The engine cannot be built.
-    pub fn card(self) -> Result<(Card, u32), BuildError> {
+    pub fn card(self, around: World) -> Result<(Card, u32), BuildError> {
         let card = match self {
             Self::Model => Card::new("model", |memory, _| Box::new(Model::new(STANDARD, memory))),
             Self::Rtl(width) => {
                 let engine = build::model(width, &verilator::Options::default())?;
-                Card::new("engine", move |memory, _| {
-                    let engine = build::engine(&engine, memory, &world());
+                Card::new("engine", move |memory, seed| {
+                    let engine = build::engine(&engine, memory, &world(around, seed));
                     Box::new(engine.expect("there is memory for an engine"))
                 })
             }
@@ -62,10 +63,10 @@ impl Target {
 
 /// The world of an engine in the suite. Nobody takes frames while a command is waited for; a command may wait for frames.
 #[must_use]
-pub fn world() -> Options {
+pub fn world(around: World, seed: u64) -> Options {
     Options {
         tx_room: usize::MAX,
-        ..Options::default()
+        ..around.options(seed)
     }
 }
 
@@ -143,25 +144,44 @@ impl Report {
 }
 
 /// Runs the cases whose name contains `filter` on all processors; those that need what a card does not claim only if
-/// `unclaimed`, those of [`LONG_LIVES`] only with a filter.
+/// `unclaimed`, those of [`LONG_LIVES`] only with a filter. `around` has the world of an engine by the place of the case.
 ///
 /// # Errors
 /// An engine cannot be built.
-pub fn suite(targets: &[Target], filter: &str, unclaimed: bool) -> Result<Report, BuildError> {
+pub fn suite(
+    targets: &[Target],
+    filter: &str,
+    unclaimed: bool,
+    around: impl Fn(usize) -> World + Sync,
+) -> Result<Report, BuildError> {
     let long = LONG_LIVES.iter().filter(|_| !filter.is_empty());
     let cases = all().chain(long);
     let cases: Vec<_> = cases.filter(|case| case.name.contains(filter)).collect();
     // Builds what has to be built, once; the threads find it in the cache.
     for target in targets {
-        target.card()?;
+        target.card(World::Fast)?;
     }
-    let jobs = (0..targets.len()).flat_map(|target| cases.iter().map(move |case| (target, *case)));
+    let jobs =
+        (0..targets.len()).flat_map(|target| (0..cases.len()).map(move |place| (target, place)));
     let verdicts = pool::each(pool::processors(), jobs, || {
-        let cards: Result<Vec<_>, _> = targets.iter().map(|target| target.card()).collect();
-        let cards = cards.expect("it was built a moment ago");
-        move |(target, case)| {
-            let (card, features) = &cards[target];
-            run(case, card, if unclaimed { u32::MAX } else { *features })
+        let all = |target: &Target| World::ALL.map(|around| target.card(around));
+        let cards: Vec<_> = targets.iter().map(all).collect();
+        let (cases, around) = (&cases, &around);
+        move |(target, place)| {
+            let around = around(place);
+            let card = &cards[target][around as usize];
+            let (card, features) = card.as_ref().expect("it was built a moment ago");
+            let verdict = run(
+                cases[place],
+                card,
+                if unclaimed { u32::MAX } else { *features },
+            );
+            match verdict {
+                Verdict::Failed(text) if around != World::Fast => {
+                    Verdict::Failed(format!("{text} --world {}", around.name()))
+                }
+                verdict => verdict,
+            }
         }
     });
     let of = |place| verdicts.iter().skip(place).step_by(cases.len()).cloned();

@@ -2,6 +2,7 @@
 
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::regs;
 use ferroce_proto::wire::{
     AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Headers, Ip,
     Mac, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
@@ -160,8 +161,8 @@ impl Script {
     /// Steps the card until it has sent nothing for a while; the packets it sent.
     pub(super) fn quiet(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
-        // A narrow data path takes 8 bytes a cycle.
-        let given = std::mem::take(&mut self.given) / 8;
+        // A narrow data path takes 8 bytes a cycle, less if the port pauses.
+        let given = std::mem::take(&mut self.given) / 2;
         let mut end = self.host.nic.now() + given + QUIET;
         let limit = end + ENDLESS;
         while self.host.nic.now() < end {
@@ -187,8 +188,9 @@ impl Script {
         None
     }
 
-    /// Hands the card a frame; the packets it sends until it is quiet.
+    /// Hands the card a frame, behind the doorbells that were rung; the packets it sends until it is quiet.
     pub(super) fn give(&mut self, frame: &[u8]) -> Vec<Sent> {
+        self.host.read32(regs::SCRATCH);
         self.hand(frame);
         self.quiet()
     }

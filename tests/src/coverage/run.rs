@@ -109,7 +109,7 @@ impl Engine {
     fn card(&self) -> Card {
         let model = self.model.clone();
         Card::new("engine", move |memory, _| {
-            let engine = build::engine(&model, memory, &world());
+            let engine = build::engine(&model, memory, &world(World::Fast, 1));
             Box::new(engine.expect("there is memory for an engine"))
         })
     }

@@ -19,6 +19,7 @@ use crate::conformance::run::{Verdict, run, world};
 use crate::conformance::{Case, all};
 use crate::differential::generate::Class;
 use crate::differential::{Card, Setup};
+use crate::world::World;
 
 /// Scenarios of the differential test that a mutant meets when no case of the suite has found it, of each class.
 const SCENARIOS: u64 = 20;
@@ -135,7 +136,7 @@ fn engine(model: &verilator::Model, number: usize, memory: Rc<dyn HostMemory>) -
     dut.set(choice, number as u64);
     let pins = VerilatedPins::new(dut).expect("the ports are those of the engine");
     let pins = Mortal { pins, left: LIFE };
-    Box::new(Engine::new(pins, memory, &world()))
+    Box::new(Engine::new(pins, memory, &world(World::Fast, 1)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -4,10 +4,11 @@ mod defects;
 
 use ferroce_tests::conformance::run::{Target, suite};
 use ferroce_tests::conformance::{LONG_LIVES, all, table};
+use ferroce_tests::world::World;
 
-/// Runs all cases on a target and prints the table.
-fn run(target: Target) {
-    let report = suite(&[target], "", false).expect("the engine builds");
+/// Runs all cases on a target, an engine in the world by the place of the case, and prints the table.
+fn run(target: Target, around: impl Fn(usize) -> World + Sync) {
+    let report = suite(&[target], "", false, around).expect("the engine builds");
     println!("{}\n{}", table::plain(&report), table::summary(&report));
     let failures = report.failures();
     assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));
@@ -15,24 +16,38 @@ fn run(target: Target) {
 
 #[test]
 fn model() {
-    run(Target::Model);
+    run(Target::Model, |_| World::Fast);
 }
 
 #[test]
 fn rtl_512() {
-    run(Target::Rtl(512));
+    run(Target::Rtl(512), |_| World::Fast);
+}
+
+/// The other worlds by turns: what is loaded at one width is hostile at the other.
+#[test]
+#[ignore = "takes minutes"]
+fn rtl_512_by_turns() {
+    run(Target::Rtl(512), |place| World::ALL[1 + place % 2]);
 }
 
 #[test]
 fn rtl_64() {
-    run(Target::Rtl(64));
+    run(Target::Rtl(64), |_| World::Fast);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn rtl_64_by_turns() {
+    run(Target::Rtl(64), |place| World::ALL[2 - place % 2]);
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn long_lives() {
     for case in LONG_LIVES {
-        let report = suite(&Target::ALL, case.name, false).expect("the engine builds");
+        let report =
+            suite(&Target::ALL, case.name, false, |_| World::Fast).expect("the engine builds");
         let failures = report.failures();
         assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));
     }

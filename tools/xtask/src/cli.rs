@@ -5,8 +5,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::{
-    Usage, bench, conformance, coverage, demo, docs, emit, formal, interop, libibverbs, mutate,
-    pyverbs, regs, replay, simnic, synth, test,
+    Usage, bench, conformance, coverage, demo, docs, emit, formal, hostile, interop, libibverbs,
+    mutate, pyverbs, regs, replay, simnic, synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -32,6 +32,8 @@ pub(crate) enum Task {
     Emit(emit::Args),
     /// Prove properties of blocks on their emitted Verilog.
     Formal(formal::Args),
+    /// Attack a card with frames, beside a connection that must not notice.
+    Hostile(hostile::Args),
     /// Run unmodified verbs programs on a card against the same programs on Linux soft-RoCE in a guest.
     Interop(interop::Args),
     /// Build the verbs library for unmodified programs, libibverbs.so.1.
@@ -98,6 +100,7 @@ mod tests {
             (&["dem"], "demo"),
             (&["demo", "--pcap"], "--pcap"),
             (&["conformance", "--dut", "asic"], "model, rtl512"),
+            (&["hostile", "--frames", "many"], "--frames"),
             (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),
             (&["synth", "--width", "128"], "512 or 64"),

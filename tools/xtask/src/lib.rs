@@ -13,6 +13,7 @@ pub mod demo;
 mod docs;
 pub mod emit;
 mod formal;
+mod hostile;
 mod interop;
 mod libibverbs;
 mod mutate;
@@ -45,6 +46,7 @@ pub fn main() -> ExitCode {
         cli::Task::Docs(args) => docs::run(&args),
         cli::Task::Emit(args) => emit::run(&args),
         cli::Task::Formal(args) => formal::run(&args),
+        cli::Task::Hostile(args) => hostile::run(&args),
         cli::Task::Interop(args) => interop::run(&args),
         cli::Task::Libibverbs(args) => libibverbs::run(&args),
         cli::Task::Mutate(args) => mutate::run(&args),
