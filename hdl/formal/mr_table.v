@@ -1,6 +1,6 @@
 // Says: after the sweep an entry is valid only if a command has written it since reset; all copies of the table hold
 // the same; what a command writes stands there in the next cycle; what a peer invalidates is gone when the answer comes,
-// had its key and protection domain, and was a window of its queue pair only, or no window and no region to bind one to;
+// had its key and protection domain, and was a window of its queue pair only, or a region that may be invalidated;
 // and an entry that fits is never left there.
 // Assumes: no command writes during the sweep; an invalidation is asked for again only after its answer.
 module check_mr_table (
@@ -24,7 +24,7 @@ module check_mr_table (
     input [31:0] its_key, // = key of u_copy.mem[slot] as entry
     input [23:0] its_pd, // = pd of u_copy.mem[slot] as entry
     input window, // = window of u_copy.mem[slot] as entry
-    input bindable, // = bindable of u_copy.mem[slot] as entry
+    input invalidate, // = invalidate of u_copy.mem[slot] as entry
     input qp_only, // = qp_only of u_copy.mem[slot] as entry
     input [23:0] its_qpn, // = qpn of u_copy.mem[slot] as entry
     input [1:0] step, // = step_q
@@ -65,7 +65,7 @@ module check_mr_table (
     always @* if (waits) assume (!asks);
     wire named = asked[9:8] == slot;
     wire fit = there && its_key == asked && its_pd == of
-        && (qp_only ? its_qpn == by : !window && !bindable);
+        && (qp_only ? its_qpn == by : !window && invalidate);
     always @* if (!rst) begin
         if (there && (ready || sweep > slot)) assert (written);
         if (ready || sweep > slot) assert (one == two);

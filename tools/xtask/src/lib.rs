@@ -37,7 +37,8 @@ pub use usage::Usage;
 /// Runs the task that the command line names.
 #[must_use]
 pub fn main() -> ExitCode {
-    ferroce_driver::log::start(LevelFilter::WARN);
+    // a task says itself what failed, in a line
+    ferroce_driver::log::start(LevelFilter::OFF);
     let result = cli::parse().and_then(|task| match task {
         cli::Task::Bench(args) => bench::run(&args),
         cli::Task::Conformance(args) => conformance::run(&args),

@@ -64,8 +64,8 @@ pub(super) static PROGRAMS: [Program; 13] = [
 /// What is asked for and cannot be, with the reason.
 pub(super) const NOT_POSSIBLE: [(&str, &str); 1] = [(
     "ibv_uc_pingpong and ibv_ud_pingpong with loss",
-    "each side waits for the message of the other, and nobody sends a lost one again: the program waits \
-     without end, as it should",
+    "each side waits for the message of the other. Unreliable transports do not repeat a lost one: the \
+     program waits without end, as it should",
 )];
 
 /// Our side of a program.
