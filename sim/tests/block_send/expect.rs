@@ -6,6 +6,11 @@ use ferroce_proto::abi::qpc::qp_type;
 use super::setup::Setup;
 use super::work::{Work, ctx};
 
+/// Incarnation of the queue pair in the grant that begins with `psn`.
+pub(super) fn incarnation(psn: u64) -> u64 {
+    psn & 3
+}
+
 impl Setup {
     /// Expects the completion of a WQE that is flushed.
     pub(super) fn expect_flush(&mut self, work: &Work, index: u16) {
@@ -84,6 +89,7 @@ impl Setup {
                 ("imm", head.imm.into()),
                 ("notify", u64::from(last && class != qp_type::RC)),
                 ("round", round),
+                ("incarnation", incarnation(psn)),
                 (
                     "next_psn",
                     (psn + u64::from(span + number - from)) & 0xff_ffff,

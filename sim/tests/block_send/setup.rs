@@ -8,6 +8,7 @@ use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
 use super::agents::{Grant, Grants, Regions};
+use super::expect::incarnation;
 use super::work::{Q, Work, ctx, path};
 
 /// Values of `SqEventKind`.
@@ -336,6 +337,7 @@ impl Setup {
             ("final_part", 0),
             ("fresh", 0),
             ("round", self.rounds[usize::from(work.qpn)]),
+            ("incarnation", incarnation(psn)),
         ];
         match plan {
             Plan::Drop => {}
