@@ -86,11 +86,9 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
     #[kernel]
     fn update(&mut self) {
         // the buffer takes every beat
-        let mut total = length + beat.bytes.resize::<16>();
+        let total = length + beat.bytes.resize::<16>();
         // from 32 KiB on the length stays: no frame is so long that it comes round to one that fits
-        if length.bit(15) {
-            total = length;
-        }
+        let long = length.bit(15);
         let full = head == limit;
         let put = beat.valid & !full & !lost;
         let overflow = lost | (beat.valid & full);
@@ -107,14 +105,15 @@ impl<const W: usize, const A: usize> Logic for ExceptionBuffer<W, A> {
         }
 
         // and keeps or forgets the frame at its end
-        let keep = beat.last & beat.not_roce & on & !overflow & (total <= longest) & fifo.s.ready;
+        let fits = !long & (total <= longest);
+        let keep = beat.last & beat.not_roce & on & !overflow & fits & fifo.s.ready;
         fifo.s.valid = keep;
         fifo.s.payload = total;
         refused_q = beat.last & beat.not_roce & !on;
         dropped_q = beat.last & beat.not_roce & on & !keep;
         head = next_head;
         lost = overflow;
-        if beat.valid {
+        if beat.valid & !long {
             length = total;
         }
         if beat.last {
