@@ -162,7 +162,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(command <= requester.command);
         forward!(failure <= requester.failure);
         forward!(answer <= requester.answer);
-        copy!(requester <= back; sent_valid, sent_qpn, sent_psn, left_valid, left);
+        copy!(requester <= back; left_valid, left);
         requester.sq_we = sq_we;
         requester.av_we = av_we;
         // no command writes address handles yet

@@ -13,7 +13,7 @@
 //!
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
 //! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `left`
-//! tells of the start of a packet: from then on nothing can keep it from leaving; `sent` besides, if it has `notify`. A beat
+//! tells of the start of a packet: from then on nothing can keep it from leaving. A beat
 //! a cycle, no idle cycle between frames, two cycles from `s` to `m`.
 //!
 //! Assumes: tokens, payload and headers are those of the same packets in the same order; payload beats follow each
@@ -85,12 +85,6 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub lost_psn: Signal<Out, Bits<24>>,
     /// Its MSN.
     pub lost_msn: Signal<Out, Bits<24>>,
-    /// A packet with `notify` has all of its payload and leaves; one cycle.
-    pub sent: Signal<Out, Bit>,
-    /// Its queue pair.
-    pub sent_qpn: Signal<Out, Bits<16>>,
-    /// Its PSN.
-    pub sent_psn: Signal<Out, Bits<24>>,
     /// A packet leaves; one cycle.
     pub left_valid: Signal<Out, Bit>,
     /// Which.
@@ -107,8 +101,7 @@ pub struct Assemble<const W: usize, const K: usize> {
     lost_q: Reg<Bit>,
     lost_qpn_q: Dff<Bits<16>>,
     lost_msn_q: Dff<Bits<24>>,
-    sent_q: Reg<Bit>,
-    sent_psn_q: Dff<Bits<24>>,
+    lost_psn_q: Dff<Bits<24>>,
     left_valid_q: Reg<Bit>,
     left_q: Dff<Departure>,
 }
@@ -138,9 +131,6 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             lost_qpn: Signal::default(),
             lost_psn: Signal::default(),
             lost_msn: Signal::default(),
-            sent: Signal::default(),
-            sent_qpn: Signal::default(),
-            sent_psn: Signal::default(),
             left_valid: Signal::default(),
             left: Signal::default(),
             payloads: SkidRam::default(),
@@ -155,8 +145,7 @@ impl<const W: usize, const K: usize> Default for Assemble<W, K> {
             lost_q: Reg::default(),
             lost_qpn_q: Dff::default(),
             lost_msn_q: Dff::default(),
-            sent_q: Reg::default(),
-            sent_psn_q: Dff::default(),
+            lost_psn_q: Dff::default(),
             left_valid_q: Reg::default(),
             left_q: Dff::default(),
         }
@@ -190,18 +179,14 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         lost_qpn_q = current.qpn;
         lost = lost_q;
         lost_qpn = lost_qpn_q;
-        lost_psn = sent_psn_q;
+        lost_psn_q = current.psn;
+        lost_psn = lost_psn_q;
         lost_msn_q = current.msn;
         lost_msn = lost_msn_q;
         left_valid_q = fire & turn.front & !drops;
-        copy!(left_q <= current; qpn, incarnation, next_psn);
+        copy!(left_q <= current; qpn, incarnation, next_psn, notify);
         left_valid = left_valid_q;
         left = left_q;
-        sent_q = fire & turn.front & current.notify & !drops;
-        sent_psn_q = current.psn;
-        sent = sent_q;
-        sent_qpn = lost_qpn_q;
-        sent_psn = sent_psn_q;
 
         // The next beat of this packet, or the first of the next one.
         let next = turn.index + 1;

@@ -57,12 +57,6 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub lost_psn: [Signal<Out, Bits<24>>; LANES],
     /// Its MSN.
     pub lost_msn: [Signal<Out, Bits<24>>; LANES],
-    /// A request with `notify` has all of its payload: it leaves; one cycle.
-    pub sent_valid: Signal<Out, Bit>,
-    /// Its queue pair.
-    pub sent_qpn: Signal<Out, Bits<16>>,
-    /// Its PSN.
-    pub sent_psn: Signal<Out, Bits<24>>,
     /// A request leaves; one cycle.
     pub left_valid: Signal<Out, Bit>,
     /// Which.
@@ -112,9 +106,6 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
         headers.gid_index = gid_index;
         headers.gid = gid;
         headers.mac = mac;
-        sent_valid = assemble[0].sent;
-        sent_qpn = assemble[0].sent_qpn;
-        sent_psn = assemble[0].sent_psn;
         left_valid = assemble[0].left_valid;
         left = assemble[0].left;
         tx_frames = icrc.frame;

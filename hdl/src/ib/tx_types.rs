@@ -39,7 +39,7 @@ payload! {
         psn: Bits<24>,
         /// MSN of the responder.
         msn: Bits<24>,
-        /// The requester is to be told when the payload is there.
+        /// As in [`TxDesc`](crate::bus::types::TxDesc).
         notify: Bit,
         /// As in [`TxDesc`](crate::bus::types::TxDesc).
         incarnation: Bits<2>,

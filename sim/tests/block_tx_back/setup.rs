@@ -15,9 +15,8 @@ use super::packets::{PORT_MAC, Packet, QUEUE_PAIRS, handle, local_gid, path};
 pub(crate) struct Watch {
     lost: [Output; 2],
     lost_qpn: [Output; 2],
-    sent: Output,
-    sent_qpn: Output,
-    sent_psn: Output,
+    /// Requests that leave: valid, queue pair, the PSN behind, `notify`.
+    left: [Output; 4],
     frames: Output,
     bytes: Output,
     roce: Output,
@@ -50,9 +49,7 @@ impl Watch {
             lost_qpn: [output("lost_qpn_0"), output("lost_qpn_1")],
             lost_psn: [output("lost_psn_0"), output("lost_psn_1")],
             lost_msn: [output("lost_msn_0"), output("lost_msn_1")],
-            sent: output("sent_valid"),
-            sent_qpn: output("sent_qpn"),
-            sent_psn: output("sent_psn"),
+            left: ["left_valid", "left.qpn", "left.next_psn", "left.notify"].map(output),
             frames: output("tx_frames"),
             bytes: output("tx_bytes"),
             roce: output("tx_roce_packets"),
@@ -81,9 +78,10 @@ impl Agent for Watch {
                 self.lost_of[lane].push(ports.map(|port| dut.get(port[lane])));
             }
         }
-        if dut.is_set(self.sent) {
-            let psn = dut.get(self.sent_psn) as u32;
-            self.told.push((dut.get(self.sent_qpn) as u16, psn));
+        let [valid, qpn, next_psn, notify] = self.left.map(|port| dut.get(port));
+        if valid & notify == 1 {
+            let psn = (next_psn as u32).wrapping_sub(1) & 0xff_ffff;
+            self.told.push((qpn as u16, psn));
         }
         if dut.is_set(self.frames) {
             self.counts[1] += dut.get(self.bytes);
@@ -267,6 +265,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             .with("swap_add", packet.swap_add)
             .with("compare", packet.compare)
             .with("notify", packet.notify.into())
+            .with("next_psn", u64::from(packet.psn + 1) & 0xff_ffff)
             .with("rkey", packet.rkey.into())
             .with("dma_len", packet.dma_len.into())
             .with("imm", packet.imm.into())

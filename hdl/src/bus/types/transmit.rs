@@ -38,7 +38,7 @@ payload! {
         syndrome: Bits<8>,
         /// AETH MSN.
         msn: Bits<24>,
-        /// The requester is to be told when the packet has all of its payload: the last of a message that nobody acknowledges.
+        /// The last packet of a message that is not acknowledged: its departure completes the message.
         notify: Bit,
         /// Of a request: round of its queue pair, see [`Recall`].
         round: Bits<2>,
@@ -56,6 +56,8 @@ payload! {
         incarnation: Bits<2>,
         /// As in [`TxDesc`].
         next_psn: Bits<24>,
+        /// As in [`TxDesc`].
+        notify: Bit,
     }
 
     /// A send queue went back: what it granted in another round is not to be sent any more. Told before the first grant of

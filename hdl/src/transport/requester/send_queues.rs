@@ -29,12 +29,6 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub failure: StreamIn<SqEvent>,
     /// Responses.
     pub answer: StreamIn<Answer>,
-    /// The last packet of a message that nobody acknowledges has all of its payload, in this cycle.
-    pub sent_valid: Signal<In, Bit>,
-    /// Its queue pair.
-    pub sent_qpn: Signal<In, Bits<16>>,
-    /// Its PSN.
-    pub sent_psn: Signal<In, Bits<24>>,
     /// A request leaves; one cycle.
     pub left_valid: Signal<In, Bit>,
     /// Which.
@@ -122,10 +116,9 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
     #[kernel]
     fn update(&mut self) {
         // events
-        sent.s.valid = sent_valid;
-        sent.s.payload.qpn = sent_qpn;
-        sent.s.payload.psn = sent_psn;
-        sent.s.payload.incarnation = left.incarnation;
+        sent.s.valid = left_valid & left.notify;
+        copy!(sent.s.payload <= left; qpn, incarnation);
+        sent.s.payload.psn = left.next_psn - 1;
         state.left_valid = left_valid;
         state.left = left;
         forward!(command <= events.command);

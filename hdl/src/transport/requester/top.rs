@@ -23,12 +23,6 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub failure: StreamIn<SqEvent>,
     /// Responses.
     pub answer: StreamIn<Answer>,
-    /// The last packet of a message that nobody acknowledges has all of its payload, in this cycle.
-    pub sent_valid: Signal<In, Bit>,
-    /// Its queue pair.
-    pub sent_qpn: Signal<In, Bits<16>>,
-    /// Its PSN.
-    pub sent_psn: Signal<In, Bits<24>>,
     /// A request leaves; one cycle.
     pub left_valid: Signal<In, Bit>,
     /// Which.
@@ -116,9 +110,6 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             command: StreamIn::default(),
             failure: StreamIn::default(),
             answer: StreamIn::default(),
-            sent_valid: Signal::default(),
-            sent_qpn: Signal::default(),
-            sent_psn: Signal::default(),
             left_valid: Signal::default(),
             left: Signal::default(),
             sq_we: Signal::default(),
@@ -173,9 +164,6 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(command <= queues.command);
         forward!(failure <= queues.failure);
         forward!(answer <= queues.answer);
-        queues.sent_valid = sent_valid;
-        queues.sent_qpn = sent_qpn;
-        queues.sent_psn = sent_psn;
         queues.left_valid = left_valid;
         queues.left = left;
         queues.sq_we = sq_we;

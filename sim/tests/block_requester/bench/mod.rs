@@ -106,7 +106,7 @@ impl Rig {
                 bench
             },
         };
-        for name in ["sq_we", "av_we", "sent_valid", "left_valid", "piece_read"] {
+        for name in ["sq_we", "av_we", "left_valid", "piece_read"] {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);
         }
@@ -186,7 +186,7 @@ impl Rig {
         dut.set(dut.input("piece_read").unwrap(), read.into());
         let left = self.left.pop_front();
         dut.set(dut.input("left_valid").unwrap(), left.is_some().into());
-        for field in ["qpn", "incarnation", "next_psn"] {
+        for field in ["qpn", "incarnation", "next_psn", "notify"] {
             let input = dut.input(&format!("left.{field}")).unwrap();
             dut.set(input, left.as_ref().map_or(0, |desc| desc.get(field)));
         }

@@ -205,14 +205,7 @@ impl Rig {
                 bench
             },
         };
-        for name in [
-            "sq_we",
-            "sent_valid",
-            "left_valid",
-            "part_cut",
-            "piece_cut",
-            "piece_read",
-        ] {
+        for name in ["sq_we", "left_valid", "part_cut", "piece_cut", "piece_read"] {
             rig.set(name, 0);
         }
         let mut agents: [&mut dyn Agent; 11] = [
@@ -254,15 +247,13 @@ impl Rig {
     pub(crate) fn step(&mut self) {
         let now = self.bench.cycle();
         let sent = self.sent.front().copied().filter(|s| s.0 <= now);
-        self.set("sent_valid", sent.is_some().into());
+        self.set("left.notify", sent.is_some().into());
         let left = match sent {
             Some(_) => self.sent.pop_front().map(|sent| sent.1),
             None => self.left.pop_front(),
         };
         self.set("left_valid", left.is_some().into());
         if let Some((qpn, incarnation, next)) = left {
-            self.set("sent_qpn", qpn);
-            self.set("sent_psn", u64::from(next.wrapping_sub(1) & 0xff_ffff));
             self.set("left.qpn", qpn);
             self.set("left.incarnation", incarnation);
             self.set("left.next_psn", next.into());
