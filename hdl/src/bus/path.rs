@@ -10,6 +10,12 @@ const IPV6: u8 = 74 - 64;
 const IPV4_TAG: u8 = 58;
 const IPV6_TAG: u8 = 78 - 64;
 
+/// The kind of the path of an address vector, by its fields `ipv6` and `vlan_valid`.
+#[kernel_fn]
+pub fn kind_of(ipv6: Bit, tag: Bit) -> Bits<2> {
+    bits::<2>(0).replace_bit(0, ipv6).replace_bit(1, tag)
+}
+
 /// Lane of the first byte behind the headers without extension, modulo 64.
 #[kernel_fn]
 pub fn lane_of(path: Bits<2>) -> Bits<6> {

@@ -22,6 +22,7 @@ use ferroce_proto::wire::{Class, Opcode, bth, icrc, ipv4, udp};
 use super::ext_tx::ExtTx;
 use super::header_layout::{HeaderLayout, constant_words};
 use super::tx_types::{TxBase, TxBody, TxHeader, TxLengths, TxPlaces, TxSizes, TxSlot, TxTag};
+use crate::bus::path::kind_of;
 use crate::bus::types::{Activity, TxDesc, image};
 use crate::cell::delay::Delay;
 use crate::eth::rx_fields::Layout;
@@ -260,9 +261,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         has_payload = request.plen.any();
         // Cycle 1: UDP length.
         av = av_table.rdata;
-        let kind = bits::<2>(0)
-            .replace_bit(0, av_table.rdata.ipv6)
-            .replace_bit(1, av_table.rdata.vlan_valid);
+        let kind = kind_of(av_table.rdata.ipv6, av_table.rdata.vlan_valid);
         void = has_payload & (kind != aligned);
         if has_payload {
             av.ipv6 = aligned.bit(0);

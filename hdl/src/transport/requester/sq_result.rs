@@ -13,7 +13,6 @@ use crate::prelude::*;
 
 const SQE: u64 = state::SQE as u64;
 const ERR: u64 = state::ERR as u64;
-
 const RTS: u64 = state::RTS as u64;
 
 /// Results of events, one a cycle.

@@ -37,6 +37,7 @@ use super::send_types::{SendEntry, WqeShape};
 
 use super::wqe_head::WqeHead;
 use crate::bus::dma::MrCheckOut;
+use crate::bus::path::kind_of;
 use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::prelude::*;
@@ -140,9 +141,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
     #[kernel]
     fn update(&mut self) {
         // tables
-        let version = bits::<2>(0)
-            .replace_bit(0, av_image.ipv6)
-            .replace_bit(1, av_image.vlan_valid);
+        let version = kind_of(av_image.ipv6, av_image.vlan_valid);
         images.we = sq_we;
         images.waddr = image_qpn;
         images.wdata = sq_image;

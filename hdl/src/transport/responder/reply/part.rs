@@ -14,6 +14,7 @@
 //! and the exit.
 use super::types::*;
 use crate::bus::dma::MrCheckOut;
+use crate::bus::path::kind_of;
 use crate::bus::types::MrReq;
 use crate::bus::types::image::AvCtx;
 use crate::prelude::*;
@@ -125,9 +126,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
         ring.wdata = entered;
         paths.we = av_we;
         paths.waddr = image_qpn;
-        paths.wdata = bits::<2>(0)
-            .replace_bit(0, av_image.ipv6)
-            .replace_bit(1, av_image.vlan_valid);
+        paths.wdata = kind_of(av_image.ipv6, av_image.vlan_valid);
 
         // the packet being cut
         let step = active & !room.all();
