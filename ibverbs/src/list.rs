@@ -3,11 +3,11 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-use ferroce_driver::Sge;
+use ferroce_driver::{PostCause, RecvWr, Sge};
 use ferroce_proto::abi::wqe::MAX_SGE;
 
 use crate::abi::{ibv_recv_wr, ibv_send_wr, ibv_sge};
-use crate::errno::{Errno, status};
+use crate::errno::{Errno, ToErrno, status};
 use crate::handle::{Object, get};
 
 /// A request in a list.
@@ -70,6 +70,25 @@ pub(crate) unsafe fn post<W: Linked>(
         at = wr.next();
     }
     Ok(())
+}
+
+/// Calls `add` with each receive request of a list, as [`post`] does.
+///
+/// # Safety
+/// As of [`on`], and each request names a list of its own, of which the promise of [`sges`] holds.
+pub(crate) unsafe fn receives(
+    first: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+    mut add: impl FnMut(&RecvWr<'_>) -> Result<(), PostCause>,
+) -> Result<(), Errno> {
+    let each = |wr: &ibv_recv_wr| {
+        let mut room = room();
+        // SAFETY: the caller gives the list of the request.
+        let sges = unsafe { sges(wr.sg_list, wr.num_sge, &mut room) }?;
+        add(&RecvWr::new(wr.wr_id, sges)).map_err(ToErrno::errno)
+    };
+    // SAFETY: as above.
+    unsafe { post(first, bad, each) }
 }
 
 /// Room for the entries of a list.

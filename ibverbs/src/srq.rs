@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ferroce_driver::Srq;
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{RecvWr, Srq};
 
 use crate::abi::*;
 use crate::context::Opened;
@@ -133,15 +133,8 @@ pub(crate) unsafe extern "C" fn post_srq_recv(
     let post = |handle: &SrqHandle| {
         handle.srq.with(|srq| {
             let mut receives = srq.receives();
-            let each = |wr: &ibv_recv_wr| {
-                let mut room = list::room();
-                // SAFETY: the caller gives the list of the request.
-                let sges = unsafe { list::sges(wr.sg_list, wr.num_sge, &mut room) }?;
-                let wr = RecvWr::new(wr.wr_id, sges);
-                receives.add(&wr).map_err(ToErrno::errno)
-            };
             // SAFETY: the caller gives a list of requests and a place for the one that is refused.
-            unsafe { list::post(first, bad, each) }
+            unsafe { list::receives(first, bad, |wr| receives.add(wr)) }
         })
     };
     // SAFETY: as above.

@@ -5,9 +5,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{
-    Data, Destination, Qp, RecvWr, Remote, SendFlags, SendOp, SendWr, Sends, Sge,
-};
+use ferroce_driver::{Data, Destination, Qp, Remote, SendFlags, SendOp, SendWr, Sends, Sge};
 
 use super::QpHandle;
 use crate::abi::*;
@@ -189,15 +187,8 @@ pub(crate) unsafe extern "C" fn post_recv(
     let post = |handle: &QpHandle| {
         handle.qp.with(|qp| {
             let mut receives = qp.receives();
-            let each = |wr: &ibv_recv_wr| {
-                let mut room = list::room();
-                // SAFETY: the caller gives the list of the request.
-                let sges = unsafe { list::sges(wr.sg_list, wr.num_sge, &mut room) }?;
-                let wr = RecvWr::new(wr.wr_id, sges);
-                receives.add(&wr).map_err(ToErrno::errno)
-            };
             // SAFETY: as of `post_send`.
-            unsafe { list::post(first, bad, each) }
+            unsafe { list::receives(first, bad, |wr| receives.add(wr)) }
         })
     };
     // SAFETY: as of `post_send`.
