@@ -205,9 +205,15 @@ impl Host {
     /// Takes a queue pair through RESET to RTS; its rings are empty afterwards.
     pub fn connect(&mut self, qpn: u32, peer: &Peer) {
         self.reset_qp(qpn);
-        let options = self.qps[&qpn].options;
         let images = self.images(qpn, peer);
-        let head = CmdHead {
+        let head = self.opening(qpn, peer);
+        assert_eq!(self.command(head, &images).status, status::OK);
+    }
+
+    /// The command that takes a queue pair in RESET to RTS, with its three images.
+    #[must_use]
+    pub fn opening(&self, qpn: u32, peer: &Peer) -> CmdHead {
+        CmdHead {
             opcode: opcode::MODIFY_QP,
             index: qpn,
             qp_sq: true,
@@ -216,14 +222,13 @@ impl Host {
             qp_sq_state: true,
             sq_reset: true,
             sq_state: state::RTS,
-            sq_psn: options.psn,
+            sq_psn: self.qps[&qpn].options.psn,
             qp_rq_state: true,
             rq_reset: true,
             rq_state: state::RTS,
             rq_psn: peer.psn,
             ..CmdHead::default()
-        };
-        assert_eq!(self.command(head, &images).status, status::OK);
+        }
     }
 
     /// The three images of a queue pair connected to `peer`.

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use ferroce_proto::abi::cmd::{CmdHead, QpState, opcode, status as cmd_status};
+use ferroce_proto::abi::cmd::{QpState, status as cmd_status};
 use ferroce_proto::abi::cq::{Cqe, status};
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, state};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx};
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::{AethRepr, Headers, Opcode, Packet};
 use ferroce_sim::memory::HostMemory;
@@ -329,23 +329,8 @@ pub(super) fn open(host: &mut Host, qpn: u32, peer: &Peer, change: impl FnOnce(&
         rq: RqCtx::parse(&rq),
     };
     change(&mut contexts);
-    let head = CmdHead {
-        opcode: opcode::MODIFY_QP,
-        index: qpn,
-        qp_sq: true,
-        qp_av: true,
-        qp_rq: true,
-        qp_sq_state: true,
-        sq_reset: true,
-        sq_state: state::RTS,
-        sq_psn: host.peer(qpn).psn,
-        qp_rq_state: true,
-        rq_reset: true,
-        rq_state: state::RTS,
-        rq_psn: peer.psn,
-        ..CmdHead::default()
-    };
     let Contexts { sq, av, rq } = contexts;
+    let head = host.opening(qpn, peer);
     let answer = host.command(head, &[sq.emit(), av.emit(), rq.emit()]);
     check("answer of MODIFY_QP", answer.status, cmd_status::OK);
 }

@@ -23,9 +23,9 @@ const LIVES: u32 = 50;
 const BESIDE: usize = 3;
 /// Bytes of a region.
 const BYTES: usize = 8192;
-/// Frames of a life that may leave behind the answer of its end, as they were meant: those whose headers are built wait in two
-/// queues of 32, others are on their way through the port.
-const LEAVING: usize = 2 * 32 + 8;
+/// Frames of a life that may leave behind the answer of its end, as they were meant: those that started before and are on their
+/// way through the port, of a beat each at worst.
+const LEAVING: usize = 24;
 /// Cycles that no command takes.
 const PATIENCE: u64 = 400_000;
 
@@ -185,20 +185,7 @@ impl Test {
             sgid_index,
             ..RqCtx::parse(&rq)
         };
-        let head = CmdHead {
-            qp_sq: true,
-            qp_av: true,
-            qp_rq: true,
-            qp_sq_state: true,
-            sq_reset: true,
-            sq_state: state::RTS,
-            sq_psn: options.psn,
-            qp_rq_state: true,
-            rq_reset: true,
-            rq_state: state::RTS,
-            rq_psn: peer.psn,
-            ..Self::head(opcode::MODIFY_QP, qpn)
-        };
+        let head = self.host.opening(qpn, &peer);
         self.command(head, &[SqCtx::parse(&sq).emit(), av.emit(), rq.emit()]);
         self.lives.push(Life {
             qpn,
