@@ -310,8 +310,8 @@ fn everything_waits_for_a_slow_placement() {
     rig.finish();
 }
 
-#[test]
-fn failed_placements_do_not_wait_for_placements() {
+/// Packets until nothing more has room, as no placement is taken.
+fn stuck() -> Rig {
     let mut rig = directed(0, 100);
     rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
     for psn in 0..100 {
@@ -319,6 +319,12 @@ fn failed_placements_do_not_wait_for_placements() {
     }
     (0..200).for_each(|_| rig.step());
     assert!(rig.waiting().0 > 20, "no room for more");
+    rig
+}
+
+#[test]
+fn failed_placements_do_not_wait_for_placements() {
+    let mut rig = stuck();
     rig.fail_place(QPN, rig.qps[QPN as usize].incarnation, 0x62, 4);
     rig.step();
     rig.step();
@@ -329,13 +335,7 @@ fn failed_placements_do_not_wait_for_placements() {
 
 #[test]
 fn doorbells_wait_for_no_placement() {
-    let mut rig = directed(0, 100);
-    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
-    for psn in 0..100 {
-        rig.push(packet(Opcode::RcSendOnly, psn, 64), reason::GOOD);
-    }
-    (0..200).for_each(|_| rig.step());
-    assert!(rig.waiting().0 > 20, "no room for more");
+    let mut rig = stuck();
     for producer in 101..109 {
         rig.post(QPN, Event::Doorbell(producer));
         rig.post(1, Event::SrqDoorbell(producer));
