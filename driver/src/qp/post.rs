@@ -1,9 +1,13 @@
 //! Posting of work requests: no lock, no system call, no allocation.
 
+mod each;
+
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe;
 use ferroce_proto::wire::Mtu;
 use thiserror::Error;
+
+pub use each::{Receives, Sends};
 
 use super::encode::{self, Extent};
 use super::{Qp, QpState, QpType};
@@ -98,88 +102,6 @@ impl PostCause {
     }
 }
 
-/// Send requests that are posted one by one, by one doorbell: when this is dropped, or before.
-pub struct Sends<'a, B: Backend> {
-    qp: &'a mut Qp<B>,
-    /// Behind what is written.
-    producer: u32,
-}
-
-impl<B: Backend> Sends<'_, B> {
-    /// A further request.
-    ///
-    /// # Errors
-    /// Why it cannot be posted. Those before it are.
-    #[inline]
-    pub fn add(&mut self, wr: &SendWr<'_>) -> Result<(), PostCause> {
-        self.qp.check_sends()?;
-        let sq = &self.qp.queues.sq;
-        let free = sq.free() - self.producer.wrapping_sub(sq.producer());
-        let needed = self.qp.write_one(wr, self.producer, free)?;
-        self.producer = self.producer.wrapping_add(needed);
-        Ok(())
-    }
-
-    /// Rings for the requests so far, and calls `then` with the queue pair, which may post others.
-    pub fn with<R>(&mut self, then: impl FnOnce(&mut Qp<B>) -> R) -> R {
-        self.ring();
-        let done = then(self.qp);
-        self.producer = self.qp.queues.sq.producer();
-        done
-    }
-
-    /// The queue pair.
-    #[must_use]
-    pub fn qp(&self) -> &Qp<B> {
-        self.qp
-    }
-
-    fn ring(&self) {
-        let sq = &self.qp.queues.sq;
-        if self.producer != sq.producer() {
-            sq.publish(self.producer);
-            self.qp.ring(doorbell::sq(self.qp.number), self.producer);
-        }
-    }
-}
-
-impl<B: Backend> Drop for Sends<'_, B> {
-    fn drop(&mut self) {
-        self.ring();
-    }
-}
-
-/// Receive requests that are posted one by one, by one doorbell: when this is dropped.
-pub struct Receives<'a, B: Backend> {
-    qp: &'a mut Qp<B>,
-    /// Behind what is written.
-    producer: u32,
-}
-
-impl<B: Backend> Receives<'_, B> {
-    /// A further request.
-    ///
-    /// # Errors
-    /// Why it cannot be posted. Those before it are.
-    #[inline]
-    pub fn add(&mut self, wr: &RecvWr<'_>) -> Result<(), PostCause> {
-        self.qp.check_receives()?;
-        let rq = &self.qp.queues.rq;
-        let free = rq.free() - self.producer.wrapping_sub(rq.producer());
-        self.qp.write_recv(wr, self.producer, free)?;
-        self.producer = self.producer.wrapping_add(1);
-        Ok(())
-    }
-}
-
-impl<B: Backend> Drop for Receives<'_, B> {
-    fn drop(&mut self) {
-        if self.producer != self.qp.queues.rq.producer() {
-            self.qp.publish_recv(self.producer);
-        }
-    }
-}
-
 impl<B: Backend> Qp<B> {
     /// Posts send requests in order and rings the doorbell once. All are posted or none.
     ///
@@ -215,12 +137,6 @@ impl<B: Backend> Qp<B> {
             return Err(PostCause::State { state, needed });
         }
         Ok(())
-    }
-
-    /// Send requests of which each is posted, or not, by itself: see [`Sends`].
-    pub fn sends(&mut self) -> Sends<'_, B> {
-        let producer = self.queues.sq.producer();
-        Sends { qp: self, producer }
     }
 
     /// Writes send requests into slots that the card does not know of yet; the producer index behind them.
@@ -305,12 +221,6 @@ impl<B: Backend> Qp<B> {
     fn publish_recv(&self, producer: u32) {
         self.queues.rq.publish(producer);
         self.ring(doorbell::rq(self.number), producer);
-    }
-
-    /// Receive requests of which each is posted, or not, by itself: see [`Receives`].
-    pub fn receives(&mut self) -> Receives<'_, B> {
-        let producer = self.queues.rq.producer();
-        Receives { qp: self, producer }
     }
 
     /// The queue pair takes receive requests.
