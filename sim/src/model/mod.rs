@@ -16,6 +16,7 @@
 //! | `completion`, `events` | completion queues; event queues and interrupts |
 //! | `datagram` | UD: receive |
 //! | `srq` | shared receive queues |
+//! | `congestion` | the reaction point: DCQCN |
 //! | `exceptions` | exception queue |
 //! | `tx` | frames, arbitration, the pace of the port |
 //! | `stats` | statistics |
@@ -25,6 +26,7 @@
 mod access;
 mod command;
 mod completion;
+pub mod congestion;
 mod csr;
 mod datagram;
 mod events;

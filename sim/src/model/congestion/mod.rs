@@ -1,0 +1,19 @@
+//! Congestion control, reaction point: what a sender makes of the congestion it hears of.
+//!
+//! [`Dcqcn`] is the golden reference of one queue pair: integers, fed with events and with the time. What it reads and gives back, what
+//! its rules are and how they differ from other published programs: `docs/congestion.md`.
+//!
+//! ```
+//! use ferroce_sim::model::congestion::{Dcqcn, Params};
+//!
+//! let mut rp = Dcqcn::new(Params::default(), 100_000);
+//! rp.on_cnp(10_000); // the first CNP: alpha is 1023/1024
+//! rp.advance(14_000); // the end of the monitor period
+//! assert_eq!(rp.rate_mbps(), 50_782);
+//! ```
+
+mod dcqcn;
+mod params;
+
+pub use dcqcn::{Dcqcn, Fired, STAGE_MAX, State};
+pub use params::{BadParam, Params};
