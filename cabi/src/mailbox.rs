@@ -71,7 +71,7 @@ impl<T> Mailbox<T> {
     }
 
     /// Forgets the events that `is_meant` picks.
-    pub fn forget(&self, is_meant: impl Fn(&T) -> bool) {
+    pub fn discard(&self, is_meant: impl Fn(&T) -> bool) {
         drop(self.take_out(is_meant));
     }
 
@@ -102,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_is_not_told() {
+    fn what_is_taken_out_is_not_reported() {
         let mailbox = Mailbox::new().unwrap();
         (0..4).for_each(|event| mailbox.put(event));
-        mailbox.forget(|event| event % 2 == 0);
+        mailbox.discard(|event| event % 2 == 0);
         assert_eq!(mailbox.take(), Ok(1));
         assert_eq!(mailbox.take_out(|_| true), [3]);
         assert!(!is_readable(&mailbox));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_gets_the_next() {
+    fn the_waiting_thread_gets_the_next() {
         let mailbox = Arc::new(Mailbox::new().unwrap());
         let other = mailbox.clone();
         let waits = thread::spawn(move || other.take());

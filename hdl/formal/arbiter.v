@@ -9,7 +9,7 @@ module check_arbiter #(
     input [N-1:0] request,
     input take,
     input [N-1:0] grant,
-    input [N-1:0] behind // = behind_q
+    input [N-1:0] mask_after_last // = mask_after_last_q
 );
     (* anyconst *) reg [3:0] who;
     always @* assume (who < N);
@@ -24,17 +24,17 @@ module check_arbiter #(
     integer i;
     always @* begin
         turn = 0;
-        for (i = 0; i < N; i = i + 1) if (behind != 0 && !behind[i]) turn = turn + 1;
+        for (i = 0; i < N; i = i + 1) if (mask_after_last != 0 && !mask_after_last[i]) turn = turn + 1;
     end
     wire [4:0] distance = who >= turn ? who - turn : who + N - turn;
-    wire [N-1:0] below = ~behind;
+    wire [N-1:0] below = ~mask_after_last;
     always @* if (!rst) begin
         assert ((grant & (grant - 1)) == 0);
         assert ((grant & ~request) == 0);
         assert ((grant == 0) == (request == 0));
         assert (passed < N);
-        // `behind` is ones above the last grant, and each take brings `who` nearer
-        assert ((below & (below + 1)) == 0 && below != 0 || behind == 0);
+        // `mask_after_last` is ones above the last grant, and each take brings `who` nearer
+        assert ((below & (below + 1)) == 0 && below != 0 || mask_after_last == 0);
         assert (passed + distance < N);
         cover (passed == N - 1 && take && grant[who]);
     end

@@ -8,10 +8,10 @@ module check_psn_receive (
     input [23:0] psn, // = request.psn
     input good, // = notes.good
     input [23:0] expected, // = state.psn
-    input usable, // = fate.usable
-    input accepted, // = fate.accepted
-    input duplicate, // = fate.duplicate
-    input gap // = fate.gap
+    input usable, // = outcome.usable
+    input accepted, // = outcome.accepted
+    input duplicate, // = outcome.duplicate
+    input gap // = outcome.gap
 );
     (* anyconst *) reg [23:0] k;
     wire [23:0] past = expected - k;

@@ -84,8 +84,8 @@ module check_retire (
             reads_taken <= reads_taken + answered;
             failed <= failed || bad;
         end
-    wire [23:0] behind = una - last_psn;
-    wire acked = behind >= 1 && behind <= 24'h800000;
+    wire [23:0] una_distance = una - last_psn;
+    wire acked = una_distance >= 1 && una_distance <= 24'h800000;
     wire leaves = count < used && (acked || error || failed);
     always @* if (!rst) begin
         if (advance) assert (state == WALK && leaves);

@@ -18,7 +18,7 @@ module check_sq_ring (
     input write,
     input [15:0] next_tail, // = next_state.tail
     input [15:0] next_used, // = next_state.used
-    input entry // = verdict.entry
+    input entry // = decision.entry
 );
     localparam START = 3, RETIRED = 7, COMMAND = 8;
     wire [16:0] size = 17'd1 << ot_log;

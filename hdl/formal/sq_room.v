@@ -8,7 +8,7 @@ module check_sq_room (
     input [1:0] generation, // = sq_event.generation
     input [3:0] ot_log, // = image.ot_log
     input [15:0] used, // = state.used
-    input [15:0] behind, // = state.behind
+    input [15:0] msgs_to_resend, // = state.msgs_to_resend
     input [1:0] incarnation, // = state.incarnation
     input fresh, // = terms.fresh
     input room, // = terms.room
@@ -21,7 +21,7 @@ module check_sq_room (
     reg [15:0] left;
     always @(posedge clk) begin
         seen <= 1;
-        is_new <= behind == 0;
+        is_new <= msgs_to_resend == 0;
         has_room <= used < size;
         is_current <= generation == incarnation;
         left <= used - retired;

@@ -277,14 +277,14 @@ fn a_large_stack() {
 
 /// A slice at a run-time place that may reach beyond the end.
 #[derive(Block)]
-struct Beyond {
+struct PastEnd {
     a: Signal<In, Bits<37>>,
     i: Signal<In, Bits<5>>,
     y: Signal<Out, Bits<8>>,
     z: Signal<Out, Bits<5>>,
 }
 
-impl Logic for Beyond {
+impl Logic for PastEnd {
     describe!("beyond", "Slices at run-time places.");
     #[kernel]
     fn update(&mut self) {
@@ -295,8 +295,8 @@ impl Logic for Beyond {
 
 /// Verilog reads X beyond the end, which Verilator does not show; Rust reads zeros.
 #[test]
-fn slices_beyond_the_end_are_shifted() {
-    let source = emit::verilog(&Beyond::default()).expect("emits").source();
+fn slices_past_the_end_are_shifted() {
+    let source = emit::verilog(&PastEnd::default()).expect("emits").source();
     assert!(
         source.contains("assign t0 = a >> i;\n    assign y = t0[7:0];"),
         "{source}"

@@ -202,7 +202,7 @@ impl<const N: usize> Logic for Unnamed<N> {
 }
 
 #[test]
-fn modules_that_clash() {
+fn modules_of_one_name() {
     refused!({ a: Signal<In, Bits<4>>, u: Unnamed<4>, v: Unnamed<5> }
         { u.a = a; v.a = 1.into(); }
         "top.v: another block named `buffer` (top.u) has different contents: make the name tell them apart, \

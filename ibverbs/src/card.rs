@@ -82,23 +82,23 @@ impl Card {
         mtu: Mtu,
         entry: Entry,
     ) -> Result<Arc<Self>, Errno> {
-        let told = |errno| {
+        let failed = |errno| {
             move |e: &dyn std::error::Error| {
                 say(e);
                 errno
             }
         };
         let opened = opener::open(name);
-        let (backend, keep) = opened.map_err(|e| told(Errno::NODEV)(&*e))?;
+        let (backend, keep) = opened.map_err(|e| failed(Errno::NODEV)(&*e))?;
         let is_simulated = backend.is_simulated();
-        let context = Context::open(backend).map_err(|e| told(Errno::IO)(&e))?;
-        context.set_mac(mac).map_err(|e| told(Errno::IO)(&e))?;
+        let context = Context::open(backend).map_err(|e| failed(Errno::IO)(&e))?;
+        context.set_mac(mac).map_err(|e| failed(Errno::IO)(&e))?;
         let gids = [Gid::link_local(mac)].into_iter();
         let gids = gids.chain(ips.iter().map(|&ip| ip.into()));
         for (index, gid) in (0..=u8::MAX).zip(gids) {
             context
                 .set_gid(index, gid)
-                .map_err(|e| told(Errno::INVAL)(&e))?;
+                .map_err(|e| failed(Errno::INVAL)(&e))?;
         }
         // Peers start at about the same time: many short tries find one soonest.
         let config = NeighbourConfig {
@@ -107,11 +107,11 @@ impl Card {
             ..NeighbourConfig::default()
         };
         let neighbours = Neighbours::new(&context, config);
-        let mut neighbours = neighbours.map_err(|e| told(Errno::IO)(&e))?;
+        let mut neighbours = neighbours.map_err(|e| failed(Errno::IO)(&e))?;
         neighbours.announce();
         // Without events the thread looks from time to time.
         let events = context.async_events(&EventAttr::default()).ok();
-        let wake = eventfd::create().map_err(|e| told(Errno::MFILE)(&e))?;
+        let wake = eventfd::create().map_err(|e| failed(Errno::MFILE)(&e))?;
         let entry = Arc::new(entry);
         let card = Arc::new(Self {
             context,
@@ -129,7 +129,7 @@ impl Card {
             // The events it had were of the card.
             drop(entry);
         });
-        *lock(&card.thread) = Some(thread.map_err(|e| told(Errno::AGAIN)(&e))?);
+        *lock(&card.thread) = Some(thread.map_err(|e| failed(Errno::AGAIN)(&e))?);
         Ok(card)
     }
 
@@ -190,15 +190,15 @@ impl Card {
         }
         lock(&self.neighbours).poll();
         let Some(events) = events else { return false };
-        let mut is_told = false;
+        let mut is_reported = false;
         while let Some(event) = events.try_event() {
             if event == AsyncEvent::Exception {
-                is_told = true;
+                is_reported = true;
             } else {
                 events::deliver(self, event);
             }
         }
-        is_told
+        is_reported
     }
 }
 
@@ -209,8 +209,8 @@ fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents<AnyBackend>>) {
         let Some(card) = card.upgrade() else { return };
         eventfd::clear(&*card.wake);
         let channels = Channel::registry().all(|channel| channel.is_of(&card));
-        let is_told = card.turn(&channels, events.as_mut());
-        if events.is_some() && (is_told || !is_armed) {
+        let is_reported = card.turn(&channels, events.as_mut());
+        if events.is_some() && (is_reported || !is_armed) {
             // At once if a frame came meanwhile.
             lock(&card.neighbours).arm();
             is_armed = true;

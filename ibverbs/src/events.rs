@@ -58,9 +58,9 @@ impl Channel {
     }
 
     /// Forgets events of a completion queue.
-    pub(crate) fn forget(&self, cq: &CqHandle) {
+    pub(crate) fn discard(&self, cq: &CqHandle) {
         let gone = cq.shown().addr();
-        self.events.forget(|&addr| addr == gone);
+        self.events.discard(|&addr| addr == gone);
     }
 }
 
@@ -142,13 +142,13 @@ extern "C" fn ibv_ack_cq_events(cq: *mut ibv_cq, count: u32) {
 }
 
 /// An asynchronous event: its kind, and the object or port that it is of.
-struct Told {
+struct ShownEvent {
     kind: c_int,
     element: usize,
 }
 
 /// Asynchronous events of a context.
-pub(crate) struct AsyncBox(Mailbox<Told>);
+pub(crate) struct AsyncBox(Mailbox<ShownEvent>);
 
 impl AsyncBox {
     pub(crate) fn new() -> Result<Self, Errno> {
@@ -160,8 +160,8 @@ impl AsyncBox {
     }
 
     /// Forgets events of an object that goes.
-    pub(crate) fn forget(&self, object: Opaque) {
-        self.0.forget(|told| told.element == object.addr());
+    pub(crate) fn discard(&self, object: Opaque) {
+        self.0.discard(|event| event.element == object.addr());
     }
 }
 
@@ -172,12 +172,12 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
         let qps = QpHandle::registry().all(|qp| qp.number == number && is_of(qp.context()));
         for qp in qps {
             let element = qp.shown().addr();
-            qp.context().events.0.put(Told { kind, element });
+            qp.context().events.0.put(ShownEvent { kind, element });
         }
     };
     let to_all = |kind, element| {
         for context in ContextHandle::registry().all(is_of) {
-            context.events.0.put(Told { kind, element });
+            context.events.0.put(ShownEvent { kind, element });
         }
     };
     match event {
@@ -188,13 +188,13 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
         AsyncEvent::CqError { cqn } => {
             for cq in CqHandle::registry().all(|cq| cq.number == cqn && is_of(&cq.context)) {
                 let (kind, element) = (IBV_EVENT_CQ_ERR, cq.shown().addr());
-                cq.context.events.0.put(Told { kind, element });
+                cq.context.events.0.put(ShownEvent { kind, element });
             }
         }
         AsyncEvent::SrqLimit { srqn } => {
             for srq in SrqHandle::registry().all(|s| s.number == srqn && is_of(s.context())) {
                 let (kind, element) = (IBV_EVENT_SRQ_LIMIT_REACHED, srq.shown().addr());
-                srq.context().events.0.put(Told { kind, element });
+                srq.context().events.0.put(ShownEvent { kind, element });
             }
         }
         AsyncEvent::PortUp => to_all(IBV_EVENT_PORT_ACTIVE, PORT.into()),
@@ -229,7 +229,7 @@ unsafe extern "C" fn ibv_get_async_event(
     let next = || {
         let context = get::<ContextHandle>(context)?;
         loop {
-            let Told { kind, element } = context.events.0.take()?;
+            let ShownEvent { kind, element } = context.events.0.take()?;
             let element = std::ptr::without_provenance_mut(element);
             if with_acks(kind, element, crate::handle::Acks::taken) {
                 break Ok((kind, element));

@@ -116,7 +116,7 @@ extern "C" fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int {
         let srq = get::<SrqHandle>(srq)?;
         srq.check_unused()?;
         srq.srq.destroy()?;
-        srq.context().events.forget(srq.shown().cast());
+        srq.context().events.discard(srq.shown().cast());
         srq.events.wait();
         SrqHandle::registry().remove(&srq);
         Ok(())

@@ -38,7 +38,7 @@ pub struct SimCard {
     mapped: RefCell<BTreeMap<usize, usize>>,
     relax_cycles: Cell<u64>,
     /// A read was given up and its answer has not come yet.
-    silent: Cell<bool>,
+    no_answer: Cell<bool>,
     /// Time in ns since the card was unplugged, if it was.
     unplugged: Cell<Option<u64>>,
     /// Eventfds of the vectors that were asked for.
@@ -56,7 +56,7 @@ impl SimCard {
             memory,
             mapped: RefCell::new(BTreeMap::new()),
             relax_cycles: Cell::new(16),
-            silent: Cell::new(false),
+            no_answer: Cell::new(false),
             unplugged: Cell::new(None),
             interrupts: RefCell::default(),
             opened: Opened::default(),
@@ -130,15 +130,15 @@ impl Backend for SimCard {
             return u32::MAX;
         }
         let mut world = self.world.borrow_mut();
-        if self.silent.get() {
+        if self.no_answer.get() {
             if world.nic(self.node).take_read32().is_none() {
                 return u32::MAX;
             }
-            self.silent.set(false);
+            self.no_answer.set(false);
         }
         let answer = world.read32(self.node, offset, READ_TIMEOUT);
         self.deliver(&mut world);
-        self.silent.set(answer.is_err());
+        self.no_answer.set(answer.is_err());
         answer.unwrap_or(u32::MAX)
     }
 

@@ -129,7 +129,7 @@ pub struct Stats {
 struct Held {
     frame: Vec<u8>,
     /// Later frames still to pass.
-    behind: u32,
+    frames_after: u32,
     /// Cycle of delivery if too few pass it.
     until: u64,
 }
@@ -194,22 +194,22 @@ impl Wire {
             frame.resize(MIN_FRAME, 0);
         }
         let left = self.serialise(now, frame.len());
-        let fate = self.fate(number, &mut frame);
+        let outcome = self.outcome(number, &mut frame);
         let at = left + self.config.latency.max(1);
-        if fate.lost {
+        if outcome.lost {
             self.stats.lost += 1;
             return;
         }
-        if fate.twice {
+        if outcome.twice {
             self.stats.duplicated += 1;
             self.fly(at, frame.clone());
         }
-        if fate.behind > 0 {
+        if outcome.frames_after > 0 {
             self.stats.reordered += 1;
             let until = at + self.config.hold_limit;
             self.held.push(Held {
                 frame,
-                behind: fate.behind,
+                frames_after: outcome.frames_after,
                 until,
             });
         } else {
@@ -257,30 +257,30 @@ impl Wire {
         self.free_at.div_ceil(units) as u64
     }
 
-    fn fate(&mut self, number: u64, frame: &mut [u8]) -> Fate {
-        let mut fate = Fate::default();
+    fn outcome(&mut self, number: u64, frame: &mut [u8]) -> Outcome {
+        let mut outcome = Outcome::default();
         if let Some(script) = self.script.remove(&number) {
             for impairment in script {
                 match impairment {
-                    Impairment::Drop => fate.lost = true,
-                    Impairment::Duplicate => fate.twice = true,
-                    Impairment::HoldBack(frames) => fate.behind = frames,
+                    Impairment::Drop => outcome.lost = true,
+                    Impairment::Duplicate => outcome.twice = true,
+                    Impairment::HoldBack(frames) => outcome.frames_after = frames,
                     Impairment::FlipBit { byte, bit } => self.flip(frame, byte, bit),
                 }
             }
-            return fate;
+            return outcome;
         }
         let (c, rng) = (&self.config, &mut self.rng);
-        fate.lost = c.loss.hit(rng);
-        fate.twice = c.duplication.hit(rng);
+        outcome.lost = c.loss.hit(rng);
+        outcome.twice = c.duplication.hit(rng);
         if c.reordering.hit(rng) {
-            fate.behind = rng.u32(1..=c.reorder_depth.max(1));
+            outcome.frames_after = rng.u32(1..=c.reorder_depth.max(1));
         }
         if c.corruption.hit(rng) {
             let (byte, bit) = (rng.usize(..frame.len()), rng.u8(..8));
             self.flip(frame, byte, bit);
         }
-        fate
+        outcome
     }
 
     fn flip(&mut self, frame: &mut [u8], byte: usize, bit: u8) {
@@ -299,8 +299,8 @@ impl Wire {
     fn release(&mut self, at: u64) {
         self.held
             .iter_mut()
-            .for_each(|held| held.behind = held.behind.saturating_sub(1));
-        while let Some(place) = self.held.iter().position(|held| held.behind == 0) {
+            .for_each(|held| held.frames_after = held.frames_after.saturating_sub(1));
+        while let Some(place) = self.held.iter().position(|held| held.frames_after == 0) {
             let held = self.held.remove(place);
             self.fly(at, held.frame);
         }
@@ -316,9 +316,9 @@ impl Wire {
 
 /// What happens to a frame.
 #[derive(Debug, Default)]
-struct Fate {
+struct Outcome {
     lost: bool,
     twice: bool,
     /// Held back until this many have passed.
-    behind: u32,
+    frames_after: u32,
 }

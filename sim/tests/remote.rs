@@ -78,7 +78,7 @@ impl RemoteMemory for Late {
         state.answers.remove(&ticket).map(|(_, answer)| answer)
     }
 
-    fn forget(&self, ticket: Ticket) {
+    fn discard(&self, ticket: Ticket) {
         self.state.borrow_mut().answers.remove(&ticket);
     }
 }
@@ -135,7 +135,7 @@ impl RemoteMemory for Never {
         None
     }
 
-    fn forget(&self, _: Ticket) {}
+    fn discard(&self, _: Ticket) {}
 }
 
 /// Reads a register, with as many steps as the card is patient.

@@ -140,7 +140,7 @@ fn frames_come_back_whole_and_in_order() {
 }
 
 #[test]
-fn a_port_that_nobody_empties_waits() {
+fn a_port_that_is_not_emptied_waits() {
     let (mut nic, _) = engine(64, &Options::default());
     (0..20u8).for_each(|n| nic.receive(&[n; 640]));
     nic.run_until(1000);

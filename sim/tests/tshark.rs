@@ -335,16 +335,16 @@ fn tshark_reads_every_opcode_in_every_layout() {
     assert_eq!(text.lines().count(), frames.len(), "{errors}");
     let mut wrong = Vec::new();
     for (line, (headers, payload, frame)) in text.lines().zip(&frames) {
-        let (info, said) = line.split_once(';').expect("many fields");
+        let (info, found) = line.split_once(';').expect("many fields");
         let opcode = headers.bth.opcode;
         if !info.starts_with(&name(opcode)) {
             wrong.push(format!("{opcode:?} is called {info}"));
         }
-        for ((field, expected), said) in FIELDS.iter().zip(said.split(';')) {
+        for ((field, expected), found) in FIELDS.iter().zip(found.split(';')) {
             let expected = expected(headers, payload, frame);
-            if said != expected {
+            if found != expected {
                 wrong.push(format!(
-                    "{opcode:?}: {field} is {expected}; tshark says {said}"
+                    "{opcode:?}: {field} is {expected}; tshark says {found}"
                 ));
             }
         }

@@ -94,9 +94,9 @@ fn a_card_that_there_is_not_is_refused() {
     }
     let wires = tempfile::tempdir().unwrap();
     let side = finish(spawn("sim:other", wires.path(), 1, "ibv_devinfo", ""));
-    let said = String::from_utf8_lossy(&side.stderr);
+    let output = String::from_utf8_lossy(&side.stderr);
     assert!(
-        !side.status.success() && said.contains("sim:rtl512"),
+        !side.status.success() && output.contains("sim:rtl512"),
         "{side:?}"
     );
 }

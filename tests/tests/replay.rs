@@ -223,7 +223,7 @@ fn rnr_naks_come_until_a_receive_is_posted() {
         let outcome = replay::run(&capture("rnr"), &Options::default(), build).unwrap();
         assert_same(device, &outcome);
         let omitted = outcome.comparisons.iter();
-        let omitted = omitted.filter(|c| c.verdict == Match::Omitted).count();
+        let omitted = omitted.filter(|c| c.result == Match::Omitted).count();
         let counts = outcome.counts;
         assert_eq!(omitted, 38, "{device}");
         // 38 RNR NAKs and 2 ACKs, which may be one.
@@ -238,7 +238,7 @@ fn the_refusal_of_a_long_send_is_the_one_permitted_nak() {
     let [answer] = outcome.comparisons.as_slice() else {
         panic!("{:?}", outcome.comparisons);
     };
-    assert_eq!(answer.verdict, Match::Same);
+    assert_eq!(answer.result, Match::Same);
     let nak = answer
         .differences
         .iter()
@@ -289,7 +289,7 @@ fn a_missing_answer_and_one_too_many_are_found() {
     let outcome = run(&recorded).unwrap();
     assert_eq!(outcome.differences.len(), 1, "{:?}", outcome.differences);
     assert_eq!(
-        outcome.comparisons.last().unwrap().verdict,
+        outcome.comparisons.last().unwrap().result,
         Match::Unexpected
     );
 
@@ -319,7 +319,7 @@ fn a_coalesced_answer_is_no_difference() {
 }
 
 #[test]
-fn numbers_beyond_the_build_are_mapped() {
+fn numbers_outside_the_build_are_mapped() {
     let mut recorded = capture("rc_write_multi_5001");
     for at in 0..recorded.packets.len() {
         let bytes = &recorded.packets[at].data;
@@ -344,7 +344,7 @@ fn numbers_beyond_the_build_are_mapped() {
 
 /// Whatever a capture lacks, there is a verdict or a refusal, and no panic.
 #[test]
-fn captures_with_holes_have_a_verdict() {
+fn captures_with_holes_have_a_result() {
     let seed = std::env::var("FERROCE_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("FERROCE_SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);

@@ -33,9 +33,9 @@ macro_rules! payloads {
                 };
                 let mut rest = from;
                 $(
-                    let (bytes, behind) = rest.split_first_chunk().ok_or_else(|| short.clone())?;
+                    let (bytes, tail) = rest.split_first_chunk().ok_or_else(|| short.clone())?;
                     let $field = <$type>::from_ne_bytes(*bytes);
-                    rest = behind;
+                    rest = tail;
                 )*
                 Ok((Self { $($field,)* }, rest))
             }

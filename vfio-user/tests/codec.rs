@@ -187,7 +187,7 @@ proptest! {
 
     /// A request that lost its end, or got more of it.
     #[test]
-    fn a_request_of_the_wrong_length_is_told_or_harmless(request in request(), cut in 1usize..40) {
+    fn a_request_of_the_wrong_length_is_refused_or_harmless(request in request(), cut in 1usize..40) {
         let bytes = message::request(1, &request, false);
         let mut short = message(&bytes).unwrap();
         let kept = short.body.len().saturating_sub(cut);

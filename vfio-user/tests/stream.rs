@@ -98,7 +98,7 @@ fn more_descriptors_than_are_taken_end_the_stream() {
 }
 
 #[test]
-fn an_end_inside_a_message_is_told() {
+fn an_end_inside_a_message_is_an_error() {
     for cut in [0, 1, 15, 16, 40] {
         let (mut client, server) = UnixStream::pair().unwrap();
         client

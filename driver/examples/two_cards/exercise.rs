@@ -225,8 +225,8 @@ pub(crate) fn operations<A: Backend, B: Backend>(a: &mut End<A>, b: &mut End<B>)
     a.own.write(0, &sent);
     a.perform(SendOp::SendImm(0xfeed), 0, MESSAGE)?;
     let wc = b.completion()?.ok()?;
-    let told = (wc.wr_id, wc.byte_len as usize, wc.imm_data());
-    if told != (7, MESSAGE, Some(0xfeed)) {
+    let got = (wc.wr_id, wc.byte_len as usize, wc.imm_data());
+    if got != (7, MESSAGE, Some(0xfeed)) {
         return Err(format!("SEND: {wc:?}").into());
     }
     expect("SEND", &b.own.to_vec(0, MESSAGE), &sent)?;

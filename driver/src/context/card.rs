@@ -12,7 +12,7 @@ use crate::Backend;
 use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
-use crate::event::{ASYNC_EQN, Handover};
+use crate::event::{ASYNC_EQN, Parked};
 use crate::host::{Host, lock};
 use crate::mr::{Keys, Windows};
 use crate::names::Names;
@@ -40,12 +40,12 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) srqs: Mutex<Numbers>,
     /// Event queues of completion channels.
     pub(crate) eqs: Mutex<Numbers>,
-    pub(crate) handover: Mutex<Handover>,
+    pub(crate) parked: Mutex<Parked>,
     pub(crate) keys: Mutex<Keys>,
     pub(crate) windows: Mutex<Windows>,
     pub(crate) outstanding: Mutex<Pool>,
     /// Queue pairs that ever lived: start PSNs differ from life to life.
-    lives: Mutex<u32>,
+    incarnations: Mutex<u32>,
     names: Names,
 }
 
@@ -87,11 +87,11 @@ impl<B: Backend> Card<B> {
             ahs: Mutex::new(Numbers::new(0..info.max_ah)),
             srqs: Mutex::new(Numbers::new(0..info.max_srq)),
             eqs: Mutex::default(),
-            handover: Mutex::default(),
+            parked: Mutex::default(),
             keys: Mutex::new(Keys::new(info.max_mr, names.clone())),
             windows: Mutex::default(),
             outstanding: Mutex::new(Pool::new(info.max_outstanding.ilog2())),
-            lives: Mutex::new(0),
+            incarnations: Mutex::new(0),
             names,
             host,
         };
@@ -128,9 +128,9 @@ impl<B: Backend> Card<B> {
 
     /// The first PSN of a new queue pair.
     pub(crate) fn start_psn(&self) -> u32 {
-        let mut lives = lock(&self.lives);
-        *lives = lives.wrapping_add(1);
-        self.names.psn(*lives)
+        let mut incarnations = lock(&self.incarnations);
+        *incarnations = incarnations.wrapping_add(1);
+        self.names.psn(*incarnations)
     }
 
     /// Numbers of queue pairs, or that of the one of management.

@@ -33,7 +33,7 @@ pub(super) struct Life {
 /// Queue pairs that came and went since the poller looked last.
 #[derive(Default)]
 pub(super) struct Changes {
-    pub(super) lives: BTreeMap<u32, Option<Life>>,
+    pub(super) incarnations: BTreeMap<u32, Option<Life>>,
     /// Length of the poller's table, and a longer one if it needs that: the poller does not allocate.
     pub(super) table_len: usize,
     pub(super) table: Vec<Option<Life>>,
@@ -119,13 +119,13 @@ impl<B: Backend> CqCore<B> {
             completes,
             from,
         };
-        changes.lives.insert(qpn, Some(life));
+        changes.incarnations.insert(qpn, Some(life));
         self.changed.store(true, Ordering::Release);
     }
 
     /// The life of queue pair `qpn` is over; CQEs of it that are still in the ring are dropped.
     pub(crate) fn detach(&self, qpn: u32) {
-        lock(&self.changes).lives.insert(qpn, None);
+        lock(&self.changes).incarnations.insert(qpn, None);
         self.changed.store(true, Ordering::Release);
     }
 }

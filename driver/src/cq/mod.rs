@@ -148,8 +148,8 @@ impl<B: Backend> Cq<B> {
             self.take_changes();
         }
         let mut places = wcs.iter_mut();
-        let lives = (0..).zip(&self.table);
-        for (qp_num, life) in lives.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
+        let incarnations = (0..).zip(&self.table);
+        for (qp_num, life) in incarnations.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
             let Queues { sq, rq, .. } = &*life.queues;
             for (is_ours, queue, opcode) in [
                 (life.completes.sends, sq, WcOpcode::Send),
@@ -242,7 +242,7 @@ impl<B: Backend> Cq<B> {
             table.resize_with(changes.table_len, || None);
             self.table = table;
         }
-        while let Some((qpn, life)) = changes.lives.pop_first() {
+        while let Some((qpn, life)) = changes.incarnations.pop_first() {
             if let Some(place) = self.table.get_mut(qpn as usize) {
                 *place = life;
             }

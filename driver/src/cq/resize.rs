@@ -70,8 +70,8 @@ impl<B: Backend> Cq<B> {
         if self.core.changed.load(Ordering::Acquire) {
             self.take_changes();
         }
-        let lives = self.table.iter().flatten();
-        let sends = lives.filter(|life| life.completes.sends);
+        let incarnations = self.table.iter().flatten();
+        let sends = incarnations.filter(|life| life.completes.sends);
         sends
             .map(|life| life.queues.sq.size() - life.queues.sq.free())
             .sum()

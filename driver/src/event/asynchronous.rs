@@ -114,20 +114,20 @@ struct Taken<B: Backend>(Arc<Card<B>>);
 
 impl<B: Backend> Drop for Taken<B> {
     fn drop(&mut self) {
-        *lock(&self.0.handover) = Default::default();
+        *lock(&self.0.parked) = Default::default();
     }
 }
 
 impl<B: Backend> AsyncEvents<B> {
     pub(crate) fn new(card: &Arc<Card<B>>, attr: &EventAttr) -> Result<Self, EventError> {
         supported(card)?;
-        let mut handover = lock(&card.handover);
-        if handover.fd.is_some() {
+        let mut parked = lock(&card.parked);
+        if parked.fd.is_some() {
             return Err(EventError::InUse);
         }
         let queue = EventQueue::new(card, ASYNC_EQN, attr)?;
         let fd = queue.fd.try_clone();
-        handover.fd = Some(fd.map_err(|source| {
+        parked.fd = Some(fd.map_err(|source| {
             let vector = ASYNC_EQN;
             crate::BackendError::Interrupt { vector, source }
         })?);
@@ -152,7 +152,7 @@ impl<B: Backend> AsyncEvents<B> {
 
     fn next(queue: &mut EventQueue<B>, is_over: &mut bool) -> Option<AsyncEvent> {
         let card = queue.card.clone();
-        if let Some((_, eqe)) = queue.take(|| lock(&card.handover).events.pop_front()) {
+        if let Some((_, eqe)) = queue.take(|| lock(&card.parked).events.pop_front()) {
             return Some(eqe.into());
         }
         if *is_over || !card.host.lost() {

@@ -68,7 +68,7 @@ pub struct CompChannel<B: Backend> {
     queue: EventQueue<B>,
     core: Arc<Channel<B>>,
     /// Completion queues of numbers below were told of since the card is gone.
-    told: u32,
+    next_cqn: u32,
 }
 
 impl<B: Backend> CompChannel<B> {
@@ -87,7 +87,7 @@ impl<B: Backend> CompChannel<B> {
         Ok(Self {
             queue,
             core,
-            told: 0,
+            next_cqn: 0,
         })
     }
 
@@ -98,26 +98,30 @@ impl<B: Backend> CompChannel<B> {
     /// Number of a completion queue with completions, oldest event first. `None` if there is no event; the file
     /// descriptor becomes readable with the next one.
     pub fn try_event(&mut self) -> Option<u32> {
-        Self::next(&mut self.queue, &self.core, &mut self.told)
+        Self::next(&mut self.queue, &self.core, &mut self.next_cqn)
     }
 
     /// Number of a completion queue with completions; sleeps until there is an event, for `limit_ns` at most. `None` at
     /// once if the card is gone and all queues were told of.
     pub fn get_event(&mut self, limit_ns: u64) -> Option<u32> {
-        let Self { queue, core, told } = self;
-        queue.wait(limit_ns, |queue| Self::next(queue, core, told))
+        let Self {
+            queue,
+            core,
+            next_cqn,
+        } = self;
+        queue.wait(limit_ns, |queue| Self::next(queue, core, next_cqn))
     }
 
-    fn next(queue: &mut EventQueue<B>, core: &Channel<B>, told: &mut u32) -> Option<u32> {
+    fn next(queue: &mut EventQueue<B>, core: &Channel<B>, next_cqn: &mut u32) -> Option<u32> {
         loop {
             let Some((position, eqe)) = queue.take(|| None) else {
                 let is_lost = core.card.host.lost();
-                let cqn = is_lost.then(|| core.member(*told)).flatten()?;
-                *told = cqn + 1;
+                let cqn = is_lost.then(|| core.member(*next_cqn)).flatten()?;
+                *next_cqn = cqn + 1;
                 return Some(cqn);
             };
             if eqe.event != event::COMPLETION {
-                lock(&core.card.handover).put(eqe);
+                lock(&core.card.parked).put(eqe);
             } else if core.means(eqe.object, position) {
                 return Some(eqe.object);
             }

@@ -90,13 +90,13 @@ pub enum EventError {
 
 /// Events that came to a channel, on their way to the one who takes asynchronous events.
 #[derive(Default)]
-pub(crate) struct Handover {
+pub(crate) struct Parked {
     events: VecDeque<Eqe>,
     /// Woken with each event; none: nobody takes them.
     fd: Option<OwnedFd>,
 }
 
-impl Handover {
+impl Parked {
     /// Hands an event on; it is forgotten if nobody takes them.
     fn put(&mut self, eqe: Eqe) {
         let Some(fd) = &self.fd else { return };

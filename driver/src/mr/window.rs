@@ -269,7 +269,7 @@ impl<B: Backend> Drop for Mw<B> {
 }
 
 /// A request that sends nothing.
-fn silent(op: SendOp, (wr_id, flags): (u64, SendFlags)) -> SendWr<'static> {
+fn local(op: SendOp, (wr_id, flags): (u64, SendFlags)) -> SendWr<'static> {
     SendWr {
         wr_id,
         flags,
@@ -290,10 +290,10 @@ impl<B: Backend> Qp<B> {
         key: Option<u32>,
         request: (u64, SendFlags),
     ) -> Result<u32, MwError> {
-        let tells = |bound| silent(SendOp::BindMw { bound }, request);
-        self.check_send(&[tells(true)])?;
+        let local_op = |bound| local(SendOp::BindMw { bound }, request);
+        self.check_send(&[local_op(true)])?;
         let bound = mw.bind(self, bind, key)?;
-        self.post_send(&[tells(bound)])?;
+        self.post_send(&[local_op(bound)])?;
         Ok(mw.rkey())
     }
 
@@ -321,10 +321,10 @@ impl<B: Backend> Qp<B> {
     /// # Errors
     /// [`MwError`]: nothing was posted, and nothing is invalidated.
     pub fn post_invalidate(&mut self, key: u32, request: (u64, SendFlags)) -> Result<(), MwError> {
-        let tells = |invalidated| silent(SendOp::LocalInv { invalidated }, request);
-        self.check_send(&[tells(true)])?;
+        let local_op = |invalidated| local(SendOp::LocalInv { invalidated }, request);
+        self.check_send(&[local_op(true)])?;
         let invalidated = self.invalidate(key)?;
-        self.post_send(&[tells(invalidated)])?;
+        self.post_send(&[local_op(invalidated)])?;
         Ok(())
     }
 }

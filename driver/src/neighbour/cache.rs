@@ -190,7 +190,7 @@ impl Cache {
     }
 
     /// Forgets that a neighbour did not answer.
-    pub(super) fn forget(&mut self, address: Address) {
+    pub(super) fn discard(&mut self, address: Address) {
         self.entries.remove(&address);
     }
 

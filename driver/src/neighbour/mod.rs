@@ -4,8 +4,8 @@
 mod bridge;
 mod cache;
 mod emit;
-mod heard;
 mod parse;
+mod receive;
 mod tap;
 mod types;
 
@@ -119,7 +119,7 @@ impl<B: Backend> Neighbours<B> {
             && let Some(len) = self.queue.poll(&mut buffer)
         {
             handled += 1;
-            self.heard(&buffer[..len]);
+            self.receive(&buffer[..len]);
         }
         self.buffer = buffer;
         let (questions, lost) = self.cache.due(self.now());
@@ -151,7 +151,7 @@ impl<B: Backend> Neighbours<B> {
         }
         let address = peer.0.into();
         if let Some((_, NeighbourState::Failed)) = self.cache.get(address) {
-            self.cache.forget(address);
+            self.cache.discard(address);
             self.counters.unreachable += 1;
             let questions = self.config.tries;
             return Err(ResolveError::Unreachable {
@@ -167,7 +167,7 @@ impl<B: Backend> Neighbours<B> {
     /// That `peer` did not answer before is forgotten: [`try_resolve`](Self::try_resolve) asks it anew.
     pub fn ask_anew(&mut self, peer: Gid) {
         if let Some((_, NeighbourState::Failed)) = self.get(peer) {
-            self.cache.forget(peer.0.into());
+            self.cache.discard(peer.0.into());
         }
     }
 

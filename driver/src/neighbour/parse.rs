@@ -17,7 +17,7 @@ pub(super) const ND_HOP_LIMIT: u8 = 255;
 
 /// What a frame says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum Message<'a> {
     /// ARP (RFC 826): `sender` asks for `target`, or says where `sender` is.
     Arp {
         request: bool,
@@ -75,22 +75,22 @@ pub(super) fn is_host(ip: IpAddr) -> bool {
 }
 
 /// The Ethernet header of a frame, and what it says; `None`: nothing about neighbours.
-pub(super) fn parse(frame: &[u8]) -> Result<(eth::Repr, Option<Said<'_>>), Malformed> {
+pub(super) fn parse(frame: &[u8]) -> Result<(eth::Repr, Option<Message<'_>>), Malformed> {
     let (link, ethertype) = eth::Repr::parse(frame).map_err(|_| Malformed)?;
     if !is_station(link.src) {
         return Err(Malformed);
     }
     let packet = &frame[link.header_len()..];
-    let said = match ethertype {
+    let message = match ethertype {
         ETHERTYPE_ARP => Some(arp(packet)?),
         ETHERTYPE_IPV4 => ipv4(packet)?,
         ETHERTYPE_IPV6 => ipv6(packet)?,
         _ => None,
     };
-    Ok((link, said))
+    Ok((link, message))
 }
 
-fn arp(packet: &[u8]) -> Result<Said<'_>, Malformed> {
+fn arp(packet: &[u8]) -> Result<Message<'_>, Malformed> {
     let ArpRepr::EthernetIpv4 {
         operation,
         source_hardware_addr: EthernetAddress(mac),
@@ -112,7 +112,7 @@ fn arp(packet: &[u8]) -> Result<Said<'_>, Malformed> {
     if !is_station(mac) || !(probe || is_host(sender.into())) {
         return Err(Malformed);
     }
-    Ok(Said::Arp {
+    Ok(Message::Arp {
         request,
         sender,
         mac,
@@ -120,7 +120,7 @@ fn arp(packet: &[u8]) -> Result<Said<'_>, Malformed> {
     })
 }
 
-fn ipv4(packet: &[u8]) -> Result<Option<Said<'_>>, Malformed> {
+fn ipv4(packet: &[u8]) -> Result<Option<Message<'_>>, Malformed> {
     let packet = Ipv4Packet::new_checked(packet)?;
     if packet.next_header() != IpProtocol::Icmp || packet.more_frags() || packet.frag_offset() > 0 {
         return Ok(None);
@@ -147,7 +147,7 @@ fn ipv4(packet: &[u8]) -> Result<Option<Said<'_>>, Malformed> {
         }) => (false, ident, seq_no, data),
         _ => return Ok(None),
     };
-    Ok(Some(Said::Echo(Echo {
+    Ok(Some(Message::Echo(Echo {
         request,
         src,
         dst,
@@ -157,7 +157,7 @@ fn ipv4(packet: &[u8]) -> Result<Option<Said<'_>>, Malformed> {
     })))
 }
 
-fn ipv6(packet: &[u8]) -> Result<Option<Said<'_>>, Malformed> {
+fn ipv6(packet: &[u8]) -> Result<Option<Message<'_>>, Malformed> {
     let packet = Ipv6Packet::new_checked(packet)?;
     if packet.next_header() != IpProtocol::Icmpv6 {
         return Ok(None);
@@ -177,8 +177,8 @@ fn ipv6(packet: &[u8]) -> Result<Option<Said<'_>>, Malformed> {
     if nd && packet.hop_limit() != ND_HOP_LIMIT {
         return Err(Malformed);
     }
-    let said = Icmpv6Repr::parse(&src, &dst, &message, &ChecksumCapabilities::ignored())?;
-    let said = match said {
+    let message = Icmpv6Repr::parse(&src, &dst, &message, &ChecksumCapabilities::ignored())?;
+    let message = match message {
         Icmpv6Repr::EchoRequest {
             ident,
             seq_no,
@@ -189,10 +189,10 @@ fn ipv6(packet: &[u8]) -> Result<Option<Said<'_>>, Malformed> {
             seq_no,
             data,
         } => echo(false, (src, dst), ident, seq_no, data),
-        Icmpv6Repr::Ndisc(said) => neighbour(src, dst, &said)?,
+        Icmpv6Repr::Ndisc(message) => neighbour(src, dst, &message)?,
         _ => return Ok(None),
     };
-    Ok(Some(said))
+    Ok(Some(message))
 }
 
 fn echo(
@@ -201,9 +201,9 @@ fn echo(
     ident: u16,
     seq: u16,
     data: &[u8],
-) -> Said<'_> {
+) -> Message<'_> {
     let (src, dst) = (src.into(), dst.into());
-    Said::Echo(Echo {
+    Message::Echo(Echo {
         request,
         src,
         dst,
@@ -217,8 +217,8 @@ fn echo(
 fn neighbour(
     src: Ipv6Addr,
     dst: Ipv6Addr,
-    said: &NdiscRepr<'_>,
-) -> Result<Said<'static>, Malformed> {
+    message: &NdiscRepr<'_>,
+) -> Result<Message<'static>, Malformed> {
     let station = |lladdr: Option<smoltcp::wire::RawHardwareAddress>| {
         let Some(lladdr) = lladdr else {
             return Ok(None);
@@ -226,7 +226,7 @@ fn neighbour(
         let mac = Mac(lladdr.as_bytes().try_into().map_err(|_| Malformed)?);
         is_station(mac).then_some(Some(mac)).ok_or(Malformed)
     };
-    match *said {
+    match *message {
         NdiscRepr::NeighborSolicit {
             target_addr: target,
             lladdr,
@@ -242,7 +242,7 @@ fn neighbour(
                 return Err(Malformed);
             }
             let from = (!probe).then_some((src, mac));
-            Ok(Said::Solicit { from, target })
+            Ok(Message::Solicit { from, target })
         }
         NdiscRepr::NeighborAdvert {
             flags,
@@ -255,7 +255,7 @@ fn neighbour(
                 return Err(Malformed);
             }
             let overrides = flags.contains(NdiscNeighborFlags::OVERRIDE);
-            Ok(Said::Advertise {
+            Ok(Message::Advertise {
                 target,
                 mac,
                 solicited,

@@ -20,7 +20,7 @@ fn attr() -> EventAttr {
 }
 
 #[test]
-fn a_channel_tells_which_queue_has_completions() {
+fn a_channel_names_the_queue_with_completions() {
     let (fake, context) = open(ALL);
     let mut channel = context.create_comp_channel(&attr()).unwrap();
     let eqn = 1;

@@ -31,7 +31,7 @@ fn sends(n: u64) -> Vec<SendWr<'static>> {
 }
 
 /// What is left of a completion that no card wrote.
-fn told(wcs: &[Wc]) -> Vec<(u64, WcOpcode, u32)> {
+fn summary(wcs: &[Wc]) -> Vec<(u64, WcOpcode, u32)> {
     assert!(wcs.iter().all(|wc| wc.status == WcStatus::FatalErr));
     let part = |wc: &Wc| (wc.wr_id, wc.opcode, wc.qp_num);
     wcs.iter().map(part).collect()
@@ -75,7 +75,7 @@ fn a_command_under_way_ends() {
 }
 
 #[test]
-fn a_card_that_is_only_silent_is_not_taken_for_lost() {
+fn a_card_without_answers_is_not_taken_for_lost() {
     let (fake, context) = open(ALL);
     fake.state().answers.insert(opcode::SET_PORT, Answer::Never);
     let e = context.set_mac(LOCAL_MAC).unwrap_err();
@@ -110,7 +110,7 @@ fn what_was_posted_completes_in_error() {
     assert_eq!((wcs[0].wr_id, wcs[0].status), (0, WcStatus::Success));
     assert_eq!(soon(&fake, || cq.wait(&mut wcs, FOR_EVER)), 3);
     let (send, recv) = (WcOpcode::Send, WcOpcode::Recv);
-    assert_eq!(told(&wcs), [(1, send, n), (2, send, n), (10, recv, n)]);
+    assert_eq!(summary(&wcs), [(1, send, n), (2, send, n), (10, recv, n)]);
     let words = wcs[0].ok().unwrap_err().to_string();
     assert!(
         words.contains("fatal error") && words.contains("the card is gone"),
@@ -118,7 +118,7 @@ fn what_was_posted_completes_in_error() {
     );
     assert!(fake.state().mapped.is_empty(), "it reaches nothing of that");
     assert_eq!(cq.poll(&mut wcs), 1);
-    assert_eq!(told(&wcs[..1]), [(11, recv, n)]);
+    assert_eq!(summary(&wcs[..1]), [(11, recv, n)]);
     // Nothing is left, and nothing will come.
     let now = fake.state().now_ns;
     assert_eq!(cq.wait(&mut wcs, FOR_EVER), 0);
@@ -129,7 +129,7 @@ fn what_was_posted_completes_in_error() {
     // What is posted from now on ends in the same way.
     qp.post_send(&sends(1)).unwrap();
     assert_eq!(cq.poll(&mut wcs), 1);
-    assert_eq!(told(&wcs[..1]), [(0, send, n)]);
+    assert_eq!(summary(&wcs[..1]), [(0, send, n)]);
     drop((qp, cq, context));
 }
 
@@ -155,15 +155,15 @@ fn each_completion_queue_has_its_own() {
     let mut wcs = [Wc::default(); 4];
     assert_eq!(received.poll(&mut wcs), 2);
     let recv = WcOpcode::Recv;
-    assert_eq!(told(&wcs[..2]), [(5, recv, a), (5, recv, b)]);
+    assert_eq!(summary(&wcs[..2]), [(5, recv, a), (5, recv, b)]);
     let [_, gone] = qps;
     drop(gone);
     assert_eq!(sent.poll(&mut wcs), 1, "none of a queue pair that is gone");
-    assert_eq!(told(&wcs[..1]), [(0, WcOpcode::Send, a)]);
+    assert_eq!(summary(&wcs[..1]), [(0, WcOpcode::Send, a)]);
 }
 
 #[test]
-fn a_program_that_only_polls_is_told() {
+fn a_program_that_only_polls_gets_the_error() {
     let Connected {
         fake,
         mut cq,
@@ -181,7 +181,7 @@ fn a_program_that_only_polls_is_told() {
         found => Some(found),
     });
     assert_eq!(found, Some(1));
-    assert_eq!(told(&wcs[..1]).len(), 1);
+    assert_eq!(summary(&wcs[..1]).len(), 1);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn buffers_come_back() {
 }
 
 #[test]
-fn events_tell() {
+fn events_report() {
     let (fake, context) = open(ALL);
     let attr = EventAttr::default();
     let mut events = context.async_events(&attr).unwrap();
@@ -239,8 +239,8 @@ fn a_channel_notices_by_itself() {
     let mut channel = context.create_comp_channel(&EventAttr::default()).unwrap();
     let cq = context.create_cq_on(8, &channel).unwrap();
     fake.state().gone = true;
-    let told = soon(&fake, || channel.get_event(FOR_EVER));
-    assert_eq!(told, Some(cq.cqn()));
+    let summary = soon(&fake, || channel.get_event(FOR_EVER));
+    assert_eq!(summary, Some(cq.cqn()));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn memory_that_cannot_be_taken_from_it_is_not_given_back() {
     assert_eq!(cq.wait(&mut wcs, 50_000_000), 0, "it might still write");
     fake.state().refuse_unmap = false;
     assert_eq!(soon(&fake, || cq.wait(&mut wcs, FOR_EVER)), 1);
-    assert_eq!(told(&wcs).len(), 1);
+    assert_eq!(summary(&wcs).len(), 1);
 }
 
 #[test]

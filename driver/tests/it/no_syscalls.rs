@@ -31,8 +31,8 @@ fn post_and_poll_make_no_system_call() {
     let reason = match &run {
         Err(e) => format!("strace cannot be started ({e}): install it"),
         Ok(out) if trace.is_empty() => {
-            let said = String::from_utf8_lossy(&out.stderr);
-            format!("strace cannot trace here: {}", said.trim())
+            let output = String::from_utf8_lossy(&out.stderr);
+            format!("strace cannot trace here: {}", output.trim())
         }
         Ok(out) => {
             assert!(out.status.success(), "{out:?}");

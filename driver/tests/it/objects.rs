@@ -292,7 +292,7 @@ fn a_queue_pair_that_the_card_keeps_loses_its_number() {
 }
 
 #[test]
-fn builds_beyond_the_card_are_refused() {
+fn builds_larger_than_the_card_are_refused() {
     let (_, context) = open(BASIC);
     let pd = context.alloc_pd();
     let cq = context.create_cq(8).unwrap();

@@ -227,7 +227,7 @@ fn a_refusal_names_operation_object_and_status() {
 }
 
 #[test]
-fn a_silent_card_is_given_up_after_the_limit() {
+fn a_card_without_answers_is_given_up_after_the_limit() {
     let (fake, context) = open(ALL);
     fake.state().answers.insert(opcode::SET_PORT, Answer::Never);
     let before = fake.state().now_ns;
@@ -336,7 +336,7 @@ fn a_card_is_opened_once_at_a_time() {
 
 /// Who does not see the numbers of a connection does not guess them: they differ from one opening to the next.
 #[test]
-fn numbers_are_random_where_nobody_wants_others() {
+fn numbers_are_random_by_default() {
     let numbers = |seed| {
         let fake = Fake::new(ALL);
         fake.state().seed = seed;

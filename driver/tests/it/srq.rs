@@ -107,7 +107,7 @@ fn a_request_that_waits_holds_the_others_up_when_they_went_round_the_ring() {
 }
 
 #[test]
-fn a_queue_lives_as_long_as_its_queue_pairs() {
+fn a_queue_stays_as_long_as_its_queue_pairs() {
     let (fake, context) = open(ALL);
     let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
     let mut srq = pd.create_srq(4, 1).unwrap();

@@ -15,7 +15,7 @@ pub struct Arbiter<const N: usize> {
     pub take: Signal<In, Bit>,
     /// Who is granted: one bit, or none without a request.
     pub grant: Signal<Out, Bits<N>>,
-    behind: Reg<Bits<N>>,
+    mask_after_last: Reg<Bits<N>>,
     later: Signal<Local, Bits<N>>,
     /// Ones from the first of `later` on.
     from_later: Signal<Local, Bits<N>>,
@@ -32,7 +32,7 @@ impl<const N: usize> Default for Arbiter<N> {
             request: Signal::default(),
             take: Signal::default(),
             grant: Signal::default(),
-            behind: Reg::default(),
+            mask_after_last: Reg::default(),
             later: Signal::default(),
             from_later: Signal::default(),
             from_first: Signal::default(),
@@ -50,8 +50,8 @@ impl<const N: usize> Logic for Arbiter<N> {
 
     #[kernel]
     fn update(&mut self) {
-        // `behind` has ones above the last grant.
-        later = request & behind;
+        // `mask_after_last` has ones above the last grant.
+        later = request & mask_after_last;
         // The first one of each is found by doubling, which takes fewer levels than the carry of a negation.
         from_later = later | (later << 1);
         from_later = from_later | (from_later << 2);
@@ -68,7 +68,7 @@ impl<const N: usize> Logic for Arbiter<N> {
             grant = later & !(from_later << 1);
         }
         if take & request.any() {
-            behind = above;
+            mask_after_last = above;
         }
     }
 }

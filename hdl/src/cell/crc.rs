@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_behind_each_other_and_undone() {
+    fn maps_composed_and_undone() {
         let (forth, back) = (Map::zero_bytes(4), Map::undo_zero_bytes(4));
         assert_eq!(forth.inverse(), back);
         assert_eq!(forth.then(&forth), Map::zero_bytes(8));

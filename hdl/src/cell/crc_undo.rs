@@ -107,8 +107,8 @@ mod tests {
         u.connect_all();
         for words in 0..16 {
             let before = 0x1357_9bdf_u32.wrapping_mul(words as u32 + 1);
-            let behind = Map::zero_bytes(4 * words).apply(before);
-            u.register.next = CrcUndo::coordinates().apply(behind).to_bits();
+            let moved = Map::zero_bytes(4 * words).apply(before);
+            u.register.next = CrcUndo::coordinates().apply(moved).to_bits();
             u.words.next = words.to_bits();
             for _ in 0..2 {
                 u.clock.drive(false, false);

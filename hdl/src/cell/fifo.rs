@@ -101,13 +101,13 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         ram.re = free;
         ram.pass = empty;
         ram.raddr = read;
-        let behind_write = write + 1;
+        let next_write = write + 1;
         if push {
-            write = behind_write & wrap;
+            write = next_write & wrap;
         }
-        let behind_read = read + 1;
+        let next_read = read + 1;
         if fetch | pass {
-            read = behind_read & wrap;
+            read = next_read & wrap;
             held = true;
         } else if m.ready {
             held = false;

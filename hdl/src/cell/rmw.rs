@@ -6,7 +6,7 @@
 //! to the RAM are forwarded, so nothing stalls:
 //!
 //! * answer in the same cycle: an operation a cycle, also of one address;
-//! * answer in the next: an operation a cycle, but one address not in two cycles running. `clash` says that `addr` is
+//! * answer in the next: an operation a cycle, but one address not in two cycles running. `same_addr` says that `addr` is
 //!   the address of the cycle before; the owner must hold the operation for a cycle then.
 //!
 //! ```text
@@ -18,7 +18,7 @@
 //! The word comes straight from the RAM into its register, and one multiplexer of four behind it shows the latest: of a bit
 //! that is one LUT.
 //!
-//! `coming` shows the word a cycle ahead of stage X, for sums over it that are to stand in registers there. What the
+//! `next_word` shows the word a cycle ahead of stage X, for sums over it that are to stand in registers there. What the
 //! operation in stage X does then is not in it: it is for an owner whose operations do not follow one another at once.
 //!
 //! After reset every word is set to the initial value, one a cycle; `ready` is 0 until that is done and operations
@@ -43,9 +43,9 @@ pub struct Rmw<T: Synth, const A: usize, const Y: usize = 1> {
     /// The word at that address.
     pub current: Signal<Out, T>,
     /// The word that `current` shows in the next cycle, if no operation is in stage X.
-    pub coming: Signal<Out, T>,
+    pub next_word: Signal<Out, T>,
     /// `addr` is the address of the cycle before.
-    pub clash: Signal<Out, Bit>,
+    pub same_addr: Signal<Out, Bit>,
     /// `result` replaces the word.
     pub write: Signal<In, Bit>,
     /// The new word.
@@ -73,8 +73,8 @@ impl<T: Synth, const A: usize, const Y: usize> Rmw<T, A, Y> {
             x_valid: Signal::default(),
             x_addr: Signal::default(),
             current: Signal::default(),
-            coming: Signal::default(),
-            clash: Signal::default(),
+            next_word: Signal::default(),
+            same_addr: Signal::default(),
             write: Signal::default(),
             result: Signal::default(),
             ready: Signal::default(),
@@ -103,11 +103,11 @@ impl<T: Synth, const A: usize, const Y: usize> Logic for Rmw<T, A, Y> {
     fn update(&mut self) {
         if !self.clock.clk.pos_edge() {
             let (valid, addr) = self._pipe[0];
-            self.clash.next = valid && addr == self.addr.val().index();
+            self.same_addr.next = valid && addr == self.addr.val().index();
             return;
         }
-        let [entering, x, behind] = self._pipe;
-        let (answered, at) = if Y == 2 { behind } else { x };
+        let [entering, x, x2] = self._pipe;
+        let (answered, at) = if Y == 2 { x2 } else { x };
         if self.clock.rst.val() {
             self._swept = 0;
             self._pipe = [(false, 0); 3];
@@ -121,20 +121,20 @@ impl<T: Synth, const A: usize, const Y: usize> Logic for Rmw<T, A, Y> {
             self._pipe = [(self.valid.val(), self.addr.val().index()), entering, x];
         }
         let [entered, x, _] = self._pipe;
-        self.clash.next = entered.0 && entered.1 == self.addr.val().index();
+        self.same_addr.next = entered.0 && entered.1 == self.addr.val().index();
         self.ready.next = self._swept == 1 << A;
         self.x_valid.next = x.0;
         self.x_addr.next = (x.1 as u64).to_bits();
         self.current.next = self._mem[x.1];
-        self.coming.next = self._mem[entered.1];
+        self.next_word.next = self._mem[entered.1];
     }
 
     fn connect(&mut self) {
-        self.clash.connect();
+        self.same_addr.connect();
         self.x_valid.connect();
         self.x_addr.connect();
         self.current.connect();
-        self.coming.connect();
+        self.next_word.connect();
         self.ready.connect();
     }
 
@@ -206,8 +206,8 @@ always @(posedge clk) begin
         write_v <= write_w;
     end
 end
-always @* clash = valid_1 & (addr == addr_1);
-always @* coming = of_w ? data_w : of_v ? data_v : word_1;
+always @* same_addr = valid_1 & (addr == addr_1);
+always @* next_word = of_w ? data_w : of_v ? data_v : word_1;
 always @* current = latest[1] ? (latest[0] ? data_w : data_v) : (latest[0] ? data_u : word_x);
 "
         ))

@@ -170,7 +170,7 @@ pub struct Command<
     sweep: Reg<Bits<16>>,
     state: Reg<CommandState>,
     swept: Reg<Bit>,
-    verdict: Dff<Bits<8>>,
+    result: Dff<Bits<8>>,
     /// What ends is done with: its images are left to write.
     ended: Reg<Bit>,
     pulse: Reg<CommandPulses>,
@@ -318,7 +318,7 @@ impl<
                 state = CommandState::Judge;
             }
             CommandState::Judge => {
-                verdict = check.status;
+                result = check.status;
                 if check.status.any() {
                     state = CommandState::Finish;
                 } else if check.facts.query {
@@ -370,7 +370,7 @@ impl<
             CommandState::Switch => {
                 state = CommandState::Drain;
                 if cq_refused {
-                    verdict = bits::<8>(BAD_STATE);
+                    result = bits::<8>(BAD_STATE);
                     state = CommandState::Finish;
                 }
             }
@@ -408,13 +408,13 @@ impl<
         }
         // answer
         let mut state_bits: Bits<128> = bits::<128>(0);
-        if check.facts.query & !verdict.any() {
+        if check.facts.query & !result.any() {
             state_bits = events.found.into();
-        } else if check.facts.resize_cq & !verdict.any() {
+        } else if check.facts.resize_cq & !result.any() {
             state_bits = cq_switched.resize::<128>();
         }
         ring.finish = pulse.finish;
-        ring.status = verdict;
+        ring.status = result;
         ring.value = state_bits;
         // what leaves
         image_qpn = index;

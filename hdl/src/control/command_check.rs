@@ -155,13 +155,13 @@ pub struct CommandCheck<
 
     found: Dff<CommandFacts>,
     // bits that a number in range does not have
-    beyond_qp: Constant<Bits<32>>,
-    beyond_mr: Constant<Bits<32>>,
-    beyond_cq: Constant<Bits<32>>,
-    beyond_gid: Constant<Bits<32>>,
-    beyond_pool: Constant<Bits<32>>,
-    beyond_eq: Constant<Bits<32>>,
-    beyond_srq: Constant<Bits<32>>,
+    outside_qp: Constant<Bits<32>>,
+    outside_mr: Constant<Bits<32>>,
+    outside_cq: Constant<Bits<32>>,
+    outside_gid: Constant<Bits<32>>,
+    outside_pool: Constant<Bits<32>>,
+    outside_eq: Constant<Bits<32>>,
+    outside_srq: Constant<Bits<32>>,
     has_shared: Constant<Bit>,
     transports: Constant<Bits<4>>,
     has_events: Constant<Bit>,
@@ -196,7 +196,7 @@ impl<
             (feature::UC, qp_type::UC),
             (feature::UD, qp_type::UD),
         ];
-        let beyond =
+        let outside =
             |log: usize| Constant::new((u64::from(u32::MAX) >> log << log).to_bits::<32>());
         Self {
             clock: ClkRst::default(),
@@ -214,13 +214,13 @@ impl<
             facts: Signal::default(),
             status: Signal::default(),
             found: Dff::default(),
-            beyond_qp: beyond(Q),
-            beyond_mr: beyond(M),
-            beyond_cq: beyond(C),
-            beyond_gid: beyond(GID_ENTRIES.ilog2() as usize),
-            beyond_pool: beyond(O),
-            beyond_eq: beyond(E),
-            beyond_srq: beyond(S),
+            outside_qp: outside(Q),
+            outside_mr: outside(M),
+            outside_cq: outside(C),
+            outside_gid: outside(GID_ENTRIES.ilog2() as usize),
+            outside_pool: outside(O),
+            outside_eq: outside(E),
+            outside_srq: outside(S),
             has_shared: Constant::new(has(feature::SRQ)),
             transports: Constant::new(
                 transports
@@ -276,23 +276,23 @@ impl<
         found.set_port = head.opcode == SET_PORT;
         let mut limit: Bits<32> = bits::<32>(0);
         if (head.opcode == MODIFY_QP) | (head.opcode == QUERY_QP) | (head.opcode == WRITE_AH) {
-            limit = beyond_qp;
+            limit = outside_qp;
         } else if (head.opcode == CREATE_CQ)
             | (head.opcode == DESTROY_CQ)
             | (head.opcode == RESIZE_CQ)
         {
-            limit = beyond_cq;
+            limit = outside_cq;
         } else if (head.opcode == CREATE_EQ) | (head.opcode == DESTROY_EQ) {
-            limit = beyond_eq;
+            limit = outside_eq;
         } else if (head.opcode == CREATE_SRQ)
             | (head.opcode == DESTROY_SRQ)
             | (head.opcode == ARM_SRQ)
         {
-            limit = beyond_srq;
+            limit = outside_srq;
         } else if head.opcode == WRITE_MR {
-            limit = beyond_mr;
+            limit = outside_mr;
         } else if head.opcode == SET_GID {
-            limit = beyond_gid;
+            limit = outside_gid;
         }
         found.index_ok = !(head.index & limit).any();
 
@@ -302,20 +302,20 @@ impl<
             & (sq.mtu >= MIN_MTU)
             & (sq.mtu <= MAX_MTU)
             & (sq.max_rd_atomic <= MAX_RD_ATOMIC)
-            & !(sq.cqn.resize::<32>() & beyond_cq).any()
+            & !(sq.cqn.resize::<32>() & outside_cq).any()
             & !sq.sq_base.low::<6>().any()
             & !(sq.ot_base.low::<16>() & ring_mask).any()
-            & !(sq.ot_base.resize::<32>() & beyond_pool).any()
+            & !(sq.ot_base.resize::<32>() & outside_pool).any()
             & fits_pool.bit(sq.ot_log);
-        let av_ok = !(av.sgid_index.resize::<32>() & beyond_gid).any();
+        let av_ok = !(av.sgid_index.resize::<32>() & outside_gid).any();
         let rq_ok = transports.bit(rq.qp_type)
             & (rq.mtu >= MIN_MTU)
             & (rq.mtu <= MAX_MTU)
             & (rq.max_dest_rd_atomic <= MAX_RD_ATOMIC)
-            & !(rq.cqn.resize::<32>() & beyond_cq).any()
-            & !(rq.sgid_index.resize::<32>() & beyond_gid).any()
+            & !(rq.cqn.resize::<32>() & outside_cq).any()
+            & !(rq.sgid_index.resize::<32>() & outside_gid).any()
             & !rq.rq_base.low::<6>().any()
-            & (!rq.srq_valid | (has_shared & !(rq.srqn.resize::<32>() & beyond_srq).any()));
+            & (!rq.srq_valid | (has_shared & !(rq.srqn.resize::<32>() & outside_srq).any()));
         found.needs_srq = head.qp_rq & rq.srq_valid;
         let states_ok = (!head.qp_sq_state | (head.sq_state <= ERR))
             & (!head.qp_rq_state | (head.rq_state <= ERR));
@@ -331,17 +331,17 @@ impl<
         // completion queue
         found.cq_ok = (cq.log_size >= MIN_LOG_CQE)
             & (cq.log_size <= MAX_LOG_CQE)
-            & !(cq.eqn.resize::<32>() & beyond_eq).any()
+            & !(cq.eqn.resize::<32>() & outside_eq).any()
             & !cq.base.low::<6>().any()
             & !cq.consumer.low::<2>().any();
 
         // event queue, address handle, shared receive queue
-        found.srq_ok = !srq.base.low::<6>().any() & !(srq.eqn.resize::<32>() & beyond_eq).any();
+        found.srq_ok = !srq.base.low::<6>().any() & !(srq.eqn.resize::<32>() & outside_eq).any();
         found.eq_ok = (eq.log_size >= MIN_LOG_EQE)
             & (eq.log_size <= MAX_LOG_EQE)
             & !eq.base.low::<6>().any()
             & !eq.consumer.low::<2>().any();
-        found.ah_ok = !(ah.sgid_index.resize::<32>() & beyond_gid).any();
+        found.ah_ok = !(ah.sgid_index.resize::<32>() & outside_gid).any();
 
         // memory region: the key says where in the table it stands
         let own_key = mr.key.slice::<M>(8) == head.index.low::<M>();

@@ -96,7 +96,7 @@ pub struct CommandRing<const W: usize, const K: usize> {
     unread: Dff<Bit>,
     starts: Reg<Bit>,
     head: Unpack<CmdHead>,
-    verdict: Dff<Bits<8>>,
+    result: Dff<Bits<8>>,
     answer: Dff<Bits<128>>,
     shift: Dff<Bits<512>>,
     left: Dff<Bits<3>>,
@@ -149,7 +149,7 @@ impl<const W: usize, const K: usize> Default for CommandRing<W, K> {
             unread: Default::default(),
             starts: Default::default(),
             head: Default::default(),
-            verdict: Default::default(),
+            result: Default::default(),
             answer: Default::default(),
             shift: Default::default(),
             left: Default::default(),
@@ -187,7 +187,7 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
         if !unread {
             copy!(cpl <= head.image; token, opcode, index);
         }
-        cpl.status = verdict;
+        cpl.status = result;
         cpl.value = answer;
         cpl.owner = owner;
         let cpl_bits: Bits<256> = cpl.into();
@@ -224,10 +224,10 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
                 }
             }
             RingState::Execute => {
-                verdict = status;
+                result = status;
                 answer = value;
                 if unread {
-                    verdict = bits::<8>(BAD_PARAM);
+                    result = bits::<8>(BAD_PARAM);
                     answer = bits::<128>(0);
                 }
                 if unread | finish {
@@ -253,7 +253,7 @@ impl<const W: usize, const K: usize> Logic for CommandRing<W, K> {
                     if left == 1 {
                         ci = ci + 1;
                         done_q = true;
-                        failed_q = verdict != OK;
+                        failed_q = result != OK;
                         state = RingState::Idle;
                     }
                 }

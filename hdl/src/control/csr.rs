@@ -292,7 +292,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         cpl_base = (state.cpl_base_hi.resize::<64>() << 32) | state.cpl_base_lo.resize::<64>();
         cmd_log_size = state.cmd_log_size;
         cmd_pi = state.cmd_pi.low::<16>();
-        doorbells.forget = forgets;
+        doorbells.discard = forgets;
         forward!(sq_doorbell <= doorbells.sq);
         forward!(rq_doorbell <= doorbells.rq);
         forward!(cq_doorbell <= doorbells.cq);

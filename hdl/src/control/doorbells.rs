@@ -21,7 +21,7 @@ pub struct Doorbells<const Q: usize, const C: usize> {
     /// The word.
     pub data: Signal<In, Bits<32>>,
     /// What waits is forgotten.
-    pub forget: Signal<In, Bit>,
+    pub discard: Signal<In, Bit>,
     /// A doorbell was not taken.
     pub waits: Signal<Out, Bit>,
     /// Send queue doorbells.
@@ -41,9 +41,9 @@ pub struct Doorbells<const Q: usize, const C: usize> {
     no_sq_event: Zero<SqEvent>,
     no_rq_event: Zero<RqEvent>,
     /// Bits of a doorbell's number that a queue pair of the build does not have.
-    beyond: Constant<Bits<17>>,
+    outside_qp: Constant<Bits<17>>,
     /// Those that a completion queue does not have.
-    beyond_cq: Constant<Bits<17>>,
+    outside_cq: Constant<Bits<17>>,
 }
 
 impl<const Q: usize, const C: usize> Default for Doorbells<Q, C> {
@@ -57,7 +57,7 @@ impl<const Q: usize, const C: usize> Default for Doorbells<Q, C> {
             write: Default::default(),
             at: Default::default(),
             data: Default::default(),
-            forget: Default::default(),
+            discard: Default::default(),
             waits: Default::default(),
             sq: Default::default(),
             rq: Default::default(),
@@ -70,8 +70,8 @@ impl<const Q: usize, const C: usize> Default for Doorbells<Q, C> {
             word: Default::default(),
             no_sq_event: Default::default(),
             no_rq_event: Default::default(),
-            beyond: Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()),
-            beyond_cq: Constant::new((0x1_ffff_u64 >> C << C).to_bits()),
+            outside_qp: Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()),
+            outside_cq: Constant::new((0x1_ffff_u64 >> C << C).to_bits()),
         }
     }
 }
@@ -94,8 +94,8 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
         if cq.ready {
             cq_rung = false;
         }
-        let of_qp = write & (at.slice::<2>(20) == QP_AT) & !(at.slice::<17>(3) & beyond).any();
-        let of_cq = write & (at.slice::<2>(20) == CQ_AT) & !(at.slice::<17>(3) & beyond_cq).any();
+        let of_qp = write & (at.slice::<2>(20) == QP_AT) & !(at.slice::<17>(3) & outside_qp).any();
+        let of_cq = write & (at.slice::<2>(20) == CQ_AT) & !(at.slice::<17>(3) & outside_cq).any();
         let of_srq = write & (at.slice::<2>(20) == SRQ_AT) & !at.bit(19);
         if of_qp {
             sq_rung = !at.bit(2);
@@ -112,7 +112,7 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
             number = at.slice::<16>(3);
             word = data;
         }
-        if forget {
+        if discard {
             sq_rung = false;
             rq_rung = false;
             cq_rung = false;

@@ -32,7 +32,7 @@ pub struct Restart {
     /// The DMA has nothing under way and no frame is leaving.
     pub idle: Signal<In, Bit>,
     /// The DMA must not begin anything.
-    pub halt: Signal<Out, Bit>,
+    pub stall: Signal<Out, Bit>,
     /// Reset of the engine; also while the pin asks for it.
     pub core_rst: Signal<Out, Bit>,
     /// The reset is over.
@@ -50,7 +50,7 @@ impl Default for Restart {
             clock: ClkRst::default(),
             request: Signal::default(),
             idle: Signal::default(),
-            halt: Signal::default(),
+            stall: Signal::default(),
             core_rst: Signal::default(),
             done: Signal::default(),
             state: Reg::new(RestartState::Run),
@@ -102,7 +102,7 @@ impl Logic for Restart {
                 state = RestartState::Run;
             }
         }
-        halt = halted;
+        stall = halted;
         core_rst = clock.rst | resets;
         done = state == RestartState::Done;
     }

@@ -88,7 +88,7 @@ pub struct Core<
     /// It is taken in this cycle.
     pub irq_ready: Signal<In, Bit>,
     /// The DMA begins nothing new.
-    pub halt: Signal<In, Bit>,
+    pub stall: Signal<In, Bit>,
     /// No DMA is under way and no frame leaves.
     pub idle: Signal<Out, Bit>,
     /// A DMA access failed in this cycle.
@@ -199,7 +199,7 @@ impl<
         forward!(host.beat[7] <= exceptions.beat);
         forward!(host.write[5] <= exceptions.write);
         forward!(host.beats[5] <= exceptions.beats);
-        host.halt = halt;
+        host.stall = stall;
         idle = host.idle & !exceptions.m_axis.tvalid & !loopback.m.tvalid;
         dma_error = host.error;
 
@@ -298,7 +298,7 @@ impl<
         qp_events.sq_failed_status = transmit.failed_status;
         qp_events.drained = transmit.drained_valid;
         qp_events.drained_qpn = transmit.drained_qpn;
-        forward!(qp_events.responder <= failures.told);
+        forward!(qp_events.responder <= failures.err_report);
 
         // what is under way
         drain.start = command.drain_start;

@@ -28,7 +28,7 @@ pub struct Failures {
     /// Completions that were lost.
     pub lost_cqe: StreamIn<CqLost>,
     /// The queue pairs of `responder` again, for who reports them.
-    pub told: StreamOut<RqFailure>,
+    pub err_report: StreamOut<RqFailure>,
     /// To the responder.
     pub rq: StreamOut<RqEvent>,
     /// To the requester.
@@ -67,11 +67,11 @@ impl Logic for Failures {
         merge.s[0].payload.status = GENERAL_ERR;
         unread.m.ready = merge.s[0].ready;
         // who reports the failure hears of it before the requester can fail for its sake
-        told.valid = responder.valid & failed.s.ready;
-        told.payload = responder.payload;
-        failed.s.valid = responder.valid & told.ready;
+        err_report.valid = responder.valid & failed.s.ready;
+        err_report.payload = responder.payload;
+        failed.s.valid = responder.valid & err_report.ready;
         failed.s.payload = responder.payload.qpn;
-        responder.ready = failed.s.ready & told.ready;
+        responder.ready = failed.s.ready & err_report.ready;
         merge.s[1].valid = failed.m.valid;
         merge.s[1].payload = no_sq_event;
         merge.s[1].payload.kind = SqEventKind::Failed;

@@ -158,7 +158,7 @@ impl<
         restart.request = csr.reset;
         restart.idle = core.idle;
         csr.reset_done = restart.done;
-        core.halt = restart.halt;
+        core.stall = restart.stall;
 
         forward!(s_axis_rx <= core.s_axis_rx);
         forward!(m_axis_tx <= core.m_axis_tx);

@@ -44,7 +44,7 @@ struct Lengths {
     ip_payload: Bits<17>,
     udp_length: Bits<16>,
     // Bytes between BTH and ICRC, negative with bit 16.
-    behind_bth: Bits<17>,
+    after_bth: Bits<17>,
     // Byte of the frame behind the BTH.
     start: Bits<7>,
     pad_cnt: Bits<2>,
@@ -157,7 +157,7 @@ impl<const K: usize> Logic for RxExtent<K> {
             lengths.ip_payload = fields.ip_length.resize::<17>() - IPV4_HEADER;
         }
         lengths.udp_length = fields.udp_length;
-        lengths.behind_bth = fields.udp_length.resize::<17>() - UDP_BTH_ICRC;
+        lengths.after_bth = fields.udp_length.resize::<17>() - UDP_BTH_ICRC;
         lengths.start = start;
         lengths.pad_cnt = fields.pad_cnt;
         lengths.sound = (fields.tver == 0) & ((fields.udp_length & 3) == 0);
@@ -169,10 +169,10 @@ impl<const K: usize> Logic for RxExtent<K> {
         let ext_bytes = opcode.info.ext_words.resize::<7>() << 2;
         let ext_and_pad = ext_bytes.resize::<17>() | lengths.pad_cnt.resize::<17>();
         payload.index = lengths.index;
-        payload.plen = lengths.behind_bth - ext_and_pad;
+        payload.plen = lengths.after_bth - ext_and_pad;
         payload.start = lengths.start + ext_bytes;
         payload.may_be_there =
-            opcode.info.payload | (lengths.behind_bth == ext_bytes.resize::<17>());
+            opcode.info.payload | (lengths.after_bth == ext_bytes.resize::<17>());
         payload.sound = lengths.sound
             & opcode.info.known
             & (lengths.ip_payload == lengths.udp_length.resize::<17>())

@@ -156,7 +156,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         write.data = data_line.q;
         write.crc = undo.crc;
         write.partial = beat_late.q.partial;
-        write.behind = !(beat_late.q.whole | beat_late.q.partial);
+        write.icrc_in_next_beat = !(beat_late.q.whole | beat_late.q.partial);
         copy!(write <= beat_late.q; tail, last, bytes);
         written = valid_line.q;
         let ends = valid_line.q & beat_late.q.last;
@@ -193,7 +193,7 @@ struct IcrcWrite<const W: usize, const K: usize> {
     pub partial: Signal<In, Bit>,
     pub tail: Signal<In, Bits<6>>,
     /// Its last two bytes are at lanes 0 and 1.
-    pub behind: Signal<In, Bit>,
+    pub icrc_in_next_beat: Signal<In, Bit>,
     pub last: Signal<In, Bit>,
     pub bytes: Signal<In, Bits<6>>,
     pub sealed: Signal<Out, Bits<W>>,
@@ -212,7 +212,7 @@ impl<const W: usize, const K: usize> Logic for IcrcWrite<W, K> {
             return;
         }
         let tail = self.tail.val().index();
-        let lanes = match (self.partial.val(), self.behind.val()) {
+        let lanes = match (self.partial.val(), self.icrc_in_next_beat.val()) {
             (true, _) => tail..(tail + 4).min(K),
             (_, true) => 0..2,
             _ => 0..0,
@@ -239,7 +239,7 @@ impl<const W: usize, const K: usize> Logic for IcrcWrite<W, K> {
     fn hdl(&self) -> Verilog {
         let (k, w) = (K - 1, W - 1);
         Verilog::Custom(format!(
-            "wire [{k}:0] lanes = ({{{K}{{partial}}}} & ({K}'hf << tail)) | ({{{K}{{behind}}}} & {K}'h3);\n\
+            "wire [{k}:0] lanes = ({{{K}{{partial}}}} & ({K}'hf << tail)) | ({{{K}{{icrc_in_next_beat}}}} & {K}'h3);\n\
              // Lane 2 modulo 4 holds byte 0 of the ICRC.\n\
              wire [{w}:0] everywhere = {{{words}{{crc[15:0], crc[31:16]}}}};\n\
              integer lane;\n\

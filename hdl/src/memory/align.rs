@@ -96,7 +96,7 @@ pub struct LaneMasks<const K: usize> {
     /// First lane, below K.
     pub start: Signal<In, Bits<6>>,
     /// Lane behind the last, counted on past the end of the beat; at most `start` + K and below 2 K.
-    pub behind: Signal<In, Bits<7>>,
+    pub end_lane: Signal<In, Bits<7>>,
     /// There is a beat; else no lane is shown.
     pub enable: Signal<In, Bit>,
     /// Exchanges the outputs.
@@ -115,7 +115,7 @@ impl<const K: usize> Default for LaneMasks<K> {
         );
         Self {
             start: Signal::default(),
-            behind: Signal::default(),
+            end_lane: Signal::default(),
             enable: Signal::default(),
             swap: Signal::default(),
             low: Signal::default(),
@@ -132,12 +132,12 @@ impl<const K: usize> Logic for LaneMasks<K> {
     );
 
     fn update(&mut self) {
-        let (start, behind) = (self.start.val().index(), self.behind.val().index());
+        let (start, end_lane) = (self.start.val().index(), self.end_lane.val().index());
         let (mut low, mut high) = (Bits::default(), Bits::default());
         if self.enable.val() {
             for i in 0..K {
-                low = low.replace_bit(i, (start..behind).contains(&i));
-                high = high.replace_bit(i, i + K < behind);
+                low = low.replace_bit(i, (start..end_lane).contains(&i));
+                high = high.replace_bit(i, i + K < end_lane);
             }
         }
         let swap = self.swap.val();
@@ -169,8 +169,8 @@ impl<const K: usize> Logic for LaneMasks<K> {
             )
         };
         Verilog::Custom(format!(
-            "wire over = behind[{log}];\n\
-             wire [5:0] last = behind[5:0] & 6'd{lanes};\n\
+            "wire over = end_lane[{log}];\n\
+             wire [5:0] last = end_lane[5:0] & 6'd{lanes};\n\
              wire [7:0] from = 8'hff << start[2:0];\n\
              wire [7:0] upto = ~(8'hff << last[2:0]);\n\
              wire [7:0] above = 8'hfe << start[5:3];\n\
@@ -202,7 +202,7 @@ mod tests {
             (true, 0b111, 0b1100_0000),
         ] {
             u.start.next = bits::<6>(6);
-            u.behind.next = bits::<7>(11);
+            u.end_lane.next = bits::<7>(11);
             u.swap.next = swap;
             assert!(simulate(&mut u, 50));
             assert_eq!(u.low.val(), low);

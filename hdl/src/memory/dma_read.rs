@@ -40,7 +40,7 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     /// AXI4 master, read channels.
     pub m_axi: AxiReadOut<W>,
     /// No request is taken while it is 1.
-    pub halt: Signal<In, Bit>,
+    pub stall: Signal<In, Bit>,
     /// Every burst that was issued is answered.
     pub idle: Signal<Out, Bit>,
     /// A read failed in this cycle (RRESP SLVERR or DECERR).
@@ -83,7 +83,7 @@ impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A
             request: Default::default(),
             beats: Default::default(),
             m_axi: AxiReadOut::default(),
-            halt: Signal::default(),
+            stall: Signal::default(),
             idle: Signal::default(),
             error: Signal::default(),
             arbiter: Arbiter::default(),
@@ -121,7 +121,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for DmaRead<W, K, A> 
         let mut fit: Bits<CLIENTS> = bits::<CLIENTS>(0);
         range.tag = client[0];
         for i in 0..CLIENTS {
-            asking = asking.replace_bit(i, request[i].valid & room.bit(i) & !halt);
+            asking = asking.replace_bit(i, request[i].valid & room.bit(i) & !stall);
         }
         arbiter.request = asking;
         arbiter.take = split.s.ready;

@@ -40,7 +40,7 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     /// Bursts of each client that have their response.
     pub done: [Signal<Out, Bits<16>>; CLIENTS],
     /// No command is taken while it is 1.
-    pub halt: Signal<In, Bit>,
+    pub stall: Signal<In, Bit>,
     /// Every burst that was taken has its response.
     pub idle: Signal<Out, Bit>,
     /// A write failed in this cycle (BRESP SLVERR or DECERR).
@@ -81,7 +81,7 @@ impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
             m_axi: AxiWriteOut::default(),
             issued: Default::default(),
             done: Default::default(),
-            halt: Signal::default(),
+            stall: Signal::default(),
             idle: Signal::default(),
             error: Signal::default(),
             arbiter: Arbiter::default(),
@@ -118,7 +118,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         // Commands: one a cycle to AW, in the same order to the owner queue.
         let mut asking: Bits<CLIENTS> = bits::<CLIENTS>(0);
         for i in 0..CLIENTS {
-            asking = asking.replace_bit(i, command[i].valid & !halt);
+            asking = asking.replace_bit(i, command[i].valid & !stall);
         }
         let take = address.s.ready & owner.s.ready;
         arbiter.request = asking;

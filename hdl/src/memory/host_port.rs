@@ -27,7 +27,7 @@ pub struct HostPort<const W: usize, const K: usize> {
     /// AXI4 master.
     pub m_axi: AxiOut<W, K>,
     /// Nothing new is begun while it is 1.
-    pub halt: Signal<In, Bit>,
+    pub stall: Signal<In, Bit>,
     /// Nothing is under way.
     pub idle: Signal<Out, Bit>,
     /// An access failed in this cycle.
@@ -55,8 +55,8 @@ impl<const W: usize, const K: usize> Logic for HostPort<W, K> {
             issued[i] = writer.issued[i];
             done[i] = writer.done[i];
         }
-        reader.halt = halt;
-        writer.halt = halt;
+        reader.stall = stall;
+        writer.stall = stall;
         idle = reader.idle & writer.idle;
         error = reader.error | writer.error;
         copy!(m_axi <= writer.m_axi;

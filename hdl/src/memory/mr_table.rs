@@ -21,7 +21,7 @@
 use crate::bus::types::image::MrCtx;
 use crate::prelude::*;
 
-use super::types::{MrAccess, MrVerdict};
+use super::types::{MrAccess, MrChecks};
 
 /// What the port `inv` is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -211,7 +211,7 @@ pub struct MrPort<const M: usize> {
     fetched: Dff<MrAccess>,
     looked_up: Dff<MrAccess>,
     entry: Dff<MrCtx>,
-    verdict: Dff<MrVerdict>,
+    checks: Dff<MrChecks>,
     sum: Signal<Local, Bits<65>>,
     allowed: Signal<Local, Bit>,
 }
@@ -263,22 +263,17 @@ impl<const M: usize> Logic for MrPort<M> {
             }
             _ => {}
         }
-        verdict.none = looked_up.none;
-        verdict.right = entry.valid & allowed;
-        verdict.key = entry.key == looked_up.key;
-        verdict.pd = entry.pd == looked_up.pd;
-        verdict.queue = !entry.qp_only | (entry.qpn == looked_up.qpn.resize::<24>());
-        verdict.above = looked_up.addr >= entry.base;
-        verdict.below = looked_up.more <= entry.last.resize::<65>();
+        checks.none = looked_up.none;
+        checks.right = entry.valid & allowed;
+        checks.key = entry.key == looked_up.key;
+        checks.pd = entry.pd == looked_up.pd;
+        checks.queue = !entry.qp_only | (entry.qpn == looked_up.qpn.resize::<24>());
+        checks.above = looked_up.addr >= entry.base;
+        checks.below = looked_up.more <= entry.last.resize::<65>();
 
         // Cycle n + 3.
-        ok = verdict.none
-            | (verdict.right
-                & verdict.key
-                & verdict.pd
-                & verdict.queue
-                & verdict.above
-                & verdict.below);
+        ok = checks.none
+            | (checks.right & checks.key & checks.pd & checks.queue & checks.above & checks.below);
         valid = (valid << 1).replace_bit(0, check.valid);
         done = valid.bit(2);
         check.done = done;

@@ -50,7 +50,7 @@ pub struct MrAccess {
 
 /// What a memory region check found, before it is put together.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
-pub struct MrVerdict {
+pub struct MrChecks {
     /// No bytes.
     pub none: Bit,
     /// The entry is valid and grants the right.

@@ -129,9 +129,9 @@ extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
         cq.check_unused()?;
         cq.cq.destroy()?;
         if let Some(channel) = &cq.channel {
-            channel.forget(&cq);
+            channel.discard(&cq);
         }
-        cq.context.events.forget(cq.shown().cast());
+        cq.context.events.discard(cq.shown().cast());
         cq.events.wait();
         cq.failures.wait();
         CqHandle::registry().remove(&cq);

@@ -194,7 +194,7 @@ extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     let destroy = || {
         let qp = get::<QpHandle>(qp)?;
         qp.qp.destroy()?;
-        qp.context().events.forget(qp.shown().cast());
+        qp.context().events.discard(qp.shown().cast());
         qp.events.wait();
         QpHandle::registry().remove(&qp);
         Ok(())

@@ -31,8 +31,8 @@ pub(crate) fn agrees(header: &str, expected: &[(String, i64)]) {
     fs::write(&file, source).unwrap();
     let mut cc = Command::new("cc");
     let compiled = cc.arg(&file).arg("-o").arg(&binary).output().unwrap();
-    let said = String::from_utf8_lossy(&compiled.stderr);
-    assert!(compiled.status.success(), "{said}");
+    let output = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{output}");
     let printed = Command::new(&binary).output().unwrap().stdout;
     let printed = String::from_utf8(printed).unwrap();
     let found: Vec<i64> = printed.lines().map(|line| line.parse().unwrap()).collect();

@@ -47,11 +47,11 @@ fn memory_windows_come_and_go() {
 }
 
 #[test]
-fn events_are_told() {
+fn events_are_reported() {
     run("events");
 }
 
 #[test]
-fn states_of_the_card_are_told_and_left() {
+fn states_of_the_card_are_reported_and_left() {
     run("states");
 }

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_is_the_state_behind_eight_bytes_of_ones() {
+    fn seed_is_the_state_after_eight_bytes_of_ones() {
         assert_eq!(!CRC.checksum(&[0xff; 8]), SEED);
     }
 

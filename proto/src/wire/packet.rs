@@ -41,15 +41,13 @@ impl Packet {
     /// Fails with the reason to drop it; [`Error`] lists the reasons in the order of the checks.
     pub fn parse(frame: &[u8]) -> Result<Self, Error> {
         let (eth, ethertype) = eth::Repr::parse(frame)?;
-        let behind_eth = &frame[eth.header_len()..];
-        let (ip, ip_payload_len) = Ip::parse(ethertype, behind_eth)?;
+        let after_eth = &frame[eth.header_len()..];
+        let (ip, ip_payload_len) = Ip::parse(ethertype, after_eth)?;
         let datagram_len = ip.header_len() + ip_payload_len;
-        let datagram = behind_eth
-            .get(..datagram_len)
-            .ok_or(Error::FrameTruncated {
-                need: datagram_len,
-                have: behind_eth.len(),
-            })?;
+        let datagram = after_eth.get(..datagram_len).ok_or(Error::FrameTruncated {
+            need: datagram_len,
+            have: after_eth.len(),
+        })?;
         let udp_header = udp::Header::new_checked(&datagram[ip.header_len()..])?;
         let udp = udp::Repr::parse(&udp_header, ip_payload_len)?;
         let transport = &datagram[ip.header_len() + udp::LEN..];

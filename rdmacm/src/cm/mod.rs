@@ -36,12 +36,12 @@ pub(crate) enum Output {
     /// A message goes.
     Send(Address, Box<[u8; MAD_BYTES]>),
     /// The program is to know.
-    Tell(Id, Told),
+    Event(Id, CmEvent),
 }
 
 /// What became of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum CmEvent {
     /// Somebody asks the listener with this number for a connection.
     Asked(u64, Box<Req>, IpHeader),
     /// Somebody asks the listener with this number for its queue pair of datagrams.
@@ -159,15 +159,15 @@ impl Manager {
         }
     }
 
-    fn tell(&mut self, id: Id, told: Told) {
+    fn report(&mut self, id: Id, event: CmEvent) {
         if self.connections.get(&id).is_some_and(|c| !c.is_detached) {
-            self.out.push_back(Output::Tell(id, told));
+            self.out.push_back(Output::Event(id, event));
         }
     }
 
     /// Tells the end of a connection, and forgets it.
-    fn end(&mut self, id: Id, told: Told) {
-        self.tell(id, told);
+    fn end(&mut self, id: Id, event: CmEvent) {
+        self.report(id, event);
         self.connections.remove(&id);
     }
 
@@ -292,7 +292,7 @@ impl Manager {
         match self.get(id)?.state {
             State::RepSent(_) => {
                 self.put(id, State::Established);
-                self.tell(id, Told::Established);
+                self.report(id, CmEvent::Established);
                 Ok(())
             }
             State::Established => Ok(()),

@@ -23,7 +23,7 @@ impl Manager {
                     && matches!(self.connections[&id].state, State::RepSent(_))
                 {
                     self.put(id, State::Established);
-                    self.tell(id, Told::Established);
+                    self.report(id, CmEvent::Established);
                 }
             }
             Message::Dreq(ends, _) => self.on_dreq(now, from, tid, ends),
@@ -31,7 +31,7 @@ impl Manager {
                 if let Some(id) = self.of(from, ends)
                     && matches!(self.connections[&id].state, State::DreqSent(_))
                 {
-                    self.tell(id, Told::Disconnected { in_time: true });
+                    self.report(id, CmEvent::Disconnected { in_time: true });
                     self.put(id, State::TimeWait(now + TIME_WAIT));
                 }
             }
@@ -89,7 +89,7 @@ impl Manager {
             }
             return;
         }
-        let nobody = Ends {
+        let no_peer = Ends {
             local: 0,
             remote: req.local,
         };
@@ -99,10 +99,10 @@ impl Manager {
             (listener.space == PortSpace::Tcp).then_some((listener.key, ends))
         });
         let Some((key, ends)) = found else {
-            return self.refuse(from, tid, nobody, about::REQ, reason::INVALID_SERVICE_ID);
+            return self.refuse(from, tid, no_peer, about::REQ, reason::INVALID_SERVICE_ID);
         };
         if req.transport > 1 {
-            return self.refuse(from, tid, nobody, about::REQ, reason::INVALID_TRANSPORT);
+            return self.refuse(from, tid, no_peer, about::REQ, reason::INVALID_TRANSPORT);
         }
         if self.is_crowded() {
             return;
@@ -114,7 +114,7 @@ impl Manager {
             ..Connection::new(from, tid, State::ReqReceived)
         };
         let id = self.add(connection);
-        self.tell(id, Told::Asked(key, Box::new(req), ends));
+        self.report(id, CmEvent::Asked(key, Box::new(req), ends));
     }
 
     fn on_mra(&mut self, now: Duration, from: Address, mra: &Mra) {
@@ -143,8 +143,8 @@ impl Manager {
         match connection.state {
             State::ReqSent(_) if rej.reason == STALE => {}
             State::ReqSent(_) | State::RepSent(_) | State::ReqReceived | State::RepReceived => {
-                let told = Told::Rejected(rej.reason, Box::new(rej.private));
-                self.end(rej.remote, told);
+                let event = CmEvent::Rejected(rej.reason, Box::new(rej.private));
+                self.end(rej.remote, event);
             }
             _ => {}
         }
@@ -164,7 +164,7 @@ impl Manager {
                 c.remote = rep.local;
                 c.remote_qpn = rep.qpn;
                 c.state = State::RepReceived;
-                self.tell(rep.remote, Told::Answered(Box::new(rep)));
+                self.report(rep.remote, CmEvent::Answered(Box::new(rep)));
             }
             // The RTU was lost.
             State::Established if c.remote == rep.local => self.rtu(rep.remote),
@@ -185,7 +185,7 @@ impl Manager {
         if let State::Established | State::RepSent(_) | State::RepReceived | State::DreqSent(_) =
             self.connections[&id].state
         {
-            self.tell(id, Told::Disconnected { in_time: true });
+            self.report(id, CmEvent::Disconnected { in_time: true });
             self.put(id, State::TimeWait(now + TIME_WAIT));
         }
     }
@@ -230,7 +230,7 @@ impl Manager {
             ..Connection::new(from, tid, State::SidrReceived)
         };
         let id = self.add(connection);
-        self.tell(id, Told::AskedForDatagrams(key, Box::new(req), ends));
+        self.report(id, CmEvent::AskedForDatagrams(key, Box::new(req), ends));
     }
 
     fn on_sidr_rep(&mut self, from: Address, rep: SidrRep) {
@@ -241,14 +241,14 @@ impl Manager {
         if !known.is_some_and(is_due) {
             return;
         }
-        let told = match rep.status {
-            0 => Told::Found(Box::new(rep)),
+        let event = match rep.status {
+            0 => CmEvent::Found(Box::new(rep)),
             status => {
                 let mut private = [0; 148];
                 private[..136].copy_from_slice(&rep.private);
-                Told::Rejected(status.into(), Box::new(private))
+                CmEvent::Rejected(status.into(), Box::new(private))
             }
         };
-        self.end(id, told);
+        self.end(id, event);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, Id, Manager, Output, State, Told, Waiting};
+use super::{CmEvent, Connection, Id, Manager, Output, State, Waiting};
 
 /// Code of the time until a message is sent again, 4.3 s: as Linux has it.
 pub(super) const ANSWER: u8 = 20;
@@ -46,12 +46,12 @@ impl Manager {
             }
             match c.state {
                 State::DreqSent(_) => {
-                    self.tell(id, Told::Disconnected { in_time: false });
+                    self.report(id, CmEvent::Disconnected { in_time: false });
                     self.put(id, State::TimeWait(now + TIME_WAIT));
                 }
-                State::TimeWait(_) => self.end(id, Told::TimeWaitOver),
+                State::TimeWait(_) => self.end(id, CmEvent::TimeWaitOver),
                 State::SidrAnswered(..) => drop(self.connections.remove(&id)),
-                _ => self.end(id, Told::Unreachable),
+                _ => self.end(id, CmEvent::Unreachable),
             }
         }
     }

@@ -9,7 +9,7 @@ use ferroce_cabi::handle::{Object, lock};
 use ferroce_cabi::signals;
 use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
 
-use super::event::{Event, Said};
+use super::event::{Details, Event};
 use super::{CmId, Inner, Phase};
 use crate::abi::*;
 use crate::cm::Address;
@@ -265,11 +265,11 @@ impl CmId {
             }
         };
         drop(inner);
-        let said = Said {
+        let details = Details {
             status,
-            ..Said::default()
+            ..Details::default()
         };
-        Event::tell(self, None, kind, said);
+        Event::report(self, None, kind, details);
     }
 
     /// A route of RoCE is known with the address.
@@ -282,7 +282,7 @@ impl CmId {
         self.show_path(port::open()?, &mut inner, gid(local.ip()), peer);
         inner.phase = Phase::Routed;
         drop(inner);
-        Event::tell(self, None, RDMA_CM_EVENT_ROUTE_RESOLVED, Said::default());
+        Event::report(self, None, RDMA_CM_EVENT_ROUTE_RESOLVED, Details::default());
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ferroce_cabi::handle::Object;
 
-use super::{CmId, Event, Inner, Phase, Said};
+use super::{CmId, Details, Event, Inner, Phase};
 use crate::abi::*;
 use crate::cm::{Family, Listener, WrongState};
 use crate::errno::{Errno, log};
@@ -277,10 +277,10 @@ impl CmId {
         match event.kind() {
             RDMA_CM_EVENT_CONNECT_RESPONSE if self.qp().is_some() => {
                 match self.ready().and_then(|()| self.establish()) {
-                    Ok(()) => event.becomes(RDMA_CM_EVENT_ESTABLISHED, 0),
+                    Ok(()) => event.change_to(RDMA_CM_EVENT_ESTABLISHED, 0),
                     Err(errno) => {
                         self.give_up();
-                        event.becomes(RDMA_CM_EVENT_CONNECT_ERROR, -errno.raw_os_error());
+                        event.change_to(RDMA_CM_EVENT_CONNECT_ERROR, -errno.raw_os_error());
                     }
                 }
             }
@@ -336,7 +336,7 @@ impl CmId {
 }
 
 /// What a request says, as its receiver sees it: what one end does the other bears.
-pub(super) fn said_of_req(req: &Req) -> Said {
+pub(super) fn details_of_req(req: &Req) -> Details {
     let conn = rdma_conn_param {
         private_data: std::ptr::null(),
         private_data_len: 0,
@@ -348,15 +348,15 @@ pub(super) fn said_of_req(req: &Req) -> Said {
         srq: req.srq.into(),
         qp_num: req.qpn,
     };
-    Said {
+    Details {
         private: req.private[IP_BYTES..].to_vec(),
         conn: Some(conn),
-        ..Said::default()
+        ..Details::default()
     }
 }
 
 /// What an answer says.
-pub(super) fn said_of_rep(rep: &Rep) -> Said {
+pub(super) fn details_of_rep(rep: &Rep) -> Details {
     let conn = rdma_conn_param {
         private_data: std::ptr::null(),
         private_data_len: 0,
@@ -368,9 +368,9 @@ pub(super) fn said_of_rep(rep: &Rep) -> Said {
         srq: rep.srq.into(),
         qp_num: rep.qpn,
     };
-    Said {
+    Details {
         private: rep.private.to_vec(),
         conn: Some(conn),
-        ..Said::default()
+        ..Details::default()
     }
 }

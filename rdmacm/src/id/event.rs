@@ -44,7 +44,7 @@ object!(Event, rdma_cm_event);
 
 /// What an event says, beside its kind.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct Details {
     pub(super) status: i32,
     pub(super) private: Vec<u8>,
     /// Of a connection, without data.
@@ -55,16 +55,21 @@ pub(super) struct Said {
 
 impl Event {
     /// Tells an event of `id`; of a request the listener is named too.
-    pub(super) fn tell(id: &Arc<CmId>, listener: Option<&Arc<CmId>>, kind: i32, said: Said) {
-        let private: Box<[u8]> = said.private.into();
+    pub(super) fn report(
+        id: &Arc<CmId>,
+        listener: Option<&Arc<CmId>>,
+        kind: i32,
+        details: Details,
+    ) {
+        let private: Box<[u8]> = details.private.into();
         let (data, len) = (private.as_ptr().cast(), private.len() as u8);
         let data = if len == 0 { std::ptr::null() } else { data };
         let mut shown = rdma_cm_event::zero();
         shown.id = id.shown();
         shown.listen_id = listener.map_or(std::ptr::null_mut(), |l| l.shown());
         shown.event = kind;
-        shown.status = said.status;
-        shown.param = match said.ud {
+        shown.status = details.status;
+        shown.param = match details.ud {
             Some(ud) => EventParam {
                 ud: rdma_ud_param {
                     private_data: data,
@@ -76,7 +81,7 @@ impl Event {
                 conn: rdma_conn_param {
                     private_data: data,
                     private_data_len: len,
-                    ..said.conn.unwrap_or(rdma_conn_param::zero())
+                    ..details.conn.unwrap_or(rdma_conn_param::zero())
                 },
             },
         };
@@ -98,7 +103,7 @@ impl Event {
     }
 
     /// What the program is to see instead.
-    pub(crate) fn becomes(&self, kind: i32, status: i32) {
+    pub(crate) fn change_to(&self, kind: i32, status: i32) {
         // SAFETY: as above.
         unsafe {
             (*self.shown()).event = kind;

@@ -2,9 +2,9 @@
 
 mod address;
 mod connect;
+mod deliver;
 mod event;
 mod qp;
-mod tell;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -21,10 +21,10 @@ use crate::mad::{PortSpace, Rep, Req};
 use crate::port::{PORT, Port};
 pub(crate) use address::{local, socket_address};
 pub(crate) use connect::Asked;
-use event::Said;
+pub(crate) use deliver::{deliver, device_is_gone};
+use event::Details;
 pub(crate) use event::{Channel, Event};
 pub(crate) use qp::create as create_qp;
-pub(crate) use tell::{device_is_gone, tell};
 
 /// How far an identifier is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -236,7 +236,7 @@ impl Port {
                 };
                 match output {
                     Output::Send(to, mad) => gsi.send(to, &mad),
-                    Output::Tell(comm, told) => id::tell(self, comm, told),
+                    Output::Event(comm, event) => id::deliver(self, comm, event),
                 }
             }
             if is_asked && !is_due && gsi.is_idle() {
@@ -248,8 +248,8 @@ impl Port {
                 let fd = unsafe { BorrowedFd::borrow_raw(fd) };
                 fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
             }
-            let is_told = fds.len() > 1 && !gsi.has_unsent();
-            let longest = if is_told { SLEEP } else { LOOK };
+            let has_doorbell = fds.len() > 1 && !gsi.has_unsent();
+            let longest = if has_doorbell { SLEEP } else { LOOK };
             let sleep = deadline.map_or(longest, |at| at.saturating_sub(now()).min(longest));
             let sleep = Timespec::try_from(sleep).ok();
             // An interrupted sleep is a short one.

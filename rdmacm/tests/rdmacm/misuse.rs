@@ -24,8 +24,8 @@ fn garbage_is_refused() {
         .arg(format!("-l:{}", ferroce_rdmacm::SONAME));
     cc.arg(format!("-l:{}", ferroce_ibverbs::SONAME));
     let compiled = cc.output().unwrap();
-    let said = String::from_utf8_lossy(&compiled.stderr);
-    assert!(compiled.status.success(), "{said}");
+    let output = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{output}");
     assert_eq!(cards.run(program.to_str().unwrap(), ""), "");
     cards.assert_healthy();
 }

@@ -25,14 +25,15 @@ impl Server {
         let mut child = command.spawn().unwrap();
         let start = Instant::now();
         // What a server that ended says is shown by who waits for its end.
-        while !Self::said(&log).contains("listens at port") && child.try_wait().unwrap().is_none() {
+        while !Self::output(&log).contains("listens at port") && child.try_wait().unwrap().is_none()
+        {
             assert!(start.elapsed() < LIMIT, "the server does not listen");
             thread::sleep(Duration::from_millis(5));
         }
         Self { child, log }
     }
 
-    fn said(log: &tempfile::NamedTempFile) -> String {
+    fn output(log: &tempfile::NamedTempFile) -> String {
         fs::read_to_string(log.path()).unwrap()
     }
 }
@@ -46,11 +47,11 @@ fn ping(cards: Option<Cards>, server: &str, client: &str, count: usize) {
     let client = finish(client);
     let Server { child, log } = server;
     let server = finish(child);
-    let said = Server::said(&log);
+    let output = Server::output(&log);
     for side in [&client, &server] {
         assert!(
             side.status.success(),
-            "client: {client:?}\nserver: {server:?}\n{said}"
+            "client: {client:?}\nserver: {server:?}\n{output}"
         );
     }
     let text = String::from_utf8(client.stdout).unwrap();
@@ -58,7 +59,7 @@ fn ping(cards: Option<Cards>, server: &str, client: &str, count: usize) {
         let line = format!("ping data: rdma-ping-{n}: ");
         assert!(text.contains(&line), "{text}");
     }
-    assert!(said.contains("server DISCONNECT EVENT"), "{said}");
+    assert!(output.contains("server DISCONNECT EVENT"), "{output}");
     cards.assert_healthy();
 }
 
@@ -98,7 +99,7 @@ fn on_engines() {
 }
 
 #[test]
-fn nobody_listens_there() {
+fn no_listener_is_there() {
     let Some(cards) = Cards::with(&TOOLS) else {
         return;
     };
@@ -113,7 +114,7 @@ fn nobody_listens_there() {
 }
 
 #[test]
-fn nobody_has_the_address() {
+fn no_host_has_the_address() {
     let Some(cards) = Cards::with(&TOOLS) else {
         return;
     };

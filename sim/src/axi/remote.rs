@@ -284,12 +284,12 @@ impl Slave for RemotePort {
     fn reset(&mut self) {
         for read in self.reads.iter_mut().flat_map(|queue| queue.drain(..)) {
             if read.answer.is_none() {
-                self.memory.forget(read.ticket);
+                self.memory.discard(read.ticket);
             }
         }
         let writes = self.writes.iter_mut().flat_map(|queue| queue.drain(..));
         for ticket in writes.flat_map(|write| write.tickets) {
-            self.memory.forget(ticket);
+            self.memory.discard(ticket);
         }
         self.filling.clear();
         self.aw.reset();

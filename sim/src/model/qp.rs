@@ -138,7 +138,7 @@ impl QueuePair {
             );
             self.sq.exec = self.sq.exec.wrapping_add(slots);
         }
-        self.sq.halt();
+        self.sq.stop();
     }
 
     fn flush_rq(&mut self, env: &mut Env) {

@@ -103,7 +103,7 @@ impl Sq {
     }
 
     /// Nothing more is sent or waited for.
-    pub(super) fn halt(&mut self) {
+    pub(super) fn stop(&mut self) {
         self.stall = None;
         self.retry.stop();
     }

@@ -11,7 +11,7 @@ use super::wqe::Payload;
 use super::{Env, stats};
 
 /// What an AETH asks the requester to do.
-enum Verdict {
+enum Answer {
     /// The data or acknowledgement counts.
     Good,
     /// Wait, then send again.
@@ -31,15 +31,15 @@ impl QueuePair {
             env.stats.count(stats::RX_GHOST_ACKS);
             return;
         }
-        let verdict = verdict(packet.ext.aeth);
-        count(env, packet, &verdict);
-        let good = matches!(verdict, Verdict::Good);
+        let answer = answer(packet.ext.aeth);
+        count(env, packet, &answer);
+        let good = matches!(answer, Answer::Good);
         let data = packet.bth.opcode.operation() != Operation::Ack && good;
 
         // A response acknowledges everything before it, but no READ or atomic whose data is missing.
         if let Some(missing) = self.unanswered() {
-            let beyond = psn.since(missing);
-            if beyond > 0 || (beyond == 0 && good && !data) {
+            let past_missing = psn.since(missing);
+            if past_missing > 0 || (past_missing == 0 && good && !data) {
                 return self.implied_nak(env, missing);
             }
         }
@@ -49,13 +49,13 @@ impl QueuePair {
         let (to, syndrome) = (if good { psn.next() } else { psn }, packet.ext.aeth);
         let syndrome = syndrome.map_or(0, |aeth| aeth.syndrome.bits());
         self.advance(env, to);
-        match verdict {
-            Verdict::Good => {}
+        match answer {
+            Answer::Good => {}
             // A NAK for a later packet of the same flight does not shorten the wait.
-            Verdict::Resend if self.sq.retry.is_waiting() => {}
-            Verdict::Resend => self.retry(env),
-            Verdict::NotReady { timer } => self.retry_later(env, timer, syndrome),
-            Verdict::Failed(status) => self.fail_oldest(env, status, syndrome),
+            Answer::Resend if self.sq.retry.is_waiting() => {}
+            Answer::Resend => self.retry(env),
+            Answer::NotReady { timer } => self.retry_later(env, timer, syndrome),
+            Answer::Failed(status) => self.fail_oldest(env, status, syndrome),
         }
     }
 
@@ -137,26 +137,26 @@ impl QueuePair {
     }
 }
 
-fn verdict(aeth: Option<AethRepr>) -> Verdict {
+fn answer(aeth: Option<AethRepr>) -> Answer {
     match aeth.map(|aeth| aeth.syndrome) {
-        None | Some(Syndrome::Ack { .. }) => Verdict::Good,
-        Some(Syndrome::RnrNak { timer }) => Verdict::NotReady { timer },
-        Some(Syndrome::Nak(NakCode::PsnSequence)) => Verdict::Resend,
-        Some(Syndrome::Nak(NakCode::InvalidRequest)) => Verdict::Failed(status::REM_INV_REQ_ERR),
-        Some(Syndrome::Nak(NakCode::RemoteAccess)) => Verdict::Failed(status::REM_ACCESS_ERR),
-        Some(Syndrome::Nak(NakCode::RemoteOperational)) => Verdict::Failed(status::REM_OP_ERR),
-        Some(Syndrome::Nak(_) | Syndrome::Reserved(_)) => Verdict::Failed(status::BAD_RESP_ERR),
+        None | Some(Syndrome::Ack { .. }) => Answer::Good,
+        Some(Syndrome::RnrNak { timer }) => Answer::NotReady { timer },
+        Some(Syndrome::Nak(NakCode::PsnSequence)) => Answer::Resend,
+        Some(Syndrome::Nak(NakCode::InvalidRequest)) => Answer::Failed(status::REM_INV_REQ_ERR),
+        Some(Syndrome::Nak(NakCode::RemoteAccess)) => Answer::Failed(status::REM_ACCESS_ERR),
+        Some(Syndrome::Nak(NakCode::RemoteOperational)) => Answer::Failed(status::REM_OP_ERR),
+        Some(Syndrome::Nak(_) | Syndrome::Reserved(_)) => Answer::Failed(status::BAD_RESP_ERR),
     }
 }
 
-fn count(env: &mut Env, packet: &Received, verdict: &Verdict) {
-    match verdict {
-        Verdict::Good if packet.bth.opcode.operation() == Operation::Ack => {
+fn count(env: &mut Env, packet: &Received, answer: &Answer) {
+    match answer {
+        Answer::Good if packet.bth.opcode.operation() == Operation::Ack => {
             env.stats.count(stats::RX_ACKS);
         }
-        Verdict::Good => {}
-        Verdict::NotReady { .. } => env.stats.count(stats::RNR_NAK_RECEIVED),
-        Verdict::Resend => env.stats.count(stats::PACKET_SEQ_ERR),
-        Verdict::Failed(_) => env.stats.count(stats::REMOTE_ERRORS),
+        Answer::Good => {}
+        Answer::NotReady { .. } => env.stats.count(stats::RNR_NAK_RECEIVED),
+        Answer::Resend => env.stats.count(stats::PACKET_SEQ_ERR),
+        Answer::Failed(_) => env.stats.count(stats::REMOTE_ERRORS),
     }
 }

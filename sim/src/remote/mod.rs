@@ -32,5 +32,5 @@ pub trait RemoteMemory {
     fn take(&self, ticket: Ticket) -> Option<Answer>;
 
     /// The answer will not be taken.
-    fn forget(&self, ticket: Ticket);
+    fn discard(&self, ticket: Ticket);
 }

@@ -295,7 +295,7 @@ impl Nic for RemoteModel {
     fn reset(&mut self) {
         let read = self.ticket.take().map(|(ticket, ..)| ticket);
         let under_way = self.writes.drain(..).chain(read);
-        under_way.for_each(|ticket| self.remote.forget(ticket));
+        under_way.for_each(|ticket| self.remote.discard(ticket));
         self.started = 0;
         self.memory.clear();
         self.inputs.clear();

@@ -89,7 +89,7 @@ pub struct Comparison {
     /// What it is.
     pub text: String,
     /// The verdict.
-    pub verdict: Match,
+    pub result: Match,
     /// All fields that differ, permitted or not.
     pub differences: Vec<FieldDifference>,
 }
@@ -101,7 +101,7 @@ impl fmt::Display for Comparison {
             None => f.write_str("not recorded: ")?,
         }
         write!(f, "{}: ", self.text)?;
-        f.write_str(match self.verdict {
+        f.write_str(match self.result {
             Match::Same => "same",
             Match::Coalesced => "acknowledged by a later packet",
             Match::Added => "an ACK more",
@@ -204,7 +204,7 @@ pub(super) fn answers(recorded: &[&Frame], sent: &[Sent], rules: &Rules<'_>) -> 
             }
             (Some(frame), _)
                 if s >= skip_s
-                    && (is_behind_rnr(recorded, r)
+                    && (follows_rnr(recorded, r)
                         || (rules.lossy && keys.contains(&key(&frame.packet)))) =>
             {
                 found.push(lone(Some(frame.number), &frame.packet, Match::Omitted));
@@ -225,7 +225,7 @@ pub(super) fn answers(recorded: &[&Frame], sent: &[Sent], rules: &Rules<'_>) -> 
             }
             (Some(frame), Some(own)) if r >= skip_r && s >= skip_s => {
                 let mut comparison = compare(frame, own, rules);
-                comparison.verdict = Match::Different;
+                comparison.result = Match::Different;
                 found.push(comparison);
                 (r, s) = (r + 1, s + 1);
             }
@@ -281,8 +281,8 @@ fn again(recorded: &[&Frame], own: &Sent, rules: &Rules<'_>) -> Comparison {
         _ => lone(None, &own.packet, Match::Repeated),
     };
     comparison.number = None;
-    if comparison.verdict != Match::Different {
-        comparison.verdict = Match::Repeated;
+    if comparison.result != Match::Different {
+        comparison.result = Match::Repeated;
     }
     comparison
 }
@@ -310,7 +310,7 @@ pub(super) fn request(frame: &Frame, own: &Sent) -> Comparison {
 }
 
 /// What the comparisons say of the device: counts, and differences that count.
-pub(super) fn judge(comparisons: &[Comparison], counts: &mut Counts) -> Vec<Difference> {
+pub(super) fn reduce(comparisons: &[Comparison], counts: &mut Counts) -> Vec<Difference> {
     let mut found = Vec::new();
     for comparison in comparisons {
         let mut differ = |what: &str, expected: &str, actual: &str| {
@@ -321,7 +321,7 @@ pub(super) fn judge(comparisons: &[Comparison], counts: &mut Counts) -> Vec<Diff
                 found: actual.to_owned(),
             });
         };
-        match comparison.verdict {
+        match comparison.result {
             Match::Same => counts.same += 1,
             Match::Coalesced => counts.coalesced += 1,
             Match::Added => counts.added += 1,
@@ -340,7 +340,7 @@ pub(super) fn judge(comparisons: &[Comparison], counts: &mut Counts) -> Vec<Diff
 }
 
 /// A NAK sequence error of the PSN that was not ready just before.
-fn is_behind_rnr(recorded: &[&Frame], at: usize) -> bool {
+fn follows_rnr(recorded: &[&Frame], at: usize) -> bool {
     let is = |index: usize, class| kind(&recorded[index].packet) == (Operation::Ack, Some(class));
     at > 0 && is(at, 2) && is(at - 1, 1) && recorded[at].psn() == recorded[at - 1].psn()
 }
@@ -370,7 +370,7 @@ fn compare_but(frame: &Frame, own: &Sent, may: impl Fn(&FieldDifference) -> bool
     for difference in &mut differences {
         difference.permitted |= may(difference);
     }
-    let verdict = if differences.iter().all(|d| d.permitted) {
+    let result = if differences.iter().all(|d| d.permitted) {
         Match::Same
     } else {
         Match::Different
@@ -378,7 +378,7 @@ fn compare_but(frame: &Frame, own: &Sent, may: impl Fn(&FieldDifference) -> bool
     Comparison {
         number: Some(frame.number),
         text: text(&frame.packet),
-        verdict,
+        result,
         differences,
     }
 }
@@ -390,7 +390,7 @@ fn added(own: &Sent, rules: &Rules<'_>) -> Comparison {
     let due = (rules.msn)(own.packet.headers.bth.psn);
     if msn != due {
         let text = |msn: Option<u32>| msn.map_or("none".to_owned(), |msn| format!("{msn:#x}"));
-        comparison.verdict = Match::Different;
+        comparison.result = Match::Different;
         comparison.differences.push(FieldDifference {
             field: MSN,
             expected: text(due),
@@ -402,11 +402,11 @@ fn added(own: &Sent, rules: &Rules<'_>) -> Comparison {
 }
 
 /// A packet that has no like.
-pub(super) fn lone(number: Option<usize>, packet: &Packet, verdict: Match) -> Comparison {
+pub(super) fn lone(number: Option<usize>, packet: &Packet, result: Match) -> Comparison {
     Comparison {
         number,
         text: text(packet),
-        verdict,
+        result,
         differences: Vec::new(),
     }
 }

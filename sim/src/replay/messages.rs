@@ -102,8 +102,8 @@ impl<'a> Plan<'a> {
                     steps.entry(place).or_insert(step);
                 }
                 Sender::Responder => {
-                    let behind = frame.psn().since(compare::acknowledged(&frame.packet));
-                    acknowledged = acknowledged.max(place - i64::from(behind));
+                    let distance = frame.psn().since(compare::acknowledged(&frame.packet));
+                    acknowledged = acknowledged.max(place - i64::from(distance));
                 }
             }
         }

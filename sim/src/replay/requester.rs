@@ -245,7 +245,7 @@ impl<'a, 'p> Run<'a, 'p> {
         } else {
             resent::requests(self.plan, self.posted, &self.sent)
         };
-        let found = compare::judge(&comparisons, &mut self.counts);
+        let found = compare::reduce(&comparisons, &mut self.counts);
         self.differences.extend(found);
         let completions = self.rig.completions();
         self.counts.completions = completions.len() as u64;

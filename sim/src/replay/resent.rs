@@ -30,8 +30,8 @@ pub(super) fn requests(plan: &Plan<'_>, posted: usize, sent: &[Sent]) -> Vec<Com
             continue;
         };
         let mut comparison = compare::request(&expected, own);
-        if place < next && comparison.verdict == Match::Same {
-            comparison.verdict = Match::Repeated;
+        if place < next && comparison.result == Match::Same {
+            comparison.result = Match::Repeated;
         }
         found.push(comparison);
         let end = if message.is_answered() {

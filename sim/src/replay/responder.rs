@@ -265,7 +265,7 @@ impl<'a> Run<'a> {
         };
         self.comparisons = compare::answers(&recorded, &self.sent, &rules);
         self.counts.recorded = recorded.len() as u64;
-        let found = compare::judge(&self.comparisons, &mut self.counts);
+        let found = compare::reduce(&self.comparisons, &mut self.counts);
         self.differences.extend(found);
     }
 
@@ -276,7 +276,7 @@ impl<'a> Run<'a> {
         let found: Vec<_> = std::mem::take(&mut self.completions);
         for index in 0..expected.len().max(found.len()) {
             let due = expected.get(index).map(|receive| receive.completion);
-            let came = found.get(index).map(said);
+            let came = found.get(index).map(completion_of);
             if due != came {
                 let text = |c: Option<Completion>| {
                     c.map_or("nothing".to_owned(), |completion| format!("{completion:?}"))
@@ -314,8 +314,8 @@ impl<'a> Run<'a> {
                 ranges.push((format!("receive buffer {index}"), at, receive.data.clone()));
                 self.counts.bytes += receive.data.len() as u64;
             }
-            let behind = format!("what lies behind receive buffer {index}");
-            ranges.push((behind, at + receive.len as u64, vec![FILL; GUARD]));
+            let name = format!("what lies behind receive buffer {index}");
+            ranges.push((name, at + receive.len as u64, vec![FILL; GUARD]));
         }
         self.counts.bytes += self.script.written as u64;
         for (name, addr, expected) in ranges {
@@ -334,7 +334,7 @@ impl<'a> Run<'a> {
 }
 
 /// What a completion says: of a failed one nothing but its status counts, as verbs have it.
-fn said(cqe: &Cqe) -> Completion {
+fn completion_of(cqe: &Cqe) -> Completion {
     match cqe.status {
         status::SUCCESS => Completion {
             status: status::SUCCESS,

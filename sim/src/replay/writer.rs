@@ -86,7 +86,7 @@ pub(super) struct Writer<'a> {
     /// Requests are repeated or missing.
     pub(super) lossy: bool,
     /// A packet beyond this PSN came when it was expected: that draws a NAK.
-    beyond: Option<Psn>,
+    past_end: Option<Psn>,
 }
 
 impl<'a> Writer<'a> {
@@ -117,7 +117,7 @@ impl<'a> Writer<'a> {
             reads: HashSet::new(),
             resumed: HashSet::new(),
             lossy: false,
-            beyond: None,
+            past_end: None,
         }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Writer<'a> {
         let outcome = outcome(frame, &self.steps[at + 1..]);
         self.lossy |= distance != 0;
         if distance > 0 {
-            self.beyond = Some(self.expected);
+            self.past_end = Some(self.expected);
         }
         if self.failed || distance > 0 {
             return Ok(());
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
     /// The responder asked for this very request afterwards, for no other reason than that it never came.
     pub(super) fn is_lost(&self, at: usize, frame: &Frame) -> bool {
         let psn = frame.psn();
-        if psn != self.expected || self.beyond == Some(psn) || self.failed {
+        if psn != self.expected || self.past_end == Some(psn) || self.failed {
             return false;
         }
         for (sender, later) in &self.steps[at + 1..] {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_behind_the_dummy_header_is_the_known_one() {
+    fn the_state_after_the_dummy_header_is_the_known_one() {
         assert_eq!(crc([0xff; 8].into_iter()), 0xdebb_20e3);
     }
 }

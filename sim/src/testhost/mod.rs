@@ -22,7 +22,7 @@ use ferroce_proto::wire::{Gid, Mac};
 use crate::memory::{HostMemory, Ranges, Watched};
 use crate::nic::Nic;
 
-pub use pair::{Fate, Pair, Side};
+pub use pair::{Pair, Side, Wire};
 pub use queue::{Peer, QpOptions};
 pub use region::{Mr, Rights};
 pub use work::Work;

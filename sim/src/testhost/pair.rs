@@ -26,7 +26,7 @@ pub enum Side {
 }
 
 /// What a link does with a frame from a host: the frames that arrive in its place, in order.
-pub type Fate = Box<dyn FnMut(Side, &[u8]) -> Vec<Vec<u8>>>;
+pub type Wire = Box<dyn FnMut(Side, &[u8]) -> Vec<Vec<u8>>>;
 
 /// Two hosts joined by a link without delay.
 pub struct Pair {
@@ -35,7 +35,7 @@ pub struct Pair {
     /// The one that mostly responds.
     pub b: Host,
     /// What the link does with a frame; passes it at first.
-    pub fate: Fate,
+    pub wire: Wire,
     /// The frames that left the hosts, in order.
     pub sent: Vec<(Side, Vec<u8>)>,
 }
@@ -66,7 +66,7 @@ impl Pair {
         Self {
             a,
             b,
-            fate: Box::new(|_, frame| vec![frame.to_vec()]),
+            wire: Box::new(|_, frame| vec![frame.to_vec()]),
             sent: Vec::new(),
         }
     }
@@ -111,7 +111,7 @@ impl Pair {
         for side in [Side::A, Side::B] {
             while let Some(frame) = self.host(side).nic.transmit() {
                 moved = true;
-                let arrived = (self.fate)(side, &frame);
+                let arrived = (self.wire)(side, &frame);
                 self.sent.push((side, frame));
                 let to = if side == Side::A {
                     &mut self.b

@@ -67,7 +67,7 @@ mod tests {
                             VM_GLOBAL_FAST += \\\n\tverilated \\\n\tverilated_threads \\\n\n";
 
     #[test]
-    fn lists_are_told_apart() {
+    fn lists_differ() {
         assert_eq!(
             library(MAKEFILE),
             ["verilated.cpp", "verilated_threads.cpp"]

@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// Messages wait for room.
-    pub(super) fn is_behind(&self) -> bool {
+    pub(super) fn is_late(&self) -> bool {
         self.outbox.bytes() > 0
     }
 

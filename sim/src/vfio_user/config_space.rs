@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_beyond_the_end() {
+    fn nothing_is_past_the_end() {
         let mut space = ConfigSpace::new();
         assert!(space.read(4095, 1).is_some());
         for (offset, count) in [(4096, 1), (4095, 2), (u64::MAX, 4), (0, u32::MAX)] {

@@ -238,7 +238,7 @@ impl RemoteMemory for Dma {
         self.0.borrow_mut().answers.remove(&ticket)
     }
 
-    fn forget(&self, ticket: Ticket) {
+    fn discard(&self, ticket: Ticket) {
         let mut state = self.0.borrow_mut();
         state.answers.remove(&ticket);
         let asked = state.asked.values_mut().find(|a| a.ticket == ticket);

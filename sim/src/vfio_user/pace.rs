@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_can_tell_waits_for_its_timer() {
+    fn a_card_with_a_known_timer_waits_for_it() {
         let mut watch = Watch::default();
         let wait = |cycles: u64| Pace::Wait(100 + cycles, Duration::from_nanos(4 * cycles));
         assert_eq!(watch.pace(100, Some(350), true), wait(250));

@@ -30,7 +30,7 @@ pub(super) struct Registers {
     queue: VecDeque<Access>,
     reading: Option<Reading>,
     /// A read was given up, and its answer has not come: until then registers read as all ones.
-    is_silent: bool,
+    has_no_answer: bool,
 }
 
 impl Registers {
@@ -63,15 +63,15 @@ impl Registers {
     /// Hands over what the card can take, and gives the next reply that is complete. To be called between the steps of
     /// the card; it waits [`READ_TIMEOUT`] calls for a register.
     pub(super) fn step(&mut self, nic: &mut dyn Nic) -> Option<Vec<u8>> {
-        if self.is_silent && nic.take_read32().is_some() {
-            self.is_silent = false;
+        if self.has_no_answer && nic.take_read32().is_some() {
+            self.has_no_answer = false;
         }
         loop {
             if let Some(reading) = &mut self.reading {
-                let value = match nic.take_read32().filter(|_| !self.is_silent) {
+                let value = match nic.take_read32().filter(|_| !self.has_no_answer) {
                     Some(value) => value,
-                    None if self.is_silent || reading.waited >= READ_TIMEOUT => {
-                        self.is_silent = true;
+                    None if self.has_no_answer || reading.waited >= READ_TIMEOUT => {
+                        self.has_no_answer = true;
                         u32::MAX
                     }
                     None => {
@@ -105,7 +105,7 @@ impl Registers {
     fn ask(&mut self, nic: &mut dyn Nic) {
         if let Some(reading) = &mut self.reading {
             reading.waited = 0;
-            if let Some(offset) = reading.wants().filter(|_| !self.is_silent) {
+            if let Some(offset) = reading.wants().filter(|_| !self.has_no_answer) {
                 nic.start_read32(offset);
             }
         }
@@ -113,7 +113,7 @@ impl Registers {
 
     /// The card is reset or gone: reads are answered by all ones, writes go nowhere.
     pub(super) fn reset(&mut self) -> Vec<Vec<u8>> {
-        self.is_silent = false;
+        self.has_no_answer = false;
         let reading = self.reading.take().map(|r| (r.header, r.region));
         let queued = self.queue.drain(..).filter_map(|access| match access {
             Access::Read(header, region) => Some((header, region)),

@@ -348,7 +348,7 @@ impl<C: Card> Server<C> {
         let mut most = most;
         if let Some(client) = &self.client {
             let mut wanted = PollFlags::IN;
-            wanted.set(PollFlags::OUT, client.is_behind());
+            wanted.set(PollFlags::OUT, client.is_late());
             fds.push(PollFd::from_borrowed_fd(client.socket(), wanted));
         }
         if let Some(wire) = &self.wire {

@@ -149,7 +149,7 @@ fn full_rate_on_all_counters_from_the_first_cycle_on() {
 }
 
 #[test]
-fn counters_go_on_beyond_32_bits() {
+fn counters_go_on_past_32_bits() {
     let mut rig = Rig::new();
     let tx_bytes = STATS.iter().position(|name| *name == "tx_bytes").unwrap();
     let pulse = rig.pulses[tx_bytes];

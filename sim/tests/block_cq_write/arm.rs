@@ -31,7 +31,7 @@ fn a_queue_armed_before_reports_the_next_entry_once() {
 }
 
 #[test]
-fn a_queue_armed_behind_reports_at_once() {
+fn a_queue_armed_late_reports_at_once() {
     let mut rig = quiet();
     rig.open(3, 4);
     for i in 0..3 {
@@ -94,7 +94,7 @@ fn orders_add_up() {
 
 /// Indices are compared modulo 2^24.
 #[test]
-fn an_index_ahead_of_the_entries_is_not_behind() {
+fn an_index_ahead_of_the_entries_is_not_late() {
     let mut rig = quiet();
     rig.open(3, 4);
     complete(&mut rig, 3, true, 0);

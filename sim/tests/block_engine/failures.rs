@@ -8,7 +8,7 @@ use ferroce_sim::bench::{Bench, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
 #[test]
-fn every_send_queue_that_fails_is_told_to_the_responder() {
+fn every_send_queue_that_fails_is_reported_to_the_responder() {
     let mut bench = Bench::of(Failures::default).unwrap();
     let mut rq = StreamSink::new(bench.dut(), "rq", Pauses::new(0.7, 30)).unwrap();
     let mut down = StreamSource::new(bench.dut(), "sq_down", Pauses::NONE).unwrap();
@@ -32,7 +32,7 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
     let mut bench = Bench::of(Failures::default).unwrap();
     let mut responder = StreamSource::new(bench.dut(), "responder", Pauses::new(0.3, 3)).unwrap();
     let mut cqe = StreamSource::new(bench.dut(), "lost_cqe", Pauses::new(0.3, 3)).unwrap();
-    let mut told = StreamSink::new(bench.dut(), "told", Pauses::new(0.5, 5)).unwrap();
+    let mut err_report = StreamSink::new(bench.dut(), "err_report", Pauses::new(0.5, 5)).unwrap();
     let mut sq = StreamSink::new(bench.dut(), "sq", Pauses::new(0.5, 5)).unwrap();
     let lost = bench.dut().input("lost").unwrap();
     let lost_qpn = bench.dut().input("lost_qpn").unwrap();
@@ -40,12 +40,15 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
     let kind = SqEventKind::Failed as u64;
     for qpn in 0..20 {
         responder.push(responder.item().with("qpn", qpn));
-        told.expect(told.item().with("qpn", qpn));
+        err_report.expect(err_report.item().with("qpn", qpn));
         sq.expect(sq.item().with("kind", kind).with("qpn", qpn));
     }
-    bench.reset(&mut [&mut responder, &mut cqe, &mut told, &mut sq]);
+    bench.reset(&mut [&mut responder, &mut cqe, &mut err_report, &mut sq]);
     bench
-        .finish(&mut [&mut responder, &mut cqe, &mut told, &mut sq], 1000)
+        .finish(
+            &mut [&mut responder, &mut cqe, &mut err_report, &mut sq],
+            1000,
+        )
         .unwrap();
 
     for qpn in 20..40 {
@@ -53,7 +56,10 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
         sq.expect(sq.item().with("kind", kind).with("qpn", qpn));
     }
     bench
-        .finish(&mut [&mut responder, &mut cqe, &mut told, &mut sq], 1000)
+        .finish(
+            &mut [&mut responder, &mut cqe, &mut err_report, &mut sq],
+            1000,
+        )
         .unwrap();
 
     for qpn in [3, 9] {
@@ -66,11 +72,14 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
         bench.dut_mut().set(lost, 1);
         bench.dut_mut().set(lost_qpn, qpn);
         bench
-            .step(&mut [&mut responder, &mut cqe, &mut told, &mut sq])
+            .step(&mut [&mut responder, &mut cqe, &mut err_report, &mut sq])
             .unwrap();
     }
     bench.dut_mut().set(lost, 0);
     bench
-        .finish(&mut [&mut responder, &mut cqe, &mut told, &mut sq], 1000)
+        .finish(
+            &mut [&mut responder, &mut cqe, &mut err_report, &mut sq],
+            1000,
+        )
         .unwrap();
 }

@@ -24,7 +24,7 @@ fn the_pin_resets_the_core() {
     // a cycle behind the pin
     assert_eq!(block.get("core_rst"), 1);
     block.step();
-    assert_eq!((block.get("core_rst"), block.get("halt")), (0, 0));
+    assert_eq!((block.get("core_rst"), block.get("stall")), (0, 0));
 }
 
 #[test]
@@ -33,17 +33,17 @@ fn reset_waits_for_idle_ports() {
     block.set("request", 1);
     block.set("idle", 0);
     block.step();
-    assert_eq!(block.get("halt"), 1);
+    assert_eq!(block.get("stall"), 1);
     for gap in [1000, 31] {
         // 31 idle cycles are not enough
         block.set("idle", 0);
         for _ in 0..gap {
-            assert_eq!((block.get("halt"), block.get("core_rst")), (1, 0));
+            assert_eq!((block.get("stall"), block.get("core_rst")), (1, 0));
             block.step();
         }
         block.set("idle", 1);
         for _ in 0..31 {
-            assert_eq!((block.get("halt"), block.get("core_rst")), (1, 0));
+            assert_eq!((block.get("stall"), block.get("core_rst")), (1, 0));
             block.step();
         }
     }
@@ -56,7 +56,7 @@ fn reset_waits_for_idle_ports() {
         assert!(cycles < 100);
     }
     assert_eq!(resets, 16);
-    assert_eq!(block.get("halt"), 0);
+    assert_eq!(block.get("stall"), 0);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn done_stays_until_the_request_is_taken_back() {
     assert_eq!((block.get("done"), block.get("core_rst")), (1, 0));
     block.set("request", 0);
     block.steps(2);
-    assert_eq!((block.get("done"), block.get("halt")), (0, 0));
+    assert_eq!((block.get("done"), block.get("stall")), (0, 0));
     block.steps(100);
-    assert_eq!((block.get("core_rst"), block.get("halt")), (0, 0));
+    assert_eq!((block.get("core_rst"), block.get("stall")), (0, 0));
 }

@@ -146,7 +146,7 @@ fn a_full_ring_waits_for_the_host_alone() {
 
 /// Of a queue that nobody empties 64 events wait, and what comes then is lost; other queues notice nothing.
 #[test]
-fn a_queue_that_nobody_empties_loses_its_own_events() {
+fn a_queue_that_is_not_emptied_loses_its_own_events() {
     let mut rig = quiet();
     rig.open(4, 5, 0);
     rig.open(5, 8, 0);

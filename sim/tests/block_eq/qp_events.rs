@@ -98,15 +98,15 @@ impl Rig {
         self.pulse("drained", &[("drained_qpn", qpn)]);
     }
 
-    fn told(&mut self) -> Vec<(u64, u8, u8, u64)> {
+    fn reported(&mut self) -> Vec<(u64, u8, u8, u64)> {
         self.run(100);
-        let mut told = vec![];
+        let mut reported = vec![];
         while let Some((_, item)) = self.events.pop() {
             let [eqn, kind, detail, object] =
                 ["eqn", "event", "detail", "object"].map(|name| item.get(name));
-            told.push((eqn, kind as u8, detail as u8, object));
+            reported.push((eqn, kind as u8, detail as u8, object));
         }
-        told
+        reported
     }
 }
 
@@ -114,7 +114,7 @@ impl Rig {
 fn the_send_queues_completion_queue_names_the_event_queue() {
     let mut rig = Rig::new(Pauses::NONE);
     rig.sq_fails(3, 5);
-    assert_eq!(rig.told(), [], "there is no completion queue 0");
+    assert_eq!(rig.reported(), [], "there is no completion queue 0");
     rig.open_cq(0, 9);
     rig.open_cq(6, 7);
     rig.send_cq(4, 6);
@@ -122,12 +122,12 @@ fn the_send_queues_completion_queue_names_the_event_queue() {
     rig.sq_fails(5, 0);
     let fatal = |eqn, detail, qpn| (eqn, event::QP_FATAL, detail, qpn);
     assert_eq!(
-        rig.told(),
+        rig.reported(),
         [fatal(7, 5, 4), fatal(9, status::GENERAL_ERR, 5)]
     );
     rig.close_cq(6);
     rig.drains(4);
-    assert_eq!(rig.told(), []);
+    assert_eq!(rig.reported(), []);
 }
 
 #[test]
@@ -137,22 +137,22 @@ fn a_queue_pair_reports_its_first_failure() {
     // the requester fails for the sake of the responder
     rig.responder_fails(2, event::QP_ACCESS_ERR, 12);
     rig.sq_fails(2, 0);
-    assert_eq!(rig.told(), [(1, event::QP_ACCESS_ERR, 12, 2)]);
+    assert_eq!(rig.reported(), [(1, event::QP_ACCESS_ERR, 12, 2)]);
     // a command that only asks changes nothing, one that sets the state does
     rig.command(2, false, state::RESET);
     rig.sq_fails(2, 3);
-    assert_eq!(rig.told(), []);
+    assert_eq!(rig.reported(), []);
     rig.command(2, true, state::RESET);
     rig.sq_fails(2, 3);
     rig.responder_fails(2, event::QP_REQ_ERR, 1);
-    assert_eq!(rig.told(), [(1, event::QP_FATAL, 3, 2)]);
+    assert_eq!(rig.reported(), [(1, event::QP_FATAL, 3, 2)]);
     // all others are as before
     rig.sq_fails(1, 4);
-    assert_eq!(rig.told(), [(1, event::QP_FATAL, 4, 1)]);
+    assert_eq!(rig.reported(), [(1, event::QP_FATAL, 4, 1)]);
 }
 
 #[test]
-fn a_command_that_says_so_is_no_news() {
+fn a_command_to_err_reports_no_event() {
     let mut rig = Rig::new(Pauses::NONE);
     rig.open_cq(0, 1);
     // the send queue fails by the command, in its cycle
@@ -162,11 +162,11 @@ fn a_command_that_says_so_is_no_news() {
     rig.set("sq_failed", 0);
     rig.run(10);
     rig.responder_fails(7, event::QP_REQ_ERR, 1);
-    assert_eq!(rig.told(), []);
+    assert_eq!(rig.reported(), []);
     rig.command(7, true, state::RTS);
     rig.run(10);
     rig.responder_fails(7, event::QP_REQ_ERR, 1);
-    assert_eq!(rig.told(), [(1, event::QP_REQ_ERR, 1, 7)]);
+    assert_eq!(rig.reported(), [(1, event::QP_REQ_ERR, 1, 7)]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_send_queue_drains_as_often_as_it_does() {
     for _ in 0..3 {
         rig.drains(7);
     }
-    assert_eq!(rig.told(), [(1, event::SQ_DRAINED, 0, 7); 3]);
+    assert_eq!(rig.reported(), [(1, event::SQ_DRAINED, 0, 7); 3]);
 }
 
 /// Everybody fails in cycles running while nobody takes events: none is lost.
@@ -193,5 +193,5 @@ fn as_many_events_as_queue_pairs_can_wait() {
     let all: Vec<_> = (0..1 << Q)
         .map(|qpn| (3, event::QP_FATAL, 1, qpn))
         .collect();
-    assert_eq!(rig.told(), all);
+    assert_eq!(rig.reported(), all);
 }

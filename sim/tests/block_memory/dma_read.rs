@@ -132,8 +132,8 @@ impl Setup {
         pauses: Pauses,
     ) -> Self {
         let mut bench = Bench::of(DmaRead::<W, K, 7>::default).unwrap();
-        let halt = bench.dut().input("halt").unwrap();
-        bench.dut_mut().set(halt, 0);
+        let stall = bench.dut().input("stall").unwrap();
+        bench.dut_mut().set(stall, 0);
         let dut = bench.dut();
         let source = |i| StreamSource::new(dut, &format!("request_{i}"), pauses).unwrap();
         let mut setup = Self {

@@ -38,8 +38,8 @@ impl Setup {
                 .unwrap();
         }
         let mut bench = Bench::of(DmaWrite::<W, K>::default).unwrap();
-        let halt = bench.dut().input("halt").unwrap();
-        bench.dut_mut().set(halt, 0);
+        let stall = bench.dut().input("stall").unwrap();
+        bench.dut_mut().set(stall, 0);
         let dut = bench.dut();
         let beats = |i| {
             let payload = ["data", "strb", "last"];
@@ -240,7 +240,7 @@ fn full_rate_and_latency() {
 }
 
 #[test]
-fn a_failed_write_is_told_and_counts_as_done() {
+fn a_failed_write_is_reported_and_counts_as_done() {
     let mut setup = Setup::new::<512, 64>(&Config::default(), Pauses::NONE);
     fill(&setup.ranges, 0x1_0000_0000, 4096);
     let error = setup.bench.dut().output("error").unwrap();

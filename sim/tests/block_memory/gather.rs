@@ -161,7 +161,7 @@ impl Setup {
     }
 
     fn check(&mut self, packet: &Packet) -> (u64, u64, u64) {
-        let (told, token) = self.lane.packet.pop().expect("a token a packet");
+        let (announced, token) = self.lane.packet.pop().expect("a token a packet");
         assert_eq!(
             token.get("error") != 0,
             packet.fails(),
@@ -195,7 +195,7 @@ impl Setup {
                 packet.pieces
             );
         }
-        (told, cycles[0], cycles[beats - 1])
+        (announced, cycles[0], cycles[beats - 1])
     }
 
     fn random(&mut self, longest: usize, most_pieces: usize) -> Packet {
@@ -346,9 +346,9 @@ fn a_beat_a_cycle_without_pause() {
             forgotten: false,
         }
         .beats(64) as u64;
-        for (told, first, last) in &cycles {
+        for (announced, first, last) in &cycles {
             assert_eq!(last - first + 1, beats, "a packet comes in one go");
-            assert_eq!(first - told, 2);
+            assert_eq!(first - announced, 2);
         }
         let took = cycles[39].2 - cycles[0].2;
         let memory = 64 + u64::from(offset > 0);

@@ -261,7 +261,7 @@ fn what_waits_stays_when_an_older_acknowledgement_comes() {
 fn an_acknowledgement_waits_for_the_responses_before_it() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     let read = Request::read(2, 10, 5000);
-    rig.request_behind(&read, 1, false);
+    rig.request_after(&read, 1, false);
     rig.ack(2, 15, 9, 0x1f);
     rig.ack(2, 16, 10, 0x60);
     rig.ack(3, 7, 1, 0x1f);
@@ -281,18 +281,18 @@ fn an_acknowledgement_waits_for_the_responses_before_it() {
 fn a_new_request_makes_a_waiting_acknowledgement_superfluous() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     let (first, second) = (Request::read(2, 10, 100), Request::read(2, 12, 100));
-    rig.request_behind(&first, 1, false);
+    rig.request_after(&first, 1, false);
     rig.ack(2, 11, 9, 0x1f);
-    rig.request_behind(&second, 1, false);
+    rig.request_after(&second, 1, false);
     rig.run(50);
     rig.set_done(1);
     rig.run(100);
     let sent = rig.packets();
     assert_eq!(sent, [answer(&first, 0), answer(&second, 0)].concat());
     // not so a duplicate
-    rig.request_behind(&first.again(), 2, false);
+    rig.request_after(&first.again(), 2, false);
     rig.ack(2, 12, 9, 0x1f);
-    rig.request_behind(&second.again(), 2, false);
+    rig.request_after(&second.again(), 2, false);
     rig.run(50);
     rig.set_done(2);
     rig.run(100);

@@ -130,7 +130,7 @@ fn a_read_waits_for_the_atomics_before_it() {
 #[test]
 fn an_atomic_waits_for_its_fence() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
-    rig.request_behind(&add(3, 10, BASE, 1), 7, false);
+    rig.request_after(&add(3, 10, BASE, 1), 7, false);
     rig.run(100);
     assert_eq!(rig.memory.reads, 0);
     rig.set_done(7);
@@ -173,7 +173,7 @@ fn the_last_sixteen_results_are_kept() {
 }
 
 #[test]
-fn a_duplicate_behind_its_original_finds_the_result() {
+fn a_duplicate_after_its_original_finds_the_result() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     rig.memory.latency = (200, 200);
     let request = add(3, 10, BASE, 5);

@@ -20,7 +20,7 @@ fn short_region() -> Region {
 }
 
 #[test]
-fn a_read_beyond_its_region_ends_at_the_packet() {
+fn a_read_past_its_region_ends_at_the_packet() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     rig.regions.list.push(short_region());
     let mut read = Request::read(3, 50, 300 * 1024).with_key(0x77);
@@ -118,7 +118,7 @@ fn what_waits_is_dropped_at_the_end_of_the_queue_pair() {
     rig.request(&Request::new(3, 1050, Kind::Add(1)));
     rig.ack(3, 1051, 1, 0x1f);
     rig.run(100);
-    rig.halt(3);
+    rig.rsp_flush(3);
     // another queue pair goes on
     let other = Request::read(4, 9, 3000);
     rig.request(&other);

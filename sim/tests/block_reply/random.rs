@@ -68,7 +68,7 @@ impl World {
             Item::Reply(request) => {
                 let fence = self.done.wrapping_add(self.rig.bench.rng().u16(..4));
                 self.rig
-                    .request_behind(&request, fence.wrapping_sub(2), false);
+                    .request_after(&request, fence.wrapping_sub(2), false);
             }
         }
         self.queued.push_back((qpn, item));
@@ -227,11 +227,11 @@ impl World {
         }
         let events = self.rig.finished();
         for (qpn, pair) in self.pairs.iter().enumerate() {
-            let told = events
+            let finished = events
                 .iter()
                 .filter(|event| event.0 as usize == qpn)
                 .count();
-            assert_eq!(told, pair.answered, "finished replies of {qpn}");
+            assert_eq!(finished, pair.answered, "finished replies of {qpn}");
         }
         assert!(self.rig.failures().is_empty());
         // The READs of different queue pairs are cut in turns, so only the sum of the pieces is in order.

@@ -72,8 +72,8 @@ fn memory_is_not_read_before_the_fence() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     rig.set_done(0xfff0);
     let (first, second) = (Request::read(1, 0, 64), Request::read(2, 0, 64));
-    rig.request_behind(&first, 5, false);
-    rig.request_behind(&second, 6, false);
+    rig.request_after(&first, 5, false);
+    rig.request_after(&second, 6, false);
     for done in [0xfff1, 0xffff, 0, 4] {
         rig.set_done(done);
         rig.run(40);
@@ -168,20 +168,20 @@ fn a_duplicate_is_answered_again_and_not_counted() {
 }
 
 #[test]
-fn a_duplicate_whose_answer_is_due_is_dropped() {
+fn a_duplicate_with_its_answer_due_is_dropped() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     let reads = [50, 60, 70].map(|psn| Request::read(3, psn, 5000));
     for read in reads {
-        rig.request_behind(&read, 1, false);
+        rig.request_after(&read, 1, false);
     }
     for read in reads {
-        rig.request_behind(&read.again(), 1, false);
+        rig.request_after(&read.again(), 1, false);
     }
-    rig.request_behind(&Request::read(3, 62, 1000).again(), 1, false);
+    rig.request_after(&Request::read(3, 62, 1000).again(), 1, false);
     // executed before: they are not due, then they are
     let old = [20, 30, 40].map(|psn| Request::read(3, psn, 5000).again());
     for read in old.into_iter().chain(old) {
-        rig.request_behind(&read, 1, false);
+        rig.request_after(&read, 1, false);
     }
     rig.run(60);
     rig.set_done(1);
@@ -222,11 +222,11 @@ fn duplicates_leave_room_for_new_requests() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     // each before the one before, so none is due
     for i in 0..40 {
-        rig.request_behind(&Request::read(3, 1000 - 10 * i, 64).again(), 1, false);
+        rig.request_after(&Request::read(3, 1000 - 10 * i, 64).again(), 1, false);
     }
     let reads: Vec<_> = (0..16).map(|i| Request::read(3, 1001 + i, 64)).collect();
     for read in &reads {
-        rig.request_behind(read, 1, false);
+        rig.request_after(read, 1, false);
     }
     rig.run(200);
     rig.set_done(1);
@@ -241,9 +241,9 @@ fn duplicates_leave_room_for_new_requests() {
 fn void_replies_leave_nothing() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     let read = Request::read(3, 50, 5000);
-    rig.request_behind(&Request::read(3, 40, 100), 0, true);
+    rig.request_after(&Request::read(3, 40, 100), 0, true);
     rig.request(&read);
-    rig.request_behind(&Request::read(3, 60, 100), 0, true);
+    rig.request_after(&Request::read(3, 60, 100), 0, true);
     rig.ack(3, 59, 7, 0x62);
     rig.run(200);
     let sent = rig.packets();
@@ -257,15 +257,15 @@ fn a_fresh_start_forgets_replies() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     let other = Request::read(4, 9, 100);
     for i in 0..10 {
-        rig.request_behind(&Request::read(3, 40 + i, 100), 1, false);
+        rig.request_after(&Request::read(3, 40 + i, 100), 1, false);
     }
     rig.ack(3, 60, 7, 0x1f);
-    rig.request_behind(&other, 1, false);
+    rig.request_after(&other, 1, false);
     rig.start_afresh(3);
     rig.run(60);
     let mut read = Request::read(3, 7, 3000);
     read.incarnation = 1;
-    rig.request_behind(&read, 2, false);
+    rig.request_after(&read, 2, false);
     rig.run(30);
     rig.set_done(2);
     rig.run(300);

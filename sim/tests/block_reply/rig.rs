@@ -287,11 +287,11 @@ impl Rig {
 
     /// A request and its token.
     pub(crate) fn request(&mut self, request: &Request) {
-        self.request_behind(request, 0, false);
+        self.request_after(request, 0, false);
     }
 
     /// A request, the fence and the voidness of its token.
-    pub(crate) fn request_behind(&mut self, request: &Request, fence: u16, void: bool) {
+    pub(crate) fn request_after(&mut self, request: &Request, fence: u16, void: bool) {
         let (len, swap_add, compare) = match request.kind {
             Kind::Read(len) => (len, 0, 0),
             Kind::Add(add) => (8, add, 77),
@@ -326,8 +326,8 @@ impl Rig {
     }
 
     /// A queue pair is to answer nothing any more.
-    pub(crate) fn halt(&mut self, qpn: u32) {
-        let item = self.token(qpn).with("halt", 1);
+    pub(crate) fn rsp_flush(&mut self, qpn: u32) {
+        let item = self.token(qpn).with("rsp_flush", 1);
         self.tokens.push(item);
     }
 

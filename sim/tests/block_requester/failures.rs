@@ -233,7 +233,7 @@ fn a_nak_completes_what_came_before_fails_its_message_and_flushes_the_rest() {
 #[test]
 fn retries_run_out() {
     let peer = Peer {
-        silent: true,
+        no_answer: true,
         ..Peer::default()
     };
     let rig = failing(0, peer, 20_000);
@@ -269,7 +269,7 @@ fn a_failure_elsewhere_flushes_what_is_out_and_what_waits() {
     assert_eq!(rig.done(1), expected);
 
     // on the wire and not acknowledged; one asks for no completion
-    rig.peer.silent = true;
+    rig.peer.no_answer = true;
     for signaled in [true, false, true] {
         let wqe = SendWqe {
             signaled,
@@ -307,7 +307,7 @@ fn a_failure_elsewhere_flushes_what_is_out_and_what_waits() {
 #[test]
 fn a_failure_elsewhere_can_be_that_of_the_oldest_message() {
     let peer = Peer {
-        silent: true,
+        no_answer: true,
         ..Peer::default()
     };
     let mut rig = rig(peer);
@@ -340,7 +340,7 @@ fn a_failure_of_a_queue_pair_in_reset_is_no_failure() {
 
 /// The producer index is the host's: it is heard in every state, and no command changes it.
 #[test]
-fn doorbells_are_heard_in_every_state() {
+fn doorbells_count_in_every_state() {
     let mut rig = rig(Peer::default());
     for now in [state::RESET, state::INIT, state::RTR] {
         rig.modify(1, now, Some(100));
@@ -410,7 +410,7 @@ fn a_message_sent_in_part_completes_once() {
         }
         rig.ring(2);
         rig.run(cycles);
-        rig.peer.silent = true;
+        rig.peer.no_answer = true;
         rig.fail(2, 0);
         rig.run(1500);
         let done = rig.done(2);

@@ -72,7 +72,7 @@ fn it_fails_in_its_turn() {
 fn a_region_that_goes_before_the_message_is_sent_again_fails_it() {
     let mut rig = rig(ctx(3));
     rig.peer = Peer {
-        silent: true,
+        no_answer: true,
         ..Peer::default()
     };
     rig.post(1, wqe(opcode::SEND, 3000), one(3000));

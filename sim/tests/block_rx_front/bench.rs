@@ -10,7 +10,7 @@ use ferroce_sim::bench::{Bench, Item, StreamSink};
 use ferroce_sim::random::{Chance, Pauses};
 use ferroce_sim::verilator::Input;
 
-use crate::judge::{Fate, Port};
+use crate::filter::{Outcome, Port};
 use crate::ports::{COUNTERS, Monitor, Source};
 
 /// Log2 of the packets the buffer under test holds.
@@ -166,26 +166,29 @@ impl Front {
     }
 
     /// Queues a frame and gives what must become of it.
-    pub(crate) fn send(&mut self, frame: &[u8], bad: bool) -> Fate {
-        let fate = self.port.judge(frame, bad);
+    pub(crate) fn send(&mut self, frame: &[u8], bad: bool) -> Outcome {
+        let outcome = self.port.filter(frame, bad);
         self.source.queue.push_back((frame.to_vec(), bad));
-        match fate.clone() {
-            Fate::Good(packet, gid_index) => self.expected.push_back(Expected {
+        match outcome.clone() {
+            Outcome::Good(packet, gid_index) => self.expected.push_back(Expected {
                 number: self.frames as usize,
                 frame: frame.to_vec(),
                 packet,
                 gid_index,
             }),
-            Fate::Dropped(counter) => *self.dropped.entry(counter).or_default() += 1,
+            Outcome::Dropped(counter) => *self.dropped.entry(counter).or_default() += 1,
         }
         self.frames += 1;
-        fate
+        outcome
     }
 
     /// Queues a packet that must come out.
     pub(crate) fn send_good(&mut self, frame: &[u8]) {
-        let fate = self.send(frame, false);
-        assert!(matches!(fate, Fate::Good(..)), "{fate:?}: {frame:02x?}");
+        let outcome = self.send(frame, false);
+        assert!(
+            matches!(outcome, Outcome::Good(..)),
+            "{outcome:?}: {frame:02x?}"
+        );
     }
 
     /// Runs for some cycles.

@@ -2,7 +2,7 @@
 
 use ferroce_proto::wire::{Gid, Mac};
 
-use crate::judge::Port;
+use crate::filter::Port;
 
 /// The receiver of the frames.
 pub(crate) fn port() -> Port {

@@ -6,7 +6,7 @@ use ferroce_proto::wire::{
     Headers, Ip, Ipv4Repr, Ipv6Repr, Mac, Opcode, Psn, RethRepr, Syndrome, UdpRepr, icrc, ipv4,
 };
 
-use crate::judge::Port;
+use crate::filter::Port;
 
 /// MAC address of the port.
 pub(crate) const MAC: Mac = Mac([0x52, 0x54, 0, 0xa1, 0xb2, 0xc3]);

@@ -2,8 +2,8 @@
 
 mod bench;
 mod captured;
+mod filter;
 mod frames;
-mod judge;
 mod model;
 mod overflow;
 mod ports;
@@ -11,8 +11,8 @@ mod ports;
 use bench::{Front, LOG_PACKETS, Width};
 use ferroce_hdl::eth::rx_front::RxFront;
 use ferroce_proto::wire::{Gid, Opcode, icrc};
+use filter::Outcome;
 use frames::{Layout, any_packet, garbage, ip_start, odd_packet, packet, port};
-use judge::Fate;
 
 /// Pads a frame to the Ethernet minimum without FCS.
 fn padded(mut frame: Vec<u8>) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn captured_frames() {
     for width in Width::ALL {
         let mut front = Front::new(width, captured::port(), 0.0, 0.0);
         for (frame, payload) in captured::ALL {
-            let Fate::Good(packet, _) = front.send(frame, false) else {
+            let Outcome::Good(packet, _) = front.send(frame, false) else {
                 panic!("{width:?}: {frame:02x?}");
             };
             assert_eq!(packet.payload.len(), payload);
@@ -134,7 +134,7 @@ fn every_length() {
 }
 
 #[test]
-fn bytes_behind_the_icrc_do_not_count() {
+fn bytes_after_the_icrc_do_not_count() {
     for width in Width::ALL {
         let mut front = Front::new(width, port(), 0.0, 0.0);
         for more in 0..140 {
@@ -174,13 +174,13 @@ fn a_flipped_bit_never_comes_out() {
             for bit in 0..8 * frame.len() {
                 let mut frame = frame.clone();
                 frame[bit / 8] ^= 1 << (bit % 8);
-                let fate = front.send(&frame, false);
+                let outcome = front.send(&frame, false);
                 let mask = bit
                     .checked_sub(8 * ip)
                     .map_or(0xff, |b| masks.get(b / 8).copied().unwrap_or(0));
                 let covered = mask >> (bit % 8) & 1 == 0;
                 assert!(
-                    !covered || matches!(fate, Fate::Dropped(_)),
+                    !covered || matches!(outcome, Outcome::Dropped(_)),
                     "bit {bit} is covered"
                 );
             }
@@ -271,8 +271,10 @@ fn addresses() {
         for (index, valid, ipv6, entry) in fates {
             front.write_gid(index, address, valid, ipv6);
             match front.send(&frame, false) {
-                Fate::Good(_, found) => assert_eq!(Some(found), entry),
-                Fate::Dropped(counter) => assert_eq!((counter, entry), ("rx_wrong_address", None)),
+                Outcome::Good(_, found) => assert_eq!(Some(found), entry),
+                Outcome::Dropped(counter) => {
+                    assert_eq!((counter, entry), ("rx_wrong_address", None))
+                }
             }
             front.drain();
         }

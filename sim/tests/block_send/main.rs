@@ -204,7 +204,7 @@ fn a_read_goes_on_with_what_is_missing() {
         setup.post(work.clone(), plan);
     }
     setup.finish();
-    assert_eq!((setup.sent, setup.told), (work.packets() as usize, 1));
+    assert_eq!((setup.sent, setup.issued), (work.packets() as usize, 1));
 }
 
 #[test]
@@ -217,10 +217,10 @@ fn no_read_leaves_before_it_is_known() {
         setup.post(work, plan);
     }
     setup.run(200);
-    assert_eq!((setup.sent, setup.told), (0, 0));
+    assert_eq!((setup.sent, setup.issued), (0, 0));
     setup.hold_issues(false);
     setup.finish();
-    assert_eq!((setup.sent, setup.told), (2, 2));
+    assert_eq!((setup.sent, setup.issued), (2, 2));
 }
 
 /// Cycles a WQE, of `count` of them.

@@ -208,7 +208,7 @@ fn slots_that_cannot_be_read() {
 }
 
 #[test]
-fn a_wqe_behind_its_grant_is_fetched_again() {
+fn a_wqe_after_its_grant_is_fetched_again() {
     let mut setup = steady();
     let short = Work::new(RC, opcode::SEND, &[sge(0x3000, 3)]);
     let long = Work::new(RC, opcode::WRITE, &vec![sge(0x5000, 30); 16]);

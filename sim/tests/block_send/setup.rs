@@ -56,7 +56,7 @@ pub(crate) struct Setup {
     hold_issues: bool,
     /// Packets so far, READs told of, retransmissions.
     pub(crate) sent: usize,
-    pub(crate) told: usize,
+    pub(crate) issued: usize,
     pub(crate) resent: usize,
     expected_resent: usize,
     /// Grants with packets, and those cut to their end.
@@ -90,7 +90,7 @@ impl Setup {
             delay: 8,
             hold_issues: false,
             sent: 0,
-            told: 0,
+            issued: 0,
             resent: 0,
             expected_resent: 0,
             granted: 0,
@@ -243,7 +243,7 @@ impl Setup {
             assert_eq!(Some(piece), self.pieces.pop_front());
             self.pieces_cut -= 1;
         }
-        self.told = self.issue.count() as usize;
+        self.issued = self.issue.count() as usize;
     }
 
     /// From now on nobody hears of READs and atomics, or somebody does again.

@@ -168,7 +168,7 @@ fn a_bad_response_out_of_the_window_is_a_ghost() {
     let mut rig = rig(Wire::default());
     post_all(&mut rig, &[send(10), send(10)]);
     rig.finish(3000);
-    rig.wire.silent = true;
+    rig.wire.no_answer = true;
     post_all(&mut rig, &[read(100)]);
     rig.run(100);
     let answer = |rig: &mut Rig, psn: u64| {
@@ -208,7 +208,7 @@ fn a_nak_fails_a_read() {
 #[test]
 fn a_command_to_err_flushes_when_nothing_is_on_its_way() {
     let mut rig = rig(Wire {
-        silent: true,
+        no_answer: true,
         ..Wire::default()
     });
     rig.hold = true;
@@ -227,7 +227,7 @@ fn a_command_to_err_flushes_when_nothing_is_on_its_way() {
 #[test]
 fn the_cause_is_kept_until_the_flush() {
     let mut rig = rig(Wire {
-        silent: true,
+        no_answer: true,
         ..Wire::default()
     });
     rig.hold = true;
@@ -247,7 +247,7 @@ fn the_cause_is_kept_until_the_flush() {
 #[test]
 fn a_read_fits_in_the_window() {
     let mut rig = Rig::new(20, Pauses::NONE);
-    rig.wire.silent = true;
+    rig.wire.no_answer = true;
     let most = (1 << 23) - 3;
     let long = read(most * 256);
     for (qpn, second, parts) in [

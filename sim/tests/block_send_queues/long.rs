@@ -64,7 +64,7 @@ fn a_wqe_that_was_not_posted_whole_is_refused() {
 fn long_wqes_that_were_not_sent_are_flushed() {
     let mut rig = Rig::new(30, Pauses::NONE);
     rig.open(2, ctx(), 5);
-    rig.wire.silent = true;
+    rig.wire.no_answer = true;
     for n in 0..20 {
         rig.post(2, of_slots(1 + n % 5));
     }

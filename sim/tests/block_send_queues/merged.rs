@@ -10,7 +10,7 @@ fn acknowledged(psns: &[u64]) -> (u64, u64, Rig) {
     let mut rig = Rig::new(20, Pauses::NONE);
     rig.open(1, ctx(), 100);
     rig.wire = Wire {
-        silent: true,
+        no_answer: true,
         ..Wire::default()
     };
     for _ in 0..40 {

@@ -136,7 +136,7 @@ fn a_drained_queue_is_reported() {
 }
 
 #[test]
-fn what_stands_behind_an_error_is_flushed_although_the_host_goes_on() {
+fn wqes_after_an_error_are_flushed_although_the_host_goes_on() {
     for qp_type in [qp_type::UC, qp_type::UD] {
         // WQEs are read slowly
         let mut rig = Rig::new(250, Pauses::NONE);

@@ -28,7 +28,7 @@ pub(crate) struct Watch {
     /// Queue pair, PSN and MSN.
     pub(crate) lost_of: [Vec<[u64; 3]>; 2],
     /// Requests told of: queue pair and PSN.
-    pub(crate) told: Vec<(u16, u32)>,
+    pub(crate) departed: Vec<(u16, u32)>,
     /// Frames, bytes, RoCEv2 packets, acknowledgements.
     pub(crate) counts: [u64; 4],
     /// Between the first beat of a frame and its last.
@@ -57,7 +57,7 @@ impl Watch {
             valid: output("m_axis_tx_tvalid"),
             last: output("m_axis_tx_tlast"),
             lost_of: Default::default(),
-            told: vec![],
+            departed: vec![],
             counts: [0; 4],
             inside: false,
             gaps: 0,
@@ -81,7 +81,7 @@ impl Agent for Watch {
         let [valid, qpn, next_psn, notify] = self.left.map(|port| dut.get(port));
         if valid & notify == 1 {
             let psn = (next_psn as u32).wrapping_sub(1) & 0xff_ffff;
-            self.told.push((qpn as u16, psn));
+            self.departed.push((qpn as u16, psn));
         }
         if dut.is_set(self.frames) {
             self.counts[1] += dut.get(self.bytes);
@@ -299,7 +299,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         });
         left.iter_mut()
             .for_each(|lane| lane.retain(|packet| !packet.is_dropped()));
-        let told: Vec<_> = left[0]
+        let departed: Vec<_> = left[0]
             .iter()
             .filter(|packet| packet.notify)
             .map(|packet| (packet.qpn, packet.psn))
@@ -335,7 +335,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             arrived.push((cycle, lane));
         }
         assert_eq!(self.watch.lost_of, lost);
-        assert_eq!(self.watch.told, told);
+        assert_eq!(self.watch.departed, departed);
         assert_eq!(self.watch.counts, [frames, bytes, frames, acks]);
         if self.steady {
             assert_eq!(self.watch.gaps, 0, "cycles without a beat inside of frames");

@@ -95,7 +95,7 @@ fn take_all(cq: &mut Cq<SimCard>, completions: usize) {
     }
 }
 
-fn channels_tell_of_completions(cards: [SimCard; 2]) -> Done {
+fn channels_report_completions(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards, None)?;
     let empty = SendWr::new(SendOp::Send, &[]);
     (0..4).try_for_each(|_| b.receive())?;
@@ -128,22 +128,22 @@ fn channels_tell_of_completions(cards: [SimCard; 2]) -> Done {
     b.receive()?;
     b.send(empty)?;
     a.send(empty)?;
-    let mut told = [(); 2].map(|()| a.channel.get_event(LIMIT_NS).unwrap_or(u32::MAX));
-    told.sort_unstable();
+    let mut events = [(); 2].map(|()| a.channel.get_event(LIMIT_NS).unwrap_or(u32::MAX));
+    events.sort_unstable();
     let mut both = [a.send_cq.cqn(), a.recv_cq.cqn()];
     both.sort_unstable();
-    assert_eq!(told, both);
+    assert_eq!(events, both);
     Ok(())
 }
 
 /// The next asynchronous event; those of a queue pair come by the channel of its send completion queue.
-fn told(side: &mut Side) -> Option<AsyncEvent> {
+fn events(side: &mut Side) -> Option<AsyncEvent> {
     assert_eq!(side.channel.get_event(LIMIT_NS), None, "no completion");
     assert!(eventfd::wait(&side.events, 0), "woken");
     side.events.try_event()
 }
 
-fn failures_are_told(cards: [SimCard; 2]) -> Done {
+fn failures_are_reported(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards, None)?;
     let (qa, qb) = (a.qp.qpn(), b.qp.qpn());
     let region = a.pd.alloc_mr(64, Access::empty())?;
@@ -151,13 +151,16 @@ fn failures_are_told(cards: [SimCard; 2]) -> Done {
     a.send(SendWr::new(SendOp::Write(Remote::default()), &list))?;
     assert_eq!(take(&mut a.send_cq).status, WcStatus::RemAccessErr);
     let status = WcStatus::RemAccessErr;
-    assert_eq!(told(&mut a), Some(AsyncEvent::QpFatal { qpn: qa, status }));
-    assert_eq!(told(&mut b), Some(AsyncEvent::QpAccessError { qpn: qb }));
+    assert_eq!(
+        events(&mut a),
+        Some(AsyncEvent::QpFatal { qpn: qa, status })
+    );
+    assert_eq!(events(&mut b), Some(AsyncEvent::QpAccessError { qpn: qb }));
     assert_eq!(a.events.get_event(QUIET_NS), None);
     Ok(())
 }
 
-fn overflows_are_told(cards: [SimCard; 2]) -> Done {
+fn overflows_are_reported(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards, Some(2))?;
     let (qpn, cqn) = (a.qp.qpn(), a.send_cq.cqn());
     for _ in 0..3 {
@@ -183,7 +186,7 @@ fn a_send_queue_drains_and_goes_on(cards: [SimCard; 2]) -> Done {
     (0..3).try_for_each(|_| b.receive())?;
     a.send(empty)?;
     a.qp.modify(&QpAttr::Sqd)?;
-    assert_eq!(told(&mut a), Some(drained));
+    assert_eq!(events(&mut a), Some(drained));
     a.send(empty)?;
     a.send(empty)?;
     let mut wcs = [Wc::default(); 4];
@@ -198,7 +201,7 @@ fn a_send_queue_drains_and_goes_on(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
-fn shared_receive_queues_tell_of_their_limit(cards: [SimCard; 2]) -> Done {
+fn shared_receive_queues_report_their_limit(cards: [SimCard; 2]) -> Done {
     let [mut a, b] = connected(cards, None)?;
     let Side {
         context,
@@ -227,7 +230,7 @@ fn shared_receive_queues_tell_of_their_limit(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
-fn raw_frames_are_told(cards: [SimCard; 2]) -> Done {
+fn raw_frames_are_reported(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards, None)?;
     let mut sender = a.context.create_exception_queue(4, false)?;
     let mut receiver = b.context.create_exception_queue(4, false)?;
@@ -286,12 +289,12 @@ fn vectors_are_checked() {
 }
 
 on_both!(
-    channels_tell_of_completions,
+    channels_report_completions,
     a_queue_is_resized_under_load,
-    failures_are_told,
-    overflows_are_told,
+    failures_are_reported,
+    overflows_are_reported,
     a_send_queue_drains_and_goes_on,
-    shared_receive_queues_tell_of_their_limit,
-    raw_frames_are_told,
+    shared_receive_queues_report_their_limit,
+    raw_frames_are_reported,
     dropping_in_any_order_leaves_no_fault
 );

@@ -66,9 +66,9 @@ fn commands_are_refused_with_their_reason() {
         (opcode::DESTROY_EQ, params.log_eq),
         (opcode::SET_GID, params.log_gid),
     ] {
-        let beyond = 1 << log_size;
+        let outside = 1 << log_size;
         assert_eq!(
-            answer(&mut host, opcode, beyond, none),
+            answer(&mut host, opcode, outside, none),
             status::BAD_INDEX,
             "command {opcode}"
         );

@@ -26,11 +26,11 @@ fn transfer(pair: &mut Pair, qa: u32, qb: u32, what: &str) -> [usize; 2] {
     for i in 0..u64::from(MESSAGES) {
         let offset = i * BYTES as u64;
         let len = BYTES as u32;
-        let behind = offset + all as u64;
+        let after = offset + all as u64;
         pair.b.post_recv(qb, &[target.sge(offset, len)]);
         for work in [
             Work::send(&[source.sge(offset, len)]),
-            Work::write(&[source.sge(behind, len)], &target, behind),
+            Work::write(&[source.sge(after, len)], &target, after),
             Work::read(&[sink.sge(offset, len)], &origin, offset),
         ] {
             pair.a.write_slots(qa, &work.slots());
@@ -62,7 +62,7 @@ fn loss_of_any_single_frame() {
         for lost in 0..frames {
             let (mut pair, qa, qb) = connected(options());
             let mut n = 0;
-            pair.fate = Box::new(move |from, frame| {
+            pair.wire = Box::new(move |from, frame| {
                 n += usize::from(from == side);
                 if from == side && n == lost + 1 {
                     vec![]
@@ -78,7 +78,7 @@ fn loss_of_any_single_frame() {
 #[test]
 fn duplication_of_every_frame() {
     let (mut pair, qa, qb) = connected(options());
-    pair.fate = Box::new(|_, frame| vec![frame.to_vec(); 2]);
+    pair.wire = Box::new(|_, frame| vec![frame.to_vec(); 2]);
     transfer(&mut pair, qa, qb, "all duplicated");
     assert!(pair.b.stat("duplicate_request") > 0);
     assert!(pair.a.stat("rx_ghost_acks") > 0);
@@ -99,7 +99,7 @@ fn random_loss_duplication_and_reordering() {
             state % below
         };
         let mut held: [Option<Vec<u8>>; 2] = [None, None];
-        pair.fate = Box::new(move |from, frame| {
+        pair.wire = Box::new(move |from, frame| {
             let held = &mut held[usize::from(from == Side::B)];
             match random(20) {
                 0 => vec![],
@@ -125,7 +125,7 @@ fn random_loss_duplication_and_reordering() {
 fn a_gap_draws_one_nak() {
     let (mut pair, qa, qb) = connected(options());
     let mut n = 0;
-    pair.fate = Box::new(move |from, frame| {
+    pair.wire = Box::new(move |from, frame| {
         n += usize::from(from == Side::A);
         if from == Side::A && n == 2 {
             vec![]
@@ -150,7 +150,7 @@ fn progress_reloads_the_retry_counter() {
     let target = pair.b.create_mr(&[0; 1024], Rights::ALL);
     let source = pair.a.create_mr(&pattern(1024, 4), Rights::NONE);
     let mut seen = std::collections::BTreeMap::<Vec<u8>, u32>::new();
-    pair.fate = Box::new(move |from, frame| {
+    pair.wire = Box::new(move |from, frame| {
         let times = seen.entry(frame.to_vec()).or_default();
         *times += 1;
         if from == Side::A && *times <= 2 {

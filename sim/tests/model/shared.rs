@@ -62,7 +62,7 @@ fn an_error_flushes_only_the_message_under_way() {
         pair.b.post_srq(srqn, &[target.all()]);
     }
     let mut frames = 0;
-    pair.fate = Box::new(move |_, frame| {
+    pair.wire = Box::new(move |_, frame| {
         frames += 1;
         if frames < 3 {
             vec![frame.to_vec()]

@@ -13,8 +13,8 @@ fn questions_are_answered(kind: Kind) -> Result {
     let asker6 = (OTHER, Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0x99));
 
     // ARP: to all, to us alone, and the test of an address (RFC 5227), padded as from a wire.
-    let nobody = (ferroce_driver::Mac([0; 6]), v4(0));
-    let mut padded = arp(BROADCAST, 1, asker, nobody);
+    let unset = (ferroce_driver::Mac([0; 6]), v4(0));
+    let mut padded = arp(BROADCAST, 1, asker, unset);
     padded.resize(60, 0);
     rig.inject(&mut side, &[padded]);
     let reply = arp(OTHER, 2, (MAC[0], v4(0)), asker);
@@ -23,10 +23,10 @@ fn questions_are_answered(kind: Kind) -> Result {
         side.get(asker.1.into()),
         Some((Some(OTHER), NeighbourState::Stale))
     );
-    rig.inject(&mut side, &[arp(MAC[0], 1, asker, nobody)]);
+    rig.inject(&mut side, &[arp(MAC[0], 1, asker, unset)]);
     assert_eq!(rig.take_sent(), [reply]);
     let test = (OTHER, Ipv4Addr::UNSPECIFIED);
-    rig.inject(&mut side, &[arp(BROADCAST, 1, test, nobody)]);
+    rig.inject(&mut side, &[arp(BROADCAST, 1, test, unset)]);
     assert_eq!(rig.take_sent(), [arp(OTHER, 2, (MAC[0], v4(0)), test)]);
     assert_eq!(side.get(Ipv4Addr::UNSPECIFIED.into()), None);
 
@@ -54,12 +54,12 @@ fn questions_are_answered(kind: Kind) -> Result {
         &[icmpv6(from_us, asker6, 255, nd(135, 0, target, None))],
     );
     assert_eq!(rig.take_sent(), [advert]);
-    let nobody6 = (OTHER, Ipv6Addr::UNSPECIFIED);
+    let unset6 = (OTHER, Ipv6Addr::UNSPECIFIED);
     rig.inject(
         &mut side,
         &[icmpv6(
             solicited_node(target),
-            nobody6,
+            unset6,
             255,
             nd(135, 0, target, None),
         )],
@@ -95,7 +95,7 @@ fn questions_are_answered(kind: Kind) -> Result {
 
     // An address that is taken away is not answered for.
     rig.hosts[0].clear_gid(1)?;
-    rig.inject(&mut side, &[arp(BROADCAST, 1, asker, nobody)]);
+    rig.inject(&mut side, &[arp(BROADCAST, 1, asker, unset)]);
     assert!(rig.take_sent().is_empty());
     assert_eq!(side.counters().unclaimed, 1);
     rig.assert_healthy();
@@ -122,12 +122,12 @@ fn vlan() -> Result {
     };
     let mut side = ferroce_driver::Neighbours::new(&rig.hosts[0], config)?;
     let asker = (OTHER, Ipv4Addr::new(10, 0, 0, 99));
-    let nobody = (ferroce_driver::Mac([0; 6]), v4(0));
+    let unset = (ferroce_driver::Mac([0; 6]), v4(0));
     let tagged = |mut frame: Vec<u8>, tci: [u8; 2]| {
         frame.splice(12..12, [0x81, 0, tci[0], tci[1]]);
         frame
     };
-    let question = || arp(BROADCAST, 1, asker, nobody);
+    let question = || arp(BROADCAST, 1, asker, unset);
     rig.inject(&mut side, &[question(), tagged(question(), [0, 0x65])]);
     assert!(rig.take_sent().is_empty());
     assert_eq!(side.counters().unclaimed, 2);
@@ -151,8 +151,8 @@ fn announced_and_defended() -> Result {
         let ip = Ipv6Addr::from(gid.0);
         icmpv6(all, (MAC[0], ip), 255, nd(136, 0x20, ip, Some(MAC[0])))
     };
-    let nobody = (ferroce_driver::Mac([0; 6]), v4(0));
-    let gratuitous = arp(BROADCAST, 1, (MAC[0], v4(0)), nobody);
+    let unset = (ferroce_driver::Mac([0; 6]), v4(0));
+    let gratuitous = arp(BROADCAST, 1, (MAC[0], v4(0)), unset);
     assert_eq!(
         sent,
         [advert(gid(0, 0)), gratuitous.clone(), advert(gid(0, 2))]

@@ -91,7 +91,7 @@ fn engine_each_other() -> Result {
 
 /// A peer that is not there is given up after the questions and the time that the configuration says, in card time.
 #[test]
-fn nobody_there() -> Result {
+fn no_such_host() -> Result {
     let rig = Rig::new(Kind::Model, 2)?;
     let (mut a, mut b) = (rig.neighbours(0)?, rig.neighbours(1)?);
     let card = rig.hosts[0].backend();

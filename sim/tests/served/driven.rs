@@ -80,7 +80,7 @@ fn a_lost_server_ends_every_wait() {
 }
 
 #[test]
-fn who_cannot_connect_is_told_why() {
+fn a_failed_connect_has_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let error = VfioUser::connect(&folder.path().join("a"))
         .map(drop)

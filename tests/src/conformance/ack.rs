@@ -25,7 +25,7 @@ cases! {
     ack_any_credits, RC, "IB1 9.7.7", "An ACK is good whatever credits it announces; a requester without flow control ignores them.";
     msn_of_reads, READ, "IB1 9.7.5.1", "A READ counts as a message completed in the AETH of its own responses.";
     msn_of_duplicates, RC, "IB1 9.7.5.1.5", "The acknowledgement of a duplicate has the current MSN.";
-    ack_keeps_behind_the_data, RC, "IB1 9.7.5.1", "When the requester's CQE is there, the data is in memory.";
+    ack_follows_the_data, RC, "IB1 9.7.5.1", "When the requester's CQE is there, the data is in memory.";
 }
 
 fn ack_psn_and_msn(bench: &mut Bench) {
@@ -305,7 +305,7 @@ fn msn_of_duplicates(bench: &mut Bench) {
     }
 }
 
-fn ack_keeps_behind_the_data(bench: &mut Bench) {
+fn ack_follows_the_data(bench: &mut Bench) {
     let mut c = bench.connect(QpOptions::default());
     let target = c.b.create_mr(&[0; 4096], Rights::ALL);
     let source = c.a.create_mr(&pattern(4096, 1), Rights::NONE);

@@ -35,7 +35,7 @@ cases! {
     vlan_is_taken, VLAN, "IEEE 802.1Q 9", "A tagged frame is taken like one without.";
     qp_0_hears_nothing, RC, "A17 CA17-33", "Queue pair 0 does not exist on a RoCEv2 port.";
     qp_unknown, RC, "IB1 9.6.1", "A packet to a queue pair that does not exist is dropped and counted.";
-    qp_number_beyond_the_table, RC, "IB1 9.6.1", "All 24 bits of the number count: none beyond the table falls on one within.";
+    qp_number_outside_the_table, RC, "IB1 9.6.1", "All 24 bits of the number count: none beyond the table falls on one within.";
     wrong_transport, RC, "IB1 9.6.1", "A packet of another transport than the queue pair's is dropped.";
     variant_fields, RC, "A17 CA17-22", "TTL, DSCP, ECN and the reserved byte of the BTH may change on the way; other reserved bits are ignored.";
 }
@@ -59,10 +59,10 @@ fn taken(s: &mut Script, change: impl FnOnce(&mut Headers)) {
     s.host.write(s.target.addr, &[0; 8]);
 }
 
-fn pkeys(bench: &mut Bench, own: u16, heard: &[u16], dropped_keys: &[u16]) {
+fn pkeys(bench: &mut Bench, own: u16, accepted: &[u16], dropped_keys: &[u16]) {
     let mut s = bench.script(QpOptions::default());
     s.reopen(|contexts| contexts.rq.pkey = own);
-    for &pkey in heard {
+    for &pkey in accepted {
         taken(&mut s, |h| h.bth.pkey = pkey);
     }
     for &pkey in dropped_keys {
@@ -289,7 +289,7 @@ fn qp_unknown(bench: &mut Bench) {
     }
 }
 
-fn qp_number_beyond_the_table(bench: &mut Bench) {
+fn qp_number_outside_the_table(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     for bit in [8, 12, 16, 23] {
         dropped(&mut s, "rx_unknown_qp", |h| h.bth.dest_qp |= 1 << bit);

@@ -25,7 +25,7 @@ cases! {
     atomics_between_others, ATOMIC | READ, "IB1 9.5", "READs, WRITEs and atomics of two queue pairs are all answered in their order, none but once.";
     atomics_of_two_queue_pairs, ATOMIC, "IB1 9.4.5", "Atomics of different queue pairs on one place are atomic to each other.";
     atomic_answer_lost, ATOMIC, "IB1 9.7.6.1.3", "An atomic whose answer is lost is sent again and executed once.";
-    atomics_beyond_max_dest_rd_atomic, ATOMIC, "IB1 9.7.4.1", "A queue pair with max_dest_rd_atomic 0 refuses atomics as invalid.";
+    atomics_over_max_dest_rd_atomic, ATOMIC, "IB1 9.7.4.1", "A queue pair with max_dest_rd_atomic 0 refuses atomics as invalid.";
 }
 
 /// Executes an atomic on a place that holds `before`: what it brings and what stands there then.
@@ -320,7 +320,7 @@ fn atomic_answer_lost(bench: &mut Bench) {
     check("originals", originals, vec![0, 1, 2, 3]);
 }
 
-fn atomics_beyond_max_dest_rd_atomic(bench: &mut Bench) {
+fn atomics_over_max_dest_rd_atomic(bench: &mut Bench) {
     let mut s = bench.script(QpOptions {
         max_rd_atomic: 0,
         ..QpOptions::default()

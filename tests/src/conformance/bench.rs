@@ -256,7 +256,7 @@ impl Conn {
     pub(super) fn lose(&mut self, side: Side, numbers: &[usize]) {
         let numbers = numbers.to_vec();
         let mut next = 0;
-        self.pair.fate = Box::new(move |from, frame| {
+        self.pair.wire = Box::new(move |from, frame| {
             let number = next;
             next += usize::from(from == side);
             if from == side && numbers.contains(&number) {
@@ -269,12 +269,12 @@ impl Conn {
 
     /// Loses everything from now on.
     pub(super) fn cut(&mut self) {
-        self.pair.fate = Box::new(|_, _| vec![]);
+        self.pair.wire = Box::new(|_, _| vec![]);
     }
 
     /// Loses nothing from now on.
     pub(super) fn mend(&mut self) {
-        self.pair.fate = Box::new(|_, frame| vec![frame.to_vec()]);
+        self.pair.wire = Box::new(|_, frame| vec![frame.to_vec()]);
     }
 }
 

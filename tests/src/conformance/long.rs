@@ -70,11 +70,11 @@ fn indices_go_round(bench: &mut Bench) {
         }
         c.run(200);
         for ((eq, cqn), side) in eqs.iter_mut().zip(cqns).zip([Side::A, Side::B]) {
-            let told = eq.all(c.host(side));
+            let events = eq.all(c.host(side));
             let armed = usize::from(round > 0);
             check(
                 "events",
-                told,
+                events,
                 vec![(event::COMPLETION, cqn.into(), 0); armed],
             );
             eq.give_back(c.host(side));

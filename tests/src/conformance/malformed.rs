@@ -13,7 +13,7 @@ cases! {
     frame_shorter_than_its_headers, RC, "A17 CA17-24", "A frame that ends inside its Ethernet, IP or UDP header is dropped.";
     frame_shorter_than_its_datagram, RC, "A17 CA17-24", "A frame that ends before the length of its IP header says is dropped.";
     frame_padded_by_the_link, RC, "IEEE 802.3 3.2", "Bytes behind the ICRC are the link's and are ignored.";
-    ip_length_beyond_the_udp_length, RC, "A17 CA17-6, CA17-21", "IP and UDP lengths that disagree are malformed.";
+    ip_length_over_the_udp_length, RC, "A17 CA17-6, CA17-21", "IP and UDP lengths that disagree are malformed.";
     ip_checksum_bad, RC, "RFC 791 3.1", "An IPv4 header whose checksum is wrong is malformed.";
     ip_options, RC, "A17 CA17-3", "An IPv4 header with options is not RoCEv2.";
     ip_fragment, RC, "A17 CA17-8", "A fragment is not RoCEv2.";
@@ -123,7 +123,7 @@ fn frame_padded_by_the_link(bench: &mut Bench) {
     }
 }
 
-fn ip_length_beyond_the_udp_length(bench: &mut Bench) {
+fn ip_length_over_the_udp_length(bench: &mut Bench) {
     run(bench, |s| {
         for (ip, udp) in [(4, 0), (0, 4), (-4, 0), (0, -4), (0, -200), (1000, 1000)] {
             let mut bad = frame(s);

@@ -47,9 +47,9 @@ fn too_short(bench: &mut Bench, len: usize, room: u32) {
     let target = c.b.create_mr(&[0; 4096], Rights::ALL);
     c.recv(&[target.sge(0, room)]);
     send(&mut c, len, [status::REM_INV_REQ_ERR, status::LOC_LEN_ERR]);
-    let behind =
+    let past =
         c.b.read(target.addr + u64::from(room), 4096 - room as usize);
-    check_bytes("behind the buffer", &behind, &vec![0; 4096 - room as usize]);
+    check_bytes("behind the buffer", &past, &vec![0; 4096 - room as usize]);
 }
 
 fn receive_buffer_too_short(bench: &mut Bench) {

@@ -19,7 +19,7 @@ cases! {
     rkey_of_another_domain, RC, "IB1 10.2", "A region of another protection domain than the queue pair's is a remote access error.";
     write_right, RC, "IB1 9.7.4.1.5", "A region without remote write is a remote access error.";
     write_before_the_region, RC, "IB1 9.7.4.1.5", "A WRITE that starts a byte before the region is a remote access error.";
-    write_behind_the_region, RC, "IB1 9.7.4.1.5", "A WRITE that ends a byte behind the region is a remote access error.";
+    write_past_the_region, RC, "IB1 9.7.4.1.5", "A WRITE that ends a byte behind the region is a remote access error.";
     write_wraps_at_2_64, RC, "IB1 9.7.4.1.5", "A WRITE that wraps round 2^64 is a remote access error.";
     write_checks_all_at_first, RC, "IB1 9.7.4.1.5", "A WRITE whose length leaves the region is refused at its First: no packet of it is written.";
     write_up_to_the_last_address, RC, "IB1 10.6", "A region may end with the last address; a WRITE may reach it.";
@@ -27,13 +27,13 @@ cases! {
     write_region_gone, RC, "IB1 10.6", "A region deregistered between packets of a WRITE is not written any more: remote access error.";
     read_of_another_domain, READ, "IB1 10.2", "A READ of a region of another protection domain is a remote access error.";
     atomic_of_another_domain, ATOMIC, "IB1 10.2", "An atomic on a region of another protection domain is a remote access error.";
-    gather_behind_the_region, RC, "IB1 10.7", "A gather entry that ends behind its region is a local protection error; nothing is sent.";
+    gather_past_the_region, RC, "IB1 10.7", "A gather entry that ends behind its region is a local protection error; nothing is sent.";
     gather_before_the_region, RC, "IB1 10.7", "A gather entry that starts before its region is a local protection error.";
     gather_wraps, RC, "IB1 10.7", "A gather entry that wraps round 2^64 is a local protection error.";
     gather_stale_key, RC, "IB1 10.7", "A gather entry with a stale key is a local protection error.";
     gather_of_another_domain, RC, "IB1 10.2", "A gather entry of another protection domain is a local protection error.";
     scatter_of_another_domain, RC, "IB1 10.2", "A scatter entry of another protection domain is a remote operational error.";
-    local_error_is_not_told, RC, "IB1 9.9", "The peer of a requester with a local error hears nothing of it.";
+    local_error_is_not_sent, RC, "IB1 9.9", "The peer of a requester with a local error hears nothing of it.";
 }
 
 /// Places a region of the same bytes in another protection domain.
@@ -163,7 +163,7 @@ fn write_before_the_region(bench: &mut Bench) {
     );
 }
 
-fn write_behind_the_region(bench: &mut Bench) {
+fn write_past_the_region(bench: &mut Bench) {
     refused(
         bench,
         Opcode::RcWriteOnly,
@@ -245,14 +245,14 @@ fn gather(bench: &mut Bench, list: fn(&mut Host, Mr) -> Vec<Sge>) {
     c.recv(&[]);
     c.execute(&Work::send(&[]));
     let bad = c.post(&Work::send(&list).unsignaled());
-    let behind = c.post(&Work::send(&[]).unsignaled());
+    let next = c.post(&Work::send(&[]).unsignaled());
     c.ends(Side::A, bad, status::LOC_PROT_ERR);
-    c.ends(Side::A, behind, status::WR_FLUSH_ERR);
+    c.ends(Side::A, next, status::WR_FLUSH_ERR);
     c.settle();
     check("packets", c.packets(Side::A).len(), 1);
 }
 
-fn gather_behind_the_region(bench: &mut Bench) {
+fn gather_past_the_region(bench: &mut Bench) {
     gather(bench, |_, mr| vec![mr.sge(0, 65)]);
     gather(bench, |_, mr| vec![mr.sge(0, 8), mr.sge(64, 1)]);
 }
@@ -298,7 +298,7 @@ fn scatter_of_another_domain(bench: &mut Bench) {
     check("completions", s.results(), vec![(0, status::LOC_PROT_ERR)]);
 }
 
-fn local_error_is_not_told(bench: &mut Bench) {
+fn local_error_is_not_sent(bench: &mut Bench) {
     let mut c = bench.connect(QpOptions::default());
     let region = c.a.create_mr(&[1; 64], Rights::ALL);
     let index = c.post(&Work::send(&[region.sge(0, 65)]));

@@ -18,7 +18,7 @@ cases! {
     duplicate_ack_names_the_latest, RC, "IB1 9.7.5.1.5", "The ACK of a duplicate has the PSN of the latest request executed, and its MSN.";
     duplicate_before_a_read, READ, "IB1 9.7.5.1.2", "The ACK of a duplicate SEND or WRITE covers no READ that was executed behind it: that has a response of its own.";
     duplicate_before_an_atomic, ATOMIC, "IB1 9.7.5.1.2", "Nor does it cover an atomic.";
-    duplicate_behind_a_read, READ, "IB1 9.7.5.1.5", "A READ before the duplicate changes nothing: the ACK has the PSN of the latest request executed.";
+    duplicate_after_a_read, READ, "IB1 9.7.5.1.5", "A READ before the duplicate changes nothing: the ACK has the PSN of the latest request executed.";
     duplicate_oldest, RC, "IB1 9.7", "The 2^23 PSNs before the one expected are duplicates.";
     gap_draws_nak, RC, "IB1 9.7.4.1", "A PSN beyond the expected one draws a NAK PSN sequence error that names the expected one.";
     gap_draws_one_nak, RC, "IB1 9.7.4.1", "Further packets behind the gap draw no further NAK until the expected one arrives.";
@@ -197,7 +197,7 @@ fn duplicate_before_an_atomic(bench: &mut Bench) {
     not_covered(bench, Opcode::RcCmpSwap);
 }
 
-fn duplicate_behind_a_read(bench: &mut Bench) {
+fn duplicate_after_a_read(bench: &mut Bench) {
     const WRITE: Opcode = Opcode::RcWriteOnly;
     let requests = [Opcode::RcReadRequest, WRITE, WRITE, WRITE];
     check("the latest", repeated(bench, &requests, 1), 3);

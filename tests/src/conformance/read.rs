@@ -19,7 +19,7 @@ cases! {
     read_scatters_two_pieces, READ, "IB1 10.7", "The data fills the pieces of the scatter list of the READ in order.";
     read_scatters_sixteen_pieces, LONG | READ, "IB1 10.7", "A READ may have a scatter list of up to 16 pieces.";
     reads_under_way_within_max_rd_atomic, READ, "IB1 9.7.4.1", "A requester has no more READs and atomics under way than max_rd_atomic.";
-    reads_beyond_max_dest_rd_atomic, READ, "IB1 9.7.4.1", "READs beyond max_dest_rd_atomic that wait for their answer are an invalid request.";
+    reads_over_max_dest_rd_atomic, READ, "IB1 9.7.4.1", "READs beyond max_dest_rd_atomic that wait for their answer are an invalid request.";
     read_without_resources, READ, "IB1 10.2", "A READ on a queue pair with max_rd_atomic 0 is a local error and is not sent.";
     read_longer_than_2_31, READ, "IB1 9.7.4.1", "A READ of more than 2^31 bytes is an invalid request.";
     read_not_permitted, READ, "IB1 9.7.4.1", "A READ on a queue pair that does not permit READs is an invalid request.";
@@ -208,7 +208,7 @@ fn reads_under_way_within_max_rd_atomic(bench: &mut Bench) {
     }
 }
 
-fn reads_beyond_max_dest_rd_atomic(bench: &mut Bench) {
+fn reads_over_max_dest_rd_atomic(bench: &mut Bench) {
     let responder = QpOptions {
         max_rd_atomic: 1,
         ..QpOptions::default()

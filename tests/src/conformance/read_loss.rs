@@ -23,7 +23,7 @@ cases! {
     read_answered_by_an_atomic, READ, "IB1 9.7.6", "An ATOMIC Acknowledge to a READ is a bad response.";
     duplicate_read_from_memory, READ, "IB1 9.7.5.1.5", "A repeated READ is executed again: it brings what memory holds now.";
     duplicate_read_in_part, READ, "IB1 9.7.5.1.5", "A READ resumed at a PSN in its middle is answered from there on.";
-    duplicate_read_beyond_expected, READ, "IB1 9.7.5.1.5", "A repeated READ that reaches beyond what was executed is not answered.";
+    duplicate_read_past_expected, READ, "IB1 9.7.5.1.5", "A repeated READ that reaches beyond what was executed is not answered.";
     duplicate_read_checks_the_key, READ, "IB1 9.7.5.1.5", "The key of a repeated READ is checked again; no byte is brought without it.";
     duplicate_read_region_gone, READ, "IB1 9.9.3", "A repeated READ whose region goes while it is answered is dropped from there on: no NAK, and the queue pair goes on.";
     duplicate_read_keeps_the_msn, READ, "IB1 9.7.5.1.5", "A repeated READ completes no message: the MSN stays.";
@@ -328,7 +328,7 @@ fn duplicate_read_in_part(bench: &mut Bench) {
     check("PSNs", psns, vec![psn.value() + 1, psn.value() + 2]);
 }
 
-fn duplicate_read_beyond_expected(bench: &mut Bench) {
+fn duplicate_read_past_expected(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     let psn = s.psn;
     check("answers", ask(&mut s, psn, 0, 3000).len(), 3);

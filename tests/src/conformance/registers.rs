@@ -9,9 +9,9 @@ use super::{RC, cases, check, check_bytes};
 
 cases! {
     registers_hold_what_is_written, 0, "abi regs", "What is written to a register is read from it, in all the bits that it has.";
-    registers_that_only_tell, 0, "abi regs", "Writes to read-only registers and to where there is none do nothing; what is not there is 0.";
+    registers_that_are_read_only, 0, "abi regs", "Writes to read-only registers and to where there is none do nothing; what is not there is 0.";
     command_rings_have_a_largest_size, 0, "abi regs", "CMD_LOG_SIZE beyond 8 counts as 8; it is not written while the card is enabled.";
-    statistics_and_what_is_behind, 0, "abi regs", "Every statistic is read; behind the last one there is 0.";
+    statistics_and_what_follows, 0, "abi regs", "Every statistic is read; behind the last one there is 0.";
     reset_clears_the_registers, 0, "abi regs", "A reset through CONTROL leaves the registers as after power on, and the statistics 0.";
     reset_takes_everything_back, RC, "abi regs", "After a reset through CONTROL the card is set up afresh.";
     reset_amid_traffic, RC, "abi regs", "A reset through CONTROL ends what is under way; the card is set up afresh.";
@@ -71,7 +71,7 @@ fn registers_hold_what_is_written(bench: &mut Bench) {
     }
 }
 
-fn registers_that_only_tell(bench: &mut Bench) {
+fn registers_that_are_read_only(bench: &mut Bench) {
     let mut host = host(bench);
     for register in REGISTERS.iter().filter(|r| r.access == Access::ReadOnly) {
         let before = host.read32(register.offset);
@@ -100,7 +100,7 @@ fn command_rings_have_a_largest_size(bench: &mut Bench) {
     }
 }
 
-fn statistics_and_what_is_behind(bench: &mut Bench) {
+fn statistics_and_what_follows(bench: &mut Bench) {
     let mut c = bench.connect(QpOptions::default());
     c.recv(&[]);
     c.execute(&Work::send(&[]));
@@ -114,8 +114,8 @@ fn statistics_and_what_is_behind(bench: &mut Bench) {
         };
         check(name, value, expected);
     }
-    let behind = STATS_BASE + 8 * STATS.len() as u32;
-    for offset in [behind, behind + 4, STATS_BASE + 0x1f8] {
+    let past = STATS_BASE + 8 * STATS.len() as u32;
+    for offset in [past, past + 4, STATS_BASE + 0x1f8] {
         check(&format!("at {offset:#x}"), c.a.read32(offset), 0);
     }
 }

@@ -234,7 +234,7 @@ fn lost_ack_executes_once(bench: &mut Bench) {
 
 fn everything_twice(bench: &mut Bench) {
     let mut c = bench.connect(options());
-    c.fate = Box::new(|_, frame| vec![frame.to_vec(); 2]);
+    c.wire = Box::new(|_, frame| vec![frame.to_vec(); 2]);
     train(&mut c, "everything twice");
     assert!(
         c.b.stat("duplicate_request") >= 10,
@@ -247,7 +247,7 @@ fn neighbours_swapped(bench: &mut Bench) {
     let mut c = bench.connect(options());
     let mut held: Option<Vec<u8>> = None;
     let mut n = 0;
-    c.fate = Box::new(move |from, frame| {
+    c.wire = Box::new(move |from, frame| {
         if from == Side::B {
             return vec![frame.to_vec()];
         }

@@ -13,7 +13,7 @@ cases! {
     rnr_for_immediate, RC, "IB1 9.7.5.2.8", "A WRITE with immediate that finds no receive WQE draws an RNR NAK; one without does not.";
     rnr_at_the_last_packet, RC, "IB1 9.7.5.2.8", "A long WRITE with immediate needs its WQE at the last packet only: that alone is refused and sent again.";
     rnr_timer_code, RC, "IB1 9.7.5.2.8", "The RNR NAK carries the timer code of the queue pair, each of 32.";
-    rnr_silence_behind, RC, "IB1 9.7.5.2.8", "What follows a refused packet is dropped without a NAK.";
+    rnr_silence_after, RC, "IB1 9.7.5.2.8", "What follows a refused packet is dropped without a NAK.";
     rnr_then_executed, RC, "IB1 9.7.5.2.8", "The refused packet is executed when it comes again and a WQE is there.";
     rnr_wait, RC, "IB1 9.7.5.2.8", "A requester waits at least the time of the timer code before it sends again.";
     rnr_no_timeout_while_waiting, RC, "IB1 9.7.5.2.8", "The acknowledgement timer does not run in the wait.";
@@ -88,7 +88,7 @@ fn rnr_timer_code(bench: &mut Bench) {
     }
 }
 
-fn rnr_silence_behind(bench: &mut Bench) {
+fn rnr_silence_after(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     refused(&mut s, Opcode::RcSendOnly);
     s.recv();

@@ -84,7 +84,7 @@ fn features(nic: &mut dyn Nic) -> u32 {
 
 /// What a case came to on a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// The card keeps the rule.
     Passed,
     /// It does not; what was expected and what it did.
@@ -95,9 +95,9 @@ pub enum Verdict {
 
 /// Runs a case on cards of one kind.
 #[must_use]
-pub fn run(case: &Case, card: &Card, features: u32) -> Verdict {
+pub fn run(case: &Case, card: &Card, features: u32) -> Outcome {
     if features & case.needs != case.needs {
-        return Verdict::NotClaimed;
+        return Outcome::NotClaimed;
     }
     let result = quiet::caught(|| {
         let mut bench = Bench::new(card);
@@ -110,8 +110,8 @@ pub fn run(case: &Case, card: &Card, features: u32) -> Verdict {
         );
     });
     match result {
-        Ok(()) => Verdict::Passed,
-        Err(text) => Verdict::Failed(format!(
+        Ok(()) => Outcome::Passed,
+        Err(text) => Outcome::Failed(format!(
             "{text}\nrepeat with: cargo xtask conformance {}",
             case.name
         )),
@@ -123,7 +123,7 @@ pub struct Report {
     /// The targets.
     pub targets: Vec<Target>,
     /// A case and its verdict on each target, in the order of the suite.
-    pub rows: Vec<(&'static Case, Vec<Verdict>)>,
+    pub rows: Vec<(&'static Case, Vec<Outcome>)>,
 }
 
 impl Report {
@@ -131,9 +131,9 @@ impl Report {
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
-        for (case, verdicts) in &self.rows {
-            for (target, verdict) in self.targets.iter().zip(verdicts) {
-                if let Verdict::Failed(text) = verdict {
+        for (case, outcomes) in &self.rows {
+            for (target, outcome) in self.targets.iter().zip(outcomes) {
+                if let Outcome::Failed(text) = outcome {
                     let (name, target) = (case.name, target.name());
                     failures.push(format!("{name} on {target} ({}): {text}", case.source));
                 }
@@ -163,7 +163,7 @@ pub fn suite(
     }
     let jobs =
         (0..targets.len()).flat_map(|target| (0..cases.len()).map(move |place| (target, place)));
-    let verdicts = pool::each(pool::processors(), jobs, || {
+    let outcomes = pool::each(pool::processors(), jobs, || {
         let all = |target: &Target| World::ALL.map(|around| target.card(around));
         let cards: Vec<_> = targets.iter().map(all).collect();
         let (cases, around) = (&cases, &around);
@@ -171,20 +171,20 @@ pub fn suite(
             let around = around(place);
             let card = &cards[target][around as usize];
             let (card, features) = card.as_ref().expect("it was built a moment ago");
-            let verdict = run(
+            let outcome = run(
                 cases[place],
                 card,
                 if unclaimed { u32::MAX } else { *features },
             );
-            match verdict {
-                Verdict::Failed(text) if around != World::Fast => {
-                    Verdict::Failed(format!("{text} --world {}", around.name()))
+            match outcome {
+                Outcome::Failed(text) if around != World::Fast => {
+                    Outcome::Failed(format!("{text} --world {}", around.name()))
                 }
-                verdict => verdict,
+                outcome => outcome,
             }
         }
     });
-    let of = |place| verdicts.iter().skip(place).step_by(cases.len()).cloned();
+    let of = |place| outcomes.iter().skip(place).step_by(cases.len()).cloned();
     Ok(Report {
         targets: targets.to_vec(),
         rows: (0..)

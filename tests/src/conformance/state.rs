@@ -20,7 +20,7 @@ cases! {
     state_sqd_finishes, RC, "IB1 10.3.1", "In SQD messages begun are finished and completed, no further one is begun; RTS goes on.";
     state_sqd_still_receives, RC, "IB1 10.3.1", "In SQD the responder works as before.";
     state_sqd_event, EVENTS, "IB1 10.3.1", "When the send queue has drained in SQD, that is reported once; the next time again.";
-    state_err_is_silent, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
+    state_err_draws_no_answer, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
     state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
     card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
 }
@@ -124,7 +124,7 @@ fn state_sqd_event(bench: &mut Bench) {
     check("event with nothing sent", eq.take(&s.host), Some(expected));
 }
 
-fn state_err_is_silent(bench: &mut Bench) {
+fn state_err_draws_no_answer(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     s.host.modify_state(s.qpn, state::ERR);
     for opcode in [Opcode::RcWriteOnly, Opcode::RcSendOnly] {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::run::{Report, Target, Verdict};
+use super::run::{Outcome, Report, Target};
 use super::{TOPICS, all};
 
 /// Where the table stands in the repository.
@@ -19,7 +19,7 @@ contract, `ferroce_proto::abi`. \"-\" stands for a case that needs what the buil
 `cargo xtask conformance NAME` runs the cases whose name contains NAME.
 ";
 
-impl Verdict {
+impl Outcome {
     /// In a word.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -35,11 +35,11 @@ impl Verdict {
 fn sums(report: &Report) -> Vec<(String, [usize; 3])> {
     let column = |column: usize| {
         let mut sums = [0; 3];
-        for (_, verdicts) in &report.rows {
-            sums[match verdicts[column] {
-                Verdict::Passed => 0,
-                Verdict::Failed(_) => 1,
-                Verdict::NotClaimed => 2,
+        for (_, outcomes) in &report.rows {
+            sums[match outcomes[column] {
+                Outcome::Passed => 0,
+                Outcome::Failed(_) => 1,
+                Outcome::NotClaimed => 2,
             }] += 1;
         }
         sums
@@ -70,9 +70,9 @@ pub fn summary(report: &Report) -> String {
 pub fn plain(report: &Report) -> String {
     let mut rows = vec![vec!["case".to_owned(), "source".to_owned()]];
     rows[0].extend(report.targets.iter().map(|target| target.name()));
-    for (case, verdicts) in &report.rows {
+    for (case, outcomes) in &report.rows {
         let mut row = vec![case.name.to_owned(), case.source.to_owned()];
-        row.extend(verdicts.iter().map(|verdict| verdict.word().to_owned()));
+        row.extend(outcomes.iter().map(|outcome| outcome.word().to_owned()));
         rows.push(row);
     }
     let widths: Vec<usize> = (0..rows[0].len())
@@ -114,8 +114,8 @@ pub fn page(report: &Report) -> String {
             targets.join(" | ")
         ));
         line(format!("|---|---|---|{}", "---|".repeat(targets.len())));
-        for (case, verdicts) in rows.by_ref().take(topic.cases.len()) {
-            let words: Vec<_> = verdicts.iter().map(Verdict::word).collect();
+        for (case, outcomes) in rows.by_ref().take(topic.cases.len()) {
+            let words: Vec<_> = outcomes.iter().map(Outcome::word).collect();
             line(format!(
                 "| `{}` | {} | {} | {} |",
                 case.name,
@@ -146,7 +146,7 @@ pub fn cases_of(page: &str) -> Vec<String> {
 pub fn blank() -> String {
     let targets = Target::ALL.to_vec();
     let rows = all()
-        .map(|case| (case, vec![Verdict::NotClaimed; targets.len()]))
+        .map(|case| (case, vec![Outcome::NotClaimed; targets.len()]))
         .collect();
     page(&Report { targets, rows })
 }

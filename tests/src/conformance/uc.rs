@@ -326,8 +326,8 @@ fn uc_buffer_too_short(bench: &mut Bench) {
         s.host.post_recv(s.qpn, &[target.sge(2000, 8)]);
         let results = s.counts("invalid_request_errors", 1, |s| give(s, packets));
         check("completions", results, vec![(0, status::LOC_LEN_ERR)]);
-        let behind = &s.contents()[room as usize..];
-        check_bytes("behind the buffer", behind, &vec![0; behind.len()]);
+        let past = &s.contents()[room as usize..];
+        check_bytes("behind the buffer", past, &vec![0; past.len()]);
         check("state", s.host.query(s.qpn).rq_state, state::RTS);
         check("the next", give(&mut s, &[(Only, 0, 8)]), vec![(1, 0)]);
         check_bytes("its data", &s.contents()[2000..2008], &[1; 8]);

@@ -361,8 +361,8 @@ fn ud_buffer_too_short(bench: &mut Bench) {
         let answers = s.counts("invalid_request_errors", 1, |s| s.send(&request, &[7; 8]));
         check("answers", answers.len(), 0);
         check("completions", s.results(), vec![(0, status::LOC_LEN_ERR)]);
-        let behind = &s.contents()[room as usize..];
-        check_bytes("behind the buffer", behind, &vec![0; behind.len()]);
+        let past = &s.contents()[room as usize..];
+        check_bytes("behind the buffer", past, &vec![0; past.len()]);
         check("state", s.host.query(s.qpn).rq_state, state::RTS);
         s.send(&request, &[8; 8]);
         check("the next", s.results(), vec![(1, status::SUCCESS)]);

@@ -70,9 +70,9 @@ fn migrated_in_all_packets(bench: &mut Bench) {
     migrated(&s.send(&send, &[1; 8]), 1);
     let write = s.request(Opcode::RcWriteOnly);
     s.next(&write, &[1; 8]);
-    let mut beyond = s.request(Opcode::RcWriteOnly);
-    beyond.bth.psn = s.psn.next();
-    migrated(&s.send(&beyond, &[1; 8]), 1);
+    let mut ahead = s.request(Opcode::RcWriteOnly);
+    ahead.bth.psn = s.psn.next();
+    migrated(&s.send(&ahead, &[1; 8]), 1);
     let middle = s.request(Opcode::RcSendMiddle);
     migrated(&s.send(&middle, &[1; 1024]), 1);
 }

@@ -20,7 +20,7 @@ cases! {
     send_wqe_of_too_many_pieces, RC, "abi wqe", "A gather list longer than its slots hold is a local operation error.";
     send_wqe_of_another_length, RC, "abi wqe", "A length that is not the sum of the gather list is a local operation error.";
     send_wqe_longer_than_2_31, RC, "IB1 9.7.7", "A message of more than 2^31 bytes is a local length error.";
-    send_wqe_inline_beyond_its_slots, RC, "abi wqe", "Inline payload beyond the slots of its WQE is a local operation error.";
+    send_wqe_inline_past_its_slots, RC, "abi wqe", "Inline payload beyond the slots of its WQE is a local operation error.";
     send_wqe_inline_read, READ, "abi wqe", "A READ cannot be inline: local operation error.";
     send_wqe_atomic_of_two_pieces, ATOMIC, "abi wqe", "An atomic has one buffer: local operation error.";
     send_wqe_error_keeps_its_order, RC, "IB1 10.8", "The WQE before completes with success, the one behind is flushed.";
@@ -199,7 +199,7 @@ fn send_wqe_longer_than_2_31(bench: &mut Bench) {
     }
 }
 
-fn send_wqe_inline_beyond_its_slots(bench: &mut Bench) {
+fn send_wqe_inline_past_its_slots(bench: &mut Bench) {
     for length in [33, 289, MAX_MSG] {
         spoilt(bench, OP, |head| {
             head.inline_data = true;

@@ -10,7 +10,7 @@ use ferroce_sim::verilator::{self, Model, Optimise};
 use ferroce_system::pool;
 
 use super::data::{self, Point};
-use crate::conformance::run::{Verdict, run as case_on, world};
+use crate::conformance::run::{Outcome, run as case_on, world};
 use crate::conformance::{Case, LONG_LIVES, all};
 use crate::differential::generate::Class;
 use crate::differential::{Card, Setup};
@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// Runs the cases of the suite, the long ones too, whose names contain `only`, and `scenarios` scenarios on each kind of wire, on all
-    /// processors; `told` hears of how many jobs are left. The counters, of all engines together.
+    /// processors; `progress` hears of how many jobs are left. The counters, of all engines together.
     ///
     /// # Errors
     /// A test that fails, in words; counters that cannot be read.
@@ -58,7 +58,7 @@ impl Engine {
         &self,
         only: &str,
         scenarios: u64,
-        told: &(dyn Fn(usize) + Sync),
+        progress: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Point>, String> {
         // The longest first: what is left at the end is short.
         let cases = LONG_LIVES.iter().chain(all());
@@ -69,9 +69,11 @@ impl Engine {
             jobs.push(Job::Scenario(seed, Class::Lossy));
         }
         let count = jobs.len();
-        let jobs = (0..).zip(jobs).inspect(|(begun, _)| told(count - begun));
+        let jobs = (0..)
+            .zip(jobs)
+            .inspect(|(begun, _)| progress(count - begun));
         pool::try_each(pool::processors(), jobs, || |(_, job)| self.job(&job))?;
-        told(0);
+        progress(0);
         let text = self.written().map_err(|e| format!("the counters: {e}"))?;
         data::points(&text).map_err(|e| e.to_string())
     }
@@ -97,8 +99,8 @@ impl Engine {
     fn job(&self, job: &Job) -> Result<(), String> {
         match *job {
             Job::Case(case) => match case_on(case, &self.card(), engine::FEATURES) {
-                Verdict::Failed(text) => Err(format!("{}: {text}", case.name)),
-                Verdict::Passed | Verdict::NotClaimed => Ok(()),
+                Outcome::Failed(text) => Err(format!("{}: {text}", case.name)),
+                Outcome::Passed | Outcome::NotClaimed => Ok(()),
             },
             Job::Scenario(seed, class) => {
                 Setup::engine(self.card_in_any_world()).meets(seed, class)

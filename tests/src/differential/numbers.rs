@@ -11,7 +11,7 @@ use super::scenario::{Scenario, region};
 
 /// The lowest number of a queue pair, and two that scenarios use for what is not there.
 const FIRST: u32 = 2;
-const NOBODY: [u32; 2] = [14, 15];
+const UNUSED: [u32; 2] = [14, 15];
 /// Slots for the outstanding messages of a connection.
 const POOL: u32 = 16;
 
@@ -64,7 +64,7 @@ impl Numbers {
             // The last is unused.
             qpn: both(|| {
                 let end = (1 << params.log_qp) - 1;
-                different(&mut rng, count, FIRST..end, &NOBODY)
+                different(&mut rng, count, FIRST..end, &UNUSED)
             }),
             region: both(|| {
                 let kinds = region::COUNT as u32;

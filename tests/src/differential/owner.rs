@@ -136,10 +136,10 @@ impl Owners {
         for (at, byte) in self.writes(message) {
             may[at].get_or_insert_with(Vec::new).push(byte);
         }
-        for (behind, _) in &self.messages[number + 1..] {
-            let same = (behind.connection, behind.from) == (c, message.from);
-            if same && behind.operation.is_answered() == message.operation.is_answered() {
-                for (at, byte) in self.writes(behind) {
+        for (later, _) in &self.messages[number + 1..] {
+            let same = (later.connection, later.from) == (c, message.from);
+            if same && later.operation.is_answered() == message.operation.is_answered() {
+                for (at, byte) in self.writes(later) {
                     if let Some(may) = &mut may[at] {
                         may.push(byte);
                     }

@@ -15,7 +15,7 @@ use ferroce_system::pool;
 
 use super::schemata::{CHOICE, with_all};
 use super::sites::Mutant;
-use crate::conformance::run::{Verdict, run, world};
+use crate::conformance::run::{Outcome, run, world};
 use crate::conformance::{Case, all};
 use crate::differential::generate::Class;
 use crate::differential::{Card, Setup};
@@ -78,7 +78,7 @@ impl Engines {
     fn finder(&self, number: usize, cases: &[&'static Case]) -> Option<String> {
         let card = self.card(number);
         let fails =
-            |case: &&&Case| matches!(run(case, &card, engine::FEATURES), Verdict::Failed(_));
+            |case: &&&Case| matches!(run(case, &card, engine::FEATURES), Outcome::Failed(_));
         if let Some(case) = cases.iter().find(fails) {
             return Some(case.name.into());
         }
@@ -93,13 +93,13 @@ impl Engines {
         None
     }
 
-    /// Tries all mutants, on all processors; `told` hears of each. What found each of them, `None` where nothing did.
+    /// Tries all mutants, on all processors; `progress` hears of each. What found each of them, `None` where nothing did.
     ///
     /// # Errors
     /// The engine as it is fails: by what.
     pub fn try_all(
         &self,
-        told: &(dyn Fn(&Mutant, Option<&str>) + Sync),
+        progress: &(dyn Fn(&Mutant, Option<&str>) + Sync),
     ) -> Result<Vec<Option<String>>, String> {
         let suite: Vec<_> = all().collect();
         // Cases that found many are tried first.
@@ -112,7 +112,7 @@ impl Engines {
             let Some(mutant) = number.checked_sub(1) else {
                 return finder.map_or(Ok(None), Err);
             };
-            told(&self.mutants[mutant], finder.as_deref());
+            progress(&self.mutants[mutant], finder.as_deref());
             if let Some(finder) = &finder {
                 *lock(&finds).entry(finder.clone()).or_default() += 1;
             }

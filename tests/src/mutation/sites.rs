@@ -12,7 +12,7 @@ pub struct Mutant {
     /// The line, without indentation.
     pub was: String,
     /// The line as it is when broken.
-    pub becomes: String,
+    pub mutated: String,
     /// The expression that takes the place of the line's own.
     pub(super) expression: String,
 }
@@ -195,7 +195,7 @@ pub fn mutants(source: &str, modules: &[&str]) -> Vec<Mutant> {
                     module: module.to_owned(),
                     line: at,
                     was: line.trim().to_owned(),
-                    becomes: site.with(&expression).trim().to_owned(),
+                    mutated: site.with(&expression).trim().to_owned(),
                     expression,
                 });
             }
@@ -245,7 +245,7 @@ endmodule
     #[test]
     fn what_can_be_broken_is_found() {
         let found = mutants(SOURCE, &["a"]);
-        let lines: Vec<_> = found.iter().map(|m| m.becomes.as_str()).collect();
+        let lines: Vec<_> = found.iter().map(|m| m.mutated.as_str()).collect();
         let expected = [
             "assign x = p[at + 3 +: 2] != (q >> 1);",
             "y = 1'b1;",

@@ -5,7 +5,7 @@ use ferroce_proto::wire::{Headers, NakCode, Packet, Syndrome, icrc};
 use ferroce_sim::model::{FEATURES, Model};
 use ferroce_sim::nic::Nic;
 use ferroce_tests::conformance::all;
-use ferroce_tests::conformance::run::{Verdict, run};
+use ferroce_tests::conformance::run::{Outcome, run};
 use ferroce_tests::differential::Card;
 
 /// What a defect makes of a frame; `None` loses it.
@@ -93,8 +93,8 @@ fn must_fail(name: &str, receives: Defect, sends: Defect) {
     });
     let case = all().find(|case| case.name == name);
     let case = case.unwrap_or_else(|| panic!("no case is called {name}"));
-    let verdict = run(case, &card, FEATURES);
-    assert!(matches!(verdict, Verdict::Failed(_)), "{name}: {verdict:?}");
+    let outcome = run(case, &card, FEATURES);
+    assert!(matches!(outcome, Outcome::Failed(_)), "{name}: {outcome:?}");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn any_partition_is_ours() {
 }
 
 #[test]
-fn addresses_beyond_the_region() {
+fn addresses_past_the_region() {
     // A WRITE a byte in front of a region is taken for one at its start.
     must_fail(
         "write_before_the_region",

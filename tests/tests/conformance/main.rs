@@ -44,7 +44,7 @@ fn rtl_64_by_turns() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn long_lives() {
+fn many_incarnations() {
     for case in LONG_LIVES {
         let report =
             suite(&Target::ALL, case.name, false, |_| World::Fast).expect("the engine builds");

@@ -19,7 +19,7 @@ use ferroce_system::pool;
 use ferroce_tests::world::World;
 
 /// Lives of queue pairs that a seed has, and how many run beside each other.
-const LIVES: u32 = 50;
+const INCARNATIONS: u32 = 50;
 const BESIDE: usize = 3;
 /// Bytes of a region.
 const BYTES: usize = 8192;
@@ -52,7 +52,7 @@ struct Life {
 struct Test {
     host: Host,
     rng: Rng,
-    lives: Vec<Life>,
+    incarnations: Vec<Life>,
     /// Peers of lives that ended, with the frames that came since.
     ended: Vec<(Life, usize)>,
     gids: [Gid; 2],
@@ -86,7 +86,7 @@ impl Test {
         Self {
             host,
             rng: Rng::with_seed(seed),
-            lives: Vec::new(),
+            incarnations: Vec::new(),
             ended: Vec::new(),
             gids,
             takes: 0,
@@ -103,7 +103,7 @@ impl Test {
             if now >= self.takes
                 && let Some(frame) = self.host.nic.transmit()
             {
-                self.judge(&frame);
+                self.check(&frame);
                 self.takes = now + self.rng.u64(..=self.pace);
             }
         }
@@ -187,7 +187,7 @@ impl Test {
         };
         let head = self.host.opening(qpn, &peer);
         self.command(head, &[SqCtx::parse(&sq).emit(), av.emit(), rq.emit()]);
-        self.lives.push(Life {
+        self.incarnations.push(Life {
             qpn,
             qp_type,
             peer,
@@ -215,7 +215,7 @@ impl Test {
 
     /// Ends a life: RESET, or ERR and RESET behind it.
     fn close(&mut self, index: usize) {
-        let qpn = self.lives[index].qpn;
+        let qpn = self.incarnations[index].qpn;
         let modify = |state, reset| CmdHead {
             qp_sq_state: true,
             sq_reset: reset,
@@ -235,7 +235,7 @@ impl Test {
             self.check_completion(&cqe);
         }
         self.host.was_reset(qpn);
-        let life = self.lives.remove(index);
+        let life = self.incarnations.remove(index);
         let regions = [life.source, life.target];
         self.ended.push((life, 0));
         for mr in regions {
@@ -248,19 +248,19 @@ impl Test {
     }
 }
 
-fn lives(width: usize, seed: u64) {
+fn incarnations(width: usize, seed: u64) {
     let mut test = Test::new(width, seed);
     let mut next = 2;
-    for _ in 0..LIVES {
-        while test.lives.len() < BESIDE {
+    for _ in 0..INCARNATIONS {
+        while test.incarnations.len() < BESIDE {
             test.open(next);
             next = 2 + (next - 1) % (BESIDE as u32 + 1);
-            while test.lives.iter().any(|life| life.qpn == next) {
+            while test.incarnations.iter().any(|life| life.qpn == next) {
                 next = 2 + (next - 1) % (BESIDE as u32 + 1);
             }
         }
         for _ in 0..test.rng.usize(1..12) {
-            let index = test.rng.usize(..test.lives.len());
+            let index = test.rng.usize(..test.incarnations.len());
             test.act(index);
             test.pace = [0, 0, 100, 400][test.rng.usize(..4)];
             let wait = test.rng.u64(..150);
@@ -275,7 +275,7 @@ fn lives(width: usize, seed: u64) {
             let wait = test.rng.u64(..1500);
             test.run(wait);
         }
-        let index = test.rng.usize(..test.lives.len());
+        let index = test.rng.usize(..test.incarnations.len());
         test.close(index);
         let failures = test.host.nic.failures();
         assert!(failures.is_empty(), "{}", failures.join("; "));
@@ -287,7 +287,7 @@ fn nothing_of_a_former_life_is_seen() {
     let jobs = (1..=10).flat_map(|seed| [64, 512].map(|width| (width, seed)));
     pool::each(pool::processors(), jobs, || {
         |(width, seed)| {
-            let result = std::panic::catch_unwind(|| lives(width, seed));
+            let result = std::panic::catch_unwind(|| incarnations(width, seed));
             assert!(result.is_ok(), "{width} bits, seed {seed}");
         }
     });

@@ -16,7 +16,7 @@ impl Test {
     }
 
     pub(crate) fn check_completion(&self, cqe: &Cqe) {
-        let life = self.lives.iter().find(|life| life.qpn == cqe.qpn);
+        let life = self.incarnations.iter().find(|life| life.qpn == cqe.qpn);
         let life = life.unwrap_or_else(|| panic!("completion of no life: {cqe:?}"));
         if cqe.status != cq_status::SUCCESS {
             return;
@@ -39,10 +39,10 @@ impl Test {
     }
 
     /// A frame is of the life that its address names, all of it.
-    pub(crate) fn judge(&mut self, frame: &[u8]) {
+    pub(crate) fn check(&mut self, frame: &[u8]) {
         let Packet { headers, payload } = Packet::parse(frame).expect("a RoCEv2 packet");
         let qpn = headers.bth.dest_qp;
-        let life = match self.lives.iter().find(|life| life.peer.qpn == qpn) {
+        let life = match self.incarnations.iter().find(|life| life.peer.qpn == qpn) {
             Some(life) => life,
             None => {
                 let ended = self.ended.iter_mut().find(|(life, _)| life.peer.qpn == qpn);
@@ -73,11 +73,11 @@ impl Test {
         let Self {
             rng,
             host,
-            lives,
+            incarnations,
             gids,
             ..
         } = self;
-        let life = &mut lives[index];
+        let life = &mut incarnations[index];
         let is_rc = life.qp_type == qp_type::RC;
         if rng.u8(..3) > 0 {
             if life.posted > 40 {

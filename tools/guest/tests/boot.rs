@@ -40,7 +40,7 @@ fn script_talks_and_its_status_comes_back() {
 }
 
 #[test]
-fn what_goes_wrong_is_told() {
+fn what_goes_wrong_is_reported() {
     let Some((qemu, image)) = guest("exit 0") else {
         return;
     };

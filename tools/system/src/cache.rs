@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_tell_inputs_apart() {
+    fn keys_differ_by_input() {
         assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
         assert_eq!(key(&["ab", "c"]), key(&["ab", "c"]));
     }

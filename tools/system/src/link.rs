@@ -23,12 +23,12 @@ pub enum LinkError {
         source: std::io::Error,
     },
     /// The linker failed.
-    #[error("cc failed to link {library}: {said}")]
+    #[error("cc failed to link {library}: {output}")]
     Linker {
         /// The library.
         library: String,
         /// What it said.
-        said: String,
+        output: String,
     },
 }
 
@@ -101,6 +101,6 @@ pub fn shared_with(
     }
     Err(LinkError::Linker {
         library: library.display().to_string(),
-        said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        output: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
     })
 }

@@ -71,12 +71,12 @@ pub(crate) fn parse() -> Result<Task> {
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim);
-    let said: Vec<_> = lines
+    let text: Vec<_> = lines
         .take_while(|line| !line.starts_with("Usage:"))
         .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
         .map(|line| line.trim_start_matches("error: "))
         .collect();
-    format!("{}; --help tells more", said.join("; "))
+    format!("{}; --help tells more", text.join("; "))
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said_in_one_line() {
+    fn mistakes_are_one_line() {
         for (words, part) in [
             (&["demo", "--mtu", "300"][..], "256, 512"),
             (&["demo", "--width", "128"], "512 or 64"),

@@ -71,7 +71,7 @@ struct Tally {
 struct Survivor {
     module: String,
     was: String,
-    becomes: String,
+    mutated: String,
     /// Why nothing can be seen of it, or what is not tested; empty if not looked at.
     why: String,
 }
@@ -79,7 +79,7 @@ struct Survivor {
 impl Survivor {
     /// By its text, which other mutants of the module may share.
     fn is(&self, mutant: &Mutant) -> bool {
-        self.module == mutant.module && self.was == mutant.was && self.becomes == mutant.becomes
+        self.module == mutant.module && self.was == mutant.was && self.mutated == mutant.mutated
     }
 }
 
@@ -152,7 +152,7 @@ impl Record {
         for Survivor {
             module,
             was,
-            becomes,
+            mutated,
             why,
         } in &self.survivors
         {
@@ -161,7 +161,7 @@ impl Record {
             } else {
                 why
             };
-            let _ = write!(page, "\n`{module}`: {why}\n\n```\n{was}\n{becomes}\n```\n");
+            let _ = write!(page, "\n`{module}`: {why}\n\n```\n{was}\n{mutated}\n```\n");
         }
         page
     }
@@ -213,19 +213,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let engines = Engines::build(&design, chosen)?;
     let bar = bar(engines.mutants().len() as u64);
-    let told = |mutant: &Mutant, finder: Option<&str>| {
+    let progress = |mutant: &Mutant, finder: Option<&str>| {
         bar.inc(1);
         if finder.is_none() {
             let Mutant {
                 module,
                 was,
-                becomes,
+                mutated,
                 ..
             } = mutant;
-            bar.suspend(|| println!("{module}: not found\n    {was}\n    {becomes}"));
+            bar.suspend(|| println!("{module}: not found\n    {was}\n    {mutated}"));
         }
     };
-    let tried = engines.try_all(&told);
+    let tried = engines.try_all(&progress);
     bar.finish_and_clear();
     let found = match tried {
         Ok(found) => found,
@@ -268,7 +268,7 @@ fn filled(
             record.survivors.push(Survivor {
                 module: mutant.module.clone(),
                 was: mutant.was.clone(),
-                becomes: mutant.becomes.clone(),
+                mutated: mutant.mutated.clone(),
                 why: old.why(mutant),
             });
         }

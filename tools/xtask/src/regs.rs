@@ -75,9 +75,9 @@ fn export(programs: &Path, out: &Path) -> Result<()> {
             .arg(out.join(name))
             .output()
             .context("peakrdl cannot be started")?;
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        ensure!(output.status.success(), "peakrdl {form} failed: {said}");
+        let log = [output.stdout, output.stderr].concat();
+        let log = String::from_utf8_lossy(&log);
+        ensure!(output.status.success(), "peakrdl {form} failed: {log}");
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
 /// Differences that are printed.
-const TOLD: usize = 20;
+const LISTED: usize = 20;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -168,9 +168,9 @@ pub fn run(args: &Args) -> Result<()> {
         write(&outcome, file).context("cannot write the capture")?;
         output.finish()?;
     }
-    let said = Report::new(outcome.is_same(), args.seed, figures(&outcome.counts));
-    report.write(&said)?;
-    say(args, &outcome, &said.figures)
+    let result = Report::new(outcome.is_same(), args.seed, figures(&outcome.counts));
+    report.write(&result)?;
+    say(args, &outcome, &result.figures)
 }
 
 /// Prints what came of it.
@@ -209,13 +209,13 @@ fn say(args: &Args, outcome: &Outcome, figures: &[Figure]) -> Result<()> {
     }
     let count = outcome.differences.len();
     println!("different: {count} differences");
-    let told = outcome.differences.iter().take(TOLD);
-    let mut text = told
+    let listed = outcome.differences.iter().take(LISTED);
+    let mut text = listed
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("\nerror: ");
-    if count > TOLD {
-        text += &format!("\nerror: and {} more", count - TOLD);
+    if count > LISTED {
+        text += &format!("\nerror: and {} more", count - LISTED);
     }
     Err(anyhow!(text))
 }

@@ -81,7 +81,7 @@ payload! {
         /// The queue pair starts afresh: it is no longer poisoned. Nothing else happens.
         reset: Bit,
         /// The queue pair went into error other than by a request: what it has to answer is void. Nothing else happens.
-        halt: Bit,
+        rsp_flush: Bit,
         /// Incarnation of the queue pair, for [`PlaceError`].
         incarnation: Bits<2>,
         /// The packet ends its message: `msn` counts it.
@@ -151,7 +151,7 @@ payload! {
         /// The queue pair starts afresh: all that waits for it is void. Nothing else happens.
         reset: Bit,
         /// The queue pair answers nothing until it starts afresh: all that waits for it is void. Nothing else happens.
-        halt: Bit,
+        rsp_flush: Bit,
         /// The payload writes issued before this count (modulo 2^16) must have their B response before memory is read for the reply.
         fence: Bits<16>,
     }

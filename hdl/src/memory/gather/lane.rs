@@ -67,7 +67,7 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     arrived: Reg<Bit>,
     closing: Dff<Bit>,
     start: Dff<Bits<6>>,
-    behind: Dff<Bits<7>>,
+    end_lane: Dff<Bits<7>>,
     failed: Reg<Bit>,
     write: Reg<Bits<16>>,
     ram: [RamBytes<W, K, A>; 2],
@@ -126,7 +126,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
             arrived: Reg::default(),
             closing: Dff::default(),
             start: Dff::default(),
-            behind: Dff::default(),
+            end_lane: Dff::default(),
             failed: Reg::default(),
             write: Reg::default(),
             ram: Default::default(),
@@ -201,12 +201,12 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         closing = beats.last & pieces.m.payload.last;
         pieces.m.ready = beats.valid & beats.last;
         start = pieces.m.payload.rotation;
-        behind = pieces.m.payload.rotation.resize::<7>() + beat;
+        end_lane = pieces.m.payload.rotation.resize::<7>() + beat;
         if fresh {
             start = pieces.m.payload.start;
-            behind = pieces.m.payload.first_end;
+            end_lane = pieces.m.payload.first_end;
         } else if beats.last {
-            behind = pieces.m.payload.last_end;
+            end_lane = pieces.m.payload.last_end;
         }
         if beats.valid {
             fresh = beats.last;
@@ -214,11 +214,11 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
 
         // Its bytes: those of its first lanes in beat `write`, the others in the one behind it; even beats are in RAM 0.
         masks.start = start;
-        masks.behind = behind;
+        masks.end_lane = end_lane;
         masks.enable = arrived;
         masks.swap = write.bit(0);
-        let full = (behind & beat).any();
-        let over = full & (behind & (beat - 1)).any();
+        let full = (end_lane & beat).any();
+        let over = full & (end_lane & (beat - 1)).any();
         for i in 0..2 {
             ram[i].wdata = rotated;
             ram[i].waddr = write.slice::<A>(1);
@@ -260,9 +260,9 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         let last_fetch = !((read ^ stop) & packet_beats).any();
         let judged = ends.m.valid & wanted.valid & (!reading | (fetch & last_fetch));
         let load = judged & wanted.payload & tokens.s.ready;
-        let forget = judged & !wanted.payload;
-        ends.m.ready = load | forget;
-        wanted.ready = load | forget;
+        let discard = judged & !wanted.payload;
+        ends.m.ready = load | discard;
+        wanted.ready = load | discard;
         tokens.s.valid = load;
         tokens.s.payload.error = ends.m.payload.error;
         forward!(packet <= tokens.m);
@@ -293,7 +293,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             latched_odd = read.bit(0);
         }
         read = read_on;
-        if forget {
+        if discard {
             read = ends.m.payload.end & mask;
         }
         payload.valid = shown;
@@ -307,10 +307,10 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         activity.moved = beats.valid & beats.last;
 
         space.fetch = fetch;
-        space.forget = forget;
+        space.discard = discard;
         space.read = read;
         space.read_on = read_on;
-        let closes = load | forget;
+        let closes = load | discard;
         if take & command.payload.last & !closes {
             open = (open + 1) & mask;
         } else if closes & !(take & command.payload.last) {

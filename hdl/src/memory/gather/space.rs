@@ -14,7 +14,7 @@ pub struct GatherSpace<const K: usize, const A: usize> {
     /// A beat is read.
     pub fetch: Signal<In, Bit>,
     /// The beats of a packet are not read.
-    pub forget: Signal<In, Bit>,
+    pub discard: Signal<In, Bit>,
     /// Count of beats read or forgotten, modulo 4 * 2^A.
     pub read: Signal<In, Bits<16>>,
     /// The same behind the beat of `fetch`.
@@ -45,7 +45,7 @@ impl<const K: usize, const A: usize> Default for GatherSpace<K, A> {
             clock: ClkRst::default(),
             claim: Signal::default(),
             fetch: Signal::default(),
-            forget: Signal::default(),
+            discard: Signal::default(),
             read: Signal::default(),
             read_on: Signal::default(),
             roomy: Signal::default(),
@@ -71,7 +71,7 @@ impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
     fn update(&mut self) {
         claimed = claim;
         // in the cycle behind, in which nothing is read
-        forgot = forget;
+        forgot = discard;
         read_before = read_on;
         forgotten = bits::<16>(0);
         if forgot {

@@ -31,8 +31,8 @@
 //!
 //! Assumes: `payload` has the beats of every placement in order; every placement of kind 2 or 3 has its slots; the
 //! memory region table is swept. Ready after reset when its own table is (2^Q cycles).
-pub mod judge;
 pub mod mover;
+pub mod mr_guard;
 pub mod report;
 pub mod types;
 pub mod walk;
@@ -40,10 +40,10 @@ pub mod walk;
 use crate::bus::types::{AckToken, Activity, Answer, CqToken, Place, PlaceError, RqSlot, WriteCmd};
 use crate::prelude::*;
 
-use judge::Judge;
 use mover::Mover;
+use mr_guard::MrGuard;
 use report::Report;
-use types::{Run, Tail, Verdict};
+use types::{MrResult, Run, Tail};
 use walk::Walk;
 
 /// Placement of received payload, 2^Q queue pairs.
@@ -76,13 +76,13 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     /// Placements that are not done.
     pub activity: Signal<Out, Activity>,
     walk: Walk,
-    judge: Judge<Q>,
+    mr_guard: MrGuard<Q>,
     mover: Mover<W, K>,
     report: Report,
     tails: Fifo<Tail, 6>,
     runs: Fifo<Run, 5>,
     plans: Bypass<Bit, 5>,
-    verdicts: Fifo<Verdict, 6>,
+    mr_results: Fifo<MrResult, 6>,
     /// As deep as `tails`: the mover never waits for the report, so a burst once begun always ends.
     dones: Fifo<Bits<16>, 6>,
 }
@@ -98,13 +98,13 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
     fn update(&mut self) {
         forward!(place <= walk.place);
         forward!(slots <= walk.slots);
-        forward!(judge.s <= walk.m);
+        forward!(mr_guard.s <= walk.m);
         forward!(tails.s <= walk.tail);
-        forward!(mr <= judge.mr);
-        forward!(inv <= judge.inv);
-        forward!(runs.s <= judge.runs);
-        forward!(plans.s <= judge.plan);
-        forward!(verdicts.s <= judge.verdict);
+        forward!(mr <= mr_guard.mr);
+        forward!(inv <= mr_guard.inv);
+        forward!(runs.s <= mr_guard.runs);
+        forward!(plans.s <= mr_guard.plan);
+        forward!(mr_results.s <= mr_guard.mr_result);
         forward!(mover.runs <= runs.m);
         forward!(mover.plan <= plans.m);
         forward!(payload <= mover.payload);
@@ -113,7 +113,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         forward!(dones.s <= mover.done);
         forward!(report.done <= dones.m);
         forward!(report.tail <= tails.m);
-        forward!(report.verdict <= verdicts.m);
+        forward!(report.mr_result <= mr_results.m);
         forward!(ack <= report.ack);
         forward!(answer <= report.answer);
         forward!(cq <= report.cq);

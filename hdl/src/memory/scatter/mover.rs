@@ -263,15 +263,15 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         // A source beat.
         let mut steps = moves.m.payload.beats;
         start = moves.m.payload.start;
-        let mut behind = moves.m.payload.first_end;
+        let mut end_lane = moves.m.payload.first_end;
         let mut last_step = moves.m.payload.beats <= 1;
         if begun {
             steps = left;
             last_step = ending;
             start = moves.m.payload.rotation;
-            behind = moves.m.payload.rotation.resize::<7>() + beat;
+            end_lane = moves.m.payload.rotation.resize::<7>() + beat;
             if ending {
-                behind = moves.m.payload.last_end;
+                end_lane = moves.m.payload.last_end;
             }
         }
         let empty = moves.m.payload.beats == 0;
@@ -283,12 +283,12 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         rotate.amount = moves.m.payload.rotation;
         rotate.enable = advance;
         masks.start = start;
-        masks.behind = behind;
+        masks.end_lane = end_lane;
         masks.enable = true;
         masks.swap = false;
         next_step.index = moves.m.payload.index;
-        next_step.full = (behind & beat).any();
-        next_step.over = (behind & beat).any() & (behind & (beat - 1)).any();
+        next_step.full = (end_lane & beat).any();
+        next_step.over = (end_lane & beat).any() & (end_lane & (beat - 1)).any();
         next_step.first = !begun;
         next_step.last = last_step;
         next_step.empty = moves.m.payload.discard;

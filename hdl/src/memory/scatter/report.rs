@@ -4,7 +4,7 @@
 //! to know. Throughput: a placement a cycle. Latency: 1 cycle. All four streams must be ready, whoever of them is told.
 use ferroce_proto::abi::cq::status;
 
-use super::types::{Tail, Verdict};
+use super::types::{MrResult, Tail};
 use crate::bus::types::{AckToken, Answer, CqToken, PlaceError};
 use crate::prelude::*;
 
@@ -24,7 +24,7 @@ pub struct Report {
     /// Placements.
     pub tail: StreamIn<Tail>,
     /// Their verdicts.
-    pub verdict: StreamIn<Verdict>,
+    pub mr_result: StreamIn<MrResult>,
     /// The ends of their writes: payload bursts so far, modulo 2^16.
     pub done: StreamIn<Bits<16>>,
     /// Acknowledgements, turns of replies, ends and fresh starts of queue pairs.
@@ -53,39 +53,39 @@ impl Logic for Report {
     #[kernel]
     fn update(&mut self) {
         let fire = tail.valid
-            & verdict.valid
+            & mr_result.valid
             & done.valid
             & acks.s.ready
             & answers.s.ready
             & cqs.s.ready
             & errors.s.ready;
         tail.ready = fire;
-        verdict.ready = fire;
+        mr_result.ready = fire;
         done.ready = fire;
-        let failed = verdict.payload.nak != 0;
+        let failed = mr_result.payload.nak != 0;
 
         copy!(ack_token <= tail.payload; qpn, psn, msn, syndrome, reply);
-        ack_token.void = tail.payload.reply & !verdict.payload.good;
+        ack_token.void = tail.payload.reply & !mr_result.payload.good;
         ack_token.reset = tail.payload.reset;
-        ack_token.halt = tail.payload.halt;
+        ack_token.rsp_flush = tail.payload.rsp_flush;
         ack_token.fence = done.payload;
         if failed {
             // A message that failed does not count.
             if tail.payload.end {
                 ack_token.msn = tail.payload.msn - 1;
             }
-            ack_token.syndrome = verdict.payload.nak.resize::<8>() | NAK;
+            ack_token.syndrome = mr_result.payload.nak.resize::<8>() | NAK;
         }
         acks.s.payload = ack_token;
         acks.s.valid = fire
             & ((failed & !tail.payload.unreliable)
                 | tail.payload.reply
                 | tail.payload.reset
-                | tail.payload.halt
-                | (verdict.payload.good & tail.payload.ack));
+                | tail.payload.rsp_flush
+                | (mr_result.payload.good & tail.payload.ack));
         forward!(ack <= acks.m);
 
-        match verdict.payload.cause {
+        match mr_result.payload.cause {
             1 => {
                 status = LOC_LEN_ERR;
             }
@@ -100,17 +100,17 @@ impl Logic for Report {
             }
         }
         copy!(answered <= tail.payload; qpn, psn, syndrome);
-        answered.data = tail.payload.data & verdict.payload.good;
+        answered.data = tail.payload.data & mr_result.payload.good;
         answered.implied = tail.payload.implied;
         answered.missing = tail.payload.msn;
         answered.status = status;
-        if verdict.payload.good | tail.payload.closed {
+        if mr_result.payload.good | tail.payload.closed {
             answered.status = tail.payload.status;
         }
         answered.closed = tail.payload.closed;
         answered.fence = done.payload;
         answers.s.payload = answered;
-        answers.s.valid = fire & verdict.payload.answer;
+        answers.s.valid = fire & mr_result.payload.answer;
         forward!(answer <= answers.m);
 
         cq_token.cqn = tail.payload.cqn;
@@ -119,7 +119,7 @@ impl Logic for Report {
         cq_token.opcode = tail.payload.cqe_opcode;
         copy!(cq_token <= tail.payload; wqe_index, byte_len, imm);
         cq_token.status = status;
-        if verdict.payload.good {
+        if mr_result.payload.good {
             cq_token.status = tail.payload.status;
         }
         cq_token.vendor_err = bits::<8>(0);
@@ -129,15 +129,15 @@ impl Logic for Report {
         cq_token.fenced = true;
         cqs.s.payload = cq_token;
         cqs.s.valid =
-            fire & (verdict.payload.complete | (verdict.payload.good & tail.payload.complete));
+            fire & (mr_result.payload.complete | (mr_result.payload.good & tail.payload.complete));
         forward!(cq <= cqs.m);
 
         place_error.qpn = tail.payload.qpn;
         place_error.incarnation = tail.payload.incarnation;
         place_error.syndrome = ack_token.syndrome;
-        place_error.spared = verdict.payload.spared;
+        place_error.spared = mr_result.payload.spared;
         place_error.status = status;
-        if verdict.payload.nak == 2 {
+        if mr_result.payload.nak == 2 {
             place_error.status = GENERAL_ERR;
         }
         errors.s.payload = place_error;

@@ -151,7 +151,7 @@ pub mod cause {
 
 /// Verdict on a place.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
-pub struct Verdict {
+pub struct MrResult {
     /// Placed, acknowledged and completed as it says.
     pub good: Bit,
     /// It failed: low bits of the syndrome (0x60 + code) of the NAK; 0 if it did not.
@@ -273,7 +273,7 @@ pub struct Tail {
     /// See `Place`.
     pub reset: Bit,
     /// See `Place`.
-    pub halt: Bit,
+    pub rsp_flush: Bit,
     /// See `Place`.
     pub reply: Bit,
     /// See `Place`.

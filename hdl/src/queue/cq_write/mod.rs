@@ -128,7 +128,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     // the token at a full ring, and the one read of a consumer record
     held: Reg<Bit>,
     /// The read that `token` waited for was begun after it.
-    looked: Reg<Bit>,
+    refreshed: Reg<Bit>,
     read_cqn: Dff<Bits<C>>,
     /// The read was begun for a token that waits.
     read_last: Reg<Bit>,
@@ -196,7 +196,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 record.take = true;
                 update_ok = record.ok;
                 update = record.taken;
-                looked = read_last & !stale;
+                refreshed = read_last & !stale;
             } else if command.valid {
                 enters = true;
                 op = CqOp::Command;
@@ -251,12 +251,12 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         mask = !(bits::<24>(0xffffff) << log_size);
         // sums over the state: no operation is in stage X then
         // The state, a cycle before.
-        let coming = table.coming;
-        level = coming.written - coming.taken;
-        waiting = coming.written + !command.payload.taken;
-        ahead = coming.solicited_end - doorbell.index;
+        let next_word = table.next_word;
+        level = next_word.written - next_word.taken;
+        waiting = next_word.written + !command.payload.taken;
+        ahead = next_word.solicited_end - doorbell.index;
         if doorbell.any {
-            ahead = coming.written - doorbell.index;
+            ahead = next_word.written - doorbell.index;
         }
 
         // stage X
@@ -273,8 +273,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         images.waddr = table.x_addr;
         images.wdata = order;
         let accepts = usable & !full;
-        let overflows = usable & full & looked;
-        let waits = usable & full & !looked;
+        let overflows = usable & full & refreshed;
+        let waits = usable & full & !refreshed;
         let mut asks = completing & usable & half & !record.reading;
         if overflows {
             asks = false;
@@ -337,7 +337,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         table.result = next;
         if completing {
             held = waits;
-            looked = false;
+            refreshed = false;
         }
         if live & (op == CqOp::Update) {
             stale = false;

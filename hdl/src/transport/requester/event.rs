@@ -167,7 +167,7 @@ payload! {
         /// Messages in the outstanding ring.
         used: Bits<16>,
         /// Of those, messages at or behind the one being executed: to be executed again.
-        behind: Bits<16>,
+        msgs_to_resend: Bits<16>,
         /// First slot of the oldest message in the ring.
         head_index: Bits<16>,
         /// Number of the latest grant whose payload may still be to be read when its message completes.

@@ -40,7 +40,7 @@ pub struct ListWalk {
     /// Grant of the run's part.
     pub m_grant: Signal<Out, StartGrant>,
     /// Queue pair of the run that `m` has in the next cycle, if it has one.
-    pub coming_qpn: Signal<Out, Bits<16>>,
+    pub next_qpn: Signal<Out, Bits<16>>,
     /// A part is inside.
     pub busy: Signal<Out, Bit>,
 
@@ -262,12 +262,12 @@ impl Logic for ListWalk {
         m.payload = run_4;
         m_wqe = wqe_4;
         m_grant = grant_4;
-        coming_qpn = wqe_4.qpn;
+        next_qpn = wqe_4.qpn;
         if go_3 & first_3 {
-            coming_qpn = wqe_3.qpn;
+            next_qpn = wqe_3.qpn;
         }
         if straight {
-            coming_qpn = s_wqe.qpn;
+            next_qpn = s_wqe.qpn;
         }
         busy = valid_1 | valid_2 | valid_3 | has_4;
     }

@@ -5,6 +5,7 @@
 
 pub mod ack_merge;
 pub mod completion_hold;
+pub mod decision;
 pub mod departures;
 pub mod event;
 pub mod list_walk;
@@ -26,6 +27,5 @@ pub mod timer;
 pub mod timer_types;
 pub mod top;
 pub mod track;
-pub mod verdict;
 pub mod wqe_check;
 pub mod wqe_head;

@@ -161,11 +161,11 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         pool.raddr = g.ot_base.low::<O>() | (read_place & ring).resize::<O>();
         // The entry behind it.
         let following = pool.rdata;
-        let behind = following.last_psn - g.una_psn;
+        let una_distance = following.last_psn - g.una_psn;
         if moves {
             place = place + 1;
             o = following;
-            acked = behind.bit(23);
+            acked = una_distance.bit(23);
         }
 
         out.s.valid = false;

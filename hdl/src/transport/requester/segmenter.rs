@@ -174,15 +174,15 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         // the packet being cut
         let mtu = bits::<32>(128) << wqe.mtu;
         // The run has more than 8191 bytes; its bytes if not.
-        let beyond = run_left.slice::<19>(13).any();
+        let over_8191 = run_left.slice::<19>(13).any();
         let low = run_left.low::<13>();
         // The run without the bytes that the packet wants; bit 32: it has fewer.
-        let behind = run_left.resize::<33>() - want.resize::<33>();
-        let one_piece = !behind.bit(32);
+        let len_after_chunk = run_left.resize::<33>() - want.resize::<33>();
+        let one_piece = !len_after_chunk.bit(32);
         longer.a = low;
         longer.b = !want;
         // The run ends with the piece.
-        let spends = !beyond & !longer.carry;
+        let spends = !over_8191 & !longer.carry;
         let mut piece = low;
         if one_piece {
             piece = want;
@@ -208,7 +208,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         rounds.waddr = recall.qpn.low::<Q>();
         rounds.wdata = recall.round;
         rounds.re = true;
-        rounds.raddr = walk.coming_qpn.low::<Q>();
+        rounds.raddr = walk.next_qpn.low::<Q>();
         recall_1 = recall_valid;
         recalled_1 = recall;
         recall_2 = recall_1;
@@ -223,7 +223,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
             // the packet wants more behind a run that is spent, and a run goes on behind a packet
             want = want - low;
             addr = addr + want.resize::<64>();
-            run_left = behind.resize::<32>();
+            run_left = len_after_chunk.resize::<32>();
         }
         if spent {
             have = false;

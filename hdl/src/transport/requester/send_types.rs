@@ -41,7 +41,7 @@ payload! {
         /// The payload stands in the WQE.
         is_inline: Bit,
         /// Sends nothing.
-        silent: Bit,
+        is_local: Bit,
         /// An atomic.
         atomic: Bit,
         /// Length and the mask of the MTU added.

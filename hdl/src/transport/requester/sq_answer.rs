@@ -6,8 +6,8 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::{NakCode, Syndrome};
 
+use super::decision::*;
 use super::event::*;
-use super::verdict::*;
 use crate::prelude::*;
 
 const RTS: u64 = state::RTS as u64;
@@ -34,13 +34,13 @@ pub struct SqAnswer {
     /// The state afterwards.
     pub next_state: Signal<Out, SqState>,
     /// What follows from the event.
-    pub verdict: Signal<Out, SqVerdict>,
+    pub decision: Signal<Out, SqDecision>,
     /// What was fetched is void.
     pub stop: Signal<Out, Bit>,
     /// Send again from the oldest PSN not acknowledged.
     pub retries: Signal<Out, Bit>,
 
-    no_verdict: Zero<SqVerdict>,
+    no_decision: Zero<SqDecision>,
 }
 
 impl Logic for SqAnswer {
@@ -52,7 +52,7 @@ impl Logic for SqAnswer {
     #[kernel]
     fn update(&mut self) {
         let mut next = state;
-        let mut out = no_verdict;
+        let mut out = no_decision;
         let mut stops = false;
         let mut resends = false;
         // Responses are heard.
@@ -178,7 +178,7 @@ impl Logic for SqAnswer {
         }
 
         next_state = next;
-        verdict = out;
+        decision = out;
         stop = stops;
         retries = resends;
     }

@@ -4,9 +4,9 @@
 //! Latency: a cycle; two for what takes an address (`fetch`, `entry`).
 use ferroce_proto::abi::qpc::state;
 
+use super::decision::*;
 use super::event::*;
 use super::timer_types::TimerSet;
-use super::verdict::*;
 use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
@@ -31,7 +31,7 @@ pub struct SqResults {
     /// Its terms.
     pub terms: Signal<In, SqTerms>,
     /// The verdict.
-    pub verdict: Signal<In, SqVerdict>,
+    pub decision: Signal<In, SqDecision>,
     /// The queue pair has something to fetch.
     pub ready_valid: Signal<Out, Bit>,
     /// The queue pair has something to retire.
@@ -131,7 +131,7 @@ impl Logic for SqResults {
     #[kernel]
     fn update(&mut self) {
         // stage W
-        w_grant.action = verdict.action;
+        w_grant.action = decision.action;
         w_grant.psn = state.next_psn;
         w_grant.offset = state.exec_offset;
         w_grant.count = terms.part.low::<8>();
@@ -151,14 +151,14 @@ impl Logic for SqResults {
         w_grant.fresh = terms.fresh;
         w_grant.round = state.round;
         w_grant.incarnation = state.incarnation;
-        w_recall = valid & verdict.recall;
-        w_round = verdict.round;
-        w_entry = valid & verdict.entry;
+        w_recall = valid & decision.recall;
+        w_round = decision.round;
+        w_entry = valid & decision.entry;
         w_ready = valid
-            & ((verdict.push_ready & !state.queued)
-                | ((sq_event.kind == SqEventKind::Fetch) & verdict.queued));
+            & ((decision.push_ready & !state.queued)
+                | ((sq_event.kind == SqEventKind::Fetch) & decision.queued));
         w_list =
-            valid & verdict.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));
+            valid & decision.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));
         w_qpn = sq_event.qpn;
         w_fetch = valid
             & ((sq_event.kind == SqEventKind::Fetch)
@@ -192,14 +192,14 @@ impl Logic for SqResults {
         w_outstanding.rest = sq_event.status.resize::<13>();
         w_length = sq_event.length;
         w_image = image;
-        w_timer = valid & (verdict.start_timer | verdict.stop_timer);
+        w_timer = valid & (decision.start_timer | decision.stop_timer);
         w_timer_set.qpn = sq_event.qpn;
         w_timer_set.on =
-            !verdict.stop_timer & terms.reliable & (verdict.rnr_timer | image.timeout.any());
+            !decision.stop_timer & terms.reliable & (decision.rnr_timer | image.timeout.any());
         w_timer_set.generation = state.timer_generation + 1;
-        w_timer_set.rnr = verdict.rnr_timer;
+        w_timer_set.rnr = decision.rnr_timer;
         w_timer_set.code = image.timeout;
-        if verdict.rnr_timer {
+        if decision.rnr_timer {
             w_timer_set.code = sq_event.syndrome.low::<5>();
         }
         w_query = valid & (sq_event.kind == SqEventKind::Command);
@@ -209,13 +209,13 @@ impl Logic for SqResults {
         }
         w_state.sq_psn = state.next_psn;
         w_state.una_psn = state.una_psn;
-        w_failed = valid & verdict.fail;
-        w_status = verdict.status;
-        w_close = valid & verdict.close;
-        w_drained = valid & verdict.drained;
+        w_failed = valid & decision.fail;
+        w_status = decision.status;
+        w_close = valid & decision.close;
+        w_drained = valid & decision.drained;
         w_counts = bits::<11>(0);
         if valid {
-            w_counts = verdict.counts;
+            w_counts = decision.counts;
         }
 
         // stage V

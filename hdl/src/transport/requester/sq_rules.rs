@@ -4,9 +4,9 @@
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::state;
 
+use super::decision::*;
 use super::event::*;
 use super::sq_answer::SqAnswer;
-use super::verdict::*;
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
@@ -38,10 +38,10 @@ pub struct SqRules {
     /// The state afterwards.
     pub next_state: Signal<Out, SqState>,
     /// What follows from the event.
-    pub verdict: Signal<Out, SqVerdict>,
+    pub decision: Signal<Out, SqDecision>,
 
     answers: SqAnswer,
-    no_verdict: Zero<SqVerdict>,
+    no_decision: Zero<SqDecision>,
 }
 
 impl Logic for SqRules {
@@ -54,7 +54,7 @@ impl Logic for SqRules {
     fn update(&mut self) {
         let mut next = state;
         let kind = sq_event.kind;
-        let mut out = no_verdict;
+        let mut out = no_decision;
         let mut changes = true;
         let mut stop = false;
         // To ERR or SQE, by failure or by command.
@@ -133,10 +133,10 @@ impl Logic for SqRules {
                                 next.reads = state.reads + 1;
                             }
                             if !terms.ends {
-                                next.behind = bits::<16>(1);
+                                next.msgs_to_resend = bits::<16>(1);
                             }
                         } else if terms.ends {
-                            next.behind = state.behind - 1;
+                            next.msgs_to_resend = state.msgs_to_resend - 1;
                         }
                         if terms.ends {
                             next.exec_offset = bits::<24>(0);
@@ -176,7 +176,7 @@ impl Logic for SqRules {
             }
             SqEventKind::Answer => {
                 next = answers.next_state;
-                out = answers.verdict;
+                out = answers.decision;
                 stop = answers.stop;
                 retries = answers.retries;
             }
@@ -219,7 +219,7 @@ impl Logic for SqRules {
                             next.rewind = false;
                             // a WQE that cannot run is met again behind what is sent again
                             next.broken = false;
-                            next.behind = terms.used_after;
+                            next.msgs_to_resend = terms.used_after;
                             next.exec_index = sq_event.index;
                             next.exec_offset = state.una_psn - sq_event.psn;
                             next.next_psn = state.una_psn;
@@ -236,7 +236,7 @@ impl Logic for SqRules {
                     }
                     if terms.empties & (in_error | sq_event.status.any()) {
                         // one sent in part was flushed with them: what is flushed now stands behind it
-                        next.behind = bits::<16>(0);
+                        next.msgs_to_resend = bits::<16>(0);
                         next.exec_index = sq_event.index;
                         next.exec_offset = bits::<24>(0);
                         stop = true;
@@ -306,7 +306,7 @@ impl Logic for SqRules {
                     next.inflight = bits::<24>(0);
                     next.resend = bits::<24>(0);
                     next.used = bits::<16>(0);
-                    next.behind = bits::<16>(0);
+                    next.msgs_to_resend = bits::<16>(0);
                     next.head_index = bits::<16>(0);
                     next.retry = image.retry_cnt;
                     next.rnr_retry = image.rnr_retry;
@@ -407,6 +407,6 @@ impl Logic for SqRules {
         out.round = next.round;
         write = changes;
         next_state = next;
-        verdict = out;
+        decision = out;
     }
 }

@@ -126,8 +126,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         // entry and stage 1
         ready = table.ready & departures.ready;
         table.addr = s.payload.qpn.low::<Q>();
-        s.ready = table.ready & !table.clash;
-        table.valid = s.valid & table.ready & !table.clash;
+        s.ready = table.ready & !table.same_addr;
+        table.valid = s.valid & table.ready & !table.same_addr;
         images.we = image_we;
         images.waddr = image_qpn;
         images.wdata = image;
@@ -158,7 +158,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         rules.terms = terms.terms;
         rules.granted = grants;
         rules.room = room;
-        if valid_3 & (rules.verdict.action == 1) & terms.terms.part.any() {
+        if valid_3 & (rules.decision.action == 1) & terms.terms.part.any() {
             grants = grants + 1;
         }
         granted = grants;
@@ -170,7 +170,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         results.image = k3;
         results.state = c3;
         results.terms = terms.terms;
-        results.verdict = rules.verdict;
+        results.decision = rules.decision;
         ready_valid = results.ready_valid;
         list_valid = results.list_valid;
         list_qpn = results.list_qpn;

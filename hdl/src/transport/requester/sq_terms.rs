@@ -1,8 +1,8 @@
 //! What an event means for the state it meets: comparisons and sums, a cycle ahead of the rules.
 use ferroce_proto::abi::qpc::{qp_type, state};
 
+use super::decision::*;
 use super::event::*;
-use super::verdict::*;
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
@@ -42,7 +42,8 @@ impl Logic for SqTermsOf {
     #[kernel]
     fn update(&mut self) {
         // in SQD what was started goes on, and nothing else starts
-        let is_running = ((state.state == RTS) | ((state.state == SQD) & state.behind.any()))
+        let is_running = ((state.state == RTS)
+            | ((state.state == SQD) & state.msgs_to_resend.any()))
             & !state.rewind
             & !state.rnr_wait
             & !state.broken;
@@ -50,8 +51,8 @@ impl Logic for SqTermsOf {
         let in_error = (state.state == ERR) | (state.state == SQE);
         // what is flushed is over when nothing of it is in the ring and execution has come to its end
         let busy = state.closing | state.used.any();
-        let beyond = state.exec_index - state.flush_end;
-        out.resumed = state.resumes & !busy & !beyond.bit(15);
+        let to_flush_end = state.exec_index - state.flush_end;
+        out.resumed = state.resumes & !busy & !to_flush_end.bit(15);
         out.unflushed = (state.state == SQE) & (busy | (state.exec_index != state.producer));
         out.reliable = image.qp_type == RC;
         // Fetch, Doorbell: 8 slots, not more than the ring has
@@ -96,12 +97,12 @@ impl Logic for SqTermsOf {
             out.part = left;
         }
         out.fits = (sq_event.epoch == state.epoch) & (sq_event.index == state.exec_index);
-        let fresh = state.behind == 0;
+        let fresh = state.msgs_to_resend == 0;
         out.fresh = fresh;
         // host memory is read again for each turn and each time the message is sent again
         let spent = state.exec_offset.any() & (sq_event.packets <= state.exec_offset);
         out.differs = !fresh & (sq_event.status.any() | spent);
-        out.oldest = state.used == state.behind;
+        out.oldest = state.used == state.msgs_to_resend;
         let read_bound = fresh
             & !sq_event.status.any()
             & ((sq_event.fence & state.reads.any())

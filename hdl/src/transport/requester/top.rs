@@ -95,7 +95,7 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     queues: SendQueues<W, Q, O>,
     send: SendPath<Q>,
     /// Slots are on their way.
-    coming: Reg<Bit>,
+    fetch_due: Reg<Bit>,
 }
 
 impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q, O> {
@@ -146,7 +146,7 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             ready: Signal::default(),
             queues: SendQueues::default(),
             send: SendPath::default(),
-            coming: Reg::default(),
+            fetch_due: Reg::default(),
         }
     }
 }
@@ -195,8 +195,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         send.av_image = av_image;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);
-        coming = queues.fetches.busy;
-        send.more = coming;
+        fetch_due = queues.fetches.busy;
+        send.more = fetch_due;
         forward!(queues.start <= send.start);
         copy!(send <= queues; grant_valid, grant, recall_valid, recall);
         forward!(issue <= send.issue);

@@ -82,7 +82,7 @@ pub struct WqeCheck<const Q: usize> {
     paths: Ram<Bits<2>, Q>,
     handles: Ram<Bits<2>, Q>,
     head: WqeHead<Q>,
-    verdict: RegionVerdict,
+    decision: RegionVerdict,
     waiting: Fifo<CheckedWqe, 4>,
     room: Reg<Bits<5>>,
     tag: Reg<Bits<5>>,
@@ -92,7 +92,7 @@ pub struct WqeCheck<const Q: usize> {
     fetched_1: Dff<FetchedWqe>,
     /// It stands behind the slot before it in the ring.
     joins_1: Dff<Bit>,
-    behind_1: Dff<Bits<16>>,
+    next_index_1: Dff<Bits<16>>,
     // stage 2: image there
     valid_2: Reg<Bit>,
     fetched_2: Dff<FetchedWqe>,
@@ -171,7 +171,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             & (open | (room != 15))
             & !(seeks & !valid_1 & more);
         let load_head = load & !open;
-        let give = m.ready & waiting.m.valid & verdict.m.valid;
+        let give = m.ready & waiting.m.valid & decision.m.valid;
         if load_head & !give {
             room = room + 1;
         } else if !load_head & give {
@@ -197,10 +197,10 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if take {
             valid_1 = true;
             fetched_1 = s.payload;
-            behind_1 = s.payload.index + 1;
+            next_index_1 = s.payload.index + 1;
             joins_1 = (s.payload.qpn == fetched_1.qpn)
                 & (s.payload.epoch == fetched_1.epoch)
-                & (s.payload.index == behind_1);
+                & (s.payload.index == next_index_1);
         }
 
         // stage 2
@@ -215,7 +215,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
             handle_2 = handles.rdata;
         }
         head.advance = go_1;
-        head.coming = fetched_1;
+        head.next_fetched = fetched_1;
         head.load = load_head;
         head.fetched = fetched_2;
         head.image = image_2;
@@ -288,10 +288,10 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         entry_we = entry_v;
         entry_at = entry_place;
         entry = entry_q;
-        verdict.asked = walks;
-        verdict.last = finish & end_slot;
-        verdict.done = mr.done;
-        verdict.ok = mr.ok;
+        decision.asked = walks;
+        decision.last = finish & end_slot;
+        decision.done = mr.done;
+        decision.ok = mr.ok;
 
         // stage 4
         valid_4 = finish & end_slot;
@@ -310,7 +310,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         if !wqe_4.length.any() {
             wqe_5.packets = bits::<24>(1);
         }
-        if shape_4.silent {
+        if shape_4.is_local {
             wqe_5.packets = bits::<24>(0);
         }
         let wraps = wqe_4.length > shape_4.to_end.resize::<32>();
@@ -340,14 +340,14 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         waiting.s.payload = wqe_5;
 
         // exit
-        verdict.m.ready = give;
+        decision.m.ready = give;
         waiting.m.ready = give;
-        m.valid = waiting.m.valid & verdict.m.valid;
+        m.valid = waiting.m.valid & decision.m.valid;
         m.payload = waiting.m.payload;
-        if (waiting.m.payload.status == 0) & !verdict.m.payload.bit(0) {
+        if (waiting.m.payload.status == 0) & !decision.m.payload.bit(0) {
             m.payload.status = LOC_PROT_ERR;
         }
-        if (waiting.m.payload.status != 0) | !verdict.m.payload.bit(0) {
+        if (waiting.m.payload.status != 0) | !decision.m.payload.bit(0) {
             m.payload.packets = bits::<24>(0);
         }
     }

@@ -33,7 +33,7 @@ pub struct WqeHead<const Q: usize> {
     /// A slot comes.
     pub advance: Signal<In, Bit>,
     /// The slot that comes.
-    pub coming: Signal<In, FetchedWqe>,
+    pub next_fetched: Signal<In, FetchedWqe>,
     /// The slot that came is taken as the first of its WQE.
     pub load: Signal<In, Bit>,
     /// The slot that came.
@@ -76,11 +76,11 @@ impl<const Q: usize> Logic for WqeHead<Q> {
     #[kernel]
     fn update(&mut self) {
         // slots, of what cannot be read one; entries that these hold
-        let early = coming.slot;
+        let early = next_fetched.slot;
         let early_num = early.slice::<8>(16);
-        let early_said = early.slice::<8>(24);
+        let next_slot_count = early.slice::<8>(24);
         let mut most = bits::<8>(MOST_ENTRIES);
-        match early_said {
+        match next_slot_count {
             1 => {
                 most = bits::<8>(2);
             }
@@ -99,10 +99,10 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             most = bits::<8>(1);
         }
         if advance {
-            slots_q = early_said.low::<3>();
-            if coming.error | (early_said == 0) {
+            slots_q = next_slot_count.low::<3>();
+            if next_fetched.error | (next_slot_count == 0) {
                 slots_q = bits::<3>(1);
-            } else if early_said > 5 {
+            } else if next_slot_count > 5 {
                 slots_q = bits::<3>(5);
             }
             listed_q = early_num.low::<5>();
@@ -120,12 +120,12 @@ impl<const Q: usize> Logic for WqeHead<Q> {
 
         let slot = fetched.slot;
         let op = slot.low::<8>();
-        let said = slot.slice::<8>(24);
+        let slot_count = slot.slice::<8>(24);
         let length = slot.slice::<32>(160);
         let is_inline = slot.bit(11);
         let answered = (op == 5) | (op == 6) | (op == 7);
         let atomic = (op == 6) | (op == 7);
-        let silent = op == 8;
+        let is_local = op == 8;
         // SEND and WRITE, alone and with immediate
         let plain = (op == 0) | (op == 1) | (op == 3) | (op == 4);
         let mut route = path;
@@ -134,7 +134,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         }
 
         let mask = (bits::<16>(1) << image.sq_log) - 1;
-        let last_slot = said - 1;
+        let last_slot = slot_count - 1;
         // MTU code c is 128 << c bytes
         let mtu = bits::<34>(128) << image.mtu;
 
@@ -142,7 +142,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             copy!(wqe_q <= fetched; qpn, epoch, index);
             wqe_q.slots = bits::<3>(0);
             wqe_q.status = bits::<8>(0);
-            if silent {
+            if is_local {
                 wqe_q.status = slot.slice::<8>(32);
             }
             wqe_q.incomplete = false;
@@ -195,7 +195,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
             wqe_q.word_1 = slot.slice::<64>(448);
 
             shape_q.is_inline = is_inline;
-            shape_q.silent = silent;
+            shape_q.is_local = is_local;
             shape_q.atomic = atomic;
             shape_q.pd = image.pd;
             // unreadable, not 1 to 5 slots, more than the ring has
@@ -206,13 +206,13 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                     & ((op > 8)
                         | (answered
                             & (is_inline | !image.max_rd_atomic.any()))))
-                | ((image.qp_type == UC) & !plain & !silent)
+                | ((image.qp_type == UC) & !plain & !is_local)
                 // UD: SEND, alone and with immediate, to an address handle that there is
                 | ((image.qp_type == UD)
-                    & (((op > 1) & !silent)
+                    & (((op > 1) & !is_local)
                         | (slot.slice::<32>(64) >> Self::HANDLES).any()))
                 | (image.qp_type == 2)
-                | (silent & length.any());
+                | (is_local & length.any());
             shape_q.overfull = (!is_inline & surplus)
                 | (is_inline & (length > ((last_slot.resize::<32>() << 6) | 32)));
             shape_q.oversize = (length > 0x8000_0000_u64)

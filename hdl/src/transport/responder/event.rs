@@ -226,7 +226,7 @@ payload! {
         /// Stands in the flush FIFO.
         queued: Bit,
         /// Nothing is to be said of a gap: a NAK for the expected PSN is out.
-        silent: Bit,
+        nak_sent: Bit,
         /// A message is under way.
         open: Bit,
         /// It is a WRITE; else a SEND.
@@ -283,7 +283,7 @@ payload! {
         /// It receives.
         usable: Bit,
         /// A gap was answered already.
-        silent: Bit,
+        nak_sent: Bit,
         /// The packet is executed.
         accepted: Bit,
         /// It was executed before.
@@ -313,7 +313,7 @@ payload! {
         /// The queue pair starts afresh.
         reset: Bit,
         /// The queue pair went into error by command or with its send queue: nothing is answered any more.
-        halt: Bit,
+        rsp_flush: Bit,
         /// Incarnation.
         incarnation: Bits<2>,
         /// Receive WQE: that of the message, or the next.

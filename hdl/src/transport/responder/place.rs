@@ -91,14 +91,14 @@ impl Logic for PlaceBuilder {
         if decision.packet {
             out.beats = request.beats;
         }
-        copy!(out <= decision; reset, halt, incarnation);
+        copy!(out <= decision; reset, rsp_flush, incarnation);
 
         // acknowledgement
         let ends = decision.accepted & request.last;
         let acks = !request.unreliable
             & ((decision.accepted & request.ack_req & (request.send | request.write))
                 | (decision.duplicate & (request.send | request.write))
-                | (decision.gap & !decision.silent)
+                | (decision.gap & !decision.nak_sent)
                 | decision.rnr
                 | decision.invalid
                 | decision.denied);
@@ -109,10 +109,10 @@ impl Logic for PlaceBuilder {
         // the ACK of a duplicate names the latest request executed, or only the duplicate if a READ or atomic was
         // executed behind it: none but its own response acknowledges that
         let distance = decision.asked_psn - request.psn;
-        let behind = decision.asked & !distance.bit(23);
+        let resend_before = decision.asked & !distance.bit(23);
         if decision.duplicate {
             out.psn = decision.psn - 1;
-            if behind {
+            if resend_before {
                 out.psn = request.psn;
             }
         }
@@ -190,7 +190,7 @@ impl Logic for PlaceBuilder {
                 | completes
                 | decision.reply
                 | decision.reset
-                | decision.halt);
+                | decision.rsp_flush);
         out_read = valid & decision.accepted & request.send;
         // aligned to its size, so it never wraps
         slots = bits::<4>(1) << request.rq_stride;

@@ -23,7 +23,7 @@ pub struct RqNotes {
     /// A READ or atomic.
     pub asks: Bit,
     /// PSN behind it and its responses.
-    pub behind: Bits<24>,
+    pub psn_after: Bits<24>,
 }
 
 /// What it meets. Of the fates of [`RqDecision`] at most one is set.
@@ -71,7 +71,7 @@ pub struct RqRules {
     /// A receive WQE is there, taken before or not.
     pub posted: Signal<In, Bit>,
     /// What it meets.
-    pub fate: Signal<Out, RqFate>,
+    pub outcome: Signal<Out, RqFate>,
 }
 
 impl Logic for RqRules {
@@ -111,24 +111,24 @@ impl Logic for RqRules {
         let denied = valid_hit & notes.denied;
         let duplicate = live & !request.unreliable & ahead.bit(23);
         // a READ is answered again if all of it was executed; of atomics `reply` knows
-        let beyond = state.psn - notes.behind;
-        let again = request.atomic | (request.read & !request.invalid & !beyond.bit(23));
+        let psn_excess = state.psn - notes.psn_after;
+        let again = request.atomic | (request.read & !request.invalid & !psn_excess.bit(23));
 
-        fate.usable = usable;
-        fate.accepted = accepted;
-        fate.duplicate = duplicate;
-        fate.gap = live & !request.unreliable & !expected & !ahead.bit(23);
-        fate.skipped = live & request.unreliable & !request.datagram & !expected;
-        fate.rnr = served & starved & !request.unreliable;
-        fate.invalid = invalid;
-        fate.denied = denied;
-        fate.reply = (accepted & notes.asks) | (duplicate & again);
-        fate.fails = (invalid | denied) & !request.unreliable;
-        fate.moves = accepted & !request.datagram;
+        outcome.usable = usable;
+        outcome.accepted = accepted;
+        outcome.duplicate = duplicate;
+        outcome.gap = live & !request.unreliable & !expected & !ahead.bit(23);
+        outcome.skipped = live & request.unreliable & !request.datagram & !expected;
+        outcome.rnr = served & starved & !request.unreliable;
+        outcome.invalid = invalid;
+        outcome.denied = denied;
+        outcome.reply = (accepted & notes.asks) | (duplicate & again);
+        outcome.fails = (invalid | denied) & !request.unreliable;
+        outcome.moves = accepted & !request.datagram;
         if request.unreliable & !request.datagram {
-            fate.moves = live;
+            outcome.moves = live;
         }
-        fate.drops = live & request.unreliable;
-        fate.takes = notes.needs & !state.held;
+        outcome.drops = live & request.unreliable;
+        outcome.takes = notes.needs & !state.held;
     }
 }

@@ -154,11 +154,11 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         notes_5.denied = head.checked & !rkey_ok;
         notes_5.needs = (head.send & head.first) | (head.write & head.last & head.with_imm);
         notes_5.asks = head.read | head.atomic;
-        let mut behind = head.psn + 1;
+        let mut psn_after = head.psn + 1;
         if head.read {
-            behind = head.psn + 1 + head.more.resize::<24>();
+            psn_after = head.psn + 1 + head.more.resize::<24>();
         }
-        notes_5.behind = behind;
+        notes_5.psn_after = psn_after;
         ring_5 = (bits::<16>(1) << taken.rq_log) - 1;
 
         // stage X
@@ -187,8 +187,8 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             own = current.own;
         }
         rules.posted = posted;
-        let fate = rules.fate;
-        srqs.take = fate.accepted & fate.takes & request_5.srq_valid;
+        let outcome = rules.outcome;
+        srqs.take = outcome.accepted & outcome.takes & request_5.srq_valid;
         let stale = (event.incarnation != current.incarnation) | !current.replies.any();
         let flushing = (current.state == ERR)
             & current.known
@@ -197,8 +197,8 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         // what becomes of the state
         match event.kind {
             RqEventKind::Packet => {
-                if fate.accepted {
-                    next.silent = false;
+                if outcome.accepted {
+                    next.nak_sent = false;
                     next.open = !request_5.last;
                     next.write = request_5.write;
                     next.done = current.done + request_5.plen.resize::<32>();
@@ -213,7 +213,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                     if request_5.last & !request_5.datagram {
                         next.msn = current.msn + 1;
                     }
-                    if fate.takes & !request_5.srq_valid {
+                    if outcome.takes & !request_5.srq_valid {
                         next.index = current.index + 1;
                     }
                     if notes_5.needs | request_5.send {
@@ -225,23 +225,23 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                         next.asked = true;
                         next.asked_psn = request_5.psn;
                     }
-                } else if fate.drops {
+                } else if outcome.drops {
                     next.open = false;
                 }
-                if fate.moves {
-                    next.psn = notes_5.behind;
+                if outcome.moves {
+                    next.psn = notes_5.psn_after;
                 }
-                if fate.gap | fate.rnr {
-                    next.silent = true;
+                if outcome.gap | outcome.rnr {
+                    next.nak_sent = true;
                 }
-                fail = fate.fails;
+                fail = outcome.fails;
             }
             RqEventKind::Doorbell => {
                 next.producer = event.index;
                 wake = current.state == ERR;
             }
             RqEventKind::PlaceError => {
-                misplaced = fate.usable & (event.incarnation == current.incarnation);
+                misplaced = outcome.usable & (event.incarnation == current.incarnation);
                 fail = misplaced & !event.spared;
             }
             RqEventKind::SqFailed => {
@@ -259,7 +259,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                 // the producer index is the host's and stays
                 if restart {
                     next.incarnation = current.incarnation + 1;
-                    next.silent = false;
+                    next.nak_sent = false;
                     next.open = false;
                     next.held = false;
                     next.index = bits::<16>(0);
@@ -301,14 +301,14 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_decision.qpn = event.qpn;
         w_decision.packet = packet;
         w_decision.known = current.known;
-        w_decision.usable = fate.usable;
-        w_decision.silent = current.silent;
-        copy!(w_decision <= fate; accepted, duplicate, gap, skipped, reply, rnr, invalid, denied);
+        w_decision.usable = outcome.usable;
+        w_decision.nak_sent = current.nak_sent;
+        copy!(w_decision <= outcome; accepted, duplicate, gap, skipped, reply, rnr, invalid, denied);
         w_decision.misplaced = misplaced;
         copy!(w_decision <= event; spared, syndrome, status);
         w_decision.flush = (event.kind == RqEventKind::Flush) & flushing;
         w_decision.reset = restart;
-        w_decision.halt = fail
+        w_decision.rsp_flush = fail
             & !restart
             & ((event.kind == RqEventKind::Command) | (event.kind == RqEventKind::SqFailed));
         w_decision.incarnation = current.incarnation;

@@ -166,7 +166,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             wanted = true;
         }
         let shift = k2.mtu.resize::<4>() + 7;
-        let behind = length_less >> shift;
+        let packets_after_first = length_less >> shift;
 
         if go {
             v1 = s.valid;
@@ -222,7 +222,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
                 | write_wrong
                 | read_wrong
                 | atomic_wrong;
-            q3.more = behind.low::<23>();
+            q3.more = packets_after_first.low::<23>();
             if no_length {
                 q3.more = bits::<23>(0);
             }

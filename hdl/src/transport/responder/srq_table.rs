@@ -120,7 +120,7 @@ pub struct SrqTable<const S: usize> {
 
 impl<const S: usize> SrqTable<S> {
     /// Bits of a number that no shared receive queue of the build has.
-    const BEYOND: u64 = 0xffff >> S << S;
+    const OUTSIDE: u64 = 0xffff >> S << S;
 }
 
 impl<const S: usize> Logic for SrqTable<S> {
@@ -149,7 +149,7 @@ impl<const S: usize> Logic for SrqTable<S> {
         let mut next = table.current;
         posted = current.known & (current.producer != current.consumer);
         ordinal = current.consumer;
-        let exists = !(x.srqn & bits::<16>(Self::BEYOND)).any();
+        let exists = !(x.srqn & bits::<16>(Self::OUTSIDE)).any();
         let commands = x.kind == RqEventKind::SrqCommand;
         let mut write = take;
         if take {

@@ -108,11 +108,11 @@ proptest! {
     fn build_then_parse(
         headers in any_headers(),
         payload in prop::collection::vec(any::<u8>(), 0..600),
-        behind in 0usize..8,
+        trailing in 0usize..8,
     ) {
         let payload = if headers.bth.opcode.has_payload() { &payload[..] } else { &[] };
         let mut frame = build(&headers, payload);
-        frame.resize(frame.len() + behind, 0xa5);
+        frame.resize(frame.len() + trailing, 0xa5);
         let packet = parse(&frame);
         prop_assert_eq!(packet.headers, headers);
         prop_assert_eq!(&frame[packet.payload], payload);

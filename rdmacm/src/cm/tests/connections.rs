@@ -46,10 +46,10 @@ fn each_message_may_be_lost() {
 }
 
 #[test]
-fn nobody_answers() {
+fn no_answer_comes() {
     let mut world = World::new(|_, _| true);
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
-    assert_eq!(world.next(0), (id, Told::Unreachable));
+    assert_eq!(world.next(0), (id, CmEvent::Unreachable));
     assert_eq!(world.sent.len(), 1 + usize::from(RETRIES));
     assert_eq!(world.now, time(ANSWER) * (1 + u32::from(RETRIES)));
     world.assert_empty();
@@ -64,14 +64,14 @@ fn a_peer_vanishes_in_the_middle() {
     world.sides[1].accept(world.now, b, rep()).unwrap();
     let _ = world.next(0);
     world.sides[0].establish(a).unwrap();
-    assert_eq!(world.next(1), (b, Told::Unreachable));
+    assert_eq!(world.next(1), (b, CmEvent::Unreachable));
     assert_eq!(world.count(|m| matches!(m, Message::Rep(_))), 16);
 
     // The one that ends a connection hears nothing more.
     let mut world = World::new(|mad, _| matches!(kind(&mad.message), "DREQ" | "DREP"));
     let [a, _] = world.connected();
     world.sides[0].disconnect(world.now, a).unwrap();
-    assert_eq!(world.next(0), (a, Told::Disconnected { in_time: false }));
+    assert_eq!(world.next(0), (a, CmEvent::Disconnected { in_time: false }));
     assert_eq!(world.count(|m| matches!(m, Message::Dreq(..))), 16);
 }
 
@@ -86,24 +86,27 @@ fn what_the_queue_pair_receives_is_as_good_as_an_rtu() {
     world.sides[0].establish(a).unwrap();
     world.carry();
     world.sides[1].communicates(b).unwrap();
-    assert_eq!(world.next(1), (b, Told::Established));
+    assert_eq!(world.next(1), (b, CmEvent::Established));
     assert_eq!(world.sides[1].deadline(), None);
 }
 
 #[test]
-fn no_is_said_with_a_reason() {
+fn a_reject_has_a_reason() {
     let mut world = World::new(|_, _| false);
     // Nobody listens there.
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, 1));
     let none = Box::new([0; 148]);
-    assert_eq!(world.next(0), (id, Told::Rejected(8, none.clone())));
+    assert_eq!(world.next(0), (id, CmEvent::Rejected(8, none.clone())));
     // The program does not want to.
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
     let (b, _) = world.next(1);
     world.sides[1]
         .reject(b, reason::CONSUMER, [3; 148])
         .unwrap();
-    assert_eq!(world.next(0), (id, Told::Rejected(28, Box::new([3; 148]))));
+    assert_eq!(
+        world.next(0),
+        (id, CmEvent::Rejected(28, Box::new([3; 148])))
+    );
     assert_eq!(world.sides[1].accept(world.now, b, rep()), Err(WrongState));
     // The one that asked does not like the answer.
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
@@ -113,16 +116,16 @@ fn no_is_said_with_a_reason() {
     world.sides[0]
         .reject(id, reason::CONSUMER, [0; 148])
         .unwrap();
-    assert_eq!(world.next(1), (b, Told::Rejected(28, none.clone())));
+    assert_eq!(world.next(1), (b, CmEvent::Rejected(28, none.clone())));
     // The one that asked does not want to any more.
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
     let (b, _) = world.next(1);
     world.sides[0].abandon(world.now, id);
     world.carry();
     // It did not know the number of the other side yet.
-    assert_eq!(world.told[1], []);
+    assert_eq!(world.event[1], []);
     world.sides[1].accept(world.now, b, rep()).unwrap();
-    assert_eq!(world.next(1), (b, Told::Rejected(6, none)));
+    assert_eq!(world.next(1), (b, CmEvent::Rejected(6, none)));
     world.assert_empty();
 }
 
@@ -145,8 +148,8 @@ fn a_stale_connection_is_asked_for_again() {
     .emit();
     world.sides[0].receive(world.now, address(1), &bytes);
     // It is sent again, and comes.
-    assert!(matches!(world.next(1).1, Told::Asked(..)));
-    assert_eq!(world.told[0], []);
+    assert!(matches!(world.next(1).1, CmEvent::Asked(..)));
+    assert_eq!(world.event[0], []);
 }
 
 #[test]
@@ -159,22 +162,22 @@ fn a_program_may_take_its_time() {
     assert_eq!(world.count(|m| matches!(m, Message::Mra(_))), 1);
     let deadline = world.sides[0].deadline().unwrap();
     assert_eq!(deadline, world.now + time(DECIDE) + time(ANSWER));
-    assert_eq!(world.told, [vec![], vec![]]);
+    assert_eq!(world.event, [vec![], vec![]]);
     world.sides[1].accept(world.now, b, rep()).unwrap();
-    assert!(matches!(world.next(0), (id, Told::Answered(_)) if id == a));
+    assert!(matches!(world.next(0), (id, CmEvent::Answered(_)) if id == a));
 }
 
 #[test]
-fn who_is_done_tells_the_other_side_and_hears_nothing() {
+fn the_side_that_ends_informs_the_other_and_gets_no_event() {
     let mut world = World::new(|_, n| n == 3);
     let [a, b] = world.connected();
     world.sides[0].abandon(world.now, a);
     assert!(world.sides[0].abandon_all(world.now), "an answer is due");
     // The DREQ was lost, and is sent again.
-    assert_eq!(world.next(1), (b, Told::Disconnected { in_time: true }));
+    assert_eq!(world.next(1), (b, CmEvent::Disconnected { in_time: true }));
     assert!(!world.sides[0].abandon_all(world.now));
     while world.wait() {}
-    assert_eq!(world.told[0], []);
+    assert_eq!(world.event[0], []);
     world.assert_empty();
 }
 
@@ -201,15 +204,18 @@ fn services_of_datagrams_are_found() {
     });
     let req = asked(&world, PORT);
     let a = world.sides[0].find(world.now, address(1), req);
-    let (b, told) = world.next(1);
-    assert!(matches!(told, Told::AskedForDatagrams(78, ..)), "{told:?}");
+    let (b, event) = world.next(1);
+    assert!(
+        matches!(event, CmEvent::AskedForDatagrams(78, ..)),
+        "{event:?}"
+    );
     let service = PortSpace::Udp.service(PORT);
     world.sides[1]
         .answer(world.now, b, service, Some((5, 6)), [4; 136])
         .unwrap();
-    let (id, told) = world.next(0);
-    let Told::Found(found) = told else {
-        panic!("{told:?}")
+    let (id, event) = world.next(0);
+    let CmEvent::Found(found) = event else {
+        panic!("{event:?}")
     };
     assert_eq!(
         (id, found.qpn, found.qkey, found.private),
@@ -217,7 +223,7 @@ fn services_of_datagrams_are_found() {
     );
     let req = asked(&world, 1);
     let a = world.sides[0].find(world.now, address(1), req);
-    assert!(matches!(world.next(0), (id, Told::Rejected(1, _)) if id == a));
+    assert!(matches!(world.next(0), (id, CmEvent::Rejected(1, _)) if id == a));
     while world.wait() {}
     world.assert_empty();
 }

@@ -80,7 +80,7 @@ pub(super) struct World {
     pub(super) sides: [Manager; 2],
     pub(super) now: Duration,
     /// What each side was told.
-    pub(super) told: [Vec<(Id, Told)>; 2],
+    pub(super) event: [Vec<(Id, CmEvent)>; 2],
     /// All that was sent, and whether it came.
     pub(super) sent: Vec<(Frame, bool)>,
     /// Whether the n-th message is lost.
@@ -100,7 +100,7 @@ impl World {
         Self {
             sides,
             now: Duration::ZERO,
-            told: [vec![], vec![]],
+            event: [vec![], vec![]],
             sent: vec![],
             loses: Box::new(loses),
         }
@@ -114,7 +114,7 @@ impl World {
                 while let Some(output) = self.sides[side].output() {
                     is_quiet = false;
                     match output {
-                        Output::Tell(id, told) => self.told[side].push((id, told)),
+                        Output::Event(id, event) => self.event[side].push((id, event)),
                         Output::Send(to, bytes) => {
                             assert_eq!(to, address(1 - side));
                             let mad = Mad::parse(&*bytes).unwrap();
@@ -148,20 +148,20 @@ impl World {
     }
 
     /// The last of what a side was told, waiting for it if need be.
-    pub(super) fn next(&mut self, side: usize) -> (Id, Told) {
+    pub(super) fn next(&mut self, side: usize) -> (Id, CmEvent) {
         self.carry();
-        while self.told[side].is_empty() {
+        while self.event[side].is_empty() {
             assert!(self.wait(), "nobody waits for anything: {:?}", self.sent);
         }
-        self.told[side].remove(0)
+        self.event[side].remove(0)
     }
 
     /// A connection up to where both programs know of it; its numbers.
     pub(super) fn connected(&mut self) -> [Id; 2] {
         let a = self.sides[0].connect(self.now, address(1), req(0, PortSpace::Tcp, PORT));
-        let (b, told) = self.next(1);
-        let Told::Asked(77, asked, ends) = told else {
-            panic!("{told:?}");
+        let (b, event) = self.next(1);
+        let CmEvent::Asked(77, asked, ends) = event else {
+            panic!("{event:?}");
         };
         assert_eq!(
             (asked.local, asked.guid, asked.qpn, asked.psn),
@@ -170,25 +170,25 @@ impl World {
         assert_eq!((ends.from, ends.to, ends.port), (ip(0), ip(1), 4000));
         assert_eq!(asked.private[IP_BYTES..], [7; 56]);
         self.sides[1].accept(self.now, b, rep()).unwrap();
-        let (of, told) = self.next(0);
-        let Told::Answered(answer) = told else {
-            panic!("{told:?}");
+        let (of, event) = self.next(0);
+        let CmEvent::Answered(answer) = event else {
+            panic!("{event:?}");
         };
         assert_eq!((of, answer.local, answer.guid, answer.qpn), (a, b, 200, 8));
         self.sides[0].establish(a).unwrap();
-        assert_eq!(self.next(1), (b, Told::Established));
+        assert_eq!(self.next(1), (b, CmEvent::Established));
         [a, b]
     }
 
     pub(super) fn disconnected(&mut self, [a, b]: [Id; 2]) {
         self.sides[0].disconnect(self.now, a).unwrap();
-        let gone = |in_time| Told::Disconnected { in_time };
+        let gone = |in_time| CmEvent::Disconnected { in_time };
         assert_eq!(self.next(1), (b, gone(true)));
         // The other side may say so too.
         self.sides[1].disconnect(self.now, b).unwrap();
         assert_eq!(self.next(0), (a, gone(true)));
-        assert_eq!(self.next(0), (a, Told::TimeWaitOver));
-        assert_eq!(self.next(1), (b, Told::TimeWaitOver));
+        assert_eq!(self.next(0), (a, CmEvent::TimeWaitOver));
+        assert_eq!(self.next(1), (b, CmEvent::TimeWaitOver));
         self.assert_empty();
     }
 

@@ -55,7 +55,7 @@ fn messages_of_others_do_nothing() {
     .emit();
     world.sides[0].receive(world.now, address(1), &mad);
     world.carry();
-    assert_eq!(world.told, [vec![], vec![]]);
+    assert_eq!(world.event, [vec![], vec![]]);
     world.disconnected([a, b]);
 }
 
@@ -88,13 +88,13 @@ proptest! {
         let mut steps = 0;
         loop {
             for side in [0, 1] {
-                for (id, told) in std::mem::take(&mut world.told[side]) {
+                for (id, event) in std::mem::take(&mut world.event[side]) {
                     let now = world.now;
                     let manager = &mut world.sides[side];
-                    let done = match told {
-                        Told::Asked(..) => manager.accept(now, id, rep()),
-                        Told::Answered(_) => manager.establish(id),
-                        Told::Established => manager.disconnect(now, id),
+                    let done = match event {
+                        CmEvent::Asked(..) => manager.accept(now, id, rep()),
+                        CmEvent::Answered(_) => manager.establish(id),
+                        CmEvent::Established => manager.disconnect(now, id),
                         _ => Ok(()),
                     };
                     prop_assert_eq!(done, Ok(()));
@@ -102,7 +102,7 @@ proptest! {
             }
             world.carry();
             // Who asked ends it too, so that nothing stays.
-            if world.told == [vec![], vec![]] && !world.wait() {
+            if world.event == [vec![], vec![]] && !world.wait() {
                 if world.sides.iter().all(|side| side.connections.is_empty()) {
                     break;
                 }
@@ -132,8 +132,8 @@ proptest! {
             world.sides[side].receive(world.now, address(1 - side), &bytes[..200]);
         }
         while let Some(output) = world.sides[side].output() {
-            let is_told = matches!(output, Output::Tell(..));
-            prop_assert!(!is_told, "{:?}", output);
+            let is_event = matches!(output, Output::Event(..));
+            prop_assert!(!is_event, "{:?}", output);
         }
         world.disconnected(ids);
     }

@@ -122,11 +122,11 @@ fn what_anybody_sends_or_breaks_does_not_end_it() {
     bench.assert_works();
 
     // Nobody has this address; that shows only after a while.
-    let nobody = Address {
+    let absent = Address {
         sgid_index: 1,
         gid: port::gid([10, 0, 0, 99].into()),
     };
-    bench.gsi.send(nobody, &[0; MAD_BYTES]);
+    bench.gsi.send(absent, &[0; MAD_BYTES]);
     assert!(bench.gsi.has_unsent());
     // Others are served meanwhile.
     bench.assert_served();

@@ -89,8 +89,8 @@ fn opcodes_and_indices_of_the_build() {
         };
         let last = Command::new(opcode, (1 << log) - 1).with(image);
         assert_eq!(rig.execute(last), status::OK, "{opcode}");
-        for beyond in [1 << log, 1 << 31, u32::MAX] {
-            let command = Command::new(opcode, beyond).with(image);
+        for outside in [1 << log, 1 << 31, u32::MAX] {
+            let command = Command::new(opcode, outside).with(image);
             assert_eq!(rig.execute(command), status::BAD_INDEX, "{opcode}");
         }
     }

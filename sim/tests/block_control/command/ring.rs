@@ -140,7 +140,7 @@ fn a_nop_is_answered_within_the_promised_cycles() {
 }
 
 #[test]
-fn reset_at_any_moment_leaves_nothing_behind() {
+fn reset_at_any_moment_leaves_no_trace() {
     let mut rig = Rig::new::<64, 8>(2, 100);
     let mut rng = rig.bench.rng().fork();
     for _ in 0..60 {

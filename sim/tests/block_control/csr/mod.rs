@@ -166,7 +166,7 @@ fn reset_of_the_engine_clears_all_and_lasts_until_it_is_done() {
     rig.enable();
     rig.write(sq(3), 7);
     assert_eq!(rig.get("enable"), 0);
-    rig.counters.silent = true;
+    rig.counters.no_answer = true;
     assert_eq!(rig.read(STATS_BASE), 0);
     assert_eq!(rig.read(STATS_BASE + 4), 0);
     assert_eq!(rig.read(regs::CONTROL), control::RESET | control::ENABLE);
@@ -182,7 +182,7 @@ fn reset_of_the_engine_clears_all_and_lasts_until_it_is_done() {
 #[test]
 fn reset_frees_a_read_that_waits_for_a_counter() {
     let mut rig = quiet();
-    rig.counters.silent = true;
+    rig.counters.no_answer = true;
     rig.bus.master.start_read(STATS_BASE + 16);
     rig.run(50);
     assert_eq!(rig.get("stat_read"), 1);
@@ -194,7 +194,7 @@ fn reset_frees_a_read_that_waits_for_a_counter() {
 }
 
 #[test]
-fn doorbells_of_the_build_are_heard_while_enabled() {
+fn doorbells_of_the_build_count_while_enabled() {
     let mut rig = quiet();
     rig.write(sq(1), 1);
     rig.enable();

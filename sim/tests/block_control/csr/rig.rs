@@ -36,7 +36,7 @@ pub(super) struct Counters {
     wait: Option<u64>,
     pub(super) reads: u64,
     /// Gives no answers, as in reset.
-    pub(super) silent: bool,
+    pub(super) no_answer: bool,
 }
 
 pub(super) fn counter(index: u64, reads: u64) -> u64 {
@@ -53,7 +53,7 @@ impl Counters {
             longest: 5,
             wait: None,
             reads: 0,
-            silent: false,
+            no_answer: false,
         }
     }
 }
@@ -70,7 +70,7 @@ impl Agent for Counters {
         if let Some(wait @ 1..) = &mut self.wait {
             *wait -= 1;
         }
-        if self.wait.is_none() && dut.is_set(self.read) && !self.silent {
+        if self.wait.is_none() && dut.is_set(self.read) && !self.no_answer {
             self.wait = Some(rng.u64(0..=self.longest));
             self.reads += 1;
         }

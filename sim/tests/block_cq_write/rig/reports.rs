@@ -16,7 +16,7 @@ struct Arm {
 }
 
 /// The count is beyond the index, modulo 2^24.
-fn beyond(count: u32, index: u32) -> bool {
+fn reaches(count: u32, index: u32) -> bool {
     (1..1 << 23).contains(&(count.wrapping_sub(index) & 0xff_ffff))
 }
 
@@ -33,7 +33,7 @@ struct Queue {
     landed: u32,
     solicited: u32,
     /// Cycle of the last event, events so far: of completions, of the overflow.
-    told: Option<u64>,
+    reported: Option<u64>,
     events: [u32; 2],
     /// Of the doorbells since the last event: the lowest index, whether one asks for any entry.
     low: u32,
@@ -173,8 +173,8 @@ impl Rig {
             let which = usize::from(kind == event::CQ_ERROR);
             let justified = match kind {
                 event::COMPLETION => {
-                    let any = queue.any && beyond(queue.landed, queue.low);
-                    any || queue.arms > 0 && beyond(queue.solicited, queue.low)
+                    let any = queue.any && reaches(queue.landed, queue.low);
+                    any || queue.arms > 0 && reaches(queue.solicited, queue.low)
                 }
                 event::CQ_ERROR => queue.events[1] == 0,
                 _ => false,
@@ -188,7 +188,7 @@ impl Rig {
             }
             queue.events[which] += 1;
             if kind == event::COMPLETION {
-                queue.told = Some(cycle);
+                queue.reported = Some(cycle);
                 // another may wait behind this one, and answer doorbells between
                 if queue.since > 1 {
                     queue.carried[0] = queue.carried[0].max(1);
@@ -217,15 +217,15 @@ impl Rig {
             let Some(last) = queue.last.filter(|_| queue.eqn.is_some()) else {
                 continue;
             };
-            let told = queue.told >= last.taken;
-            let due =
-                last.any && beyond(queue.landed, last.index) || beyond(queue.solicited, last.index);
-            assert!(told || !due, "queue {cqn} is not reported: {queue:?}");
+            let reported = queue.reported >= last.taken;
+            let due = last.any && reaches(queue.landed, last.index)
+                || reaches(queue.solicited, last.index);
+            assert!(reported || !due, "queue {cqn} is not reported: {queue:?}");
             let overflow = u32::from(self.rings[cqn].is_dead());
             let left = u32::from(queue.carried[1]);
-            let [_, told] = queue.events;
+            let [_, reported] = queue.events;
             assert!(
-                told == overflow || told == overflow.max(left),
+                reported == overflow || reported == overflow.max(left),
                 "queue {cqn}: {queue:?}"
             );
         }

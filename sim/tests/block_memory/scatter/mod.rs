@@ -148,12 +148,12 @@ fn a_failure_poisons_until_a_reset() {
     assert_eq!(setup.push(&good), void(status::LOC_LEN_ERR));
     assert_eq!(setup.push(&good), void(status::WR_FLUSH_ERR));
     // It is told to halt nevertheless, which changes nothing here.
-    let halt = Placement {
+    let rsp_flush = Placement {
         qpn: 1,
-        halt: true,
+        rsp_flush: true,
         ..Placement::default()
     };
-    assert_eq!(setup.push(&halt).ack, Some(Token::Halt));
+    assert_eq!(setup.push(&rsp_flush).ack, Some(Token::RspFlush));
     assert_eq!(setup.push(&good), void(status::WR_FLUSH_ERR));
     // Another queue pair is not concerned, and a reset ends it.
     assert_eq!(
@@ -190,8 +190,8 @@ fn a_failure_poisons_until_a_reset() {
         ..Placement::default()
     });
     // A WRITE beyond its region: no CQE of its own.
-    let beyond = setup.write_at(REGION - 10, 11, 0);
-    let outcome = setup.push(&beyond);
+    let outside = setup.write_at(REGION - 10, 11, 0);
+    let outcome = setup.push(&outside);
     assert_eq!(
         (outcome.cqe, outcome.error),
         (None, Some((0x62, status::GENERAL_ERR)))
@@ -237,20 +237,20 @@ fn a_message_longer_than_its_buffer_is_dropped_alone() {
         ..Outcome::default()
     };
     let first = part(&mut setup, 0, 64, false);
-    let beyond = part(&mut setup, 64, 64, false);
+    let outside = part(&mut setup, 64, 64, false);
     let middle = part(&mut setup, 90, 5, false);
     let last = part(&mut setup, 95, 5, true);
     assert_eq!(setup.push(&first), Outcome::default());
-    let told = setup.push(&beyond);
-    assert_eq!(told.error, Some((0x61, status::LOC_LEN_ERR)));
-    assert_eq!((told.cqe, told.spared), (None, true));
+    let outcome = setup.push(&outside);
+    assert_eq!(outcome.error, Some((0x61, status::LOC_LEN_ERR)));
+    assert_eq!((outcome.cqe, outcome.spared), (None, true));
     // What of the rest would fit is dropped too, in silence; the receive WQE completes at the end.
     assert_eq!(setup.push(&middle), dropped);
     let ended = setup.push(&last);
     assert_eq!((ended.error, ended.spared), (None, true));
     assert!(matches!(ended.cqe, Some((status::LOC_LEN_ERR, _))));
     // The next message is received, also behind one whose end was lost.
-    for whole in [&first, &beyond, &first] {
+    for whole in [&first, &outside, &first] {
         setup.push(whole);
     }
     let outcome = setup.push(&last);
@@ -269,7 +269,7 @@ fn a_write_of_an_unreliable_queue_pair_fails_alone() {
     };
     let first = packet(&mut setup, 0, 0);
     let middle = packet(&mut setup, 64, 64);
-    let beyond = packet(&mut setup, REGION, 128);
+    let outside = packet(&mut setup, REGION, 128);
     let last = Placement {
         end: true,
         ..packet(&mut setup, 192, 192)
@@ -281,9 +281,9 @@ fn a_write_of_an_unreliable_queue_pair_fails_alone() {
     for p in [&first, &middle] {
         assert_eq!(setup.push(p), Outcome::default());
     }
-    let told = setup.push(&beyond);
-    assert_eq!(told.error, Some((0x62, status::GENERAL_ERR)));
-    assert_eq!((told.ack, told.spared), (None, true));
+    let outcome = setup.push(&outside);
+    assert_eq!(outcome.error, Some((0x62, status::GENERAL_ERR)));
+    assert_eq!((outcome.ack, outcome.spared), (None, true));
     // The rest of the message is dropped in silence, that of another queue pair is not.
     assert_eq!(setup.push(&last), dropped);
     assert_eq!(
@@ -332,7 +332,7 @@ fn a_write_of_an_unreliable_queue_pair_fails_alone() {
 
 /// Whatever of it the packet needs.
 #[test]
-fn a_list_longer_than_its_slots_is_told_with_its_first_entry() {
+fn a_list_longer_than_its_slots_is_reported_with_its_first_entry() {
     for (slots, num_sge) in [(1, 4), (2, 8), (4, 16), (8, 17), (1, 17), (8, 255)] {
         let mut setup = Setup::new::<512, 64>(Pauses::NONE);
         let mut p = receive(&mut setup, 100, 100, true);
@@ -344,7 +344,7 @@ fn a_list_longer_than_its_slots_is_told_with_its_first_entry() {
 }
 
 #[test]
-fn a_burst_ends_even_if_nobody_takes_the_completions() {
+fn a_burst_ends_even_if_no_completion_is_taken() {
     let mut setup = Setup::new::<512, 64>(Pauses::NONE);
     for n in 0..200 {
         let mut p = setup.write_at(200 * n, 150, 10);
@@ -507,8 +507,8 @@ fn a_response_that_cannot_be_written_fails_the_requester_alone() {
 #[test]
 fn a_failed_request_silences_the_answers() {
     let mut setup = Setup::new::<512, 64>(Pauses::NONE);
-    let beyond = setup.write_at(REGION - 10, 11, 0);
-    setup.push(&beyond);
+    let outside = setup.write_at(REGION - 10, 11, 0);
+    setup.push(&outside);
     let good = answer(&mut setup, &[(0, 100)], 0, 100);
     assert_eq!(setup.push(&good), Outcome::default());
     setup.finish(500);

@@ -115,7 +115,7 @@ pub(super) struct Placement {
     pub(super) data: Vec<u8>,
     pub(super) lane: usize,
     pub(super) reset: bool,
-    pub(super) halt: bool,
+    pub(super) rsp_flush: bool,
     pub(super) incarnation: u8,
     pub(super) end: bool,
     pub(super) ack: bool,
@@ -143,7 +143,7 @@ pub(super) enum Token {
     /// It is void.
     Reply(bool),
     Reset,
-    Halt,
+    RspFlush,
 }
 
 /// What is seen of a placement outside.
@@ -289,17 +289,17 @@ impl Model {
             outcome.ack = Some(Token::Reset);
             return outcome;
         }
-        if p.halt {
-            outcome.ack = Some(Token::Halt);
+        if p.rsp_flush {
+            outcome.ack = Some(Token::RspFlush);
             return outcome;
         }
         let due = |status: u8, bursts: u64| p.complete.then_some((status, bursts as u16));
         if let Some(cause) = self.poison.get_mut(&p.qpn) {
-            let told = cause.unwrap_or(status::WR_FLUSH_ERR);
+            let reported = cause.unwrap_or(status::WR_FLUSH_ERR);
             if p.complete {
                 *cause = None;
             }
-            outcome.cqe = due(told, self.bursts);
+            outcome.cqe = due(reported, self.bursts);
             outcome.ack = p.reply.then_some(Token::Reply(true));
             outcome.answer =
                 (p.answer && p.closed).then_some((false, p.status, self.bursts as u16));
@@ -360,8 +360,8 @@ impl Model {
                     outcome.error = Some((0x60 | code, found));
                 }
                 let own = p.kind == 2 && code != 2;
-                let told = if own { found } else { status::WR_FLUSH_ERR };
-                outcome.cqe = due(told, self.bursts);
+                let reported = if own { found } else { status::WR_FLUSH_ERR };
+                outcome.cqe = due(reported, self.bursts);
                 outcome.answer = p.answer.then_some((false, found, self.bursts as u16));
                 let later = (own && !p.complete).then_some(found);
                 self.poison.insert(p.qpn, later);

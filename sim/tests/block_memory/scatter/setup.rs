@@ -158,7 +158,7 @@ impl Setup {
             ("lane", p.lane as u64),
             ("beats", beats as u64),
             ("reset", p.reset.into()),
-            ("halt", p.halt.into()),
+            ("rsp_flush", p.rsp_flush.into()),
             ("incarnation", p.incarnation.into()),
             ("end", p.end.into()),
             ("ack", p.ack.into()),
@@ -216,7 +216,7 @@ impl Setup {
             let item = self.ack.item().with("qpn", qpn);
             let (psn, msn, syndrome) = match token {
                 Token::Ack(psn, msn, syndrome) => (psn, msn, syndrome),
-                Token::Reply(_) | Token::Reset | Token::Halt => (p.psn, p.msn, p.syndrome),
+                Token::Reply(_) | Token::Reset | Token::RspFlush => (p.psn, p.msn, p.syndrome),
             };
             let item = item
                 .with("psn", psn.into())
@@ -225,7 +225,7 @@ impl Setup {
                 .with("reply", matches!(token, Token::Reply(_)).into())
                 .with("void", (token == Token::Reply(true)).into())
                 .with("reset", (token == Token::Reset).into())
-                .with("halt", (token == Token::Halt).into());
+                .with("rsp_flush", (token == Token::RspFlush).into());
             self.ack
                 .expect(item.with("fence", self.model.bursts & 0xffff));
         }
@@ -324,7 +324,7 @@ impl Setup {
             kind: [0, 1, 1, 2, 2, 2, 3, 3][rng.usize(..8)],
             lane: rng.usize(..lanes),
             reset: rng.u8(..16) == 0,
-            halt: rng.u8(..32) == 0,
+            rsp_flush: rng.u8(..32) == 0,
             incarnation: rng.u8(..4),
             end: rng.bool(),
             ack: rng.bool(),
@@ -336,8 +336,8 @@ impl Setup {
             status: [0, 0, status::WR_FLUSH_ERR][rng.usize(..3)],
             ..Placement::default()
         };
-        p.halt &= !p.reset;
-        if p.reset || p.halt {
+        p.rsp_flush &= !p.reset;
+        if p.reset || p.rsp_flush {
             p.kind = 0;
             (p.ack, p.complete) = (false, false);
             return p;

@@ -14,7 +14,7 @@ pub(crate) struct Peer {
     /// A message start finds no receive buffer.
     pub(crate) rnr: f64,
     /// Answers nothing at all.
-    pub(crate) silent: bool,
+    pub(crate) no_answer: bool,
     /// Syndrome of a NAK for the packet with this PSN, once.
     pub(crate) refuse: Option<(u32, u8)>,
 }
@@ -25,7 +25,7 @@ impl Default for Peer {
             delay: 100,
             loss: 0.0,
             rnr: 0.0,
-            silent: false,
+            no_answer: false,
             refuse: None,
         }
     }
@@ -98,7 +98,7 @@ impl Rig {
     pub(super) fn arrive(&mut self, (qpn, psn, ack_req, packet): (u64, u32, bool, Packet)) {
         let peer = self.peer;
         let rng = self.bench.rng();
-        let lost = peer.silent || Chance::new(peer.loss).hit(rng);
+        let lost = peer.no_answer || Chance::new(peer.loss).hit(rng);
         let answer_lost = Chance::new(peer.loss).hit(rng);
         let rnr = Chance::new(peer.rnr).hit(rng);
         let qp = &mut self.qps[qpn as usize];

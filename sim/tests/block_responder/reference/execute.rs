@@ -38,12 +38,12 @@ impl Rq {
         }
         if takes && taken.is_none() {
             out.counts.push("rnr_nak_sent");
-            self.silent = true;
+            self.nak_sent = true;
             let syndrome = 0x20 | u64::from(self.ctx.min_rnr_timer);
             out.place = self.place(p, 0, vec![], Some((self.psn, syndrome)));
             return;
         }
-        self.silent = false;
+        self.nak_sent = false;
         if opcode.is_start() {
             out.counts.push(if write {
                 "rx_write_requests"
@@ -132,7 +132,7 @@ impl Rq {
         } else {
             "rx_read_requests"
         });
-        self.silent = false;
+        self.nak_sent = false;
         self.asked = Some(p.psn);
         self.psn = Psn::new(self.psn).add(packets).value();
         self.msn = (self.msn + 1) & 0xff_ffff;

@@ -66,7 +66,7 @@ pub(crate) struct Rq {
     /// READs and atomics accepted and not answered.
     pub(crate) replies: u8,
     /// A NAK for the PSN expected is out.
-    silent: bool,
+    nak_sent: bool,
     message: Option<Message>,
     /// Receive WQE of a message that was dropped.
     unused: Option<u16>,
@@ -128,8 +128,8 @@ impl Rq {
             }
             Region::Invalid => {
                 out.counts.push("out_of_sequence");
-                let nak = (!self.silent).then_some((self.psn, 0x60));
-                self.silent = true;
+                let nak = (!self.nak_sent).then_some((self.psn, 0x60));
+                self.nak_sent = true;
                 out.place = self.place(p, 0, vec![], nak);
             }
             Region::Expected => self.expected(p, rkey_ok, &mut out),
@@ -172,7 +172,7 @@ impl Rq {
             ("plen", p.plen.into()),
             ("lane", p.lane.into()),
             ("reset", 0),
-            ("halt", 0),
+            ("rsp_flush", 0),
             ("ack", ack.is_some().into()),
         ]);
         if !complete {
@@ -260,7 +260,7 @@ impl Rq {
     pub(crate) fn sq_failed(&mut self) -> Outcome {
         let mut out = Outcome::default();
         if !matches!(self.state, state::RESET | state::ERR) {
-            out.place = Some(self.order("halt"));
+            out.place = Some(self.order("rsp_flush"));
             self.fail();
         }
         out
@@ -268,7 +268,11 @@ impl Rq {
 
     /// A placement that does nothing but tell.
     fn order(&self, what: &'static str) -> Place {
-        let other = if what == "halt" { "reset" } else { "halt" };
+        let other = if what == "rsp_flush" {
+            "reset"
+        } else {
+            "rsp_flush"
+        };
         let nothing = ["kind", "beats", "ack", "complete", "reply", other].map(|field| (field, 0));
         Place([&nothing[..], &[("qpn", self.qpn.into()), (what, 1)]].concat())
     }
@@ -297,7 +301,7 @@ impl Rq {
         }
         if self.state == state::ERR && command.state.is_some() {
             if command.reset.is_none() {
-                out.place = Some(self.order("halt"));
+                out.place = Some(self.order("rsp_flush"));
             }
             self.fail();
         }

@@ -99,7 +99,7 @@ fn a_failed_send_queue_flushes_the_receive_queue() {
     rig.settle();
     let places: Vec<_> = rig.seen.drain(..).map(|(_, place)| place).collect();
     assert_eq!(places.len(), 3);
-    assert_eq!(places[0].get("halt"), 1, "nothing more is answered");
+    assert_eq!(places[0].get("rsp_flush"), 1, "nothing more is answered");
     assert!(send(&mut rig, [packet(Opcode::RcSendOnly, 0, 0)]).is_empty());
     // it is in error already
     rig.post(QPN, Event::SqFailed);
@@ -117,7 +117,11 @@ fn error_by_command_halts_the_answers() {
     };
     rig.post(QPN, Event::Command(command));
     rig.settle();
-    let halts: Vec<_> = rig.seen.drain(..).map(|(_, p)| p.get("halt")).collect();
+    let halts: Vec<_> = rig
+        .seen
+        .drain(..)
+        .map(|(_, p)| p.get("rsp_flush"))
+        .collect();
     assert_eq!(halts, [1]);
     rig.finish();
 }

@@ -214,8 +214,8 @@ fn half_of_the_psns_are_duplicates() {
     let far = |distance: u32| packet(Opcode::RcSendOnly, 5u32.wrapping_add(distance) & MASK, 0);
     let duplicates = send(&mut rig, [far(1 << 23), far(MASK)]);
     assert_eq!(acks(&duplicates), [[4, 0, 0x1f]; 2]);
-    let beyond = send(&mut rig, [far((1 << 23) - 1)]);
-    assert_eq!(acks(&beyond), [[5, 0, 0x60]]);
+    let far_ahead = send(&mut rig, [far((1 << 23) - 1)]);
+    assert_eq!(acks(&far_ahead), [[5, 0, 0x60]]);
     rig.finish();
 }
 

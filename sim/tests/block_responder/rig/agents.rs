@@ -57,9 +57,9 @@ impl Agent for Regions {
 
     fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
         let [key, pd, addr, len, right] = self.request.map(|field| dut.get(field));
-        let verdict = allowed(key as u32, pd as u32, addr, len as u32, right);
+        let allowed_now = allowed(key as u32, pd as u32, addr, len as u32, right);
         self.answers
-            .push_back(dut.is_set(self.valid).then_some(verdict));
+            .push_back(dut.is_set(self.valid).then_some(allowed_now));
         Ok(())
     }
 

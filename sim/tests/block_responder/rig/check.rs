@@ -82,9 +82,12 @@ impl Rig {
         for name in outcome.counts {
             *self.expected_counts.entry(name).or_default() += 1;
         }
-        let behind = self.announced;
+        let after_places = self.announced;
         let flushes = self.qps[qpn as usize].flushed.drain(..);
-        self.expected_flushes[qpn as usize].extend(flushes.map(|index| Flush { index, behind }));
+        self.expected_flushes[qpn as usize].extend(flushes.map(|index| Flush {
+            index,
+            after_places,
+        }));
     }
 
     #[track_caller]
@@ -143,10 +146,14 @@ impl Rig {
 
     fn flushed(&mut self, item: &Item) -> Option<String> {
         let qpn = item.get("qpn") as usize;
-        let Some(Flush { index, behind }) = self.expected_flushes[qpn].pop_front() else {
+        let Some(Flush {
+            index,
+            after_places,
+        }) = self.expected_flushes[qpn].pop_front()
+        else {
             return Some(format!("flush not expected: {item:?}"));
         };
-        if self.placed < behind {
+        if self.placed < after_places {
             return Some(format!("flush overtook a placement: {item:?}"));
         }
         let fields = [

@@ -49,7 +49,7 @@ mod kind {
 /// A flush of the reference, and how many placements come before it.
 struct Flush {
     index: u16,
-    behind: u64,
+    after_places: u64,
 }
 
 /// The responder of 2^Q queue pairs and its surroundings.

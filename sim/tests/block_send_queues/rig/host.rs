@@ -212,16 +212,16 @@ impl Rig {
         let message = &qp.messages[place];
         let answered = message.post.kind.is_answered() && message.post.bad == 0;
         // it says of READs and atomics without completion in front of it that they are done
-        let behind = qp.done.last().and_then(|last| at(last.index));
-        let silent = &qp.messages[behind.map_or(0, |last| last + 1)..place];
-        let silent = silent
+        let last_done = qp.done.last().and_then(|last| at(last.index));
+        let no_answer = &qp.messages[last_done.map_or(0, |last| last + 1)..place];
+        let no_answer = no_answer
             .iter()
             .filter(|m| m.answered == m.packets && m.post.bad == 0);
-        let silent = silent.filter(|m| m.post.kind.is_answered()).last();
+        let no_answer = no_answer.filter(|m| m.post.kind.is_answered()).last();
         let fenced = item.get("fenced") == 1;
         if answered && message.started {
             assert!(fenced, "{message:?} does not wait for its data");
-        } else if let Some(read) = silent {
+        } else if let Some(read) = no_answer {
             assert!(
                 fenced || !message.started,
                 "{message:?} does not wait for the data of {read:?}"

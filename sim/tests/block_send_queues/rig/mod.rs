@@ -137,7 +137,7 @@ pub(crate) struct Rig {
     flushed: StreamSource,
     slots: StreamSink,
     cq: StreamSink,
-    told: StreamSink,
+    reported: StreamSink,
     read: StreamSink,
     memory: Memory,
     pub(crate) qps: Vec<Qp>,
@@ -180,7 +180,7 @@ impl Rig {
             flushed: source("flushed"),
             slots: sink("slots", pauses),
             cq: sink("cq", pauses),
-            told: sink("down", pauses),
+            reported: sink("down", pauses),
             read: sink("read", pauses),
             memory: Memory::new(latency),
             qps: (0..1 << Q).map(|_| Qp::default()).collect(),
@@ -217,7 +217,7 @@ impl Rig {
             &mut rig.flushed,
             &mut rig.slots,
             &mut rig.cq,
-            &mut rig.told,
+            &mut rig.reported,
             &mut rig.read,
             &mut rig.memory,
         ];
@@ -269,7 +269,7 @@ impl Rig {
             &mut self.flushed,
             &mut self.slots,
             &mut self.cq,
-            &mut self.told,
+            &mut self.reported,
             &mut self.read,
             &mut self.memory,
         ];
@@ -286,7 +286,7 @@ impl Rig {
         while let Some((_, item)) = self.cq.pop() {
             self.completed(&item);
         }
-        while let Some((_, item)) = self.told.pop() {
+        while let Some((_, item)) = self.reported.pop() {
             self.went_down(item.get("payload"));
         }
         while self.responses.front().is_some_and(|r| r.0 <= now) {

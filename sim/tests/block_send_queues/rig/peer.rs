@@ -15,7 +15,7 @@ pub(crate) struct Wire {
     /// A SEND finds no receive buffer.
     pub(crate) rnr: f64,
     /// Answers nothing at all.
-    pub(crate) silent: bool,
+    pub(crate) no_answer: bool,
     /// NAK with this syndrome for this PSN, counted from the first.
     pub(crate) refuse: Option<(u32, u8)>,
     /// The answer for this PSN is lost, once.
@@ -32,7 +32,7 @@ impl Default for Wire {
             delay: 100,
             loss: 0.0,
             rnr: 0.0,
-            silent: false,
+            no_answer: false,
             refuse: None,
             lose: None,
             lose_always: None,
@@ -66,7 +66,7 @@ impl Rig {
     pub(super) fn arrive(&mut self, qpn: u64, place: usize, at: u32, ack_req: bool) {
         let wire = self.wire;
         let rng = self.bench.rng();
-        let lost = wire.silent || Chance::new(wire.loss).hit(rng);
+        let lost = wire.no_answer || Chance::new(wire.loss).hit(rng);
         let rnr = Chance::new(wire.rnr).hit(rng);
         if lost {
             return;
@@ -124,7 +124,7 @@ impl Rig {
             .with("qpn", qpn)
             .with("psn", psn(at))
             .with("fence", self.writes.into());
-        let beyond = missing.is_some_and(|m| at > m);
+        let past_missing = missing.is_some_and(|m| at > m);
         match response {
             Response::Data { .. } if missing == Some(at) => {
                 item = item.with("data", 1);
@@ -143,7 +143,7 @@ impl Rig {
                 }
             }
             Response::Ack { syndrome, .. }
-                if beyond || (missing == Some(at) && syndrome < 0x20) =>
+                if past_missing || (missing == Some(at) && syndrome < 0x20) =>
             {
                 let missing = psn(missing.expect("there is a READ"));
                 item = item
@@ -151,7 +151,7 @@ impl Rig {
                     .with("implied", 1)
                     .with("missing", missing);
             }
-            Response::Data { .. } if beyond => {
+            Response::Data { .. } if past_missing => {
                 let missing = psn(missing.expect("there is a READ"));
                 item = item.with("data", 1).with("implied", 1);
                 item = item.with("missing", missing);

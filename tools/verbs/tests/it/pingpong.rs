@@ -147,11 +147,11 @@ fn sides_that_do_not_agree() {
     for run in [rc, ud] {
         let [client, server] = run(Kind::Model, ["-n 10 -s 100", "-n 10 -s 200"]);
         let errors = [client.1, server.1].map(|result| result.err().map(|e| format!("{e:#}")));
-        let told = errors
+        let reported = errors
             .iter()
             .flatten()
             .any(|e| e.contains("a message of") && e.contains("the same -s"));
-        assert!(told, "{errors:?}");
+        assert!(reported, "{errors:?}");
     }
 }
 

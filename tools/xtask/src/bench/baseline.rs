@@ -104,8 +104,11 @@ mod tests {
         assert_eq!(found(59.9, 40), (1, 0));
         assert_eq!(found(60.1, 39), (0, 2));
         assert_eq!(found(60.0, 41), (1, 0));
-        let told = old.compare(&figures(59.0, 40)).0.concat();
-        assert_eq!(told, "goodput: 59.000 bytes/cycle, the baseline has 60.000");
+        let differences = old.compare(&figures(59.0, 40)).0.concat();
+        assert_eq!(
+            differences,
+            "goodput: 59.000 bytes/cycle, the baseline has 60.000"
+        );
         let unknown = [Figure::new("new", 1, "cycles")];
         assert_eq!(old.compare(&unknown), (vec![], vec![]));
     }

@@ -118,17 +118,17 @@ pub fn run(args: &Args) -> Result<()> {
         false => Default::default(),
     };
     let ok = failures.is_empty() && worse.is_empty();
-    let said = Report::new(ok, args.seed, figures);
+    let result = Report::new(ok, args.seed, figures);
     if let Some([mut json, mut html]) = report {
-        serde_json::to_writer_pretty(json.file(), &said).context("cannot write the report")?;
+        serde_json::to_writer_pretty(json.file(), &result).context("cannot write the report")?;
         json.finish()?;
-        let page = page::page(&said)?;
+        let page = page::page(&result)?;
         html.file()
             .write_all(page.as_bytes())
             .context("cannot write the page")?;
         html.finish()?;
     }
-    for figure in &said.figures {
+    for figure in &result.figures {
         println!("{}", row(figure, comparable.then_some(&old)));
     }
     for line in &better {
@@ -139,7 +139,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     ensure!(ok, "{}", [failures, worse].concat().join("\nerror: "));
     if args.update {
-        old.updated(&said.figures).store()?;
+        old.updated(&result.figures).store()?;
     }
     Ok(())
 }

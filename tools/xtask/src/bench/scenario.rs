@@ -121,7 +121,7 @@ impl Scenario {
         match &self.what {
             What::Load(load, setup, shown) => {
                 let measured = load.run(setup)?;
-                let figures = told(name, &measured, *shown);
+                let figures = figures_of(name, &measured, *shown);
                 Ok(Found::of_load(figures, load, setup, &[measured]))
             }
             What::Mean(load, setup) => {
@@ -170,7 +170,7 @@ fn goodput(name: &str, value: f64) -> Figure {
     Figure::new(format!("{name}_goodput_bytes_per_cycle"), value, GOODPUT)
 }
 
-fn told(name: &str, measured: &Measured, shown: Shown) -> Vec<Figure> {
+fn figures_of(name: &str, measured: &Measured, shown: Shown) -> Vec<Figure> {
     let goodput = || goodput(name, measured.goodput);
     let total = || {
         let name = format!("{name}_total_goodput_bytes_per_cycle");

@@ -221,10 +221,10 @@ impl Storm {
             let bth = Packet::parse(&frame).context("an ACK")?.headers.bth;
             let target = &mut targets[(bth.dest_qp - 0x100) as usize];
             let first = QpOptions::default().psn;
-            let behind = bth.psn.value().wrapping_sub(target.acked as u32 + first) & 0xff_ffff;
-            if behind < 1 << 23 {
-                target.acked += u64::from(behind) + 1;
-                done += u64::from(behind) + 1;
+            let newly_acked = bth.psn.value().wrapping_sub(target.acked as u32 + first) & 0xff_ffff;
+            if newly_acked < 1 << 23 {
+                target.acked += u64::from(newly_acked) + 1;
+                done += u64::from(newly_acked) + 1;
             }
         }
         Ok(done)

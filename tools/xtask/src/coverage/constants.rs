@@ -24,8 +24,8 @@ pub(super) fn of(top: &str, source: &str, exclusions: &[Exclusion]) -> Result<[C
         .current_dir(dir.path())
         .output()
         .context("yosys, which makes the netlist, cannot be started")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "yosys: {said}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "yosys: {log}");
     let read = |name| {
         let text = fs::read_to_string(dir.path().join(name));
         text.with_context(|| format!("yosys wrote no {name}"))

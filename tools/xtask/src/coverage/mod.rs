@@ -283,11 +283,11 @@ fn counted(args: &Args) -> Result<Vec<Point>> {
         .expect("the template is constant");
     let bar = ProgressBar::new(0).with_style(style);
     bar.enable_steady_tick(Duration::from_millis(500));
-    let told = |left: usize| {
+    let progress = |left: usize| {
         bar.set_length(bar.length().unwrap_or(0).max(left as u64));
         bar.set_position(bar.length().unwrap_or(0) - left as u64);
     };
-    let points = engine.run(&args.only, args.scenarios, &told);
+    let points = engine.run(&args.only, args.scenarios, &progress);
     bar.finish_and_clear();
     if let Some(path) = &args.data {
         engine.write(path)?;

@@ -36,7 +36,7 @@ use transfer::plan::Plan;
 /// Bytes of it that atomics move, 8 at a time.
 const ATOMIC_BYTES: usize = 32 << 10;
 /// Differences that are printed.
-const TOLD: usize = 10;
+const LISTED: usize = 10;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -158,13 +158,13 @@ pub fn run(args: &Args) -> Result<()> {
         output.finish()?;
     }
     let ok = outcome.failures.is_empty();
-    let said = Report::new(ok, options.seed, outcome.figures);
-    report.write(&said)?;
-    for figure in &said.figures {
+    let result = Report::new(ok, options.seed, outcome.figures);
+    report.write(&result)?;
+    for figure in &result.figures {
         println!("{figure}");
     }
     if !ok {
-        return Err(told(&outcome.failures));
+        return Err(error_of(&outcome.failures));
     }
     match outcome.missing {
         (0, _) => println!("the file is intact: SHA-256 {digest} on the other side"),
@@ -192,10 +192,10 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Failures as an error of a line each.
-fn told(failures: &[String]) -> anyhow::Error {
-    let mut text = failures[..failures.len().min(TOLD)].join("\nerror: ");
-    if failures.len() > TOLD {
-        text += &format!("\nerror: and {} more", failures.len() - TOLD);
+fn error_of(failures: &[String]) -> anyhow::Error {
+    let mut text = failures[..failures.len().min(LISTED)].join("\nerror: ");
+    if failures.len() > LISTED {
+        text += &format!("\nerror: and {} more", failures.len() - LISTED);
     }
     anyhow!(text)
 }

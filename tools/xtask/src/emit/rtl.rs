@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_beyond_the_limits_are_refused_with_the_limits() {
+    fn sizes_over_the_limits_are_refused_with_the_limits() {
         type Spoil = fn(&mut BuildArgs);
         let cases: [(Spoil, &str); 7] = [
             (|a| a.width = Some(128), "--width 128: 512 or 64"),

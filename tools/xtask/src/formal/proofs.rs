@@ -140,8 +140,8 @@ pub(super) const PROOFS: &[Proof] = &[
         bugs: &[
             Bug {
                 what: "the turn does not move on",
-                from: "behind_d = above;",
-                to: "behind_d = behind_q;",
+                from: "mask_after_last_d = above;",
+                to: "mask_after_last_d = behind_q;",
             },
             Bug {
                 what: "two grants",
@@ -200,8 +200,8 @@ pub(super) const PROOFS: &[Proof] = &[
             },
             Bug {
                 what: "a window of one queue pair is reached by all",
-                from: "verdict_d[MrVerdict_queue] = !entry_q[MrCtx_qp_only] | (entry_q[MrCtx_qpn +: 24] == {8'd0, looked_up_q[MrAccess_qpn +: 16]});",
-                to: "verdict_d[MrVerdict_queue] = 1'b1;",
+                from: "checks_d[MrChecks_queue] = !entry_q[MrCtx_qp_only] | (entry_q[MrCtx_qpn +: 24] == {8'd0, looked_up_q[MrAccess_qpn +: 16]});",
+                to: "checks_d[MrChecks_queue] = 1'b1;",
             },
         ],
     },
@@ -280,8 +280,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 12,
         bugs: &[Bug {
             what: "the first message that is not acknowledged is taken off when all PSNs behind it are",
-            from: "acked_d = behind[23];",
-            to: "acked_d = behind >= 24'h7fffff;",
+            from: "acked_d = una_distance[23];",
+            to: "acked_d = una_distance >= 24'h7fffff;",
         }],
     },
     Proof {

@@ -96,16 +96,16 @@ impl Model {
     /// # Errors
     /// What the solver says.
     pub(super) fn check(&self, depth: u32) -> Result<Outcome> {
-        let said = self.solve(&["-t", &depth.to_string()])?;
-        if failed(&said)? {
-            let step = said.lines().rev().find_map(|l| {
+        let log = self.solve(&["-t", &depth.to_string()])?;
+        if failed(&log)? {
+            let step = log.lines().rev().find_map(|l| {
                 let (_, step) = l.split_once("Checking assertions in step ")?;
                 step.trim_end_matches('.').parse().ok()
             });
             return Ok(Outcome::Violated(step.context("a failure without a step")?));
         }
-        let said = self.solve(&["-i", "-t", &depth.to_string()])?;
-        Ok(if failed(&said)? {
+        let log = self.solve(&["-i", "-t", &depth.to_string()])?;
+        Ok(if failed(&log)? {
             Outcome::NotInductive
         } else {
             Outcome::Holds
@@ -117,9 +117,9 @@ impl Model {
     /// # Errors
     /// What the solver says, and which is not reached.
     pub(super) fn reaches(&self, steps: u32) -> Result<()> {
-        let said = self.solve(&["-c", "-t", &steps.to_string()])?;
-        if failed(&said)? {
-            let missed = said.lines().filter(|l| l.contains("Unreached cover"));
+        let log = self.solve(&["-c", "-t", &steps.to_string()])?;
+        if failed(&log)? {
+            let missed = log.lines().filter(|l| l.contains("Unreached cover"));
             let missed: Vec<_> = missed.collect();
             bail!("not reached in {steps} cycles: {}", missed.join("; "));
         }
@@ -158,12 +158,12 @@ impl Model {
     }
 }
 
-fn failed(said: &str) -> Result<bool> {
-    let status = said.lines().rev().find_map(|l| l.split_once("Status: "));
+fn failed(log: &str) -> Result<bool> {
+    let status = log.lines().rev().find_map(|l| l.split_once("Status: "));
     match status.map(|(_, status)| status.trim()) {
         Some("PASSED") => Ok(false),
         Some("FAILED") => Ok(true),
-        _ => bail!("yosys-smtbmc gave no verdict: {said}"),
+        _ => bail!("yosys-smtbmc gave no verdict: {log}"),
     }
 }
 
@@ -177,7 +177,7 @@ fn yosys(dir: &Path, script: &str) -> Result<()> {
     let output = run(Command::new("yosys")
         .args(["-q", "-p", script])
         .current_dir(dir))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "yosys: {said}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "yosys: {log}");
     Ok(())
 }

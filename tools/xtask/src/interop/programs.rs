@@ -134,8 +134,8 @@ pub(super) fn check(cell: &Cell, side: Side, text: &str) -> Result<(), String> {
             (side == Side::Server && !both_show) || text.lines().any(is_row)
         }
         Family::Rping => (0..iterations).all(|ping| {
-            let who = if side == Side::Server { "server " } else { "" };
-            let start = format!("{who}ping data: rdma-ping-{ping}: ");
+            let side_name = if side == Side::Server { "server " } else { "" };
+            let start = format!("{side_name}ping data: rdma-ping-{ping}: ");
             text.lines().any(|line| line.starts_with(&start))
         }),
     };
@@ -193,14 +193,14 @@ mod tests {
     #[test]
     fn results_of_rping_are_read() {
         let cell = cell("rping-client-model-ipv4-1024-clean");
-        let said = |who: &str, pings: u32| -> String {
-            let line = |n| format!("{who}ping data: rdma-ping-{n}: ABC\n");
+        let output = |side_name: &str, pings: u32| -> String {
+            let line = |n| format!("{side_name}ping data: rdma-ping-{n}: ABC\n");
             (0..pings).map(line).collect()
         };
-        assert_eq!(check(&cell, Side::Client, &said("", 20)), Ok(()));
-        assert_eq!(check(&cell, Side::Server, &said("server ", 20)), Ok(()));
-        assert!(check(&cell, Side::Client, &said("", 19)).is_err());
-        assert!(check(&cell, Side::Server, &said("", 20)).is_err());
+        assert_eq!(check(&cell, Side::Client, &output("", 20)), Ok(()));
+        assert_eq!(check(&cell, Side::Server, &output("server ", 20)), Ok(()));
+        assert!(check(&cell, Side::Client, &output("", 19)).is_err());
+        assert!(check(&cell, Side::Server, &output("", 20)).is_err());
     }
 
     fn cell(name: &str) -> Cell {

@@ -90,19 +90,19 @@ impl Record {
         let cells = all();
         for program in &PROGRAMS {
             for side in [Side::Client, Side::Server] {
-                let who = if side == Side::Client {
+                let side_name = if side == Side::Client {
                     "client"
                 } else {
                     "server"
                 };
-                let _ = write!(text, "\n| `{}` | {who} |", program.name);
+                let _ = write!(text, "\n| `{}` | {side_name} |", program.name);
                 for &(card, loss) in &columns {
                     let is_of = |cell: &&Cell| {
                         cell.program == program
                             && (cell.side, cell.card, cell.loss) == (side, card, loss)
                     };
                     let here: Vec<_> = cells.iter().filter(is_of).collect();
-                    let _ = write!(text, " {} |", self.verdict(&here));
+                    let _ = write!(text, " {} |", self.mark(&here));
                 }
             }
         }
@@ -131,7 +131,7 @@ impl Record {
     }
 
     /// How many of `cells` passed, of those that were run.
-    fn verdict(&self, cells: &[&Cell]) -> String {
+    fn mark(&self, cells: &[&Cell]) -> String {
         if cells.is_empty() {
             return "-".into();
         }

@@ -11,7 +11,7 @@ use ferroce_system::process::{Running, free_port};
 use super::capture::{self, Frames};
 use super::card::{OURS, OurCard, Port};
 use super::matrix::{Cell, Side};
-use super::peer::{Peer, Told};
+use super::peer::{Peer, PeerReport};
 use super::programs;
 use crate::demo::Share;
 
@@ -160,19 +160,19 @@ impl Outcome {
         let ready = || programs::is_listening(&self.cell, words.port, &log);
         let ended = both(&self.cell, words, peer, program, ready);
         // What the peer knows is written whatever happened, unless it is gone.
-        let told = peer.finish();
+        let report = peer.finish();
         let card_failed = card.end().err();
-        if let Ok(told) = &told {
-            fs::write(at("peer.log"), &told.text).context("peer.log")?;
-            fs::write(at("peer.counters"), &told.notes).context("peer.counters")?;
-            self.lost = told.lost;
+        if let Ok(report) = &report {
+            fs::write(at("peer.log"), &report.text).context("peer.log")?;
+            fs::write(at("peer.counters"), &report.notes).context("peer.counters")?;
+            self.lost = report.lost;
         }
         let frames = capture::check(&at("wire.pcapng"), OURS.mac);
         self.frames = frames
             .as_ref()
             .map_or_else(|_| Frames::default(), Clone::clone);
         let ours = ended?;
-        let judged = self.judge(ours, &told?, &log);
+        let judged = self.check(ours, &report?, &log);
         self.is_cut_off &= frames.is_ok() && card_failed.is_none();
         judged?;
         frames?;
@@ -180,7 +180,7 @@ impl Outcome {
     }
 
     /// Whether both sides did all, and nothing wrong passed the wire.
-    fn judge(&mut self, ours: Option<i32>, told: &Told, log: &Path) -> Result<()> {
+    fn check(&mut self, ours: Option<i32>, report: &PeerReport, log: &Path) -> Result<()> {
         let text = fs::read(log).context("the log of our side")?;
         let text = String::from_utf8_lossy(&text);
         let other = match self.cell.side {
@@ -189,21 +189,22 @@ impl Outcome {
         };
         let sides = [
             ("our side", ours, &*text, self.cell.side),
-            ("the peer", told.status, &*told.text, other),
+            ("the peer", report.status, &*report.text, other),
         ];
         let mut faults = vec![];
         let mut did_all = 0;
-        for (who, status, text, side) in sides {
+        for (side_name, status, text, side) in sides {
             match status {
                 Some(0) => {
                     let done = programs::check(&self.cell, side, text);
                     did_all += usize::from(done.is_ok());
-                    faults.extend(done.err().map(|why| format!("{who} {why}")));
+                    faults.extend(done.err().map(|why| format!("{side_name} {why}")));
                 }
-                Some(status) => {
-                    faults.push(format!("{who} ended with {status}: {}", last_line(text)))
-                }
-                None => faults.push(format!("{who} did not end: {}", last_line(text))),
+                Some(status) => faults.push(format!(
+                    "{side_name} ended with {status}: {}",
+                    last_line(text)
+                )),
+                None => faults.push(format!("{side_name} did not end: {}", last_line(text))),
             }
         }
         let wrong = &self.frames.wrong;

@@ -14,7 +14,7 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
         head.0, head.1, head.2, head.3, head.4, head.5
     );
     for outcome in outcomes {
-        let verdict = if outcome.failure.is_none() {
+        let mark = if outcome.failure.is_none() {
             "pass"
         } else {
             "FAIL"
@@ -22,7 +22,7 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
         let lost = outcome.lost.map_or("-".to_owned(), |lost| lost.to_string());
         let _ = writeln!(
             text,
-            "{:<52} {verdict:<6} {:>6.1} {:>7} {:>8} {lost:>5}",
+            "{:<52} {mark:<6} {:>6.1} {:>7} {:>8} {lost:>5}",
             outcome.cell.to_string(),
             outcome.took.as_secs_f64(),
             outcome.frames.sent,

@@ -9,7 +9,7 @@ use ferroce_system::{link, or_skip};
 use tempfile::TempDir;
 
 use super::matrix::{Cell, all};
-use super::peer::{Model, Peer, Told};
+use super::peer::{Model, Peer, PeerReport};
 use super::run::{Outcome, Place, Words, run, run_words};
 use crate::demo::Share;
 
@@ -64,7 +64,7 @@ fn programs_run_against_the_model() {
 struct Fake {
     wire: PathBuf,
     our_wire: PathBuf,
-    told: Told,
+    report: PeerReport,
     is_gone: bool,
     is_prepared: bool,
 }
@@ -116,11 +116,11 @@ impl Peer for Fake {
         Ok(true)
     }
 
-    fn finish(&mut self) -> Result<Told> {
+    fn finish(&mut self) -> Result<PeerReport> {
         if self.is_gone {
             bail!("the guest does not run");
         }
-        Ok(self.told.clone())
+        Ok(self.report.clone())
     }
 }
 
@@ -130,10 +130,10 @@ fn against(ours: &str, change: impl FnOnce(&mut Fake)) -> (Outcome, TempDir) {
     let mut peer = Fake {
         wire: folder.path().join("peer.wire"),
         our_wire: folder.path().join("card.wire"),
-        told: Told {
+        report: PeerReport {
             text: GOOD.into(),
             status: Some(0),
-            ..Told::default()
+            ..PeerReport::default()
         },
         is_gone: false,
         is_prepared: true,
@@ -170,8 +170,8 @@ fn a_failing_program_is_a_failing_cell_and_leaves_its_files() {
     assert!(outcome.folder.join("wire.pcapng").exists());
 
     let (outcome, _folder) = against(&format!("echo {GOOD}"), |peer| {
-        peer.told.text = "Failed to modify QP to RTR".into();
-        peer.told.status = Some(1);
+        peer.report.text = "Failed to modify QP to RTR".into();
+        peer.report.status = Some(1);
     });
     let why = failure(&outcome);
     assert!(
@@ -179,7 +179,7 @@ fn a_failing_program_is_a_failing_cell_and_leaves_its_files() {
         "{why}"
     );
 
-    let (outcome, _folder) = against(&format!("echo {GOOD}"), |peer| peer.told.status = None);
+    let (outcome, _folder) = against(&format!("echo {GOOD}"), |peer| peer.report.status = None);
     assert!(failure(&outcome).contains("the peer did not end"));
 }
 
@@ -203,7 +203,7 @@ fn a_peer_that_vanishes_ends_the_cell() {
 }
 
 #[test]
-fn a_guest_that_does_not_boot_is_said_in_a_line() {
+fn a_guest_that_does_not_boot_is_one_line() {
     let (outcome, _folder) = against("true", |peer| peer.is_prepared = false);
     assert_eq!(failure(&outcome), "the guest did not boot: why");
     assert!(!outcome.is_run);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// What became of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum TestResult {
     /// It passed.
     Passed,
     /// It failed: the last line of why.
@@ -19,7 +19,7 @@ pub(super) enum Verdict {
 pub(super) struct Outcome {
     /// As the suite names it: `tests.test_pd.PDTest.test_alloc_pd`.
     pub(super) test: String,
-    pub(super) verdict: Verdict,
+    pub(super) result: TestResult,
 }
 
 impl Outcome {
@@ -52,10 +52,10 @@ impl Report {
         let mut modules = BTreeMap::new();
         for outcome in &self.outcomes {
             let counts: &mut Counts = modules.entry(outcome.module()).or_default();
-            counts[match outcome.verdict {
-                Verdict::Passed => 0,
-                Verdict::Failed(_) => 1,
-                Verdict::Skipped(_) => 2,
+            counts[match outcome.result {
+                TestResult::Passed => 0,
+                TestResult::Failed(_) => 1,
+                TestResult::Skipped(_) => 2,
             }] += 1;
         }
         modules
@@ -76,7 +76,7 @@ impl Report {
     pub(super) fn skips(&self) -> BTreeMap<&str, Vec<&Outcome>> {
         let mut skips: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for outcome in &self.outcomes {
-            if let Verdict::Skipped(reason) = &outcome.verdict {
+            if let TestResult::Skipped(reason) = &outcome.result {
                 skips.entry(reason.as_str()).or_default().push(outcome);
             }
         }
@@ -86,7 +86,7 @@ impl Report {
     /// Tests of the modules that `is_meant` picks that failed.
     pub(super) fn failed(&self, is_meant: impl Fn(&str) -> bool) -> Vec<&Outcome> {
         let outcomes = self.outcomes.iter();
-        let failed = outcomes.filter(|o| matches!(o.verdict, Verdict::Failed(_)));
+        let failed = outcomes.filter(|o| matches!(o.result, TestResult::Failed(_)));
         failed.filter(|o| is_meant(o.module())).collect()
     }
 
@@ -107,10 +107,10 @@ impl Report {
             "all"
         ));
         for outcome in &self.outcomes {
-            match &outcome.verdict {
-                Verdict::Passed => {}
-                Verdict::Failed(why) => line(format!("failed {}: {why}", outcome.name())),
-                Verdict::Skipped(why) => line(format!("skipped {}: {why}", outcome.name())),
+            match &outcome.result {
+                TestResult::Passed => {}
+                TestResult::Failed(why) => line(format!("failed {}: {why}", outcome.name())),
+                TestResult::Skipped(why) => line(format!("skipped {}: {why}", outcome.name())),
             }
         }
         text
@@ -123,15 +123,18 @@ mod tests {
 
     #[test]
     fn outcomes_are_counted_by_module() {
-        let outcome = |test: &str, verdict| Outcome {
+        let outcome = |test: &str, result| Outcome {
             test: format!("tests.{test}"),
-            verdict,
+            result,
         };
         let report = Report::new(vec![
-            outcome("test_pd.PDTest.a", Verdict::Passed),
-            outcome("test_pd.PDTest.b", Verdict::Skipped("no card".into())),
-            outcome("test_mr.MRTest.c", Verdict::Failed("AssertionError".into())),
-            outcome("test_mr.MRTest.d", Verdict::Skipped("no card".into())),
+            outcome("test_pd.PDTest.a", TestResult::Passed),
+            outcome("test_pd.PDTest.b", TestResult::Skipped("no card".into())),
+            outcome(
+                "test_mr.MRTest.c",
+                TestResult::Failed("AssertionError".into()),
+            ),
+            outcome("test_mr.MRTest.d", TestResult::Skipped("no card".into())),
         ]);
         assert_eq!(
             report.modules(),

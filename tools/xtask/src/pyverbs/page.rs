@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::outcome::{Counts, Report, Verdict};
+use super::outcome::{Counts, Report, TestResult};
 use super::reasons::explain;
 
 /// Name of the column of soft-RoCE.
@@ -66,21 +66,21 @@ pub(super) fn page(reports: &[(&str, Report)], is_required: impl Fn(&str) -> boo
     }
     for (dut, outcomes) in failed {
         for outcome in outcomes {
-            let why = match &outcome.verdict {
-                Verdict::Failed(why) if *dut == RXE => why.clone(),
-                Verdict::Failed(why) => format!("{why}; not explained yet"),
+            let why = match &outcome.result {
+                TestResult::Failed(why) if *dut == RXE => why.clone(),
+                TestResult::Failed(why) => format!("{why}; not explained yet"),
                 _ => String::new(),
             };
             line(format!("* {dut}, `{}`: {why}", outcome.name()));
         }
     }
     line("\n## What is skipped\n\n| why | tests | what the suite says |\n|---|--:|---|".into());
-    for (why, (tests, said)) in reports.first().map(|(_, r)| causes(r)).unwrap_or_default() {
-        let said: Vec<_> = said
+    for (why, (tests, reasons)) in reports.first().map(|(_, r)| causes(r)).unwrap_or_default() {
+        let reasons: Vec<_> = reasons
             .iter()
             .map(|reason| reason.replace('|', "\\|"))
             .collect();
-        line(format!("| {why} | {tests} | {} |", said.join("; ")));
+        line(format!("| {why} | {tests} | {} |", reasons.join("; ")));
     }
     text
 }
@@ -90,9 +90,9 @@ fn causes(report: &Report) -> BTreeMap<&str, (usize, Vec<&str>)> {
     let mut causes: BTreeMap<_, (usize, Vec<_>)> = BTreeMap::new();
     for (reason, tests) in report.skips() {
         let why = explain(reason).unwrap_or("not explained yet");
-        let (sum, said) = causes.entry(why).or_default();
+        let (sum, reasons) = causes.entry(why).or_default();
         *sum += tests.len();
-        said.push(reason);
+        reasons.push(reason);
     }
     causes
 }
@@ -104,17 +104,17 @@ mod tests {
 
     #[test]
     fn the_page_has_a_column_for_each_card_and_a_cause_for_each_skip() {
-        let outcome = |test: &str, verdict| Outcome {
+        let outcome = |test: &str, result| Outcome {
             test: format!("tests.{test}"),
-            verdict,
+            result,
         };
-        let skipped = || Verdict::Skipped("Create XRCD is not supported".into());
+        let skipped = || TestResult::Skipped("Create XRCD is not supported".into());
         let model = Report::new(vec![
-            outcome("test_pd.PDTest.a", Verdict::Passed),
+            outcome("test_pd.PDTest.a", TestResult::Passed),
             outcome("test_odp.Odp.b", skipped()),
         ]);
         let rtl = Report::new(vec![
-            outcome("test_pd.PDTest.a", Verdict::Failed("E | no".into())),
+            outcome("test_pd.PDTest.a", TestResult::Failed("E | no".into())),
             outcome("test_odp.Odp.b", skipped()),
         ]);
         let text = page(&[("model", model), ("rtl512", rtl)], |module| {

@@ -101,7 +101,7 @@ impl Process {
             .with_context(|| format!("{} cannot be started", command.get_program().display()))?;
         let stdin = child.stdin.take();
         let stdout = child.stdout.take();
-        let (tell, events) = channel();
+        let (sender, events) = channel();
         let process = Self {
             child,
             events,
@@ -113,7 +113,7 @@ impl Process {
                 .flat_map(|pipe| BufReader::new(pipe).lines())
             {
                 let event = line.map_err(Into::into).and_then(|line| parsed(&line));
-                if tell.send(event).is_err() {
+                if sender.send(event).is_err() {
                     return;
                 }
             }

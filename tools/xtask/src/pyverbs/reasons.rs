@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_told_apart() {
+    fn reasons_differ() {
         assert_eq!(explain("Create XRCD is not supported"), Some(NO_XRC));
         assert_eq!(explain("Create QP type 8 is not supported"), Some(NO_RAW));
         assert_eq!(

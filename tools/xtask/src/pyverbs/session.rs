@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::guest::Guest;
-use super::outcome::{Outcome, Verdict};
+use super::outcome::{Outcome, TestResult};
 use super::process::{Event, Process, Run};
 use crate::{Usage, tools};
 
@@ -148,8 +148,8 @@ impl Session {
                 let is_over = is_lost || matches!(event, Some(Event::End));
                 match event {
                     Some(Event::Start) => running = self.begin(),
-                    Some(Event::Passed) => running.note(Verdict::Passed),
-                    Some(Event::Skipped { text }) => running.note(Verdict::Skipped(text)),
+                    Some(Event::Passed) => running.note(TestResult::Passed),
+                    Some(Event::Skipped { text }) => running.note(TestResult::Skipped(text)),
                     Some(Event::Failed { text }) => running.fail(&text),
                     Some(Event::End) => {}
                     None if running.is_started => running.fail(&process.end()),
@@ -185,12 +185,12 @@ impl Session {
 
     /// What became of a test; of a failure a file tells, with what was printed meanwhile.
     fn finish(&self, test: &str, running: Running) -> Result<Outcome> {
-        let verdict = running.verdict;
+        let result = running.result;
         let outcome = Outcome {
             test: test.to_owned(),
-            verdict: verdict.unwrap_or(Verdict::Failed("it told no result".into())),
+            result: result.unwrap_or(TestResult::Failed("it told no result".into())),
         };
-        if let Verdict::Failed(_) = outcome.verdict {
+        if let TestResult::Failed(_) = outcome.result {
             let output = fs::read(self.output()).unwrap_or_default();
             let printed = output
                 .get(running.output_from as usize..)
@@ -210,21 +210,21 @@ struct Running {
     is_started: bool,
     /// Bytes that had been printed before.
     output_from: u64,
-    verdict: Option<Verdict>,
+    result: Option<TestResult>,
     text: String,
 }
 
 impl Running {
     /// A failure stays one, whatever its end says.
-    fn note(&mut self, verdict: Verdict) {
-        if !matches!(self.verdict, Some(Verdict::Failed(_))) {
-            self.verdict = Some(verdict);
+    fn note(&mut self, result: TestResult) {
+        if !matches!(self.result, Some(TestResult::Failed(_))) {
+            self.result = Some(result);
         }
     }
 
     fn fail(&mut self, text: &str) {
         let why = text.trim().lines().last().unwrap_or("no reason");
-        self.note(Verdict::Failed(why.to_owned()));
+        self.note(TestResult::Failed(why.to_owned()));
         self.text += text;
     }
 }

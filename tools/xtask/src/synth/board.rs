@@ -182,8 +182,8 @@ fn map(folder: &Path, job: &Job) -> Result<()> {
         .current_dir(folder)
         .output()
         .context("yosys cannot be started")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "yosys on {}: {said}", job.top);
+    let log = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "yosys on {}: {log}", job.top);
     let json = fs::read_to_string(folder.join("net.json")).context("the netlist")?;
     netlist::module(&json, FRAME).map(drop)
 }

@@ -181,9 +181,9 @@ pub fn cost(json: &str, top: &str, source: &str) -> Result<Cost> {
             pins.filter(|(pin, _)| !CLOCKS.contains(&pin.as_str()))
                 .flat_map(|(_, bits)| bits.iter().filter_map(Bit::net))
         };
-        let behind = pins(true).next();
+        let driven = pins(true).next();
         for net in pins(false) {
-            ends.push((paths.levels(net)?, net, behind.unwrap_or(net)));
+            ends.push((paths.levels(net)?, net, driven.unwrap_or(net)));
         }
     }
     for port in module.ports.values().filter(|p| p.direction == "output") {
@@ -195,10 +195,10 @@ pub fn cost(json: &str, top: &str, source: &str) -> Result<Cost> {
     let names = Names::new(module, source);
     let mut seen = BTreeSet::new();
     let mut worst = vec![];
-    for &(levels, net, behind) in ends.iter().filter(|end| end.0 > 0) {
+    for &(levels, net, driven) in ends.iter().filter(|end| end.0 > 0) {
         let name = |found: Option<&str>| found.unwrap_or("no name").to_owned();
         let from = name(names.find(paths.begin(net)));
-        let to = name(names.find(behind).or_else(|| names.find(net)));
+        let to = name(names.find(driven).or_else(|| names.find(net)));
         if seen.insert((from.clone(), to.clone())) {
             worst.push(Path { levels, from, to });
         }

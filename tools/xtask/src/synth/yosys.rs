@@ -53,8 +53,8 @@ impl Job {
             .current_dir(folder.path())
             .output()
             .context("yosys cannot be started")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "yosys on {top}: {said}");
+        let log = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "yosys on {top}: {log}");
         let json = fs::read_to_string(folder.path().join("out.json")).context("the netlist")?;
         cost(&json, top, &self.source).with_context(|| format!("module {top}"))
     }

@@ -45,19 +45,19 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<Ended>> {
                 eprintln!("started {name}");
             }
             let start = Instant::now();
-            let (success, said) = run(&mut job.command).with_context(|| name.clone())?;
+            let (success, log) = run(&mut job.command).with_context(|| name.clone())?;
             let time = start.elapsed();
             bar.suspend(|| {
                 // Whole lines of one program: the lock is held. A closed output has no reader.
                 let mut out = stdout().lock();
                 let _ = writeln!(out, "\n     Running {name}");
-                let _ = out.write_all(&said).and_then(|()| out.flush());
+                let _ = out.write_all(&log).and_then(|()| out.flush());
             });
             bar.inc(1);
             Ok(Ended {
                 name: job.name,
                 success,
-                text: String::from_utf8_lossy(&said).into_owned(),
+                text: String::from_utf8_lossy(&log).into_owned(),
                 time,
             })
         }
@@ -74,9 +74,9 @@ fn run(command: &mut Command) -> Result<(bool, Vec<u8>)> {
     let mut child = command.spawn().context("it cannot be started")?;
     // Else our own ends of the pipe keep it open.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut said = Vec::new();
-    reader.read_to_end(&mut said)?;
-    Ok((child.wait()?.success(), said))
+    let mut log = Vec::new();
+    reader.read_to_end(&mut log)?;
+    Ok((child.wait()?.success(), log))
 }
 
 fn bar(jobs: u64) -> ProgressBar {
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn what_a_program_says_on_both_outputs_comes_in_order() {
         let mut job = shell("a", "echo one; echo two >&2; echo three; exit 3");
-        let (success, said) = run(&mut job.command).unwrap();
+        let (success, log) = run(&mut job.command).unwrap();
         assert!(!success);
-        assert_eq!(said, b"one\ntwo\nthree\n");
+        assert_eq!(log, b"one\ntwo\nthree\n");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The crossing cells and the port around the MAC, simulated with clocks that have nothing to do with each other.
 use std::path::Path;
 
-use super::{has, run, said};
+use super::{has, log, run};
 
 /// Builds a bench of `hdl/shell/tb` with these sources; the folder it is in.
 fn bench(name: &str, sources: &[&str]) -> Option<tempfile::TempDir> {
@@ -24,7 +24,7 @@ fn bench(name: &str, sources: &[&str]) -> Option<tempfile::TempDir> {
     ]);
     words.extend(sources);
     let output = run(shell, "verilator", &words);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", log(&output));
     Some(folder)
 }
 
@@ -33,7 +33,7 @@ fn passes(folder: &Path, name: &str, args: &[&str]) {
     let seed = format!("+seed={seed}");
     let words: Vec<_> = args.iter().copied().chain([&*seed]).collect();
     let output = run(folder, &format!("./V{name}"), &words);
-    let text = said(&output);
+    let text = log(&output);
     assert!(
         output.status.success() && text.contains("PASS"),
         "{words:?}: {text}"

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::{engine, file, has, hollow, run, said, shells, write};
+use super::{engine, file, has, hollow, log, run, shells, write};
 use xtask::emit::Board;
 
 fn command<'a>(readme: &'a str, program: &str) -> Vec<&'a str> {
@@ -21,7 +21,7 @@ fn verilator_and_yosys_read_every_shell() {
         write(&bundle, folder.path());
         let words = command(file(&bundle, "README.md"), "verilator ");
         let output = run(folder.path(), "verilator", &words);
-        assert!(output.status.success(), "{board:?}: {}", said(&output));
+        assert!(output.status.success(), "{board:?}: {}", log(&output));
 
         let sources = file(&bundle, "ferroce.f").replace('\n', " ");
         let script = format!(
@@ -30,7 +30,7 @@ fn verilator_and_yosys_read_every_shell() {
             board.name()
         );
         let output = run(folder.path(), "yosys", &["-q", "-p", &script]);
-        assert!(output.status.success(), "{board:?}: {}", said(&output));
+        assert!(output.status.success(), "{board:?}: {}", log(&output));
     }
 }
 
@@ -57,7 +57,7 @@ fn a_shell_takes_the_whole_engine() {
     write(&bundle, folder.path());
     let words = command(file(&bundle, "README.md"), "verilator ");
     let output = run(folder.path(), "verilator", &words);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", log(&output));
 }
 
 #[test]
@@ -77,5 +77,5 @@ fn what_is_left_open_is_seen() {
     let words = command(file(&bundle, "README.md"), "verilator ");
     let output = run(folder.path(), "verilator", &words);
     assert!(!output.status.success());
-    assert!(said(&output).contains("irq_valid"), "{}", said(&output));
+    assert!(log(&output).contains("irq_valid"), "{}", log(&output));
 }

@@ -84,7 +84,7 @@ pub(crate) fn run(folder: &Path, program: &str, args: &[&str]) -> Output {
 }
 
 /// Both outputs as one text.
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn log(output: &Output) -> String {
     let texts = [&output.stdout, &output.stderr];
     texts.map(|t| String::from_utf8_lossy(t)).concat()
 }

@@ -2,7 +2,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{file, has, hollow, run, said, shells, write};
+use super::{file, has, hollow, log, run, shells, write};
 use xtask::emit::Board;
 
 /// Commands of Vivado that the scripts use: each is written down, and answers what the scripts need to go on.
@@ -40,7 +40,7 @@ fn build(folder: &Path, settings: &str, before: &str) -> Result<Vec<String>, Str
     let script = format!("{PRELUDE}{before}\nset argv {{{settings}}}\nsource build.tcl\n");
     fs::write(folder.join("run.tcl"), script).unwrap();
     let output = run(folder, "yosys", &["-c", "run.tcl"]);
-    let text = said(&output);
+    let text = log(&output);
     if !output.status.success() || text.contains("ERROR") {
         return Err(text);
     }

@@ -38,11 +38,11 @@ fn a_run_leaves_a_report_and_a_capture() {
         "--model --file file --qps 2 --loss 1% --seed 5 --report out.json --pcap out.pcapng";
     let words: Vec<_> = words.split(' ').collect();
     let output = demo(dir, &words);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
     assert!(
-        said.contains("the file is intact") && said.contains("retransmissions"),
-        "{said}"
+        text.contains("the file is intact") && text.contains("retransmissions"),
+        "{text}"
     );
     assert_eq!(names(dir), ["file", "out.json", "out.pcapng"]);
 
@@ -83,7 +83,7 @@ fn a_failed_run_reports_too() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line_and_leave_nothing() {
+fn mistakes_are_one_line_and_leave_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     for (words, part) in [
@@ -101,12 +101,12 @@ fn mistakes_are_told_in_a_line_and_leave_nothing() {
         let mut all = vec!["--report", "out.json"];
         all.extend(words.split(' '));
         let output = demo(dir, &all);
-        let said = String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words}: {output:?}");
-        assert_eq!(said.lines().count(), 1, "{words}: {said}");
+        assert_eq!(text.lines().count(), 1, "{words}: {text}");
         assert!(
-            said.starts_with("error: ") && said.contains(part),
-            "{words}: {said}"
+            text.starts_with("error: ") && text.contains(part),
+            "{words}: {text}"
         );
         assert_eq!(names(dir), [""; 0], "{words}");
     }

@@ -226,37 +226,37 @@ fn a_run_is_repeated_by_its_seed() {
 }
 
 #[test]
-fn a_wire_that_loses_everything_ends_in_a_verdict() {
+fn a_wire_that_loses_everything_ends_in_an_error() {
     let lost = Options {
         loss: "100%".parse().unwrap(),
         ..model()
     };
     let outcome = run(&lost, &file(1000));
     assert_eq!(outcome.failures.len(), 1, "{outcome:?}");
-    let verdict = &outcome.failures[0];
+    let error = &outcome.failures[0];
     assert!(
-        verdict.contains("sender") || verdict.contains("receiver"),
-        "{verdict}"
+        error.contains("sender") || error.contains("receiver"),
+        "{error}"
     );
     assert!(
-        verdict.contains("transport retry counter exceeded"),
-        "{verdict}"
+        error.contains("transport retry counter exceeded"),
+        "{error}"
     );
     assert!(figure(&outcome, "lost") > 1.0 && figure(&outcome, "retransmissions") > 1.0);
 }
 
 #[test]
-fn a_run_without_progress_names_who_waits() {
+fn a_run_without_progress_names_the_side_that_waits() {
     let impatient = Options {
         patience: Some(10),
         ..model()
     };
-    let verdict = run(&impatient, &file(1000)).failures.remove(0);
+    let error = run(&impatient, &file(1000)).failures.remove(0);
     for part in [
         "no progress for 11 cycles",
         "queue pair 2 has 1 requests outstanding",
     ] {
-        assert!(verdict.contains(part), "{verdict}");
+        assert!(error.contains(part), "{error}");
     }
 }
 

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 const READ: Duration = Duration::from_secs(1);
 
 #[test]
-fn cards_in_a_guest_behind_an_iommu() {
+fn cards_in_a_guest_with_an_iommu() {
     let Some(qemu) = or_skip(Qemu::debian13()) else {
         return;
     };
@@ -33,7 +33,7 @@ fn cards_in_a_guest_behind_an_iommu() {
     image.script(include_str!("guest.sh"));
     // QEMU may end with `error_setv: Assertion` when a server dies under it (see `while_stopped`), which is the last that
     // is tried here.
-    let ended = (0..3).any(|_| lives_through(&qemu, &image));
+    let ended = (0..3).any(|_| survives(&qemu, &image));
     assert!(ended, "QEMU fails each time it loses a card");
 }
 
@@ -48,7 +48,7 @@ fn while_stopped(qemu: u32, act: impl FnOnce()) {
 }
 
 /// Runs the guest and looks at what it did; whether QEMU lived through the loss of a card.
-fn lives_through(qemu: &Qemu, image: &Image) -> bool {
+fn survives(qemu: &Qemu, image: &Image) -> bool {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let engines = Served::pair(folders[0].path(), ["rtl512", "rtl64"]);
     let mut models = Served::pair(folders[1].path(), ["model", "model"]);
@@ -71,13 +71,13 @@ fn lives_through(qemu: &Qemu, image: &Image) -> bool {
         end => end.unwrap(),
     };
     assert_eq!(end.status, 0, "{end}");
-    let said = |part: &str| {
+    let count = |part: &str| {
         let lines = end.console.lines();
         lines.filter(|line| line.contains(part)).count()
     };
     // Each round does all of it, by interrupt, and reaches for what is not mapped.
-    assert_eq!(said("the data is right, both ways"), 2, "{end}");
-    assert_eq!(said("outside of what is mapped"), 2, "{end}");
+    assert_eq!(count("the data is right, both ways"), 2, "{end}");
+    assert_eq!(count("outside of what is mapped"), 2, "{end}");
     assert!(end.kernel.contains("DMAR: [DMA Read"), "{end}");
     for part in [
         "ok operations",
@@ -86,7 +86,7 @@ fn lives_through(qemu: &Qemu, image: &Image) -> bool {
         "ok reset",
         "ok lost",
     ] {
-        assert_eq!(said(part), 1, "{part}: {end}");
+        assert_eq!(count(part), 1, "{part}: {end}");
     }
     for card in engines {
         let (status, text) = card.end();

@@ -120,7 +120,7 @@ fn two_processes_and_the_wire_between_them() {
 }
 
 #[test]
-fn what_cannot_be_is_said_in_words() {
+fn impossible_options_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     std::fs::write(&path, "text").unwrap();

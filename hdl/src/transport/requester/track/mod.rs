@@ -128,7 +128,7 @@ impl<const Q: usize> Logic for Track<Q> {
 
         // A: an event enters if nothing before it may change its queue pair
         room = swept & !places.level.slice::<2>(4).any() & !wqes.level.slice::<2>(4).any();
-        let clash = bits::<3>(0)
+        let conflict = bits::<3>(0)
             .replace_bit(
                 0,
                 (b_changes & (b.qpn == responses.m.payload.qpn))
@@ -154,7 +154,7 @@ impl<const Q: usize> Logic for Track<Q> {
         copy!(asked <= issues.m.payload; packets, length, index, slots);
         let mut b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
         if controls.m.valid {
-            take = bits::<3>(0).replace_bit(2, room & !clash.bit(2));
+            take = bits::<3>(0).replace_bit(2, room & !conflict.bit(2));
             asked.kind = TrackKind::Failed;
             if controls.m.payload.reset {
                 asked.kind = TrackKind::Reset;
@@ -162,12 +162,12 @@ impl<const Q: usize> Logic for Track<Q> {
             asked.qpn = controls.m.payload.qpn;
             b_changes_it = true;
         } else if issues.m.valid {
-            take = bits::<3>(0).replace_bit(1, room & !clash.bit(1));
+            take = bits::<3>(0).replace_bit(1, room & !conflict.bit(1));
             asked.kind = TrackKind::Issue;
             copy!(asked <= issues.m.payload; qpn, psn, atomic);
             b_changes_it = true;
         } else if responses.m.valid {
-            take = bits::<3>(0).replace_bit(0, room & !clash.bit(0));
+            take = bits::<3>(0).replace_bit(0, room & !conflict.bit(0));
         }
         let a_valid = take.any();
         responses.m.ready = take.bit(0);
@@ -209,7 +209,7 @@ impl<const Q: usize> Logic for Track<Q> {
         let good = !c.syndrome.slice::<3>(5).any();
         d_terms.has = c_state.count.any();
         d_terms.at = c.psn == expected;
-        d_terms.behind = distance.bit(23);
+        d_terms.before_expected = distance.bit(23);
         d_terms.good = good;
         d_terms.data = good & (c.read | c.atomic);
         d_terms.single = left == 1;

@@ -46,15 +46,15 @@ impl Logic for TrackRules {
     fn update(&mut self) {
         let mut next = state;
         let kind = track_event.kind;
-        let heard = !state.closed;
+        let not_quiesced = !state.closed;
         let mut formed = track_event.atomic;
         if !terms.atomic {
             formed = track_event.read
                 & (track_event.last == terms.single)
                 & ((terms.single & terms.fits) | (!terms.single & terms.full));
         }
-        let taken = heard & terms.has & terms.at & terms.data & formed;
-        let implied = terms.has & !terms.behind & (!terms.at | (terms.good & !terms.data));
+        let taken = not_quiesced & terms.has & terms.at & terms.data & formed;
+        let implied = terms.has & !terms.before_expected & (!terms.at | (terms.good & !terms.data));
         let mut placed = no_place;
         placed.qpn = track_event.qpn;
         placed.pd = terms.pd;
@@ -63,9 +63,9 @@ impl Logic for TrackRules {
         read_valid = false;
         match kind {
             TrackKind::Response => {
-                place_valid = heard | track_event.beats.any();
+                place_valid = not_quiesced | track_event.beats.any();
                 copy!(placed <= track_event; beats, plen, psn, syndrome);
-                placed.answer = heard;
+                placed.answer = not_quiesced;
                 placed.implied = implied;
                 if implied {
                     placed.msn = terms.expected;
@@ -97,7 +97,7 @@ impl Logic for TrackRules {
                 }
             }
             TrackKind::Issue => {
-                if heard {
+                if not_quiesced {
                     next.count = state.count + 1;
                 }
             }

@@ -120,7 +120,7 @@ pub struct TrackTerms {
     /// The PSN is the one expected.
     pub at: Bit,
     /// It is before that.
-    pub behind: Bit,
+    pub before_expected: Bit,
     /// Data with a good AETH or none.
     pub data: Bit,
     /// Good AETH or none.

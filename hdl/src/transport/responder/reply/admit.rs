@@ -110,7 +110,7 @@ impl<const Q: usize> Logic for Admit<Q> {
             op.kind = OpKind::Ack;
             if tokens.payload.reset {
                 op.kind = OpKind::Reset;
-            } else if tokens.payload.halt {
+            } else if tokens.payload.rsp_flush {
                 op.kind = OpKind::Halt;
             }
             copy!(op <= tokens.payload; qpn, psn, msn, syndrome);

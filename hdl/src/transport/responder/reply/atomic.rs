@@ -59,7 +59,7 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     verdicts: Fifo<Bits<1>, 4>,
     // the one that is looked at
     held: Reg<Bit>,
-    looked: Reg<Bit>,
+    hazard_checked: Reg<Bit>,
     cand: Dff<AtomicOp>,
     hits: Dff<Bits<DEPTH>>,
     // those under way, by slot
@@ -110,7 +110,7 @@ impl<const W: usize, const K: usize, const Q: usize> Default for AtomicUnit<W, K
             ops: Fifo::default(),
             verdicts: Fifo::default(),
             held: Reg::default(),
-            looked: Reg::default(),
+            hazard_checked: Reg::default(),
             cand: Dff::default(),
             hits: Dff::default(),
             tail: Reg::default(),
@@ -152,7 +152,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         verdicts.s.valid = decided;
         verdicts.s.payload = bits::<1>(0).replace_bit(0, runs);
         let clear = !(hits & used).any();
-        let issue = held & looked & clear & reads.s.ready & flying.s.ready;
+        let issue = held & hazard_checked & clear & reads.s.ready & flying.s.ready;
         let take = (!held | issue) & ops.m.valid & verdicts.m.valid & !results.returned;
         let drop_now = take & !verdicts.m.payload.bit(0);
         ops.m.ready = take;
@@ -160,10 +160,10 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         if issue {
             held = false;
         }
-        looked = held & !issue;
+        hazard_checked = held & !issue;
         if take {
             held = verdicts.m.payload.bit(0);
-            looked = false;
+            hazard_checked = false;
             cand = ops.m.payload;
         }
         let mut hits_now: Bits<DEPTH> = bits::<16>(0);

@@ -24,7 +24,7 @@
 //!   [`PlaceError`] to the responder, and nothing more is answered until the token with `reset`. A READ response
 //!   that was lost on its way to the wire is such a failure at its PSN, behind the responses that follow it there.
 //!
-//! * **End of the queue pair** by command or by its send queue (token with `halt`): what waits is dropped; what is on its
+//! * **End of the queue pair** by command or by its send queue (token with `rsp_flush`): what waits is dropped; what is on its
 //!   way, at most a turn, leaves.
 //!
 //! `events` has a `Replied` of every reply that is no duplicate and was answered, with its incarnation, so that the

@@ -13,7 +13,7 @@ pub struct ReplyOrder {
     /// PSN of the operation that is decided in the next cycle.
     pub psn: Signal<In, Bits<24>>,
     /// The state of its queue pair, without what is decided in this cycle.
-    pub coming: Signal<In, ReplyState>,
+    pub next_word: Signal<In, ReplyState>,
     /// What is decided in this cycle is of the same queue pair.
     pub same: Signal<In, Bit>,
     /// PSN of that.
@@ -29,7 +29,7 @@ pub struct ReplyOrder {
     /// It is in `low` to `high`.
     pub in_run: Signal<Out, Bit>,
     /// It is behind `high`.
-    pub behind_high: Signal<Out, Bit>,
+    pub after_dup_last: Signal<Out, Bit>,
 
     stood: Dff<Bits<4>>,
     /// Against what was put: its PSN, its last PSN.
@@ -45,10 +45,10 @@ impl Logic for ReplyOrder {
 
     #[kernel]
     fn update(&mut self) {
-        let to_ack = psn - coming.psn;
-        let to_due = psn - coming.due_psn;
-        let to_low = psn - coming.low;
-        let to_high = coming.high - psn;
+        let to_ack = psn - next_word.psn;
+        let to_due = psn - next_word.due_psn;
+        let to_low = psn - next_word.low;
+        let to_high = next_word.high - psn;
         let to_put = psn - put_psn;
         let to_last = put_last - psn;
         stood = bits::<4>(0)
@@ -75,6 +75,6 @@ impl Logic for ReplyOrder {
         before_ack = order.bit(0);
         before_due = order.bit(1);
         in_run = !order.bit(2) & !order.bit(3);
-        behind_high = order.bit(3);
+        after_dup_last = order.bit(3);
     }
 }

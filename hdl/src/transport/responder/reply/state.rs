@@ -133,7 +133,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
         let fresh = c.count != c.duplicates.resize::<6>();
         order.psn = op_1.psn;
-        order.coming = table.coming;
+        order.next_word = table.next_word;
         order.same = table.x_valid & (op_1.qpn.low::<Q>() == table.x_addr);
         order.put_psn = e.psn;
         order.put_last = last;
@@ -174,7 +174,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
                         next.duplicates = c.duplicates + 1;
                         next.high = last;
                         puts = bits::<4>(8);
-                        if !c.duplicates.any() | !order.behind_high {
+                        if !c.duplicates.any() | !order.after_dup_last {
                             next.low = e.psn;
                             puts = bits::<4>(12);
                         }

@@ -25,7 +25,7 @@ pub(super) enum Kind {
 
 /// What is known when its program is done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct PeerReport {
     /// What the program said.
     pub text: String,
     /// Exit status; of a program that was killed none.
@@ -81,5 +81,5 @@ pub(super) trait Peer {
     ///
     /// # Errors
     /// As of [`prepare`](Self::prepare).
-    fn finish(&mut self) -> Result<Told>;
+    fn finish(&mut self) -> Result<PeerReport>;
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use ferroce_system::process::{Running, free_port};
 
-use super::{Peer, Told};
+use super::{Peer, PeerReport};
 use crate::demo::Share;
 use crate::interop::card::{OurCard, Port, THEIRS};
 use crate::interop::matrix::Cell;
@@ -143,7 +143,7 @@ impl Peer for Model {
         Ok(program.ended()?.is_some())
     }
 
-    fn finish(&mut self) -> Result<Told> {
+    fn finish(&mut self) -> Result<PeerReport> {
         let mut program = self.program.take().context("no program was started")?;
         let status = program.ended()?;
         drop(program);
@@ -151,10 +151,10 @@ impl Peer for Model {
         if let Some(card) = self.card.take() {
             card.end()?;
         }
-        Ok(Told {
+        Ok(PeerReport {
             text,
             status: status.and_then(|status| status.code()),
-            ..Told::default()
+            ..PeerReport::default()
         })
     }
 }

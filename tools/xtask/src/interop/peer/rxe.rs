@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use ferroce_guest::{Image, Machine, Qemu, Vm};
 use ferroce_system::process::free_port;
 
-use super::{Peer, Told};
+use super::{Peer, PeerReport};
 use crate::interop::card::{OURS, THEIRS};
 use crate::interop::matrix::{Cell, PROGRAMS};
 use crate::tools;
@@ -260,22 +260,22 @@ impl Peer for Rxe {
         }
     }
 
-    fn finish(&mut self) -> Result<Told> {
+    fn finish(&mut self) -> Result<PeerReport> {
         let lines = self.order("finish", "peer: told")?;
-        let mut told = Told::default();
+        let mut report = PeerReport::default();
         for line in lines {
             if let Some(text) = line.strip_prefix("| ") {
-                let _ = writeln!(told.text, "{text}");
+                let _ = writeln!(report.text, "{text}");
             } else if let Some(status) = line.strip_prefix("peer: status ") {
                 // What the shell makes of a signal is none of the program.
-                told.status = status.parse().ok().filter(|status| *status < 128);
+                report.status = status.parse().ok().filter(|status| *status < 128);
             } else if let Some(counts) = line.strip_prefix("peer: lost ") {
                 let counts = counts.split(' ').map(str::parse::<u64>);
-                told.lost = counts.sum::<Result<_, _>>().ok();
+                report.lost = counts.sum::<Result<_, _>>().ok();
             } else if let Some(counter) = line.strip_prefix("peer: counter ") {
-                let _ = writeln!(told.notes, "{counter}");
+                let _ = writeln!(report.notes, "{counter}");
             }
         }
-        Ok(told)
+        Ok(report)
     }
 }

@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use ferroce_cabi::handle::{Object, lock};
 
-use super::connect::{said_of_rep, said_of_req};
-use super::event::{Event, Said};
+use super::connect::{details_of_rep, details_of_req};
+use super::event::{Details, Event};
 use super::{CONNECTED, CmId, Phase};
 use crate::abi::*;
-use crate::cm::{Address, Id, Told};
+use crate::cm::{Address, CmEvent, Id};
 use crate::errno::{Errno, log};
 use crate::mad::IP_BYTES;
 use crate::port::{PORT, Port, gid, path};
 
 /// Hands on what became of the connection `comm`.
-pub(crate) fn tell(port: &Port, comm: Id, told: Told) {
-    let (key, ends) = match &told {
-        Told::Asked(key, _, ends) | Told::AskedForDatagrams(key, _, ends) => (*key, *ends),
+pub(crate) fn deliver(port: &Port, comm: Id, event: CmEvent) {
+    let (key, ends) = match &event {
+        CmEvent::Asked(key, _, ends) | CmEvent::AskedForDatagrams(key, _, ends) => (*key, *ends),
         _ => {
             let known = lock(&CONNECTED)
                 .get(&comm)
                 .and_then(std::sync::Weak::upgrade);
             if let Some(id) = known {
-                tell_id(&id, told);
+                deliver_to(&id, event);
             }
             return;
         }
@@ -33,10 +33,10 @@ pub(crate) fn tell(port: &Port, comm: Id, told: Told) {
             sgid_index: super::local(port, ends.to)?,
             gid: gid(ends.from),
         };
-        let mut said = Said::default();
-        let id = CmId::of_request(&listener, port, comm, peer, ends, |inner| match told {
-            Told::Asked(_, req, _) => {
-                said = said_of_req(&req);
+        let mut details = Details::default();
+        let id = CmId::of_request(&listener, port, comm, peer, ends, |inner| match event {
+            CmEvent::Asked(_, req, _) => {
+                details = details_of_req(&req);
                 // What a program that names nothing gets.
                 inner.responder_resources = req.initiator_depth.min(port.max_rd_atomic);
                 inner.initiator_depth = req.responder_resources.min(port.max_rd_atomic);
@@ -45,14 +45,14 @@ pub(crate) fn tell(port: &Port, comm: Id, told: Told) {
                 inner.traffic_class = req.traffic_class;
                 inner.req = Some(req);
             }
-            Told::AskedForDatagrams(_, req, _) => {
-                said.private = req.private[IP_BYTES..].to_vec();
+            CmEvent::AskedForDatagrams(_, req, _) => {
+                details.private = req.private[IP_BYTES..].to_vec();
                 inner.service = req.service;
             }
             _ => {}
         })?;
         lock(&CONNECTED).insert(comm, Arc::downgrade(&id));
-        Event::tell(&id, Some(&listener), RDMA_CM_EVENT_CONNECT_REQUEST, said);
+        Event::report(&id, Some(&listener), RDMA_CM_EVENT_CONNECT_REQUEST, details);
         Ok(())
     });
     if let Err(errno) = asked {
@@ -62,28 +62,32 @@ pub(crate) fn tell(port: &Port, comm: Id, told: Told) {
 }
 
 /// Tells an identifier what became of its connection.
-fn tell_id(id: &Arc<CmId>, told: Told) {
+fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
     let mut inner = id.lock();
     // Destroyed meanwhile.
     if inner.comm.is_none() {
         return;
     }
-    let status = |status| Said {
+    let status = |status| Details {
         status,
-        ..Said::default()
+        ..Details::default()
     };
-    let (phase, kind, said) = match told {
-        Told::Answered(rep) => {
-            let said = said_of_rep(&rep);
+    let (phase, kind, details) = match event {
+        CmEvent::Answered(rep) => {
+            let details = details_of_rep(&rep);
             // The other end may do less than this one asked for.
             inner.responder_resources = inner.responder_resources.min(rep.initiator_depth);
             inner.initiator_depth = inner.initiator_depth.min(rep.responder_resources);
             inner.rnr_retry = rep.rnr_retry;
             inner.rep = Some(rep);
-            (Phase::Connecting, RDMA_CM_EVENT_CONNECT_RESPONSE, said)
+            (Phase::Connecting, RDMA_CM_EVENT_CONNECT_RESPONSE, details)
         }
-        Told::Established => (Phase::Connected, RDMA_CM_EVENT_ESTABLISHED, Said::default()),
-        Told::Found(rep) => {
+        CmEvent::Established => (
+            Phase::Connected,
+            RDMA_CM_EVENT_ESTABLISHED,
+            Details::default(),
+        ),
+        CmEvent::Found(rep) => {
             let Some(peer) = inner.peer else { return };
             let mut ah_attr = path(peer);
             ah_attr.port_num = PORT;
@@ -94,44 +98,44 @@ fn tell_id(id: &Arc<CmId>, told: Told) {
                 qp_num: rep.qpn,
                 qkey: rep.qkey,
             };
-            let said = Said {
+            let details = Details {
                 private: rep.private.to_vec(),
                 ud: Some(ud),
-                ..Said::default()
+                ..Details::default()
             };
-            (Phase::Connected, RDMA_CM_EVENT_ESTABLISHED, said)
+            (Phase::Connected, RDMA_CM_EVENT_ESTABLISHED, details)
         }
-        Told::Rejected(reason, private) => {
-            let said = Said {
+        CmEvent::Rejected(reason, private) => {
+            let details = Details {
                 private: private.to_vec(),
                 ..status(reason.into())
             };
-            (Phase::Failed, RDMA_CM_EVENT_REJECTED, said)
+            (Phase::Failed, RDMA_CM_EVENT_REJECTED, details)
         }
-        Told::Unreachable => (
+        CmEvent::Unreachable => (
             Phase::Failed,
             RDMA_CM_EVENT_UNREACHABLE,
             status(-libc::ETIMEDOUT),
         ),
-        Told::Disconnected { in_time } => {
-            let said = status(if in_time { 0 } else { -libc::ETIMEDOUT });
-            (Phase::Disconnected, RDMA_CM_EVENT_DISCONNECTED, said)
+        CmEvent::Disconnected { in_time } => {
+            let details = status(if in_time { 0 } else { -libc::ETIMEDOUT });
+            (Phase::Disconnected, RDMA_CM_EVENT_DISCONNECTED, details)
         }
-        Told::TimeWaitOver => (
+        CmEvent::TimeWaitOver => (
             Phase::Disconnected,
             RDMA_CM_EVENT_TIMEWAIT_EXIT,
-            Said::default(),
+            Details::default(),
         ),
-        Told::Asked(..) | Told::AskedForDatagrams(..) => return,
+        CmEvent::Asked(..) | CmEvent::AskedForDatagrams(..) => return,
     };
     inner.phase = phase;
     drop(inner);
-    Event::tell(id, None, kind, said);
+    Event::report(id, None, kind, details);
 }
 
 /// Tells all identifiers that the device is gone.
 pub(crate) fn device_is_gone() {
     for id in CmId::registry().all(|_| true) {
-        Event::tell(&id, None, RDMA_CM_EVENT_DEVICE_REMOVAL, Said::default());
+        Event::report(&id, None, RDMA_CM_EVENT_DEVICE_REMOVAL, Details::default());
     }
 }

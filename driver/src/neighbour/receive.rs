@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ferroce_proto::wire::{Gid, Mac, eth};
 
-use super::parse::{self, Echo, Said};
+use super::parse::{self, Echo, Message};
 use super::{BATCH, KEPT, Neighbours, Pong, emit, v6};
 use crate::Backend;
 
@@ -18,10 +18,10 @@ fn vlan_id(tci: Option<u16>) -> u16 {
 }
 
 impl<B: Backend> Neighbours<B> {
-    pub(super) fn heard(&mut self, frame: &[u8]) {
-        let (link, said) = match parse::parse(frame) {
-            Ok((link, Some(said))) if vlan_id(link.vlan) == vlan_id(self.config.vlan) => {
-                (link, said)
+    pub(super) fn receive(&mut self, frame: &[u8]) {
+        let (link, message) = match parse::parse(frame) {
+            Ok((link, Some(message))) if vlan_id(link.vlan) == vlan_id(self.config.vlan) => {
+                (link, message)
             }
             Ok(_) => return self.hand_to_bridge(frame),
             Err(parse::Malformed) => {
@@ -29,21 +29,21 @@ impl<B: Backend> Neighbours<B> {
                 return;
             }
         };
-        let passes = match said {
-            Said::Arp {
+        let passes = match message {
+            Message::Arp {
                 request,
                 sender,
                 mac,
                 target,
-            } => self.heard_arp(request, (sender, mac), target),
-            Said::Solicit { from, target } => self.heard_solicit(&link, from, target),
-            Said::Advertise {
+            } => self.receive_arp(request, (sender, mac), target),
+            Message::Solicit { from, target } => self.receive_solicit(&link, from, target),
+            Message::Advertise {
                 target,
                 mac,
                 solicited,
                 overrides,
-            } => self.heard_advertise(target, mac, solicited, overrides),
-            Said::Echo(echo) => self.heard_echo(&link, &echo),
+            } => self.receive_advertise(target, mac, solicited, overrides),
+            Message::Echo(echo) => self.receive_echo(&link, &echo),
         };
         if passes {
             self.hand_to_bridge(frame);
@@ -51,7 +51,7 @@ impl<B: Backend> Neighbours<B> {
     }
 
     /// Whether the frame is of interest to the bridge too; so the others.
-    fn heard_arp(
+    fn receive_arp(
         &mut self,
         request: bool,
         (sender, mac): (Ipv4Addr, Mac),
@@ -82,7 +82,7 @@ impl<B: Backend> Neighbours<B> {
         true
     }
 
-    fn heard_solicit(
+    fn receive_solicit(
         &mut self,
         link: &eth::Repr,
         from: Option<(Ipv6Addr, Option<Mac>)>,
@@ -108,7 +108,7 @@ impl<B: Backend> Neighbours<B> {
         false
     }
 
-    fn heard_advertise(
+    fn receive_advertise(
         &mut self,
         target: Ipv6Addr,
         mac: Option<Mac>,
@@ -133,7 +133,7 @@ impl<B: Backend> Neighbours<B> {
         true
     }
 
-    fn heard_echo(&mut self, link: &eth::Repr, echo: &Echo<'_>) -> bool {
+    fn receive_echo(&mut self, link: &eth::Repr, echo: &Echo<'_>) -> bool {
         if !self.is_ours(echo.dst) || link.dst != self.context.mac() {
             return true;
         }

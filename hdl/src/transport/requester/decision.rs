@@ -73,7 +73,7 @@ payload! {
     }
 
     /// What the rules decide on an event, beside the new state.
-    SqVerdict {
+    SqDecision {
         /// The queue pair has something to fetch.
         push_ready: Bit,
         /// The queue pair has something to retire.

@@ -15,9 +15,9 @@
 //! be invalidated fails the placement as an rkey does, but its payload is written.
 //!
 //! Throughput: a piece a cycle, a placement with a key to invalidate about 20 cycles. Latency: the verdict comes
-//! [`MR_LATENCY`] cycles after the last piece. Runs leave before their verdict. `plan` and `verdict` do not wait for ready: there is room for every placement under way.
+//! [`MR_LATENCY`] cycles after the last piece. Runs leave before their verdict. `plan` and `mr_result` do not wait for ready: there is room for every placement under way.
 //! Nothing is taken before the table is swept after reset.
-use super::types::{Pending, Poison, Run, Target, Verdict, cause};
+use super::types::{MrResult, Pending, Poison, Run, Target, cause};
 use crate::bus::dma::MR_LATENCY;
 use crate::bus::types::MrReq;
 use crate::prelude::*;
@@ -45,7 +45,7 @@ pub enum Guard {
 /// Verdicts for 2^Q queue pairs.
 #[derive(Block)]
 #[block(no_default)]
-pub struct Judge<const Q: usize> {
+pub struct MrGuard<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Pieces.
@@ -59,7 +59,7 @@ pub struct Judge<const Q: usize> {
     /// For the data mover: the packet is to be written.
     pub plan: StreamOut<Bit>,
     /// For the report.
-    pub verdict: StreamOut<Verdict>,
+    pub mr_result: StreamOut<MrResult>,
     poison: Rmw<Poison, Q>,
     pending: [Dff<Pending>; MR_LATENCY],
     under_way: Reg<Bits<MR_LATENCY>>,
@@ -71,10 +71,10 @@ pub struct Judge<const Q: usize> {
     void: Reg<Bit>,
     no_request: Zero<MrReq>,
     enters: Signal<Local, Pending>,
-    ruling: Signal<Local, Verdict>,
+    ruling: Signal<Local, MrResult>,
 }
 
-impl<const Q: usize> Default for Judge<Q> {
+impl<const Q: usize> Default for MrGuard<Q> {
     fn default() -> Self {
         assert!(
             MR_LATENCY == 4,
@@ -87,7 +87,7 @@ impl<const Q: usize> Default for Judge<Q> {
             inv: MrCheckOut::default(),
             runs: StreamOut::default(),
             plan: StreamOut::default(),
-            verdict: StreamOut::default(),
+            mr_result: StreamOut::default(),
             poison: Rmw::default(),
             pending: Default::default(),
             under_way: Reg::default(),
@@ -104,7 +104,7 @@ impl<const Q: usize> Default for Judge<Q> {
     }
 }
 
-impl<const Q: usize> Logic for Judge<Q> {
+impl<const Q: usize> Logic for MrGuard<Q> {
     describe!(
         "scatter_judge",
         format!("{}", 1usize << Q),
@@ -286,7 +286,7 @@ impl<const Q: usize> Logic for Judge<Q> {
         poison.result = left;
         plan.valid = ruled;
         plan.payload = written;
-        verdict.valid = ruled;
-        verdict.payload = ruling;
+        mr_result.valid = ruled;
+        mr_result.payload = ruling;
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Port {
 
 /// What becomes of a frame, when there is room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Outcome {
     /// Handed on, addressed to this entry of the GID table.
     Good(Box<Packet>, u8),
     /// Dropped, by the counter of this name.
@@ -26,12 +26,12 @@ pub(crate) enum Fate {
 
 impl Port {
     /// The fate of a frame; `bad`: it is marked.
-    pub(crate) fn judge(&self, frame: &[u8], bad: bool) -> Fate {
+    pub(crate) fn filter(&self, frame: &[u8], bad: bool) -> Outcome {
         if bad {
-            return Fate::Dropped("rx_bad_frames");
+            return Outcome::Dropped("rx_bad_frames");
         }
         if frame.len() < eth::LEN + ipv4::LEN + udp::LEN {
-            return Fate::Dropped("rx_malformed");
+            return Outcome::Dropped("rx_malformed");
         }
         let (link, ethertype) = eth::Repr::parse(frame).expect("long enough for a tag");
         let datagram = &frame[link.header_len()..];
@@ -40,28 +40,28 @@ impl Port {
             _ => 20,
         };
         if datagram.len() < ip_len + udp::LEN {
-            return Fate::Dropped("rx_malformed");
+            return Outcome::Dropped("rx_malformed");
         }
         let ours = self.promiscuous || link.dst.0[0] & 1 == 1 || link.dst == self.mac;
         if !ours {
-            return Fate::Dropped("rx_wrong_address");
+            return Outcome::Dropped("rx_wrong_address");
         }
         if !is_roce(ethertype, datagram) {
-            return Fate::Dropped("rx_not_roce");
+            return Outcome::Dropped("rx_not_roce");
         }
         let packet = match Packet::parse(frame) {
             Ok(packet) => Some(packet),
             Err(Error::Icrc { .. }) => None,
-            Err(_) => return Fate::Dropped("rx_malformed"),
+            Err(_) => return Outcome::Dropped("rx_malformed"),
         };
         let (ip, _) = Ip::parse(ethertype, datagram).expect("well formed");
         let dst = (ip.dst_gid(), matches!(ip, Ip::V6(_)));
         let Some((index, _)) = self.gids.iter().find(|(_, gid)| **gid == dst) else {
-            return Fate::Dropped("rx_wrong_address");
+            return Outcome::Dropped("rx_wrong_address");
         };
         match packet {
-            Some(packet) => Fate::Good(packet.into(), *index),
-            None => Fate::Dropped("rx_icrc_errors"),
+            Some(packet) => Outcome::Good(packet.into(), *index),
+            None => Outcome::Dropped("rx_icrc_errors"),
         }
     }
 }
