@@ -17,61 +17,26 @@
 use super::stat_sums::StatSums;
 use crate::prelude::*;
 
+macro_rules! pulse {
+    (1) => { Bit };
+    ($bits:literal) => { Bits<$bits> };
+}
+
 macro_rules! pulses {
-    ($( $f:ident : $t:ty ),* $(,)?) => {
-        /// What every counter grows by in a cycle, in the order of `ferroce_proto::abi::regs::STATS`.
+    ($( $(#[$doc:meta])* $name:ident $constant:ident $bits:tt, )*) => {
+        /// What every counter grows by in a cycle.
         #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
         pub struct StatPulses {
-            $( #[doc = concat!("Increment of `", stringify!($f), "`.")] pub $f: $t ),*
+            $( $(#[$doc])* pub $name: pulse!($bits), )*
         }
     };
 }
+ferroce_proto::counters!(pulses);
 
-pulses! {
-    rx_frames: Bit,
-    rx_bytes: Bits<7>,
-    rx_roce_packets: Bit,
-    rx_bad_frames: Bit,
-    rx_icrc_errors: Bit,
-    rx_malformed: Bit,
-    rx_not_roce: Bit,
-    rx_overflow: Bit,
-    rx_unknown_qp: Bit,
-    rx_qp_state: Bit,
-    rx_wrong_transport: Bit,
-    rx_pkey_violations: Bit,
-    rx_wrong_address: Bits<2>,
-    rx_write_requests: Bit,
-    rx_send_requests: Bit,
-    rx_read_requests: Bit,
-    rx_atomic_requests: Bit,
-    out_of_sequence: Bit,
-    duplicate_request: Bit,
-    rnr_nak_sent: Bit,
-    invalid_request_errors: Bit,
-    access_errors: Bit,
-    operational_errors: Bit,
-    rx_acks: Bits<2>,
-    rx_ghost_acks: Bits<2>,
-    packet_seq_err: Bit,
-    implied_nak_seq_err: Bit,
-    rnr_nak_received: Bit,
-    remote_errors: Bit,
-    local_ack_timeout_err: Bit,
-    retry_exceeded_err: Bit,
-    rnr_nak_retry_err: Bit,
-    retransmissions: Bit,
-    tx_frames: Bit,
-    tx_bytes: Bits<14>,
-    tx_roce_packets: Bit,
-    tx_acks: Bit,
-    cq_overflows: Bit,
-    commands: Bit,
-    command_errors: Bit,
-    rx_qkey_violations: Bit,
-    rx_exceptions: Bit,
-    rx_exception_drops: Bit,
-    tx_exceptions: Bit,
+/// How many of two pulses there are.
+#[kernel_fn]
+pub fn sum(a: Bit, b: Bit) -> Bits<2> {
+    bits::<2>(0).replace_bit(0, a ^ b).replace_bit(1, a & b)
 }
 
 /// The counters.

@@ -5,7 +5,7 @@ use super::{LOG_EQ, LOG_SRQ};
 use crate::control::command::Command;
 use crate::control::drain::Drain;
 use crate::control::exception_csr::ExceptionStatus;
-use crate::control::stats::{StatPulses, Stats};
+use crate::control::stats::{StatPulses, Stats, sum};
 use crate::engine::failures::Failures;
 use crate::engine::receive::ReceiveSide;
 use crate::engine::transmit::TransmitSide;
@@ -115,7 +115,6 @@ pub struct Core<
     failures: Failures,
     rq_events: Merge<RqEvent, 2>,
     no_event: Zero<EqEvent>,
-    no_pulses: Zero<StatPulses>,
 }
 
 impl<
@@ -322,54 +321,63 @@ impl<
         drain.cqe_issued = host.issued[1];
         drain.cqe_done = host.done[1];
 
-        let foreign_frame = receive.stats.rx_wrong_address;
-        let foreign_packet = receive.counts.rx_wrong_address;
-        let mut pulses = no_pulses;
-        copy!(pulses <= receive.stats;
-            rx_frames, rx_roce_packets, rx_bad_frames, rx_icrc_errors, rx_malformed);
-        pulses.rx_not_roce = exceptions.refused;
-        pulses.rx_exceptions = exceptions.stored;
-        pulses.rx_exception_drops = exceptions.dropped;
-        pulses.tx_exceptions = exceptions.sent;
-        pulses.rx_overflow = return_path.overflows;
-        pulses.rx_bytes = receive.rx_bytes;
-        copy!(pulses <= receive.counts;
-            rx_unknown_qp, rx_qp_state, rx_wrong_transport, rx_pkey_violations, rx_qkey_violations,
-            rx_read_requests, rx_atomic_requests, rx_write_requests, rx_send_requests,
-            out_of_sequence, duplicate_request, rnr_nak_sent, invalid_request_errors, access_errors,
-            operational_errors);
-        // a frame at the port and a packet at the responder may meet
-        pulses.rx_wrong_address = bits::<2>(0)
-            .replace_bit(0, foreign_frame ^ foreign_packet)
-            .replace_bit(1, foreign_frame & foreign_packet);
-        pulses.packet_seq_err = transmit.counts.bit(0);
-        pulses.rnr_nak_received = transmit.counts.bit(1);
-        pulses.remote_errors = transmit.counts.bit(2);
-        let acks = transmit.counts;
-        pulses.rx_acks = bits::<2>(0)
-            .replace_bit(0, acks.bit(3) ^ acks.bit(9))
-            .replace_bit(1, acks.bit(3) & acks.bit(9));
-        pulses.rx_ghost_acks = bits::<2>(0)
-            .replace_bit(0, acks.bit(4) ^ acks.bit(10))
-            .replace_bit(1, acks.bit(4) & acks.bit(10));
-        pulses.local_ack_timeout_err = transmit.counts.bit(5);
-        pulses.implied_nak_seq_err = transmit.counts.bit(8);
-        pulses.retry_exceeded_err = transmit.counts.bit(6);
-        pulses.rnr_nak_retry_err = transmit.counts.bit(7);
-        pulses.retransmissions = transmit.retransmission;
-        pulses.tx_frames = transmit.tx_frames | exceptions.sent;
+        let mut tx_bytes = transmit.tx_bytes.resize::<14>();
         if exceptions.sent {
-            pulses.tx_bytes = exceptions.sent_bytes;
+            tx_bytes = exceptions.sent_bytes;
         }
-        if transmit.tx_frames {
-            pulses.tx_bytes = transmit.tx_bytes.resize::<14>();
-        }
-        pulses.tx_roce_packets = transmit.tx_roce_packets;
-        pulses.tx_acks = transmit.tx_acks;
-        pulses.cq_overflows = completions.overflow;
-        pulses.commands = command.done;
-        pulses.command_errors = command.failed;
-        stats.pulses = pulses;
+        stats.pulses = StatPulses {
+            rx_frames: receive.stats.rx_frames,
+            rx_roce_packets: receive.stats.rx_roce_packets,
+            rx_bad_frames: receive.stats.rx_bad_frames,
+            rx_icrc_errors: receive.stats.rx_icrc_errors,
+            rx_malformed: receive.stats.rx_malformed,
+            rx_bytes: receive.rx_bytes,
+            rx_not_roce: exceptions.refused,
+            rx_overflow: return_path.overflows,
+            // a frame at the port and a packet at the responder may meet
+            rx_wrong_address: sum(
+                receive.stats.rx_wrong_address,
+                receive.counts.rx_wrong_address,
+            ),
+            rx_unknown_qp: receive.counts.rx_unknown_qp,
+            rx_qp_state: receive.counts.rx_qp_state,
+            rx_wrong_transport: receive.counts.rx_wrong_transport,
+            rx_pkey_violations: receive.counts.rx_pkey_violations,
+            rx_qkey_violations: receive.counts.rx_qkey_violations,
+            rx_read_requests: receive.counts.rx_read_requests,
+            rx_atomic_requests: receive.counts.rx_atomic_requests,
+            rx_write_requests: receive.counts.rx_write_requests,
+            rx_send_requests: receive.counts.rx_send_requests,
+            out_of_sequence: receive.counts.out_of_sequence,
+            duplicate_request: receive.counts.duplicate_request,
+            rnr_nak_sent: receive.counts.rnr_nak_sent,
+            invalid_request_errors: receive.counts.invalid_request_errors,
+            access_errors: receive.counts.access_errors,
+            operational_errors: receive.counts.operational_errors,
+            packet_seq_err: transmit.counts.packet_seq_err,
+            rnr_nak_received: transmit.counts.rnr_nak_received,
+            remote_errors: transmit.counts.remote_errors,
+            local_ack_timeout_err: transmit.counts.local_ack_timeout_err,
+            implied_nak_seq_err: transmit.counts.implied_nak_seq_err,
+            retry_exceeded_err: transmit.counts.retry_exceeded_err,
+            rnr_nak_retry_err: transmit.counts.rnr_nak_retry_err,
+            rx_acks: sum(transmit.counts.rx_acks, transmit.counts.rx_acks_earlier),
+            rx_ghost_acks: sum(
+                transmit.counts.rx_ghost_acks,
+                transmit.counts.rx_ghost_acks_earlier,
+            ),
+            retransmissions: transmit.retransmission,
+            tx_frames: transmit.tx_frames | exceptions.sent,
+            tx_bytes: tx_bytes,
+            tx_roce_packets: transmit.tx_roce_packets,
+            tx_acks: transmit.tx_acks,
+            cq_overflows: completions.overflow,
+            commands: command.done,
+            command_errors: command.failed,
+            rx_exceptions: exceptions.stored,
+            rx_exception_drops: exceptions.dropped,
+            tx_exceptions: exceptions.sent,
+        };
         stats.index = stat_index;
         stats.read = stat_read;
         stat_value = stats.value;

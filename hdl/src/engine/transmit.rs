@@ -4,6 +4,7 @@ use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq
 use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
+use crate::transport::requester::decision::SqCounts;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::requester::recall_filter::RecallFilter;
 use crate::transport::requester::top::Requester;
@@ -108,8 +109,8 @@ pub struct TransmitSide<
     pub response_lost_psn: Signal<Out, Bits<24>>,
     /// Its MSN.
     pub response_lost_msn: Signal<Out, Bits<24>>,
-    /// Counter pulses of the requester, see [`Requester::counts`].
-    pub counts: Signal<Out, Bits<11>>,
+    /// Counter pulses.
+    pub counts: Signal<Out, SqCounts>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
     /// A frame was sent.

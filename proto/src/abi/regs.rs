@@ -191,102 +191,112 @@ pub mod feature {
 }
 }
 
+/// The statistics, in order: what each counts, its name as operators know it from Linux (`rdma statistic`, `ethtool -S`), the
+/// constant of that name, and the bits of what the engine may add to it in a cycle.
+///
+/// `counters!(then)` calls the macro `then` with the list. A counter stands here and where it is raised.
+#[macro_export]
 macro_rules! counters {
-    ($( $(#[doc = $doc:literal])* $name:literal, )*) => {
-        /// Names of the statistics, in order, as operators know them from Linux (`rdma statistic`, `ethtool -S`).
-        pub const STATS: &[&str] = &[$($name),*];
+    ($then:ident) => {
+        $then! {
+            /// Frames received, whatever becomes of them: from the port, and from the loopback to the port's own MAC address.
+            rx_frames RX_FRAMES 1,
+            /// Bytes of the frames in `rx_frames`: headers and padding included, preamble and FCS not.
+            rx_bytes RX_BYTES 7,
+            /// RoCEv2 packets that are well formed, addressed to the port, and have a good ICRC. Packets that a queue pair refuses are included.
+            rx_roce_packets RX_ROCE_PACKETS 1,
+            /// Frames that the MAC marked as bad (FCS error).
+            rx_bad_frames RX_BAD_FRAMES 1,
+            /// RoCEv2 packets with a wrong ICRC.
+            rx_icrc_errors RX_ICRC_ERRORS 1,
+            /// Frames too short for their headers, wrong IPv4 header checksum, lengths that disagree, a reserved opcode.
+            rx_malformed RX_MALFORMED 1,
+            /// Frames for this port that are not RoCEv2, while the exception queue is off.
+            rx_not_roce RX_NOT_ROCE 1,
+            /// Good frames dropped because the packet buffer was full.
+            rx_overflow RX_OVERFLOW 1,
+            /// Packets to queue pair 0, to a number beyond the build, or to a queue pair without a responder image (states RESET and INIT).
+            rx_unknown_qp RX_UNKNOWN_QP 1,
+            /// Requests to a responder whose state does not receive (INIT with an image, ERR), and packets to such a one that fail the checks of transport, P_Key or address.
+            rx_qp_state RX_QP_STATE 1,
+            /// Packets whose opcode class (RC, UC, UD) is not that of the queue pair.
+            rx_wrong_transport RX_WRONG_TRANSPORT 1,
+            /// Packets whose P_Key does not match that of the queue pair.
+            rx_pkey_violations RX_PKEY_VIOLATIONS 1,
+            /// Frames to another MAC address or to an address that is not in the GID table; packets from or to an address that is not that of the connection.
+            rx_wrong_address RX_WRONG_ADDRESS 2,
+            /// WRITE messages begun: counted with their first packet, after it passed all checks.
+            rx_write_requests RX_WRITE_REQUESTS 1,
+            /// SEND messages begun: counted with their first packet, after a receive WQE was found; of UD, every datagram.
+            rx_send_requests RX_SEND_REQUESTS 1,
+            /// READ requests accepted. Repeated ones are in `duplicate_request`.
+            rx_read_requests RX_READ_REQUESTS 1,
+            /// Atomics executed. Repeated ones are in `duplicate_request`.
+            rx_atomic_requests RX_ATOMIC_REQUESTS 1,
+            /// Request packets with a PSN after the expected one: RC answers the first with a NAK, UC drops the message.
+            out_of_sequence OUT_OF_SEQUENCE 1,
+            /// Request packets with a PSN before the expected one: answered again, not executed again (RC).
+            duplicate_request DUPLICATE_REQUEST 1,
+            /// RNR NAKs decided on: no receive WQE was there.
+            rnr_nak_sent RNR_NAK_SENT 1,
+            /// Requests refused as invalid (opcode sequence, length, too many READs); RC sends a NAK, code 1.
+            invalid_request_errors INVALID_REQUEST_ERRORS 1,
+            /// Requests refused for key, rights, protection domain or bounds; RC sends a NAK, code 2.
+            access_errors ACCESS_ERRORS 1,
+            /// Requests that the responder could not execute (its own WQE or memory is wrong); RC sends a NAK, code 3.
+            operational_errors OPERATIONAL_ERRORS 1,
+            /// Positive acknowledgements within the window. READ and atomic responses are not included.
+            rx_acks RX_ACKS 2,
+            /// Responses outside the window, or to a send queue that does not run. They have no effect.
+            rx_ghost_acks RX_GHOST_ACKS 2,
+            /// NAKs for a PSN sequence error received.
+            packet_seq_err PACKET_SEQ_ERR 1,
+            /// Responses that showed that an earlier READ or atomic response was lost.
+            implied_nak_seq_err IMPLIED_NAK_SEQ_ERR 1,
+            /// RNR NAKs received.
+            rnr_nak_received RNR_NAK_RECEIVED 1,
+            /// NAKs received that end the queue pair: invalid request, remote access, remote operational, reserved.
+            remote_errors REMOTE_ERRORS 1,
+            /// Expiries of the ACK timer.
+            local_ack_timeout_err LOCAL_ACK_TIMEOUT_ERR 1,
+            /// Queue pairs that failed because `retry_cnt` was used up.
+            retry_exceeded_err RETRY_EXCEEDED_ERR 1,
+            /// Queue pairs that failed because `rnr_retry` was used up.
+            rnr_nak_retry_err RNR_NAK_RETRY_ERR 1,
+            /// Request packets sent again: their PSN was sent before.
+            retransmissions RETRANSMISSIONS 1,
+            /// Frames sent, to the port and to the loopback.
+            tx_frames TX_FRAMES 1,
+            /// Bytes of the frames in `tx_frames`: headers and ICRC included, MAC padding, preamble and FCS not.
+            tx_bytes TX_BYTES 14,
+            /// RoCEv2 packets sent.
+            tx_roce_packets TX_ROCE_PACKETS 1,
+            /// Acknowledge packets sent: ACK, NAK and RNR NAK. Several acknowledgements may leave as one packet.
+            tx_acks TX_ACKS 1,
+            /// Completion queues that overflowed: each once, until it is created again.
+            cq_overflows CQ_OVERFLOWS 1,
+            /// Commands completed.
+            commands COMMANDS 1,
+            /// Commands completed with a status that is not OK.
+            command_errors COMMAND_ERRORS 1,
+            /// Datagrams with a wrong Q_Key.
+            rx_qkey_violations RX_QKEY_VIOLATIONS 1,
+            /// Frames written to the receive ring of the exception queue.
+            rx_exceptions RX_EXCEPTIONS 1,
+            /// Frames for the exception queue that were longer than a slot or found no room.
+            rx_exception_drops RX_EXCEPTION_DROPS 1,
+            /// Frames sent from the transmit ring of the exception queue.
+            tx_exceptions TX_EXCEPTIONS 1,
+        }
+    };
+}
+
+macro_rules! names_and_docs {
+    ($( $(#[doc = $doc:literal])* $name:ident $constant:ident $bits:literal, )*) => {
+        /// Names of the statistics, in order.
+        pub const STATS: &[&str] = &[$(stringify!($name)),*];
         /// What each of [`STATS`] counts.
         pub const STAT_DOCS: &[&str] = &[$(concat!($($doc),*)),*];
     };
 }
-
-counters! {
-    /// Frames received, whatever becomes of them: from the port, and from the loopback to the port's own MAC address.
-    "rx_frames",
-    /// Bytes of the frames in `rx_frames`: headers and padding included, preamble and FCS not.
-    "rx_bytes",
-    /// RoCEv2 packets that are well formed, addressed to the port, and have a good ICRC. Packets that a queue pair refuses are included.
-    "rx_roce_packets",
-    /// Frames that the MAC marked as bad (FCS error).
-    "rx_bad_frames",
-    /// RoCEv2 packets with a wrong ICRC.
-    "rx_icrc_errors",
-    /// Frames too short for their headers, wrong IPv4 header checksum, lengths that disagree, a reserved opcode.
-    "rx_malformed",
-    /// Frames for this port that are not RoCEv2, while the exception queue is off.
-    "rx_not_roce",
-    /// Good frames dropped because the packet buffer was full.
-    "rx_overflow",
-    /// Packets to queue pair 0, to a number beyond the build, or to a queue pair without a responder image (states RESET and INIT).
-    "rx_unknown_qp",
-    /// Requests to a responder whose state does not receive (INIT with an image, ERR), and packets to such a one that fail the checks of transport, P_Key or address.
-    "rx_qp_state",
-    /// Packets whose opcode class (RC, UC, UD) is not that of the queue pair.
-    "rx_wrong_transport",
-    /// Packets whose P_Key does not match that of the queue pair.
-    "rx_pkey_violations",
-    /// Frames to another MAC address or to an address that is not in the GID table; packets from or to an address that is not that of the connection.
-    "rx_wrong_address",
-    /// WRITE messages begun: counted with their first packet, after it passed all checks.
-    "rx_write_requests",
-    /// SEND messages begun: counted with their first packet, after a receive WQE was found; of UD, every datagram.
-    "rx_send_requests",
-    /// READ requests accepted. Repeated ones are in `duplicate_request`.
-    "rx_read_requests",
-    /// Atomics executed. Repeated ones are in `duplicate_request`.
-    "rx_atomic_requests",
-    /// Request packets with a PSN after the expected one: RC answers the first with a NAK, UC drops the message.
-    "out_of_sequence",
-    /// Request packets with a PSN before the expected one: answered again, not executed again (RC).
-    "duplicate_request",
-    /// RNR NAKs decided on: no receive WQE was there.
-    "rnr_nak_sent",
-    /// Requests refused as invalid (opcode sequence, length, too many READs); RC sends a NAK, code 1.
-    "invalid_request_errors",
-    /// Requests refused for key, rights, protection domain or bounds; RC sends a NAK, code 2.
-    "access_errors",
-    /// Requests that the responder could not execute (its own WQE or memory is wrong); RC sends a NAK, code 3.
-    "operational_errors",
-    /// Positive acknowledgements within the window. READ and atomic responses are not included.
-    "rx_acks",
-    /// Responses outside the window, or to a send queue that does not run. They have no effect.
-    "rx_ghost_acks",
-    /// NAKs for a PSN sequence error received.
-    "packet_seq_err",
-    /// Responses that showed that an earlier READ or atomic response was lost.
-    "implied_nak_seq_err",
-    /// RNR NAKs received.
-    "rnr_nak_received",
-    /// NAKs received that end the queue pair: invalid request, remote access, remote operational, reserved.
-    "remote_errors",
-    /// Expiries of the ACK timer.
-    "local_ack_timeout_err",
-    /// Queue pairs that failed because `retry_cnt` was used up.
-    "retry_exceeded_err",
-    /// Queue pairs that failed because `rnr_retry` was used up.
-    "rnr_nak_retry_err",
-    /// Request packets sent again: their PSN was sent before.
-    "retransmissions",
-    /// Frames sent, to the port and to the loopback.
-    "tx_frames",
-    /// Bytes of the frames in `tx_frames`: headers and ICRC included, MAC padding, preamble and FCS not.
-    "tx_bytes",
-    /// RoCEv2 packets sent.
-    "tx_roce_packets",
-    /// Acknowledge packets sent: ACK, NAK and RNR NAK. Several acknowledgements may leave as one packet.
-    "tx_acks",
-    /// Completion queues that overflowed: each once, until it is created again.
-    "cq_overflows",
-    /// Commands completed.
-    "commands",
-    /// Commands completed with a status that is not OK.
-    "command_errors",
-    /// Datagrams with a wrong Q_Key.
-    "rx_qkey_violations",
-    /// Frames written to the receive ring of the exception queue.
-    "rx_exceptions",
-    /// Frames for the exception queue that were longer than a slot or found no room.
-    "rx_exception_drops",
-    /// Frames sent from the transmit ring of the exception queue.
-    "tx_exceptions",
-}
+counters!(names_and_docs);

@@ -99,10 +99,16 @@ fn a_read_goes_on_where_a_response_was_lost() {
     let parts = [(0, 0, 1, 1), (1, 0, 1, 10), (2, 0, 1, 1)];
     assert_eq!(rig.qps[1].parts[..3], parts);
     assert_eq!(rig.qps[1].parts[3..], [(1, 4, 1, 6), (2, 0, 1, 1)]);
-    assert_eq!(rig.counts[8], 1);
-    assert_eq!((rig.counts[0], rig.counts[5]), (0, 0));
+    assert_eq!(rig.counts["implied_nak_seq_err"], 1);
+    assert_eq!(
+        (
+            rig.counts["packet_seq_err"],
+            rig.counts["local_ack_timeout_err"]
+        ),
+        (0, 0)
+    );
     // of the first SEND, of the last and of the last again: READ responses that are dropped are no acknowledgements
-    assert_eq!(rig.counts[3], 3);
+    assert_eq!(rig.counts["rx_acks"], 3);
     assert_eq!(rig.done(1), good(3));
 }
 
@@ -114,7 +120,13 @@ fn an_acknowledgement_shows_a_lost_response() {
     });
     post_all(&mut rig, &[read(100), send(10)]);
     rig.finish(1500);
-    assert_eq!((rig.counts[8], rig.counts[5]), (1, 0));
+    assert_eq!(
+        (
+            rig.counts["implied_nak_seq_err"],
+            rig.counts["local_ack_timeout_err"]
+        ),
+        (1, 0)
+    );
     assert_eq!(rig.done(1), good(2));
 }
 
@@ -129,7 +141,14 @@ fn implied_naks_use_up_the_retries() {
     let done = [(0, 0), (1, status::RETRY_EXC_ERR), (2, FLUSHED)];
     assert_eq!(rig.done(1), done);
     // one, a timeout, and one more
-    assert_eq!((rig.counts[8], rig.counts[5], rig.counts[6]), (2, 1, 1));
+    assert_eq!(
+        (
+            rig.counts["implied_nak_seq_err"],
+            rig.counts["local_ack_timeout_err"],
+            rig.counts["retry_exceeded_err"]
+        ),
+        (2, 1, 1)
+    );
 }
 
 #[test]
@@ -179,7 +198,7 @@ fn a_bad_response_out_of_the_window_is_a_ghost() {
     };
     for (ghosts, psn) in [(1, 101), (2, 103), (3, 99)] {
         answer(&mut rig, psn);
-        assert_eq!(rig.counts[4], ghosts);
+        assert_eq!(rig.counts["rx_ghost_acks"], ghosts);
     }
     assert!(rig.failures.is_empty());
     answer(&mut rig, 102);
@@ -201,7 +220,7 @@ fn a_nak_fails_a_read() {
         rig.run(2000);
         assert_eq!(rig.done(1), [(0, 0), (1, code), (2, FLUSHED)]);
         assert_eq!(rig.qps[1].done[1].syndrome, syndrome);
-        assert_eq!(rig.counts[2], 1);
+        assert_eq!(rig.counts["remote_errors"], 1);
     }
 }
 
@@ -221,7 +240,10 @@ fn a_command_to_err_flushes_when_nothing_is_on_its_way() {
     rig.run(300);
     assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED), (2, FLUSHED)]);
     assert!(rig.failures.is_empty(), "the driver knows");
-    assert_eq!(rig.counts[5], 0, "the timer was stopped");
+    assert_eq!(
+        rig.counts["local_ack_timeout_err"], 0,
+        "the timer was stopped"
+    );
 }
 
 #[test]

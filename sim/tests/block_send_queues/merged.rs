@@ -23,7 +23,7 @@ fn acknowledged(psns: &[u64]) -> (u64, u64, Rig) {
         rig.answer.push(item);
     }
     rig.run(200);
-    (rig.counts[3], rig.counts[4], rig)
+    (rig.counts["rx_acks"], rig.counts["rx_ghost_acks"], rig)
 }
 
 fn good(count: u16) -> Vec<(u16, u8)> {

@@ -36,7 +36,10 @@ fn messages_complete_when_they_are_sent() {
         assert!(rig.done(1).is_empty());
         rig.finish(20_000);
         assert_eq!(rig.done(1).len(), 27);
-        assert_eq!(rig.counts, [0; 9], "nothing is acknowledged or timed");
+        assert!(
+            rig.counts.values().all(|&n| n == 0),
+            "nothing is acknowledged or timed"
+        );
     }
 }
 
@@ -101,7 +104,10 @@ fn payload_that_cannot_be_read_fails_the_oldest() {
     };
     assert_eq!(rig.failures, [failure]);
     rig.run(2000);
-    assert_eq!(rig.counts, [0; 9], "word of packets of before is nothing");
+    assert!(
+        rig.counts.values().all(|&n| n == 0),
+        "word of packets of before is nothing"
+    );
     // the responder fails: now all of the queue pair
     assert!(rig.down.is_empty());
     rig.fail(1, 0);

@@ -72,6 +72,32 @@ payload! {
         waits: Bit,
     }
 
+    /// Counter pulses of the send queues, named as in `ferroce_proto::abi::regs::STATS`.
+    SqCounts {
+        /// A NAK for a PSN sequence error.
+        packet_seq_err: Bit,
+        /// An RNR NAK.
+        rnr_nak_received: Bit,
+        /// A NAK that ends the queue pair.
+        remote_errors: Bit,
+        /// A positive acknowledgement in the window.
+        rx_acks: Bit,
+        /// The earlier one of two merged acknowledgements, in the window too.
+        rx_acks_earlier: Bit,
+        /// A response outside of the window.
+        rx_ghost_acks: Bit,
+        /// Two merged acknowledgements outside of it: the earlier one.
+        rx_ghost_acks_earlier: Bit,
+        /// The ACK timer ran out.
+        local_ack_timeout_err: Bit,
+        /// No retry was left.
+        retry_exceeded_err: Bit,
+        /// No RNR retry was left.
+        rnr_nak_retry_err: Bit,
+        /// A response that shows the loss of an earlier READ or atomic response.
+        implied_nak_seq_err: Bit,
+    }
+
     /// What the rules decide on an event, beside the new state.
     SqDecision {
         /// The queue pair has something to fetch.
@@ -102,7 +128,15 @@ payload! {
         recall: Bit,
         /// The round afterwards.
         round: Bits<2>,
+        /// What was fetched is void: fetches of the next epoch begin at the WQE to run.
+        stop: Bit,
+        /// Sends again from the oldest PSN not acknowledged, or fails if no retry is left.
+        retries: Bit,
+        /// Goes to ERR or SQE, by failure or by command.
+        enters_error: Bit,
+        /// With `fail`: by a request of its own, so that an unreliable queue pair goes to SQE.
+        local: Bit,
         /// Counter pulses.
-        counts: Bits<11>,
+        counts: SqCounts,
     }
 }

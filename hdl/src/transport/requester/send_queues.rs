@@ -4,6 +4,7 @@
 //! gets a grant for each Start, in their order too.
 use super::ack_merge::AckMerge;
 use super::completion_hold::CompletionHold;
+use super::decision::SqCounts;
 use super::event::{SendCompletion, SentPacket, SqEvent, StartGrant};
 use super::retire::Retire;
 use super::sq_events::SqEvents;
@@ -85,8 +86,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub drained_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
-    /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err, a second rx_acks, a second rx_ghost_acks.
-    pub counts: Signal<Out, Bits<11>>,
+    /// Counter pulses.
+    pub counts: Signal<Out, SqCounts>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.

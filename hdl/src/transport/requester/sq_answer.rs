@@ -35,12 +35,9 @@ pub struct SqAnswer {
     pub next_state: Signal<Out, SqState>,
     /// What follows from the event.
     pub decision: Signal<Out, SqDecision>,
-    /// What was fetched is void.
-    pub stop: Signal<Out, Bit>,
-    /// Send again from the oldest PSN not acknowledged.
-    pub retries: Signal<Out, Bit>,
 
     no_decision: Zero<SqDecision>,
+    no_counts: Zero<SqCounts>,
 }
 
 impl Logic for SqAnswer {
@@ -53,32 +50,25 @@ impl Logic for SqAnswer {
     fn update(&mut self) {
         let mut next = state;
         let mut out = no_decision;
-        let mut stops = false;
-        let mut resends = false;
-        // Responses are heard.
+        // Responses count.
         let open = (state.state == RTS) | (state.state == SQD);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
         let answer = sq_event.syndrome.slice::<3>(5);
         let acked = answer == 0;
-        // Counter of the kind of response.
-        let mut counter: Bits<11> = bits::<11>(4);
-        if sq_event.sent {
-            counter = bits::<11>(0);
-        } else if acked {
-            counter = bits::<11>(8);
-            if sq_event.data | sq_event.status.any() {
-                counter = bits::<11>(0);
+        // counts of a response in the window, by its kind
+        let mut counts = no_counts;
+        if !sq_event.sent {
+            if acked {
+                counts.rx_acks = sq_event.merged | !(sq_event.data | sq_event.status.any());
+                counts.rx_acks_earlier = sq_event.merged & terms.both;
+                counts.rx_ghost_acks = sq_event.merged & !terms.both;
+            } else if answer == 1 {
+                counts.rnr_nak_received = true;
+            } else if sq_event.syndrome == NAK_SEQUENCE {
+                counts.packet_seq_err = true;
+            } else {
+                counts.remote_errors = true;
             }
-            if sq_event.merged {
-                counter = bits::<11>(0x18);
-                if terms.both {
-                    counter = bits::<11>(0x208);
-                }
-            }
-        } else if answer == 1 {
-            counter = bits::<11>(2);
-        } else if sq_event.syndrome == NAK_SEQUENCE {
-            counter = bits::<11>(1);
         }
         // nothing acknowledged ends the wait for a receiver
         // Waits for an RNR timer or goes back already.
@@ -93,7 +83,7 @@ impl Logic for SqAnswer {
                 out.push_ready = true;
             }
         } else if terms.in_window & open {
-            out.counts = counter;
+            out.counts = counts;
             next.una_psn = state.una_psn + terms.progress;
             next.inflight = state.inflight - terms.progress;
             if terms.progress > terms.ahead {
@@ -102,7 +92,7 @@ impl Logic for SqAnswer {
                 next.resend = state.inflight - terms.progress;
                 next.rewind = true;
                 next.recalls = true;
-                stops = true;
+                out.stop = true;
             }
             if terms.progresses {
                 next.retry = terms.retry;
@@ -123,9 +113,9 @@ impl Logic for SqAnswer {
             if sq_event.implied {
                 // once until something is acknowledged: the other responses of the flight say the same
                 if !pauses & (!state.implied | terms.progresses) {
-                    out.counts = counter | 0x100;
+                    out.counts.implied_nak_seq_err = true;
                     next.implied = true;
-                    resends = true;
+                    out.retries = true;
                 }
             } else if acked {
                 if sq_event.status.any() {
@@ -139,7 +129,7 @@ impl Logic for SqAnswer {
                     if terms.rnr_retry == 0 {
                         out.fail = true;
                         next.error_status = RNR_RETRY_EXC_ERR;
-                        out.counts = bits::<11>(0x82);
+                        out.counts.rnr_nak_retry_err = true;
                     } else {
                         if terms.rnr_retry != 7 {
                             next.rnr_retry = terms.rnr_retry - 1;
@@ -147,7 +137,7 @@ impl Logic for SqAnswer {
                         next.rnr_wait = true;
                         next.rewind = true;
                         next.recalls = true;
-                        stops = true;
+                        out.stop = true;
                         out.push_list = true;
                         out.start_timer = true;
                         out.rnr_timer = true;
@@ -156,7 +146,7 @@ impl Logic for SqAnswer {
                 }
             } else if sq_event.syndrome == NAK_SEQUENCE {
                 // the NAK that some responders send after an RNR NAK must not cut the wait short
-                resends = !pauses;
+                out.retries = !pauses;
             } else {
                 out.fail = true;
                 next.error_status = BAD_RESP_ERR;
@@ -171,15 +161,11 @@ impl Logic for SqAnswer {
                 }
             }
         } else if !sq_event.sent {
-            out.counts = bits::<11>(16);
-            if sq_event.merged {
-                out.counts = bits::<11>(0x410);
-            }
+            out.counts.rx_ghost_acks = true;
+            out.counts.rx_ghost_acks_earlier = sq_event.merged;
         }
 
         next_state = next;
         decision = out;
-        stop = stops;
-        retries = resends;
     }
 }

@@ -82,10 +82,8 @@ pub struct SqResults {
     pub drained_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
-    /// Counter pulses, from bit 0: packet_seq_err, rnr_nak_received, remote_errors, rx_acks (positive, in the window),
-    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err,
-    /// a second rx_acks, a second rx_ghost_acks.
-    pub counts: Signal<Out, Bits<11>>,
+    /// Counter pulses.
+    pub counts: Signal<Out, SqCounts>,
 
     // stage W
     w_ready: Reg<Bit>,
@@ -115,7 +113,8 @@ pub struct SqResults {
     w_close: Reg<Bit>,
     w_drained: Reg<Bit>,
     w_length: Dff<Bits<32>>,
-    w_counts: Reg<Bits<11>>,
+    w_counts: Reg<SqCounts>,
+    no_counts: Zero<SqCounts>,
 
     // stage V: addresses
     v_fetch: Reg<Bit>,
@@ -213,7 +212,7 @@ impl Logic for SqResults {
         w_status = decision.status;
         w_close = valid & decision.close;
         w_drained = valid & decision.drained;
-        w_counts = bits::<11>(0);
+        w_counts = no_counts;
         if valid {
             w_counts = decision.counts;
         }

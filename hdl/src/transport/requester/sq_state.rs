@@ -8,6 +8,7 @@
 //! Stage X, two cycles after the entry, sees the state after all earlier events ([`Rmw`]) and compares; stage Y applies
 //! the rules; what is not part of the state's feedback is finished behind it ([`sq_terms`](super::sq_terms),
 //! [`sq_rules`](super::sq_rules), [`sq_answer`](super::sq_answer), [`sq_result`](super::sq_result)).
+use super::decision::SqCounts;
 use super::departures::Departures;
 use super::event::*;
 use super::sq_result::SqResults;
@@ -91,10 +92,8 @@ pub struct SqStateTable<const Q: usize> {
     pub drained_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
-    /// Counter pulses, from bit 0: packet_seq_err, rnr_nak_received, remote_errors, rx_acks (positive, in the window),
-    /// rx_ghost_acks (outside of it), local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err,
-    /// a second rx_acks, a second rx_ghost_acks.
-    pub counts: Signal<Out, Bits<11>>,
+    /// Counter pulses.
+    pub counts: Signal<Out, SqCounts>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 

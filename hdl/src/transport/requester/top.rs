@@ -1,4 +1,5 @@
 //! The requester: wires its blocks together.
+use super::decision::SqCounts;
 use super::event::SqEvent;
 use super::send::SendPath;
 use super::send_queues::SendQueues;
@@ -79,8 +80,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub drained_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
-    /// Counter pulses: packet_seq_err, rnr_nak_received, remote_errors, rx_acks, rx_ghost_acks, local_ack_timeout_err, retry_exceeded_err, rnr_nak_retry_err, implied_nak_seq_err, a second rx_acks, a second rx_ghost_acks.
-    pub counts: Signal<Out, Bits<11>>,
+    /// Counter pulses.
+    pub counts: Signal<Out, SqCounts>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
     /// Send WQEs being read.

@@ -5,7 +5,7 @@ mod host;
 mod path;
 mod peer;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use ferroce_hdl::transport::requester::send_queues::SendQueues;
 use ferroce_proto::abi::qpc::SqCtx;
@@ -17,6 +17,18 @@ use path::Partial;
 use peer::Response;
 pub(crate) use peer::Wire;
 
+/// Counters of the send queues.
+const COUNTERS: [&str; 9] = [
+    "packet_seq_err",
+    "implied_nak_seq_err",
+    "rnr_nak_received",
+    "remote_errors",
+    "rx_acks",
+    "rx_ghost_acks",
+    "local_ack_timeout_err",
+    "retry_exceeded_err",
+    "rnr_nak_retry_err",
+];
 /// Log2 of the queue pairs.
 pub(crate) const Q: usize = 4;
 /// Log2 of the outstanding pool.
@@ -159,8 +171,8 @@ pub(crate) struct Rig {
     /// Queue pairs whose responder is to fail.
     pub(crate) down: Vec<u64>,
     pub(crate) drained: Vec<u64>,
-    /// Counter pulses.
-    pub(crate) counts: [u64; 9],
+    /// Counters by name, see [`COUNTERS`].
+    pub(crate) counts: BTreeMap<&'static str, u64>,
     /// Pairs of acknowledgements of one kind that were taken as one.
     pub(crate) pairs: u64,
 }
@@ -197,7 +209,7 @@ impl Rig {
             failures: Vec::new(),
             down: Vec::new(),
             drained: Vec::new(),
-            counts: [0; 9],
+            counts: COUNTERS.iter().map(|name| (*name, 0)).collect(),
             pairs: 0,
             wire: Wire::default(),
             bench: {
@@ -336,14 +348,15 @@ impl Rig {
         if self.output("drained_valid") == 1 {
             self.drained.push(self.output("drained_qpn"));
         }
-        let counts = self.output("counts");
-        for (bit, count) in self.counts.iter_mut().enumerate() {
-            *count += counts >> bit & 1;
+        for name in COUNTERS {
+            *self.counts.entry(name).or_default() += self.output(&format!("counts.{name}"));
         }
         // two acknowledgements taken as one
-        self.counts[3] += counts >> 9 & 1;
-        self.counts[4] += counts >> 10 & 1;
-        self.pairs += (counts >> 9 & 1) + (counts >> 10 & 1);
+        for name in ["rx_acks", "rx_ghost_acks"] {
+            let earlier = self.output(&format!("counts.{name}_earlier"));
+            *self.counts.entry(name).or_default() += earlier;
+            self.pairs += earlier;
+        }
         if self.output("grant_valid") == 1 {
             self.granted();
         }

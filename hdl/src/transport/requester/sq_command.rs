@@ -1,0 +1,128 @@
+//! The rules of a send queue for commands and for failures elsewhere: Command, Failed. No state of its own.
+//!
+//! Source: IBA vol. 1, 10.3.1 (states of a queue pair).
+use ferroce_proto::abi::qpc::state;
+
+use super::decision::*;
+use super::event::*;
+use crate::bus::types::image::SqCtx;
+use crate::prelude::*;
+
+const RESET: u64 = state::RESET as u64;
+const RTS: u64 = state::RTS as u64;
+const SQD: u64 = state::SQD as u64;
+const SQE: u64 = state::SQE as u64;
+const ERR: u64 = state::ERR as u64;
+
+/// The rules for commands and failures, combinational.
+#[derive(Block)]
+pub struct SqCommand {
+    /// The event.
+    pub sq_event: Signal<In, SqEvent>,
+    /// Static image of its queue pair.
+    pub image: Signal<In, SqCtx>,
+    /// State of its queue pair.
+    pub state: Signal<In, SqState>,
+    /// What the event means for that state.
+    pub terms: Signal<In, SqTerms>,
+    /// The state afterwards.
+    pub next_state: Signal<Out, SqState>,
+    /// What follows from the event.
+    pub decision: Signal<Out, SqDecision>,
+
+    no_decision: Zero<SqDecision>,
+}
+
+impl Logic for SqCommand {
+    describe!(
+        "sq_command",
+        "What a command or a failure elsewhere makes of the state of its send queue."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        let mut next = state;
+        let mut out = no_decision;
+        let in_error = ((state.state == ERR) | (state.state == SQE)) & !terms.resumed;
+
+        match sq_event.kind {
+            SqEventKind::Command => {
+                if sq_event.image {
+                    next.known = true;
+                    out.push_ready = state.state != RESET;
+                }
+                if sq_event.set {
+                    // who drops the packets of other rounds knows the round from here
+                    out.recall = true;
+                    next.state = sq_event.state;
+                    out.stop = true;
+                    out.push_ready = sq_event.state != RESET;
+                    if sq_event.state == RESET {
+                        next.known = false;
+                    }
+                    next.drained = false;
+                    next.resumes = false;
+                    if sq_event.state == ERR {
+                        out.enters_error = true;
+                    } else if (sq_event.state == RTS) & terms.unflushed {
+                        // what was posted behind the failed request is flushed first (IB1 10.3.1)
+                        next.state = SQE;
+                        next.resumes = true;
+                        next.flush_end = state.producer;
+                    } else {
+                        next.closing = false;
+                        next.error_status = bits::<8>(0);
+                    }
+                    if (sq_event.state == SQD) & (terms.idle | sq_event.reset) {
+                        out.drained = true;
+                        next.drained = true;
+                    }
+                }
+                if sq_event.reset {
+                    out.recall = true;
+                    next.round = state.round + 1;
+                    next.incarnation = state.incarnation + 1;
+                    next.blocked = false;
+                    next.read_blocked = false;
+                    next.reads = bits::<5>(0);
+                    next.unfenced = false;
+                    next.implied = false;
+                    next.rnr_wait = false;
+                    next.rewind = false;
+                    next.recalls = false;
+                    next.broken = false;
+                    next.lengthy = false;
+                    next.exec_index = bits::<16>(0);
+                    next.exec_offset = bits::<24>(0);
+                    next.next_psn = sq_event.psn;
+                    next.una_psn = sq_event.psn;
+                    next.inflight = bits::<24>(0);
+                    next.resend = bits::<24>(0);
+                    next.used = bits::<16>(0);
+                    next.msgs_to_resend = bits::<16>(0);
+                    next.head_index = bits::<16>(0);
+                    next.retry = image.retry_cnt;
+                    next.rnr_retry = image.rnr_retry;
+                    out.stop_timer = true;
+                }
+            }
+            SqEventKind::Failed => {
+                // neither in RESET nor failed before; a send queue that failed alone fails with the queue pair
+                if (state.state != RESET)
+                    & (state.state != ERR)
+                    & ((state.state != SQE) | !sq_event.status.any())
+                {
+                    out.fail = true;
+                    if !in_error {
+                        next.error_status = sq_event.status;
+                        next.error_syndrome = bits::<8>(0);
+                    }
+                }
+            }
+            _ => {}
+        }
+
+        next_state = next;
+        decision = out;
+    }
+}

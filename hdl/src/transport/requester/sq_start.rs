@@ -1,0 +1,159 @@
+//! The rules of a send queue for what it executes: Doorbell, Fetch, Start, Refetch. No state of its own.
+//!
+//! Source: docs/architecture.md 3.3.
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::state;
+
+use super::decision::*;
+use super::event::*;
+use crate::prelude::*;
+
+const RESET: u64 = state::RESET as u64;
+const SQE: u64 = state::SQE as u64;
+const ERR: u64 = state::ERR as u64;
+const LOC_QP_OP_ERR: u64 = status::LOC_QP_OP_ERR as u64;
+
+/// The rules for events on the way of a WQE to the wire, combinational.
+#[derive(Block)]
+pub struct SqStart {
+    /// The event.
+    pub sq_event: Signal<In, SqEvent>,
+    /// State of its queue pair.
+    pub state: Signal<In, SqState>,
+    /// What the event means for that state.
+    pub terms: Signal<In, SqTerms>,
+    /// Grants so far, modulo 2^16.
+    pub granted: Signal<In, Bits<16>>,
+    /// There is room for completions of flushed WQEs.
+    pub room: Signal<In, Bit>,
+    /// The state afterwards.
+    pub next_state: Signal<Out, SqState>,
+    /// What follows from the event.
+    pub decision: Signal<Out, SqDecision>,
+
+    no_decision: Zero<SqDecision>,
+}
+
+impl Logic for SqStart {
+    describe!(
+        "sq_start",
+        "What a doorbell, a fetch or a start makes of the state of its send queue."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        let mut next = state;
+        let mut out = no_decision;
+        let in_error = ((state.state == ERR) | (state.state == SQE)) & !terms.resumed;
+
+        match sq_event.kind {
+            SqEventKind::Doorbell => {
+                next.producer = sq_event.index;
+                out.push_ready = (state.state != RESET) & (sq_event.index != state.fetch_index);
+                // its own fetch; one that is ready already waits for its turn
+                if sq_event.fetches & !state.queued & terms.may_fetch & (terms.fetched != 0) {
+                    next.fetch_index = state.fetch_index + terms.fetched.resize::<16>();
+                    out.push_ready = terms.more & !state.lengthy;
+                }
+            }
+            SqEventKind::Fetch => {
+                next.queued = false;
+                if terms.may_fetch & (terms.fetched != 0) {
+                    next.fetch_index = state.fetch_index + terms.fetched.resize::<16>();
+                    // still in the FIFO's care: goes to its tail at once
+                    next.queued = terms.more & !state.lengthy;
+                }
+            }
+            SqEventKind::Start => {
+                if terms.fits {
+                    if in_error {
+                        if state.used.any() | state.closing {
+                            out.stop = true;
+                        } else if !room {
+                            out.stop = true;
+                            out.push_ready = true;
+                        } else {
+                            out.action = bits::<2>(2);
+                            next.exec_index = state.exec_index + sq_event.slots.resize::<16>();
+                            // it never stood in the ring
+                            next.head_index = state.exec_index + sq_event.slots.resize::<16>();
+                        }
+                    } else if terms.running & terms.differs & terms.oldest {
+                        // nothing of it is sent any more; what stands in front of it has completed
+                        out.fail = true;
+                        out.local = true;
+                        next.error_status = if sq_event.status.any() {
+                            sq_event.status
+                        } else {
+                            LOC_QP_OP_ERR
+                        };
+                        next.error_syndrome = bits::<8>(0);
+                    } else if terms.running & terms.room & !terms.differs {
+                        out.action = bits::<2>(1);
+                        next.next_psn = state.next_psn + terms.part;
+                        if state.resend.any() & sq_event.packets.any() {
+                            // what was sent before may be acknowledged at any time
+                            next.unread = granted + 1;
+                        }
+                        if state.resend >= terms.part {
+                            next.resend = state.resend - terms.part;
+                        } else {
+                            next.resend = bits::<24>(0);
+                            next.inflight = terms.ahead + terms.part;
+                        }
+                        if terms.fresh {
+                            out.entry = true;
+                            next.tail = state.tail + 1;
+                            next.used = state.used + 1;
+                            if terms.answered {
+                                next.reads = state.reads + 1;
+                            }
+                            if !terms.ends {
+                                next.msgs_to_resend = bits::<16>(1);
+                            }
+                        } else if terms.ends {
+                            next.msgs_to_resend = state.msgs_to_resend - 1;
+                        }
+                        if terms.ends {
+                            next.exec_offset = bits::<24>(0);
+                            next.exec_index = state.exec_index + sq_event.slots.resize::<16>();
+                        } else {
+                            next.exec_offset = state.exec_offset + terms.part;
+                        }
+                        next.lengthy = terms.turn_ends;
+                        out.stop = terms.turn_ends;
+                        out.push_ready = terms.turn_ends | state.lengthy;
+                        out.start_timer = !state.timer_on & (terms.part != 0);
+                        // a WQE that cannot run is retired like any other, in its turn
+                        if sq_event.status != 0 {
+                            out.push_list = true;
+                            next.broken = true;
+                            out.stop = true;
+                        }
+                        // what takes no PSN is never acknowledged
+                        if !sq_event.packets.any() {
+                            out.push_list = true;
+                        }
+                    } else {
+                        out.stop = true;
+                        next.blocked = terms.running;
+                        next.read_blocked = terms.running & terms.read_bound;
+                    }
+                }
+            }
+            SqEventKind::Refetch => {
+                // comes in the order of the Start events: all WQEs in front of it have started, or the epoch is another
+                if terms.fits {
+                    out.stop = true;
+                    out.push_ready = true;
+                    // grants of others stand between its own: what is fetched ahead would be cut off again
+                    next.lengthy = terms.running;
+                }
+            }
+            _ => {}
+        }
+
+        next_state = next;
+        decision = out;
+    }
+}
