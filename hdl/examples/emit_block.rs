@@ -1,7 +1,7 @@
 //! Prints the Verilog of a block by name: `cargo run -p ferroce-hdl --example emit_block -- requester`.
 use ferroce_hdl::{
     emit,
-    transport::{requester, responder},
+    transport::{congestion, requester, responder},
 };
 fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();
@@ -67,6 +67,8 @@ fn main() {
             "place_order" => go(ferroce_hdl::transport::place_order::PlaceOrder::default()),
             "scatter" => go(ferroce_hdl::memory::scatter::Scatter::<512, 64, 8>::default()),
             "mr_table" => go(ferroce_hdl::memory::mr_table::MrTable::<10, 3>::default()),
+            "dcqcn" => go(congestion::dcqcn::Dcqcn::<9>::default()),
+            "dcqcn14" => go(congestion::dcqcn::Dcqcn::<14>::default()),
             "timer" => go(requester::timer::Timer::<8>::default()),
             _ => go(requester::top::Requester::<512, 8, 14>::default()),
         }

@@ -1,5 +1,6 @@
-//! The transport: requester and responder.
+//! The transport: requester, responder, congestion control.
 
+pub mod congestion;
 pub mod place_order;
 pub mod requester;
 pub mod responder;

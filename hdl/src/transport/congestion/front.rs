@@ -1,0 +1,78 @@
+//! The entry of DCQCN: events that mean something, in a queue.
+//!
+//! What is granted to a queue pair that never heard of congestion is most of what happens, and means nothing: a bit a queue pair says
+//! that it did. An event a cycle; a CNP that finds the queue full is lost, and reported, and so are bytes. A Reset waits.
+use super::types::*;
+use crate::prelude::*;
+
+/// Entry for 2^Q queue pairs.
+#[derive(Block)]
+pub struct CongestionFront<const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Events.
+    pub s: StreamIn<CongestionEvent>,
+    /// After reset: the bit of `clear_qpn` is cleared.
+    pub clear: Signal<In, Bit>,
+    /// See `clear`.
+    pub clear_qpn: Signal<In, Bits<Q>>,
+    /// Those that mean something.
+    pub m: StreamOut<CongestionEvent>,
+    /// A CNP is lost; one cycle.
+    pub lost: Signal<Out, Bit>,
+
+    heard: Ram<Bit, Q>,
+    queue: Fifo<CongestionEvent, 6>,
+    valid_1: Reg<Bit>,
+    event_1: Dff<CongestionEvent>,
+    /// The bit that was written in the cycle before.
+    wrote: Reg<Bit>,
+    wrote_qpn: Dff<Bits<16>>,
+    wrote_bit: Dff<Bit>,
+    loses: Reg<Bit>,
+}
+
+impl<const Q: usize> Logic for CongestionFront<Q> {
+    describe!(
+        "congestion_front",
+        format!("q{Q}"),
+        "Queue of the events that mean something to DCQCN."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        let kind = event_1.kind;
+        let cnp = kind == CongestionEventKind::Cnp;
+        let resets = kind == CongestionEventKind::Reset;
+        let waits = valid_1 & resets & !queue.s.ready;
+        s.ready = !waits;
+        heard.re = !waits;
+        heard.raddr = s.payload.qpn.low::<Q>();
+        if !waits {
+            valid_1 = s.valid;
+            event_1 = s.payload;
+        }
+
+        let heard_1 = if wrote & (wrote_qpn == event_1.qpn) {
+            wrote_bit
+        } else {
+            heard.rdata
+        };
+        let counts = cnp | resets | ((kind == CongestionEventKind::Sent) & heard_1);
+        queue.s.valid = valid_1 & counts;
+        queue.s.payload = event_1;
+        let writes = valid_1 & (cnp | resets) & queue.s.ready;
+        wrote = writes;
+        wrote_qpn = event_1.qpn;
+        wrote_bit = cnp;
+        heard.we = writes | clear;
+        heard.waddr = event_1.qpn.low::<Q>();
+        heard.wdata = cnp & !clear;
+        if clear {
+            heard.waddr = clear_qpn;
+        }
+        loses = valid_1 & cnp & !queue.s.ready;
+        lost = loses;
+        forward!(m <= queue.m);
+    }
+}

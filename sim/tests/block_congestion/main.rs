@@ -1,0 +1,162 @@
+//! The reaction point as Verilog: every queue pair as the golden reference has it, bit for bit, at every look.
+mod recorded;
+mod rig;
+
+use ferroce_sim::model::congestion::Params;
+use ferroce_sim::random::Pauses;
+
+use rig::{Kind, QPS, Rig};
+
+/// Parameters anywhere in their ranges; an increase comes after `period` at least.
+fn random_params(rng: &mut fastrand::Rng, period: u32) -> Params {
+    Params {
+        clamp_tgt_rate: rng.bool(),
+        clamp_tgt_rate_after_time_inc: rng.bool(),
+        rpg_time_reset: rng.u32(period..period + 400),
+        rpg_byte_reset: [0, 64, 32_767, 262_143][rng.usize(..4)],
+        rpg_threshold: rng.u32(1..6),
+        rpg_max_rate: [0, 50_000, 200_000][rng.usize(..3)],
+        rpg_ai_rate: rng.u32(..100),
+        rpg_hai_rate: rng.u32(..30_000),
+        rpg_gd: rng.u32(8..14),
+        rpg_min_dec_fac: rng.u32(..=100),
+        rpg_min_rate: rng.u32(1..1000),
+        rate_to_set_on_first_cnp: [0, 40_000, 85_000][rng.usize(..3)],
+        dce_tcp_g: if rng.bool() {
+            rng.u32(900..1024)
+        } else {
+            rng.u32(..1024)
+        },
+        dce_tcp_rtt: rng.u32(1..100),
+        rate_reduce_monitor_period: [0, 4, rng.u32(1..60)][rng.usize(..3)],
+        initial_alpha_value: rng.u32(..1024),
+        alpha_first: rng.bool(),
+    }
+}
+
+/// Random events; a microsecond has `cycles` on average.
+fn random(params: Params, pauses: Pauses, cycles: u32, count: usize) -> Rig {
+    let mut rig = Rig::new(params, pauses);
+    let mut left = count;
+    while left > 0 || rig.waiting() > 0 {
+        let rng = rig.bench.rng();
+        let tick = rng.u32(..cycles) == 0;
+        let more = left > 0 && rng.u8(..30) == 0;
+        let (kind, qpn) = (rng.u8(..60), rng.u16(..QPS));
+        let most = [1 << 16, 1 << 22][rng.usize(..2)];
+        let bytes = rng.u32(..most);
+        if more && rig.waiting() < 50 {
+            left -= 1;
+            match kind {
+                0..20 => rig.push(Kind::Cnp, qpn, bytes),
+                20..50 => rig.push(Kind::Sent, qpn, bytes),
+                50..53 => rig.push(Kind::Ack, qpn, bytes),
+                53..56 => rig.push(Kind::Nak, qpn, bytes),
+                56..59 => rig.push(Kind::Timeout, qpn, bytes),
+                _ => rig.push(Kind::Reset, qpn, 0),
+            }
+        }
+        rig.cycle(tick);
+    }
+    assert_eq!(rig.losses(), 0);
+    rig
+}
+
+#[test]
+fn as_the_reference_under_random_events() {
+    for seed in 0..12 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let cycles = [4, 20, 250][rng.usize(..3)];
+        let params = random_params(&mut rng, 400 / cycles);
+        let rig = random(params, Pauses::NONE, cycles, 2000);
+        assert!(
+            rig.looks.iter().all(|&looks| looks > 100),
+            "{:?}",
+            rig.looks
+        );
+    }
+}
+
+/// Verdicts that are not taken hold up everything, and what was due meanwhile happens at its own time.
+#[test]
+fn as_the_reference_after_long_silence() {
+    for seed in 20..26 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let params = random_params(&mut rng, 30_000);
+        random(params, Pauses::new(0.02, 3_000), 1, 600);
+    }
+}
+
+#[test]
+fn shipped_parameters() {
+    random(Params::default(), Pauses::NONE, 30, 4000);
+}
+
+/// The times are counted modulo 2^20 us.
+#[test]
+fn time_goes_round() {
+    let mut rig = Rig::new(Params::default(), Pauses::NONE);
+    for qpn in 0..QPS {
+        rig.push(Kind::Cnp, qpn, 0);
+    }
+    for cycle in 0..3_300_000 {
+        if cycle % 3_000 == 0 {
+            rig.push(Kind::Cnp, (cycle / 3_000 % 16) as u16, 0);
+        }
+        rig.cycle(cycle % 3 == 0);
+    }
+    assert!(rig.us > 1 << 20);
+}
+
+/// More CNPs than it can take: what finds no room is lost, and said to be; no rate falls below the lowest.
+#[test]
+fn a_flood_of_cnps() {
+    const FLOOD: usize = 1000;
+    let mut rig = Rig::new(Params::default(), Pauses::NONE);
+    for _ in 0..FLOOD {
+        rig.push(Kind::Cnp, 3, 0);
+    }
+    let mut looks = 0;
+    for cycle in 0..40_000 {
+        // which of them are lost is not asked for: all are the same
+        looks += usize::from(
+            rig.cycle(cycle % 250 == 249)
+                .is_some_and(|look| !look.visit),
+        );
+    }
+    assert_eq!(looks + rig.losses() as usize, FLOOD);
+    assert!((64..500).contains(&looks), "{looks} were taken");
+}
+
+/// Cycles of an event of one queue pair, and of visits of all, at the shipped parameters.
+#[test]
+fn how_long_it_takes() {
+    const COUNT: usize = 60;
+    let mut rig = Rig::new(Params::default(), Pauses::NONE);
+    for qpn in 0..QPS {
+        rig.push(Kind::Cnp, qpn, 0);
+    }
+    while rig.waiting() > 0 {
+        rig.cycle(false);
+    }
+    for round in 0..200 {
+        for event in 0..COUNT {
+            let qpn = (event as u16 + round) % QPS;
+            rig.push([Kind::Sent, Kind::Cnp][event % 8 / 7], qpn, 4096);
+        }
+        while rig.waiting() > 0 {
+            let tick = rig.bench.cycle() % 250 == 0;
+            rig.cycle(tick);
+        }
+    }
+    let cycles = rig.bench.cycle();
+    let looks = rig.looks[0] + rig.looks[1];
+    println!(
+        "{cycles} cycles, {} events, {} visits",
+        rig.looks[0], rig.looks[1]
+    );
+    assert!(
+        cycles < 24 * looks + 30_000,
+        "{cycles} cycles for {looks} looks"
+    );
+}
