@@ -113,6 +113,12 @@ struct Place<T> {
 /// Places of [`Recent`], of which an address has one.
 const PLACES: usize = 64;
 
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Recent<T> {
     /// One without objects.
     pub const fn new() -> Self {
@@ -146,6 +152,12 @@ pub struct Registry<T> {
     objects: RwLock<BTreeMap<usize, Arc<T>>>,
     /// Objects that are gone.
     gone: AtomicU64,
+}
+
+impl<T: Object> Default for Registry<T> {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl<T: Object> Registry<T> {

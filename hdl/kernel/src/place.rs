@@ -21,7 +21,7 @@ enum Root {
 
 enum Step {
     Member(Ident),
-    Index(Expr),
+    Index(Box<Expr>),
 }
 
 impl Place {
@@ -136,7 +136,7 @@ impl Rewrite {
                     self.refuse(i, "a local has no elements: take its bits, `x.bit(i)`");
                 }
                 self.elaborated(&i.index);
-                place.steps.push(Step::Index((*i.index).clone()));
+                place.steps.push(Step::Index(i.index.clone()));
                 Some(place)
             }
             _ => None,

@@ -29,7 +29,7 @@ impl Logic for Stage {
 impl Case for Stage {
     fn drive(&mut self, step: usize, random: &mut Random) {
         self.clock.drive(step % 2 == 1, step < UNDER_RESET);
-        if step % 2 == 0 {
+        if step.is_multiple_of(2) {
             let inner = Inner {
                 low: random.bits(),
                 high: random.bits(),

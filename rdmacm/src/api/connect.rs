@@ -128,14 +128,16 @@ extern "C" fn rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
 /// Only no options can be set.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rdma_set_local_ece(id: *mut rdma_cm_id, ece: *mut ibv_ece) -> c_int {
-    done(get::<CmId>(id).and_then(|_| {
+    let check = || {
+        get::<CmId>(id)?;
         // SAFETY: the caller gives the options, or null.
         match unsafe { ece.as_ref() } {
             Some(ece) if ece.vendor_id == 0 && ece.comp_mask == 0 => Ok(()),
             Some(_) => Err(Errno::OPNOTSUPP),
             None => Err(Errno::INVAL),
         }
-    }))
+    };
+    done(check())
 }
 
 #[unsafe(no_mangle)]

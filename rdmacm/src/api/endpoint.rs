@@ -52,9 +52,8 @@ unsafe extern "C" fn rdma_create_ep(
                 None => Ok(()),
             }
         };
-        prepare().map_err(|errno| {
+        prepare().inspect_err(|_| {
             destroy(&id);
-            errno
         })?;
         Ok(id)
     };

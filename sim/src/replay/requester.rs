@@ -180,7 +180,7 @@ impl<'a, 'p> Run<'a, 'p> {
             work.list.extend((entry.length > 0).then_some(entry));
             self.rig.host.post_send(self.rig.qpn, &work);
             self.posted += 1;
-            if self.connection.class != Class::Rc && self.posted % room == 0 {
+            if self.connection.class != Class::Rc && self.posted.is_multiple_of(room) {
                 self.settle();
             }
         }

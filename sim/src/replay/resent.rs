@@ -61,7 +61,7 @@ fn expected<'a>(plan: &Plan<'a>, message: &Message<'a>, place: i64) -> Option<Co
     if place == message.first || !is_read {
         return plan.packets.get(&place).map(|frame| Cow::Borrowed(*frame));
     }
-    let mut headers = first.packet.headers.clone();
+    let mut headers = first.packet.headers;
     headers.bth.psn = plan.psn(place);
     let done = (place - message.first) as u32 * plan.mtu.bytes() as u32;
     headers.ext.reth = headers.ext.reth.map(|reth| RethRepr {

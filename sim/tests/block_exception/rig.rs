@@ -186,7 +186,7 @@ impl Rig {
             large,
             on: true,
         };
-        let slots = 2 * self.config.slot_bytes() << log_slots;
+        let slots = (2 * self.config.slot_bytes()) << log_slots;
         self.memory.borrow_mut()[..slots].fill(0);
         (self.polled, self.producer) = (0, 0);
         self.set("setup.log_slots", log_slots.into());

@@ -104,7 +104,7 @@ fn request(ctx: &RqCtx, p: &Packet, found: u8) -> Vec<(&'static str, u64)> {
     let form_fits = match opcode {
         None => false,
         Some(_) if read => p.dma_len <= MAX_MSG,
-        Some(_) if atomic => p.ext % 8 == 0,
+        Some(_) if atomic => p.ext.is_multiple_of(8),
         Some(o) => length_fits(ctx, p, o.position()) && sum_fits,
     };
     let valid = form_fits && opcode.is_some_and(|o| permitted(ctx, o));

@@ -18,7 +18,7 @@ fn questions_are_answered(kind: Kind) -> Result {
     padded.resize(60, 0);
     rig.inject(&mut side, &[padded]);
     let reply = arp(OTHER, 2, (MAC[0], v4(0)), asker);
-    assert_eq!(rig.take_sent(), [reply.clone()]);
+    assert_eq!(rig.take_sent(), std::slice::from_ref(&reply));
     assert_eq!(
         side.get(asker.1.into()),
         Some((Some(OTHER), NeighbourState::Stale))
@@ -44,7 +44,7 @@ fn questions_are_answered(kind: Kind) -> Result {
         )],
     );
     let advert = icmpv6(asker6, from_us, 255, answer(0x60));
-    assert_eq!(rig.take_sent(), [advert.clone()]);
+    assert_eq!(rig.take_sent(), std::slice::from_ref(&advert));
     assert_eq!(
         side.get(asker6.1.into()),
         Some((Some(OTHER), NeighbourState::Stale))

@@ -68,11 +68,10 @@ impl Queue {
             log_slots,
             large,
             on: true,
-            ..Config::default()
         };
         self.base = self
             .host
-            .alloc(2 * self.config.slot_bytes() << self.config.log_slots);
+            .alloc((2 * self.config.slot_bytes()) << self.config.log_slots);
         (self.received, self.sent) = (0, 0);
         self.host.write32(regs::EXC_BASE_LO, self.base as u32);
         self.host
@@ -355,7 +354,7 @@ fn exception_among_rdma(bench: &mut Bench) {
     };
     let mut rings = [0; 2];
     for (host, ring) in [&mut c.pair.a, &mut c.pair.b].into_iter().zip(&mut rings) {
-        *ring = host.alloc(2 * SLOT_BYTES << config.log_slots);
+        *ring = host.alloc((2 * SLOT_BYTES) << config.log_slots);
         host.write32(regs::EXC_BASE_LO, *ring as u32);
         host.write32(regs::EXC_BASE_HI, (*ring >> 32) as u32);
         host.write32(regs::EXC_CONFIG, u32::from_le_bytes(config.emit()));

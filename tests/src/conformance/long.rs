@@ -65,7 +65,7 @@ fn indices_go_round(bench: &mut Bench) {
                 check("index and status", found, (*expected, status::SUCCESS));
                 *expected = expected.wrapping_add(1);
             }
-            let arm = doorbell::ARM_ANY | (round + 1) * completions;
+            let arm = doorbell::ARM_ANY | ((round + 1) * completions);
             c.host(side).nic.write32(doorbell::cq(cqn.into()), arm);
         }
         c.run(200);

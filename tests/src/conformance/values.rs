@@ -320,7 +320,7 @@ fn macs_of_all_bits(bench: &mut Bench) {
         let own = Mac(bytes[..6].try_into().expect("six"));
         let peer = Mac(own.0.map(|byte| !byte & 0xfe));
         let port = ferroce_proto::abi::cmd::PortConfig {
-            mac: u64::from_le_bytes(bytes) & (1 << 48) - 1,
+            mac: u64::from_le_bytes(bytes) & ((1 << 48) - 1),
             ..Default::default()
         };
         s.host.expect(opcode::SET_PORT, 0, &port.emit());

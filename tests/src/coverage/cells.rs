@@ -129,7 +129,7 @@ pub(super) fn eval(cell: &Cell, nets: &mut Nets) {
             let b: Vec<_> = wide_b.into_iter().map(Value::not).collect();
             sum(&wide_a, &b, One)
         }
-        "$shl" => joined(y.len(), |i| wide_a[..=i].iter().copied().collect()),
+        "$shl" => joined(y.len(), |i| wide_a[..=i].to_vec()),
         "$shr" => joined(y.len(), |i| a.iter().skip(i).copied().collect()),
         "$dff" | "$dffe" | "$sdff" | "$sdffe" | "$sdffce" => return register(cell, nets),
         "$mem_v2" => return memory(cell, nets),

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_wait_is_bounded() {
         let (_open, input) =
-            std::os::unix::net::UnixStream::pair().map_or_else(|e| panic!("{e}"), |p| p);
+            std::os::unix::net::UnixStream::pair().unwrap_or_else(|e| panic!("{e}"));
         let console = Console::collect(input);
         let waited = console.wait("ready", 0, Duration::from_millis(10));
         assert!(matches!(waited, Err(Miss::Late)));

@@ -21,9 +21,9 @@ const VENV: Tool = Tool::new("python3-venv", || {
     status.is_ok_and(|s| s.success())
 });
 
-/// Whether the formatter of the toolchain is there.
-pub(crate) fn has_rustfmt() -> bool {
-    ferroce_system::packages::runs("rustfmt")
+/// Whether a program of a component of the toolchain is there.
+pub(crate) fn has_component(program: &str) -> bool {
+    ferroce_system::packages::runs(program)
 }
 
 /// Sees to it that all `tools` are there: as root installs what is missing, else names the one command that does.

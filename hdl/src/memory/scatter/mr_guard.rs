@@ -74,12 +74,11 @@ pub struct MrGuard<const Q: usize> {
     ruling: Signal<Local, MrResult>,
 }
 
+// the poison table is read two cycles before the answer of the region table
+const _: () = assert!(MR_LATENCY == 4);
+
 impl<const Q: usize> Default for MrGuard<Q> {
     fn default() -> Self {
-        assert!(
-            MR_LATENCY == 4,
-            "the poison table is read two cycles before the answer of the region table"
-        );
         Self {
             clock: ClkRst::default(),
             s: StreamIn::default(),

@@ -222,7 +222,7 @@ impl Rig {
                 || reaches(queue.solicited, last.index);
             assert!(reported || !due, "queue {cqn} is not reported: {queue:?}");
             let overflow = u32::from(self.rings[cqn].is_dead());
-            let left = u32::from(queue.carried[1]);
+            let left = queue.carried[1];
             let [_, reported] = queue.events;
             assert!(
                 reported == overflow || reported == overflow.max(left),

@@ -213,15 +213,14 @@ impl Rig {
         let answered = message.post.kind.is_answered() && message.post.bad == 0;
         // it says of READs and atomics without completion in front of it that they are done
         let last_done = qp.done.last().and_then(|last| at(last.index));
-        let no_answer = &qp.messages[last_done.map_or(0, |last| last + 1)..place];
-        let no_answer = no_answer
+        let unsignaled = &qp.messages[last_done.map_or(0, |last| last + 1)..place];
+        let unsignaled = unsignaled
             .iter()
-            .filter(|m| m.answered == m.packets && m.post.bad == 0);
-        let no_answer = no_answer.filter(|m| m.post.kind.is_answered()).last();
+            .rfind(|m| m.answered == m.packets && m.post.bad == 0 && m.post.kind.is_answered());
         let fenced = item.get("fenced") == 1;
         if answered && message.started {
             assert!(fenced, "{message:?} does not wait for its data");
-        } else if let Some(read) = no_answer {
+        } else if let Some(read) = unsignaled {
             assert!(
                 fenced || !message.started,
                 "{message:?} does not wait for the data of {read:?}"

@@ -193,10 +193,10 @@ impl Writer {
                 }
             }
         };
-        if let Fault::Remote(_) = fault {
-            if !message.operation.is_answered() {
-                message.operation = Operation::Write(0);
-            }
+        if let Fault::Remote(_) = fault
+            && !message.operation.is_answered()
+        {
+            message.operation = Operation::Write(0);
         }
         self.shorten(message);
         match fault {

@@ -211,7 +211,7 @@ impl Storm {
                 let target = &mut targets[place.context("a completion of another")?];
                 target.used += 1;
                 post(host, target.qpn, list);
-                if target.used % 16 == 0 {
+                if target.used.is_multiple_of(16) {
                     host.ring_recv(target.qpn);
                 }
             }

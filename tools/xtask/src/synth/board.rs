@@ -297,12 +297,12 @@ mod tests {
         let first = Routed::default().with(whole.clone());
         assert_eq!(first, whole);
         let both = first
-            .with(routed("64 bits", &[], &[a.clone()]))
-            .with(routed("64 bits", &[], &[b.clone()]));
+            .with(routed("64 bits", &[], std::slice::from_ref(&a)))
+            .with(routed("64 bits", &[], std::slice::from_ref(&b)));
         assert_eq!(both.whole, whole.whole);
         assert_eq!(both.parts, [b.clone(), a]);
         let larger = placed("a", 3);
-        let again = both.with(routed("64 bits", &[], &[larger.clone()]));
+        let again = both.with(routed("64 bits", &[], std::slice::from_ref(&larger)));
         assert_eq!(again.parts, [larger, b.clone()]);
         let other = routed("512 bits", &[], &[b]);
         assert_eq!(again.with(other.clone()), other);

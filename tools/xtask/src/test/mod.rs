@@ -1,4 +1,4 @@
-//! `cargo xtask test`: formatting, then all tests of the workspace, several binaries at a time.
+//! `cargo xtask test`: formatting and lints, then all tests of the workspace, several binaries at a time.
 
 mod binaries;
 mod junit;
@@ -43,6 +43,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .map(|binary| binary.job(args))
         .collect();
     jobs.push(binaries::examples_in_docs(args));
+    if args.filter.is_none() {
+        check_lints()?;
+    }
     let ended = run::all(jobs)?;
     if let Some(mut report) = report {
         junit::write(report.file(), &ended).context("cannot write the report")?;
@@ -58,22 +61,44 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn check_format() -> Result<()> {
-    if !tools::has_rustfmt() {
-        ensure!(
-            std::env::var_os("CI").is_none(),
-            "rustfmt is missing: run rustup component add rustfmt"
-        );
-        eprintln!(
-            "skipped the format check: rustfmt is not installed (rustup component add rustfmt)"
-        );
+/// Runs `program` of a component of the toolchain as a command of cargo. Without it that is skipped, in CI refused.
+fn check(component: &str, program: &str, args: &[&str], advice: &str) -> Result<()> {
+    if !tools::has_component(program) {
+        let missing = format!("{component} is not installed: rustup component add {component}");
+        ensure!(std::env::var_os("CI").is_none(), "{missing}");
+        eprintln!("skipped cargo {}: {missing}", args[0]);
         return Ok(());
     }
-    let status = tools::cargo().args(["fmt", "--all", "--check"]).status();
+    let status = tools::cargo().args(args).status();
     let status = status.context("cargo cannot be started")?;
-    ensure!(
-        status.success(),
-        "the format is not rustfmt's: cargo fmt --all"
-    );
+    ensure!(status.success(), "{advice}");
     Ok(())
+}
+
+fn check_format() -> Result<()> {
+    let args = ["fmt", "--all", "--check"];
+    check(
+        "rustfmt",
+        "rustfmt",
+        &args,
+        "the format is not rustfmt's: cargo fmt --all",
+    )
+}
+
+fn check_lints() -> Result<()> {
+    let args = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    check(
+        "clippy",
+        "cargo-clippy",
+        &args,
+        "cargo clippy --workspace --all-targets has findings",
+    )
 }
