@@ -15,7 +15,7 @@ pub fn is_explained() -> bool {
     std::env::var_os(LOG_VARIABLE).is_some()
 }
 
-/// Says a line on standard error, in the name of a library. If nobody hears it, the program goes on all the same.
+/// Prints a line on standard error, in the name of a library. A write error is ignored.
 pub fn say(library: &str, line: &str) {
     let _ = writeln!(std::io::stderr(), "{library}: {line}");
 }

@@ -280,7 +280,7 @@ impl<T: Used> Drop for Held<T> {
     }
 }
 
-/// Part of an object that is taken out when it is destroyed: who comes late finds nothing.
+/// Part of an object that is taken out when it is destroyed: a later call finds nothing.
 pub struct Core<T>(Mutex<Option<T>>);
 
 impl<T> Core<T> {
@@ -364,7 +364,7 @@ mod tests {
             .unwrap()
             .insert(handles[0].addr(), two.clone());
         assert!(get::<Thing>(handles[0]).is_ok_and(|found| Arc::ptr_eq(&found, &two)));
-        // Nobody keeps it but who has it.
+        // Only the holders keep it.
         drop(one);
         assert_eq!(Arc::strong_count(&two), 3);
     }

@@ -34,7 +34,7 @@ pub trait Backend {
     ///
     /// # Safety
     /// Until [`unmap`](Self::unmap) the memory stays allocated, and the card may read and write it at any
-    /// time: nobody holds a Rust reference to bytes that the card was told to write.
+    /// time: no Rust reference exists to bytes that a request or a right lets the card write.
     unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError>;
 
     /// Takes a range mapped by [`map`](Self::map), the whole of it, from the card.
@@ -45,7 +45,7 @@ pub trait Backend {
     /// [`BackendError`]: the range is not mapped as such, or the system refuses.
     ///
     /// # Safety
-    /// The caller mapped it, or speaks for who did: nobody else expects that the card reaches it.
+    /// The caller mapped it, or acts for the code that did: no other code relies on the card's access to it.
     unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError>;
 
     /// By which contexts see to it that there is one at a time; references to a backend and clones of it share it.

@@ -252,7 +252,7 @@ pub struct Status {
     pub link_up: bool,
     /// The card finished its reset.
     pub ready: bool,
-    /// A DMA access failed: the card was told an address that is not mapped.
+    /// A DMA access failed: the card was given an address that is not mapped.
     pub dma_error: bool,
     /// The card reads as all ones: it is gone.
     pub absent: bool,

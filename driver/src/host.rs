@@ -109,10 +109,10 @@ impl<B: Backend> Host<B> {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Looks whether the card is gone.
+    /// Checks whether the card is lost.
     ///
-    /// One that is stays so, even if it answers again: what it was told is forgotten. All memory is taken from it first, so
-    /// that nothing of what is given back is ever written, and everybody who waits for an interrupt is woken.
+    /// A lost card stays lost, even if it answers again: its state is gone. The driver first unmaps all memory, so that
+    /// the card never writes to memory that is freed, then wakes every thread that waits for an interrupt.
     pub(crate) fn look(&self) -> bool {
         if self.lost() {
             return true;
@@ -120,8 +120,8 @@ impl<B: Backend> Host<B> {
         self.backend.is_lost() && self.give_up()
     }
 
-    /// Takes all memory from the card, which is gone from then on, whatever it does: it is, or nobody knows what it would
-    /// reach. Whether it could be done.
+    /// Unmaps all memory from the card, which counts as lost from then on: it is lost, or the memory it would reach is
+    /// unknown. Returns whether the unmapping succeeded.
     pub(crate) fn give_up(&self) -> bool {
         let mut pins = lock(&self.pins);
         pins.retain(|&start, pin| {
@@ -140,13 +140,13 @@ impl<B: Backend> Host<B> {
         for &vector in &*lock(&self.awaited) {
             let woken = self.backend.interrupt(vector).map(eventfd::raise);
             if !matches!(woken, Ok(Ok(()))) {
-                tracing::debug!("nobody can be woken by vector {vector}");
+                tracing::debug!("cannot wake the threads that wait for vector {vector}");
             }
         }
         true
     }
 
-    /// Somebody waits for interrupt `vector`, or does no more: the end of the card wakes him.
+    /// Notes that a thread waits for interrupt `vector`, or no longer does: the loss of the card wakes it.
     pub(crate) fn awaits(&self, vector: u32, awaits: bool) {
         let mut awaited = lock(&self.awaited);
         if awaits {

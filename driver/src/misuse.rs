@@ -65,7 +65,7 @@ misuse!(
     in "use ferroce_driver::*;\nfn f<B: Backend>(queues: &mut OwnedQueues<B>) { let _ = " .. "; }"
 );
 misuse!(
-    /// A list lives until it is posted.
+    /// A list must outlive its request until that is posted.
     DeadList, "E0597",
     right "wrs = [SendWr::new(SendOp::Send, &outer)];", wrong "let inner = [buf.sge(..)]; wrs = [SendWr::new(SendOp::Send, &inner)];",
     in "use ferroce_driver::*;\nfn f<B: Backend>(qp: &mut Qp<B>, buf: &MrBuf<B>) {\n    let outer = [buf.sge(..)];\n    let wrs;\n    { "
@@ -84,7 +84,7 @@ misuse!(
     in "use ferroce_driver::*;\nfn f<B: Backend>(context: &Context<B>) { " .. " }"
 );
 misuse!(
-    /// Memory is taken from the card by who gave it.
+    /// Only the code that mapped memory for the card unmaps it.
     Unmap, "E0133",
     right "unsafe { context.backend().unmap(at, 8) }", wrong "context.backend().unmap(at, 8)",
     in "use ferroce_driver::*;\nfn f<B: Backend>(context: &Context<B>, at: *mut u8) { let _ = " .. "; }"

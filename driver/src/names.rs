@@ -1,4 +1,4 @@
-//! Numbers that peers see, of queue pairs, keys and first PSNs: who does not see them does not guess them.
+//! Numbers that peers see, of queue pairs, keys and first PSNs: an outsider cannot guess them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -28,7 +28,7 @@ impl Names {
         range.start + number % (range.end - range.start)
     }
 
-    /// First PSN of life `life` of a queue pair, far from those of other lives: late packets of one are not taken for another's.
+    /// First PSN of incarnation `life` of a queue pair, far from those of others: late packets never match another one.
     pub(crate) fn psn(&self, life: u32) -> u32 {
         let number = match self {
             // Fibonacci hashing: multiples of 2^32 / phi are spread evenly.

@@ -144,7 +144,7 @@ pub struct OwnedQueues<B: Backend> {
     // Fields drop in order: the card is done with the queue pairs before the buffers go.
     qps: BTreeMap<u32, Qp<B>>,
     cq: Cq<B>,
-    /// Requests by the wr_id that the queue pair was told.
+    /// Requests, by the wr_id given to the queue pair.
     posted: Vec<Option<Posted<B>>>,
     /// Places of `posted` that are empty.
     free: Vec<usize>,

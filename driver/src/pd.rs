@@ -23,7 +23,7 @@ impl<B: Backend> Drop for PdNumber<B> {
 
 /// A protection domain: queue pairs reach memory regions of their own domain only.
 ///
-/// Clones are handles of the same domain; it lives as long as anything in it.
+/// Clones are handles of the same domain; it exists as long as anything in it.
 pub struct Pd<B: Backend> {
     inner: Arc<PdNumber<B>>,
 }
@@ -69,9 +69,9 @@ impl<B: Backend> Pd<B> {
     ///
     /// # Safety
     /// Until the region is dropped the memory stays allocated. With remote rights its bytes are the peer's as long as a
-    /// queue pair of the domain is connected: a peer that may write does so at any time, so that nobody holds a
-    /// reference to them; what a peer may only read, others do not write meanwhile. What requests of this side do is the
-    /// matter of [`Mr::sge`].
+    /// queue pair of the domain is connected: a peer that may write does so at any time, so no
+    /// reference to them may exist; what a peer may only read, others do not write meanwhile. [`Mr::sge`] covers the
+    /// requests of this side.
     pub unsafe fn reg_mr(
         &self,
         addr: *mut u8,

@@ -1,7 +1,7 @@
 //! What post and poll share about a work queue, without a lock: indices and wr_ids.
 //!
-//! The poster writes an entry and then publishes the producer index; the poller, who learns from a CQE
-//! that an entry is done, reads it and then publishes the consumer index. Both indices run free.
+//! The poster writes an entry and then publishes the producer index; once a CQE reports
+//! that an entry is done, the poller reads it and then publishes the consumer index. Both indices run free.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -26,7 +26,7 @@ pub(crate) struct EntryRing<B: Backend, const BYTES: usize> {
     buf: DmaBuf<B>,
     /// Entries of the ring, a power of two.
     size: u32,
-    /// Entries taken, as far as the card was told.
+    /// Entries taken, as last reported to the card.
     consumed: AtomicU32,
 }
 

@@ -18,8 +18,8 @@ impl Sge {
     ///
     /// # Safety
     /// From the posting of a request with this entry until it completed, or its queue pair was reset or dropped, the
-    /// bytes are the card's: nobody else writes them, and if the card writes them (receives, READs, atomics) nobody
-    /// else reads them or holds a reference to them.
+    /// bytes are the card's: no other code writes them, and if the card writes them (receives, READs, atomics) no other
+    /// code reads them or holds a reference to them.
     #[must_use]
     pub const unsafe fn from_raw_parts(addr: u64, length: u32, lkey: u32) -> Self {
         Self(wqe::Sge { addr, length, lkey })

@@ -97,8 +97,8 @@ impl<B: Backend> Drop for SrqCore<B> {
 
 /// A receive queue that many queue pairs receive from.
 ///
-/// One owner posts at a time (`&mut`); queue pairs on it are polled from any thread. The card's ring lives until the last
-/// of them is gone.
+/// One owner posts at a time (`&mut`); queue pairs on it are polled from any thread. The card's ring is kept until the
+/// last of them is dropped.
 ///
 /// An entry of the ring is used again when its request and all before it completed and were polled; the ring has 16 times
 /// what may be posted, so that a queue pair in the middle of a message, which waits for a packet to be sent again, does not

@@ -64,13 +64,13 @@ pub enum SendOp {
         /// Value to add.
         add: u64,
     },
-    /// Sends nothing: completes in its turn, and tells of a window that was bound, or not
+    /// Sends nothing: completes in order, and reports whether a window was bound
     /// ([`Qp::post_bind`](crate::Qp::post_bind)).
     BindMw {
         /// It was.
         bound: bool,
     },
-    /// Sends nothing: completes in its turn, and tells of a key that was invalidated, or not
+    /// Sends nothing: completes in order, and reports whether a key was invalidated
     /// ([`Qp::post_invalidate`](crate::Qp::post_invalidate)).
     LocalInv {
         /// It was.

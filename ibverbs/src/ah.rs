@@ -27,7 +27,7 @@ pub(crate) fn path(card: &Card, attr: &ibv_ah_attr) -> Result<Path, Errno> {
     path.sgid_index = grh.sgid_index;
     path.traffic_class = grh.traffic_class;
     path.flow_label = grh.flow_label;
-    // 0 reaches nobody and 1, for which the ping-pong programs ask, nobody behind a router; Linux takes its own.
+    // 0 reaches no peer, and 1, for which the ping-pong programs ask, none behind a router; Linux takes its own.
     if grh.hop_limit > 1 {
         path.hop_limit = grh.hop_limit;
     }
@@ -113,7 +113,7 @@ fn ends(grh: &[u8; 40]) -> Result<(Gid, Gid, u8, u32), Errno> {
     Err(Errno::INVAL)
 }
 
-/// Whether a path is known, for who cannot wait for it: `EAGAIN` while the peer is asked where it is.
+/// Whether a path is known, for a caller that cannot wait: `EAGAIN` while the peer's address is being resolved.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ferroce_try_resolve(
     context: *mut ibv_context,

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// From one look for the answer of a peer to the next.
 const RESOLVE_LOOK: Duration = Duration::from_micros(50);
 
-/// Keeps a card from being opened before it is closed: it is open once at a time, and who closes it last may be any thread.
+/// Keeps a card from being opened before it is closed: it is open once at a time, and any thread may close it last.
 #[derive(Default)]
 pub(crate) struct Gate {
     is_open: Mutex<bool>,
@@ -74,7 +74,7 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// Opens the card `name`; why not is said, as an error number tells too little.
+    /// Opens the card `name`. If it cannot, prints the reason: an error number says too little.
     pub(crate) fn open(
         name: &str,
         mac: Mac,
@@ -183,7 +183,7 @@ impl Card {
         channels: &[Arc<Channel>],
         events: Option<&mut AsyncEvents<AnyBackend>>,
     ) -> bool {
-        // Of the card's end no interrupt tells; below it is told as an event.
+        // No interrupt reports the loss of the card; below it becomes an event.
         let _ = self.context.is_lost();
         for channel in channels {
             channel.collect();

@@ -36,7 +36,7 @@ pub(crate) struct Device {
     ips: Vec<IpAddr>,
     /// Longest packets that the network takes.
     mtu: Mtu,
-    /// The card, while a context of it lives: it can be opened once at a time.
+    /// The card, while a context of it exists: it can be opened once at a time.
     card: Mutex<Weak<Card>>,
     gate: Arc<Gate>,
 }

@@ -38,7 +38,7 @@ pub(crate) trait ToErrno: Error + Sized + 'static {
     /// As the manual pages name it.
     fn number(&self) -> Errno;
 
-    /// The number; what it does not tell is said if that is asked for.
+    /// The number; if `FERROCE_LOG` is set, prints the whole error too.
     fn errno(self) -> Errno {
         explain(&self);
         self.number()

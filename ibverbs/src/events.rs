@@ -21,7 +21,7 @@ use crate::srq::SrqHandle;
 pub(crate) struct Channel {
     shown: Shown<ibv_comp_channel>,
     pub(crate) core: Core<CompChannel<AnyBackend>>,
-    /// Readable when the card has told something.
+    /// Readable when the card has reported an event.
     interrupt: OwnedFd,
     /// Completion queues, by the address that the program knows.
     events: Mailbox<usize>,
@@ -40,7 +40,7 @@ impl Channel {
         self.interrupt.as_fd()
     }
 
-    /// Moves the events that the card told.
+    /// Moves the events that the card reported.
     pub(crate) fn collect(&self) {
         // Destroyed meanwhile: there is nothing to move.
         let _ = self.core.with(|channel| {
@@ -205,7 +205,7 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
     }
 }
 
-/// What counts the acknowledgements of an event's object, if it is of one that lives.
+/// Calls `then` with the acknowledgements of an event's object, if that object exists.
 fn with_acks(kind: c_int, element: Opaque, then: impl FnOnce(&crate::handle::Acks)) -> bool {
     match kind {
         IBV_EVENT_CQ_ERR => get::<CqHandle>(element.cast())

@@ -27,7 +27,7 @@ const PHYS_LINK_UP: u8 = 5;
 /// `IBV_QPF_GRH_REQUIRED`: paths need a GID.
 const GRH_REQUIRED: u8 = 1;
 
-/// Width and speed of the fastest port that a data path of so many Gbit/s fills; what is slower than all is told as the slowest.
+/// Width and speed of the fastest port that a data path of so many Gbit/s fills; a slower one counts as the slowest.
 fn rate(gbit: u32) -> (u8, u8) {
     match gbit {
         100.. => (WIDTH_4X, SPEED_EDR),

@@ -63,7 +63,7 @@ fn register(
     if iova != addr.addr() as u64 {
         return Err(Errno::OPNOTSUPP);
     }
-    // SAFETY: who registers memory promises it to the card until it is deregistered (ibv_reg_mr(3)).
+    // SAFETY: the program promises registered memory to the card until it is deregistered (ibv_reg_mr(3)).
     let mr = unsafe { held.pd.reg_mr(addr.cast(), length, access) }.map_err(ToErrno::errno)?;
     let shown = ibv_mr {
         context: held.context.shown(),
@@ -154,7 +154,7 @@ impl MrHandle {
             };
             // SAFETY: the promise of `register`, of what the region is from now on.
             unsafe { core.mr.rereg(&change) }.map_err(ToErrno::errno)?;
-            // SAFETY: the structure lives as long as the object; a region is changed by a thread at a time.
+            // SAFETY: the structure is valid as long as the object; a region is changed by a thread at a time.
             let shown = unsafe { &mut *self.shown.get() };
             if memory.is_some() {
                 (shown.addr, shown.length) = (addr, length);

@@ -117,7 +117,7 @@ impl Bind {
                 };
                 let result = then(mw, &bind)?;
                 if self.key.is_none() {
-                    // SAFETY: the structure lives as long as the object; the lock of the window is held.
+                    // SAFETY: the structure is valid as long as the object; the lock of the window is held.
                     unsafe { (*handle.shown.get()).rkey = mw.rkey() };
                 }
                 Ok(result)

@@ -1,4 +1,4 @@
-//! Who opens a card: the driver, by its name, or a simulation that is linked into the library.
+//! Opens a card: by the driver, from its name, or as a simulation that is linked into the library.
 
 use std::any::Any;
 use std::error::Error;
@@ -9,14 +9,14 @@ use ferroce_driver::open::{self, AnyBackend};
 
 /// An error of any kind.
 pub type BoxError = Box<dyn Error + Send + Sync>;
-/// What lives as long as a card is open.
+/// Kept as long as a card is open.
 pub type Keep = Box<dyn Any + Send + Sync>;
 /// Opens the simulated card of a name without its `sim:`.
 pub type Opener = fn(&str) -> Result<(AnyBackend, Keep), BoxError>;
 
 static SIMULATED: OnceLock<Opener> = OnceLock::new();
 
-/// Says who opens cards with names that begin with `sim:`; the first one to say so stays.
+/// Registers the opener of cards with names that begin with `sim:`; the first one registered stays.
 pub fn set_simulated(opener: Opener) {
     let _ = SIMULATED.set(opener);
 }

@@ -25,7 +25,7 @@ impl<T> Turn<T> {
         }
     }
 
-    /// Waits until no other thread has its turn; whether the turn is new to this one.
+    /// Waits until no other thread holds the turn; whether the turn is new to this one.
     pub(crate) fn start(&self) -> bool {
         let own = thread::current().id();
         let mut state = lock(&self.state);

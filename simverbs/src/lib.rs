@@ -48,7 +48,7 @@ fn simulate(what: &str) -> Result<(AnyBackend, Keep), BoxError> {
         }
         Ok(server)
     })?;
-    // Once it is connected nobody else is let in, and the folder goes.
+    // Once it is connected the server takes no other client, and the folder is removed.
     let card = open::open(&format!("unix:{}", socket.display()))?;
     Ok((card, Box::new(served)))
 }

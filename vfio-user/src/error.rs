@@ -1,4 +1,4 @@
-//! What a malformed message is told.
+//! Errors of malformed messages.
 
 use thiserror::Error;
 
@@ -9,13 +9,13 @@ pub enum ProtocolError {
     /// The size in the header cannot be.
     #[error("a message of {size} bytes; {least} to {most} are expected", least = crate::header::Header::BYTES, most = crate::MAX_MESSAGE)]
     Size {
-        /// Size told.
+        /// Size in the header.
         size: u32,
     },
     /// The type bits of the flags are neither command nor reply.
     #[error("flags {flags:#x} are neither a command (0) nor a reply (1)")]
     Type {
-        /// Flags told.
+        /// Flags in the header.
         flags: u32,
     },
     /// A command that is not spoken here.
@@ -36,7 +36,7 @@ pub enum ProtocolError {
     Data {
         /// Bytes found.
         found: usize,
-        /// Bytes told.
+        /// Bytes that the message announces.
         expected: u64,
     },
     /// The data of a transfer would be longer than agreed.

@@ -10,7 +10,7 @@ use super::{
     ibv_srq, ibv_wc, structures, zero,
 };
 
-/// A function that nobody is to call.
+/// A function that no program calls.
 type Unused = *const c_void;
 
 structures! { pub(super) LAYOUTS:

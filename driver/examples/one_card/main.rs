@@ -1,5 +1,5 @@
-//! One end of a connection whose other end is another process, which is told of this one in a line, and the other way
-//! round: what a test kills, resets and takes the card from.
+//! One end of a connection to another process; each end sends the other one a line about itself. A test kills this
+//! process, resets its card and takes it away.
 //!
 //! ```text
 //! cargo run -p ferroce-driver --example one_card -- unix:/tmp/a 1 17

@@ -150,12 +150,12 @@ impl<B: Backend> End<B> {
         }
     }
 
-    /// Sleeps until an interrupt tells of the next completion, good or not. One that is there already is told of too.
+    /// Sleeps until an interrupt reports the next completion, good or not, also one that is there already.
     pub(crate) fn completion(&mut self) -> Result<Wc> {
         self.cq.req_notify(Notify::Any)?;
-        // A card that is gone is told of in the same way, by a completion in error.
+        // A lost card is reported in the same way, by a completion in error.
         let event = self.channel.get_event(LIMIT_NS);
-        event.ok_or("no interrupt told of a completion in time")?;
+        event.ok_or("no interrupt reported a completion in time")?;
         let mut wcs = [Wc::default()];
         if self.cq.poll(&mut wcs) == 0 {
             return Err("an interrupt told of a completion that is not there".into());
@@ -252,13 +252,13 @@ pub(crate) fn operations<A: Backend, B: Backend>(a: &mut End<A>, b: &mut End<B>)
     expect("atomics", &b.shared.to_vec(at, 8), &4711u64.to_le_bytes())
 }
 
-/// Takes memory from under a card that was told of it, and lets the card reach for it. It must tell, in a completion and
-/// in STATUS, and the host must find its memory as it was.
+/// Unmaps memory that a region still names, and lets the card access it. The card must report it, in a completion and
+/// in STATUS, and the memory of the host must be as it was.
 pub(crate) fn outside<A: Backend, B: Backend>(a: &mut End<A>, b: &End<B>) -> Result<()> {
     // A page multiple, so that it is mapped by itself.
     let page = a.context.backend().page_size();
     let gone = a.pd.alloc_mr(4 * page, Access::LOCAL_WRITE)?;
-    // SAFETY: what the card is told to reach there is to fail.
+    // SAFETY: the accesses of the card there are meant to fail.
     unsafe { a.context.backend().unmap(gone.as_mut_ptr(), 4 * page) }?;
     let list = [gone.sge(0..2 * page)];
     let write = SendOp::Write(b.remote(0));

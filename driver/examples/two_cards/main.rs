@@ -1,5 +1,5 @@
-//! Two cards on a wire: every RC operation with its data checked and its completion told by interrupt, an access outside
-//! of what is mapped, and a fresh start after it.
+//! Two cards on a wire: every RC operation with its data checked and its completion reported by interrupt, an access
+//! outside of what is mapped, and a fresh start after it.
 //!
 //! ```text
 //! cargo run -p ferroce-driver --example two_cards -- unix:/tmp/a unix:/tmp/b

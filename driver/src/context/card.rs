@@ -18,7 +18,7 @@ use crate::mr::{Keys, Windows};
 use crate::names::Names;
 use crate::qp::GSI_QPN;
 
-/// Addresses of the port, as the card was told.
+/// Addresses of the port, as written to the card.
 struct Port {
     mac: Mac,
     gids: Vec<Option<Gid>>,
@@ -226,7 +226,7 @@ fn identify(backend: &impl Backend) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Resets the engine: it forgets every address it was told.
+/// Resets the engine: it loses every address it was given.
 fn reset<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
     host.write32(regs::CONTROL.into(), control::RESET);
     wait_ready(host)

@@ -12,7 +12,7 @@ use crate::device::{AbiVersion, Status};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another context has it: what that was told would be forgotten by the card.
+    /// Another context has it open; a reset would destroy the objects of that context.
     #[error("the card is open: drop all that was opened on it, or share that context")]
     InUse,
     /// BAR0 is too small for the registers and doorbells.

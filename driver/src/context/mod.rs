@@ -62,8 +62,9 @@ impl<B: Backend> Context<B> {
     ///
     /// A card that was found to be gone, here or by any wait on it, is gone for good, even if it answers again: it reaches
     /// no memory any more, what was posted completes with [`WcStatus::FatalErr`](crate::WcStatus::FatalErr), every command
-    /// fails with [`CommandError::Lost`], [`AsyncEvent::DeviceFatal`](crate::AsyncEvent::DeviceFatal) tells of it, and no
-    /// wait waits. Waits look for themselves; who sleeps on a file descriptor calls this now and then.
+    /// fails with [`CommandError::Lost`], [`AsyncEvent::DeviceFatal`](crate::AsyncEvent::DeviceFatal) reports it, and
+    /// all waits return at once. Waits check by themselves; a program that sleeps on a file descriptor calls this now
+    /// and then.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.card.host.look()

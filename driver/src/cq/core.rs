@@ -63,7 +63,7 @@ pub(super) fn log_size<B: Backend>(card: &Card<B>, entries: u32) -> Result<u8, C
     Ok(entries.next_power_of_two().ilog2().max(1) as u8)
 }
 
-/// What the card is told of a queue.
+/// Context of a queue, as given to the card.
 pub(super) fn image<B: Backend>(ring: &Ring<B>, channel: Option<&Arc<Channel<B>>>) -> CqCtx {
     CqCtx {
         base: ring.base(),
@@ -105,7 +105,7 @@ impl<B: Backend> CqCore<B> {
         })
     }
 
-    /// A life of queue pair `qpn` begins. No CQE of it was written yet, and all of earlier lives were.
+    /// Starts an incarnation of queue pair `qpn`: before its first CQE, after the last CQE of earlier incarnations.
     pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>, completes: Completes) {
         let from = lock(&self.ring).end();
         let mut changes = lock(&self.changes);

@@ -30,7 +30,7 @@ pub enum CqError {
         "this build of the card does not resize completion queues: load one with feature RESIZE_CQ"
     )]
     Unsupported,
-    /// Completions that nobody polled do not fit.
+    /// Unpolled completions do not fit.
     #[error(
         "the completion queue keeps its size: more than {entries} completions wait in it, or it has overflowed: poll it first"
     )]
@@ -43,7 +43,7 @@ pub enum CqError {
         "completion channel and completion queue are of different contexts: create both on the same"
     )]
     OtherContext,
-    /// Nobody would hear of completions.
+    /// There is no channel to report completions on.
     #[error(
         "completion queue {cqn} has no channel, or its channel was dropped: create it with `create_cq_on` to be notified"
     )]

@@ -37,7 +37,7 @@ pub enum Notify {
 /// A completion queue.
 ///
 /// It is polled by one owner at a time (`&mut`); queue pairs on it are used from any thread. The card's
-/// ring lives until the last of them is gone.
+/// ring is kept until the last of them is dropped.
 pub struct Cq<B: Backend> {
     core: Arc<CqCore<B>>,
     ring: Arc<Ring<B>>,
@@ -174,8 +174,8 @@ impl<B: Backend> Cq<B> {
         wcs.len() - left
     }
 
-    /// Polls until there is a completion, for `limit_ns` at most; 0 after that, and if the card is gone and all that was
-    /// posted is told of.
+    /// Polls until there is a completion, for `limit_ns` at most; 0 after that, and once the card is lost and all that
+    /// was posted is reported.
     pub fn wait(&mut self, wcs: &mut [Wc], limit_ns: u64) -> usize {
         let host = self.core.card.host.clone();
         let some = || match self.poll(wcs) {

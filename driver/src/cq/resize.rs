@@ -43,7 +43,7 @@ impl<B: Backend> Cq<B> {
         }
         let card = &self.core.card;
         let ring = Ring::from_position(&card.host, log_size, self.position)?;
-        // who begins a life of a queue pair waits: positions are found in one ring
+        // `attach` waits meanwhile: it takes its positions in one ring
         let mut current = lock(&self.core.ring);
         let (number, channel) = (self.core.number, self.core.channel.as_ref());
         let mut command =

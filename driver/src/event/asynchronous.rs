@@ -18,7 +18,7 @@ use crate::{Backend, WcStatus};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AsyncEvent {
-    /// The card is gone, see [`Context::is_lost`](crate::Context::is_lost). Told once, and nothing after it.
+    /// The card is lost, see [`Context::is_lost`](crate::Context::is_lost). Reported once, as the last event.
     DeviceFatal,
     /// A completion queue overflowed: completions are lost, and the queue pairs they were of go into error.
     CqError {
@@ -96,7 +96,7 @@ impl From<Eqe> for AsyncEvent {
 
 /// The asynchronous events of a card: failures, and what was asked for that is no completion.
 ///
-/// There is one handle at a time, and what happens while there is none is not told. Events of a queue pair whose send
+/// There is one handle at a time; events while there is none are dropped. Events of a queue pair whose send
 /// completions come to a queue on a [`CompChannel`](crate::CompChannel) arrive there first, and come here when the
 /// channel's events are taken, which its readable file descriptor asks for.
 ///
@@ -105,7 +105,7 @@ pub struct AsyncEvents<B: Backend> {
     // Fields drop in order: the event queue is free before another handle can be had.
     queue: EventQueue<B>,
     _taken: Taken<B>,
-    /// The end of the card was told.
+    /// The loss of the card was reported.
     is_over: bool,
 }
 

@@ -59,15 +59,15 @@ impl<B: Backend> Channel<B> {
 ///
 /// A queue created with [`Context::create_cq_on`](crate::Context::create_cq_on) sends one event for each
 /// [`req_notify`](crate::Cq::req_notify). Events need no acknowledgement: those of a queue that was dropped are left out,
-/// and after the channel was dropped its queues send none. When the card is found to be gone each queue is told of once:
-/// what is posted completes in error.
+/// and after the channel was dropped its queues send none. Once the card is found to be lost each queue is reported
+/// once: what is posted completes in error.
 ///
 /// The channel's file descriptor is for `poll`, `epoll` or an async runtime, level or edge triggered: when it is
-/// readable take events with [`try_event`](Self::try_event) until there is none. Nobody else reads it.
+/// readable take events with [`try_event`](Self::try_event) until there is none. Only the channel reads the descriptor.
 pub struct CompChannel<B: Backend> {
     queue: EventQueue<B>,
     core: Arc<Channel<B>>,
-    /// Completion queues of numbers below were told of since the card is gone.
+    /// Completion queues with lower numbers were reported since the card was lost.
     next_cqn: u32,
 }
 
@@ -102,7 +102,7 @@ impl<B: Backend> CompChannel<B> {
     }
 
     /// Number of a completion queue with completions; sleeps until there is an event, for `limit_ns` at most. `None` at
-    /// once if the card is gone and all queues were told of.
+    /// once if the card is lost and all queues were reported.
     pub fn get_event(&mut self, limit_ns: u64) -> Option<u32> {
         let Self {
             queue,

@@ -88,16 +88,16 @@ pub enum EventError {
     Command(#[from] CommandError),
 }
 
-/// Events that came to a channel, on their way to the one who takes asynchronous events.
+/// Events that came to a channel, on their way to the handle for asynchronous events.
 #[derive(Default)]
 pub(crate) struct Parked {
     events: VecDeque<Eqe>,
-    /// Woken with each event; none: nobody takes them.
+    /// Raised with each event; `None`: there is no handle for asynchronous events.
     fd: Option<OwnedFd>,
 }
 
 impl Parked {
-    /// Hands an event on; it is forgotten if nobody takes them.
+    /// Hands an event on, or drops it if there is no handle.
     fn put(&mut self, eqe: Eqe) {
         let Some(fd) = &self.fd else { return };
         self.events.push_back(eqe);

@@ -107,7 +107,8 @@ impl<B: Backend> EventQueue<B> {
         }
     }
 
-    /// Repeats `next` until it gives something, and sleeps in between, for `limit_ns` at most and while the card lives.
+    /// Repeats `next` until it gives something, and sleeps in between, for `limit_ns` at most or until the card is
+    /// lost.
     pub(super) fn wait<T>(
         &mut self,
         limit_ns: u64,

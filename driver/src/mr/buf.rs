@@ -73,7 +73,8 @@ impl<B: Backend> MrBuf<B> {
         bytes
     }
 
-    /// First byte, for access without a copy: through raw pointers, while neither card nor peer was told to write there.
+    /// First byte, for access without a copy: through raw pointers, while no request and no right of a peer lets the
+    /// card write there.
     #[must_use]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.buf.at(0, self.len())

@@ -14,12 +14,12 @@ use crate::host::lock;
 use crate::names::Names;
 use crate::pd::PdNumber;
 
-/// Who names the memory of an entry.
+/// Which code may name the memory of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Whoever likes: nobody has a reference to it.
+    /// Any code: no Rust reference to it exists.
     Open,
-    /// Who promised something for it, or owns it.
+    /// Code that made a promise for it, or owns it.
     Promised,
 }
 

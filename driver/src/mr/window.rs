@@ -28,8 +28,8 @@ const VARIANT: u32 = 0xff;
 pub enum MwType {
     /// Every queue pair of its protection domain reaches it; the driver chooses its key with each bind.
     Type1,
-    /// Only the queue pair that it was bound by reaches it (2B: and only in its domain); who binds chooses the lowest 8
-    /// bits of the key. It is bound again only after it was invalidated.
+    /// Only the queue pair that bound it reaches it (2B: and only in its domain); the caller of a bind chooses the
+    /// lowest 8 bits of the key. It is bound again only after it was invalidated.
     Type2,
 }
 
@@ -82,8 +82,8 @@ struct Bound {
     region: u32,
     /// Of type 2: the queue pair.
     qpn: Option<u32>,
-    /// A peer invalidated it, as a completion told. That may be an older bind under the same key, so it ends with its
-    /// region and its queue pair all the same.
+    /// A peer invalidated it, as a completion reported. That may be an older bind under the same key, so it ends with
+    /// its region and its queue pair all the same.
     invalidated: bool,
 }
 
@@ -129,7 +129,7 @@ fn write<B: Backend>(card: &Card<B>, place: u32, entry: MrCtx) -> Result<(), Com
     card.execute("write MW", &command).map(drop)
 }
 
-/// A memory window. When it is dropped, nobody reaches memory by it any more.
+/// A memory window. After its drop no peer reaches memory through it.
 pub struct Mw<B: Backend> {
     pd: Arc<PdNumber<B>>,
     mw_type: MwType,
@@ -166,8 +166,8 @@ impl<B: Backend> Mw<B> {
         self.key
     }
 
-    /// Binds the window as a request of `qp` would that has its turn now, under a key of which the lowest 8 bits count:
-    /// whether it was bound. If a rule of IB1 10.6.7.2 forbids it nothing has changed.
+    /// Binds the window at once, as a request at the head of the send queue of `qp` would, under a key of which the
+    /// lowest 8 bits count: whether it was bound. If a rule of IB1 10.6.7.2 forbids it nothing has changed.
     ///
     /// # Errors
     /// [`MwError::Command`]: nothing has changed.
@@ -297,8 +297,8 @@ impl<B: Backend> Qp<B> {
         Ok(mw.rkey())
     }
 
-    /// Invalidates the key of a type 2 window that was bound by this queue pair, as a request would that has its turn now:
-    /// whether there was such a key.
+    /// Invalidates the key of a type 2 window that this queue pair bound, at once, as a request at the head of the send
+    /// queue would: whether there was such a key.
     ///
     /// # Errors
     /// [`CommandError`]: nothing has changed.

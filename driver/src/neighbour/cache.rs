@@ -122,7 +122,7 @@ impl Cache {
                     entry.enter(NeighbourState::Incomplete, now);
                     entry.mac = None;
                 } else {
-                    // It is told to who asked, for whom this time is left.
+                    // Kept for this time, so that the callers that asked see the failure.
                     let kept = self.config.retry_ns * u64::from(self.config.tries);
                     entry.enter(NeighbourState::Failed, now + kept);
                     entry.mac = None;
@@ -150,7 +150,7 @@ impl Cache {
         self.moved(address, mac, now)
     }
 
-    /// A neighbour told where it is, unasked: changes what is known, and makes nothing known.
+    /// Takes an unsolicited announcement of a neighbour: it updates a known entry and adds none.
     pub(super) fn moved(&mut self, address: Address, mac: Mac, now: u64) -> VecDeque<Vec<u8>> {
         let Some(entry) = self.entries.get_mut(&address) else {
             return VecDeque::new();
@@ -162,8 +162,8 @@ impl Cache {
         std::mem::take(&mut entry.waiting)
     }
 
-    /// A neighbour answered (RFC 4861, 7.2.5); `overrides`: also if another address was known. `None`: nobody asked, or
-    /// the answer does not count.
+    /// A neighbour answered (RFC 4861, 7.2.5); `overrides`: also if another address was known. `None`: no question is
+    /// open, or the answer does not count.
     pub(super) fn answered(
         &mut self,
         address: Address,

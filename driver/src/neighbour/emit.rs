@@ -75,7 +75,7 @@ fn icmpv6(
     })
 }
 
-/// A neighbour solicitation of `src` for `target`: to `to`, or to all who may have the address.
+/// A neighbour solicitation of `src` for `target`: to `to`, or to all stations that may have the address.
 pub(super) fn solicit(
     link: eth::Repr,
     src: Ipv6Addr,

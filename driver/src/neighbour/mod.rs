@@ -134,8 +134,8 @@ impl<B: Backend> Neighbours<B> {
     /// are sent by [`poll`](Self::poll), from entry `sgid_index` of the GID table.
     ///
     /// # Errors
-    /// [`ResolveError`]: no address to ask from, not a unicast address, or nobody answered all questions: a further
-    /// call asks anew.
+    /// [`ResolveError`]: no address to ask from, not a unicast address, or no answer to any question: a further
+    /// call asks again.
     pub fn try_resolve(&mut self, sgid_index: u8, peer: Gid) -> Result<Option<Mac>, ResolveError> {
         let local = self.context.gid(sgid_index);
         let local = local.ok_or(PathError::NoGid { sgid_index })?;
@@ -219,7 +219,7 @@ impl<B: Backend> Neighbours<B> {
     /// Sends an echo request to `peer`, as soon as it is known where that is. Replies come by [`pong`](Self::pong).
     ///
     /// # Errors
-    /// [`ResolveError`]; a peer that does not answer later is told by [`try_resolve`](Self::try_resolve) only.
+    /// [`ResolveError`]; only [`try_resolve`](Self::try_resolve) reports a peer that stops answering later.
     pub fn ping(
         &mut self,
         sgid_index: u8,

@@ -164,7 +164,7 @@ impl<B: Backend> Neighbours<B> {
         false
     }
 
-    /// Whether another station claims an address of the card: it is told otherwise, not too often.
+    /// Whether another station claims an address of the card: the card then announces itself, at a limited rate.
     fn claims(&mut self, ip: IpAddr, mac: Mac) -> bool {
         if mac == self.context.mac() {
             // Our own frame, come back.

@@ -96,7 +96,7 @@ impl Tap {
     }
 
     fn configure(&self, mac: Mac, mtu: u16) -> Result<(), (&'static str, io::Error)> {
-        // SAFETY: makes a descriptor that nobody else has, or -1.
+        // SAFETY: makes a new descriptor, owned here alone, or -1.
         let socket =
             unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if socket < 0 {
@@ -138,7 +138,7 @@ fn request(name: &str) -> libc::ifreq {
 }
 
 fn ioctl(fd: c_int, what: c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: the requests used here take an `ifreq`, which lives through the call.
+    // SAFETY: the requests used here take an `ifreq`, which outlives the call.
     match unsafe { libc::ioctl(fd, what, std::ptr::from_mut(request)) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -57,7 +57,7 @@ pub struct NeighbourCounters {
     pub unreachable: u64,
     /// Frames that break a rule of ARP, ICMP or neighbour discovery.
     pub malformed: u64,
-    /// Answers that nobody asked for, or that contradict a confirmed one.
+    /// Unsolicited answers, and answers that contradict a confirmed one.
     pub ignored: u64,
     /// Frames of another station that claims an address of the card.
     pub conflicts: u64,
@@ -65,7 +65,7 @@ pub struct NeighbourCounters {
     pub to_bridge: u64,
     /// Frames taken from the bridge.
     pub from_bridge: u64,
-    /// Frames that are nobody's, as there is no bridge.
+    /// Frames that the card does not handle, without a bridge to take them.
     pub unclaimed: u64,
     /// Frames lost for want of room: towards the card, the bridge, or a neighbour that stays unknown.
     pub dropped: u64,
@@ -81,7 +81,7 @@ pub enum ResolveError {
     /// Not the address of one host.
     #[error("{} is not the address of one host: give a unicast address", .0.ip())]
     NotUnicast(Gid),
-    /// Nobody answers.
+    /// No station answers.
     #[error(
         "{} does not answer: {questions} {} within {} ms; check the address, the cable and the VLAN, and that the peer runs and is on this link",
         .peer.ip(),
@@ -89,7 +89,7 @@ pub enum ResolveError {
         .waited_ns / 1_000_000
     )]
     Unreachable {
-        /// Who was asked for.
+        /// Address asked for.
         peer: Gid,
         /// How often.
         questions: u32,
@@ -104,7 +104,7 @@ pub enum ResolveError {
 /// An echo reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pong {
-    /// Who answered.
+    /// Address that answered.
     pub from: Gid,
     /// Identifier of the request.
     pub ident: u16,

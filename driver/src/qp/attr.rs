@@ -13,7 +13,7 @@ use crate::path::{Path, PathError};
 /// P_Key of every RoCEv2 port (A17.7.1).
 pub const DEFAULT_PKEY: u16 = 0xffff;
 
-/// Path MTU where nobody says another: it fits into Ethernet frames of 1500 bytes.
+/// Path MTU by default: it fits into Ethernet frames of 1500 bytes.
 pub const DEFAULT_MTU: Mtu = Mtu::Mtu1024;
 
 /// Transport of a queue pair.

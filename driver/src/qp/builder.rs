@@ -221,8 +221,8 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         self
     }
 
-    /// First PSN to send, of which the low 24 bits count. Unasked one that differs between queue pairs
-    /// and between lives of a number.
+    /// First PSN to send, of which the low 24 bits count. The default differs between queue pairs
+    /// and between incarnations of a number.
     pub fn psn(mut self, psn: u32) -> Self {
         self.psn = Some(psn);
         self

@@ -138,7 +138,7 @@ impl<B: Backend> Qp<B> {
     }
 
     /// Receive requests that may be posted at a time: no fewer than asked for. With a shared receive queue 1, which
-    /// nobody uses.
+    /// stays unused.
     #[must_use]
     pub fn max_recv_wr(&self) -> u32 {
         self.queues.rq.size()

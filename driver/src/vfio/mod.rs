@@ -95,7 +95,7 @@ impl Vfio {
         })
     }
 
-    /// Resets the function. Mapped memory stays mapped; everything else that the card was told is forgotten.
+    /// Resets the function. Mapped memory stays mapped; the card loses all other state.
     ///
     /// # Errors
     /// [`VfioError`]: the card does not come back.
@@ -230,7 +230,7 @@ impl Backend for Vfio {
         // SAFETY: the eventfd is open for as long as `found` is borrowed.
         let event = unsafe { BorrowedFd::borrow_raw(found.event.as_raw_fd()) };
         if !found.is_used.swap(true, Ordering::Relaxed) {
-            // What was raised before is not for the one who asks now.
+            // Interrupts raised before are not for this caller.
             eventfd::clear(event);
         }
         event

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum VfioUserError {
-    /// Nobody is at the socket.
+    /// No server listens at the socket.
     #[error("cannot connect to {path}: start the card first (`cargo xtask simnic --socket {path} ...`)", path = .path.display())]
     Connect {
         /// The socket.

@@ -20,7 +20,7 @@ use super::memory::Memory;
 use crate::eventfd;
 use crate::host::lock;
 
-/// Longest wait for a reply, or for room in the socket. A last resort: a server that lives answers far sooner.
+/// Longest wait for a reply, or for room in the socket. A last resort: a running server answers far sooner.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Replies that are awaited, and those that came.
@@ -29,7 +29,7 @@ type Calls = HashMap<u16, Option<Message>>;
 /// A connection to a card.
 pub(super) struct Link {
     socket: UnixStream,
-    /// The message ID used last. Who holds it may send.
+    /// The message ID used last. The holder of the lock may send.
     sender: Mutex<u16>,
     calls: Mutex<Calls>,
     answered: Condvar,
@@ -157,7 +157,8 @@ impl Link {
         Ok(id)
     }
 
-    /// Takes what comes until the connection ends: hands replies to who waits, and reads and writes memory for the card.
+    /// Takes what comes until the connection ends: hands replies to their waiters, and reads and writes memory for the
+    /// card.
     pub(super) fn serve(&self) {
         let mut receiver = Receiver::new();
         loop {

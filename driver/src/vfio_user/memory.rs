@@ -167,7 +167,7 @@ mod tests {
         let start = bytes.as_mut_ptr().cast::<u8>();
         let at = start.addr() as u64;
         let mut memory = Memory::default();
-        // SAFETY: `bytes` lives to the end of the test and is touched through `start` only.
+        // SAFETY: `bytes` is valid until the end of the test and is touched through `start` only.
         unsafe {
             assert!(memory.insert(start, 32));
             assert!(memory.insert(start.add(32), 32));

@@ -66,7 +66,7 @@ impl VfioUser {
     /// Connects to the socket at `path`, checks what is there, and enables memory access and bus mastering.
     ///
     /// # Errors
-    /// [`VfioUserError`]: nobody listens, another client has the card, or it is no such card.
+    /// [`VfioUserError`]: no server listens, another client has the card, or it is no such card.
     pub fn connect(path: &Path) -> Result<Self, VfioUserError> {
         let link = Arc::new(Link::connect(path)?);
         let reader = thread::Builder::new().name("vfio-user".into()).spawn({

@@ -211,7 +211,7 @@ fn events_report() {
     let mut cqs = [8, 8, 8].map(|n| context.create_cq_on(n, &channel).unwrap());
     cqs[0].req_notify(Notify::Any).unwrap();
     fake.state().gone = true;
-    // Nobody has noticed, and nothing is made up.
+    // The driver has not noticed yet, and makes no event up.
     assert_eq!((events.try_event(), channel.try_event()), (None, None));
     let event = soon(&fake, || events.get_event(FOR_EVER));
     assert_eq!(event, Some(AsyncEvent::DeviceFatal));

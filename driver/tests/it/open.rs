@@ -334,7 +334,7 @@ fn a_card_is_opened_once_at_a_time() {
     Context::open(fake).unwrap();
 }
 
-/// Who does not see the numbers of a connection does not guess them: they differ from one opening to the next.
+/// An outsider cannot guess the numbers of a connection: they differ from one opening to the next.
 #[test]
 fn numbers_are_random_by_default() {
     let numbers = |seed| {

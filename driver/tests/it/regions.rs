@@ -13,7 +13,7 @@ fn a_region_changes_under_its_key() {
     let before = fake.state().mapped.clone();
     let mut memory = vec![0u8; 8 * PAGE];
     let base = memory.as_mut_ptr();
-    // SAFETY: `memory` outlives the region and is not touched while it lives.
+    // SAFETY: `memory` outlives the region and is not touched until it is dropped.
     let mut region = unsafe { pd.reg_mr(base, 3 * PAGE, Access::LOCAL_WRITE) }.unwrap();
     let (key, place) = (region.lkey(), region.lkey() >> 8);
     let first = fake.state().mrs[&place];
@@ -60,7 +60,7 @@ fn a_change_that_is_refused_changes_nothing() {
     let pd = context.alloc_pd();
     let mut memory = vec![0u8; 8 * PAGE];
     let base = memory.as_mut_ptr();
-    // SAFETY: `memory` outlives the region and is not touched while it lives.
+    // SAFETY: `memory` outlives the region and is not touched until it is dropped.
     let mut region = unsafe { pd.reg_mr(base, PAGE, Access::LOCAL_WRITE) }.unwrap();
     let place = region.lkey() >> 8;
     let ctx = fake.state().mrs[&place];
@@ -165,7 +165,7 @@ fn memory_of_the_driver_goes_elsewhere() {
     let whole = region(0, 16 * PAGE).unwrap();
     let _inner = region(15, PAGE).unwrap();
     drop(whole);
-    // SAFETY: pages of `memory` that nobody uses, and that it does not free a second time.
+    // SAFETY: unused pages of `memory`, which does not free them a second time.
     unsafe { rustix::mm::munmap(base.cast(), 4 * PAGE) }.unwrap();
     std::mem::forget(memory);
     for _ in 0..4 {
@@ -173,7 +173,7 @@ fn memory_of_the_driver_goes_elsewhere() {
     }
 }
 
-/// A list of open memory is made without a promise: whatever lives it outlives, it never names memory of others.
+/// A list of open memory is made without a promise: it never names memory of others, however often keys are reused.
 #[test]
 fn keys_of_open_memory_are_apart() {
     let (fake, context) = open(ALL);
@@ -200,7 +200,7 @@ fn keys_of_open_memory_are_apart() {
     assert!(seen[0].is_disjoint(&seen[1]) && seen[0].len() > 64 && seen[1].len() > 64);
 }
 
-/// What is told of a region is certain, or the card reaches nothing any more.
+/// What the driver reports of a region is certain, or the card reaches no memory any more.
 #[test]
 fn a_region_that_the_card_may_keep_is_out_of_its_reach() {
     let (fake, context) = open(ALL);
@@ -248,7 +248,7 @@ fn a_window_that_stays_keeps_what_it_reaches() {
     // SAFETY: the memory is there.
     let e = unsafe { region.rereg(&change) }.unwrap_err();
     assert!(matches!(e, MrError::Windows(_)), "{e}");
-    // The region is what the card was told, and what it was stays mapped for the window.
+    // The region is as given to the card last, and its old memory stays mapped for the window.
     assert_eq!(region.addr(), base.addr() as u64 + 2 * PAGE as u64);
     assert!(fake.state().mapped.len() > mapped);
     fake.state().answers.clear();

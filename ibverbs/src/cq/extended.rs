@@ -18,7 +18,7 @@ impl CqHandle {
         let taken = self.cq.with(|cq| Ok(cq.poll(&mut found)))?;
         *at_hand = (taken > 0).then(|| convert(&found[0]));
         let wc = at_hand.as_ref().ok_or(Errno::NOENT)?;
-        // SAFETY: the structure lives as long as the object; the thread that polls reads the fields.
+        // SAFETY: the structure is valid as long as the object; the thread that polls reads the fields.
         unsafe {
             (*self.shown.get()).status = wc.status;
             (*self.shown.get()).wr_id = wc.wr_id;

@@ -44,7 +44,7 @@ object!(CqHandle, ibv_cq, used);
 impl CqHandle {
     /// What the program wants back with events.
     pub(crate) fn user_context(&self) -> *mut c_void {
-        // SAFETY: the structure lives as long as the object; nobody writes the field but the program.
+        // SAFETY: the structure is valid as long as the object; only the program writes the field.
         unsafe { (*self.shown.get()).cq_context }
     }
 }
@@ -148,7 +148,7 @@ extern "C" fn ibv_resize_cq(cq: *mut ibv_cq, entries: c_int) -> c_int {
         let entries = u32::try_from(entries).map_err(|_| Errno::INVAL)?;
         handle.cq.with(|cq| {
             cq.resize(entries).map_err(ToErrno::errno)?;
-            // SAFETY: the structure lives as long as the object; the lock of the queue is held.
+            // SAFETY: the structure is valid as long as the object; the lock of the queue is held.
             unsafe { (*handle.shown.get()).cqe = cq.capacity() as c_int };
             Ok(())
         })

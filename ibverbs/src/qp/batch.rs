@@ -16,7 +16,7 @@ enum Content {
     Inline(Range<usize>),
 }
 
-/// What is done when the batch is posted, and told of by a request that sends nothing.
+/// Work done when the batch is posted; a request that sends nothing reports its result.
 pub(super) enum Local {
     Bind(Bind),
     Invalidate(u32),
@@ -31,7 +31,7 @@ struct Request {
     content: Content,
 }
 
-/// Requests from `wr_start` on. What goes wrong is told by `wr_complete`, which posts nothing then.
+/// Requests from `wr_start` on. After an error `wr_complete` returns it and posts nothing.
 #[derive(Default)]
 pub(super) struct Batch {
     requests: Vec<Request>,
@@ -49,7 +49,7 @@ impl Batch {
         self.failed = None;
     }
 
-    /// Of several mistakes the first is told.
+    /// The first of several errors is kept.
     pub(super) fn fail(&mut self, errno: Errno) {
         self.failed.get_or_insert(errno);
     }

@@ -57,7 +57,7 @@ impl QpHandle {
 
     /// Shows the program a state.
     fn show(&self, state: QpState) {
-        // SAFETY: the structure lives as long as the object; programs read the field.
+        // SAFETY: the structure is valid as long as the object; programs read the field.
         unsafe { (*self.shown.get()).qp_base.state = code(state) };
     }
 }
@@ -75,7 +75,7 @@ fn code(state: QpState) -> c_int {
     }
 }
 
-/// A queue of 0 requests is one of 1, which nobody uses.
+/// A queue of 0 requests is one of 1, which stays unused.
 fn sized<'a>(
     builder: QpBuilder<'a, AnyBackend>,
     init: &ibv_qp_init_attr,
@@ -118,7 +118,7 @@ fn create(
         _ => return Err(Errno::OPNOTSUPP),
     };
     let builder = sized(builder, init);
-    // Who polls or posts meanwhile does not wait until the queue pair is built.
+    // Threads that poll or post meanwhile do not wait until the queue pair is built.
     let builder = send.cq.with(|cq| Ok(builder.send_cq(cq)))?;
     let builder = recv.cq.with(|cq| Ok(builder.recv_cq(cq)))?;
     let builder = match &srq {

@@ -153,7 +153,7 @@ impl QpHandle {
 
     fn modify(&self, new: &ibv_qp_attr, mask: c_int) -> Result<(), Errno> {
         let from = self.qp.with(|qp| {
-            // The card knows of ERR and SQE. Who leads there or to RESET need not ask.
+            // The card itself enters ERR and SQE. A change to ERR or RESET need not ask it.
             let asks =
                 mask & IBV_QP_STATE == 0 || !matches!(new.qp_state, IBV_QPS_RESET | IBV_QPS_ERR);
             if asks && !matches!(qp.state(), QpState::Reset | QpState::Init) {
@@ -176,7 +176,7 @@ impl QpHandle {
         if given & needed != needed || given & !(needed | possible) != 0 {
             return Err(Errno::INVAL);
         }
-        // Who else modifies the queue pair waits: finding the peer may take a while.
+        // Other threads that modify the queue pair wait: finding the peer may take a while.
         let mut known = lock(&self.attr);
         let mut attr = *known;
         merge(&mut attr, new, mask);

@@ -33,7 +33,7 @@ impl QpHandle {
     }
 }
 
-/// All attributes are told, whatever the mask names.
+/// Returns all attributes, whatever the mask names.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_query_qp(
     qp: *mut ibv_qp,

@@ -150,7 +150,7 @@ impl State {
         fence(Ordering::Release);
         let last = u64::from_le_bytes(last.try_into().unwrap()).to_le();
         let last_at = self.reach(at + front.len() as u64, 8).cast::<u64>();
-        // SAFETY: the word is mapped and aligned, and nobody holds a reference to it.
+        // SAFETY: the word is mapped and aligned, and no reference to it exists.
         unsafe { last_at.write_volatile(last) };
     }
 
