@@ -53,7 +53,7 @@ structures! { LAYOUTS:
         num_paths: c_int,
     }
 
-    /// Where events are told.
+    /// Channel that reports events.
     struct rdma_event_channel {
         fd: c_int,
     }

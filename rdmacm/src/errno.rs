@@ -3,7 +3,7 @@
 use ferroce_cabi::errno::is_explained;
 pub(crate) use ferroce_cabi::errno::{Errno, or_minus_one, or_null};
 
-/// Says what is of use to who looks for a mistake, if that is asked for.
+/// Prints a line that helps to find an error, if `FERROCE_LOG` is set.
 pub(crate) fn log(line: &str) {
     if is_explained() {
         say(line);

@@ -111,7 +111,7 @@ fn port_of(id: *mut rdma_cm_id, address: impl FnOnce(*mut rdma_cm_id) -> *const 
 
 #[unsafe(no_mangle)]
 extern "C" fn rdma_get_src_port(id: *mut rdma_cm_id) -> u16 {
-    // SAFETY: a field of a structure that lives.
+    // SAFETY: a field of a valid structure.
     port_of(id, |id| unsafe {
         (&raw const (*id).route.addr.src_storage).cast()
     })
@@ -119,7 +119,7 @@ extern "C" fn rdma_get_src_port(id: *mut rdma_cm_id) -> u16 {
 
 #[unsafe(no_mangle)]
 extern "C" fn rdma_get_dst_port(id: *mut rdma_cm_id) -> u16 {
-    // SAFETY: a field of a structure that lives.
+    // SAFETY: a field of a valid structure.
     port_of(id, |id| unsafe {
         (&raw const (*id).route.addr.dst_storage).cast()
     })

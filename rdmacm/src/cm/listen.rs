@@ -1,4 +1,4 @@
-//! Who listens where.
+//! Listeners and their addresses.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ pub(crate) enum Family {
 /// A listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listener {
-    /// By which it is told of requests.
+    /// Names the listener in the events of its requests.
     pub(crate) key: u64,
     pub(crate) space: PortSpace,
     pub(crate) port: u16,
@@ -38,7 +38,7 @@ impl Listener {
 }
 
 impl Manager {
-    /// Requests for a service are told from now on.
+    /// Reports requests for a service from now on.
     pub(crate) fn listen(&mut self, listener: Listener) {
         self.listeners.push(listener);
     }
@@ -48,7 +48,7 @@ impl Manager {
         self.listeners.retain(|listener| listener.key != key);
     }
 
-    /// Who listens; who has the address itself comes first.
+    /// The listener of a service; one bound to the address itself comes first.
     pub(super) fn listener(&self, service: u64, ends: &IpHeader) -> Option<&Listener> {
         let takes = self.listeners.iter().filter(|l| l.takes(service, ends.to));
         takes.max_by_key(|l| l.address.is_some())

@@ -1,7 +1,7 @@
 //! The protocol of the communication manager (IB1 12.9): states of connections, what is sent again and when.
 //!
-//! There is no device, no clock and no thread in it: who has these gives it messages and the time, and takes what it has to
-//! send and to tell. Times are durations since some start.
+//! There is no device, no clock and no thread in it: the port, which has these, gives it messages and the time, and
+//! takes what it has to send and to report. Times are durations since some start.
 
 mod listen;
 mod receive;
@@ -85,7 +85,7 @@ enum State {
     TimeWait(Duration),
     SidrSent(Waiting),
     SidrReceived,
-    /// Its answer, for who asks again until then.
+    /// Its answer, for a peer that asks again until then.
     SidrAnswered(Box<[u8; MAD_BYTES]>, Duration),
 }
 
@@ -100,7 +100,7 @@ struct Connection {
     remote_qpn: u32,
     tid: u64,
     state: State,
-    /// Nobody is to be told of it any more.
+    /// Its events are not reported any more.
     is_detached: bool,
 }
 
@@ -347,7 +347,7 @@ impl Manager {
         }
     }
 
-    /// The program is done with a connection, whatever became of it: the peer is told, the program is not any more.
+    /// The program is done with a connection, whatever its state: the peer gets a message, the program no more events.
     pub(crate) fn abandon(&mut self, now: Duration, id: Id) {
         let Some(c) = self.connections.get_mut(&id) else {
             return;

@@ -173,7 +173,7 @@ impl Manager {
     }
 
     fn on_dreq(&mut self, now: Duration, from: Address, tid: u64, ends: Ends) {
-        // Also who has forgotten the connection says that it is gone.
+        // A DREQ for an unknown connection gets a DREP too.
         let answer = Ends {
             local: ends.remote,
             remote: ends.local,
@@ -191,7 +191,7 @@ impl Manager {
     }
 
     fn on_sidr_req(&mut self, from: Address, tid: u64, req: SidrReq) {
-        /// Nobody listens.
+        /// There is no listener.
         const UNSUPPORTED: u8 = 1;
         let known = self.connections.values().find(|c| {
             let state = &c.state;

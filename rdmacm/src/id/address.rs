@@ -17,7 +17,7 @@ use crate::errno::Errno;
 use crate::mad::PortSpace;
 use crate::port::{self, Port, gid, ip};
 
-/// Ports that are given out to who asks for none in particular.
+/// Ports for programs that ask for none in particular.
 const EPHEMERAL: std::ops::Range<u16> = 32768..60999;
 
 /// Ports in use, and how often.

@@ -73,7 +73,7 @@ impl CmId {
         }
     }
 
-    /// The queue pair that the peer is told of, and whether it has a shared receive queue.
+    /// The queue pair that the message names to the peer, and whether it has a shared receive queue.
     fn number(&self, asked: &Asked) -> (u32, bool) {
         match self.qp() {
             // SAFETY: a queue pair of this identifier, which the program keeps while it connects.

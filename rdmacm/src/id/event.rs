@@ -1,4 +1,4 @@
-//! Channels, and the events that are told by them.
+//! Event channels and their events.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Channel {
 /// An event, with the data of the peer that it points to.
 pub(crate) struct Event {
     shown: Shown<rdma_cm_event>,
-    /// Who has to wait for its acknowledgement.
+    /// The identifier whose `destroy` waits for its acknowledgement.
     pub(crate) owner: Arc<CmId>,
     pub(crate) id: Arc<CmId>,
     _private: Box<[u8]>,

@@ -197,7 +197,7 @@ impl CmId {
         path.packet_life_time_selector = EXACTLY;
         path.packet_life_time = qp::ACK_TIMEOUT - 1;
         let path = inner.path.insert(Box::new(path));
-        // SAFETY: a structure of this; the path lives as long as that.
+        // SAFETY: a structure of this; the path is valid as long as that.
         unsafe {
             (*self.shown()).route.path_rec = &raw mut **path;
             (*self.shown()).route.num_paths = 1;
@@ -210,7 +210,7 @@ impl CmId {
         port: &Port,
         begin: impl FnOnce(&mut cm::Manager, Duration) -> cm::Id,
     ) -> cm::Id {
-        // Answers are told by who finds it here.
+        // The thread that reports answers finds it here.
         let mut connected = lock(&CONNECTED);
         let comm = port.with(begin);
         connected.insert(comm, Arc::downgrade(self));
@@ -238,7 +238,7 @@ impl CmId {
         if let Some(comm) = comm {
             lock(&CONNECTED).remove(&comm);
         }
-        // Requests that nobody will look at are refused with it.
+        // Requests whose events the program did not take are refused with it.
         let is_own = |event: &Arc<Event>| Arc::ptr_eq(&event.owner, self);
         for event in channel.events.take_out(is_own) {
             if !Arc::ptr_eq(&event.id, self) {
@@ -251,7 +251,7 @@ impl CmId {
         }
     }
 
-    /// Its events are told by another channel from now on; without one it gets its own, and its functions wait.
+    /// Reports its events on another channel from now on; without one it gets its own, and its functions wait.
     pub(crate) fn migrate(self: &Arc<Self>, channel: Option<Arc<Channel>>) -> Result<(), Errno> {
         let is_sync = channel.is_none();
         let channel = match channel {
@@ -261,7 +261,7 @@ impl CmId {
         let mut inner = self.lock();
         let before = std::mem::replace(&mut inner.channel, channel.clone());
         let was_sync = std::mem::replace(&mut inner.is_sync, is_sync);
-        // Who tells an event has the channel from here on.
+        // Later events go to the new channel; these are moved.
         let is_own = |event: &Arc<Event>| Arc::ptr_eq(&event.owner, self);
         for event in before.events.take_out(is_own) {
             channel.events.put(event);

@@ -172,7 +172,7 @@ impl CmId {
                 false => &[IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS],
             };
             self.modify(qp, states).map(|()| qp).inspect_err(|_| {
-                // SAFETY: a queue pair that nobody has.
+                // SAFETY: a queue pair that no other code has.
                 unsafe { ibv_destroy_qp(qp) };
             })
         });

@@ -34,11 +34,11 @@ mod attribute {
 
 /// Reasons of a REJ (IB1 12.6.7.2).
 pub(crate) mod reason {
-    /// The peer was not heard in time.
+    /// The peer did not answer in time.
     pub(crate) const TIMEOUT: u16 = 4;
     /// A communication ID that is not known.
     pub(crate) const INVALID_COMM_ID: u16 = 6;
-    /// Nobody listens.
+    /// There is no listener.
     pub(crate) const INVALID_SERVICE_ID: u16 = 8;
     /// A transport that is not offered.
     pub(crate) const INVALID_TRANSPORT: u16 = 9;

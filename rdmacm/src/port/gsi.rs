@@ -26,9 +26,9 @@ const SLOT_BYTES: usize = GRH_BYTES + 4096;
 /// Messages received at a time, and sent.
 const RECEIVES: usize = 128;
 const SENDS: u32 = 64;
-/// Messages that wait for an answer where their peer is: anybody may send one from an address that nobody has.
+/// Messages that wait until their peer's address is resolved: any host may send one from an address that no host has.
 const UNSENT: usize = 256;
-/// Peers whose addresses the card is told.
+/// Peers with an address handle.
 const PEERS: usize = 32;
 
 /// Memory into which the card writes.
@@ -52,7 +52,7 @@ pub(super) struct Gsi {
     unsent: Vec<(Address, [u8; MAD_BYTES])>,
 }
 
-// SAFETY: handles of verbs may be used from any thread, and the slots are read by who owns this.
+// SAFETY: handles of verbs may be used from any thread, and only the owner of this reads the slots.
 unsafe impl Send for Gsi {}
 
 impl Gsi {
@@ -159,7 +159,7 @@ impl Gsi {
 
     /// Readable when there is something to collect, if the card tells that.
     pub(super) fn fd(&self) -> Option<RawFd> {
-        // SAFETY: a channel of this, which lives as long.
+        // SAFETY: a channel of this, valid as long as this.
         (!self.channel.is_null()).then(|| unsafe { (*self.channel).fd })
     }
 
@@ -174,7 +174,7 @@ impl Gsi {
                     ibv_ack_cq_events(cq, 1);
                 }
             }
-            // What comes from here on is told, what came before is seen below.
+            // A later message raises an event; an earlier one is found below.
             self.arm()?;
         }
         // SAFETY: a context has this function.
@@ -195,7 +195,7 @@ impl Gsi {
                 self.sending = self.sending.saturating_sub(1);
                 continue;
             };
-            // SAFETY: the card is done with the slot, and nobody else has it.
+            // SAFETY: the card is done with the slot, and no other code has it.
             let bytes = unsafe { *self.slots[slot].get().cast::<[u8; HEAD_BYTES]>() };
             self.receive(slot)?;
             let (grh, message) = bytes.split_at(GRH_BYTES);
@@ -208,7 +208,7 @@ impl Gsi {
         Ok(())
     }
 
-    /// Who sent a message, and to which address of ours.
+    /// The sender of a message, and the address of ours that it went to.
     fn sender(&self, wc: &mut ibv_wc, grh: &[u8]) -> Option<Address> {
         let mut attr = ibv_ah_attr::zero();
         let grh = grh.as_ptr().cast_mut().cast();
@@ -220,8 +220,8 @@ impl Gsi {
         })
     }
 
-    /// Sends a message, now or when it is known where the peer is. What cannot be sent is as good as lost: who needs an
-    /// answer sends it again.
+    /// Sends a message, now or when the peer's address is resolved. A message that cannot be sent counts as lost: the
+    /// connection manager repeats a request without an answer.
     pub(super) fn send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) {
         match self.post(to, mad) {
             Err(Errno::AGAIN) if self.unsent.len() < UNSENT => self.unsent.push((to, *mad)),

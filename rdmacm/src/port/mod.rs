@@ -48,7 +48,7 @@ pub(crate) struct Port {
     manager: Mutex<Manager>,
     /// Wakes the thread: there is something to send, or it ends.
     wake: OwnedFd,
-    /// Connections whose end is due to the other side are all told.
+    /// Whether every peer got the end of its connection.
     drained: Mutex<Drain>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn gid(ip: IpAddr) -> [u8; 16] {
 /// The port that was opened.
 static OPENED: OnceLock<Result<&'static Port, Errno>> = OnceLock::new();
 
-/// The port, which the first who asks opens. `ENODEV` if there is no device.
+/// The port, which the first call opens. `ENODEV` if there is no device.
 pub(crate) fn open() -> Result<&'static Port, Errno> {
     *OPENED.get_or_init(|| {
         let port: &'static Port = Box::leak(Box::new(Port::open()?));
@@ -168,7 +168,7 @@ impl Port {
             }
         });
         started.map_err(|_| Errno::AGAIN)?;
-        // SAFETY: a function without arguments. If it cannot be registered the peers are not told.
+        // SAFETY: a function without arguments. If it cannot be registered the peers get no message.
         unsafe { libc::atexit(linger) };
         Ok(())
     }
@@ -217,7 +217,7 @@ impl Port {
 
     fn serve(&self, gsi: &mut Gsi) -> Result<(), Errno> {
         loop {
-            // Not readable any more: who raises it from here on is heard below.
+            // Cleared first: a later wake-up ends the sleep below.
             let _ = read(&self.wake, &mut [0; 8]);
             let now = || self.start.elapsed();
             gsi.collect(|from, mad| lock(&self.manager).receive(now(), from, mad))?;
@@ -258,7 +258,7 @@ impl Port {
     }
 }
 
-/// The process ends: the peers of its connections are told, and have some time to answer. They are none of a child's.
+/// The process ends: its peers get a message and have some time to answer. A child of `fork` has no connections.
 extern "C" fn linger() {
     let Some(Ok(port)) = OPENED.get() else { return };
     if port.process != std::process::id() {

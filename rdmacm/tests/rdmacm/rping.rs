@@ -24,7 +24,7 @@ impl Server {
         command.stderr(File::create(log.path()).unwrap());
         let mut child = command.spawn().unwrap();
         let start = Instant::now();
-        // What a server that ended says is shown by who waits for its end.
+        // The caller that waits for the server's end shows the output of one that ended.
         while !Self::output(&log).contains("listens at port") && child.try_wait().unwrap().is_none()
         {
             assert!(start.elapsed() < LIMIT, "the server does not listen");

@@ -93,7 +93,7 @@ fn what_the_queue_pair_receives_is_as_good_as_an_rtu() {
 #[test]
 fn a_reject_has_a_reason() {
     let mut world = World::new(|_, _| false);
-    // Nobody listens there.
+    // There is no listener.
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, 1));
     let none = Box::new([0; 148]);
     assert_eq!(world.next(0), (id, CmEvent::Rejected(8, none.clone())));
@@ -157,7 +157,7 @@ fn a_program_may_take_its_time() {
     let mut world = World::new(|_, _| false);
     let a = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
     let (b, _) = world.next(1);
-    // The request comes again, is not told twice, and then waits longer.
+    // The request comes again, is not reported twice, and then waits longer.
     assert!(world.wait());
     assert_eq!(world.count(|m| matches!(m, Message::Mra(_))), 1);
     let deadline = world.sides[0].deadline().unwrap();

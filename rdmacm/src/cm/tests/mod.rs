@@ -79,7 +79,7 @@ pub(super) type Frame = (usize, Mad);
 pub(super) struct World {
     pub(super) sides: [Manager; 2],
     pub(super) now: Duration,
-    /// What each side was told.
+    /// Events reported to each side.
     pub(super) event: [Vec<(Id, CmEvent)>; 2],
     /// All that was sent, and whether it came.
     pub(super) sent: Vec<(Frame, bool)>,
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// Carries messages until nobody has one.
+    /// Carries messages until no side has one.
     pub(super) fn carry(&mut self) {
         loop {
             let mut is_quiet = true;
@@ -147,7 +147,7 @@ impl World {
         true
     }
 
-    /// The last of what a side was told, waiting for it if need be.
+    /// The last event reported to a side, waiting for it if need be.
     pub(super) fn next(&mut self, side: usize) -> (Id, CmEvent) {
         self.carry();
         while self.event[side].is_empty() {

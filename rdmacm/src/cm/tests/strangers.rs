@@ -41,7 +41,7 @@ fn messages_of_others_do_nothing() {
         world.sides[0].receive(world.now, stranger, &mad);
     }
     while let Some(output) = world.sides[0].output() {
-        // Who has forgotten a connection is answered, at its own address.
+        // The stranger is answered, at its own address.
         assert!(
             matches!(output, Output::Send(to, _) if to == stranger),
             "{output:?}"
@@ -101,7 +101,7 @@ proptest! {
                 }
             }
             world.carry();
-            // Who asked ends it too, so that nothing stays.
+            // The side that asked ends it too, so that nothing stays.
             if world.event == [vec![], vec![]] && !world.wait() {
                 if world.sides.iter().all(|side| side.connections.is_empty()) {
                     break;

@@ -121,7 +121,7 @@ fn what_anybody_sends_or_breaks_does_not_end_it() {
     }
     bench.assert_works();
 
-    // Nobody has this address; that shows only after a while.
+    // No host has this address; that shows only after a while.
     let absent = Address {
         sgid_index: 1,
         gid: port::gid([10, 0, 0, 99].into()),
