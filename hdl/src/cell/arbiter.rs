@@ -9,11 +9,11 @@ use crate::prelude::*;
 pub struct Arbiter<const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Who asks.
+    /// Requests, a bit each.
     pub request: Signal<In, Bits<N>>,
     /// The grant is used in this cycle.
     pub take: Signal<In, Bit>,
-    /// Who is granted: one bit, or none without a request.
+    /// Grant: one bit, or none without a request.
     pub grant: Signal<Out, Bits<N>>,
     mask_after_last: Reg<Bits<N>>,
     later: Signal<Local, Bits<N>>,

@@ -86,7 +86,7 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
 
     #[kernel]
     fn update(&mut self) {
-        // what becomes of the item that comes, and whose turn it is to be offered
+        // where the item that comes goes, and which one is offered next
         let free = !held | m.ready;
         let push = s.valid & !full;
         let pop = held & m.ready;

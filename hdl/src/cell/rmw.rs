@@ -158,7 +158,7 @@ impl<T: Synth, const A: usize, const Y: usize> Logic for Rmw<T, A, Y> {
             "(* ram_style = \"{style}\" *) reg [{t}:0] mem [0:{last}];
 // sweep after reset
 reg [{a}:0] sweep_addr;
-// stage 1: word read; who of the two operations ahead has the same address
+// stage 1: word read; which of the two operations ahead has the same address
 reg valid_1, hit_x_1, hit_w_1, hit_1_1;
 reg [{a}:0] addr_1;
 reg [{t}:0] word_1;

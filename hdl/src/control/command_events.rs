@@ -1,7 +1,8 @@
 //! Command events: tells requester and responder of a command on a queue pair and collects their answers.
 //!
 //! From `start` on an event of kind Command is offered to both; `busy` is 1 from the next cycle until both have
-//! answered. Of a command on a shared receive queue (`shared`) only the responder is told, by an event of kind SrqCommand. `found` is the state of the queue pair before the command, each block's part of it by its own answer.
+//! answered. A command on a shared receive queue (`shared`) goes to the responder only, as an event of kind SrqCommand.
+//! `found` is the state of the queue pair before the command, each block's part of it by its own answer.
 //! `head` and `set` stand while `busy`.
 use crate::bus::types::image::{CmdHead, QpState};
 use crate::prelude::*;

@@ -77,7 +77,7 @@ pub struct Csr<const Q: usize, const C: usize> {
     pub ready: Signal<In, Bit>,
     /// A DMA access failed in this cycle.
     pub dma_error: Signal<In, Bit>,
-    /// Frames are accepted, doorbells heard, commands carried out.
+    /// The engine accepts frames and doorbells, and executes commands.
     pub enable: Signal<Out, Bit>,
     /// The engine is to be reset.
     pub reset: Signal<Out, Bit>,

@@ -1,4 +1,5 @@
-//! Who drives what, when: refuses latches, undriven and doubly driven signals, and reads before the first write.
+//! Drivers of signals and their order: refuses latches, undriven and doubly driven signals, and reads before the first
+//! write.
 use std::collections::{HashMap, HashSet};
 
 use num_bigint::BigUint;

@@ -128,7 +128,7 @@ fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], finished: &mut V
     }
 }
 
-/// Without assignments whose value nobody reads before the next one.
+/// Without assignments whose value is not read before the next one.
 fn without_dead(code: Vec<Stmt>) -> Vec<Stmt> {
     let mut overwritten = HashSet::new();
     let mut kept = vec![];

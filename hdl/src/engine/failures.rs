@@ -27,7 +27,7 @@ pub struct Failures {
     pub responder: StreamIn<RqFailure>,
     /// Completions that were lost.
     pub lost_cqe: StreamIn<CqLost>,
-    /// The queue pairs of `responder` again, for who reports them.
+    /// The queue pairs of `responder` again, for the block that reports them.
     pub err_report: StreamOut<RqFailure>,
     /// To the responder.
     pub rq: StreamOut<RqEvent>,
@@ -36,7 +36,7 @@ pub struct Failures {
 
     down: Fifo<Bits<16>, 4>,
     unread: Fifo<Bits<16>, 4>,
-    /// Of `responder`: who reports does not wait for the arbiter.
+    /// Of `responder`: `err_report` does not wait for the arbiter.
     failed: Skid<Bits<16>>,
     merge: Merge<SqEvent, 3>,
     no_rq_event: Zero<RqEvent>,
@@ -66,7 +66,7 @@ impl Logic for Failures {
         merge.s[0].payload.qpn = unread.m.payload;
         merge.s[0].payload.status = GENERAL_ERR;
         unread.m.ready = merge.s[0].ready;
-        // who reports the failure hears of it before the requester can fail for its sake
+        // `err_report` takes the failure before the requester can fail because of it
         err_report.valid = responder.valid & failed.s.ready;
         err_report.payload = responder.payload;
         failed.s.valid = responder.valid & err_report.ready;

@@ -1,7 +1,7 @@
 //! Payload extent: where the payload of a packet stands in its frame, and whether its lengths agree.
 //!
-//! Works on every beat of a frame with what the beats so far have told: the answers for a beat need nothing behind it,
-//! those about the frame are good in its last beat. Four cycles from a beat to its answer, a beat a cycle.
+//! Works on every beat of a frame, from the beats so far: the answers for a beat need no later beat, those about the
+//! frame are good in its last beat. Four cycles from a beat to its answer, a beat a cycle.
 //!
 //! A packet is well formed when the IP and UDP lengths agree and end within the frame, TVer is 0, the opcode is known,
 //! payload and pad together are whole words, there is no more pad than there are bytes, no payload where the opcode

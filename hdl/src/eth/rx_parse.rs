@@ -7,8 +7,8 @@
 //! 3. wrong address: the destination MAC address is neither that of the port nor a group address, and the port is not
 //!    promiscuous;
 //! 4. not RoCEv2: it is not UDP to port 4791 in an unfragmented IPv4 datagram without options, or in an IPv6 datagram
-//!    without extension headers, behind at most one 802.1Q tag. Such a frame is well addressed: `not_roce` is what an
-//!    exception queue would be told;
+//!    without extension headers, behind at most one 802.1Q tag. Such a frame is well addressed: `not_roce` marks it
+//!    for an exception queue;
 //! 5. malformed: the IPv4 header checksum is wrong, or what [`RxExtent`] checks;
 //! 6. wrong address: the destination IP address is not in the GID table.
 //!

@@ -8,8 +8,8 @@
 //!
 //! A frame is headers, payload, 0 to 3 pad bytes of 0, and 4 bytes of 0 where the ICRC will stand. The payload comes at
 //! its lanes: a beat that holds the end of the headers and the first payload bytes is the two put together, behind the
-//! choice between the lanes of frames ([`FrameMux`](crate::eth::frame_mux::FrameMux)); here only is said which bytes are
-//! payload.
+//! choice between the lanes of frames ([`FrameMux`](crate::eth::frame_mux::FrameMux)); this block only marks which
+//! bytes are payload.
 //!
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
 //! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `left`

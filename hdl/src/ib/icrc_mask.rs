@@ -33,7 +33,7 @@ pub struct IcrcMask<const W: usize, const K: usize> {
     pub masked: Signal<Out, Bits<W>>,
 }
 
-/// What becomes of a byte in front of the payload: `(byte & and) ^ xor`.
+/// Mask of a byte before the payload: `(byte & and) ^ xor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ByteMask {
     and: u8,

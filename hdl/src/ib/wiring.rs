@@ -96,7 +96,7 @@ impl Wiring {
         });
     }
 
-    /// A run for each byte the field touches; `source` is told how many bits of the field lie below it, and its width.
+    /// A run for each byte the field touches; `source` takes the number of bits of the field below it, and its width.
     fn by_byte(&mut self, start: usize, field: Field, source: impl Fn(usize, usize) -> Source) {
         for byte in field.bytes() {
             let begin = field.bit.max(8 * byte);

@@ -1,4 +1,4 @@
-//! Queues in host memory: who is ready, and what their entries say.
+//! Queues in host memory: scheduling and fetching of WQEs, CQEs, events.
 
 pub mod cq_write;
 pub mod eq_write;

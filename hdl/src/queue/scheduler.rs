@@ -93,7 +93,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         } else if m.ready {
             valid = false;
         }
-        // a doorbell's slots are counted in the cycle behind it, in which nobody gets others
+        // a doorbell's slots are counted in the next cycle, in which no other slots are given
         let spare = !fifo.m.valid & !valid & !claimed & free.slice::<7>(3).any();
         rung.valid = doorbell.valid;
         rung.payload = doorbell.payload;
@@ -106,7 +106,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         if claimed {
             taker = claimant;
         }
-        // a difference beside the sum, as who reserves is known late
+        // a difference beside the sum, as the reserving side is known late
         // Free slots and those given back.
         let returned = free + credit.resize::<10>();
         free = returned;

@@ -1,11 +1,13 @@
 //! The placements of responder and requester in the order of the packets.
 //!
-//! The packet buffer gives the payload beats of all packets in one order; the placements come from two sides. `rx_check`
-//! tells for each packet with beats who decides on it (`order`: 0 = responder `s[0]`, 1 = requester `s[1]`). A placement
-//! with beats leaves when the next bit of `order` names its side, and takes the bit; one without beats leaves at any
-//! time. Within a side the order stays. The WQE of a placement of kind 2 or 3 is read in the order of the placements, so
-//! its [`RqRead`] comes beside it (`reads`, the same side) and leaves for `rq_fetch` when the placement is chosen; the
-//! placement then waits in a queue as long as the slots under way.
+//! The packet buffer gives the payload beats of all packets in one order; the placements come from two sides. For each
+//! packet with beats `rx_check` names the side that decides on it (`order`: 0 = responder `s[0]`, 1 = requester
+//! `s[1]`). A placement with beats leaves when the next bit of `order` names its side, and takes the bit. One without
+//! beats leaves at any time. Within a side the order stays.
+//!
+//! The WQE of a placement of kind 2 or 3 is read in the order of the placements. So its [`RqRead`] comes beside it
+//! (`reads`, the same side) and leaves for `rq_fetch` when the placement is chosen. The placement then waits in a queue
+//! as long as the slots under way.
 //!
 //! ```text
 //!  s[0], reads[0] ─┐                ┌─► queue of 256 ─► m (scatter)

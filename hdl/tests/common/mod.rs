@@ -20,7 +20,7 @@ pub(crate) fn accepted(test: &str, design: &Design) {
     let folder = folder(test);
     design.write(&folder).expect("writes below target/tmp");
     let top = format!("{}.v", design.top);
-    // A port or a bit that nobody reads is no mistake of the emission.
+    // An unread port or bit is no mistake of the emission.
     let lint = [
         "--lint-only",
         "-Wall",

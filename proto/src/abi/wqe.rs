@@ -38,7 +38,7 @@ pub mod opcode {
     pub const CMP_SWAP: u8 = 6;
     /// Fetch and add.
     pub const FETCH_ADD: u8 = 7;
-    /// Sends nothing and has no payload: completes in its turn, with the opcode in bits 15:8 of `imm` and the status in
+    /// Sends nothing and has no payload: completes in order, with the opcode in bits 15:8 of `imm` and the status in
     /// bits 7:0. It stands for what the host did by commands: memory windows bound, keys invalidated.
     pub const LOCAL: u8 = 8;
 }

@@ -1,4 +1,4 @@
-//! Datagram extended transport header (DETH): who sent a datagram (IB1 9.3).
+//! Datagram extended transport header (DETH): the sender of a datagram (IB1 9.3).
 
 header! {
     /// View of a datagram extended transport header.

@@ -50,8 +50,8 @@ payload! {
         grh: Bit,
     }
 
-    /// What becomes of one packet's payload beats, and what follows (responder to `scatter`), in the order of the packets;
-    /// packets with nothing to do have none.
+    /// Handling of one packet's payload beats, and what follows it (responder to `scatter`), in the order of the
+    /// packets; packets with nothing to do have none.
     ///
     /// Every receive WQE that the responder takes completes by exactly one placement with `complete`: that of the last
     /// packet of its message, or one with `status` WR_FLUSH_ERR when the message ends otherwise. So a placement that
@@ -228,7 +228,7 @@ payload! {
         slots: Bits<3>,
     }
 
-    /// A response as the send queue is told of it, in the order of the packets (`scatter` to requester).
+    /// A response as the send queue receives it, in the order of the packets (`scatter` to requester).
     Answer {
         /// Queue pair.
         qpn: Bits<16>,

@@ -60,8 +60,8 @@ payload! {
         notify: Bit,
     }
 
-    /// A send queue went back: what it granted in another round is not to be sent any more. Told before the first grant of
-    /// the round.
+    /// A send queue went back: grants of another round are not sent any more. It comes before the first grant of the
+    /// round.
     Recall {
         /// Queue pair.
         qpn: Bits<16>,

@@ -13,9 +13,9 @@
 //! alignment, and never stalls the R channel: space is taken before a read is asked for, to the beat.
 //!
 //! `packet` announces a packet when all of its payload is there; its payload then comes a beat a cycle as long as
-//! `payload.ready` is 1, with no idle cycle to the next packet that was announced. A failed read is told by the token;
-//! the beats of the packet come as usual, with undefined data. A packet that `wanted` tells not to be is forgotten when all
-//! of it is there: it takes one cycle, and has no token.
+//! `payload.ready` is 1, with no idle cycle to the next packet that was announced. The token marks a failed read;
+//! the beats of the packet come as usual, with undefined data. A packet that `wanted` declines is dropped when all of
+//! it is there: it takes one cycle, and has no token.
 //!
 //! Parameters: 2 * 2^A payload beats, 2^P pieces and as many packets under way. Commands: 1 to 4096 bytes.
 //! Throughput: a command, a memory beat and a payload beat a cycle. Latency: `command.valid` to `request.valid` 1 cycle;

@@ -229,14 +229,14 @@ impl<const Q: usize> Logic for MrGuard<Q> {
                 left.cause = FLUSH;
             }
         } else if is_plain & !judged.complete & (is_denied | is_late) {
-            // told once a message
+            // one NAK a message
             if !is_late {
                 ruling.nak = bits::<2>(2);
             }
             ruling.spared = true;
             left.dropping = true;
         } else if is_long {
-            // told once a message too
+            // one NAK a message too
             if !is_late {
                 ruling.nak = bits::<2>(1);
             }

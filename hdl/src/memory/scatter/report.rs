@@ -1,7 +1,8 @@
 //! What follows a placement: acknowledgement, answer, completion, error.
 //!
-//! Joins the tail of a placement, its verdict and the end of its writes (with the fence), and tells the four who want
-//! to know. Throughput: a placement a cycle. Latency: 1 cycle. All four streams must be ready, whoever of them is told.
+//! Joins the tail of a placement, the result of its check and the end of its writes (with the fence), and reports to
+//! four blocks. Throughput: a placement a cycle. Latency: 1 cycle. All four streams must be ready, also those without a
+//! report.
 use ferroce_proto::abi::cq::status;
 
 use super::types::{MrResult, Tail};
@@ -23,13 +24,13 @@ pub struct Report {
     pub clock: ClkRst,
     /// Placements.
     pub tail: StreamIn<Tail>,
-    /// Their verdicts.
+    /// The results of their checks.
     pub mr_result: StreamIn<MrResult>,
     /// The ends of their writes: payload bursts so far, modulo 2^16.
     pub done: StreamIn<Bits<16>>,
     /// Acknowledgements, turns of replies, ends and fresh starts of queue pairs.
     pub ack: StreamOut<AckToken>,
-    /// What the requester is told.
+    /// Answers to the requester.
     pub answer: StreamOut<Answer>,
     /// Completions.
     pub cq: StreamOut<CqToken>,

@@ -160,7 +160,7 @@ pub struct MrResult {
     pub complete: Bit,
     /// Cause of the CQE or failure.
     pub cause: Bits<2>,
-    /// The requester is told.
+    /// Sends an Answer to the requester.
     pub answer: Bit,
     /// It failed, and with it its message alone: the queue pair goes on.
     pub spared: Bit,

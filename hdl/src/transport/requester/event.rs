@@ -14,7 +14,7 @@ pub enum SqEventKind {
     Fetch,
     /// A checked WQE is at the head of the segmenter.
     Start,
-    /// A response arrived, or (`sent`) the last packet of a message that nobody acknowledges was sent.
+    /// A response arrived, or (`sent`) the last packet of a UC or UD message was sent.
     Answer,
     /// The timer of generation `gen` ran out.
     Timeout,
@@ -65,7 +65,7 @@ payload! {
         writes: Bits<16>,
         /// Answer: two plain acknowledgements, the earlier one of `una_psn`, the later one of `psn`.
         merged: Bit,
-        /// Answer: none came; the packet `psn`, the last of a message that nobody acknowledges, was sent.
+        /// Answer: none came; the packet `psn`, the last of a UC or UD message, was sent.
         sent: Bit,
         /// Retired: messages taken off.
         count: Bits<16>,
@@ -182,7 +182,7 @@ payload! {
         error_syndrome: Bits<8>,
     }
 
-    /// The last packet of a message that nobody acknowledges is sent.
+    /// The last packet of a UC or UD message is sent.
     SentPacket {
         /// Queue pair.
         qpn: Bits<16>,

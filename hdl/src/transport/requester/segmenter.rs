@@ -9,7 +9,7 @@
 //! [`ReadIssue`] tells of it. The last packet of a message on UC or UD has `notify`.
 //!
 //! When a send queue goes back ([`Recall`]), what it was granted before is dropped at the next end of a packet, a run of
-//! bytes a cycle; a READ or atomic still goes out, so that its issue is told once.
+//! bytes a cycle; a READ or atomic still goes out, so that its issue is reported once.
 //!
 //! ```text
 //!  CheckedWqe ─► Start ─► FIFO ┐

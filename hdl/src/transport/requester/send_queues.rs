@@ -1,7 +1,7 @@
 //! Send queues: everything of the requester that has state, from doorbells to WQE slots, from responses to completions.
 //!
-//! Who takes the slots out of `slots` assembles WQEs, asks with a Start event (or Refetch) for each in their order, and
-//! gets a grant for each Start, in their order too.
+//! The block that takes slots out of `slots` assembles WQEs, sends a Start event (or Refetch) for each in their order,
+//! and gets a grant for each Start, in their order too.
 use super::ack_merge::AckMerge;
 use super::completion_hold::CompletionHold;
 use super::decision::SqCounts;

@@ -1,4 +1,4 @@
-//! Events of the send queues from all who have some, one a cycle, round robin.
+//! Merges the events of the send queues from all sources, one a cycle, round robin.
 //!
 //! As [`Merge`], but a field is chosen among those only whose events name it; where one alone names it, it is not chosen
 //! at all: others ignore it.
@@ -28,7 +28,7 @@ pub struct SqEvents {
     pub doorbell: StreamIn<SqEvent>,
     /// Failed.
     pub failure: StreamIn<SqEvent>,
-    /// Packets that nobody acknowledges, as Answer.
+    /// Last packets of UC and UD messages, as Answer.
     pub sent: StreamIn<SentPacket>,
     /// Events.
     pub m: StreamOut<SqEvent>,

@@ -109,7 +109,7 @@ impl Logic for SqTermsOf {
                 | (sq_event.answered & (state.reads >= image.max_rd_atomic)));
         out.read_bound = read_bound;
         // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
-        // are among them nearly 2^23; what was sent before, and what nobody acknowledges, may always go
+        // are among them nearly 2^23; what was sent before, and UC and UD packets, may always go
         // PSNs outstanding with those of a whole READ.
         let all = state.inflight.resize::<25>() + sq_event.packets.resize::<25>();
         let crowded = if answered {
@@ -127,7 +127,7 @@ impl Logic for SqTermsOf {
         let distance = sq_event.psn - state.una_psn;
         let missing = sq_event.una_psn - state.una_psn;
         let is_good = (sq_event.syndrome.slice::<3>(5) == 0) & !sq_event.status.any();
-        // what was granted and has not left cannot be acknowledged (IB1 9.7.5); a packet that nobody acknowledges says itself
+        // what was granted and has not left cannot be acknowledged (IB1 9.7.5); a UC or UD packet reports by itself
         // that it left
         let known = departed.incarnation == state.incarnation;
         let reach = departed.furthest - state.una_psn;

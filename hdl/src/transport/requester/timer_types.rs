@@ -1,4 +1,4 @@
-//! What the timer is told, keeps and tells.
+//! Orders to the timer, its entries and its reports.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
 use crate::prelude::*;

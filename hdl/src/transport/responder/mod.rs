@@ -90,7 +90,7 @@ pub struct Responder<const Q: usize, const S: usize> {
     wqes: Fifo<RqRead, 6>,
     answers: Fifo<Reply, 6>,
     failed: Fifo<RqFailure, 5>,
-    /// Who reports them may wait for the host, packets do not: while 2^S wait a further one is forgotten.
+    /// Their report may wait for the host, packets do not: while 2^S wait a further one is dropped.
     low: Fifo<SrqLimit, S>,
     flush: Fifo<Bits<16>, Q>,
     /// Keeps the grant away from the FIFO's counters.

@@ -1,4 +1,4 @@
-//! From a decision to who is told of it: counters, and failures of queue pairs.
+//! Reports that follow from a decision: counters, and failures of queue pairs.
 //!
 //! Rate: a decision a cycle. Latency: a cycle.
 use ferroce_proto::abi::cq::status;

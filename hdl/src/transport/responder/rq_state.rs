@@ -17,7 +17,7 @@
 //! [`SrqTable`] beside. One that it took is its own until it is completed (`held`): a message that UC or UD drops leaves it
 //! to the next, a failure flushes it.
 //!
-//! What a packet meets is in [`rq_rules`](super::rq_rules), what becomes of the state here.
+//! [`rq_rules`](super::rq_rules) decides how a packet is treated; this file computes the next state.
 use ferroce_proto::abi::qpc::state;
 
 use super::event::reason::GOOD;
@@ -194,7 +194,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             & current.known
             & (current.held | (!flush_5.shared & (current.producer != current.index)));
 
-        // what becomes of the state
+        // next state
         match event.kind {
             RqEventKind::Packet => {
                 if outcome.accepted {

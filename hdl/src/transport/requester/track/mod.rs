@@ -1,7 +1,7 @@
 //! READs and atomics under way: what every response means for them.
 //!
 //! Per queue pair a ring of 16 READs and atomics in the order of their PSNs, and how far the oldest has come. Of its
-//! responses the one with the next PSN is *due*. What becomes of a response:
+//! responses the one with the next PSN is *due*. Handling of a response:
 //!
 //! | response | placement |
 //! |---|---|

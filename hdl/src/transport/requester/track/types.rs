@@ -52,7 +52,7 @@ pub struct ReadEntry {
 /// State of a queue pair.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
 pub struct TrackState {
-    /// Responses are not heard.
+    /// Responses are discarded.
     pub closed: Bit,
     /// The oldest entry of the ring.
     pub head: Bits<4>,

@@ -1,8 +1,8 @@
-//! State of the queue pairs: which replies wait, which acknowledgement is due, whose turn it is to be.
+//! State of the queue pairs: which replies wait, which acknowledgement is due, which queue pair is served next.
 //!
 //! One table behind one pipeline takes one operation a cycle ([`OpKind`]); all that follows from it leaves in the cycle
-//! behind the decision, 4 cycles after the operation came. Nothing waits here: whoever admits operations looks that the
-//! queues behind have room.
+//! after the decision, 4 cycles after the operation came. Nothing waits here: the block that admits operations checks
+//! that the queues after this one have room.
 //!
 //! | operation | what it does |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | Halt | nothing of what waits is answered; the turn under way goes to its end |
 //! | Reset | all that waits is forgotten; what is under way belongs to an earlier generation |
 //!
-//! A queue pair that has failed, or was told to halt, answers nothing until it starts afresh.
+//! A queue pair that has failed, or was halted, answers nothing until a reset.
 use super::order::ReplyOrder;
 use super::types::*;
 use crate::bus::types::PlaceError;
@@ -215,7 +215,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             OpKind::Served => {
                 next.listed = false;
                 if !current {
-                    // it started afresh in its turn, or failed
+                    // it was reset while it was served, or failed
                     lists = !c.dead & (c.released.any() | (idle & c.ack_due));
                 } else if e.waits {
                     lists = !(e.blocked & c.atomics.any());

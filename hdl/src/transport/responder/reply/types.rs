@@ -18,7 +18,7 @@ pub enum OpKind {
     Halt,
     /// The oldest reply that was held back for its fence may run.
     Release,
-    /// The queue pair has its turn.
+    /// The queue pair is served now.
     Turn,
     /// A turn ends.
     Served,
@@ -115,7 +115,7 @@ payload! {
 
     /// Replies and acknowledgement of a queue pair.
     ReplyState {
-        /// Stands in the list, or has its turn.
+        /// Stands in the list, or is served now.
         listed: Bit,
         /// Failed: nothing is answered until it starts afresh.
         dead: Bit,
@@ -157,7 +157,7 @@ payload! {
         syndrome: Bits<8>,
     }
 
-    /// A queue pair whose oldest reply has its turn.
+    /// A queue pair whose oldest reply is served now.
     Start {
         /// Queue pair.
         qpn: Bits<16>,
