@@ -79,7 +79,7 @@ pub trait Nic {
     fn hurry(&mut self, _on: bool) {}
 
     /// The first cycle at which the card may do something by itself (`u64::MAX`: never), given that
-    /// nobody calls it before; `None` when it cannot tell or is busy.
+    /// no call comes before; `None` when the card does not know or is busy.
     fn idle_until(&self) -> Option<u64> {
         None
     }

@@ -102,7 +102,7 @@ fn armed_queues_report(mut pair: Pair) {
         send(&mut pair, qps);
         assert_eq!(events.take(&mut pair.a), completion, "{index}");
     }
-    // a queue that is gone is told nothing
+    // a destroyed queue takes no events
     arm(&mut pair, doorbell::ARM_ANY, 4 + (3 << LOG_SIZE));
     pair.a.expect(opcode::DESTROY_EQ, EQN, &[0; 64]);
     send(&mut pair, qps);

@@ -23,7 +23,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Writes a register.
 fn write32(card: &impl Backend, offset: u64, value: u32) {
-    // SAFETY: the card is told of no memory.
+    // SAFETY: the card is given no memory.
     unsafe { card.write32(offset, value) };
 }
 

@@ -65,7 +65,7 @@ fn process_memory_is_the_memory_of_the_process() {
     let mut buffer = vec![0u8; 64];
     let start = buffer.as_mut_ptr();
     let at = start.addr() as u64;
-    // SAFETY: `buffer` lives to the end of the test and is touched through `start` only.
+    // SAFETY: `buffer` is valid until the end of the test and is touched through `start` only.
     unsafe { m.map(start, 64) }.unwrap();
     m.write(at + 8, &[1, 2, 3]).unwrap();
     // SAFETY: inside `buffer`.

@@ -123,7 +123,7 @@ impl Model {
         u32::from_le_bytes(params.emit())
     }
 
-    /// A doorbell. One of a queue that the build does not have is not heard.
+    /// A doorbell. One of a queue that the build does not have is ignored.
     fn ring(&mut self, offset: u64, value: u32) {
         let number = |base| ((offset - base) / doorbell::STRIDE) as u32;
         match offset {

@@ -10,7 +10,7 @@ use ferroce_proto::abi::regs::{self, feature};
 
 use super::{Env, Model, stats};
 
-/// Event queue that is told.
+/// Event queue of the reports.
 const EQN: u8 = 0;
 /// Frames that wait in the card for a slot.
 const MAX_HELD: usize = 32;

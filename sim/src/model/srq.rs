@@ -36,7 +36,7 @@ impl Srq {
 }
 
 impl Env {
-    /// Doorbell of a shared receive queue. One that the build does not have is not heard.
+    /// Doorbell of a shared receive queue. That of a queue that the build does not have is ignored.
     pub(super) fn ring_srq(&mut self, srqn: u32, producer: u16) {
         if let Some(srq) = self.srqs.get_mut(srqn as usize) {
             srq.producer = producer;

@@ -36,7 +36,7 @@ impl Dut {
         addresses: &[*mut c_void],
     ) -> Self {
         Self {
-            // SAFETY: the instance lives until drop, and is evaluated by `&mut self` methods only.
+            // SAFETY: the instance is valid until drop, and is evaluated by `&mut self` methods only.
             ports: unsafe { Ports::new(model.ports(), addresses) },
             model,
             instance,

@@ -271,7 +271,7 @@ impl Model {
 
     /// Text of the call that just failed on this thread.
     pub(super) fn last_error(&self) -> String {
-        // SAFETY: `error` returns a C string that lives until the next call on this thread, and it
+        // SAFETY: `error` returns a C string that is valid until the next call on this thread, and it
         // is copied before that.
         let text = unsafe { CStr::from_ptr((self.0.table.error)()) };
         text.to_string_lossy().into_owned()

@@ -115,7 +115,7 @@ impl Dma {
         Ticket(self.0.borrow().next_ticket)
     }
 
-    /// No write up to that access is still to be made: who is told of something now finds them all.
+    /// Whether all writes up to that access are made: software notified now sees their data.
     #[must_use]
     pub fn has_written(&self, last: Ticket) -> bool {
         let state = self.0.borrow();

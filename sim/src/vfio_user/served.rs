@@ -27,7 +27,7 @@ impl<E: From<ServeError> + Send + 'static> Served<E> {
         let (ready, is_ready) = channel();
         let thread = thread::spawn(move || {
             let mut server = server()?;
-            // Who asked waits.
+            // `start` waits for it.
             let _ = ready.send(());
             server.run(&is_set)?;
             Ok(server.card().failures())

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use ferroce_sim::axi::{Address, Config, FromMaster, INCR, MAX_LANES, Memory, ToMaster, WriteData};
 use ferroce_sim::memory::HostMemory;
 
-/// A master that does what it is told and notes the answers.
+/// A master that makes the accesses of the test and notes the answers.
 pub(crate) struct Master {
     lanes: usize,
     pub(crate) memory: Memory,

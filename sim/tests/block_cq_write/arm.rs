@@ -160,7 +160,7 @@ fn a_report_waits_until_the_entry_is_in_memory() {
     assert_eq!(rig.reports.events(5), [1, 0]);
 }
 
-/// Reports that nobody takes hold up neither CQEs nor doorbells, and are not repeated.
+/// Reports that wait for their taker hold up neither CQEs nor doorbells, and are not repeated.
 #[test]
 fn reports_hold_up_nothing() {
     let mut rig = quiet();

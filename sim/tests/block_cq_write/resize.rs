@@ -102,7 +102,7 @@ fn what_was_armed_stays_so() {
         rig.push_as(RECV, 5, Some((true, 0)));
         rig.settle();
         assert_eq!(rig.reports.events(5), [1, 0]);
-        // what was solicited before counts for who arms behind it
+        // an earlier solicited completion counts for a later arm
         assert!(rig.resize(5, 2));
         rig.arm(5, false, 1);
         rig.settle();

@@ -1,4 +1,4 @@
-//! Who takes interrupts, with pauses, and notes when they were asked for and taken.
+//! Takes interrupts, with pauses, and notes when they were asked for and taken.
 
 use fastrand::Rng;
 use ferroce_sim::bench::Agent;

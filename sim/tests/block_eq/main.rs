@@ -117,7 +117,7 @@ fn entries_wrap_with_their_phase() {
     assert_eq!(rig.rings[3].written, 30);
 }
 
-/// A queue that nobody empties loses none of 64 events, keeps its order and holds up no other.
+/// A queue that the host does not empty loses none of 64 events, keeps its order and holds up no other.
 #[test]
 fn a_full_ring_waits_for_the_host_alone() {
     let mut rig = quiet();
@@ -144,7 +144,7 @@ fn a_full_ring_waits_for_the_host_alone() {
     rig.settle();
 }
 
-/// Of a queue that nobody empties 64 events wait, and what comes then is lost; other queues notice nothing.
+/// Of a queue that the host does not empty 64 events wait, and later ones are lost; other queues are not affected.
 #[test]
 fn a_queue_that_is_not_emptied_loses_its_own_events() {
     let mut rig = quiet();

@@ -179,7 +179,7 @@ fn a_send_queue_drains_as_often_as_it_does() {
     assert_eq!(rig.reported(), [(1, event::SQ_DRAINED, 0, 7); 3]);
 }
 
-/// Everybody fails in cycles running while nobody takes events: none is lost.
+/// All queue pairs fail in consecutive cycles while no event is taken: none is lost.
 #[test]
 fn as_many_events_as_queue_pairs_can_wait() {
     let mut rig = Rig::new(Pauses::new(1.0, u32::MAX));

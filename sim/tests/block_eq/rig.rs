@@ -37,7 +37,7 @@ impl Ring {
         1 << self.ctx.log_size
     }
 
-    /// EQEs that landed and that no interrupt told of.
+    /// Whether EQEs landed that no interrupt reported.
     fn is_unreported(&self) -> bool {
         let last = self.landings.back();
         last.is_some_and(|last| self.taken.is_none_or(|taken| taken < *last))
@@ -362,7 +362,7 @@ impl Rig {
             self.interrupts.push((vector, cycle));
             if let Some(ring) = self.rings.iter_mut().find(|r| r.ctx.vector == vector) {
                 ring.taken = Some(cycle);
-                // the latest landing is what a lost interrupt is told by
+                // the latest landing stays: a lost interrupt shows by it
                 while ring.landings.len() > 1 && ring.landings[0] + 2 * BLIND < cycle {
                     ring.landings.pop_front();
                 }
@@ -371,7 +371,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Runs until every event is in its ring and told of; the host takes all it is told of.
+    /// Runs until every event is in its ring and reported; the host takes all that is reported.
     #[track_caller]
     pub(crate) fn settle(&mut self) {
         for _ in 0..400_000 {

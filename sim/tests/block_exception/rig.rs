@@ -63,7 +63,7 @@ pub(crate) struct Rig {
     pulses: Pulses,
     outputs: [Output; 2],
     pub(crate) config: Config,
-    /// Index of the next slot to look at, and that told to the card.
+    /// Index of the next slot to look at, and the one last written to the card.
     pub(crate) polled: u16,
     pub(crate) producer: u16,
     /// Frames for the host that must come, in order; some may be missing if `may_drop`.

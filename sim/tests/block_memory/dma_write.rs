@@ -107,7 +107,7 @@ impl Setup {
         self.asked[client].push((addr, len));
     }
 
-    /// Runs to the end and looks at memory whenever a write is said to be done.
+    /// Runs to the end and looks at memory whenever a write is reported done.
     fn finish(&mut self, limit: u64) {
         for _ in 0..limit {
             self.with(|bench, agents| bench.step(agents)).unwrap();

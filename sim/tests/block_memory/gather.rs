@@ -12,7 +12,7 @@ use super::reader::{Reader, UNMAPPED};
 struct Packet {
     lane: usize,
     pieces: Vec<(u64, usize)>,
-    /// Nobody wants it any more.
+    /// No longer wanted.
     forgotten: bool,
 }
 

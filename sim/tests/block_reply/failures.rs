@@ -43,7 +43,7 @@ fn a_read_past_its_region_ends_at_the_packet() {
     assert_eq!(rig.pieces().len(), 200);
     assert_eq!(rig.failures(), [(3, 2, NAK_ACCESS)]);
     assert!(rig.finished().is_empty());
-    // nothing is heard of it any more
+    // nothing of it is answered any more
     rig.request(&Request::read(3, 351, 100));
     rig.ack(3, 352, 1, 0x60);
     rig.lose(3, 60, 1);
@@ -129,7 +129,7 @@ fn what_waits_is_dropped_at_the_end_of_the_queue_pair() {
     assert!(of_3.len() < 200, "{} packets", of_3.len());
     rig.run(1500);
     assert!(rig.packets().is_empty());
-    // nothing is heard any more, and nothing is wrong
+    // nothing is answered any more, and no failure is reported
     rig.request(&Request::read(3, 1051, 100));
     rig.ack(3, 1052, 1, 0x1f);
     rig.run(100);

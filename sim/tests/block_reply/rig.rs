@@ -366,7 +366,7 @@ impl Rig {
         pieces.collect()
     }
 
-    /// Queue pair and incarnation of all replies told to be finished.
+    /// Queue pair and incarnation of all replies reported as finished.
     pub(crate) fn finished(&mut self) -> Vec<(u32, u8)> {
         let events = std::iter::from_fn(|| self.events.pop());
         let kind = ferroce_hdl::transport::responder::event::RqEventKind::Replied as u64;

@@ -1,4 +1,4 @@
-//! What fails, with which status, and what becomes of the rest.
+//! Failures, their status, and the handling of the other requests.
 
 use ferroce_proto::abi::cq::{opcode as cqe, status};
 use ferroce_proto::abi::qpc::{SqCtx, state};
@@ -338,7 +338,7 @@ fn a_failure_of_a_queue_pair_in_reset_is_no_failure() {
     assert!(rig.failed().is_empty());
 }
 
-/// The producer index is the host's: it is heard in every state, and no command changes it.
+/// The producer index is the host's: the card accepts it in every state, and no command changes it.
 #[test]
 fn doorbells_count_in_every_state() {
     let mut rig = rig(Peer::default());

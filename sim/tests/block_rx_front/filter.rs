@@ -1,4 +1,4 @@
-//! What becomes of a frame, by the rules of the receive parser, in plain Rust over `proto::wire`.
+//! Handling of a frame, by the rules of the receive parser, in plain Rust over `proto::wire`.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Port {
     pub(crate) gids: BTreeMap<u8, (Gid, bool)>,
 }
 
-/// What becomes of a frame, when there is room.
+/// Handling of a frame, when there is room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Handed on, addressed to this entry of the GID table.

@@ -27,7 +27,7 @@ impl Setup {
         self.flushed.expect(item);
     }
 
-    /// Expects that a READ or atomic is told of.
+    /// Expects the issue of a READ or atomic.
     pub(super) fn expect_issue(&mut self, work: &Work, index: u16, psn: u64) {
         let mut item = self.issue.item();
         for (field, value) in [

@@ -48,13 +48,13 @@ pub(crate) struct Setup {
     grants: Grants,
     regions: Regions,
     index: [u16; 1 << Q],
-    /// WQEs on their way, and what becomes of them; no plan for those that are incomplete.
+    /// WQEs on their way, and their plans; no plan for those that are incomplete.
     waiting: VecDeque<(Work, u16, usize, Option<Plan>)>,
     /// Cycles from event to grant.
     pub(crate) delay: u64,
     /// Issues wait.
     hold_issues: bool,
-    /// Packets so far, READs told of, retransmissions.
+    /// Packets so far, READs issued, retransmissions.
     pub(crate) sent: usize,
     pub(crate) issued: usize,
     pub(crate) resent: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Setup {
     /// Grants with packets, and those cut to their end.
     granted: usize,
     cut: usize,
-    /// Pieces told of that have not left yet.
+    /// Pieces announced that have not left yet.
     pieces_cut: usize,
     /// Cycle of the latest packet.
     pub(crate) latest: u64,
@@ -246,7 +246,7 @@ impl Setup {
         self.issued = self.issue.count() as usize;
     }
 
-    /// From now on nobody hears of READs and atomics, or somebody does again.
+    /// From now on issues of READs and atomics are not taken, or are taken again.
     pub(crate) fn hold_issues(&mut self, hold: bool) {
         self.hold_issues = hold;
         let ready = self.bench.dut().input("issue_ready").unwrap();

@@ -1,4 +1,4 @@
-//! What becomes of responses: the rules of IBA vol. 1, 9.7.5.1, in plain Rust.
+//! Handling of responses: the rules of IBA vol. 1, 9.7.5.1, in plain Rust.
 
 use std::collections::VecDeque;
 

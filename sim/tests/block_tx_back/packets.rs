@@ -100,7 +100,7 @@ pub(crate) struct Packet {
     /// Address handle and remote queue pair of a datagram.
     pub(crate) ah: u16,
     pub(crate) peer: u32,
-    /// The requester is to be told of it.
+    /// The requester gets a report of it.
     pub(crate) notify: bool,
     /// Its payload cannot be read: it must not be sent.
     pub(crate) unreadable: bool,

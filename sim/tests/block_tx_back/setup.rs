@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     lost_msn: [Output; 2],
     /// Queue pair, PSN and MSN.
     pub(crate) lost_of: [Vec<[u64; 3]>; 2],
-    /// Requests told of: queue pair and PSN.
+    /// Requests reported: queue pair and PSN.
     pub(crate) departed: Vec<(u16, u32)>,
     /// Frames, bytes, RoCEv2 packets, acknowledgements.
     pub(crate) counts: [u64; 4],

@@ -107,7 +107,7 @@ fn channels_report_completions(cards: [SimCard; 2]) -> Done {
     assert_eq!(b.channel.get_event(QUIET_NS), None, "all is polled");
     a.send(empty)?;
     assert_eq!(b.channel.get_event(LIMIT_NS), Some(b.recv_cq.cqn()));
-    // What was not polled is told at once, and once.
+    // An unpolled completion is reported at once, and once.
     b.recv_cq.req_notify(Notify::Any)?;
     assert_eq!(b.channel.get_event(LIMIT_NS), Some(b.recv_cq.cqn()));
     take(&mut b.recv_cq);

@@ -165,7 +165,7 @@ fn a_peer_ends_a_type_2_window(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
-/// The rules of IB1 10.6.7.2; who breaks one fails with its queue pair.
+/// The rules of IB1 10.6.7.2; a request that breaks one fails with its queue pair.
 fn binds_have_rules(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards)?;
     let plain = b.pd.alloc_mr(64, Access::LOCAL_WRITE)?;

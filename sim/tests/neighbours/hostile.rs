@@ -207,7 +207,7 @@ fn malformed_frames_are_counted() -> Result {
     Ok(())
 }
 
-/// Answers that nobody asked for make nothing known, and do not replace what is confirmed.
+/// Unsolicited answers add no entry, and do not replace a confirmed one.
 #[test]
 fn unasked_answers() -> Result {
     let rig = Rig::new(Kind::Model, 2)?;

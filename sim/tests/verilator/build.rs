@@ -1,4 +1,4 @@
-//! Builds: the cache, and what is said when something is missing or wrong.
+//! Builds: the cache, and the errors when something is missing or wrong.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -61,7 +61,7 @@ pub struct Dcqcn {
 }
 
 impl Dcqcn {
-    /// One that heard of no congestion yet, on a line of `line_rate_mbps`.
+    /// State before the first congestion, on a line of `line_rate_mbps`.
     ///
     /// # Panics
     /// If a parameter is out of range (see [`Params::check`]), or the rate of the line.

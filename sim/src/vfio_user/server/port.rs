@@ -40,7 +40,7 @@ impl<C: Card> Server<C> {
         written.map_err(ServeError::Capture)
     }
 
-    /// The client is gone, and what the card told it to be sent leaves: programs end sooner than a slow card.
+    /// The client is gone, and the frames that it posted still leave: programs end sooner than a slow card.
     pub(super) fn leave(&mut self) {
         for _ in 0..LEAVING {
             self.step();

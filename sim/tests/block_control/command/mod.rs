@@ -1,5 +1,5 @@
 //! `command`: statuses and completions are those of the golden model; what reaches the tables, and in which order, is
-//! told in plain Rust.
+//! written in plain Rust.
 
 mod effects;
 mod generate;

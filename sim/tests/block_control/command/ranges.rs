@@ -263,7 +263,7 @@ fn states_exist_and_need_images() {
     };
     assert_eq!(run(with_rq), status::OK);
     assert_eq!(run(to(state::INIT, state::RTR)), status::BAD_STATE);
-    // nobody else's
+    // of this queue pair only
     let with_both = CmdHead {
         qp_sq: true,
         qp_rq: true,

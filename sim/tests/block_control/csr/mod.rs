@@ -162,7 +162,7 @@ fn reset_of_the_engine_clears_all_and_lasts_until_it_is_done() {
         };
         assert_eq!(rig.read(register.offset), expected, "{}", register.name);
     }
-    // doorbells are not heard, also when enabled already; counters read 0 and hold up nothing
+    // doorbells are ignored, also when enabled already; counters read 0 and hold up nothing
     rig.enable();
     rig.write(sq(3), 7);
     assert_eq!(rig.get("enable"), 0);

@@ -100,7 +100,7 @@ impl Rig {
         let switched = self.bench.dut().get(self.switched) as u32;
         let waiting = switched.wrapping_sub(taken) & 0xff_ffff;
         if self.bench.dut().is_set(self.refused) {
-            // that it has overflowed shows when the loss is told
+            // the overflow shows when the loss is reported
             (0..200).for_each(|_| self.step());
             let ring = &self.rings[usize::from(cqn)];
             let fits = waiting <= 1 << log_size;

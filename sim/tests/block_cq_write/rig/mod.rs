@@ -76,7 +76,7 @@ pub(crate) struct Rig {
     arms: StreamSource,
     pub(crate) events: StreamSink,
     pub(crate) reports: Reports,
-    /// Nobody takes events.
+    /// No event is taken.
     deaf: bool,
     pub(crate) write: StreamSink,
     pub(crate) beats: StreamSink,

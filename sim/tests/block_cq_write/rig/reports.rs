@@ -88,7 +88,7 @@ impl Reports {
         self.flying.push_back((cqn, count, solicited, 0));
     }
 
-    /// Events of completions and of overflows that told of a queue.
+    /// Events of completions and of overflows that reported a queue.
     pub(crate) fn events(&self, cqn: u16) -> [u32; 2] {
         self.queues[usize::from(cqn)].events
     }

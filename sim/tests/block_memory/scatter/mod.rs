@@ -147,7 +147,7 @@ fn a_failure_poisons_until_a_reset() {
     };
     assert_eq!(setup.push(&good), void(status::LOC_LEN_ERR));
     assert_eq!(setup.push(&good), void(status::WR_FLUSH_ERR));
-    // It is told to halt nevertheless, which changes nothing here.
+    // Its responder is halted nevertheless, which changes nothing here.
     let rsp_flush = Placement {
         qpn: 1,
         rsp_flush: true,

@@ -135,7 +135,7 @@ pub(super) struct Placement {
     pub(super) wqe: Wqe,
 }
 
-/// What `ack` is told.
+/// What `ack` receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token {
     /// PSN, MSN, syndrome.

@@ -1,4 +1,4 @@
-//! Shared receive queues: who takes which receive WQE, and what is said when few are left.
+//! Shared receive queues: which queue pair takes which receive WQE, and the report when few are left.
 
 use ferroce_proto::abi::qpc::{RqCtx, SrqCtx, qp_type, state};
 use ferroce_proto::wire::Opcode;
@@ -238,7 +238,7 @@ fn a_queue_that_does_not_exist_has_nothing() {
     rig.create_srq(SRQN, SRQ);
     let places = send(&mut rig, [only(1)]);
     assert_eq!(completed(&places), [[5, 0, 0]]);
-    // a doorbell beyond the build is not heard: 4 + 2 is not 2
+    // a doorbell beyond the build is ignored: 4 + 2 is not 2
     rig.post(u32::from(SRQN) + 4, Event::SrqDoorbell(1));
     rig.settle();
     assert_eq!(completed(&send(&mut rig, [only(2)])), [[5, 1, 0]]);

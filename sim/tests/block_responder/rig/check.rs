@@ -47,7 +47,7 @@ impl Rig {
     /// The event, if it is of a shared receive queue.
     fn apply_shared(&mut self, srqn: u16, event: &Event) -> bool {
         match event {
-            // not of this build: not heard
+            // not of this build: ignored
             Event::SrqDoorbell(_) if srqn >> S != 0 => return true,
             Event::SrqDoorbell(producer) => {
                 self.srqs.get(srqn).producer = *producer;

@@ -158,7 +158,7 @@ pub(crate) struct Rig {
     asked: VecDeque<(u64, usize)>,
     responses: VecDeque<(u64, u64, Response)>,
     sent: VecDeque<(u64, Departure)>,
-    /// Grants that nobody is told of.
+    /// Grants that are not reported.
     left: VecDeque<Departure>,
     /// Answers `closed` are held back while this is set.
     pub(crate) hold: bool,

@@ -24,7 +24,7 @@ pub(crate) struct Event {
     pub(crate) image: bool,
 }
 
-/// Something the command block did, or was told. Images are in bytes.
+/// An action of the command block, or an answer to it. Images are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Sq(u64, Vec<u8>),
