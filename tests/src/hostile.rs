@@ -1,9 +1,9 @@
 //! Hostile frames beside a healthy connection.
 //!
-//! A card takes frames that an attacker made: each opcode, to queue pairs of his own and of others, with keys and addresses of
-//! all kinds, with headers that were spoilt before their ICRC was made, cut and torn. Whatever they do to his queue pairs: the
-//! neighbour's connection goes on with every byte right, no memory is touched that no key of his opens, and no rule of a port
-//! is broken.
+//! A card takes frames that an attacker made: each opcode, to queue pairs of the attacker and of others, with keys and
+//! addresses of all kinds, with headers that were spoilt before their ICRC was made, cut and torn. Whatever they do to
+//! the queue pairs of the attacker: the neighbour's connection goes on with every byte right, only memory that a key of
+//! the attacker opens is touched, and no rule of a port is broken.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ use crate::{quiet, shared::Shared};
 /// Where the attacker is.
 const ATTACKER: Mac = Mac([0x52, 0x54, 0, 0, 0, 0x66]);
 const ATTACKER_IP: [u8; 4] = [10, 0, 0, 66];
-/// Protection domain of what he may reach.
+/// Protection domain of what the attacker may reach.
 const DOMAIN: u32 = 0x66;
 /// Bytes of a region of the attack, and of one of the neighbour.
 const BYTES: usize = 4096;
@@ -50,7 +50,7 @@ pub struct Report {
 struct Attack {
     pair: Pair,
     rng: Rng,
-    /// The neighbour's queue pairs, and memory of his at either side.
+    /// The neighbour's queue pairs, and the neighbour's memory at either side.
     neighbour: [u32; 2],
     source: Mr,
     target: Mr,

@@ -3,7 +3,7 @@
 use ferroce_tests::conformance::run::Target;
 use ferroce_tests::hostile::attack;
 
-/// Each world has its turn.
+/// The worlds take turns.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
 fn frames(target: Target) {

@@ -156,7 +156,7 @@ impl Queue {
     }
 }
 
-/// A frame of a protocol nobody knows.
+/// A frame of an unknown protocol.
 fn frame(to: Mac, len: usize) -> Vec<u8> {
     let mut frame = to.0.to_vec();
     frame.extend([0x52, 0x54, 0, 0, 0, 1, 0x88, 0xb5]);

@@ -1,4 +1,4 @@
-//! Long lives: counters that go round, messages of many packets.
+//! Long runs: counters that go round, messages of many packets.
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;

@@ -61,7 +61,8 @@ impl Target {
     }
 }
 
-/// The world of an engine in the suite. Nobody takes frames while a command is waited for; a command may wait for frames.
+/// The world of an engine in the suite. A case that waits for a command takes no frames, and a command may wait for
+/// them.
 #[must_use]
 pub fn world(around: World, seed: u64) -> Options {
     Options {

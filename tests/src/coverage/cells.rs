@@ -195,7 +195,7 @@ fn parameter<'a>(cell: &'a Cell, name: &str) -> impl Iterator<Item = Value> + 'a
     })
 }
 
-/// A register begins at 0, as the simulation and the device do if nothing else is said, and holds what it is given and
+/// A register begins at 0, the default of the simulation and of the device, and holds what it is given and
 /// the value of its reset.
 fn register(cell: &Cell, nets: &mut Nets) {
     let (d, q) = (&cell.connections["D"], &cell.connections["Q"]);

@@ -18,7 +18,7 @@ use ferroce_sim::verilator;
 use ferroce_system::pool;
 use ferroce_tests::world::World;
 
-/// Lives of queue pairs that a seed has, and how many run beside each other.
+/// Incarnations of queue pairs that a seed has, and how many run beside each other.
 const INCARNATIONS: u32 = 50;
 const BESIDE: usize = 3;
 /// Bytes of a region.
@@ -53,7 +53,7 @@ struct Test {
     host: Host,
     rng: Rng,
     incarnations: Vec<Life>,
-    /// Peers of lives that ended, with the frames that came since.
+    /// Peers of incarnations that ended, with the frames that came since.
     ended: Vec<(Life, usize)>,
     gids: [Gid; 2],
     /// Cycle in which the wire takes a frame again.
@@ -141,7 +141,7 @@ impl Test {
         mr
     }
 
-    /// A life of a queue pair with a peer that nobody had.
+    /// An incarnation of a queue pair with a new peer.
     fn open(&mut self, qpn: u32) {
         let qp_type = [qp_type::RC, qp_type::RC, qp_type::UC][self.rng.usize(..3)];
         let ipv6 = self.rng.bool();

@@ -14,7 +14,7 @@ pub(crate) const BAR_BYTES: u64 = 1 << 20;
 
 /// Writes a register.
 fn write32(card: &Vfio, offset: u64, value: u32) {
-    // SAFETY: the device reaches memory that is mapped, to which nobody has a reference.
+    // SAFETY: the device reaches memory that is mapped, to which no reference exists.
     unsafe { card.write32(offset, value) };
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn check(card: &Vfio) -> Result<()> {
     huge.unmap(card)?;
     println!("ok huge page");
 
-    // All that was told to the card but its mappings is forgotten; it works on.
+    // The reset clears all state of the card but its mappings; it works on.
     card.reset()?;
     memory.write(0, &pattern(3));
     copy(card, memory.addr(), memory.addr() + 2 * page)?;

@@ -1,6 +1,6 @@
 //! What a test has a guest check about `driver::vfio`: `vfio-checks CHECK ADDRESS ...`.
 //!
-//! The device is QEMU's `edu`: it copies between memory and a buffer of its own, and raises an interrupt when told.
+//! The device is QEMU's `edu`: it copies between memory and a buffer of its own, and raises an interrupt on request.
 
 mod edu;
 mod memory;

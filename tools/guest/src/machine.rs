@@ -84,7 +84,7 @@ impl<'a> Machine<'a> {
         self
     }
 
-    /// Starts it. It lives no longer than the value answered, and than the calling thread.
+    /// Starts it. It ends with the returned value, and with the calling thread.
     ///
     /// # Errors
     /// QEMU does not start, a file of the image cannot be read.

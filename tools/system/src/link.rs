@@ -88,7 +88,7 @@ pub fn shared_with(
     cc.args(["-shared", "-o"]).arg(&library);
     cc.arg(format!("-Wl,-soname,{soname}"));
     cc.arg(format!("-Wl,--version-script={}", script.display()));
-    // Threads of the library live as long as the process: who unloads it keeps their code.
+    // Threads of the library run as long as the process: `dlclose` keeps their code.
     cc.args(["-Wl,--gc-sections", "-Wl,-z,defs", "-Wl,-z,nodelete"]);
     cc.arg("-Wl,--whole-archive");
     cc.arg(archive).arg("-Wl,--no-whole-archive");

@@ -32,7 +32,7 @@ pub fn listens(port: u16) -> bool {
     ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(is_there)
 }
 
-/// Waits until somebody listens at a TCP port, or the server has ended: what it says then is shown by who waits for its end.
+/// Waits until a server listens at a TCP port, or has ended: the caller that waits for its end shows its output.
 ///
 /// # Errors
 /// Neither within `limit`; those of the system.

@@ -170,8 +170,8 @@ impl Record {
 /// Runs the task.
 ///
 /// # Errors
-/// [`Usage`] if there is no such block or width; an engine that does not build or fails without a mutant; survivors that
-/// nobody explained.
+/// [`Usage`] if there is no such block or width; an engine that does not build or fails without a mutant; survivors
+/// without an explanation.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let old = Record::load()?;
     if args.page {

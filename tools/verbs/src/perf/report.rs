@@ -14,7 +14,7 @@ use crate::device::Device;
 const RULE: &str =
     "---------------------------------------------------------------------------------------";
 
-/// What is measured, with what, between whom, and the names of the columns.
+/// What is measured, with what, between which cards, and the names of the columns.
 pub(super) fn head<B: Backend>(
     out: &mut impl Write,
     device: &Device<B>,

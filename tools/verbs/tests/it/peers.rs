@@ -61,7 +61,7 @@ fn line(stream: &mut TcpStream) -> String {
 fn answer(answer: impl Fn(&str) -> String + Send + 'static) -> impl FnOnce(TcpStream) + Send {
     move |mut stream| {
         let text = answer(&line(&mut stream));
-        // The other side may have heard enough.
+        // The other side may have closed already.
         let _ = stream.write_all(text.as_bytes());
         let _ = stream.read_to_end(&mut Vec::new());
     }

@@ -390,7 +390,7 @@ fn watch(sides: &[Side], last: &mut (u64, u64), now: u64) -> Result<()> {
     Ok(())
 }
 
-/// CPU time of this thread in s; 0 where nobody tells.
+/// CPU time of this thread in s; 0 if the system does not report it.
 fn cpu() -> f64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split(' ').next().map_or(Ok(0.0), str::parse::<f64>);

@@ -2,7 +2,7 @@
 //!
 //! Two Verilated engines on a wire of one beat a cycle, their hosts' rings written by hand, so that no
 //! driver is in the way. All figures but the speed of the simulation are exact: cycles of the core clock
-//! (4 ns) and payload bytes a cycle. They are compared with `baseline.json`; what is worse is told
+//! (4 ns) and payload bytes a cycle. They are compared with `baseline.json`; a worse figure is printed
 //! and fails the run.
 
 mod baseline;

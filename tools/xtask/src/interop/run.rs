@@ -42,7 +42,7 @@ pub(super) struct Outcome {
     pub failure: Option<String>,
     /// The peer was ready for it.
     pub is_run: bool,
-    /// One side did all and ended; the other did not end well, as nobody answers it any more.
+    /// One side did all and ended; the other did not end well, as it gets no answers any more.
     pub is_cut_off: bool,
     /// Runs of the cell, this one included.
     pub tries: u32,
@@ -87,8 +87,8 @@ impl Words {
 /// Runs a cell. What fails is in the outcome.
 ///
 /// A program that has done all ends. If the last acknowledgement that it owed was lost, the other side asks for it in vain:
-/// no transport helps against that, and a cell with loss is run again. So is one whose program is unreliable: nobody sends its
-/// last datagram again if it leaves with the program.
+/// no transport helps against that, and a cell with loss is run again. So is one whose program is unreliable: its
+/// last datagram is not sent again if it leaves with the program.
 pub(super) fn run(cell: &Cell, peer: &mut dyn Peer, place: &Place<'_>) -> Outcome {
     let mut tries = 1;
     loop {

@@ -124,7 +124,7 @@ impl Peer for Fake {
     }
 }
 
-/// Runs `ours` by a shell against a peer; what became of it, and its folder while the second lives.
+/// Runs `ours` by a shell against a peer; its outcome, and its folder, deleted with the second value.
 fn against(ours: &str, change: impl FnOnce(&mut Fake)) -> (Outcome, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut peer = Fake {

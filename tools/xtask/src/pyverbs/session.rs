@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// Runs `tests`; `each` is told of every one.
+    /// Runs `tests`, and calls `each` with every result.
     pub(super) fn run(
         &self,
         tests: &[String],

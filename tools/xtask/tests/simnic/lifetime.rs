@@ -11,8 +11,9 @@ use ferroce_driver::vfio_user::VfioUser;
 use crate::exercise::{End, Peer};
 use crate::{Served, programs};
 
-/// Codes of the ACK timeout. An engine's time is slow, so that little of it is long for who is waited for; the model's is
-/// ours, and 0.54 s is long enough for an engine on a busy machine.
+/// Codes of the ACK timeout. An engine's time is slow, so that little of it is long for its peer; the model's is ours,
+/// and
+/// 0.54 s is long enough for an engine on a busy machine.
 fn timeout(dut: &str) -> u8 {
     if dut == "model" { 17 } else { 2 }
 }
