@@ -229,7 +229,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_WQE_CMP_SWAP 0x6u
 /* Fetch and add. */
 #define FERROCE_WQE_FETCH_ADD 0x7u
-/* Sends nothing and has no payload: completes in its turn, with the opcode in bits 15:8 of `imm` and the status in bits 7:0. It stands for what the host did by commands: memory windows bound, keys invalidated. */
+/* Sends nothing and has no payload: completes in order, with the opcode in bits 15:8 of `imm` and the status in bits 7:0. It stands for what the host did by commands: memory windows bound, keys invalidated. */
 #define FERROCE_WQE_LOCAL 0x8u
 
 /* opcode of a CQE. */

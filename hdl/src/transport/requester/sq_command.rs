@@ -52,7 +52,7 @@ impl Logic for SqCommand {
                     out.push_ready = state.state != RESET;
                 }
                 if sq_event.set {
-                    // who drops the packets of other rounds knows the round from here
+                    // `recall_filter` takes the current round from this output
                     out.recall = true;
                     next.state = sq_event.state;
                     out.stop = true;

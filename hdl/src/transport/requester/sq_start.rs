@@ -124,7 +124,7 @@ impl Logic for SqStart {
                         out.stop = terms.turn_ends;
                         out.push_ready = terms.turn_ends | state.lengthy;
                         out.start_timer = !state.timer_on & (terms.part != 0);
-                        // a WQE that cannot run is retired like any other, in its turn
+                        // a WQE that cannot run is retired like any other, in ring order
                         if sq_event.status != 0 {
                             out.push_list = true;
                             next.broken = true;
