@@ -68,6 +68,8 @@ fn main() {
             "scatter" => go(ferroce_hdl::memory::scatter::Scatter::<512, 64, 8>::default()),
             "mr_table" => go(ferroce_hdl::memory::mr_table::MrTable::<10, 3>::default()),
             "dcqcn" => go(congestion::dcqcn::Dcqcn::<9>::default()),
+            "calendar" => go(congestion::calendar::Calendar::<9, 6>::default()),
+            "calendar14" => go(congestion::calendar::Calendar::<14, 10>::default()),
             "dcqcn14" => go(congestion::dcqcn::Dcqcn::<14>::default()),
             "timer" => go(requester::timer::Timer::<8>::default()),
             _ => go(requester::top::Requester::<512, 8, 14>::default()),

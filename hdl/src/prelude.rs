@@ -18,6 +18,7 @@ pub use crate::cell::clock::ClkRst;
 pub use crate::cell::fifo::Fifo;
 pub use crate::cell::hold::Hold;
 pub use crate::cell::pick::Pick;
+pub use crate::cell::product::Product;
 pub use crate::cell::ram::{Ram, Style};
 pub use crate::cell::ram_bytes::RamBytes;
 pub use crate::cell::reg::{Dff, Reg};

@@ -13,6 +13,7 @@ pub mod fifo;
 pub mod fifo_ram;
 pub mod hold;
 pub mod pick;
+pub mod product;
 pub mod ram;
 pub mod ram_bytes;
 pub mod reg;

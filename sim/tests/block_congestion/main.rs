@@ -1,4 +1,5 @@
 //! The reaction point as Verilog: every queue pair as the golden reference has it, bit for bit, at every look.
+mod pace;
 mod recorded;
 mod rig;
 
@@ -145,7 +146,7 @@ fn how_long_it_takes() {
             rig.push([Kind::Sent, Kind::Cnp][event % 8 / 7], qpn, 4096);
         }
         while rig.waiting() > 0 {
-            let tick = rig.bench.cycle() % 250 == 0;
+            let tick = rig.bench.cycle().is_multiple_of(250);
             rig.cycle(tick);
         }
     }

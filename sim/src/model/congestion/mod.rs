@@ -1,6 +1,6 @@
 //! Congestion control, reaction point: what a sender makes of the congestion it hears of.
 //!
-//! [`Dcqcn`] is the golden reference of one queue pair: integers, fed with events and with the time. What it reads and gives back, what
+//! [`Dcqcn`] is the golden reference of one queue pair: integers, fed with events and with the time; [`Pace`] makes start times of a rate. What it reads and gives back, what
 //! its rules are and how they differ from other published programs: `docs/congestion.md`.
 //!
 //! ```
@@ -13,7 +13,9 @@
 //! ```
 
 mod dcqcn;
+mod pace;
 mod params;
 
 pub use dcqcn::{Dcqcn, Fired, STAGE_MAX, State};
+pub use pace::Pace;
 pub use params::{BadParam, Params};

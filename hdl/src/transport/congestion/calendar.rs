@@ -1,0 +1,303 @@
+//! Calendar: paced queue pairs wait here until they may start.
+//!
+//! A grant of B bytes moves the next start of its queue pair up by B times the gap, the time of a byte at its rate. A queue pair that wants
+//! to start before that waits in a [`Wheel`], else it is released at once. A slot is 64 cycles; a start further ahead than the wheel is long
+//! waits a turn and is looked at again. A rate change takes the latest grant back and plans it with the new gap; who waits is at its
+//! new place when its slot comes, a turn later at most.
+//!
+//! ```text
+//!  orders ─► fifo ─┐
+//!  due ◄── wheel ──┼─► candidate ─► read (1) ─► product (2, 3, 4) ─► start (5) ─► late? (6) ─┬─► released
+//!  verdicts ─► gap ┘        ▲                                            write ◄─────────────┤
+//!                   waits for one of the same queue pair                          wheel ◄────┘
+//! ```
+//!
+//! Idle time is no credit: a queue pair that was idle starts now at the earliest. One that comes late to its grant, because its WQE was to be
+//! read first, keeps its schedule, but is never more than 4096 cycles behind it.
+//!
+//! Rate: an operation a cycle, of one queue pair every seventh; one release in two cycles. An order is never held up; 64 may wait, and
+//! `crowded` says when half of them do. Precision of a start: 64 cycles late at most, on average exact.
+use super::gap::Gap;
+use super::pace_types::*;
+use super::types::CongestionVerdict;
+use super::wheel::Wheel;
+use crate::prelude::*;
+
+/// Log2 of the cycles of a slot.
+const SLOT: usize = 6;
+/// A start further in the past is moved up, in cycles, as a power of two.
+const PAST: usize = 16;
+
+/// Calendar of 2^Q queue pairs with a wheel of 2^W slots.
+#[derive(Block)]
+pub struct Calendar<const Q: usize, const W: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Rates.
+    pub s: StreamIn<CongestionVerdict>,
+    /// A paced queue pair got a grant, or wants to start, or both.
+    pub order_valid: Signal<In, Bit>,
+    /// See `order_valid`.
+    pub order: Signal<In, PaceOrder>,
+    /// 32 orders wait: who makes them should pause.
+    pub crowded: Signal<Out, Bit>,
+    /// Queue pairs that may start.
+    pub m: StreamOut<Bits<16>>,
+    /// A queue pair is paced from now on, or no more; one cycle.
+    pub paced_valid: Signal<Out, Bit>,
+    /// Which.
+    pub paced_qpn: Signal<Out, Bits<16>>,
+    /// It is.
+    pub paced: Signal<Out, Bit>,
+    /// The tables are swept after reset.
+    pub ready: Signal<Out, Bit>,
+
+    gaps: Gap,
+    wheel: Wheel<Q, W>,
+    table: Ram<PaceState, Q>,
+    orders: Fifo<PaceOrder, 6>,
+    out: Fifo<Bits<16>, 5>,
+    product: Product<17, 31, 48>,
+    no_op: Zero<PaceOp>,
+    no_state: Zero<PaceState>,
+
+    now: Reg<Bits<32>>,
+    sweep: Reg<Bits<Q>>,
+    swept: Reg<Bit>,
+    walk: Reg<Bits<Q>>,
+    walks: Reg<Bit>,
+    /// Slots that have come: their turns were begun; are done.
+    begun: Reg<Bits<26>>,
+    turned: Reg<Bits<26>>,
+    valid: Reg<Bit>,
+    op: Dff<PaceOp>,
+    valid_1: Reg<Bit>,
+    op_1: Dff<PaceOp>,
+    valid_2: Reg<Bit>,
+    op_2: Dff<PaceOp>,
+    state_2: Dff<PaceState>,
+    valid_3: Reg<Bit>,
+    op_3: Dff<PaceOp>,
+    state_3: Dff<PaceState>,
+    valid_4: Reg<Bit>,
+    op_4: Dff<PaceOp>,
+    state_4: Dff<PaceState>,
+    /// An order without a grant.
+    asks_4: Dff<Bit>,
+    grants_4: Dff<Bit>,
+    /// From the start before to now.
+    age_4: Dff<Bits<32>>,
+    valid_5: Reg<Bit>,
+    op_5: Dff<PaceOp>,
+    state_5: Dff<PaceState>,
+    planned_5: Dff<Bit>,
+    last_5: Dff<Bits<17>>,
+    valid_6: Reg<Bit>,
+    op_6: Dff<PaceOp>,
+    state_6: Dff<PaceState>,
+    planned_6: Dff<Bit>,
+    last_6: Dff<Bits<17>>,
+    /// From the start to now; now.
+    age_6: Dff<Bits<32>>,
+    now_6: Dff<Bits<32>>,
+    // into the wheel
+    insert_7: Reg<Bit>,
+    turn_7: Reg<Bit>,
+    qpn_7: Dff<Bits<16>>,
+    base_7: Dff<Bits<26>>,
+    ahead_7: Dff<Bits<26>>,
+}
+
+impl<const Q: usize, const W: usize> Calendar<Q, W> {
+    /// Slots from the one that came last to the farthest that can be told from it.
+    const FARTHEST: u64 = {
+        assert!(W >= 4 && W <= 12, "wheel of 2^4 to 2^12 slots");
+        (1 << W) - 2
+    };
+}
+
+impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
+    describe!(
+        "calendar",
+        format!("q{Q}_w{W}"),
+        "Paced queue pairs until they may start."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        now = now + 1;
+        if !now.low::<10>().any() {
+            walks = true;
+        }
+        let stands = swept & wheel.ready;
+        ready = stands;
+
+        // candidate: nothing overtakes what changes the same queue pair
+        let ahead = (valid_1 & (op_1.qpn == op.qpn))
+            | (valid_2 & (op_2.qpn == op.qpn))
+            | (valid_3 & (op_3.qpn == op.qpn))
+            | (valid_4 & (op_4.qpn == op.qpn))
+            | (valid_5 & (op_5.qpn == op.qpn))
+            | (valid_6 & (op_6.qpn == op.qpn));
+        let issue = valid & (!ahead | (op.kind == PaceKind::Turn));
+        let take = stands & (!valid | issue);
+        orders.s.valid = order_valid;
+        orders.s.payload = order;
+        orders.m.ready = false;
+        crowded = orders.level.slice::<11>(5).any();
+        forward!(gaps.s <= s);
+        gaps.op_ready = false;
+        paced_valid = false;
+        wheel.pop = false;
+        if issue {
+            valid = false;
+        }
+        if take {
+            op = no_op;
+            valid = true;
+            if begun != now.slice::<26>(SLOT) {
+                op.kind = PaceKind::Turn;
+                begun = begun + 1;
+            } else if orders.m.valid & !gaps.holds {
+                orders.m.ready = true;
+                op.kind = PaceKind::Order;
+                op.qpn = orders.m.payload.qpn;
+                op.bytes = orders.m.payload.bytes;
+                op.pushes = orders.m.payload.pushes;
+            } else if gaps.op_valid {
+                gaps.op_ready = true;
+                paced_valid = !gaps.replans;
+                op.kind = if gaps.replans {
+                    PaceKind::Replan
+                } else {
+                    PaceKind::Unplan
+                };
+                op.qpn = gaps.qpn;
+                op.bytes = gaps.bytes;
+            } else if wheel.due & !gaps.holds & !out.level.slice::<13>(3).any() {
+                wheel.pop = true;
+                op.kind = PaceKind::Pop;
+                op.qpn = wheel.due_qpn;
+                op.pushes = true;
+            } else if walks {
+                walks = false;
+                walk = walk + 1;
+                op.kind = PaceKind::Walk;
+                op.qpn = walk.resize::<16>();
+            } else {
+                valid = false;
+            }
+        }
+        paced_qpn = gaps.qpn;
+        paced = gaps.gap.any();
+
+        // 1: read
+        table.re = issue;
+        table.raddr = op.qpn.low::<Q>();
+        valid_1 = issue;
+        op_1 = op;
+
+        // 2 to 4: product
+        product.a = if op_1.kind == PaceKind::Unplan {
+            table.rdata.last
+        } else {
+            op_1.bytes
+        };
+        product.b = table.rdata.gap;
+        valid_2 = valid_1;
+        op_2 = op_1;
+        state_2 = table.rdata;
+        valid_3 = valid_2;
+        op_3 = op_2;
+        state_3 = state_2;
+        valid_4 = valid_3;
+        op_4 = op_3;
+        state_4 = state_3;
+        asks_4 = (op_3.kind == PaceKind::Order) & !op_3.bytes.any();
+        grants_4 = (op_3.kind == PaceKind::Order) & op_3.bytes.any();
+        age_4 = now - state_3.start.slice::<32>(8);
+
+        // 5: the start
+        let kind = op_4.kind;
+        let planned = age_4.bit(31);
+        let moment = now.resize::<40>() << 8;
+        let span = product.product.slice::<36>(12).resize::<40>();
+        let idle = asks_4 & !planned;
+        let long_ago = (kind == PaceKind::Walk) & !planned & age_4.slice::<15>(PAST).any();
+        let mut from = state_4.start;
+        if idle | long_ago {
+            from = moment;
+        }
+        valid_5 = valid_4;
+        op_5 = op_4;
+        state_5 = state_4;
+        planned_5 = planned;
+        last_5 = state_4.last;
+        if kind == PaceKind::Unplan {
+            state_5.gap = gaps.gap;
+            if planned {
+                state_5.start = from - span;
+            }
+        } else {
+            state_5.start = from + span;
+        }
+        if grants_4 {
+            state_5.last = op_4.bytes;
+        }
+
+        // 6: is it over
+        valid_6 = valid_5;
+        op_6 = op_5;
+        state_6 = state_5;
+        planned_6 = planned_5;
+        last_6 = last_5;
+        age_6 = now - state_5.start.slice::<32>(8);
+        now_6 = now;
+
+        let over = !age_6.bit(31);
+        table.we = valid_6 & !(op_6.kind == PaceKind::Turn);
+        table.waddr = op_6.qpn.low::<Q>();
+        table.wdata = state_6;
+        if (op_6.kind == PaceKind::Order) & over & age_6.slice::<19>(12).any() {
+            table.wdata.start = (now_6 - 4096).resize::<40>() << 8;
+        }
+        if !swept {
+            sweep = sweep + 1;
+            swept = sweep.all();
+            table.we = true;
+            table.waddr = sweep;
+            table.wdata = no_state;
+        }
+        gaps.done = valid_6 & (op_6.kind == PaceKind::Unplan);
+        gaps.planned = planned_6;
+        gaps.last = last_6;
+        let released = valid_6 & op_6.pushes & over;
+        out.s.valid = released;
+        out.s.payload = op_6.qpn;
+        assert!(
+            !(released & !out.s.ready),
+            "a queue pair that may start finds no room"
+        );
+        assert!(!(order_valid & !orders.s.ready), "an order finds no room");
+        forward!(m <= out.m);
+
+        // 7: the slot behind the start
+        insert_7 = valid_6 & op_6.pushes & !over;
+        turn_7 = false;
+        qpn_7 = op_6.qpn;
+        base_7 = turned;
+        ahead_7 = state_6.start.slice::<26>(14) - turned;
+        if valid_6 & (op_6.kind == PaceKind::Turn) {
+            turn_7 = true;
+            turned = turned + 1;
+            ahead_7 = bits::<26>(0);
+        }
+        wheel.insert = insert_7;
+        wheel.turn = turn_7;
+        wheel.qpn = qpn_7;
+        wheel.slot = (base_7 + ahead_7 + 1).low::<W>();
+        if ahead_7 >= Self::FARTHEST {
+            wheel.slot = (base_7 + Self::FARTHEST).low::<W>();
+        }
+    }
+}

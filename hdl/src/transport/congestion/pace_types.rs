@@ -1,0 +1,67 @@
+//! What the calendar hears and remembers.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::payload::payload;
+use crate::prelude::*;
+
+/// What passes the calendar's pipeline.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PaceKind {
+    /// Nothing.
+    None,
+    /// A [`PaceOrder`].
+    Order,
+    /// A queue pair whose slot has come.
+    Pop,
+    /// The next slot comes.
+    Turn,
+    /// A rate changed: what was planned with the old one is taken back.
+    Unplan,
+    /// It is planned with the new one.
+    Replan,
+    /// A start long ago is moved up, so that times do not go round.
+    Walk,
+}
+
+payload! {
+    /// What a paced queue pair did, and wants.
+    PaceOrder {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Bytes that were granted to it.
+        bytes: Bits<17>,
+        /// It wants to start again.
+        pushes: Bit,
+    }
+
+    /// Something in the calendar's pipeline.
+    PaceOp {
+        /// What it is.
+        kind: PaceKind,
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Bytes, see [`PaceOrder`].
+        bytes: Bits<17>,
+        /// It is to be released, now or later.
+        pushes: Bit,
+    }
+
+    /// What the calendar remembers of a queue pair.
+    PaceState {
+        /// Cycles a byte, in 2^-20.
+        gap: Bits<31>,
+        /// When it may start, in 2^-8 cycles.
+        start: Bits<40>,
+        /// Bytes of its latest grant.
+        last: Bits<17>,
+    }
+
+    /// A slot of the wheel: a list of queue pairs.
+    WheelSlot {
+        /// There are some.
+        held: Bit,
+        /// The first.
+        head: Bits<16>,
+        /// The last.
+        tail: Bits<16>,
+    }
+}
