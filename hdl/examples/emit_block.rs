@@ -67,6 +67,7 @@ fn main() {
             "place_order" => go(ferroce_hdl::transport::place_order::PlaceOrder::default()),
             "scatter" => go(ferroce_hdl::memory::scatter::Scatter::<512, 64, 8>::default()),
             "mr_table" => go(ferroce_hdl::memory::mr_table::MrTable::<10, 3>::default()),
+            "reaction_point" => go(congestion::reaction_point::ReactionPoint::<9, 6>::default()),
             "dcqcn" => go(congestion::dcqcn::Dcqcn::<9>::default()),
             "calendar" => go(congestion::calendar::Calendar::<9, 6>::default()),
             "calendar14" => go(congestion::calendar::Calendar::<14, 10>::default()),

@@ -1,4 +1,5 @@
 //! The reaction point as Verilog: every queue pair as the golden reference has it, bit for bit, at every look.
+mod closed;
 mod pace;
 mod recorded;
 mod rig;
@@ -78,7 +79,7 @@ fn as_the_reference_under_random_events() {
     }
 }
 
-/// Verdicts that are not taken hold up everything, and what was due meanwhile happens at its own time.
+/// Rate updates that are not taken hold up everything, and what was due meanwhile happens at its own time.
 #[test]
 fn as_the_reference_after_long_silence() {
     for seed in 20..26 {
@@ -109,7 +110,7 @@ fn time_goes_round() {
     assert!(rig.us > 1 << 20);
 }
 
-/// More CNPs than it can take: what finds no room is lost, and said to be; no rate falls below the lowest.
+/// More CNPs than it can take: what finds no room is lost, and counted; no rate falls below the lowest.
 #[test]
 fn a_flood_of_cnps() {
     const FLOOD: usize = 1000;

@@ -114,7 +114,7 @@ impl Agent for Scheduler {
     fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
         if dut.is_set(self.paced_valid) {
             let qpn = dut.get(self.paced_qpn) as usize;
-            let rate = self.rates.pop_front().expect("a verdict");
+            let rate = self.rates.pop_front().expect("a rate update");
             if dut.is_set(self.paced) != rate.is_some() {
                 return Err(format!("queue pair {qpn} has the rate {rate:?}"));
             }
@@ -183,7 +183,7 @@ impl Agent for Scheduler {
 
 struct Rig {
     bench: Bench,
-    verdicts: StreamSource,
+    updates: StreamSource,
     scheduler: Scheduler,
 }
 
@@ -191,13 +191,13 @@ impl Rig {
     fn new<const Q: usize, const W: usize>(pauses: bool) -> Self {
         let mut bench = Bench::of(Calendar::<Q, W>::default).unwrap();
         let dut = bench.dut();
-        let mut verdicts = StreamSource::new(dut, "s", Pauses::NONE).unwrap();
+        let mut updates = StreamSource::new(dut, "s", Pauses::NONE).unwrap();
         let mut scheduler = Scheduler::new(dut, 1 << Q, pauses);
         let ready = dut.output("ready").unwrap();
-        bench.reset(&mut [&mut verdicts, &mut scheduler]);
+        bench.reset(&mut [&mut updates, &mut scheduler]);
         let mut rig = Self {
             bench,
-            verdicts,
+            updates,
             scheduler,
         };
         rig.run((1 << Q) + (1 << W) + 10);
@@ -206,7 +206,7 @@ impl Rig {
     }
 
     fn cycle(&mut self) {
-        let agents: &mut [&mut dyn Agent] = &mut [&mut self.verdicts, &mut self.scheduler];
+        let agents: &mut [&mut dyn Agent] = &mut [&mut self.updates, &mut self.scheduler];
         if let Err(failure) = self.bench.step(agents) {
             panic!("{failure}");
         }
@@ -218,14 +218,14 @@ impl Rig {
         }
     }
 
-    /// A verdict, and the cycles until it counts.
+    /// A rate update, and the cycles until it counts.
     fn set_rate(&mut self, qpn: u16, mbps: Option<u32>) {
-        let item: Item = self.verdicts.item();
+        let item: Item = self.updates.item();
         let item = item
             .with("qpn", qpn.into())
             .with("limited", mbps.is_some().into())
             .with("rate", mbps.unwrap_or(100_000).into());
-        self.verdicts.push(item);
+        self.updates.push(item);
         self.scheduler.rates.push_back(mbps);
         while !self.scheduler.rates.is_empty() {
             self.cycle();

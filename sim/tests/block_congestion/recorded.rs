@@ -82,7 +82,7 @@ fn every_row_of_the_recorded_sequence() {
             .get(at + 1)
             .is_some_and(|next| next.us == row.us && next.event == "dec")
         {
-            // one look, in which both happen: the next row tells
+            // one look, in which both happen: the next row is compared
             continue;
         } else {
             // one look, in which alpha ticks behind it

@@ -12,7 +12,7 @@ use ferroce_sim::verilator::{Dut, Field, Input, Output};
 /// Log2 of the queue pairs.
 const Q: usize = 4;
 pub(crate) const QPS: u16 = 1 << Q;
-const LINE: u32 = 100_000;
+pub(crate) const LINE: u32 = 100_000;
 /// Times are counted modulo this.
 const TURN: u64 = 1 << 20;
 
@@ -36,7 +36,7 @@ pub(crate) struct Look {
     pub(crate) state: State,
 }
 
-/// Sees what the block says of itself.
+/// Records what the block shows of itself.
 struct Watch {
     valid: Output,
     look: Output,
@@ -114,16 +114,16 @@ pub(crate) struct Rig {
     pub(crate) bench: Bench,
     pub(crate) params: Params,
     source: StreamSource,
-    verdicts: StreamSink,
+    updates: StreamSink,
     watch: Watch,
     tick: Input,
     ready: Output,
     references: Vec<Dcqcn>,
     /// Those that a CNP was sent for.
-    heard: BTreeSet<u16>,
+    active: BTreeSet<u16>,
     /// Events that are to be looked at.
     sent: VecDeque<(Kind, u16, u32)>,
-    /// Verdicts to come.
+    /// Rate updates to come.
     expected: VecDeque<(u16, bool, u32)>,
     pub(crate) us: u64,
     pub(crate) looks: [u64; 2],
@@ -136,12 +136,12 @@ impl Rig {
         let mut rig = Self {
             params,
             source: StreamSource::new(dut, "s", Pauses::NONE).unwrap(),
-            verdicts: StreamSink::new(dut, "m", pauses).unwrap(),
+            updates: StreamSink::new(dut, "m", pauses).unwrap(),
             watch: Watch::new(dut),
             tick: dut.input("tick").unwrap(),
             ready: dut.output("ready").unwrap(),
             references: vec![Dcqcn::new(params, LINE); usize::from(QPS)],
-            heard: BTreeSet::new(),
+            active: BTreeSet::new(),
             sent: VecDeque::new(),
             expected: VecDeque::new(),
             us: 0,
@@ -152,7 +152,7 @@ impl Rig {
             },
         };
         rig.bench.dut_mut().set(rig.tick, 0);
-        rig.bench.reset(&mut [&mut rig.source, &mut rig.verdicts]);
+        rig.bench.reset(&mut [&mut rig.source, &mut rig.updates]);
         for _ in 0..40_000 {
             rig.cycle(false);
             if rig.bench.dut().is_set(rig.ready) {
@@ -171,14 +171,14 @@ impl Rig {
         self.source.push(item);
         let counts = match kind {
             Kind::Cnp => {
-                self.heard.insert(qpn);
+                self.active.insert(qpn);
                 true
             }
             Kind::Reset => {
-                self.heard.remove(&qpn);
+                self.active.remove(&qpn);
                 true
             }
-            Kind::Sent => self.heard.contains(&qpn),
+            Kind::Sent => self.active.contains(&qpn),
             _ => false,
         };
         if counts {
@@ -199,7 +199,7 @@ impl Rig {
     pub(crate) fn cycle(&mut self, tick: bool) -> Option<Look> {
         self.bench.dut_mut().set(self.tick, tick.into());
         let agents: &mut [&mut dyn Agent] =
-            &mut [&mut self.source, &mut self.verdicts, &mut self.watch];
+            &mut [&mut self.source, &mut self.updates, &mut self.watch];
         if let Err(failure) = self.bench.step(agents) {
             panic!("{failure}");
         }
@@ -207,9 +207,9 @@ impl Rig {
         if let Some(look) = look {
             self.check(&look);
         }
-        while let Some((_, item)) = self.verdicts.pop() {
-            let wanted = self.expected.pop_front().expect("a verdict is due");
-            assert_eq!(verdict(&item), wanted, "cycle {}", self.bench.cycle());
+        while let Some((_, item)) = self.updates.pop() {
+            let wanted = self.expected.pop_front().expect("a rate update is due");
+            assert_eq!(update_of(&item), wanted, "cycle {}", self.bench.cycle());
         }
         self.us += u64::from(tick);
         look
@@ -261,13 +261,13 @@ impl Rig {
     }
 }
 
-fn verdict(item: &Item) -> (u16, bool, u32) {
+fn update_of(item: &Item) -> (u16, bool, u32) {
     assert_eq!(item.get("window"), 0);
     let qpn = item.get("qpn") as u16;
     (qpn, item.get("limited") != 0, item.get("rate") as u32)
 }
 
-fn set_params(dut: &mut Dut, p: &Params) {
+pub(crate) fn set_params(dut: &mut Dut, p: &Params) {
     let mut ports = dut.model().ports().iter();
     let port = ports.find(|port| port.name == "params").unwrap().clone();
     let input = dut.input("params").unwrap();

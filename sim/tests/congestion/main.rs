@@ -1,6 +1,6 @@
 //! The reaction point's golden reference beside event sequences of three published programs.
 //!
-//! `data/` was recorded from public simulators; its README says from which. One has the integers of mlx5, and every row must be equal. The
+//! `data/` was recorded from public simulators; its README names them. One has the integers of mlx5, and every row must be equal. The
 //! others have other rules and real numbers: what fired and when must be equal, and each row, computed from the row before it, within
 //! one step of alpha.
 
@@ -77,7 +77,7 @@ fn rows(text: &str) -> Vec<Row> {
     lines.map(parse).collect()
 }
 
-/// Runs to what the row tells of; ticks of alpha before it are not in every sequence.
+/// Runs to the event of the row; ticks of alpha before it are not in every sequence.
 fn run_to(rp: &mut Dcqcn, row: &Row) -> Option<Fired> {
     match row.event.as_str() {
         "cnp" | "bytes" => {
@@ -167,7 +167,7 @@ fn without_bytes(text: &str, params: Params) {
             row.count("time_stage"),
             "stage after {place}"
         );
-        // from the row before, with the alpha that the row says it used
+        // from the row before, with the alpha of the row
         if let Some(last) = before
             && !matches!(row.event.as_str(), "cnp" | "alpha")
         {

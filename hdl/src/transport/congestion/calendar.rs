@@ -8,7 +8,7 @@
 //! ```text
 //!  orders ─► fifo ─┐
 //!  due ◄── wheel ──┼─► candidate ─► read (1) ─► product (2, 3, 4) ─► start (5) ─► late? (6) ─┬─► released
-//!  verdicts ─► gap ┘        ▲                                            write ◄─────────────┤
+//!  rate updates ─► gap ┘        ▲                                            write ◄─────────────┤
 //!                   waits for one of the same queue pair                          wheel ◄────┘
 //! ```
 //!
@@ -16,10 +16,10 @@
 //! read first, keeps its schedule, but is never more than 4096 cycles behind it.
 //!
 //! Rate: an operation a cycle, of one queue pair every seventh; one release in two cycles. An order is never held up; 64 may wait, and
-//! `crowded` says when half of them do. Precision of a start: 64 cycles late at most, on average exact.
+//! `crowded` is set when half of them do. Precision of a start: 64 cycles late at most, on average exact.
 use super::gap::Gap;
 use super::pace_types::*;
-use super::types::CongestionVerdict;
+use super::types::RateUpdate;
 use super::wheel::Wheel;
 use crate::prelude::*;
 
@@ -34,7 +34,7 @@ pub struct Calendar<const Q: usize, const W: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Rates.
-    pub s: StreamIn<CongestionVerdict>,
+    pub s: StreamIn<RateUpdate>,
     /// A paced queue pair got a grant, or wants to start, or both.
     pub order_valid: Signal<In, Bit>,
     /// See `order_valid`.

@@ -47,13 +47,15 @@ pub enum DcqcnStep {
     Cut,
     /// The event itself.
     Act,
+    /// Counts its bytes.
+    Count,
     /// Bytes beyond the next increase.
     Bytes,
     /// A CNP that decreases at once: alpha.
     Raise,
     /// The state goes back.
     Store,
-    /// A verdict leaves.
+    /// A rate update leaves.
     Answer,
 }
 
@@ -68,8 +70,8 @@ pub struct Dcqcn<const Q: usize> {
     pub tick: Signal<In, Bit>,
     /// Events.
     pub s: StreamIn<CongestionEvent>,
-    /// Verdicts: a rate has changed.
-    pub m: StreamOut<CongestionVerdict>,
+    /// Rate updates.
+    pub m: StreamOut<RateUpdate>,
     /// A CNP found no room; one cycle.
     pub lost: Signal<Out, Bit>,
     /// A queue pair that a CNP came for once was looked at; one cycle.
@@ -110,6 +112,8 @@ pub struct Dcqcn<const Q: usize> {
     sets: Dff<Bit>,
     cuts: Dff<Bit>,
     sum: Dff<Bits<25>>,
+    /// It is enough for an increase; a cycle behind it.
+    enough: Dff<Bit>,
     cutting: Reg<Bit>,
 }
 
@@ -166,6 +170,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         let with_target = state.target.resize::<21>() + t.more.resize::<21>();
         let both = state.rate.resize::<21>() + state.target.resize::<21>();
         let beyond = sum - reset;
+        enough = sum >= reset;
         let period_end = state.decrease_at - 1;
         let increase_due = !late_increase.bit(19) & (!state.decrease_cnp | !lead.bit(19));
 
@@ -330,14 +335,17 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
                         step = DcqcnStep::Raise;
                     }
                 } else if (event.kind == CongestionEventKind::Sent) & !t.no_bytes {
-                    step = DcqcnStep::Bytes;
+                    step = DcqcnStep::Count;
                 }
+            }
+            DcqcnStep::Count => {
+                step = DcqcnStep::Bytes;
             }
             DcqcnStep::Bytes => {
                 by_bytes = true;
                 v.byte_count = sum.low::<24>();
                 step = DcqcnStep::Store;
-                if sum >= reset {
+                if enough {
                     sum = beyond;
                     step = DcqcnStep::Add;
                 }

@@ -1,7 +1,7 @@
 //! The entry of DCQCN: events that mean something, in a queue.
 //!
-//! What is granted to a queue pair that never heard of congestion is most of what happens, and means nothing: a bit a queue pair says
-//! that it did. An event a cycle; a CNP that finds the queue full is lost, and reported, and so are bytes. A Reset waits.
+//! Most events are grants to queue pairs that no CNP ever came for, and mean nothing: of each queue pair a bit is kept, which its first
+//! CNP sets. An event a cycle; a CNP that finds the queue full is lost, and reported, and so are bytes. A Reset waits.
 use super::types::*;
 use crate::prelude::*;
 
@@ -21,7 +21,7 @@ pub struct CongestionFront<const Q: usize> {
     /// A CNP is lost; one cycle.
     pub lost: Signal<Out, Bit>,
 
-    heard: Ram<Bit, Q>,
+    active: Ram<Bit, Q>,
     queue: Fifo<CongestionEvent, 6>,
     valid_1: Reg<Bit>,
     event_1: Dff<CongestionEvent>,
@@ -46,30 +46,30 @@ impl<const Q: usize> Logic for CongestionFront<Q> {
         let resets = kind == CongestionEventKind::Reset;
         let waits = valid_1 & resets & !queue.s.ready;
         s.ready = !waits;
-        heard.re = !waits;
-        heard.raddr = s.payload.qpn.low::<Q>();
+        active.re = !waits;
+        active.raddr = s.payload.qpn.low::<Q>();
         if !waits {
             valid_1 = s.valid;
             event_1 = s.payload;
         }
 
-        let heard_1 = if wrote & (wrote_qpn == event_1.qpn) {
+        let active_1 = if wrote & (wrote_qpn == event_1.qpn) {
             wrote_bit
         } else {
-            heard.rdata
+            active.rdata
         };
-        let counts = cnp | resets | ((kind == CongestionEventKind::Sent) & heard_1);
+        let counts = cnp | resets | ((kind == CongestionEventKind::Sent) & active_1);
         queue.s.valid = valid_1 & counts;
         queue.s.payload = event_1;
         let writes = valid_1 & (cnp | resets) & queue.s.ready;
         wrote = writes;
         wrote_qpn = event_1.qpn;
         wrote_bit = cnp;
-        heard.we = writes | clear;
-        heard.waddr = event_1.qpn.low::<Q>();
-        heard.wdata = cnp & !clear;
+        active.we = writes | clear;
+        active.waddr = event_1.qpn.low::<Q>();
+        active.wdata = cnp & !clear;
         if clear {
-            heard.waddr = clear_qpn;
+            active.waddr = clear_qpn;
         }
         loses = valid_1 & cnp & !queue.s.ready;
         lost = loses;

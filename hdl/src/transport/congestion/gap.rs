@@ -2,7 +2,7 @@
 //!
 //! 1 Mb/s is 2000 cycles of 4 ns a byte, so the gap is 2000 * 2^20 / rate in 2^-20 cycles: a quotient bit a cycle, 31 of them. Of a rate of
 //! 100 Gb/s it is exact to 1/20000.
-use super::types::CongestionVerdict;
+use super::types::RateUpdate;
 use crate::prelude::*;
 
 /// 2000 * 2^20.
@@ -11,7 +11,7 @@ const ONE: u64 = 2000 << 20;
 /// What the block is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum GapStep {
-    /// Waits for a verdict.
+    /// Waits for a rate update.
     Idle,
     /// Divides.
     Divide,
@@ -28,8 +28,8 @@ pub enum GapStep {
 pub struct Gap {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Verdicts.
-    pub s: StreamIn<CongestionVerdict>,
+    /// Rate updates.
+    pub s: StreamIn<RateUpdate>,
     /// An order is due.
     pub op_valid: Signal<Out, Bit>,
     /// It is Replan, else Unplan.
@@ -53,7 +53,7 @@ pub struct Gap {
 
     step: Reg<GapStep>,
     count: Dff<Bits<5>>,
-    verdict: Dff<CongestionVerdict>,
+    current: Dff<RateUpdate>,
     number: Dff<Bits<31>>,
     rest: Dff<Bits<21>>,
     quotient: Dff<Bits<31>>,
@@ -67,11 +67,11 @@ impl Logic for Gap {
     fn update(&mut self) {
         s.ready = step == GapStep::Idle;
         let next = (rest << 1).replace_bit(0, number.bit(30));
-        let rate = verdict.rate.resize::<21>();
+        let rate = current.rate.resize::<21>();
         let fits = next >= rate;
         match step {
             GapStep::Idle => {
-                verdict = s.payload;
+                current = s.payload;
                 number = ONE;
                 rest = bits::<21>(0);
                 quotient = bits::<31>(0);
@@ -101,7 +101,7 @@ impl Logic for Gap {
             GapStep::Wait => {
                 kept = last;
                 if done {
-                    step = if planned & verdict.limited {
+                    step = if planned & current.limited {
                         GapStep::Replan
                     } else {
                         GapStep::Idle
@@ -117,7 +117,7 @@ impl Logic for Gap {
         op_valid = (step == GapStep::Unplan) | (step == GapStep::Replan);
         replans = step == GapStep::Replan;
         holds = (step == GapStep::Wait) | (step == GapStep::Replan);
-        qpn = verdict.qpn;
+        qpn = current.qpn;
         gap = quotient;
         bytes = kept;
     }

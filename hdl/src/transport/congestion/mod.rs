@@ -1,12 +1,12 @@
 //! Congestion control (docs/congestion.md): the reaction point, and the pace of the queue pairs.
 //!
 //! ```text
-//!  events ─► front ─► dcqcn ─► verdicts ─► gap ─► calendar ─► queue pairs that may start
-//!                      │ ▲                          │ ▲
-//!             alpha, periods, cut      orders ──────┘ wheel
+//!  events ─► front ─► dcqcn ─► rate_limits ─► gap ─► calendar ─► queue pairs that may start
+//!                      │ ▲                             │ ▲
+//!             alpha, periods, cut         orders ──────┘ wheel
 //! ```
 //!
-//! An algorithm is a block with the two streams of [`types`]: events in, verdicts out. It keeps what it remembers of a queue pair
+//! An algorithm is a block with the two streams of [`types`]: events in, rate updates out. It keeps what it remembers of a queue pair
 //! itself.
 
 pub mod alpha;
@@ -18,5 +18,7 @@ pub mod front;
 pub mod gap;
 pub mod pace_types;
 pub mod periods;
+pub mod rate_limits;
+pub mod reaction_point;
 pub mod types;
 pub mod wheel;

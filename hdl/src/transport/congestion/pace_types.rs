@@ -55,6 +55,14 @@ payload! {
         last: Bits<17>,
     }
 
+    /// A rate of a queue pair, or none.
+    RateLimit {
+        /// It is limited.
+        limited: Bit,
+        /// Rate, Mb/s.
+        rate: Bits<20>,
+    }
+
     /// A slot of the wheel: a list of queue pairs.
     WheelSlot {
         /// There are some.

@@ -1,4 +1,4 @@
-//! What congestion control hears, says and remembers.
+//! Events and results of congestion control, and what DCQCN remembers.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
 use crate::prelude::*;
@@ -14,7 +14,7 @@ pub enum CongestionEventKind {
     Sent,
     /// `bytes` were acknowledged, after a round trip of `rtt`.
     Ack,
-    /// A NAK said that packets were lost.
+    /// A NAK for a PSN sequence error came.
     Nak,
     /// The ACK timer ran out.
     Timeout,
@@ -36,7 +36,7 @@ payload! {
     }
 
     /// What a queue pair may do from now on.
-    CongestionVerdict {
+    RateUpdate {
         /// Queue pair.
         qpn: Bits<16>,
         /// It is paced; else it sends with the rate of the line.

@@ -81,7 +81,7 @@ pub struct BadParam {
 }
 
 impl Params {
-    /// Highest rate that can be said, Mb/s.
+    /// Highest rate of a register, Mb/s.
     pub const RATE_MAX: u32 = (1 << 20) - 1;
     /// Longest period, microseconds.
     pub const PERIOD_MAX: u32 = (1 << 17) - 1;
