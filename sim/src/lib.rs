@@ -6,6 +6,7 @@ pub mod bench;
 pub mod bits;
 #[allow(unsafe_code)]
 pub mod card;
+pub mod fabric;
 pub mod link;
 #[allow(unsafe_code)]
 pub mod memory;

@@ -1,0 +1,213 @@
+//! The requester of one flow: go-back-N, paced.
+
+use super::paced::Config;
+use super::packets::{Packets, is_end};
+use super::reaction::{Change, Reaction};
+use super::report::Sent;
+use super::{ENDLESS, Flow, FlowId, Series};
+use crate::fabric::{Frame, Line, NEVER, Time};
+
+/// One flow at its sender.
+pub(super) struct Sender {
+    packets: Packets,
+    /// How many in all.
+    count: u64,
+    payload: usize,
+    /// Bytes of the last packet.
+    rest: usize,
+    ack_every: u64,
+    window: u64,
+    timeout: Time,
+    stop: Time,
+    /// First packet that is not acknowledged.
+    unacked: u64,
+    /// Next packet to send.
+    next: u64,
+    /// First packet that was never sent.
+    fresh: u64,
+    /// When the last packet began to leave, and its bytes.
+    last: (Time, usize),
+    /// Rate of that time.
+    planned: Option<u64>,
+    /// When something was acknowledged last, or sent with nothing outstanding.
+    progress: Time,
+    reaction: Option<Box<dyn Reaction>>,
+    pub(super) report: Sent,
+}
+
+impl Sender {
+    pub(super) fn new(id: FlowId, flow: &Flow, config: &Config) -> Self {
+        let payload = config.payload;
+        let count = if flow.bytes == ENDLESS {
+            u64::MAX / 2
+        } else {
+            flow.bytes.div_ceil(payload as u64)
+        };
+        let rest = (flow.bytes - 1) % payload as u64 + 1;
+        Self {
+            packets: Packets::new(id, flow.src, flow.dst),
+            count,
+            payload,
+            rest: rest as usize,
+            ack_every: config.ack_every,
+            window: (config.window / payload as u64).max(1),
+            timeout: config.timeout,
+            stop: flow.stop.unwrap_or(NEVER),
+            unacked: 0,
+            next: 0,
+            fresh: 0,
+            last: (0, 0),
+            planned: None,
+            progress: 0,
+            reaction: config.control.reaction(),
+            report: Sent {
+                flow: id,
+                started: None,
+                finished: None,
+                packets: 0,
+                repeated: 0,
+                timeouts: 0,
+                series: Series::new(config.interval),
+            },
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Time) {
+        self.report.started = Some(now);
+        self.progress = now;
+        self.last = (now, 0);
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.report.finished.is_some()
+    }
+
+    /// When its next packet may leave.
+    pub(super) fn ready(&self, line: &Line) -> Time {
+        if self.next == self.count || self.next - self.unacked >= self.window {
+            return NEVER;
+        }
+        let (at, len) = self.last;
+        let rate = match &self.reaction {
+            Some(reaction) if reaction.moves_start() => reaction.rate(),
+            _ => self.planned,
+        };
+        match rate {
+            Some(rate) if len > 0 => at + line.frame_at(len, rate),
+            _ => at,
+        }
+    }
+
+    /// When something happens without a frame: a timer runs out, or the rate rises.
+    pub(super) fn due(&self) -> Time {
+        if self.is_done() {
+            return NEVER;
+        }
+        let timer = match self.next > self.unacked {
+            true => self.progress.saturating_add(self.timeout),
+            false => NEVER,
+        };
+        let stop = if self.count > self.fresh {
+            self.stop
+        } else {
+            NEVER
+        };
+        let rate = match &self.reaction {
+            Some(reaction) if self.next < self.count => reaction.next().unwrap_or(NEVER),
+            _ => NEVER,
+        };
+        timer.min(stop).min(rate)
+    }
+
+    /// What is due happens.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.tick(now);
+        if self.stop <= now && self.count > self.fresh {
+            self.count = self.fresh;
+            self.settle(now);
+        }
+        if self.next > self.unacked && self.progress.saturating_add(self.timeout) <= now {
+            self.next = self.unacked;
+            self.progress = now;
+            self.report.timeouts += 1;
+        }
+    }
+
+    /// The packet that is ready.
+    pub(super) fn packet(&mut self, now: Time) -> Frame {
+        self.tick(now);
+        if self.next == self.unacked {
+            self.progress = now;
+        }
+        let number = self.next;
+        let is_last = number + 1 == self.count;
+        let len = if is_last { self.rest } else { self.payload };
+        let fills = number % self.ack_every == self.ack_every - 1
+            || number + 1 - self.unacked == self.window;
+        let ack_req = fills || is_end(number, self.count);
+        let frame = self.packets.write(number, self.count, len, ack_req);
+        self.next += 1;
+        self.report.packets += 1;
+        self.report.repeated += u64::from(number < self.fresh);
+        self.fresh = self.fresh.max(self.next);
+        self.last = (now, frame.len());
+        self.report.series.at(now).bytes += frame.len() as u64;
+        if let Some(reaction) = &mut self.reaction {
+            reaction.sent(now, frame.len() as u32);
+            self.planned = reaction.rate();
+        }
+        frame
+    }
+
+    /// Everything before packet `number` is there.
+    pub(super) fn acked(&mut self, now: Time, number: u64) {
+        if number > self.unacked && number <= self.fresh {
+            self.unacked = number;
+            self.next = self.next.max(number);
+            self.progress = now;
+            self.settle(now);
+        }
+    }
+
+    /// Packet `number` is missing.
+    pub(super) fn missing(&mut self, now: Time, number: u64) {
+        self.acked(now, number);
+        if number >= self.unacked && number < self.next {
+            self.next = number;
+        }
+    }
+
+    /// First packet that is not acknowledged: near what an answer speaks of.
+    pub(super) const fn near(&self) -> u64 {
+        self.unacked
+    }
+
+    pub(super) fn cnp(&mut self, now: Time) {
+        self.tick(now);
+        let tick = self.report.series.at(now);
+        tick.cnps += 1;
+        if let Some(reaction) = &mut self.reaction {
+            tick.decreases += u32::from(reaction.cnp(now));
+        }
+    }
+
+    /// The rules of the reaction point that are due.
+    fn tick(&mut self, now: Time) {
+        let Some(reaction) = &mut self.reaction else {
+            return;
+        };
+        while let Some((at, change)) = reaction.step(now) {
+            let tick = self.report.series.at(at);
+            match change {
+                Change::Decrease => tick.decreases += 1,
+                Change::Increase => tick.increases += 1,
+            }
+        }
+    }
+
+    fn settle(&mut self, now: Time) {
+        if self.unacked == self.count && self.report.finished.is_none() {
+            self.report.finished = Some(now);
+        }
+    }
+}
