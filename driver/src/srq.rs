@@ -100,9 +100,9 @@ impl<B: Backend> Drop for SrqCore<B> {
 /// One owner posts at a time (`&mut`); queue pairs on it are polled from any thread. The card's ring is kept until the
 /// last of them is dropped.
 ///
-/// An entry of the ring is used again when its request and all before it completed and were polled; the ring has 16 times
-/// what may be posted, so that a queue pair in the middle of a message, which waits for a packet to be sent again, does not
-/// hold up the others meanwhile. One that waits for ever does in the end: its peer is gone. A queue pair that is reset or
+/// An entry of the ring is used again when its request and all before it completed and were polled. The ring has 16
+/// times what may be posted: a queue pair that waits in the middle of a message, for a packet to be sent again, does
+/// not hold up the others. One that waits for ever does in the end: its peer is gone. A queue pair that is reset or
 /// dropped in the middle of a message takes the request of that with it for good; bring it to ERR first, and poll its
 /// completions.
 pub struct Srq<B: Backend> {

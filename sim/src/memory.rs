@@ -276,9 +276,9 @@ impl ProcessMemory {
     /// Lets the card reach `len` bytes from `start`, at the address of `start`.
     ///
     /// # Safety
-    /// Until [`unmap`](Self::unmap) is called with the same address, the bytes stay allocated, are
-    /// reachable for reads and writes through `start`, and no reference to them is used across a call
-    /// that may step the card; shared data is touched through raw pointers.
+    /// Until [`unmap`](Self::unmap) is called with the same address, the bytes stay allocated and are
+    /// reachable for reads and writes through `start`. No reference to them is used across a call that
+    /// may step the card; shared data is touched through raw pointers.
     ///
     /// # Errors
     /// [`BadRange`] if the window is empty, wraps round 2^64 or overlaps another.

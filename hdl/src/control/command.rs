@@ -48,8 +48,10 @@ use crate::transport::responder::event::RqEvent;
 const MODIFY_QP: u64 = opcode::MODIFY_QP as u64;
 const BAD_STATE: u64 = status::BAD_STATE as u64;
 
-/// Command block of a build of 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of
-/// 2^O outstanding messages, 2^E event queues, the features F and 2^S shared receive queues, on a memory bus of W bits = K bytes.
+/// Command block of a build with the features F, on a memory bus of W bits = K bytes.
+///
+/// The build has 2^Q queue pairs and address handles, 2^M memory regions, 2^C completion queues, a pool of 2^O
+/// outstanding messages, 2^E event queues and 2^S shared receive queues.
 #[derive(Block)]
 pub struct Command<
     const W: usize,

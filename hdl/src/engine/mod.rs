@@ -42,8 +42,10 @@ pub const FEATURES: u32 = feature::RC
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 
-/// The engine: data path of `W` bits = `K` bytes, 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues, 2^`O`
-/// outstanding messages, a store of 2 * 2^`G` payload beats to send and a packet buffer of 2^`B` beats.
+/// The engine, with a data path of `W` bits = `K` bytes.
+///
+/// It has 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues and 2^`O` outstanding messages. The store of
+/// payload to send holds 2 * 2^`G` beats, the packet buffer 2^`B` beats.
 #[derive(Block)]
 #[block(no_default)]
 pub struct Engine<

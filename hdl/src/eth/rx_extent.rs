@@ -3,9 +3,12 @@
 //! Works on every beat of a frame, from the beats so far: the answers for a beat need no later beat, those about the
 //! frame are good in its last beat. Four cycles from a beat to its answer, a beat a cycle.
 //!
-//! A packet is well formed when the IP and UDP lengths agree and end within the frame, TVer is 0, the opcode is known,
-//! payload and pad together are whole words, there is no more pad than there are bytes, no payload where the opcode
-//! has none, and at most 4096 bytes of it. These are the rules of `ferroce_proto::wire::Packet::parse`.
+//! A packet is well formed when all of this holds, as in `ferroce_proto::wire::Packet::parse`:
+//!
+//! * the IP and UDP lengths agree and end within the frame;
+//! * TVer is 0, and the opcode is known;
+//! * payload and pad together are whole words, and there is no more pad than there are bytes;
+//! * there is no payload where the opcode has none, and at most 4096 bytes of it.
 
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]

@@ -1,6 +1,6 @@
 //! What of a frame the ICRC covers (IB1 7.8.1, A17 CA17-22), for a CRC register that starts from 0.
 //!
-//! Everything before the IP header and behind the covered bytes is zeroed, variant fields count as ones, and the seed
+//! Everything before the IP header and behind the covered bytes is zeroed, and variant fields count as ones. The seed
 //! ([`icrc::SEED`], the register behind eight bytes of ones) is added to the first four bytes of the IP header. One
 //! cycle, a beat a cycle.
 use std::fmt::Write;

@@ -1,10 +1,10 @@
 //! Memory region table: the check that guards host memory.
 //!
 //! 2^M entries ([`image::MrCtx`]) and N check ports that never wait: a port has its own copy of the table in block RAM
-//! and takes a request in every cycle. An access is allowed when it has no bytes, or when the entry at key bits 8 and
-//! up is valid, has this key bit for bit, the same protection domain and the right asked for, and the bytes lie between
-//! `base` and `last` without passing the end of the address space. Local reads need no right; a memory window has none
-//! locally, and one that is only of a queue pair is that one's.
+//! and takes a request in every cycle. An access without bytes is allowed. Any other one is allowed when the entry at
+//! key bits 8 and up is valid, has this key bit for bit, the same protection domain and the right asked for. Its bytes
+//! must lie between `base` and `last` without passing the end of the address space. Local reads need no right; a memory
+//! window has none locally, and one that is only of a queue pair is that one's.
 //!
 //! A peer may invalidate a key (SEND with invalidate): port `inv` clears the entry if it is valid, its key and
 //! protection domain fit, and it is a window of this queue pair only or a region that says so (`invalidate`). It

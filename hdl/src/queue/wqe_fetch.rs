@@ -1,9 +1,10 @@
 //! WQE fetch: from granted slot ranges to a stream of slots.
 //!
-//! A grant of 1 to 8 slots (each holds at least one slot of the buffer, so there are at most 2^B) becomes one read of 64
-//! bytes a slot, or two if it wraps around the ring; many reads are in flight and their answers come in order. Room for the slots was reserved by the scheduler, so the answers are never held up. `credit` reports the
-//! slots that are free again: those a grant did not use, and each slot taken out of the buffer.
-//! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64.
+//! A grant of 1 to 8 slots becomes one read of 64 bytes a slot, or two if it wraps around the ring. Each grant holds at
+//! least one slot of the buffer, so there are at most 2^B. Many reads are in flight and their answers come in order.
+//! The scheduler reserved room for the slots, so the answers are never held up. `credit` reports the slots that are
+//! free again: those a grant did not use, and each slot taken out of the buffer. Rate: a slot a cycle at W = 512, a
+//! slot in 8 cycles at W = 64.
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::{Activity, FetchedWqe, ReadReq};
 use crate::prelude::*;

@@ -17,9 +17,12 @@
 //! | `fields`, `compare`, `resent` | fields, answers, requests, and the differences that are permitted |
 //!
 //! What cannot be seen on the wire is chosen so that the device must decide exactly as the recorded one
-//! did: receive buffers are as long as their messages, a region ends one byte before an access that was
-//! refused, a receive WQE is posted just before the request that was granted one, and memory holds what
-//! the recorded READ responses and atomics brought.
+//! did:
+//!
+//! * receive buffers are as long as their messages;
+//! * a region ends one byte before an access that was refused;
+//! * a receive WQE is posted just before the request that was granted one;
+//! * memory holds what the recorded READ responses and atomics brought.
 
 mod compare;
 mod expect;

@@ -81,8 +81,8 @@ pub enum Optimise {
 /// build.
 ///
 /// # Errors
-/// A missing or too old tool (with the package that brings it), Verilog that Verilator rejects,
-/// a port list that is not the module's, a C++ compiler failure, or a file that cannot be written.
+/// A missing or too old tool (with the package that brings it); Verilog that Verilator rejects;
+/// a port list that is not the module's; a C++ compiler failure; a file that cannot be written.
 pub fn build(spec: &Spec, options: &Options) -> Result<Model, Error> {
     spec.check()?;
     let tools = tools::Tools::find(options)?;

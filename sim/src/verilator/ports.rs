@@ -27,8 +27,8 @@ impl Ports {
     /// The ports `ports`, which are at `addresses`.
     ///
     /// # Safety
-    /// Each address is that of the variable of its port in an instance that is valid as long as
-    /// the result is used, and that changes its ports only while the result is borrowed mutably.
+    /// Each address is that of the variable of its port in an instance. The instance is valid as long as
+    /// the result is used, and changes its ports only while the result is borrowed mutably.
     pub(super) unsafe fn new(ports: &[Port], addresses: &[*mut c_void]) -> Self {
         let slot = |(port, address): (&Port, &*mut c_void)| {
             let address = NonNull::new(*address).expect("the model has an address for every port");

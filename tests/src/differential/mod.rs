@@ -10,10 +10,12 @@
 //! * the packet at every PSN, headers and payload; ACKs by what they acknowledge in the end; NAKs;
 //! * the dynamic state of the queue pairs, the counters, the answers of commands.
 //!
-//! By itself every run must keep the rules: memory belongs to the host again from a completion on, which overwrites what was
-//! sent and looks at what came then; no DMA fault, no broken port rule, every ICRC right, no gap in the
-//! PSNs, the same packet whenever a PSN is sent again, the right MSN in every response, completions in order,
-//! counters of frames that agree with the wire.
+//! By itself every run must keep the rules:
+//!
+//! * memory belongs to the host again from a completion on, which overwrites what was sent and looks at what came then;
+//! * no DMA fault, no broken port rule, every ICRC right;
+//! * no gap in the PSNs, the same packet whenever a PSN is sent again, the right MSN in every response;
+//! * completions in order, counters of frames that agree with the wire.
 //!
 //! Timing differs between implementations, so what it decides is left out, here and nowhere else:
 //!

@@ -1,9 +1,9 @@
 //! From placements and WQEs to pieces in host memory.
 //!
-//! A placement of kind 1 is a list of one entry, one of kind 2 the scatter list of its receive WQE, one of kind 3 the list
-//! of the send WQE of a READ or atomic, any other an empty one. The list is walked an entry a cycle: entries before the packet's offset are skipped, of the others the packet
-//! takes what it needs, and the pieces end with the one that holds its last byte. Entries that hold nothing of the
-//! packet leave as pieces without bytes.
+//! A placement of kind 1 is a list of one entry, one of kind 2 the scatter list of its receive WQE. One of kind 3 is
+//! the list of the send WQE of a READ or atomic, any other an empty one. The list is walked an entry a cycle: entries
+//! before the packet's offset are skipped, of the others the packet takes what it needs, and the pieces end with the
+//! one that holds its last byte. Entries that hold nothing of the packet leave as pieces without bytes.
 //!
 //! ```text
 //!  place, slots ─► entry ─► skip to the offset ─► take the payload ─► m

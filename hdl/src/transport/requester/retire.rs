@@ -1,13 +1,18 @@
 //! Retire: takes finished messages off the outstanding table and completes them.
 //!
 //! A FIFO of queue pairs with something to retire (each stands in it at most once). For the one at its head a Retire
-//! event fetches the state; then the ring is walked from the oldest message, one a cycle, and read one message ahead:
-//! acknowledged messages complete with success (if a CQE was asked for), a WQE that could not run completes with its
-//! status, and in error everything completes. The Retired event reports how far the walk came and where the oldest
-//! message now starts.
-//! In error a last entry behind them says that the failure is complete: then the responder of the queue pair may fail.
-//! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed. One that asks for
-//! no completion hands that to the next completion of its queue pair, which says that it is done too.
+//! event fetches the state. Then the block walks the ring from the oldest message, one a cycle, and reads one message
+//! ahead:
+//!
+//! * acknowledged messages complete with success, if a CQE was asked for;
+//! * a WQE that could not run completes with its status;
+//! * in error everything completes, and a last entry behind them says that the failure is complete: then the responder
+//!   of the queue pair may fail.
+//!
+//! The Retired event reports how far the walk came and where the oldest message now starts.
+//!
+//! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed. One that
+//! asks for no completion hands that to the next completion of its queue pair, which says that it is done too.
 use super::event::{Outstanding, RetireGrant, RetireReport, SendCompletion, SqEvent, SqEventKind};
 use crate::prelude::*;
 

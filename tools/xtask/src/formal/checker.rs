@@ -1,9 +1,12 @@
 //! A checker of `hdl/formal` and its instance in the flattened copy of the block it checks.
 //!
 //! Each port of the checker stands on a line of its own and is connected to the signal of its name, or to what follows
-//! `// =` on that line: names of the block with `.` between levels, `port.field` for a field of a port of structure
-//! type, `field of EXPR as port` for that field of another vector of the same structure, and `each(N, EXPR)` for the
-//! concatenation of EXPR with 0 to N - 1 for `#`, 0 in the lowest bits.
+//! `// =` on that line:
+//!
+//! * names of the block with `.` between levels;
+//! * `port.field` for a field of a port of structure type;
+//! * `field of EXPR as port` for that field of another vector of the same structure;
+//! * `each(N, EXPR)` for the concatenation of EXPR with 0 to N - 1 for `#`, 0 in the lowest bits.
 
 use std::fmt::Write;
 
