@@ -1,7 +1,7 @@
 // The queue of items of a few bits, whose RAM registers the word it shows.
 // Says: every item that goes in comes out once, in order and unchanged; an offer stands until it is taken; the queue
-// holds 17 items, says how many it holds, never refuses an item while it has room, and offers an item in the cycle after
-// it came, or after the one before it was taken.
+// holds 17 items, says how many it holds, and never refuses an item while it has room; an item is offered in the cycle
+// after it came, or after the one before it was taken.
 // Assumes: nothing.
 module check_fifo_narrow (
     input clk,

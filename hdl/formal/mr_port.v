@@ -1,8 +1,8 @@
-// Says: an access of `len` bytes at `addr` is allowed only if the entry that its key names is valid, has this key, the
-// same protection domain and the right asked for (a window has none for local reads), is not another queue pair's, and
-// each byte addr + b with b < len, without wrapping at 2^64, lies between `base` and `last` of the region; and if all of
-// that holds, or there are no bytes, it is allowed. The answer comes 4 cycles after the request, and is made of the entry
-// as it was in the cycle of the request.
+// Says: an access of `len` bytes at `addr` is allowed exactly if it has no bytes or all of this holds: the entry that
+// its key names is valid and has this key, the same protection domain and the right asked for (a window has none for
+// local reads); it is not another queue pair's; each byte addr + b with b < len, without wrapping at 2^64, lies between
+// `base` and `last` of the region. The answer comes 4 cycles after the request, and is made of the entry as it was in
+// the cycle of the request.
 // Assumes: nothing.
 module check_mr_port (
     input clk,

@@ -1,6 +1,6 @@
-// Says: a response is in the window exactly if its PSN is one of una ... una + inflight - 1 modulo 2^24 and has left in this
-// incarnation, of a response that shows a loss (implied NAK) also the PSN that is missing (IB1 9.7.5.1.1), of two acknowledgements taken as one either
-// PSN; and `both` is told exactly if both PSNs are.
+// Says: a response is in the window exactly if its PSN is one of una ... una + inflight - 1 modulo 2^24 and has left in
+// this incarnation; of a response that shows a loss (implied NAK) also the PSN that is missing must be in it (IB1
+// 9.7.5.1.1); of two acknowledgements taken as one either PSN may be; and `both` is 1 exactly if both PSNs are.
 // Assumes: nothing.
 module check_psn_send (
     input clk,

@@ -1,9 +1,9 @@
-// Says: of the messages in the outstanding ring of a queue pair, walked from the oldest on, exactly the leading ones are
-// taken off that are acknowledged (their last PSN is one of una - 2^23 ... una - 1 modulo 2^24), in error all of them:
-// each once, in order, none beyond those in the ring; each that asked for a CQE or failed gives one completion, with the
-// index of its WQE, and no other gives one; only entries of the ring of this queue pair are looked at; the report has the
-// number of messages that left, and the number of READs and atomics among them; one entry more, behind the completions,
-// says that the failure of a queue pair is complete, if it is to.
+// Says: the block walks the outstanding ring of a queue pair from the oldest message on and takes off exactly the
+// leading messages that are acknowledged (their last PSN is one of una - 2^23 ... una - 1 modulo 2^24), in error all of
+// them. Each message leaves once, in order, none beyond those in the ring; exactly those that asked for a CQE or failed
+// give a completion, with the index of their WQE; only entries of this ring are read. The report has the number of
+// messages that left and of READs and atomics among them; a last entry says that the failure of a queue pair is
+// complete, if it is to.
 // Assumes: a ring stands at a multiple of its size, which is at most the pool's (8 here), and holds no more messages
 // than it has entries; no message in the ring is written while it is walked (proof `sq_ring`); the state of the queue
 // pair comes once it was asked for.

@@ -5,10 +5,10 @@ use super::{Build, Card, Role};
 use crate::emit::text::sizes;
 
 /// Said on each page of a board.
-const NOT_RUN: &str = "**Not run: Vivado, hardware.** The Verilog was read by Verilator and Yosys with stand-ins for the \
-     vendor's blocks, the crossings and the port around the MAC were simulated, the scripts ran against stand-ins for Vivado's \
-     commands, and a test sees to it that each port has its constraints and each constraint its port. Timing, area and the \
-     settings of the vendor's blocks are not known to be right before someone runs `build.tcl`.";
+const NOT_RUN: &str = "**Not run: Vivado, hardware.** Verilator and Yosys read the Verilog with stand-ins for the vendor's \
+     blocks. The crossings and the port around the MAC were simulated. The scripts ran against stand-ins for Vivado's commands. \
+     A test checks that each port has its constraints and each constraint its port. Timing, area and the settings of the \
+     vendor's blocks are not known to be right before someone runs `build.tcl`.";
 
 /// The page of a board.
 pub(crate) fn page(card: &Card) -> String {
