@@ -8,7 +8,7 @@
 //! | `ibv_reg_mr`, `ibv_rereg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`]; [`Mr::rereg`] |
 //! | `ibv_create_cq`, `ibv_poll_cq` | [`Context::create_cq`], [`Cq::poll`] |
 //! | `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event` | [`Context::create_comp_channel`], [`Cq::req_notify`], [`CompChannel::get_event`] |
-//! | `ibv_ack_cq_events` | not needed: an event of a queue that is gone is left out |
+//! | `ibv_ack_cq_events` | not needed: events of destroyed queues are skipped |
 //! | `ibv_get_async_event` | [`Context::async_events`], [`AsyncEvents::get_event`] |
 //! | `ibv_create_ah` | [`Pd::create_ah`] |
 //! | `ibv_create_srq`, `ibv_post_srq_recv`, `ibv_modify_srq` | [`Pd::create_srq`], [`Srq::post_recv`], [`Srq::arm`] |

@@ -18,7 +18,7 @@ pub const FORMS: &str =
 #[non_exhaustive]
 pub enum OpenDeviceError {
     /// A name of neither form.
-    #[error("`{name}` names no card: give {FORMS}")]
+    #[error("unknown device `{name}`: expected {FORMS}")]
     Form {
         /// The name.
         name: String,

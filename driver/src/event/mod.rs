@@ -102,7 +102,7 @@ impl Parked {
         let Some(fd) = &self.fd else { return };
         self.events.push_back(eqe);
         if let Err(e) = eventfd::raise(fd) {
-            tracing::error!("an asynchronous event wakes nobody: {e}");
+            tracing::error!("cannot signal an asynchronous event: {e}");
         }
     }
 }

@@ -89,7 +89,7 @@ pub struct TransmitSide<
     pub failed_status: Signal<Out, Bits<8>>,
     /// Queue pairs in error whose completions with the failure have left: their responder is to fail.
     pub down: StreamOut<Bits<16>>,
-    /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
+    /// A send queue entered error: `track` answers `closed` when no write of its queue pair is pending.
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub close_qpn: Signal<Out, Bits<16>>,

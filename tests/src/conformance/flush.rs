@@ -17,7 +17,7 @@ cases! {
     flush_by_command, RC, "IB1 10.3.1", "A queue pair taken to the error state flushes what is under way and what waits.";
     flush_after_partial_message, RC, "IB1 10.3.1", "The receive WQE of a message that has arrived in part is flushed once.";
     flush_without_an_image, RC, "IB1 10.3.1", "A queue pair that goes to the error state without an image completes nothing: that of the former owner of its number is none of its own.";
-    flush_of_a_read, READ, "IB1 10.3.1", "A READ under way is flushed; its responses are not heard any more.";
+    flush_of_a_read, READ, "IB1 10.3.1", "A READ under way is flushed; its later responses are ignored.";
     flush_counts_slots, RC, "IB1 10.8", "Flushed WQEs complete once each: no more CQEs than WQEs.";
     local_error_waits, RC, "IB1 10.8", "A local error completes after everything before it, even if that is sent again first.";
     reset_starts_afresh, RC, "IB1 10.3.1", "Through RESET a queue pair works again: PSNs, indices and MSN start anew.";

@@ -11,7 +11,7 @@ use super::script::syndromes;
 use super::{INVALIDATE, cases, check, check_bytes};
 
 cases! {
-    send_with_invalidate, INVALIDATE, "IB1 9.4.1", "The key in the last packet becomes invalid; the receive CQE tells which.";
+    send_with_invalidate, INVALIDATE, "IB1 9.4.1", "The key in the last packet becomes invalid; the receive CQE names it.";
     invalidated_key_is_refused, INVALIDATE, "IB1 9.4.1", "Access with an invalidated key is a remote access error.";
     invalidated_key_is_refused_locally, INVALIDATE, "IB1 9.4.1", "An invalidated key is no good for local buffers either.";
     invalidate_of_unknown_key, INVALIDATE, "IB1 9.7.4.1.5", "A key that is not valid cannot be invalidated: remote access error.";

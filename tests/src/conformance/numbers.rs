@@ -19,8 +19,8 @@ cases! {
     queues_of_all_numbers, EVENTS, "abi cmd", "Queue pairs and completion queues of all numbers work, and report their failures to the event queue they name.";
     shared_receive_queues_of_all_numbers, SRQ, "abi cmd", "So do shared receive queues, and their limits.";
     domains_of_all_numbers, ATOMIC | feature::READ, "IB1 10.2.3", "A protection domain has any number of 24 bits; its keys are no other's.";
-    doorbells_of_no_queue, RC, "abi doorbell", "Doorbells of queues that the build does not have are not heard.";
-    states_of_all_psns, RC, "abi cmd", "QUERY_QP tells of PSNs in all their bits.";
+    doorbells_of_no_queue, RC, "abi doorbell", "Doorbells of queues that the build does not have are ignored.";
+    states_of_all_psns, RC, "abi cmd", "QUERY_QP reports PSNs in all their bits.";
     datagrams_of_all_senders, UD, "IB1 9.8.3", "A datagram comes from any of 2^24 queue pairs.";
     atomics_of_all_bits, ATOMIC, "IB1 9.4.5", "Atomics work on all 64 bits, at every address, with as many under way as the engine keeps.";
 }

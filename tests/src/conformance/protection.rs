@@ -33,7 +33,7 @@ cases! {
     gather_stale_key, RC, "IB1 10.7", "A gather entry with a stale key is a local protection error.";
     gather_of_another_domain, RC, "IB1 10.2", "A gather entry of another protection domain is a local protection error.";
     scatter_of_another_domain, RC, "IB1 10.2", "A scatter entry of another protection domain is a remote operational error.";
-    local_error_is_not_sent, RC, "IB1 9.9", "The peer of a requester with a local error hears nothing of it.";
+    local_error_is_not_sent, RC, "IB1 9.9", "A local error sends no packet to the peer.";
 }
 
 /// Places a region of the same bytes in another protection domain.

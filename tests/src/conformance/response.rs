@@ -21,7 +21,7 @@ cases! {
     nak_psn_sequence_in_a_message, RC, "IB1 9.7.5", "A NAK code 0 inside a message makes it go on there, with the same packets.";
     nak_psn_sequence_old, RC, "IB1 9.7.5", "A NAK code 0 for what is acknowledged already is a ghost.";
     nak_of_a_middle, RC, "IB1 9.7.5", "A NAK for a packet in the middle of a message fails that message.";
-    nak_stops_the_queue, RC, "IB1 9.9", "After a NAK that is no retry nothing more is sent, and later responses are not heard.";
+    nak_stops_the_queue, RC, "IB1 9.9", "After a NAK that is no retry nothing more is sent, and later responses are ignored.";
     response_of_wrong_pkey, RC, "IB1 9.6.1", "A response with another P_Key is dropped.";
     response_of_wrong_class, RC, "IB1 9.6.1", "A response of another transport does not exist on this queue pair.";
 }

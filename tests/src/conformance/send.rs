@@ -23,7 +23,7 @@ cases! {
     send_rings_wrap, RC, "abi wqe", "Work queues are rings: WQEs behind the last entry stand at the first.";
     send_rings_wrap_in_a_wqe, LONG, "abi wqe", "A WQE of several slots may stand across the end of its ring.";
     unsignaled_send_has_no_cqe, RC, "IB1 10.8", "A send WQE that is not signaled has no CQE when it succeeds.";
-    receives_posted_beside_sends, RC, "IB1 9.7.5.1", "SENDs that arrive one behind another are all heard while receive WQEs are posted.";
+    receives_posted_beside_sends, RC, "IB1 9.7.5.1", "SENDs that arrive one after another are all accepted while receive WQEs are posted.";
     both_directions_at_once, RC, "IB1 9.5", "Requester and responder of a queue pair do not disturb each other.";
 }
 

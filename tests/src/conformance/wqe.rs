@@ -10,9 +10,9 @@ use super::{ATOMIC, LONG, RC, READ, WINDOW, cases, check};
 
 cases! {
     send_wqe_of_unknown_operation, RC, "abi wqe", "An operation that does not exist is a local operation error.";
-    send_wqe_local, WINDOW, "abi wqe", "A WQE of LOCAL completes in its turn with what it says, and nothing is sent for it.";
+    send_wqe_local, WINDOW, "abi wqe", "A WQE of LOCAL completes in order with the opcode and status that it holds, and nothing is sent for it.";
     send_wqe_local_is_flushed, WINDOW, "abi wqe", "A WQE of LOCAL behind a request that fails is flushed.";
-    send_wqe_local_fails, WINDOW, "abi wqe", "A status of LOCAL other than success is that of the CQE, in its turn, and ends the queue pair.";
+    send_wqe_local_fails, WINDOW, "abi wqe", "A status of LOCAL other than success is that of the CQE, in order, and ends the queue pair.";
     send_wqe_local_and_loss, WINDOW, "abi wqe", "Requests around a WQE of LOCAL that are sent again leave the order of completions as it is.";
     send_wqe_local_with_length, WINDOW, "abi wqe", "A WQE of LOCAL has no payload: else a local operation error.";
     send_wqe_without_slots, RC, "abi wqe", "A WQE of no slots, or of more than there are, is a local operation error.";

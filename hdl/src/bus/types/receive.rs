@@ -244,7 +244,7 @@ payload! {
         missing: Bits<24>,
         /// Not 0: the oldest message fails with it (a response that cannot be, a scatter list that cannot be written).
         status: Bits<8>,
-        /// No response: after the send queue went into error nothing of it is on its way to memory any more.
+        /// No response: the send queue entered error, and no write of its queue pair is pending.
         closed: Bit,
         /// The payload writes issued before this count (modulo 2^16) must have their B response before a READ completes.
         fence: Bits<16>,

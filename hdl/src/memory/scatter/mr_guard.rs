@@ -1,7 +1,7 @@
-//! The verdict on placements: memory regions, receive buffers, poisoned queue pairs.
+//! Checks of placements: memory regions, receive buffers, poisoned queue pairs.
 //!
-//! Every piece is looked up in the memory region table; what is wrong with any piece of a placement is wrong with the
-//! placement, and nothing of it is written. A placement of a poisoned queue pair is void (see
+//! Every piece is looked up in the memory region table. One bad piece fails the whole placement, and nothing of it is
+//! written. A placement of a poisoned queue pair is void (see
 //! [`Place`](crate::bus::types::Place)). Poison stands in a table of its own, read and changed in the cycle of the
 //! verdict.
 //!

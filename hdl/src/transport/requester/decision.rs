@@ -34,7 +34,7 @@ payload! {
         part: Bits<24>,
         /// Start: the part ends the message.
         ends: Bit,
-        /// Start: the part is a whole quantum, and the message goes on or another queue pair waits, whose turn it is.
+        /// Start: the part is a whole quantum, and the message goes on or another queue pair has fetched WQEs.
         turn_ends: Bit,
         /// Answer: the PSN is in the window; of two acknowledgements one of them.
         in_window: Bit,

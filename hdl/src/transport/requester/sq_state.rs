@@ -84,7 +84,7 @@ pub struct SqStateTable<const Q: usize> {
     pub failed_qpn: Signal<Out, Bits<16>>,
     /// Status behind it; 0 if the cause is not in the send queue.
     pub failed_status: Signal<Out, Bits<8>>,
-    /// A send queue went into error, or was sent there: once nothing of it is on its way to memory a `closed` answer is due.
+    /// A send queue entered error: `track` answers `closed` when no write of its queue pair is pending.
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub close_qpn: Signal<Out, Bits<16>>,

@@ -225,7 +225,7 @@ payload! {
         incarnation: Bits<2>,
         /// Stands in the flush FIFO.
         queued: Bit,
-        /// Nothing is to be said of a gap: a NAK for the expected PSN is out.
+        /// A NAK for the expected PSN was sent: no further one is due.
         nak_sent: Bit,
         /// A message is under way.
         open: Bit,

@@ -47,7 +47,7 @@ pub struct RqFate {
     pub denied: Bit,
     /// See [`RqDecision`].
     pub reply: Bit,
-    /// It is the queue pair's end.
+    /// The queue pair enters ERR.
     pub fails: Bit,
     /// The PSN expected next is the one behind the packet.
     pub moves: Bit,
@@ -75,7 +75,7 @@ pub struct RqRules {
 }
 
 impl Logic for RqRules {
-    describe!("rq_rules", "What a packet meets in its receive queue.");
+    describe!("rq_rules", "Decides how the responder treats a packet.");
 
     #[kernel]
     fn update(&mut self) {

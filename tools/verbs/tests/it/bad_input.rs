@@ -55,7 +55,7 @@ fn of_every_program() {
             program,
             &["-d", "mlx5_0"],
             2,
-            "`mlx5_0` names no card: give the PCI address",
+            "unknown device `mlx5_0`: expected the PCI address",
         );
         refused(
             program,
