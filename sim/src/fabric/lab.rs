@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::buffer::{self, Pfc, Xoff};
+use super::flow::card::{CardHost, Make};
 use super::flow::paced::{self, Paced};
 use super::flow::{Flow, HostReport, Received, Sent};
 use super::frame::dscp_classes;
@@ -119,6 +120,16 @@ impl Setup {
         self.run(flows, |host| {
             let flows = Arc::clone(flows);
             Box::new(move || Box::new(Paced::new(host, &flows, &config, line)))
+        })
+    }
+
+    /// Runs flows between hosts with cards.
+    #[must_use]
+    pub fn run_cards(&self, flows: &Arc<Vec<Flow>>, make: &Make) -> Results {
+        let (line, interval) = (self.line, self.switch.window.interval);
+        self.run(flows, |host| {
+            let (flows, make) = (Arc::clone(flows), Arc::clone(make));
+            Box::new(move || Box::new(CardHost::new(host, &flows, &make, line, interval)))
         })
     }
 

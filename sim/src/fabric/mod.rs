@@ -14,7 +14,7 @@
 //! | `buffer`, `marking`, `egress` | shared buffer and PFC thresholds; ECN marking; queues of a port |
 //! | `pause` | PFC frames (802.1Qbb) and how long they hold a class |
 //! | `trace` | the depth of a queue over time |
-//! | `flow` | what is to be sent, and what came of it |
+//! | `flow` | what is to be sent, by hosts with cards and without, and what came of it |
 //! | `scenario` | flows of incast, permutation, collectives, storage |
 //! | `lab` | all of it put together and run; figures |
 //!

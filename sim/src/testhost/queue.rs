@@ -65,6 +65,8 @@ pub struct QpOptions {
     pub psn: u32,
     /// 802.1Q tag to send.
     pub vlan: Option<u16>,
+    /// Type of service or traffic class to send: DSCP and ECN.
+    pub tclass: u8,
     /// Q_Key (UD).
     pub qkey: u32,
     /// Shared receive queue to receive from.
@@ -89,6 +91,7 @@ impl Default for QpOptions {
             max_rd_atomic: 4,
             psn: 0x1000,
             vlan: None,
+            tclass: 0,
             qkey: 0x1234_5678,
             srq: None,
         }
@@ -259,6 +262,7 @@ impl Host {
         let av = AvCtx {
             vlan_valid: options.vlan.is_some(),
             vlan: options.vlan.unwrap_or(0),
+            tclass: options.tclass,
             udp_sport: 0xc000 | (qpn as u16 & 0x3fff),
             ..peer.path()
         };

@@ -1,5 +1,6 @@
 //! Many hosts on one Ethernet.
 
+mod cards;
 mod recorded;
 mod rules;
 

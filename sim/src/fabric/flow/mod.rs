@@ -6,13 +6,17 @@
 //! | `paced` | a host without a card: one queue pair a flow, each paced |
 //! | `reaction` | what paces it: the golden reaction point, or that of recorded simulations |
 //! | `sender`, `receiver`, `packets` | its requester; its responder and notification point; their frames |
+//! | `card` | a host with a card: the same flows as verbs on any [`Nic`](crate::nic::Nic) |
+//! | `starts` | when the flows of a host start |
 
+pub mod card;
 pub mod paced;
 mod packets;
 pub mod reaction;
 mod receiver;
 pub mod report;
 mod sender;
+mod starts;
 
 use super::Time;
 

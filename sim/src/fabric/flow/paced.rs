@@ -5,8 +5,7 @@
 //! answers a mark with a CNP, at most one an interval and flow. The rate of a flow bounds the starts of its frames; a rate that changes
 //! moves the start that is planned. CNPs go before acknowledgements, and those before data; a pause of a class stops what is of it.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use ferroce_proto::wire::{BthHeader, Opcode, Packet, Syndrome, eth, ipv4, udp};
@@ -16,7 +15,8 @@ use super::reaction::{Reaction, Recorded, RecordedParams};
 use super::receiver::Receiver;
 use super::report::HostReport;
 use super::sender::Sender;
-use super::{Flow, FlowId, Start};
+use super::starts::Starts;
+use super::{Flow, FlowId};
 use crate::fabric::net::{Node, Outbox, Outcome};
 use crate::fabric::pause::{Held, Pause};
 use crate::fabric::{Frame, Line, NEVER, Time, US, frame};
@@ -96,10 +96,7 @@ pub struct Paced {
     /// Place in `senders` by flow.
     sending: BTreeMap<FlowId, usize>,
     receivers: BTreeMap<FlowId, Receiver>,
-    /// Senders that wait for their time.
-    planned: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Flows still to be received before a sender starts.
-    needs: Vec<Vec<FlowId>>,
+    starts: Starts,
     /// Senders that started and are not done.
     active: Vec<usize>,
     /// Place in `active` of the one that goes first.
@@ -122,8 +119,7 @@ impl Paced {
             senders: Vec::new(),
             sending: BTreeMap::new(),
             receivers: BTreeMap::new(),
-            planned: BinaryHeap::new(),
-            needs: Vec::new(),
+            starts: Starts::default(),
             active: Vec::new(),
             turn: 0,
             cnps: VecDeque::new(),
@@ -138,13 +134,7 @@ impl Paced {
                 let place = new.senders.len();
                 new.sending.insert(id, place);
                 new.senders.push(Sender::new(id, flow, config));
-                match &flow.start {
-                    Start::At(time) => {
-                        new.planned.push(Reverse((*time, place)));
-                        new.needs.push(Vec::new());
-                    }
-                    Start::After(ids) => new.needs.push(ids.clone()),
-                }
+                new.starts.add(flow);
             }
             if flow.dst == host {
                 let receiver = Receiver::new(id, flow, config.cnp_interval, config.interval);
@@ -157,10 +147,7 @@ impl Paced {
 
     /// What is due happens, and the next frame goes out if the port is free.
     fn run(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(&Reverse((time, place))) = self.planned.peek()
-            && time <= now
-        {
-            self.planned.pop();
+        while let Some(place) = self.starts.take(now) {
             self.senders[place].start(now);
             self.active.push(place);
         }
@@ -203,10 +190,7 @@ impl Paced {
     /// When something happens next.
     fn plan(&mut self) {
         let port = |class| self.free_at.max(self.held.opens(class));
-        let mut due = self
-            .planned
-            .peek()
-            .map_or(NEVER, |Reverse((time, _))| *time);
+        let mut due = self.starts.due();
         if !self.cnps.is_empty() {
             due = due.min(port(CNP_CLASS));
         }
@@ -235,7 +219,7 @@ impl Paced {
             self.acks.extend(answer.ack);
             self.cnps.extend(answer.cnp);
             if answer.complete {
-                self.received(now, id);
+                self.starts.received(now, id);
             }
             return Some(());
         }
@@ -260,17 +244,6 @@ impl Paced {
         let receiver = self.receivers.get_mut(&Flow::of_qpn(bth.dest_qp())?)?;
         self.acks.extend(receiver.trimmed(bth.psn()));
         Some(())
-    }
-
-    /// A flow is complete: others may start.
-    fn received(&mut self, now: Time, id: FlowId) {
-        for (place, needs) in self.needs.iter_mut().enumerate() {
-            let before = needs.len();
-            needs.retain(|&need| need != id);
-            if needs.is_empty() && before > 0 {
-                self.planned.push(Reverse((now, place)));
-            }
-        }
     }
 }
 

@@ -1,0 +1,325 @@
+//! A host with a card: the flows as RDMA WRITEs of real queue pairs, on any [`Nic`].
+//!
+//! A flow is a queue pair at either end. Its sender keeps some WRITEs of 64 KiB posted; the last one has immediate data, so that the
+//! receiver knows when all is there. In front of the card is a MAC that stores a frame, takes pauses, and sends at the rate of the wire.
+//! It has one queue: as long as a card has no classes, a pause of the class of the frame at its head holds all behind it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ferroce_proto::abi::cq::{Cqe, status};
+use ferroce_proto::wire::ip::{ECN_CE, ECN_ECT0};
+use ferroce_proto::wire::{Opcode, Packet};
+
+use super::packets::{DATA_DSCP, host_ip};
+use super::report::{HostReport, Received, Sent, Series};
+use super::starts::Starts;
+use super::{Flow, FlowId};
+use crate::fabric::frame::{class, dscp_classes};
+use crate::fabric::net::{Node, Outbox, Outcome};
+use crate::fabric::pause::{Held, Pause};
+use crate::fabric::{Frame, Line, NEVER, NS, Time, host_mac};
+use crate::memory::{HostMemory, Ranges};
+use crate::nic::{NS_PER_CYCLE, Nic};
+use crate::testhost::{Host, Mr, Peer, QpOptions, Rights, Work};
+
+/// Most flows that a fabric with cards may have: each is a queue pair, by its number, in the smallest of the builds.
+pub const FLOWS: usize = 250;
+
+/// Makes a card with its memory.
+pub type Make = Arc<dyn Fn(Rc<dyn HostMemory>) -> Box<dyn Nic> + Send + Sync>;
+
+const CYCLE: Time = NS_PER_CYCLE * NS;
+
+/// Bytes of a WRITE.
+const CHUNK: u64 = 64 << 10;
+/// WRITEs of a flow that are posted at once.
+const DEPTH: u64 = 8;
+/// Frames that the MAC holds.
+const MAC_FRAMES: usize = 2;
+/// Completions are looked for in each cycle of so many, and when the card is idle.
+const POLL: u64 = 16;
+/// Log2 of the entries of the completion queue.
+const CQ_LOG: u8 = 11;
+/// Where the buffer of every host is, and its key: that of the first region.
+const BUFFER: Mr = Mr {
+    addr: 0x10_0000,
+    len: CHUNK,
+    key: 0x111,
+};
+
+/// A flow at its sender.
+struct Sender {
+    flow: Flow,
+    posted: u64,
+    completed: u64,
+    report: Sent,
+}
+
+impl Sender {
+    const fn writes(&self) -> u64 {
+        self.flow.bytes.div_ceil(CHUNK)
+    }
+}
+
+/// A host with a card.
+pub struct CardHost {
+    host: Host,
+    line: Line,
+    /// Cycle of the card at time 0.
+    base: u64,
+    senders: Vec<Sender>,
+    sending: BTreeMap<FlowId, usize>,
+    receivers: BTreeMap<FlowId, (u64, Received)>,
+    starts: Starts,
+    mac: VecDeque<Frame>,
+    held: Held,
+    free_at: Time,
+    report: HostReport,
+}
+
+impl CardHost {
+    /// Host number `me` of those that `flows` are between, with the card that `make` makes. Its queue pairs are connected.
+    #[must_use]
+    pub fn new(me: usize, flows: &Arc<Vec<Flow>>, make: &Make, line: Line, interval: Time) -> Self {
+        let memory = Rc::new(Ranges::new());
+        let mapped = memory.map(BUFFER.addr, vec![0; CHUNK as usize]);
+        mapped.expect("memory is empty");
+        let ip = host_ip(me).into();
+        let mut host = Host::with_memory(|memory| make(memory), memory, host_mac(me), ip);
+        let buffer = host.register(BUFFER.addr, BUFFER.len, Rights::ALL);
+        assert_eq!(buffer, BUFFER);
+        host.create_cq(CQ_LOG);
+        let mut new = Self {
+            host,
+            line,
+            base: 0,
+            senders: Vec::new(),
+            sending: BTreeMap::new(),
+            receivers: BTreeMap::new(),
+            starts: Starts::default(),
+            mac: VecDeque::new(),
+            held: Held::default(),
+            free_at: 0,
+            report: HostReport::default(),
+        };
+        for (id, flow) in flows.iter().enumerate() {
+            if flow.src == me {
+                new.connect(id, flow.dst);
+                new.add_sender(id, flow, interval);
+            } else if flow.dst == me {
+                new.connect(id, flow.src);
+                new.host.post_recv(Flow::qpn(id), &[]);
+                let received = Received {
+                    flow: id,
+                    finished: None,
+                    bytes: 0,
+                    marked: 0,
+                    series: Series::new(interval),
+                };
+                new.receivers.insert(id, (flow.bytes, received));
+            }
+        }
+        new.base = new.host.nic.now();
+        new
+    }
+
+    fn connect(&mut self, id: FlowId, peer: usize) {
+        let options = QpOptions {
+            timeout: 10,
+            tclass: DATA_DSCP << 2 | ECN_ECT0,
+            ..QpOptions::default()
+        };
+        let qpn = self.host.create_qp_as(Flow::qpn(id), options);
+        let peer = Peer {
+            mac: host_mac(peer),
+            gid: host_ip(peer).into(),
+            qpn,
+            psn: options.psn,
+        };
+        self.host.connect(qpn, &peer);
+    }
+
+    fn add_sender(&mut self, id: FlowId, flow: &Flow, interval: Time) {
+        self.sending.insert(id, self.senders.len());
+        self.starts.add(flow);
+        let report = Sent {
+            flow: id,
+            started: None,
+            finished: None,
+            packets: 0,
+            repeated: 0,
+            timeouts: 0,
+            series: Series::new(interval),
+        };
+        self.senders.push(Sender {
+            flow: flow.clone(),
+            posted: 0,
+            completed: 0,
+            report,
+        });
+    }
+
+    /// The time in which a cycle begins.
+    fn time_of(&self, cycle: u64) -> Time {
+        (cycle - self.base).saturating_mul(CYCLE)
+    }
+
+    /// When the card does something by itself.
+    fn card_due(&self) -> Time {
+        let nic = &self.host.nic;
+        self.time_of(nic.idle_until().unwrap_or(nic.now()))
+    }
+
+    fn run(&mut self, now: Time, out: &mut Outbox) {
+        while let Some(place) = self.starts.take(now) {
+            self.senders[place].report.started = Some(now);
+            self.post(place);
+        }
+        while self.card_due() <= now {
+            self.host.nic.step();
+        }
+        let is_idle = self.host.nic.idle_until().is_some();
+        if is_idle || self.host.nic.now().is_multiple_of(POLL) {
+            while let Some(cqe) = self.host.poll(0) {
+                self.completed(now, &cqe);
+            }
+        }
+        while self.mac.len() < MAC_FRAMES
+            && let Some(frame) = self.host.nic.transmit()
+        {
+            self.mac.push_back(frame);
+        }
+        if self.mac_due() <= now
+            && let Some(frame) = self.mac.pop_front()
+        {
+            self.free_at = now + self.line.frame(frame.len());
+            self.report.frames_out += 1;
+            self.count_sent(now, &frame);
+            out.send(0, self.free_at, frame);
+        }
+    }
+
+    fn mac_due(&self) -> Time {
+        let Some(frame) = self.mac.front() else {
+            return NEVER;
+        };
+        let class = class(frame, &dscp_classes());
+        self.free_at.max(self.held.opens(class))
+    }
+
+    /// Posts as many WRITEs of a sender as may wait.
+    fn post(&mut self, place: usize) {
+        let sender = &mut self.senders[place];
+        let id = sender.report.flow;
+        while sender.posted < sender.writes() && sender.posted - sender.completed < DEPTH {
+            let left = sender.flow.bytes - sender.posted * CHUNK;
+            sender.posted += 1;
+            let part = BUFFER.sge(0, left.min(CHUNK) as u32);
+            let mut work = Work::write(&[part], &BUFFER, 0);
+            if sender.posted == sender.writes() {
+                work = work.imm(id as u32);
+            }
+            self.host.post_send(Flow::qpn(id), &work);
+        }
+    }
+
+    fn completed(&mut self, now: Time, cqe: &Cqe) {
+        let id = Flow::of_qpn(cqe.qpn).expect("queue pairs are those of flows");
+        if cqe.status != status::SUCCESS {
+            let status = cqe.status;
+            let failure = format!("flow {id}: a completion of status {status}");
+            self.report.failures.push(failure);
+        } else if cqe.recv {
+            let (bytes, received) = self.receivers.get_mut(&id).expect("it receives this");
+            received.bytes = *bytes;
+            received.finished = Some(now);
+            self.starts.received(now, id);
+        } else {
+            let place = self.sending[&id];
+            let sender = &mut self.senders[place];
+            sender.completed += 1;
+            if sender.completed == sender.writes() {
+                sender.report.finished = Some(now);
+            }
+            self.post(place);
+        }
+    }
+
+    fn count_sent(&mut self, now: Time, frame: &Frame) {
+        let Ok(packet) = Packet::parse(frame) else {
+            return;
+        };
+        let bth = &packet.headers.bth;
+        let place = Flow::of_qpn(bth.dest_qp).and_then(|id| self.sending.get(&id));
+        if let (Some(&place), true) = (place, bth.opcode.is_request()) {
+            let report = &mut self.senders[place].report;
+            report.packets += 1;
+            report.series.at(now).bytes += frame.len() as u64;
+        }
+    }
+
+    fn count_received(&mut self, now: Time, frame: &Frame) {
+        let Ok(packet) = Packet::parse(frame) else {
+            self.report.refused += 1;
+            return;
+        };
+        let bth = &packet.headers.bth;
+        let Some(id) = Flow::of_qpn(bth.dest_qp) else {
+            return;
+        };
+        if bth.opcode == Opcode::Cnp
+            && let Some(&place) = self.sending.get(&id)
+        {
+            self.senders[place].report.series.at(now).cnps += 1;
+        } else if let Some((_, received)) = self.receivers.get_mut(&id) {
+            received.marked += u64::from(packet.headers.ip.ecn() == ECN_CE);
+            received.series.at(now).bytes += packet.payload.len() as u64;
+        }
+    }
+}
+
+impl Node for CardHost {
+    fn next(&self) -> Time {
+        self.card_due().min(self.starts.due()).min(self.mac_due())
+    }
+
+    fn arrive(&mut self, now: Time, _port: usize, frame: Frame, out: &mut Outbox) {
+        if let Some(pause) = Pause::parse(&frame) {
+            let stops = pause.quanta.iter().flatten().any(|&quanta| quanta > 0);
+            self.report.held += u64::from(stops);
+            self.held.take(now, &pause, &self.line);
+        } else {
+            self.report.frames_in += 1;
+            self.count_received(now, &frame);
+            // What the card slept through is over.
+            self.host.nic.run_until(self.base + now / CYCLE);
+            self.host.nic.receive(&frame);
+        }
+        self.run(now, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        self.host.nic.run_until(self.base + now / CYCLE);
+        self.run(now, out);
+    }
+
+    fn is_done(&self) -> bool {
+        let sent = self
+            .senders
+            .iter()
+            .all(|sender| sender.report.finished.is_some());
+        let failed = !self.report.failures.is_empty();
+        failed || sent && self.mac.is_empty()
+    }
+
+    fn finish(mut self: Box<Self>, _now: Time) -> Outcome {
+        self.report.failures.extend(self.host.nic.failures());
+        let senders = self.senders.into_iter();
+        self.report.sent = senders.map(|sender| sender.report).collect();
+        let receivers = self.receivers.into_values();
+        self.report.received = receivers.map(|(_, received)| received).collect();
+        Outcome::Host(self.report)
+    }
+}
