@@ -8,4 +8,5 @@ pub mod path;
 pub(crate) mod payload;
 pub mod stream;
 pub mod types;
+pub mod unpack;
 pub mod valid;

@@ -33,11 +33,11 @@ use super::command_check::CommandCheck;
 use super::command_events::CommandEvents;
 use super::command_ring::CommandRing;
 use super::command_types::{CommandPulses, CommandState};
-use super::unpack::Unpack;
 use crate::bus::types::image::{
     AvCtx, CmdHead, CqCtx, EqCtx, GidEntry, MrCtx, PortConfig, QpState, RqCtx, SqCtx, SrqCtx,
 };
 use crate::bus::types::{ReadReq, WriteCmd};
+use crate::bus::unpack::Unpack;
 use crate::eth::gid_table::GidWrite;
 use crate::prelude::*;
 use crate::queue::cq_write::CqCommand;

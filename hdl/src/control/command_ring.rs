@@ -12,9 +12,9 @@
 //! ```
 use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, status};
 
-use super::unpack::Unpack;
 use crate::bus::types::image::{self, CmdHead};
 use crate::bus::types::{ReadReq, WriteCmd};
+use crate::bus::unpack::Unpack;
 use crate::prelude::*;
 
 /// Bits of an entry.

@@ -13,4 +13,3 @@ pub mod exception_csr;
 pub mod restart;
 pub mod stat_sums;
 pub mod stats;
-pub mod unpack;

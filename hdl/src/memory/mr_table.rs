@@ -18,6 +18,7 @@
 //!  cycle n             n+1                 n+2                  n+3              n+4
 //!  RAM read, len - 1 ─► latch, addr+len-1 ─► bounds, key, PD ... ─► all of them ─► ok
 //! ```
+use crate::bus::types::MrRight;
 use crate::bus::types::image::MrCtx;
 use crate::prelude::*;
 
@@ -244,25 +245,14 @@ impl<const M: usize> Logic for MrPort<M> {
         entry = table.rdata;
 
         // Cycle n + 2.
-        allowed = false;
-        match looked_up.right {
-            0 => {
-                allowed = !entry.window;
-            }
-            1 => {
-                allowed = entry.local_write;
-            }
-            2 => {
-                allowed = entry.remote_write;
-            }
-            3 => {
-                allowed = entry.remote_read;
-            }
-            4 => {
-                allowed = entry.remote_atomic;
-            }
-            _ => {}
-        }
+        allowed = match looked_up.right {
+            MrRight::LocalRead => !entry.window,
+            MrRight::LocalWrite => entry.local_write,
+            MrRight::RemoteWrite => entry.remote_write,
+            MrRight::RemoteRead => entry.remote_read,
+            MrRight::RemoteAtomic => entry.remote_atomic,
+            _ => false,
+        };
         checks.none = looked_up.none;
         checks.right = entry.valid & allowed;
         checks.key = entry.key == looked_up.key;

@@ -3,6 +3,7 @@
 // The methods that the derive generates have no documentation.
 #![allow(missing_docs)]
 
+use crate::bus::types::MrRight;
 use rust_hdl_core::prelude::*;
 
 /// Bytes in host memory.
@@ -43,7 +44,7 @@ pub struct MrAccess {
     /// Protection domain.
     pub pd: Bits<24>,
     /// Right needed.
-    pub right: Bits<3>,
+    pub right: MrRight,
     /// Queue pair that accesses.
     pub qpn: Bits<16>,
 }

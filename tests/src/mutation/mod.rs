@@ -9,7 +9,7 @@ pub mod schemata;
 pub mod sites;
 
 /// The blocks of the transport: the rules of requester and responder, and what keeps their state.
-pub const TRANSPORT: [&str; 28] = [
+pub const TRANSPORT: [&str; 34] = [
     "rx_decode",
     "rx_check",
     "srq_table",
@@ -23,6 +23,7 @@ pub const TRANSPORT: [&str; 28] = [
     "place_order",
     "reply_admit",
     "reply_table",
+    "reply_rules",
     "reply_fences",
     "reply_cutter",
     "reply_exit",
@@ -30,6 +31,9 @@ pub const TRANSPORT: [&str; 28] = [
     "reply_packets",
     "sq_terms",
     "sq_answer",
+    "sq_start",
+    "sq_retired",
+    "sq_command",
     "sq_rules",
     "sq_result",
     "sq_state",
@@ -37,5 +41,7 @@ pub const TRANSPORT: [&str; 28] = [
     "completion_hold",
     "timer",
     "packet_form",
+    "wqe_start",
+    "round_watch",
     "segmenter",
 ];

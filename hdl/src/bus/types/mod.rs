@@ -16,6 +16,21 @@ pub use transmit::*;
 use crate::bus::payload::payload;
 use rust_hdl_core::prelude::*;
 
+/// The right that an access to a memory region needs.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum MrRight {
+    /// To send from it.
+    LocalRead,
+    /// To receive into it, or what a READ or atomic brings.
+    LocalWrite,
+    /// WRITE.
+    RemoteWrite,
+    /// READ.
+    RemoteRead,
+    /// Atomic.
+    RemoteAtomic,
+}
+
 payload! {
     /// A completion to write (`scatter`, `retire`, flush to `cq_write`).
     CqToken {
@@ -91,7 +106,7 @@ payload! {
         len: Bits<32>,
         /// Queue pair that accesses.
         qpn: Bits<16>,
-        /// Right needed: 0 local read, 1 local write, 2 remote write, 3 remote read, 4 remote atomic.
-        right: Bits<3>,
+        /// Right needed.
+        right: MrRight,
     }
 }

@@ -19,7 +19,7 @@
 //! Nothing is taken before the table is swept after reset.
 use super::types::{MrResult, Pending, Poison, Run, Target, cause};
 use crate::bus::dma::MR_LATENCY;
-use crate::bus::types::MrReq;
+use crate::bus::types::{MrReq, MrRight};
 use crate::prelude::*;
 
 const FLUSH: u64 = cause::FLUSH;
@@ -123,9 +123,9 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         mr.valid = accept | probe;
         copy!(mr.request <= s.payload; key, pd, qpn, addr);
         mr.request.len = s.payload.len.resize::<32>();
-        mr.request.right = bits::<3>(1);
+        mr.request.right = MrRight::LocalWrite;
         if s.payload.kind == 1 {
-            mr.request.right = bits::<3>(2);
+            mr.request.right = MrRight::RemoteWrite;
         }
         copy!(enters <= s.payload;
             last, short, broken, qpn, kind, unreliable, opens, complete, reset, answer, closed);

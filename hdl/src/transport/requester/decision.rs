@@ -1,5 +1,6 @@
 //! What the stages behind the table of send queues tell each other of an event.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use super::event::SendAction;
 use crate::bus::payload::payload;
 use crate::prelude::*;
 
@@ -121,7 +122,7 @@ payload! {
         /// The timer is that of an RNR NAK.
         rnr_timer: Bit,
         /// Start: `action` of the grant.
-        action: Bits<2>,
+        action: SendAction,
         /// Start: the message is new in the outstanding table.
         entry: Bit,
         /// What was granted before is not to be sent any more.

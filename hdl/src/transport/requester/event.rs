@@ -30,6 +30,17 @@ pub enum SqEventKind {
     Refetch,
 }
 
+/// What is to be done with a WQE that asked to start.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum SendAction {
+    /// Nothing: the queue pair fetches it again where it is still to run.
+    Drop,
+    /// Packets are granted.
+    Send,
+    /// It completes as flushed.
+    Flush,
+}
+
 payload! {
     /// One event for one queue pair. Fields that a kind does not name are ignored.
     SqEvent {
@@ -224,8 +235,8 @@ payload! {
 
     /// Answer to Start.
     StartGrant {
-        /// 0 drop the WQE, 1 send `count` packets, 2 complete it as flushed.
-        action: Bits<2>,
+        /// What is to be done.
+        action: SendAction,
         /// PSN of the first packet granted.
         psn: Bits<24>,
         /// Its place in the message.
@@ -243,6 +254,14 @@ payload! {
         round: Bits<2>,
         /// Its incarnation.
         incarnation: Bits<2>,
+    }
+
+    /// A WQE of which a part is to be sent.
+    GrantedWqe {
+        /// The WQE.
+        wqe: CheckedWqe,
+        /// The part.
+        grant: StartGrant,
     }
 
     /// Answer to Retire.

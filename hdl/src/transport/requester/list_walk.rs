@@ -10,7 +10,7 @@
 //!
 //! Latency: 4 cycles; of a part that is a whole message of one run one cycle, as it goes past the stages when these are
 //! empty. Throughput: an entry a cycle.
-use super::event::{CheckedWqe, StartGrant};
+use super::event::{CheckedWqe, GrantedWqe};
 use super::send_types::{SendEntry, SendRun};
 use crate::prelude::*;
 
@@ -25,20 +25,12 @@ pub struct ListWalk {
     pub entry_at: Signal<In, Bits<9>>,
     /// The entry.
     pub entry: Signal<In, SendEntry>,
-    /// A part is to be walked.
-    pub s_valid: Signal<In, Bit>,
-    /// Its WQE.
-    pub s_wqe: Signal<In, CheckedWqe>,
-    /// Its grant.
-    pub s_grant: Signal<In, StartGrant>,
-    /// It is taken.
-    pub s_ready: Signal<Out, Bit>,
+    /// Parts to be walked.
+    pub s: StreamIn<GrantedWqe>,
     /// Runs.
     pub m: StreamOut<SendRun>,
-    /// WQE of the run's part; its remote address that of the part.
-    pub m_wqe: Signal<Out, CheckedWqe>,
-    /// Grant of the run's part.
-    pub m_grant: Signal<Out, StartGrant>,
+    /// The run's part; the remote address of its WQE is that of the part.
+    pub m_part: Signal<Out, GrantedWqe>,
     /// Queue pair of the run that `m` has in the next cycle, if it has one.
     pub next_qpn: Signal<Out, Bits<16>>,
     /// A part is inside.
@@ -48,18 +40,16 @@ pub struct ListWalk {
 
     // stage 1: byte offset and bytes of the part
     valid_1: Reg<Bit>,
-    wqe_1: Dff<CheckedWqe>,
-    grant_1: Dff<StartGrant>,
+    part_1: Dff<GrantedWqe>,
     offset_1: Dff<Bits<32>>,
-    part_1: Dff<Bits<32>>,
+    len_1: Dff<Bits<32>>,
     number_1: Dff<Bits<4>>,
     // stage 2: entry
     valid_2: Reg<Bit>,
     first_2: Dff<Bit>,
     entry_2: Dff<SendEntry>,
-    wqe_2: Dff<CheckedWqe>,
-    grant_2: Dff<StartGrant>,
-    part_2: Dff<Bits<32>>,
+    part_2: Dff<GrantedWqe>,
+    len_2: Dff<Bits<32>>,
     left_2: Dff<Bits<32>>,
     /// Bytes of the offset behind the entries before.
     skip: Dff<Bits<32>>,
@@ -68,12 +58,11 @@ pub struct ListWalk {
     first_3: Dff<Bit>,
     entry_3: Dff<SendEntry>,
     over_3: Dff<Bits<32>>,
-    wqe_3: Dff<CheckedWqe>,
-    grant_3: Dff<StartGrant>,
+    part_3: Dff<GrantedWqe>,
     left_3: Dff<Bits<32>>,
     plen_3: Dff<Bits<13>>,
     /// Bytes of the part from the entry on.
-    rest: Dff<Bits<32>>,
+    part_left: Dff<Bits<32>>,
     closed: Reg<Bit>,
     /// The entry in stage 4 is the first of its part, or none before it had a run.
     opening: Reg<Bit>,
@@ -82,8 +71,21 @@ pub struct ListWalk {
     /// The entry has a run; known late, so nothing but this register looks at it before the next cycle.
     kept_4: Dff<Bit>,
     run_4: Dff<SendRun>,
-    wqe_4: Dff<CheckedWqe>,
-    grant_4: Dff<StartGrant>,
+    part_4: Dff<GrantedWqe>,
+}
+
+/// Payload of the first of the packets that have `left` bytes; a READ or atomic has none.
+#[kernel_fn]
+fn first_plen(wqe: CheckedWqe, left: Bits<32>) -> Bits<13> {
+    let mtu = bits::<32>(128) << wqe.mtu;
+    let plen: Bits<13> = if wqe.answered {
+        0
+    } else if left < mtu {
+        left.low::<13>()
+    } else {
+        mtu.low::<13>()
+    };
+    plen
 }
 
 impl Logic for ListWalk {
@@ -94,102 +96,84 @@ impl Logic for ListWalk {
 
     #[kernel]
     fn update(&mut self) {
+        let wqe = s.payload.wqe;
+        let grant = s.payload.grant;
         let has_4 = valid_4 & kept_4;
         let free_4 = !has_4 | m.ready;
         let go_3 = valid_3 & free_4;
         let go_2 = valid_2 & (!valid_3 | go_3);
         let go_1 = valid_1 & (!valid_2 | go_2);
-        let end_1 = number_1 == wqe_1.entries;
-        s_ready = !valid_1 | (go_1 & end_1);
-        let accept = s_valid & (!valid_1 | (go_1 & end_1));
+        let end_1 = number_1 == part_1.wqe.entries;
+        s.ready = !valid_1 | (go_1 & end_1);
+        let accept = s.valid & (!valid_1 | (go_1 & end_1));
 
         // These are empty.
         let clear = !(valid_1 | valid_2 | valid_3);
-        let whole =
-            !s_grant.offset.any() & (s_wqe.answered | (s_grant.final_part & !s_wqe.entries.any()));
+        let whole = !grant.offset.any() & (wqe.answered | (grant.final_part & !wqe.entries.any()));
         // The part goes past the stages.
-        let straight = s_valid & clear & whole & free_4;
+        let straight = s.valid & clear & whole & free_4;
 
         table.we = entry_we;
         table.waddr = entry_at;
         table.wdata = entry;
-
         // 1: what of a READ or atomic goes out has no payload
-        let mut number_next = number_1;
-        if go_1 {
-            number_next = number_1 + 1;
-            if end_1 {
-                valid_1 = false;
-            }
+        let number_next = if go_1 { number_1 + 1 } else { number_1 };
+        if go_1 & end_1 {
+            valid_1 = false;
         }
         number_1 = number_next;
         if accept {
             valid_1 = !straight;
-            number_1 = bits::<4>(0);
-            wqe_1 = s_wqe;
-            grant_1 = s_grant;
-            offset_1 = (s_grant.offset.resize::<32>() << 7) << s_wqe.mtu;
-            part_1 = (s_grant.count.resize::<32>() << 7) << s_wqe.mtu;
-            if s_wqe.answered {
-                wqe_1.entries = bits::<4>(0);
-                part_1 = bits::<32>(0);
+            number_1 = 0;
+            part_1 = s.payload;
+            offset_1 = (grant.offset.resize::<32>() << 7) << wqe.mtu;
+            len_1 = (grant.count.resize::<32>() << 7) << wqe.mtu;
+            if wqe.answered {
+                part_1.wqe.entries = 0;
+                len_1 = 0;
             }
         }
         table.re = true;
-        table.raddr = (wqe_1.tag.resize::<9>() << 4) | number_next.resize::<9>();
+        table.raddr = (part_1.wqe.tag.resize::<9>() << 4) | number_next.resize::<9>();
 
         // 2: the entry; a part that goes on from the middle is at a remote address further on
-        if go_2 {
-            valid_2 = false;
-        }
+        valid_2 = go_1 | (valid_2 & !go_2);
         if go_1 {
-            valid_2 = true;
             first_2 = number_1 == 0;
             entry_2 = table.rdata;
             if number_1 == 0 {
-                entry_2.addr = wqe_1.addr_0;
-                entry_2.len = wqe_1.len_0;
-                wqe_2 = wqe_1;
-                wqe_2.remote_addr = wqe_1.remote_addr + offset_1.resize::<64>();
-                grant_2 = grant_1;
+                entry_2.addr = part_1.wqe.addr_0;
+                entry_2.len = part_1.wqe.len_0;
                 part_2 = part_1;
-                left_2 = wqe_1.length - offset_1;
+                part_2.wqe.remote_addr = part_1.wqe.remote_addr + offset_1.resize::<64>();
+                len_2 = len_1;
+                left_2 = part_1.wqe.length - offset_1;
             } else if number_1 == 1 {
-                entry_2.addr = wqe_1.addr_1;
-                entry_2.len = wqe_1.word_1.low::<32>();
+                entry_2.addr = part_1.wqe.addr_1;
+                entry_2.len = part_1.wqe.word_1.low::<32>();
             }
         }
 
         // 3: what is left of the offset passes over whole entries
         // Of these, bytes behind this entry; bit 32: it has more bytes.
         let skipped = skip.resize::<33>() - entry_2.len.resize::<33>();
-        let mtu = bits::<32>(128) << wqe_2.mtu;
-        if go_3 {
-            valid_3 = false;
-        }
+        let plen_2 = first_plen(part_2.wqe, left_2);
+        valid_3 = go_2 | (valid_3 & !go_3);
         if go_2 {
-            valid_3 = true;
             first_3 = first_2;
             entry_3 = entry_2;
             over_3 = skip;
             if skipped.bit(32) {
                 entry_3.len = entry_2.len - skip;
-                skip = bits::<32>(0);
+                skip = 0;
             } else {
-                entry_3.len = bits::<32>(0);
+                entry_3.len = 0;
                 skip = skipped.resize::<32>();
             }
             if first_2 {
-                wqe_3 = wqe_2;
-                grant_3 = grant_2;
+                part_3 = part_2;
                 left_3 = left_2;
-                plen_3 = mtu.low::<13>();
-                if left_2 < mtu {
-                    plen_3 = left_2.low::<13>();
-                }
-                if wqe_2.answered {
-                    plen_3 = bits::<13>(0);
-                }
+                plen_3 = plen_2;
             }
         }
 
@@ -200,74 +184,64 @@ impl Logic for ListWalk {
 
         // 4: until the part has its bytes
         let open = !closed | first_3;
-        let enough = entry_3.len >= rest;
+        let enough = entry_3.len >= part_left;
         // None of the entries before had a run.
-        let lead = opening & !kept_4;
-        let keep = open & (enough | entry_3.len.any());
+        let leads = first_3 | (opening & !kept_4);
         if m.ready {
             valid_4 = false;
         }
         if go_3 {
             valid_4 = true;
-            kept_4 = keep;
+            kept_4 = open & (enough | entry_3.len.any());
             closed = !open | enough;
-            rest = rest - entry_3.len;
-            opening = first_3 | lead;
-            run_4.addr = entry_3.addr + over_3.resize::<64>();
-            run_4.len = entry_3.len;
-            if enough {
-                run_4.len = rest;
-            }
-            run_4.first = first_3 | lead;
-            run_4.last = enough;
-            run_4.left = left_3;
-            run_4.plen = plen_3;
+            part_left -= entry_3.len;
+            opening = leads;
+            run_4 = SendRun {
+                addr: entry_3.addr + over_3.resize::<64>(),
+                len: if enough { part_left } else { entry_3.len },
+                first: leads,
+                last: enough,
+                left: left_3,
+                plen: plen_3,
+            };
             if first_3 {
-                wqe_4 = wqe_3;
-                grant_4 = grant_3;
+                part_4 = part_3;
             }
         }
 
         // nor in stage 3 when it comes there
         if go_2 & first_2 {
-            rest = part_2;
-            if left_2 < part_2 {
-                rest = left_2;
-            }
+            part_left = if left_2 < len_2 { left_2 } else { len_2 };
         }
 
         // past the stages: all of one entry, from its start
-        let mtu_0 = bits::<32>(128) << s_wqe.mtu;
+        let plen_0 = first_plen(wqe, wqe.length);
         if straight {
             valid_4 = true;
             kept_4 = true;
-            wqe_4 = s_wqe;
-            grant_4 = s_grant;
-            run_4.addr = s_wqe.addr_0;
-            run_4.len = s_wqe.length;
-            run_4.first = true;
-            run_4.last = true;
-            run_4.left = s_wqe.length;
-            run_4.plen = mtu_0.low::<13>();
-            if s_wqe.length < mtu_0 {
-                run_4.plen = s_wqe.length.low::<13>();
-            }
-            if s_wqe.answered {
-                wqe_4.entries = bits::<4>(0);
-                run_4.len = bits::<32>(0);
-                run_4.plen = bits::<13>(0);
+            part_4 = s.payload;
+            run_4 = SendRun {
+                addr: wqe.addr_0,
+                len: wqe.length,
+                first: true,
+                last: true,
+                left: wqe.length,
+                plen: plen_0,
+            };
+            if wqe.answered {
+                part_4.wqe.entries = 0;
+                run_4.len = 0;
             }
         }
         m.valid = has_4;
         m.payload = run_4;
-        m_wqe = wqe_4;
-        m_grant = grant_4;
-        next_qpn = wqe_4.qpn;
+        m_part = part_4;
+        next_qpn = part_4.wqe.qpn;
         if go_3 & first_3 {
-            next_qpn = wqe_3.qpn;
+            next_qpn = part_3.wqe.qpn;
         }
         if straight {
-            next_qpn = s_wqe.qpn;
+            next_qpn = wqe.qpn;
         }
         busy = valid_1 | valid_2 | valid_3 | has_4;
     }

@@ -12,13 +12,16 @@
 //! bytes a cycle; a READ or atomic still goes out, so that its issue is reported once.
 //!
 //! ```text
-//!  CheckedWqe ─► Start ─► FIFO ┐
-//!                grant ─► FIFO ┴► list_walk ─► packets
+//!  CheckedWqe, grant ─► wqe_start ─► list_walk ─► packets
 //! ```
-use super::event::{CheckedWqe, SendCompletion, SqEvent, SqEventKind, StartGrant};
+use ferroce_proto::abi::wqe::opcode::READ;
+
+use super::event::{CheckedWqe, SendCompletion, SqEvent, StartGrant};
 use super::list_walk::ListWalk;
 use super::packet_form::PacketForm;
+use super::round_watch::RoundWatch;
 use super::send_types::SendEntry;
+use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;
 
@@ -62,52 +65,42 @@ pub struct Segmenter<const Q: usize> {
     /// WQEs that are not sent as far as they were granted.
     pub activity: Signal<Out, Activity>,
 
-    ask: SkidRam<CheckedWqe>,
-    started: Fifo<CheckedWqe, 3>,
-    grants: Bypass<StartGrant, 4>,
-    flush: SkidRam<CheckedWqe>,
+    starts: WqeStart,
     walk: ListWalk,
-    rounds: Ram<Bits<2>, Q>,
+    rounds: RoundWatch<Q>,
     form: PacketForm,
     descs: SkidRam<TxDesc>,
     pieces: SkidRam<GatherCmd>,
-
-    no_event: Zero<SqEvent>,
-    no_completion: Zero<SendCompletion>,
 
     // the part being sent
     /// A run of bytes is there.
     have: Reg<Bit>,
     /// It is the last of its part.
     last_run: Dff<Bit>,
-    piece_out: Reg<Bit>,
-    part_out: Reg<Bit>,
+    piece_cut_q: Reg<Bit>,
+    part_cut_q: Reg<Bit>,
     wqe: Dff<CheckedWqe>,
     final_part: Dff<Bit>,
     count: Dff<Bits<8>>,
     again: Dff<Bits<8>>,
-    retransmits: Reg<Bit>,
+    retransmission_q: Reg<Bit>,
     psn: Dff<Bits<24>>,
     round: Dff<Bits<2>>,
     incarnation: Dff<Bits<2>>,
     /// PSNs that a packet takes.
     span: Dff<Bits<24>>,
     first: Dff<Bit>,
+    /// Bytes of the message from the packet on.
     left: Dff<Bits<32>>,
+    /// Payload of the packet.
     plen: Dff<Bits<13>>,
-    want: Dff<Bits<13>>,
+    /// Of these, bytes that no piece has brought yet.
+    packet_left: Dff<Bits<13>>,
     at_start: Reg<Bit>,
     addr: Dff<Bits<64>>,
     run_left: Dff<Bits<32>>,
     issue_valid: Reg<Bit>,
     issued: Dff<ReadIssue>,
-    /// The part is of another round.
-    stale: Reg<Bit>,
-    /// A recall, until every part that looked its round up before is the one being sent.
-    recall_1: Reg<Bit>,
-    recall_2: Reg<Bit>,
-    recalled_1: Dff<Recall>,
-    recalled_2: Dff<Recall>,
     /// A short run has more bytes than the packet wants.
     longer: Carry<13>,
 }
@@ -121,55 +114,17 @@ impl<const Q: usize> Logic for Segmenter<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        // ask
-        let asks = s.valid & !s.payload.incomplete;
-        ask.s.valid = s.valid & started.s.ready;
-        ask.s.payload = s.payload;
-        ask.m.ready = start.ready;
-        start.valid = ask.m.valid;
-        start.payload = no_event;
-        start.payload.kind = SqEventKind::Start;
-        if ask.m.payload.incomplete {
-            start.payload.kind = SqEventKind::Refetch;
-        }
-        copy!(start.payload <= ask.m.payload;
-            qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
-            signaled);
-        started.s.valid = asks & ask.s.ready;
-        started.s.payload = s.payload;
-        s.ready = started.s.ready & ask.s.ready;
-        grants.s.valid = grant_valid;
-        grants.s.payload = grant;
-
-        // a WQE and its grant
-        let w = started.m.payload;
-        let g = grants.m.payload;
-        let both = started.m.valid & grants.m.valid;
-        let runs = (g.action == 1) & g.count.any();
-        let flushes = g.action == 2;
-        walk.s_valid = both & runs;
-        walk.s_wqe = w;
-        walk.s_grant = g;
+        forward!(s <= starts.s);
+        forward!(start <= starts.start);
+        starts.grant_valid = grant_valid;
+        starts.grant = grant;
+        forward!(flushed <= starts.flushed);
+        forward!(walk.s <= starts.m);
         walk.entry_we = entry_we;
         walk.entry_at = entry_at;
         walk.entry = entry;
-        let accept =
-            both & ((!runs & !flushes) | (flushes & flush.s.ready) | (runs & walk.s_ready));
-        started.m.ready = accept;
-        grants.m.ready = accept;
-        flush.s.valid = both & flushes;
-        flush.s.payload = w;
-        flush.m.ready = flushed.ready;
-        flushed.valid = flush.m.valid;
-        flushed.payload = no_completion;
-        flushed.payload.cqn = flush.m.payload.cqn;
-        flushed.payload.qpn = flush.m.payload.qpn;
-        flushed.payload.opcode = flush.m.payload.cqe_opcode;
-        flushed.payload.wqe_index = flush.m.payload.index;
-        flushed.payload.status = bits::<8>(5);
-
-        activity.busy = s.valid | started.m.valid | walk.busy | have;
-        activity.moved = accept;
+        activity.busy = starts.activity.busy | walk.busy | have;
+        activity.moved = starts.activity.moved;
 
         // the packet being cut
         let mtu = bits::<32>(128) << wqe.mtu;
@@ -177,53 +132,45 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         let over_8191 = run_left.slice::<19>(13).any();
         let low = run_left.low::<13>();
         // The run without the bytes that the packet wants; bit 32: it has fewer.
-        let len_after_chunk = run_left.resize::<33>() - want.resize::<33>();
-        let one_piece = !len_after_chunk.bit(32);
+        let len_after_piece = run_left.resize::<33>() - packet_left.resize::<33>();
+        let is_filled = !len_after_piece.bit(32);
         longer.a = low;
-        longer.b = !want;
+        longer.b = !packet_left;
         // The run ends with the piece.
         let spends = !over_8191 & !longer.carry;
-        let mut piece = low;
-        if one_piece {
-            piece = want;
-        }
-        // It has bytes.
-        let some = run_left.any() & want.any();
-        let skip = have & stale & at_start;
-        let step = have & !(stale & at_start) & !issue_valid & descs.s.ready & pieces.s.ready;
-        let spent = skip | (step & spends);
-        let packet_end = step & one_piece;
+        let has_bytes = run_left.any() & packet_left.any();
+        // a recall takes effect between two packets
+        let drops = rounds.stale & at_start;
+        let step = have & !drops & !issue_valid & descs.s.ready & pieces.s.ready;
+        let spent = (have & drops) | (step & spends);
+        let packet_end = step & is_filled;
         let last = final_part & (count == 1);
         let rest = left - plen.resize::<32>();
         let run = walk.m.payload;
-        let next_wqe = walk.m_wqe;
-        let next_grant = walk.m_grant;
+        let next_wqe = walk.m_part.wqe;
+        let next_grant = walk.m_part.grant;
         // the last run of a part is spent with its last packet
-        walk.m.ready = !have | spent;
-        let load = walk.m.valid & (!have | spent);
+        let free = !have | spent;
+        walk.m.ready = free;
+        let load = walk.m.valid & free;
         let begins = load & run.first;
 
-        // rounds: looked up for the run that waits, then listened for
-        rounds.we = recall_valid;
-        rounds.waddr = recall.qpn.low::<Q>();
-        rounds.wdata = recall.round;
-        rounds.re = true;
-        rounds.raddr = walk.next_qpn.low::<Q>();
-        recall_1 = recall_valid;
-        recalled_1 = recall;
-        recall_2 = recall_1;
-        recalled_2 = recalled_1;
-        if recall_2 & (recalled_2.qpn == wqe.qpn) & (recalled_2.round != round) {
-            stale = !wqe.answered;
-        }
+        rounds.recall_valid = recall_valid;
+        rounds.recall = recall;
+        rounds.next_qpn = walk.next_qpn;
+        rounds.begins = begins;
+        rounds.begins_part = walk.m_part;
+        rounds.qpn = wqe.qpn;
+        rounds.round = round;
+        rounds.answered = wqe.answered;
 
         // a piece a cycle
         if step {
-            at_start = at_start & !some;
+            at_start = at_start & !has_bytes;
             // the packet wants more behind a run that is spent, and a run goes on behind a packet
-            want = want - low;
-            addr = addr + want.resize::<64>();
-            run_left = len_after_chunk.resize::<32>();
+            packet_left -= low;
+            addr += packet_left.resize::<64>();
+            run_left = len_after_piece.resize::<32>();
         }
         if spent {
             have = false;
@@ -231,18 +178,15 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         if packet_end {
             at_start = true;
             first = false;
-            psn = psn + 1;
-            count = count - 1;
+            psn += 1;
+            count -= 1;
             if again.any() {
-                again = again - 1;
+                again -= 1;
             }
+            let plen_next = if rest < mtu { rest } else { mtu };
             left = rest;
-            plen = mtu.low::<13>();
-            want = mtu.low::<13>();
-            if rest < mtu {
-                plen = rest.low::<13>();
-                want = rest.low::<13>();
-            }
+            plen = plen_next.low::<13>();
+            packet_left = plen_next.low::<13>();
         }
         if load {
             have = true;
@@ -253,27 +197,28 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         if begins {
             at_start = true;
             wqe = next_wqe;
-            stale = (rounds.rdata != next_grant.round) & !next_wqe.answered;
             round = next_grant.round;
             incarnation = next_grant.incarnation;
-            span = bits::<24>(1);
-            final_part = next_grant.final_part;
-            count = next_grant.count;
             again = next_grant.again;
             psn = next_grant.psn;
-            first = !next_grant.offset.any();
             left = run.left;
             plen = run.plen;
-            want = run.plen;
+            packet_left = run.plen;
+            // a READ or atomic is a packet for all its PSNs
             if next_wqe.answered {
                 span = next_wqe.packets - next_grant.offset;
                 final_part = true;
-                count = bits::<8>(1);
+                count = 1;
                 first = true;
+            } else {
+                span = 1;
+                final_part = next_grant.final_part;
+                count = next_grant.count;
+                first = !next_grant.offset.any();
             }
         }
-        retransmits = packet_end & again.any();
-        retransmission = retransmits;
+        retransmission_q = packet_end & again.any();
+        retransmission = retransmission_q;
 
         // a READ or atomic is known to the other side of the queue pair before its packet can be answered
         if issue.ready {
@@ -281,11 +226,9 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         }
         if begins {
             issue_valid = next_wqe.answered & next_grant.fresh;
-            issued.qpn = next_wqe.qpn;
             issued.psn = next_grant.psn;
-            issued.packets = next_wqe.packets;
-            issued.atomic = next_wqe.opcode != 5;
-            copy!(issued <= next_wqe; length, index, slots);
+            issued.atomic = next_wqe.opcode != READ;
+            copy!(issued <= next_wqe; qpn, packets, length, index, slots);
         }
         issue.valid = issue_valid;
         issue.payload = issued;
@@ -303,17 +246,19 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         descs.s.payload.round = round;
         descs.s.payload.incarnation = incarnation;
         descs.s.payload.next_psn = psn + span;
-        pieces.s.valid = step & some;
-        pieces.s.payload.addr = addr;
-        pieces.s.payload.len = piece;
-        pieces.s.payload.first = at_start;
-        pieces.s.payload.last = one_piece;
-        pieces.s.payload.lane = form.lane;
+        pieces.s.valid = step & has_bytes;
+        pieces.s.payload = GatherCmd {
+            addr: addr,
+            len: if is_filled { packet_left } else { low },
+            first: at_start,
+            last: is_filled,
+            lane: form.lane,
+        };
         forward!(desc <= descs.m);
         forward!(gather <= pieces.m);
-        piece_out = step & some;
-        part_out = spent & last_run;
-        piece_cut = piece_out;
-        part_cut = part_out;
+        piece_cut_q = step & has_bytes;
+        part_cut_q = spent & last_run;
+        piece_cut = piece_cut_q;
+        part_cut = part_cut_q;
     }
 }

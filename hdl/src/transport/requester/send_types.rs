@@ -1,6 +1,8 @@
 //! Types between the blocks of [`send`](super::send).
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
+use crate::bus::types::FetchedWqe;
+use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
 payload! {
@@ -28,16 +30,28 @@ payload! {
         plen: Bits<13>,
     }
 
+    /// A slot of a send WQE and what belongs to it (`wqe_context` to `wqe_check`).
+    SlotContext {
+        /// The slot.
+        fetched: FetchedWqe,
+        /// Requester image of its queue pair.
+        image: SqCtx,
+        /// Kind of the queue pair's path, see [`lane_of`](crate::bus::path::lane_of).
+        path: Bits<2>,
+        /// Kind of the path of the address handle that it names.
+        handle: Bits<2>,
+    }
+
     /// What of a send WQE the checks behind the slot need (`wqe_head` to `wqe_check`).
     WqeShape {
         /// It cannot be read, or has no number of slots that can be.
-        senseless: Bit,
+        bad_slot_count: Bit,
         /// Its queue pair has no such operation, or it sends nothing and has bytes.
-        unfit: Bit,
+        bad_opcode: Bit,
         /// More entries or inline bytes than its slots hold.
-        overfull: Bit,
+        too_many_sges: Bit,
         /// More bytes than its transport sends in a message.
-        oversize: Bit,
+        too_long: Bit,
         /// The payload stands in the WQE.
         is_inline: Bit,
         /// Sends nothing.

@@ -73,7 +73,7 @@ impl Logic for SqStart {
                             out.stop = true;
                             out.push_ready = true;
                         } else {
-                            out.action = bits::<2>(2);
+                            out.action = SendAction::Flush;
                             next.exec_index = state.exec_index + sq_event.slots.resize::<16>();
                             // it never stood in the ring
                             next.head_index = state.exec_index + sq_event.slots.resize::<16>();
@@ -89,7 +89,7 @@ impl Logic for SqStart {
                         };
                         next.error_syndrome = bits::<8>(0);
                     } else if terms.running & terms.room & !terms.differs {
-                        out.action = bits::<2>(1);
+                        out.action = SendAction::Send;
                         next.next_psn = state.next_psn + terms.part;
                         if state.resend.any() & sq_event.packets.any() {
                             // what was sent before may be acknowledged at any time

@@ -157,7 +157,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         rules.terms = terms.terms;
         rules.granted = grants;
         rules.room = room;
-        if valid_3 & (rules.decision.action == 1) & terms.terms.part.any() {
+        if valid_3 & (rules.decision.action == SendAction::Send) & terms.terms.part.any() {
             grants = grants + 1;
         }
         granted = grants;

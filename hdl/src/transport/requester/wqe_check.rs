@@ -25,27 +25,25 @@
 //! Rate: a cycle for each entry, at least one for each slot; at most 15 WQEs inside. Latency: 7 cycles.
 //!
 //! ```text
-//!  slot ─► image (1) ─► head (2) ─► entries (3) ─► memory region check ─► verdict FIFO ─┐
-//!                                       └► sum (4) ─► status, packets (5) ─► WQE FIFO ──┴► m
+//!  slot ─► wqe_context (1, 2) ─► wqe_head (3) ─► entries (3) ─► memory region check ─► verdict FIFO ─┐
+//!                                                    └► sum (4) ─► status, packets (5) ─► WQE FIFO ──┴► m
 //! ```
 //!
 //! Assumes: images and paths are written before the first slot that needs them.
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::status::{LOC_LEN_ERR, LOC_PROT_ERR, LOC_QP_OP_ERR, SUCCESS};
+use ferroce_proto::abi::wqe::SEND_SGES_FIRST;
 
 use super::event::CheckedWqe;
 use super::region_verdict::RegionVerdict;
 use super::send_types::{SendEntry, WqeShape};
-
+use super::wqe_context::WqeContext;
 use super::wqe_head::WqeHead;
 use crate::bus::dma::MrCheckOut;
-use crate::bus::path::kind_of;
-use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::{AvCtx, SqCtx};
+use crate::bus::types::{FetchedWqe, MrReq, MrRight};
 use crate::prelude::*;
 
-const LOC_LEN_ERR: u64 = status::LOC_LEN_ERR as u64;
-const LOC_QP_OP_ERR: u64 = status::LOC_QP_OP_ERR as u64;
-const LOC_PROT_ERR: u64 = status::LOC_PROT_ERR as u64;
+const MOST_INSIDE: u64 = 15;
 
 /// Check of the WQEs of 2^Q queue pairs.
 #[derive(Block)]
@@ -79,27 +77,13 @@ pub struct WqeCheck<const Q: usize> {
     /// The entry.
     pub entry: Signal<Out, SendEntry>,
 
-    images: Ram<SqCtx, Q>,
-    paths: Ram<Bits<2>, Q>,
-    handles: Ram<Bits<2>, Q>,
+    context: WqeContext<Q>,
     head: WqeHead<Q>,
     decision: RegionVerdict,
     waiting: Fifo<CheckedWqe, 4>,
-    room: Reg<Bits<5>>,
+    /// WQEs inside.
+    inside: Reg<Bits<5>>,
     tag: Reg<Bits<5>>,
-
-    // stage 1: image read
-    valid_1: Reg<Bit>,
-    fetched_1: Dff<FetchedWqe>,
-    /// It stands behind the slot before it in the ring.
-    joins_1: Dff<Bit>,
-    next_index_1: Dff<Bits<16>>,
-    // stage 2: image there
-    valid_2: Reg<Bit>,
-    fetched_2: Dff<FetchedWqe>,
-    image_2: Dff<SqCtx>,
-    path_2: Dff<Bits<2>>,
-    handle_2: Dff<Bits<2>>,
 
     // stage 3: the slot whose entries are checked
     /// The WQE has more slots to come.
@@ -109,7 +93,7 @@ pub struct WqeCheck<const Q: usize> {
     taken: Dff<Bits<3>>,
     /// Checks left of the slot; a slot without entries has one that always passes.
     walk: Reg<Bits<3>>,
-    blank: Dff<Bit>,
+    no_entry: Dff<Bit>,
     end_slot: Dff<Bit>,
     incomplete: Dff<Bit>,
     bad_slot: Dff<Bit>,
@@ -117,8 +101,8 @@ pub struct WqeCheck<const Q: usize> {
     data: Dff<Bits<512>>,
     number: Dff<Bits<4>>,
     sum: Dff<Bits<36>>,
-    entry_v: Reg<Bit>,
-    entry_place: Dff<Bits<9>>,
+    entry_we_q: Reg<Bit>,
+    entry_at_q: Dff<Bits<9>>,
     entry_q: Dff<SendEntry>,
 
     // stage 4: the sum
@@ -132,6 +116,55 @@ pub struct WqeCheck<const Q: usize> {
     wqe_5: Dff<CheckedWqe>,
 }
 
+/// Packets of a WQE; without payload one, of LOCAL none.
+#[kernel_fn]
+fn packets_of(wqe: CheckedWqe, shape: WqeShape) -> Bits<24> {
+    let full = ((shape.rounded >> 7) >> wqe.mtu).resize::<24>();
+    let packets: Bits<24> = if shape.is_local {
+        0
+    } else if wqe.length.any() {
+        full
+    } else {
+        1
+    };
+    packets
+}
+
+/// Status of a WQE but for memory regions: the first that applies.
+#[kernel_fn]
+fn status_of(wqe: CheckedWqe, shape: WqeShape, bad_slot: Bit, sum: Bits<36>) -> Bits<8> {
+    let is_long_read = wqe.answered & ((shape.rounded >> 7) >> wqe.mtu).bit(23);
+    let wrong_sum = !shape.is_inline & (sum != wqe.length.resize::<36>());
+    let status: Bits<8> = if shape.bad_slot_count | shape.bad_opcode | bad_slot {
+        LOC_QP_OP_ERR
+    } else if shape.too_long | is_long_read {
+        LOC_LEN_ERR
+    } else if shape.too_many_sges | wrong_sum {
+        LOC_QP_OP_ERR
+    } else if shape.atomic & (wqe.length != 8) {
+        LOC_LEN_ERR
+    } else {
+        wqe.status
+    };
+    status
+}
+
+/// Inline payload is a piece of the ring, two where the ring ends within.
+#[kernel_fn]
+fn with_inline_payload(wqe: CheckedWqe, shape: WqeShape) -> CheckedWqe {
+    let mut with = wqe;
+    let to_end = shape.to_end.resize::<32>();
+    let wraps = wqe.length > to_end;
+    if shape.is_inline {
+        with.entries = bits::<4>(0).replace_bit(0, wraps);
+        with.addr_0 = shape.inline_addr;
+        with.len_0 = if wraps { to_end } else { wqe.length };
+        with.addr_1 = shape.ring;
+        with.word_1 = (wqe.length - to_end).resize::<64>();
+    }
+    with
+}
+
 impl<const Q: usize> Logic for WqeCheck<Q> {
     describe!(
         "wqe_check",
@@ -141,153 +174,108 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        // tables
-        let version = kind_of(av_image.ipv6, av_image.vlan_valid);
-        images.we = sq_we;
-        images.waddr = image_qpn;
-        images.wdata = sq_image;
-        paths.we = av_we;
-        paths.waddr = image_qpn;
-        paths.wdata = version;
-        handles.we = ah_we;
-        handles.waddr = image_qpn;
-        handles.wdata = version;
+        context.sq_we = sq_we;
+        context.av_we = av_we;
+        context.ah_we = ah_we;
+        context.image_qpn = image_qpn;
+        context.sq_image = sq_image;
+        context.av_image = av_image;
+        forward!(s <= context.s);
+        let fetched = context.slot.fetched;
 
         // stage 3 ends with its last entry; a head enters when there is room for one more WQE
         let walks = walk.any();
         let finish = walk == 1;
-        let mut due = head.slots;
-        let mut leads = fetched_2.first;
-        if open {
-            due = slots_due;
-            leads = leads_grant;
-        }
+        let due = if open { slots_due } else { head.slots };
+        let leads = if open { leads_grant } else { fetched.first };
         let last_due = due == 1;
         // the end of its grant cuts the WQE
-        let cut = fetched_2.last & !last_due;
+        let cut = fetched.last & !last_due;
         let seeks = cut & !leads;
-        let goes_on = seeks & valid_1 & joins_1;
-        let load = valid_2
+        let goes_on = seeks & context.next_valid & context.joins;
+        let load = context.valid
             & !walk.slice::<2>(1).any()
-            & (open | (room != 15))
-            & !(seeks & !valid_1 & more);
+            & (open | (inside != MOST_INSIDE))
+            & !(seeks & !context.next_valid & more);
         let load_head = load & !open;
         let give = m.ready & waiting.m.valid & decision.m.valid;
         if load_head & !give {
-            room = room + 1;
+            inside += 1;
         } else if !load_head & give {
-            room = room - 1;
+            inside -= 1;
         }
         if load_head {
-            tag = tag + 1;
+            tag += 1;
         }
-
-        // stage 1
-        let go_1 = valid_1 & (!valid_2 | load);
-        s.ready = !valid_1 | go_1;
-        let take = s.valid & (!valid_1 | go_1);
-        images.re = take;
-        images.raddr = s.payload.qpn.low::<Q>();
-        paths.re = take;
-        paths.raddr = s.payload.qpn.low::<Q>();
-        handles.re = take;
-        handles.raddr = s.payload.slot.slice::<Q>(64);
-        if go_1 {
-            valid_1 = false;
-        }
-        if take {
-            valid_1 = true;
-            fetched_1 = s.payload;
-            next_index_1 = s.payload.index + 1;
-            joins_1 = (s.payload.qpn == fetched_1.qpn)
-                & (s.payload.epoch == fetched_1.epoch)
-                & (s.payload.index == next_index_1);
-        }
-
-        // stage 2
-        if load {
-            valid_2 = false;
-        }
-        if go_1 {
-            valid_2 = true;
-            fetched_2 = fetched_1;
-            image_2 = images.rdata;
-            path_2 = paths.rdata;
-            handle_2 = handles.rdata;
-        }
-        head.advance = go_1;
-        head.next_fetched = fetched_1;
+        context.load = load;
+        head.advance = context.advance;
+        head.next_fetched = context.next_fetched;
         head.load = load_head;
-        head.fetched = fetched_2;
-        head.image = image_2;
-        head.path = path_2;
-        head.handle = handle_2;
+        head.slot = context.slot;
         head.tag = tag;
 
         // stage 3: what of the slot is to be walked
-        let mut unlisted = head.entries;
-        let mut here: Bits<3> = bits::<3>(2);
-        if open {
-            unlisted = entries_due;
-            here = bits::<3>(4);
-        }
-        if unlisted < here.resize::<5>() {
-            here = unlisted.low::<3>();
-        }
+        let unlisted = if open { entries_due } else { head.entries };
+        let holds: Bits<3> = if open { 4 } else { SEND_SGES_FIRST };
+        let here = if unlisted < holds.resize::<5>() {
+            unlisted.low::<3>()
+        } else {
+            holds
+        };
 
         // a check a cycle
         let wqe = head.wqe;
-        let mut len = data.slice::<32>(64);
-        if blank {
-            len = bits::<32>(0);
-        }
+        let addr = data.low::<64>();
+        let len: Bits<32> = if no_entry { 0 } else { data.slice::<32>(64) };
         let sum_next = sum + len.resize::<36>();
         mr.valid = walks;
-        mr.request.key = data.slice::<32>(96);
-        mr.request.pd = head.shape.pd;
-        mr.request.qpn = wqe.qpn;
-        mr.request.addr = data.low::<64>();
-        mr.request.len = len;
-        mr.request.right = bits::<3>(0);
-        if wqe.answered {
-            mr.request.right = bits::<3>(1);
-        }
-        entry_v = walks & !blank & number.slice::<3>(1).any();
-        entry_place = (wqe.tag.resize::<9>() << 4) | number.resize::<9>();
-        entry_q.addr = data.low::<64>();
-        entry_q.len = len;
+        mr.request = MrReq {
+            key: data.slice::<32>(96),
+            pd: head.shape.pd,
+            qpn: wqe.qpn,
+            addr: addr,
+            len: len,
+            right: if wqe.answered {
+                MrRight::LocalWrite
+            } else {
+                MrRight::LocalRead
+            },
+        };
+        // the first two go with the WQE
+        entry_we_q = walks & !no_entry & number.slice::<3>(1).any();
+        entry_at_q = (wqe.tag.resize::<9>() << 4) | number.resize::<9>();
+        entry_q = SendEntry {
+            addr: addr,
+            len: len,
+        };
         if walks {
-            walk = walk - 1;
+            walk -= 1;
             data = data >> 128;
             sum = sum_next;
-            number = number + 1;
+            number += 1;
         }
         if load {
-            walk = here;
-            blank = false;
-            if here == 0 {
-                walk = bits::<3>(1);
-                blank = true;
-            }
+            walk = if here.any() { here } else { 1 };
+            no_entry = !here.any();
             entries_due = unlisted - here.resize::<5>();
             slots_due = due - 1;
             end_slot = last_due | (cut & !goes_on);
             incomplete = cut & !goes_on;
             open = !last_due & (!cut | goes_on);
-            bad_slot = bad_slot | fetched_2.error;
-            taken = taken + 1;
-            data = fetched_2.slot;
+            bad_slot = bad_slot | fetched.error;
+            taken += 1;
+            data = fetched.slot;
         }
         if load_head {
-            leads_grant = fetched_2.first;
+            leads_grant = fetched.first;
             bad_slot = false;
-            taken = bits::<3>(1);
-            number = bits::<4>(0);
-            sum = bits::<36>(0);
-            data = fetched_2.slot >> 256;
+            taken = 1;
+            number = 0;
+            sum = 0;
+            data = fetched.slot >> 256;
         }
-        entry_we = entry_v;
-        entry_at = entry_place;
+        entry_we = entry_we_q;
+        entry_at = entry_at_q;
         entry = entry_q;
         decision.asked = walks;
         decision.last = finish & end_slot;
@@ -305,38 +293,9 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
 
         // stage 5
         valid_5 = valid_4;
-        wqe_5 = wqe_4;
-        let packets = ((shape_4.rounded >> 7) >> wqe_4.mtu).resize::<24>();
-        wqe_5.packets = packets;
-        if !wqe_4.length.any() {
-            wqe_5.packets = bits::<24>(1);
-        }
-        if shape_4.is_local {
-            wqe_5.packets = bits::<24>(0);
-        }
-        let wraps = wqe_4.length > shape_4.to_end.resize::<32>();
-        if shape_4.is_inline {
-            wqe_5.entries = bits::<4>(0).replace_bit(0, wraps);
-            wqe_5.addr_0 = shape_4.inline_addr;
-            wqe_5.len_0 = wqe_4.length;
-            if wraps {
-                wqe_5.len_0 = shape_4.to_end.resize::<32>();
-            }
-            wqe_5.addr_1 = shape_4.ring;
-            wqe_5.word_1 = (wqe_4.length - shape_4.to_end.resize::<32>()).resize::<64>();
-        }
-        if shape_4.atomic & (wqe_4.length != 8) {
-            wqe_5.status = LOC_LEN_ERR;
-        }
-        if shape_4.overfull | (!shape_4.is_inline & (sum_4 != wqe_4.length.resize::<36>())) {
-            wqe_5.status = LOC_QP_OP_ERR;
-        }
-        if shape_4.oversize | (wqe_4.answered & packets.bit(23)) {
-            wqe_5.status = LOC_LEN_ERR;
-        }
-        if shape_4.senseless | shape_4.unfit | bad_4 {
-            wqe_5.status = LOC_QP_OP_ERR;
-        }
+        wqe_5 = with_inline_payload(wqe_4, shape_4);
+        wqe_5.packets = packets_of(wqe_4, shape_4);
+        wqe_5.status = status_of(wqe_4, shape_4, bad_4, sum_4);
         waiting.s.valid = valid_5;
         waiting.s.payload = wqe_5;
 
@@ -345,11 +304,13 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         waiting.m.ready = give;
         m.valid = waiting.m.valid & decision.m.valid;
         m.payload = waiting.m.payload;
-        if (waiting.m.payload.status == 0) & !decision.m.payload.bit(0) {
+        let runs = waiting.m.payload.status == SUCCESS;
+        let regions_pass = decision.m.payload.bit(0);
+        if runs & !regions_pass {
             m.payload.status = LOC_PROT_ERR;
         }
-        if (waiting.m.payload.status != 0) | !decision.m.payload.bit(0) {
-            m.payload.packets = bits::<24>(0);
+        if !runs | !regions_pass {
+            m.payload.packets = 0;
         }
     }
 }

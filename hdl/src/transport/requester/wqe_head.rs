@@ -2,28 +2,30 @@
 //!
 //! Takes a slot in a cycle with `advance`; with `slots` and `entries` known, for the walk over the slots, it waits with
 //! image and paths for a cycle with `load`, and `wqe` and `shape` stand from then on to the next `load`.
-use ferroce_proto::abi::cq::opcode;
-use ferroce_proto::abi::qpc::qp_type;
-use ferroce_proto::abi::wqe::{INLINE_FIRST, MAX_SGE, SEND_SGES_FIRST};
+use ferroce_proto::abi::cq::opcode as cqe;
+use ferroce_proto::abi::qpc::qp_type::{RC, UC, UD};
+use ferroce_proto::abi::wqe::opcode::*;
+use ferroce_proto::abi::wqe::{INLINE_FIRST, MAX_MSG, MAX_SGE, SEND_SGES_FIRST, SendWqe as Layout};
 
 use super::event::CheckedWqe;
-use super::send_types::WqeShape;
+use super::send_types::{SlotContext, WqeShape};
 use crate::bus::types::FetchedWqe;
-use crate::bus::types::image::SqCtx;
+use crate::bus::types::image::{SendWqe, SqCtx};
+use crate::bus::unpack::Unpack;
 use crate::prelude::*;
 
-const CQE_SEND: u64 = opcode::SEND as u64;
-const CQE_WRITE: u64 = opcode::WRITE as u64;
-const CQE_READ: u64 = opcode::READ as u64;
-const CQE_CMP_SWAP: u64 = opcode::CMP_SWAP as u64;
-const CQE_FETCH_ADD: u64 = opcode::FETCH_ADD as u64;
-const RC: u64 = qp_type::RC as u64;
-const UC: u64 = qp_type::UC as u64;
-const UD: u64 = qp_type::UD as u64;
-const MOST_ENTRIES: u64 = MAX_SGE as u64;
+const CQE_SEND: u8 = cqe::SEND;
+const CQE_WRITE: u8 = cqe::WRITE;
+const CQE_READ: u8 = cqe::READ;
+const CQE_CMP_SWAP: u8 = cqe::CMP_SWAP;
+const CQE_FETCH_ADD: u8 = cqe::FETCH_ADD;
+
+/// Bits in front of the gather list, and of its second entry.
+const SGE_0: usize = 8 * Layout::BYTES;
+const SGE_1: usize = SGE_0 + 128;
 
 // The layout that the kernel spells out.
-const _: () = assert!(INLINE_FIRST == 32 && SEND_SGES_FIRST == 2);
+const _: () = assert!(INLINE_FIRST == 32 && SEND_SGES_FIRST == 2 && SGE_0 == 256);
 
 /// Decoder of the WQEs of 2^Q queue pairs and as many address handles.
 #[derive(Block)]
@@ -37,33 +39,78 @@ pub struct WqeHead<const Q: usize> {
     /// The slot that came is taken as the first of its WQE.
     pub load: Signal<In, Bit>,
     /// The slot that came.
-    pub fetched: Signal<In, FetchedWqe>,
-    /// Requester image of its queue pair.
-    pub image: Signal<In, SqCtx>,
-    /// Path of its queue pair: bit 0 IPv6, bit 1 802.1Q tag.
-    pub path: Signal<In, Bits<2>>,
-    /// Path of the address handle it names.
-    pub handle: Signal<In, Bits<2>>,
+    pub slot: Signal<In, SlotContext>,
     /// Where its entries stand.
     pub tag: Signal<In, Bits<5>>,
     /// Slots the WQE says it has, 1 to 5.
     pub slots: Signal<Out, Bits<3>>,
     /// Entries of its gather list, 0 to 16.
     pub entries: Signal<Out, Bits<5>>,
-    /// The WQE. `slots`, `status`, `incomplete` and `packets` are 0.
+    /// The WQE. `slots`, `incomplete` and `packets` are 0.
     pub wqe: Signal<Out, CheckedWqe>,
     /// What is to be checked.
     pub shape: Signal<Out, WqeShape>,
 
+    as_next: Unpack<SendWqe>,
+    as_wqe: Unpack<SendWqe>,
     slots_q: Dff<Bits<3>>,
-    listed_q: Dff<Bits<5>>,
-    surplus: Dff<Bit>,
+    entries_q: Dff<Bits<5>>,
+    too_many_sges: Dff<Bit>,
     wqe_q: Dff<CheckedWqe>,
     shape_q: Dff<WqeShape>,
 }
 
 impl<const Q: usize> WqeHead<Q> {
     const HANDLES: u64 = Q as u64;
+}
+
+/// Entries that a WQE of so many slots can have; an atomic has one.
+#[kernel_fn]
+fn most_entries(wqe: SendWqe) -> Bits<8> {
+    let listed: Bits<8> = match wqe.slots {
+        1 => 2,
+        2 => 6,
+        3 => 10,
+        4 => 14,
+        _ => MAX_SGE,
+    };
+    let most: Bits<8> = if matches!(wqe.opcode, CMP_SWAP | FETCH_ADD) {
+        1
+    } else {
+        listed
+    };
+    most
+}
+
+/// Opcode of its CQE.
+#[kernel_fn]
+fn completes_as(wqe: SendWqe) -> Bits<3> {
+    let opcode: Bits<3> = match wqe.opcode {
+        WRITE | WRITE_IMM => CQE_WRITE,
+        READ => CQE_READ,
+        CMP_SWAP => CQE_CMP_SWAP,
+        FETCH_ADD => CQE_FETCH_ADD,
+        LOCAL => wqe.imm.slice::<3>(8),
+        _ => CQE_SEND,
+    };
+    opcode
+}
+
+/// The queue pair has no such operation, or the WQE sends nothing and has bytes.
+#[kernel_fn]
+fn bad_opcode(wqe: SendWqe, image: SqCtx, handle_exists: Bit) -> Bit {
+    let is_rd_atomic = matches!(wqe.opcode, READ | CMP_SWAP | FETCH_ADD);
+    let is_local = wqe.opcode == LOCAL;
+    let is_allowed = match image.qp_type {
+        // READs and atomics only if these may be outstanding
+        RC => {
+            (wqe.opcode <= LOCAL) & !(is_rd_atomic & (wqe.inline_data | !image.max_rd_atomic.any()))
+        }
+        UC => matches!(wqe.opcode, SEND | SEND_IMM | WRITE | WRITE_IMM | LOCAL),
+        UD => handle_exists & matches!(wqe.opcode, SEND | SEND_IMM | LOCAL),
+        _ => false,
+    };
+    !is_allowed | (is_local & wqe.length.any())
 }
 
 impl<const Q: usize> Logic for WqeHead<Q> {
@@ -76,152 +123,109 @@ impl<const Q: usize> Logic for WqeHead<Q> {
     #[kernel]
     fn update(&mut self) {
         // slots, of what cannot be read one; entries that these hold
-        let early = next_fetched.slot;
-        let early_num = early.slice::<8>(16);
-        let next_slot_count = early.slice::<8>(24);
-        let mut most = bits::<8>(MOST_ENTRIES);
-        match next_slot_count {
-            1 => {
-                most = bits::<8>(2);
-            }
-            2 => {
-                most = bits::<8>(6);
-            }
-            3 => {
-                most = bits::<8>(10);
-            }
-            4 => {
-                most = bits::<8>(14);
-            }
-            _ => {}
-        }
-        if (early.low::<8>() == 6) | (early.low::<8>() == 7) {
-            most = bits::<8>(1);
-        }
+        as_next.word = next_fetched.slot;
+        let next = as_next.image;
+        let most = most_entries(next);
         if advance {
-            slots_q = next_slot_count.low::<3>();
-            if next_fetched.error | (next_slot_count == 0) {
-                slots_q = bits::<3>(1);
-            } else if next_slot_count > 5 {
-                slots_q = bits::<3>(5);
+            slots_q = next.slots.low::<3>();
+            if next_fetched.error | (next.slots == 0) {
+                slots_q = 1;
+            } else if next.slots > 5 {
+                slots_q = 5;
             }
-            listed_q = early_num.low::<5>();
-            surplus = early_num > most;
-            if early_num > most {
-                listed_q = most.low::<5>();
-            }
-            if early.bit(11) {
-                listed_q = bits::<5>(0);
+            too_many_sges = next.num_sge > most;
+            entries_q = if next.num_sge > most {
+                most.low::<5>()
+            } else {
+                next.num_sge.low::<5>()
+            };
+            if next.inline_data {
+                entries_q = 0;
             }
         }
         slots = slots_q;
-        entries = listed_q;
-        let listed = listed_q;
+        entries = entries_q;
 
-        let slot = fetched.slot;
-        let op = slot.low::<8>();
-        let slot_count = slot.slice::<8>(24);
-        let length = slot.slice::<32>(160);
-        let is_inline = slot.bit(11);
-        let answered = (op == 5) | (op == 6) | (op == 7);
-        let atomic = (op == 6) | (op == 7);
-        let is_local = op == 8;
-        // SEND and WRITE, alone and with immediate
-        let plain = (op == 0) | (op == 1) | (op == 3) | (op == 4);
-        let mut route = path;
-        if image.qp_type == UD {
-            route = handle;
+        let fetched = slot.fetched;
+        let image = slot.image;
+        as_wqe.word = fetched.slot;
+        let head = as_wqe.image;
+        let is_local = head.opcode == LOCAL;
+        let listed = entries_q.any();
+        if load {
+            wqe_q = CheckedWqe {
+                qpn: fetched.qpn,
+                epoch: fetched.epoch,
+                index: fetched.index,
+                slots: 0,
+                status: if is_local { head.imm.low::<8>() } else { 0 },
+                incomplete: false,
+                class: image.qp_type,
+                opcode: head.opcode.low::<3>(),
+                answered: matches!(head.opcode, READ | CMP_SWAP | FETCH_ADD),
+                fence: head.fence,
+                cqe_opcode: completes_as(head),
+                signaled: head.signaled,
+                solicited: head.solicited,
+                mtu: image.mtu,
+                path: if image.qp_type == UD {
+                    slot.handle
+                } else {
+                    slot.path
+                },
+                cqn: image.cqn,
+                packets: 0,
+                length: head.length,
+                imm: head.imm,
+                remote_addr: head.remote_addr,
+                rkey: head.rkey,
+                entries: if listed {
+                    (entries_q - 1).low::<4>()
+                } else {
+                    0
+                },
+                tag: tag,
+                addr_0: fetched.slot.slice::<64>(SGE_0),
+                len_0: if listed {
+                    fetched.slot.slice::<32>(SGE_0 + 64)
+                } else {
+                    0
+                },
+                addr_1: fetched.slot.slice::<64>(SGE_1),
+                word_1: fetched.slot.slice::<64>(SGE_1 + 64),
+            };
         }
 
-        let mask = (bits::<16>(1) << image.sq_log) - 1;
-        let last_slot = slot_count - 1;
+        let ring_mask = (bits::<16>(1) << image.sq_log) - 1;
+        let last_slot = head.slots - 1;
         // MTU code c is 128 << c bytes
         let mtu = bits::<34>(128) << image.mtu;
-
+        let inline_most = (last_slot.resize::<32>() << 6) | INLINE_FIRST;
+        let handle_exists = !(head.remote_addr.low::<32>() >> Self::HANDLES).any();
         if load {
-            copy!(wqe_q <= fetched; qpn, epoch, index);
-            wqe_q.slots = bits::<3>(0);
-            wqe_q.status = bits::<8>(0);
-            if is_local {
-                wqe_q.status = slot.slice::<8>(32);
-            }
-            wqe_q.incomplete = false;
-            wqe_q.class = image.qp_type;
-            wqe_q.opcode = op.low::<3>();
-            wqe_q.answered = answered;
-            wqe_q.fence = slot.bit(10);
-            match op {
-                3 => {
-                    wqe_q.cqe_opcode = CQE_WRITE;
-                }
-                4 => {
-                    wqe_q.cqe_opcode = CQE_WRITE;
-                }
-                5 => {
-                    wqe_q.cqe_opcode = CQE_READ;
-                }
-                6 => {
-                    wqe_q.cqe_opcode = CQE_CMP_SWAP;
-                }
-                7 => {
-                    wqe_q.cqe_opcode = CQE_FETCH_ADD;
-                }
-                8 => {
-                    wqe_q.cqe_opcode = slot.slice::<3>(40);
-                }
-                _ => {
-                    wqe_q.cqe_opcode = CQE_SEND;
-                }
-            }
-            wqe_q.signaled = slot.bit(8);
-            wqe_q.solicited = slot.bit(9);
-            wqe_q.mtu = image.mtu;
-            wqe_q.path = route;
-            wqe_q.cqn = image.cqn;
-            wqe_q.packets = bits::<24>(0);
-            wqe_q.length = length;
-            wqe_q.imm = slot.slice::<32>(32);
-            wqe_q.remote_addr = slot.slice::<64>(64);
-            wqe_q.rkey = slot.slice::<32>(128);
-            wqe_q.entries = (listed - 1).resize::<4>();
-            wqe_q.tag = tag;
-            wqe_q.addr_0 = slot.slice::<64>(256);
-            wqe_q.len_0 = slot.slice::<32>(320);
-            if listed == 0 {
-                wqe_q.entries = bits::<4>(0);
-                wqe_q.len_0 = bits::<32>(0);
-            }
-            wqe_q.addr_1 = slot.slice::<64>(384);
-            wqe_q.word_1 = slot.slice::<64>(448);
-
-            shape_q.is_inline = is_inline;
-            shape_q.is_local = is_local;
-            shape_q.atomic = atomic;
-            shape_q.pd = image.pd;
-            // unreadable, not 1 to 5 slots, more than the ring has
-            shape_q.senseless =
-                fetched.error | (last_slot > 4) | (last_slot.low::<3>() & !mask.low::<3>()).any();
-            // RC: all operations, READs and atomics if these may be outstanding
-            shape_q.unfit = ((image.qp_type == RC)
-                    & ((op > 8)
-                        | (answered
-                            & (is_inline | !image.max_rd_atomic.any()))))
-                | ((image.qp_type == UC) & !plain & !is_local)
-                // UD: SEND, alone and with immediate, to an address handle that there is
-                | ((image.qp_type == UD)
-                    & (((op > 1) & !is_local)
-                        | (slot.slice::<32>(64) >> Self::HANDLES).any()))
-                | (image.qp_type == 2)
-                | (is_local & length.any());
-            shape_q.overfull = (!is_inline & surplus)
-                | (is_inline & (length > ((last_slot.resize::<32>() << 6) | 32)));
-            shape_q.oversize = (length > 0x8000_0000_u64)
-                | ((image.qp_type == UD) & (length.resize::<34>() > mtu));
-            shape_q.rounded = length.resize::<34>() + (mtu - 1);
-            shape_q.inline_addr =
-                image.sq_base + (((fetched.index & mask).resize::<64>() << 6) | 32);
-            shape_q.to_end = ((!fetched.index & mask).resize::<24>() << 6) | 32;
-            shape_q.ring = image.sq_base;
+            shape_q = WqeShape {
+                // unreadable, not 1 to 5 slots, more than the ring has
+                bad_slot_count: fetched.error
+                    | (last_slot > 4)
+                    | (last_slot.low::<3>() & !ring_mask.low::<3>()).any(),
+                bad_opcode: bad_opcode(head, image, handle_exists),
+                too_many_sges: if head.inline_data {
+                    head.length > inline_most
+                } else {
+                    too_many_sges
+                },
+                too_long: (head.length > MAX_MSG)
+                    | ((image.qp_type == UD) & (head.length.resize::<34>() > mtu)),
+                is_inline: head.inline_data,
+                is_local: is_local,
+                atomic: matches!(head.opcode, CMP_SWAP | FETCH_ADD),
+                rounded: head.length.resize::<34>() + (mtu - 1),
+                pd: image.pd,
+                inline_addr: image.sq_base
+                    + (((fetched.index & ring_mask).resize::<64>() << 6) | INLINE_FIRST),
+                to_end: ((!fetched.index & ring_mask).resize::<24>() << 6) | INLINE_FIRST,
+                ring: image.sq_base,
+            };
         }
         wqe = wqe_q;
         shape = shape_q;

@@ -1,5 +1,6 @@
 //! Requests, events, state and results of the receive side.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::types::MrRight;
 use crate::prelude::*;
 
 /// What an event is.
@@ -119,8 +120,8 @@ payload! {
         add: Bit,
         /// The rkey is to be looked up.
         checked: Bit,
-        /// For this right, see `MrReq`.
-        right: Bits<3>,
+        /// For this right.
+        right: MrRight,
         /// Starts its message.
         first: Bit,
         /// Ends its message.

@@ -23,7 +23,7 @@ use super::event::reason::*;
 use super::event::*;
 use super::rx_decode::{RxDecode, RxKind};
 use crate::bus::types::image::RqCtx;
-use crate::bus::types::{Response, RxMeta};
+use crate::bus::types::{MrRight, Response, RxMeta};
 use crate::prelude::*;
 
 const CNP: u64 = Opcode::Cnp.code() as u64;
@@ -209,12 +209,12 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             q3.datagram = datagram;
             q3.grh = false;
             q3.checked = (kind.write & kind.first) | kind.read | kind.atomic;
-            q3.right = bits::<3>(2);
+            q3.right = MrRight::RemoteWrite;
             if kind.read {
-                q3.right = bits::<3>(3);
+                q3.right = MrRight::RemoteRead;
             }
             if kind.atomic {
-                q3.right = bits::<3>(4);
+                q3.right = MrRight::RemoteAtomic;
                 q3.length = bits::<32>(8);
             }
             q3.invalid = !kind.request

@@ -15,14 +15,9 @@
 use super::types::*;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::path::kind_of;
-use crate::bus::types::MrReq;
+use crate::bus::types::{MrReq, MrRight};
 use crate::bus::types::image::AvCtx;
 use crate::prelude::*;
-
-/// Right of a READ in a [`MrReq`].
-const REMOTE_READ: u64 = 3;
-/// Right of an atomic.
-const REMOTE_ATOMIC: u64 = 4;
 
 /// Cutter of replies of 2^Q queue pairs.
 #[derive(Block)]
@@ -263,9 +258,9 @@ impl<const Q: usize> Logic for Cutter<Q> {
         mr_q.qpn = start.qpn;
         mr_q.addr = addr;
         mr_q.len = plen.resize::<32>();
-        mr_q.right = REMOTE_READ;
+        mr_q.right = MrRight::RemoteRead;
         if word.atomic {
-            mr_q.right = REMOTE_ATOMIC;
+            mr_q.right = MrRight::RemoteAtomic;
         }
         if waits | (word.atomic & word.duplicate) {
             mr_q.len = bits::<32>(0);

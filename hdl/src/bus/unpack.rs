@@ -46,6 +46,7 @@ ferroce_proto::with_mr_ctx!(unpack);
 ferroce_proto::with_cq_ctx!(unpack);
 ferroce_proto::with_eq_ctx!(unpack);
 ferroce_proto::with_srq_ctx!(unpack);
+ferroce_proto::with_send_wqe!(unpack);
 ferroce_proto::with_gid_entry!(unpack);
 ferroce_proto::with_port_config!(unpack);
 

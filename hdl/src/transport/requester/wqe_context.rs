@@ -1,0 +1,119 @@
+//! Slots of send WQEs with what the card knows of their queue pair: the first two stages of
+//! [`wqe_check`](super::wqe_check).
+//!
+//! Latency: 2 cycles. Throughput: a slot a cycle.
+use super::send_types::SlotContext;
+use crate::bus::path::kind_of;
+use crate::bus::types::FetchedWqe;
+use crate::bus::types::image::{AvCtx, SqCtx};
+use crate::prelude::*;
+
+/// Tables of 2^Q queue pairs and as many address handles, in front of the checks.
+#[derive(Block)]
+pub struct WqeContext<const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A command writes the requester image of `image_qpn`.
+    pub sq_we: Signal<In, Bit>,
+    /// A command writes the address vector of `image_qpn`.
+    pub av_we: Signal<In, Bit>,
+    /// A command writes the address handle `image_qpn`.
+    pub ah_we: Signal<In, Bit>,
+    /// Queue pair or address handle of the images.
+    pub image_qpn: Signal<In, Bits<Q>>,
+    /// Requester image.
+    pub sq_image: Signal<In, SqCtx>,
+    /// Address vector.
+    pub av_image: Signal<In, AvCtx>,
+    /// Slots in.
+    pub s: StreamIn<FetchedWqe>,
+    /// A slot is there.
+    pub valid: Signal<Out, Bit>,
+    /// The slot.
+    pub slot: Signal<Out, SlotContext>,
+    /// It is taken.
+    pub load: Signal<In, Bit>,
+    /// The next slot follows it at once.
+    pub next_valid: Signal<Out, Bit>,
+    /// The next slot stands behind it in the ring, and is of the same queue pair and epoch.
+    pub joins: Signal<Out, Bit>,
+    /// The next slot comes to `slot` in the next cycle.
+    pub advance: Signal<Out, Bit>,
+    /// The next slot.
+    pub next_fetched: Signal<Out, FetchedWqe>,
+
+    images: Ram<SqCtx, Q>,
+    paths: Ram<Bits<2>, Q>,
+    handles: Ram<Bits<2>, Q>,
+    valid_1: Reg<Bit>,
+    fetched_1: Dff<FetchedWqe>,
+    joins_1: Dff<Bit>,
+    next_index_1: Dff<Bits<16>>,
+    valid_2: Reg<Bit>,
+    slot_2: Dff<SlotContext>,
+}
+
+impl<const Q: usize> Logic for WqeContext<Q> {
+    describe!(
+        "wqe_context",
+        format!("q{Q}"),
+        "Slots of send WQEs with the images of their queue pair."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        let kind = kind_of(av_image.ipv6, av_image.vlan_valid);
+        images.we = sq_we;
+        images.waddr = image_qpn;
+        images.wdata = sq_image;
+        paths.we = av_we;
+        paths.waddr = image_qpn;
+        paths.wdata = kind;
+        handles.we = ah_we;
+        handles.waddr = image_qpn;
+        handles.wdata = kind;
+
+        // stage 1: tables are read
+        let go_1 = valid_1 & (!valid_2 | load);
+        let has_room = !valid_1 | go_1;
+        let take = s.valid & has_room;
+        s.ready = has_room;
+        images.re = take;
+        images.raddr = s.payload.qpn.low::<Q>();
+        paths.re = take;
+        paths.raddr = s.payload.qpn.low::<Q>();
+        handles.re = take;
+        handles.raddr = s.payload.slot.slice::<Q>(64);
+        if go_1 {
+            valid_1 = false;
+        }
+        if take {
+            valid_1 = true;
+            fetched_1 = s.payload;
+            next_index_1 = s.payload.index + 1;
+            joins_1 = (s.payload.qpn == fetched_1.qpn)
+                & (s.payload.epoch == fetched_1.epoch)
+                & (s.payload.index == next_index_1);
+        }
+
+        // stage 2: a slot and what belongs to it
+        if load {
+            valid_2 = false;
+        }
+        if go_1 {
+            valid_2 = true;
+            slot_2 = SlotContext {
+                fetched: fetched_1,
+                image: images.rdata,
+                path: paths.rdata,
+                handle: handles.rdata,
+            };
+        }
+        valid = valid_2;
+        slot = slot_2;
+        next_valid = valid_1;
+        joins = joins_1;
+        advance = go_1;
+        next_fetched = fetched_1;
+    }
+}
