@@ -43,6 +43,7 @@ pub mod order;
 pub mod packets;
 pub mod part;
 pub mod results;
+pub mod rules;
 pub mod state;
 pub mod types;
 

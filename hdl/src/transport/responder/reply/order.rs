@@ -1,7 +1,7 @@
-//! Where the PSN of an operation stands to those in the state of its queue pair, for [`state`](super::state).
+//! Where the PSN of an operation stands to those in the state of its queue pair, for [`rules`](super::rules).
 //!
-//! The sums are made a cycle ahead of the operation's decision, with the state as it stood and with what the operation
-//! just ahead may put there; which of the two counts is known when that one is decided.
+//! The sums are made a cycle ahead of the operation's decision, with the state as it was and with what the operation
+//! just ahead may write there; which of the two counts is known when that one is decided.
 use super::types::*;
 use crate::prelude::*;
 
@@ -17,24 +17,21 @@ pub struct ReplyOrder {
     /// What is decided in this cycle is of the same queue pair.
     pub same: Signal<In, Bit>,
     /// PSN of that.
-    pub put_psn: Signal<In, Bits<24>>,
+    pub earlier_psn: Signal<In, Bits<24>>,
     /// Last PSN of that.
-    pub put_last: Signal<In, Bits<24>>,
-    /// It puts its PSN into `psn`, `due_psn`, `low`, from bit 0 on, and its last PSN into `high`.
-    pub puts: Signal<In, Bits<4>>,
-    /// The operation being decided is before `psn` of the state, modulo 2^24.
-    pub before_ack: Signal<Out, Bit>,
-    /// It is before `due_psn`.
-    pub before_due: Signal<Out, Bit>,
-    /// It is in `low` to `high`.
-    pub in_run: Signal<Out, Bit>,
-    /// It is behind `high`.
-    pub after_dup_last: Signal<Out, Bit>,
+    pub earlier_last: Signal<In, Bits<24>>,
+    /// What it writes.
+    pub writes: Signal<In, PsnWrites>,
+    /// The operation being decided.
+    pub order: Signal<Out, PsnOrder>,
 
-    stood: Dff<Bits<4>>,
-    /// Against what was put: its PSN, its last PSN.
-    new: Dff<Bits<2>>,
-    put: Dff<Bits<4>>,
+    to_old: Dff<PsnOrder>,
+    /// Before the PSN of the earlier operation.
+    before_new: Dff<Bit>,
+    /// Behind its last PSN.
+    after_new: Dff<Bit>,
+    written: Dff<PsnWrites>,
+    no_write: Zero<PsnWrites>,
 }
 
 impl Logic for ReplyOrder {
@@ -47,34 +44,41 @@ impl Logic for ReplyOrder {
     fn update(&mut self) {
         let to_ack = psn - next_word.psn;
         let to_due = psn - next_word.due_psn;
-        let to_low = psn - next_word.low;
-        let to_high = next_word.high - psn;
-        let to_put = psn - put_psn;
-        let to_last = put_last - psn;
-        stood = bits::<4>(0)
-            .replace_bit(0, to_ack.bit(23))
-            .replace_bit(1, to_due.bit(23))
-            .replace_bit(2, to_low.bit(23))
-            .replace_bit(3, to_high.bit(23));
-        new = bits::<2>(0)
-            .replace_bit(0, to_put.bit(23))
-            .replace_bit(1, to_last.bit(23));
-        put = bits::<4>(0);
+        let to_first = psn - next_word.dup_first;
+        let to_last = next_word.dup_last - psn;
+        to_old = PsnOrder {
+            before_ack: to_ack.bit(23),
+            before_due: to_due.bit(23),
+            before_dup: to_first.bit(23),
+            after_dup: to_last.bit(23),
+        };
+        let to_earlier = psn - earlier_psn;
+        let to_earlier_last = earlier_last - psn;
+        before_new = to_earlier.bit(23);
+        after_new = to_earlier_last.bit(23);
+        written = no_write;
         if same {
-            put = puts;
+            written = writes;
         }
-        let mut order = stood;
-        for i in 0..3 {
-            if put.bit(i) {
-                order = order.replace_bit(i, new.bit(0));
-            }
-        }
-        if put.bit(3) {
-            order = order.replace_bit(3, new.bit(1));
-        }
-        before_ack = order.bit(0);
-        before_due = order.bit(1);
-        in_run = !order.bit(2) & !order.bit(3);
-        after_dup_last = order.bit(3);
+        order.before_ack = if written.ack {
+            before_new
+        } else {
+            to_old.before_ack
+        };
+        order.before_due = if written.due {
+            before_new
+        } else {
+            to_old.before_due
+        };
+        order.before_dup = if written.dup_first {
+            before_new
+        } else {
+            to_old.before_dup
+        };
+        order.after_dup = if written.dup_last {
+            after_new
+        } else {
+            to_old.after_dup
+        };
     }
 }

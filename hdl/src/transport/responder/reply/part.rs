@@ -15,8 +15,8 @@
 use super::types::*;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::path::kind_of;
-use crate::bus::types::{MrReq, MrRight};
 use crate::bus::types::image::AvCtx;
+use crate::bus::types::{MrReq, MrRight};
 use crate::prelude::*;
 
 /// Cutter of replies of 2^Q queue pairs.
@@ -63,47 +63,60 @@ pub struct Cutter<const Q: usize> {
     paths: Ram<Bits<2>, Q>,
     /// Packets between here and the exit, and one that has just passed it: the exit decides late in its cycle.
     room: Reg<Bits<4>>,
-    gone: Reg<Bit>,
+    passed_q: Reg<Bit>,
     /// Atomics under way.
     atomics: Reg<Bits<5>>,
 
     valid_1: Reg<Bit>,
     start_1: Dff<Start>,
     valid_2: Reg<Bit>,
-    start_2: Dff<Start>,
-    word_2: Dff<RingWord>,
-    path_2: Dff<Bits<2>>,
+    turn_2: Dff<ReplyTurn>,
     valid_3: Reg<Bit>,
-    start_3: Dff<Start>,
-    word_3: Dff<RingWord>,
-    path_3: Dff<Bits<2>>,
+    turn_3: Dff<ReplyTurn>,
     offset_3: Dff<Bits<32>>,
     valid_4: Reg<Bit>,
-    start_4: Dff<Start>,
-    word_4: Dff<RingWord>,
-    path_4: Dff<Bits<2>>,
+    turn_4: Dff<ReplyTurn>,
     psn_4: Dff<Bits<24>>,
     addr_4: Dff<Bits<64>>,
     left_4: Dff<Bits<32>>,
 
     // the turn being cut
     active: Reg<Bit>,
-    start: Dff<Start>,
-    word: Dff<RingWord>,
-    path: Dff<Bits<2>>,
+    turn: Dff<ReplyTurn>,
     psn: Dff<Bits<24>>,
     offset: Dff<Bits<24>>,
     addr: Dff<Bits<64>>,
+    /// Bytes of the reply from the packet on.
     left: Dff<Bits<32>>,
     plen: Dff<Bits<13>>,
     last: Dff<Bit>,
+    /// Packets that the turn may still have.
     count: Dff<Bits<8>>,
     mtu: Dff<Bits<32>>,
-    cut_v: Reg<Bit>,
+    valid_q: Reg<Bit>,
     cut_q: Dff<Cut>,
     mr_q: Dff<MrReq>,
-    atomic_v: Reg<Bit>,
+    atomic_valid_q: Reg<Bit>,
     atomic_q: Dff<AtomicOp>,
+}
+
+/// Payload of a packet.
+#[kernel_fn]
+fn plen_of(left: Bits<32>, mtu: Bits<32>, last: Bit) -> Bits<13> {
+    let plen = if last { left } else { mtu };
+    plen.low::<13>()
+}
+
+/// Packets of a turn, by MTU code: 32 kB or 64 kB.
+#[kernel_fn]
+fn quantum(mtu: Bits<3>) -> Bits<8> {
+    let packets: Bits<8> = match mtu {
+        3 => 64,
+        4 => 32,
+        5 => 16,
+        _ => 128,
+    };
+    packets
 }
 
 impl<const Q: usize> Logic for Cutter<Q> {
@@ -115,20 +128,13 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        ring.we = enter;
-        ring.wring = enter_qpn;
-        ring.wslot = enter_slot;
-        ring.wdata = entered;
-        paths.we = av_we;
-        paths.waddr = image_qpn;
-        paths.wdata = kind_of(av_image.ipv6, av_image.vlan_valid);
-
+        let word = turn.word;
+        let start = turn.start;
         // the packet being cut
         let step = active & !room.all();
         let waits = (word.atomic & atomics.bit(4)) | (!word.atomic & start.blocked);
         let ends = last | (count == 1) | waits;
-        let rest = left - mtu;
-        let taken = step & word.atomic & !waits;
+        let executes = step & word.atomic & !waits;
 
         let go_4 = valid_4 & (!active | (step & ends));
         let go_3 = valid_3 & (!valid_4 | go_4);
@@ -136,162 +142,139 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let go_1 = valid_1 & (!valid_2 | go_2);
         let go_0 = s.valid & (!valid_1 | go_1);
         s.ready = !valid_1 | go_1;
+        valid_1 = go_0 | (valid_1 & !go_1);
+        valid_2 = go_1 | (valid_2 & !go_2);
+        valid_3 = go_2 | (valid_3 & !go_3);
+        valid_4 = go_3 | (valid_4 & !go_4);
 
-        // ring and path
+        // 1: ring and path
+        ring.we = enter;
+        ring.wring = enter_qpn;
+        ring.wslot = enter_slot;
+        ring.wdata = entered;
         ring.re = go_0;
         ring.rring = s.payload.qpn.low::<Q>();
         ring.rslot = s.payload.slot;
+        paths.we = av_we;
+        paths.waddr = image_qpn;
+        paths.wdata = kind_of(av_image.ipv6, av_image.vlan_valid);
         paths.re = go_0;
         paths.raddr = s.payload.qpn.low::<Q>();
-        if go_1 {
-            valid_1 = false;
-        }
         if go_0 {
-            valid_1 = true;
             start_1 = s.payload;
         }
-        if go_2 {
-            valid_2 = false;
-        }
         if go_1 {
-            valid_2 = true;
-            start_2 = start_1;
-            word_2 = ring.rdata;
-            path_2 = paths.rdata;
+            turn_2 = ReplyTurn {
+                start: start_1,
+                word: ring.rdata,
+                path: paths.rdata,
+            };
         }
-
-        // byte offset; MTU code c is 128 << c bytes
-        if go_3 {
-            valid_3 = false;
-        }
+        // 3: byte offset; MTU code c is 128 << c bytes
         if go_2 {
-            valid_3 = true;
-            start_3 = start_2;
-            word_3 = word_2;
-            offset_3 = (start_2.offset.resize::<32>() << 7) << word_2.mtu;
-            path_3 = path_2;
+            turn_3 = turn_2;
+            offset_3 = (turn_2.start.offset.resize::<32>() << 7) << turn_2.word.mtu;
         }
-
-        // address
-        if go_4 {
-            valid_4 = false;
-        }
+        // 4: address
         if go_3 {
-            valid_4 = true;
-            start_4 = start_3;
-            word_4 = word_3;
-            path_4 = path_3;
-            psn_4 = word_3.psn + start_3.offset;
-            addr_4 = word_3.va + offset_3.resize::<64>();
-            left_4 = word_3.len - offset_3;
-            if word_3.atomic {
-                left_4 = bits::<32>(8);
+            turn_4 = turn_3;
+            psn_4 = turn_3.word.psn + turn_3.start.offset;
+            addr_4 = turn_3.word.va + offset_3.resize::<64>();
+            left_4 = turn_3.word.len - offset_3;
+            if turn_3.word.atomic {
+                left_4 = 8;
             }
         }
-
         // a packet a cycle
+        let last_next = left <= (mtu << 1);
+        let plen_next = plen_of(left - mtu, mtu, last_next);
         if step {
-            psn = psn + 1;
-            offset = offset + 1;
-            count = count - 1;
-            addr = addr + mtu.resize::<64>();
-            left = rest;
-            last = left <= (mtu << 1);
-            plen = mtu.low::<13>();
-            if left <= (mtu << 1) {
-                plen = rest.low::<13>();
-            }
+            psn += 1;
+            offset += 1;
+            count -= 1;
+            addr += mtu.resize::<64>();
+            left -= mtu;
+            last = last_next;
+            plen = plen_next;
             if ends {
                 active = false;
             }
         }
-        let mtu_4 = bits::<32>(128) << word_4.mtu;
+        let mtu_4 = bits::<32>(128) << turn_4.word.mtu;
+        let last_4 = left_4 <= mtu_4;
+        let plen_4 = plen_of(left_4, mtu_4, last_4);
+        let quantum_4 = quantum(turn_4.word.mtu);
         if go_4 {
             active = true;
-            start = start_4;
-            word = word_4;
-            path = path_4;
+            turn = turn_4;
             psn = psn_4;
-            offset = start_4.offset + 1;
+            offset = turn_4.start.offset + 1;
             addr = addr_4;
             left = left_4;
-            last = left_4 <= mtu_4;
-            plen = mtu_4.low::<13>();
-            if left_4 <= mtu_4 {
-                plen = left_4.low::<13>();
-            }
+            last = last_4;
+            plen = plen_4;
             mtu = mtu_4;
-            count = bits::<8>(128);
-            if word_4.mtu == 3 {
-                count = bits::<8>(64);
-            }
-            if word_4.mtu == 4 {
-                count = bits::<8>(32);
-            }
-            if word_4.mtu == 5 {
-                count = bits::<8>(16);
-            }
+            count = quantum_4;
         }
 
         // out: the packet, its check, its atomic
-        cut_v = step;
-        cut_q.qpn = start.qpn;
-        cut_q.psn = psn;
-        cut_q.msn = word.msn;
-        cut_q.addr = addr;
-        cut_q.plen = plen;
-        cut_q.path = path;
-        cut_q.offset = offset;
-        cut_q.generation = start.generation;
-        cut_q.first = offset == 1;
-        cut_q.last = last;
-        cut_q.ends = ends;
-        cut_q.atomic = word.atomic;
-        cut_q.duplicate = word.duplicate;
-        cut_q.waits = waits;
-        cut_q.blocked = !word.atomic;
-        valid = cut_v;
+        valid_q = step;
+        cut_q = Cut {
+            qpn: start.qpn,
+            psn: psn,
+            msn: word.msn,
+            addr: addr,
+            plen: plen,
+            path: turn.path,
+            offset: offset,
+            generation: start.generation,
+            first: offset == 1,
+            last: last,
+            ends: ends,
+            atomic: word.atomic,
+            duplicate: word.duplicate,
+            waits: waits,
+            blocked: !word.atomic,
+        };
+        valid = valid_q;
         cut = cut_q;
 
-        mr_q.key = word.rkey;
-        mr_q.pd = word.pd;
-        mr_q.qpn = start.qpn;
-        mr_q.addr = addr;
-        mr_q.len = plen.resize::<32>();
-        mr_q.right = MrRight::RemoteRead;
-        if word.atomic {
-            mr_q.right = MrRight::RemoteAtomic;
-        }
-        if waits | (word.atomic & word.duplicate) {
-            mr_q.len = bits::<32>(0);
-        }
-        mr.valid = cut_v;
+        // nothing is accessed by what waits, or has its result already
+        let no_access = waits | (word.atomic & word.duplicate);
+        mr_q = MrReq {
+            key: word.rkey,
+            pd: word.pd,
+            qpn: start.qpn,
+            addr: addr,
+            len: if no_access { 0 } else { plen.resize::<32>() },
+            right: if word.atomic {
+                MrRight::RemoteAtomic
+            } else {
+                MrRight::RemoteRead
+            },
+        };
+        mr.valid = valid_q;
         mr.request = mr_q;
 
-        atomic_v = taken;
-        atomic_q.qpn = start.qpn;
-        atomic_q.generation = start.generation;
+        atomic_valid_q = executes;
         atomic_q.psn = psn;
-        atomic_q.msn = word.msn;
         atomic_q.va = addr;
-        copy!(atomic_q <= word; add, duplicate, swap_add, compare);
-        atomic_q.save = start.save;
-        atomic_q.saved = start.saved;
-        atomic_valid = atomic_v;
+        copy!(atomic_q <= start; qpn, generation, save, saved);
+        copy!(atomic_q <= word; msn, add, duplicate, swap_add, compare);
+        atomic_valid = atomic_valid_q;
         atomic = atomic_q;
-
-        gone = passed;
-        if step & !gone {
-            room = room + 1;
-        } else if !step & gone {
-            room = room - 1;
+        passed_q = passed;
+        if step & !passed_q {
+            room += 1;
+        } else if !step & passed_q {
+            room -= 1;
         }
-        if taken & !returned {
-            atomics = atomics + 1;
-        } else if !taken & returned {
-            atomics = atomics - 1;
+        if executes & !returned {
+            atomics += 1;
+        } else if !executes & returned {
+            atomics -= 1;
         }
         busy = room.any() | atomics.any();
-        moved = returned | (gone & !atomics.any());
+        moved = returned | (passed_q & !atomics.any());
     }
 }

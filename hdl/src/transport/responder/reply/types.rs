@@ -144,9 +144,9 @@ payload! {
         /// The PSNs from here on are not answered, if there are replies that are no duplicates.
         due_psn: Bits<24>,
         /// First PSN of the latest run of duplicates that is not answered, if there are duplicates.
-        low: Bits<24>,
+        dup_first: Bits<24>,
         /// Its last PSN.
-        high: Bits<24>,
+        dup_last: Bits<24>,
         /// An acknowledgement is due.
         ack_due: Bit,
         /// Its PSN.
@@ -157,7 +157,49 @@ payload! {
         syndrome: Bits<8>,
     }
 
-    /// A queue pair whose oldest reply is served now.
+    /// PSNs of the state that an operation changes: all to its own PSN, `dup_last` to its last.
+    PsnWrites {
+        /// That of the acknowledgement.
+        ack: Bit,
+        /// `due_psn`.
+        due: Bit,
+        /// `dup_first`.
+        dup_first: Bit,
+        /// `dup_last`.
+        dup_last: Bit,
+    }
+
+    /// Where the PSN of an operation stands to those of the state, modulo 2^24.
+    PsnOrder {
+        /// Before that of the acknowledgement.
+        before_ack: Bit,
+        /// Before `due_psn`.
+        before_due: Bit,
+        /// Before `dup_first`.
+        before_dup: Bit,
+        /// Behind `dup_last`.
+        after_dup: Bit,
+    }
+
+    /// What follows from an operation, beside the new state.
+    ReplyDecision {
+        /// An acknowledgement leaves.
+        leaves: Bit,
+        /// The queue pair is to be listed.
+        lists: Bit,
+        /// The oldest reply runs.
+        starts: Bit,
+        /// The reply enters the ring.
+        enters: Bit,
+        /// A reply that is no duplicate is finished.
+        replies: Bit,
+        /// The queue pair fails.
+        fails: Bit,
+        /// PSNs that change.
+        writes: PsnWrites,
+    }
+
+    /// A queue pair whose oldest reply has its turn.
     Start {
         /// Queue pair.
         qpn: Bits<16>,
@@ -173,6 +215,16 @@ payload! {
         save: Bits<4>,
         /// Results that are kept.
         saved: Bits<5>,
+    }
+
+    /// A reply that has its turn (inside `reply/part`).
+    ReplyTurn {
+        /// The turn.
+        start: Start,
+        /// The reply.
+        word: RingWord,
+        /// Kind of the path.
+        path: Bits<2>,
     }
 
     /// A reply whose fence is not passed.
