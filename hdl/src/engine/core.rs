@@ -321,9 +321,12 @@ impl<
         drain.cqe_issued = host.issued[1];
         drain.cqe_done = host.done[1];
 
-        let mut tx_bytes = transmit.tx_bytes.resize::<14>();
+        let mut tx_bytes: Bits<14> = 0;
         if exceptions.sent {
             tx_bytes = exceptions.sent_bytes;
+        }
+        if transmit.tx_frames {
+            tx_bytes = transmit.tx_bytes.resize::<14>();
         }
         stats.pulses = StatPulses {
             rx_frames: receive.stats.rx_frames,

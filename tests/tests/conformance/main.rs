@@ -26,7 +26,6 @@ fn rtl_512() {
 
 /// The other worlds by turns: what is loaded at one width is hostile at the other.
 #[test]
-#[ignore = "takes minutes"]
 fn rtl_512_by_turns() {
     run(Target::Rtl(512), |place| World::ALL[1 + place % 2]);
 }
@@ -37,7 +36,6 @@ fn rtl_64() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
 fn rtl_64_by_turns() {
     run(Target::Rtl(64), |place| World::ALL[2 - place % 2]);
 }
