@@ -30,7 +30,8 @@ pub(crate) fn open(name: &str) -> Result<(AnyBackend, Option<Keep>), BoxError> {
         // A socket has a thread that reads it.
         return Ok((signals::quiet(|| open::open(name))?, None));
     };
-    let absent = "this library has no simulated card inside; `cargo xtask libibverbs --sim` makes one that has";
+    let absent =
+        "this library has no simulated card inside; `cargo xtask lib --sim` makes one that has";
     let simulate = SIMULATED.get().ok_or(absent)?;
     let (card, keep) = simulate(what)?;
     Ok((card, Some(keep)))

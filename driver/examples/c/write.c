@@ -1,8 +1,8 @@
 /*
  * A WRITE between two queue pairs of a Ferroce card, in C: no library, no Rust. Written from docs/host-contract.md and
- * ferroce_abi.h alone. The card is one that `cargo xtask simnic` serves, behind a vfio-user socket:
+ * ferroce_abi.h alone. The card is one that `cargo xtask card` serves, behind a vfio-user socket:
  *
- *     cargo xtask simnic --socket /tmp/card --dut model &
+ *     cargo xtask card --socket /tmp/card --dut model &
  *     cc -std=c11 -I driver/include -o write driver/examples/c/write.c
  *     ./write /tmp/card
  *
@@ -170,7 +170,7 @@ static void connect_card(const char *path)
     strcpy(address.sun_path, path);
     card = socket(AF_UNIX, SOCK_STREAM, 0);
     if (card < 0 || connect(card, (struct sockaddr *)&address, sizeof address) != 0)
-        fail("no card at %s: start cargo xtask simnic --socket %s --dut model", path, path);
+        fail("no card at %s: start cargo xtask card --socket %s --dut model", path, path);
     uint16_t version[2] = { 0, 1 };
     call(VERSION, version, sizeof version, "{}", 3);
     struct map map = { sizeof map, 3 /* read, write */, 0, iova(arena), sizeof arena };

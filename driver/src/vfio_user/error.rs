@@ -12,7 +12,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum VfioUserError {
     /// No server listens at the socket.
-    #[error("cannot connect to {path}: start the card first (`cargo xtask simnic --socket {path} ...`)", path = .path.display())]
+    #[error("cannot connect to {path}: start the card first (`cargo xtask card --socket {path} ...`)", path = .path.display())]
     Connect {
         /// The socket.
         path: PathBuf,

@@ -141,7 +141,7 @@ pub(super) const PROOFS: &[Proof] = &[
             Bug {
                 what: "the turn does not move on",
                 from: "mask_after_last_d = above;",
-                to: "mask_after_last_d = behind_q;",
+                to: "mask_after_last_d = mask_after_last_q;",
             },
             Bug {
                 what: "two grants",

@@ -9,8 +9,8 @@ use ferroce_sim::vfio_user::served::Served;
 use ferroce_system::process::{Running, bound};
 
 use super::matrix::Cell;
+use crate::card::{self, Dut};
 use crate::demo::Share;
-use crate::simnic::{self, Dut};
 
 /// Addresses of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +65,13 @@ impl OurCard {
     /// # Errors
     /// The sockets or the capture cannot be had, the card not be built.
     pub(super) fn start(card: Dut, socket: &Path, port: &Port<'_>) -> Result<Self> {
-        let args = simnic::Args {
+        let args = card::Args {
             wire: Some(port.wire.to_owned()),
             peer: Some(port.peer.to_owned()),
             pcap: port.pcap.map(Path::to_owned),
             loss: port.loss,
             seed: port.seed,
-            ..simnic::Args::new(socket, card)
+            ..card::Args::new(socket, card)
         };
         let served = Served::start(move || args.server()).context("our card is not served")?;
         Ok(Self {

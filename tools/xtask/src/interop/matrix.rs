@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::simnic::Dut;
+use crate::card::Dut;
 
 /// A program that both sides run.
 #[derive(Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::demo::Share;
 use crate::report::{self, Figure, Report};
-use crate::{Usage, libibverbs, tools};
+use crate::{Usage, library, tools};
 
 use matrix::{Cell, NOT_POSSIBLE};
 pub(crate) use peer::soft_roce;
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    library: libibverbs::Ready,
+    library: library::Ready,
     /// Seed of what is lost, with the model as the peer; Linux takes none.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,

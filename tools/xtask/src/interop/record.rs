@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::matrix::{Cell, NOT_POSSIBLE, PROGRAMS, Side, all};
 use super::run::Outcome;
-use crate::simnic::Dut;
+use crate::card::Dut;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interop.json");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/interop.md");

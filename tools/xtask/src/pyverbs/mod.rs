@@ -17,9 +17,9 @@ use anyhow::{Context, Result, ensure};
 use ferroce_sim::vfio_user::served::Served;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::card::{self, Dut};
 use crate::output::put;
-use crate::simnic::{self, Dut};
-use crate::{libibverbs, tools};
+use crate::{library, tools};
 use outcome::{Outcome, Report};
 use session::{Device, Session};
 
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "dut")]
     rxe: bool,
     #[command(flatten)]
-    library: libibverbs::Ready,
+    library: library::Ready,
     /// Seed of what the tests choose by chance.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -129,7 +129,7 @@ fn on(dut: Dut, args: &Args, library: &Path, stop: &AtomicBool) -> Result<(Repor
     let place = tempfile::tempdir().context("no place for temporary files")?;
     let socket = place.path().join("card");
     // No cable: its queue pairs talk to each other.
-    let serve = simnic::Args::new(&socket, dut);
+    let serve = card::Args::new(&socket, dut);
     let card = Served::start(move || serve.server())?;
     let device = Device::Card(format!("unix:{}", socket.display()));
     let report = session(dut.name(), device, args, library, stop)?;

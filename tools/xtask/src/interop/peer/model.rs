@@ -9,11 +9,11 @@ use anyhow::{Context, Result, ensure};
 use ferroce_system::process::{Running, free_port};
 
 use super::{Peer, PeerReport};
+use crate::card::Dut;
 use crate::demo::Share;
 use crate::interop::card::{OurCard, Port, THEIRS};
 use crate::interop::matrix::Cell;
 use crate::interop::programs;
-use crate::simnic::Dut;
 
 /// A server listens long before.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use ferroce::emit::{Board, Build, Bundle};
 use ferroce_hdl::emit::Module;
 use ferroce_hdl::engine::builds::STANDARD;
-use xtask::emit::{Board, Build, Bundle};
 
 /// The standard build of this width and its modules, emitted once.
 pub(crate) fn engine(width: usize) -> (Build, &'static [Module]) {
@@ -92,7 +92,7 @@ pub(crate) fn log(output: &Output) -> String {
 #[test]
 fn every_board_has_its_page() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let pages = xtask::emit::pages();
+    let pages = ferroce::emit::pages();
     assert_eq!(pages.len(), shells().count());
     for (path, text) in pages {
         let stands = fs::read_to_string(root.join(&path)).unwrap_or_default();

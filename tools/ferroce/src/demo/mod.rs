@@ -8,7 +8,7 @@
 //! Figures count cycles of the core clock, 4 ns each.
 
 mod counting;
-pub(crate) mod dut;
+pub mod dut;
 mod figures;
 mod options;
 mod pair;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn emit(words: &[&str], out: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask"))
+    Command::new(env!("CARGO_BIN_EXE_ferroce"))
         .arg("emit")
         .args(words)
         .arg("--out")

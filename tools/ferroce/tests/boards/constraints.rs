@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{file, hollow, shells};
-use xtask::emit::{Board, Bundle};
+use ferroce::emit::{Board, Bundle};
 
 /// Ports of the top, bit by bit as constraints name them, and whether it is an output.
 fn ports(bundle: &Bundle, board: Board) -> BTreeMap<String, bool> {

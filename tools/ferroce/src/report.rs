@@ -106,8 +106,13 @@ impl Report {
     /// A report on the running command.
     #[must_use]
     pub fn new(ok: bool, seed: u64, figures: Vec<Figure>) -> Self {
-        let words = ["cargo", "xtask"].map(str::to_owned);
-        let command = words.into_iter().chain(std::env::args().skip(1)).collect();
+        let program = std::env::current_exe().unwrap_or_default();
+        let words: &[&str] = match program.file_stem().is_some_and(|name| name == "ferroce") {
+            true => &["ferroce"],
+            false => &["cargo", "xtask"],
+        };
+        let words = words.iter().map(|&word| word.to_owned());
+        let command = words.chain(std::env::args().skip(1)).collect();
         Self {
             ok,
             command,

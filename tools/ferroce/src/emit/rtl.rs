@@ -116,7 +116,7 @@ impl Build {
     ///
     /// # Errors
     /// As [`modules`](Self::modules); what Verilator says.
-    pub(crate) fn model(&self, options: &verilator::Options) -> Result<Model> {
+    pub fn model(&self, options: &verilator::Options) -> Result<Model> {
         static EMITTED: Mutex<Vec<(Build, Vec<Module>)>> = Mutex::new(Vec::new());
         if self.tables == STANDARD {
             return Ok(build::model(self.width, options)?);

@@ -1,7 +1,7 @@
 //! The run over the emitted Verilog. Small files: what the RTL makes of long ones is `cargo xtask demo`'s to show.
 
+use ferroce::demo::Options;
 use ferroce_driver::Mtu;
-use xtask::demo::Options;
 
 use crate::run::{figure, intact};
 

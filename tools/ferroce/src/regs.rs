@@ -30,7 +30,7 @@ const PEAKRDL: [&str; 3] = [
 
 /// Options of the task.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// Write the map as HTML pages and as IP-XACT to DIR instead, by PeakRDL.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// Those of the file system; what PeakRDL says.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     if let Some(out) = &args.export {
         export(&tools::wheels("peakrdl", &PEAKRDL)?, out)?;
         println!(

@@ -99,7 +99,7 @@ fn excerpt(name: &str) -> Option<String> {
 }
 
 /// A doc text without the links of Rust: `[`a`](b)` and `[`b::a`]` become `a`.
-pub(crate) fn prose(doc: &str) -> String {
+pub fn prose(doc: &str) -> String {
     let mut text = String::new();
     let mut rest = doc.trim();
     while let Some(at) = rest.find("[`") {

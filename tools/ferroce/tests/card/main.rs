@@ -1,4 +1,4 @@
-//! `cargo xtask simnic`: cards in processes of their own, driven over their sockets, killed, and ended.
+//! `cargo xtask card`: cards in processes of their own, driven over their sockets, killed, and ended.
 
 mod c_program;
 #[path = "../../../../driver/examples/two_cards/exercise.rs"]
@@ -24,7 +24,7 @@ struct Served {
 impl Served {
     fn start(folder: &Path, dut: &str, name: &str, peer: &str) -> Self {
         let socket = folder.join(name);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ferroce"))
             .args(["simnic", "--dut", dut, "--socket"])
             .arg(&socket)
             .arg("--wire")
@@ -94,7 +94,7 @@ fn programs() -> &'static Path {
             .args(["--example", "two_cards", "--example", "one_card"])
             .status();
         assert!(status.unwrap().success());
-        let xtask = Path::new(env!("CARGO_BIN_EXE_xtask"));
+        let xtask = Path::new(env!("CARGO_BIN_EXE_ferroce"));
         xtask.parent().unwrap().to_owned()
     })
 }
@@ -125,7 +125,7 @@ fn impossible_options_are_explained() {
     let path = folder.path().join("a");
     std::fs::write(&path, "text").unwrap();
     let run = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        let output = Command::new(env!("CARGO_BIN_EXE_ferroce"))
             .args(["simnic", "--dut", "model", "--socket"])
             .args(args)
             .output()

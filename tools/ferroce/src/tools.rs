@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use ferroce_system::PackageError;
-pub(crate) use ferroce_system::packages::{
+pub use ferroce_system::packages::{
     CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, IVERILOG, PERFTEST, PYVERBS,
     PYVERBS_TESTS, RDMACM_DEV, RDMACM_UTILS, STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB,
 };
@@ -22,12 +22,12 @@ const VENV: Tool = Tool::new("python3-venv", || {
 });
 
 /// Whether a program of a component of the toolchain is there.
-pub(crate) fn has_component(program: &str) -> bool {
+pub fn has_component(program: &str) -> bool {
     ferroce_system::packages::runs(program)
 }
 
 /// Sees to it that all `tools` are there: as root installs what is missing, else names the one command that does.
-pub(crate) fn ensure_present(tools: &[Tool]) -> Result<()> {
+pub fn ensure_present(tools: &[Tool]) -> Result<()> {
     ferroce_system::ensure_present(tools).map_err(|e| match e {
         PackageError::Missing { .. } => Usage(e.to_string()).into(),
         e => e.into(),
@@ -35,12 +35,12 @@ pub(crate) fn ensure_present(tools: &[Tool]) -> Result<()> {
 }
 
 /// The cargo that runs this, else that of the path.
-pub(crate) fn cargo() -> Command {
+pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 /// Where cargo builds.
-pub(crate) fn target_folder() -> PathBuf {
+pub fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(
         || Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).to_owned(),
         PathBuf::from,
@@ -52,7 +52,7 @@ pub(crate) fn target_folder() -> PathBuf {
 ///
 /// # Errors
 /// [`Usage`] if Python is missing; what pip says.
-pub(crate) fn wheels(name: &str, packages: &[&str]) -> Result<PathBuf> {
+pub fn wheels(name: &str, packages: &[&str]) -> Result<PathBuf> {
     ensure_present(&[VENV])?;
     let folder = target_folder().join("tools").join(name);
     let (programs, complete) = (folder.join("bin"), folder.join("packages"));

@@ -1,4 +1,4 @@
-//! `cargo xtask simnic`: a card served over vfio-user, to QEMU or to a driver that drives the socket itself.
+//! `cargo xtask card`: a card served over vfio-user, to QEMU or to a driver that drives the socket itself.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -21,7 +21,7 @@ const LATENCY: u64 = 1;
 
 /// Options of the task.
 #[derive(Clone, clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// Where clients connect: QEMU's vfio-user-pci, or the driver.
     #[arg(long, value_name = "PATH")]
     pub socket: PathBuf,
@@ -59,7 +59,7 @@ pub(crate) struct Args {
 
 /// The card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Dut {
+pub enum Dut {
     /// The golden model: its behaviour without its timing.
     Model,
     /// The emitted Verilog with a data path of 512 bits.
@@ -78,7 +78,7 @@ impl Dut {
     }
 
     /// As the command line names it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Rtl512 => "rtl512",
@@ -100,7 +100,7 @@ impl Dut {
 
 impl Args {
     /// `dut` at `socket`, and no cable.
-    pub(crate) fn new(socket: &Path, dut: Dut) -> Self {
+    pub fn new(socket: &Path, dut: Dut) -> Self {
         Self {
             socket: socket.to_owned(),
             wire: None,
@@ -120,7 +120,7 @@ impl Args {
     ///
     /// # Errors
     /// The sockets cannot be had, the card not be built, or the capture not be written.
-    pub(crate) fn server(&self) -> Result<Server<Box<dyn Card>>> {
+    pub fn server(&self) -> Result<Server<Box<dyn Card>>> {
         let dma = Rc::new(Dma::new(self.shared_memory));
         let card = self.dut.card(dma.clone())?;
         let mut server = Server::new(&self.socket, card, dma)?;
@@ -155,7 +155,7 @@ impl Args {
 ///
 /// # Errors
 /// The sockets cannot be had, the card not be built, or the capture not be written.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let mut server = args.server()?;
     let stop = Stop::new().context("no file descriptor is left")?;
     let ended = stop.clone();

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use ferroce::demo::{Job, Op, Options, Outcome, Transport, demo};
 use ferroce_driver::Mtu;
 use indicatif::ProgressBar;
-use xtask::demo::{Job, Op, Options, Outcome, Transport, demo};
 
 fn model() -> Options {
     Options {
@@ -291,7 +291,7 @@ fn more_queue_pairs_than_the_build_has_are_a_mistake() {
         })
     };
     let error = job(255).unwrap_err();
-    assert!(error.is::<xtask::Usage>(), "{error:?}");
+    assert!(error.is::<ferroce::Usage>(), "{error:?}");
     assert!(format!("{error:#}").contains("give 1 to 253"), "{error:#}");
     assert_eq!(job(253).unwrap().failures, [""; 0]);
 }

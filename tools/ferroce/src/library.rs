@@ -1,4 +1,4 @@
-//! `cargo xtask libibverbs`: the verbs library for unmodified programs, and that of connections beside it.
+//! `cargo xtask lib`: the verbs library for unmodified programs, and that of connections beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{Usage, tools};
 
 /// Options of the task.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// Folder for the libraries.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 /// The library that a task runs programs with.
 #[derive(clap::Args)]
-pub(crate) struct Ready {
+pub struct Ready {
     /// Folder of a libibverbs.so.1 that is ready; unless given it is built.
     #[arg(long, value_name = "DIR")]
     library: Option<PathBuf>,
@@ -33,7 +33,7 @@ impl Ready {
     ///
     /// # Errors
     /// [`Usage`]: there is none; it is not built or not linked.
-    pub(crate) fn folder(&self, place: &Path) -> Result<PathBuf> {
+    pub fn folder(&self, place: &Path) -> Result<PathBuf> {
         let Some(folder) = &self.library else {
             let folder = place.join("lib");
             build(&folder, "ferroce-ibverbs")?;
@@ -43,7 +43,7 @@ impl Ready {
         let library = library.map_err(|e| {
             let folder = folder.display();
             Usage(format!(
-                "no {SONAME} in {folder}: {e}; cargo xtask libibverbs makes one"
+                "no {SONAME} in {folder}: {e}; cargo xtask lib makes one"
             ))
         })?;
         Ok(library.parent().unwrap_or(folder).to_owned())
@@ -54,7 +54,7 @@ impl Ready {
 ///
 /// # Errors
 /// The library is not built or not linked.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let (package, card) = match args.sim {
         true => ("ferroce-simverbs", "sim:model"),
         false => ("ferroce-ibverbs", "CARD"),

@@ -75,7 +75,7 @@ impl Output {
 ///
 /// # Errors
 /// [`Usage`] if no file can be written there; those of the file system.
-pub(crate) fn put(path: &str, text: &str) -> Result<()> {
+pub fn put(path: &str, text: &str) -> Result<()> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let path = root.join(path);
     let folder = path.parent().context("a file is in a folder")?;
@@ -87,7 +87,7 @@ pub(crate) fn put(path: &str, text: &str) -> Result<()> {
 ///
 /// # Errors
 /// [`Usage`] if no file can be written there; those of the file system.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+pub fn write(path: &Path, text: &str) -> Result<()> {
     let mut output = Output::create(path)?;
     let written = output.file().write_all(text.as_bytes());
     written.with_context(|| format!("cannot write {}", path.display()))?;

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use ferroce::report::Report;
 use ferroce_sim::pcap;
-use xtask::report::Report;
 
 fn demo(dir: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask"))
+    Command::new(env!("CARGO_BIN_EXE_ferroce"))
         .current_dir(dir)
         .arg("demo")
         .args(words)
@@ -49,7 +49,7 @@ fn a_run_leaves_a_report_and_a_capture() {
     let report = report(&dir.join("out.json"));
     assert!(report.ok);
     assert_eq!(report.seed, 5);
-    assert_eq!(report.command[..3], ["cargo", "xtask", "demo"]);
+    assert_eq!(report.command[..2], ["ferroce", "demo"]);
     assert_eq!(report.command[3..], words);
     let figure = |name: &str| {
         let figure = report.figures.iter().find(|figure| figure.name == name);

@@ -23,7 +23,7 @@ pub use rtl::Build;
 
 /// Options of the task.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// What to write it for.
     #[arg(long, value_enum, default_value = "generic")]
     board: Board,
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 #[derive(Clone, Debug, clap::Args)]
 // clap names groups by the type.
 #[group(skip)]
-pub(crate) struct BuildArgs {
+pub struct BuildArgs {
     /// Data path in bits: 512 or 64; 512 if not given, but for versa_ecp5.
     #[arg(long, value_name = "BITS")]
     width: Option<u64>,
@@ -221,7 +221,7 @@ fn commit() -> String {
 ///
 /// # Errors
 /// [`Usage`](crate::Usage) for a size that cannot be built or a directory that is not free; else what failed.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let Some(out) = &args.out else {
         let (files, folder) = match args.constraints {
             true => (constraints(), "constraints"),
