@@ -303,6 +303,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_EVENT_SRQ_LIMIT 0x8u
 /* The exception queue has received. */
 #define FERROCE_EVENT_EXCEPTION 0x9u
+/* A connected queue pair accepted its first request while it was in RTR. */
+#define FERROCE_EVENT_COMM_EST 0xau
 
 /* bits of CONTROL. */
 /* Frames are accepted, doorbells and commands take effect. */

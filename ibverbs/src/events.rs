@@ -184,6 +184,7 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
         AsyncEvent::QpFatal { qpn, .. } => to_qp(IBV_EVENT_QP_FATAL, qpn),
         AsyncEvent::QpRequestError { qpn } => to_qp(IBV_EVENT_QP_REQ_ERR, qpn),
         AsyncEvent::QpAccessError { qpn } => to_qp(IBV_EVENT_QP_ACCESS_ERR, qpn),
+        AsyncEvent::CommunicationEstablished { qpn } => to_qp(IBV_EVENT_COMM_EST, qpn),
         AsyncEvent::SqDrained { qpn } => to_qp(IBV_EVENT_SQ_DRAINED, qpn),
         AsyncEvent::CqError { cqn } => {
             for cq in CqHandle::registry().all(|cq| cq.number == cqn && is_of(&cq.context)) {

@@ -47,6 +47,11 @@ pub enum AsyncEvent {
         /// The queue pair.
         qpn: u32,
     },
+    /// A connected queue pair took its first request while it was in [`QpAttr::Rtr`](crate::QpAttr::Rtr).
+    CommunicationEstablished {
+        /// The queue pair.
+        qpn: u32,
+    },
     /// A shared receive queue has fewer requests left than [`Srq::arm`](crate::Srq::arm) named.
     SrqLimit {
         /// The shared receive queue.
@@ -81,6 +86,7 @@ impl From<Eqe> for AsyncEvent {
             event::QP_REQ_ERR => Self::QpRequestError { qpn: number },
             event::QP_ACCESS_ERR => Self::QpAccessError { qpn: number },
             event::SQ_DRAINED => Self::SqDrained { qpn: number },
+            event::COMM_EST => Self::CommunicationEstablished { qpn: number },
             event::SRQ_LIMIT => Self::SrqLimit { srqn: number },
             event::PORT_UP => Self::PortUp,
             event::PORT_DOWN => Self::PortDown,

@@ -155,6 +155,11 @@ fn asynchronous_events_have_their_kinds() {
         (event::SQ_DRAINED, 0, AsyncEvent::SqDrained { qpn: 5 }),
         (event::PORT_UP, 0, AsyncEvent::PortUp),
         (event::PORT_DOWN, 0, AsyncEvent::PortDown),
+        (
+            event::COMM_EST,
+            0,
+            AsyncEvent::CommunicationEstablished { qpn: 5 },
+        ),
         (event::SRQ_LIMIT, 0, AsyncEvent::SrqLimit { srqn: 5 }),
         (event::EXCEPTION, 0, AsyncEvent::Exception),
         (

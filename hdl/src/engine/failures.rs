@@ -2,14 +2,17 @@
 //!
 //! A send queue in error tells the responder, behind the completions of the messages that it failed with. A queue pair that
 //! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, tell
-//! the requester. Of lost packets 16 can wait; one that finds no room is found again when it is sent again.
+//! the requester. The report of a responder's first request (COMM_EST) only passes through, to `qp_events`. Of lost packets
+//! 16 can wait; one that finds no room is found again when it is sent again.
 use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::eq::event;
 
 use crate::prelude::*;
 use crate::queue::cq_write::CqLost;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
 use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
 
+const COMM_EST: u64 = event::COMM_EST as u64;
 const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 
 /// Failures on their way.
@@ -69,7 +72,8 @@ impl Logic for Failures {
         // `err_report` takes the failure before the requester can fail because of it
         err_report.valid = responder.valid & failed.s.ready;
         err_report.payload = responder.payload;
-        failed.s.valid = responder.valid & err_report.ready;
+        failed.s.valid =
+            responder.valid & err_report.ready & !(responder.payload.event == COMM_EST);
         failed.s.payload = responder.payload.qpn;
         responder.ready = failed.s.ready & err_report.ready;
         merge.s[1].valid = failed.m.valid;

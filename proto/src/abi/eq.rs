@@ -62,5 +62,7 @@ pub mod event {
     pub const SRQ_LIMIT: u8 = 8;
     /// The exception queue has received.
     pub const EXCEPTION: u8 = 9;
+    /// A connected queue pair accepted its first request while it was in RTR.
+    pub const COMM_EST: u8 = 10;
 }
 }

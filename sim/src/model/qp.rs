@@ -84,7 +84,8 @@ impl QueuePair {
         self.flush(env);
     }
 
-    fn report(&self, env: &mut Env, event: u8, detail: u8) {
+    /// Tells the event queue of the send queue's completion queue.
+    pub(super) fn report(&self, env: &mut Env, event: u8, detail: u8) {
         if let Some(ctx) = env.cqs[usize::from(self.sq.ctx.cqn)].ctx {
             env.event(
                 ctx.eqn,

@@ -31,6 +31,8 @@ pub(super) struct Rq {
     /// Receive WQEs consumed.
     pub(super) consumer: u16,
     pub(super) expected: Psn,
+    /// A request was accepted.
+    established: bool,
     /// PSN of the latest READ or atomic executed.
     pub(super) asked: Option<Psn>,
     /// Messages completed, 24 bits.
@@ -141,6 +143,7 @@ impl QueuePair {
         match self.execute(env, packet) {
             Ok(psns) => {
                 self.rq.expected = self.rq.expected.add(psns);
+                self.establish(env);
                 if packet.bth.ack_req {
                     self.acknowledge(packet);
                 }
@@ -177,8 +180,17 @@ impl QueuePair {
         if self.rq.inbound.is_none() && !packet.bth.opcode.is_start() {
             return;
         }
-        if let Err(refusal) = self.execute(env, packet) {
-            self.refuse_silently(env, &refusal);
+        match self.execute(env, packet) {
+            Ok(_) => self.establish(env),
+            Err(refusal) => self.refuse_silently(env, &refusal),
+        }
+    }
+
+    /// The first request accepted in RTR shows that the peer is ready to send (IB1 11.6.3.1).
+    fn establish(&mut self, env: &mut Env) {
+        let is_first = !std::mem::replace(&mut self.rq.established, true);
+        if is_first && self.rq.state == state::RTR {
+            self.report(env, event::COMM_EST, status::SUCCESS);
         }
     }
 

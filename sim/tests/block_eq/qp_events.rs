@@ -152,6 +152,20 @@ fn a_queue_pair_reports_its_first_failure() {
 }
 
 #[test]
+fn a_first_request_is_no_failure() {
+    let mut rig = Rig::new(Pauses::NONE);
+    rig.open_cq(0, 1);
+    rig.responder_fails(2, event::COMM_EST, 0);
+    rig.responder_fails(2, event::QP_REQ_ERR, 12);
+    rig.responder_fails(2, event::COMM_EST, 0);
+    let established = (1, event::COMM_EST, 0, 2);
+    assert_eq!(
+        rig.reported(),
+        [established, (1, event::QP_REQ_ERR, 12, 2), established]
+    );
+}
+
+#[test]
 fn a_command_to_err_reports_no_event() {
     let mut rig = Rig::new(Pauses::NONE);
     rig.open_cq(0, 1);

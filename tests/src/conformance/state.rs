@@ -2,8 +2,8 @@
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status as cmd_status};
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::qpc::state;
-use ferroce_proto::abi::regs;
+use ferroce_proto::abi::qpc::{qp_type, state};
+use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
@@ -16,6 +16,7 @@ cases! {
     state_reset_hears_nothing, RC, "IB1 10.3.1", "In RESET packets are dropped and nothing is sent.";
     state_init_hears_nothing, RC, "IB1 10.3.1", "In INIT packets are dropped; receive WQEs may be posted already.";
     state_rtr_receives_only, RC, "IB1 10.3.1", "In RTR requests are executed and answered; nothing posted is sent before RTS.";
+    state_rtr_event, EVENTS | feature::UC, "IB1 11.6.3.1", "The first request that a connected queue pair accepts in RTR is reported, once.";
     state_rts_goes_on, RC, "IB1 10.3.1", "From RTR to RTS what was posted is sent.";
     state_sqd_finishes, RC, "IB1 10.3.1", "In SQD messages begun are finished and completed, no further one is begun; RTS goes on.";
     state_sqd_still_receives, RC, "IB1 10.3.1", "In SQD the responder works as before.";
@@ -94,6 +95,32 @@ fn state_sqd_still_receives(bench: &mut Bench) {
     check("answer", syndromes(&answers), vec![Syndrome::ACK]);
     check("completions", s.results(), vec![(0, 0)]);
     check("sent", s.post(&Work::send(&[])).len(), 0);
+}
+
+fn state_rtr_event(bench: &mut Bench) {
+    for (qp_type, opcode) in [
+        (qp_type::RC, Opcode::RcWriteOnly),
+        (qp_type::UC, Opcode::UcWriteOnly),
+    ] {
+        let mut s = bench.script(QpOptions {
+            qp_type,
+            ..QpOptions::default()
+        });
+        let mut eq = Eq::new(&mut s.host, 0, 4, 0);
+        let request = s.request(opcode);
+        s.next(&request, &[1; 8]);
+        check("an event in RTS", eq.take(&s.host), None);
+        s.reopen(|_| {});
+        s.host.modify_state(s.qpn, state::RTR);
+        check("an event before a request", eq.take(&s.host), None);
+        let request = s.request(opcode);
+        s.next(&request, &[1; 8]);
+        let expected = (event::COMM_EST, s.qpn, 0);
+        check("event", eq.take(&s.host), Some(expected));
+        let request = s.request(opcode);
+        s.next(&request, &[1; 8]);
+        check("a second event", eq.take(&s.host), None);
+    }
 }
 
 fn state_sqd_event(bench: &mut Bench) {

@@ -3,7 +3,7 @@
 //! The event queue of a queue pair is that of the completion queue of its send queue; if there is no such completion queue
 //! nobody is told. A queue pair reports one failure until a command sets its state: QP_REQ_ERR, QP_ACCESS_ERR or QP_FATAL of the
 //! responder, or QP_FATAL when the send queue failed; the other half fails with the first and is silent. One that a command
-//! put into error is silent too. SQ_DRAINED is reported as often as it happens.
+//! put into error is silent too. SQ_DRAINED and COMM_EST are reported as often as they happen.
 //!
 //! Rate: an item a cycle. Latency: 3 cycles, of a drain 4. Assumes: `answered` comes in the order of the commands with the send queue's
 //! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait
@@ -21,6 +21,7 @@ use crate::transport::responder::event::RqFailure;
 const QP_FATAL: u64 = event::QP_FATAL as u64;
 const SQ_DRAINED: u64 = event::SQ_DRAINED as u64;
 const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
+const COMM_EST: u64 = event::COMM_EST as u64;
 const ERR: u64 = state::ERR as u64;
 
 payload! {
@@ -30,8 +31,8 @@ payload! {
         qpn: Bits<16>,
         /// A failure is to be reported, if it is the first.
         fails: Bit,
-        /// The send queue drained.
-        drains: Bit,
+        /// The send queue drained, or the first request was accepted: it is reported in any case.
+        tells: Bit,
         /// No failure is to be reported from now on.
         silences: Bit,
         /// The next failure is to be reported.
@@ -88,7 +89,7 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     pub drained: Signal<In, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<In, Bits<16>>,
-    /// Responders that failed.
+    /// Responders that failed, or accepted their first request.
     pub responder: StreamIn<RqFailure>,
     /// Events.
     pub events: StreamOut<EqEvent>,
@@ -173,7 +174,8 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         drains.m.ready = false;
         if responder.valid {
             next.qpn = responder.payload.qpn;
-            next.fails = true;
+            next.tells = responder.payload.event == COMM_EST;
+            next.fails = !(responder.payload.event == COMM_EST);
             next.kind = responder.payload.event;
             next.detail = responder.payload.detail;
         } else if news.m.valid {
@@ -181,7 +183,7 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             news.m.ready = silent.ready;
         } else if drains.m.valid {
             next.qpn = drains.m.payload;
-            next.drains = true;
+            next.tells = true;
             next.kind = SQ_DRAINED;
             drains.m.ready = silent.ready;
         } else {
@@ -205,7 +207,7 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             silent.result = bits::<1>(0);
         }
         silent.write = silent.x_valid;
-        let tells = item_x.drains | (item_x.fails & !silent.current.any());
+        let tells = item_x.tells | (item_x.fails & !silent.current.any());
         out.s.valid = silent.x_valid & tells & addresses.rdata.open;
         out.s.payload = no_event;
         out.s.payload.eqn = addresses.rdata.eqn;

@@ -242,6 +242,8 @@ payload! {
         index: Bits<16>,
         /// PSN expected.
         psn: Bits<24>,
+        /// A request was accepted.
+        established: Bit,
         /// A READ or atomic was executed.
         asked: Bit,
         /// PSN of the latest.
@@ -309,6 +311,8 @@ payload! {
         syndrome: Bits<8>,
         /// CQE status of its receive WQE.
         status: Bits<8>,
+        /// The packet is the first that a connected queue pair accepts, in RTR.
+        establishes: Bit,
         /// The receive WQE `index` is flushed.
         flush: Bit,
         /// The queue pair starts afresh.
@@ -339,7 +343,8 @@ payload! {
         cqn: Bits<16>,
     }
 
-    /// A queue pair went into error because of a request; the requester is to follow.
+    /// A queue pair went into error because of a request, and the requester is to follow; or, with event COMM_EST, it
+    /// accepted its first one.
     RqFailure {
         /// Queue pair.
         qpn: Bits<16>,

@@ -1,4 +1,4 @@
-//! Reports that follow from a decision: counters, and failures of queue pairs.
+//! Reports that follow from a decision: counters, failures and first requests of queue pairs.
 //!
 //! Rate: a decision a cycle. Latency: a cycle.
 use ferroce_proto::abi::cq::status;
@@ -12,6 +12,7 @@ use crate::prelude::*;
 const QP_FATAL: u64 = event::QP_FATAL as u64;
 const QP_REQ_ERR: u64 = event::QP_REQ_ERR as u64;
 const QP_ACCESS_ERR: u64 = event::QP_ACCESS_ERR as u64;
+const COMM_EST: u64 = event::COMM_EST as u64;
 const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
 const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
@@ -57,7 +58,8 @@ impl Logic for Reporter {
         let bad_access =
             valid & (decision.denied | (decision.misplaced & (decision.syndrome == NAK_ACCESS)));
         let bad_operation = valid & decision.misplaced & !bad_request & !bad_access;
-        failed_now = ends & (bad_request | bad_access | bad_operation);
+        failed_now =
+            (ends & (bad_request | bad_access | bad_operation)) | (valid & decision.establishes);
         failure.qpn = decision.qpn;
         failure.event = QP_FATAL;
         if bad_request {
@@ -69,6 +71,10 @@ impl Logic for Reporter {
         failure.detail = GENERAL_ERR;
         if decision.misplaced {
             failure.detail = decision.status;
+        }
+        if decision.establishes {
+            failure.event = COMM_EST;
+            failure.detail = bits::<8>(0);
         }
 
         // silent drops, by the first reason: no queue pair, its state, the static checks

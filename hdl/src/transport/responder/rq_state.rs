@@ -33,6 +33,7 @@ const _: () = assert!(MR_LATENCY == 4, "the delay before stage X is made for it"
 
 const RESET: u64 = state::RESET as u64;
 const ERR: u64 = state::ERR as u64;
+const RTR: u64 = state::RTR as u64;
 
 /// State of 2^Q receive queues and 2^S shared receive queues.
 #[derive(Block)]
@@ -198,6 +199,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         match event.kind {
             RqEventKind::Packet => {
                 if outcome.accepted {
+                    next.established = true;
                     next.nak_sent = false;
                     next.open = !request_5.last;
                     next.write = request_5.write;
@@ -264,6 +266,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                     next.held = false;
                     next.index = bits::<16>(0);
                     next.psn = event.psn;
+                    next.established = false;
                     next.asked = false;
                     next.msn = bits::<24>(0);
                     next.replies = bits::<5>(0);
@@ -304,6 +307,8 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_decision.usable = outcome.usable;
         w_decision.nak_sent = current.nak_sent;
         copy!(w_decision <= outcome; accepted, duplicate, gap, skipped, reply, rnr, invalid, denied);
+        w_decision.establishes =
+            outcome.accepted & !current.established & (current.state == RTR) & !request_5.datagram;
         w_decision.misplaced = misplaced;
         copy!(w_decision <= event; spared, syndrome, status);
         w_decision.flush = (event.kind == RqEventKind::Flush) & flushing;

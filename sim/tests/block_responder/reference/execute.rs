@@ -44,6 +44,7 @@ impl Rq {
             return;
         }
         self.nak_sent = false;
+        self.establish(out);
         if opcode.is_start() {
             out.counts.push(if write {
                 "rx_write_requests"
@@ -133,6 +134,7 @@ impl Rq {
             "rx_read_requests"
         });
         self.nak_sent = false;
+        self.establish(out);
         self.asked = Some(p.psn);
         self.psn = Psn::new(self.psn).add(packets).value();
         self.msn = (self.msn + 1) & 0xff_ffff;

@@ -59,6 +59,8 @@ pub(crate) struct Rq {
     pub(crate) producer: u16,
     pub(crate) index: u16,
     pub(crate) psn: u32,
+    /// A request was accepted.
+    established: bool,
     /// PSN of the latest READ or atomic executed.
     asked: Option<u32>,
     pub(crate) msn: u32,
@@ -247,6 +249,14 @@ impl Rq {
             }
         }
         out
+    }
+
+    /// A request is accepted; the first of a connection in RTR is told.
+    fn establish(&mut self, out: &mut Outcome) {
+        if !self.established && self.state == state::RTR && self.ctx.qp_type != qp_type::UD {
+            out.failure = Some((event::COMM_EST, 0));
+        }
+        self.established = true;
     }
 
     /// READ or atomic, of an incarnation, was answered.

@@ -44,6 +44,7 @@ impl Rq {
             out.counts.push("invalid_request_errors");
         } else if let Some(index) = self.take() {
             out.counts.push("rx_send_requests");
+            self.establish(&mut out);
             self.message = Some(Message {
                 write: false,
                 va: 0,
