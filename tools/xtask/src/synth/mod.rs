@@ -13,8 +13,9 @@ mod yosys;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
-use ferroce_hdl::emit::{Design, Module};
+use ferroce_hdl::emit::{self, Module};
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
+use ferroce_hdl::transport::congestion::reaction_point::ReactionPoint;
 use ferroce_proto::abi::regs::Params;
 
 use crate::emit::Build;
@@ -33,7 +34,7 @@ const PAGE: &str = "docs/resources.md";
 
 /// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine. Those that take long
 /// to map come first, so that they run side by side with all others.
-const BLOCKS: [&str; 22] = [
+const BLOCKS: [&str; 23] = [
     "tx_back",
     "rx_front",
     "send_queues",
@@ -50,6 +51,7 @@ const BLOCKS: [&str; 22] = [
     "track",
     "rx_check",
     "mr_table",
+    "reaction_point",
     "send",
     "qp_events",
     "csr",
@@ -124,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{}", line("block", HEADS.map(str::to_owned)));
     let mut worse = vec![];
     if !args.engine {
-        let design = builds::verilog(args.width).map_err(anyhow::Error::msg)?;
+        let design = modules(args.width)?;
         let jobs = match &args.block[..] {
             [] => blocks(&design, args.quick)?,
             asked => asked
@@ -175,7 +177,7 @@ fn keep(change: impl FnOnce(&mut Record)) -> Result<()> {
 /// # Errors
 /// What Yosys says.
 pub fn gate() -> Result<Vec<String>> {
-    let design = builds::verilog(512).map_err(anyhow::Error::msg)?;
+    let design = modules(512)?;
     let (_, worse) = mapped(blocks(&design, true)?, &Record::load()?.blocks)?;
     Ok(worse)
 }
@@ -233,15 +235,28 @@ fn write_page(record: &Record) -> Result<()> {
     put(PAGE, &page::page(record))
 }
 
-fn blocks(design: &Design, quick: bool) -> Result<Vec<Job>> {
+/// The modules of the standard build, and of the blocks that the engine does not have yet; children before parents.
+fn modules(width: usize) -> Result<Vec<Module>> {
+    let mut all = builds::verilog(width).map_err(anyhow::Error::msg)?.modules;
+    let beside = emit::with_stack(|| emit::verilog(&ReactionPoint::<8, 6>::default()));
+    let beside = beside.map_err(|errors| anyhow::anyhow!("{errors:?}"))?;
+    for module in beside.modules {
+        if all.iter().all(|known| known.name != module.name) {
+            all.push(module);
+        }
+    }
+    Ok(all)
+}
+
+fn blocks(design: &[Module], quick: bool) -> Result<Vec<Job>> {
     let list = if quick { &QUICK[..] } else { &BLOCKS };
     list.iter().map(|name| job(design, name)).collect()
 }
 
 /// What maps the module that `name` means.
-fn job(design: &Design, name: &str) -> Result<Job> {
-    let top = module(&design.modules, name)?;
-    Ok(Job::new(name, &design.modules, top))
+fn job(design: &[Module], name: &str) -> Result<Job> {
+    let top = module(design, name)?;
+    Ok(Job::new(name, design, top))
 }
 
 /// The module that `name` means.
@@ -289,7 +304,7 @@ mod tests {
     #[test]
     fn names_mean_modules_with_their_sizes() {
         for width in WIDTHS {
-            let modules = builds::verilog(width).unwrap().modules;
+            let modules = modules(width).unwrap();
             let module = |name| module(&modules, name);
             for name in BLOCKS {
                 module(name).unwrap();
@@ -317,7 +332,7 @@ mod tests {
         if or_skip(check_present(&[YOSYS])).is_none() {
             return;
         }
-        let design = builds::verilog(64).unwrap();
+        let design = modules(64).unwrap();
         let jobs = ["restart", "split"].map(|name| job(&design, name).unwrap());
         assert!(jobs[0].source.lines().count() < 1000, "only what is below");
         for cost in yosys::run(&jobs, show).unwrap() {
