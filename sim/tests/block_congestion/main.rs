@@ -130,6 +130,56 @@ fn a_flood_of_cnps() {
     assert!((64..500).contains(&looks), "{looks} were taken");
 }
 
+/// A queue pair that starts afresh does so even if nothing else finds room.
+#[test]
+fn a_reset_is_never_lost() {
+    let mut rig = Rig::new(Params::default(), Pauses::NONE);
+    rig.lossy = true;
+    rig.push(Kind::Cnp, 4, 0);
+    for _ in 0..300 {
+        rig.push(Kind::Cnp, 3, 0);
+    }
+    rig.push(Kind::Reset, 4, 0);
+    let mut resets = 0;
+    for _ in 0..10_000 {
+        let look = rig.cycle(false);
+        resets += usize::from(look.is_some_and(|look| !look.visit && !look.state.active));
+    }
+    assert!(rig.losses() > 100);
+    assert_eq!(
+        (resets, rig.state(4).active, rig.state(3).active),
+        (1, false, true)
+    );
+}
+
+/// Parameters change while queue pairs are paced, `dce_tcp_g` among them, whose tables are made again.
+#[test]
+fn parameters_that_change() {
+    let mut rng = fastrand::Rng::with_seed(9);
+    let mut rig = Rig::new(Params::default(), Pauses::NONE);
+    for round in 0..8 {
+        let mut left = 300;
+        while left > 0 || rig.waiting() > 0 {
+            let tick = rng.u32(..20) == 0;
+            if left > 0 && rig.waiting() < 50 && rng.u8(..30) == 0 {
+                left -= 1;
+                let kind = [Kind::Cnp, Kind::Sent][rng.usize(..2)];
+                rig.push(kind, rng.u16(..QPS), rng.u32(..1 << 20));
+            }
+            rig.cycle(tick);
+            assert_eq!(rig.losses(), 0);
+        }
+        while rig.cycle(false).is_none() {}
+        rig.set_params(Params {
+            dce_tcp_g: 1000 + round,
+            rpg_ai_rate: 10 * round,
+            rate_reduce_monitor_period: 4 + round,
+            rpg_time_reset: 300 - round,
+            ..Params::default()
+        });
+    }
+}
+
 /// Cycles of an event of one queue pair, and of visits of all, at the shipped parameters.
 #[test]
 fn how_long_it_takes() {

@@ -127,6 +127,8 @@ pub(crate) struct Rig {
     expected: VecDeque<(u16, bool, u32)>,
     pub(crate) us: u64,
     pub(crate) looks: [u64; 2],
+    /// CNPs may be lost.
+    pub(crate) lossy: bool,
 }
 
 impl Rig {
@@ -146,6 +148,7 @@ impl Rig {
             expected: VecDeque::new(),
             us: 0,
             looks: [0; 2],
+            lossy: false,
             bench: {
                 set_params(bench.dut_mut(), &params);
                 bench
@@ -153,10 +156,16 @@ impl Rig {
         };
         rig.bench.dut_mut().set(rig.tick, 0);
         rig.bench.reset(&mut [&mut rig.source, &mut rig.updates]);
+        rig.until_ready();
+        rig
+    }
+
+    /// Until the tables stand.
+    fn until_ready(&mut self) {
         for _ in 0..40_000 {
-            rig.cycle(false);
-            if rig.bench.dut().is_set(rig.ready) {
-                return rig;
+            self.cycle(false);
+            if self.bench.dut().is_set(self.ready) {
+                return;
             }
         }
         panic!("not ready in 40000 cycles");
@@ -184,6 +193,23 @@ impl Rig {
         if counts {
             self.sent.push_back((kind, qpn, bytes));
         }
+    }
+
+    /// Other parameters from now on; between two looks.
+    pub(crate) fn set_params(&mut self, params: Params) {
+        self.params = params;
+        set_params(self.bench.dut_mut(), &params);
+        for reference in &mut self.references {
+            let state = *reference.state();
+            *reference = Dcqcn::new(params, LINE);
+            reference.set_state(state);
+        }
+        self.until_ready();
+    }
+
+    /// The state of a queue pair, by the reference.
+    pub(crate) fn state(&self, qpn: u16) -> &State {
+        self.references[usize::from(qpn)].state()
     }
 
     /// Events that are not done.
@@ -225,6 +251,9 @@ impl Rig {
         if look.visit {
             reference.advance(now);
         } else {
+            while self.lossy && self.sent.front().is_some_and(|sent| sent.1 != look.qpn) {
+                self.sent.pop_front();
+            }
             let (kind, qpn, bytes) = self.sent.pop_front().expect("an event");
             assert_eq!(qpn, look.qpn);
             match kind {

@@ -48,7 +48,7 @@ pub struct Alpha {
     pub result: Signal<Out, Bits<10>>,
     /// When done: time from the first of them to the first that is not due.
     pub passed: Signal<Out, Bits<20>>,
-    /// The tables stand.
+    /// The tables stand, and are those of `g`.
     pub ready: Signal<Out, Bit>,
 
     periods: Periods,
@@ -78,7 +78,7 @@ impl Logic for Alpha {
         result = current;
         passed = periods.passed;
         busy = periods.busy;
-        ready = step == AlphaStep::Ready;
+        ready = (step == AlphaStep::Ready) & (g == made_of);
 
         let place = (table.resize::<14>() << 10) | entry.resize::<14>();
         let source = (table - 1).resize::<14>() << 10;
