@@ -143,14 +143,12 @@ impl Logic for Alpha {
                     if rises {
                         rise = bits::<11>(1024) - made_of.resize::<11>();
                     }
+                } else if periods.jump & (periods.log >= 10) {
+                    value = bits::<10>(0);
+                    found = false;
                 } else if periods.jump {
-                    if periods.log >= 10 {
-                        value = bits::<10>(0);
-                        found = false;
-                    } else {
-                        tables.re = true;
-                        found = true;
-                    }
+                    tables.re = true;
+                    found = true;
                 } else if idle & (g != made_of) {
                     table = bits::<4>(0);
                     product = bits::<20>(0);

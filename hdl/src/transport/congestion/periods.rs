@@ -41,13 +41,11 @@ impl Logic for Periods {
         let takes = running & !rising & (rest >= part);
         jump = takes;
         log = power;
-        if running & rising {
-            if doubles {
-                part = twice;
-                power = power + 1;
-            } else {
-                rising = false;
-            }
+        if running & rising & doubles {
+            part = twice;
+            power = power + 1;
+        } else if running & rising {
+            rising = false;
         } else if running {
             if takes {
                 rest = rest - part;
