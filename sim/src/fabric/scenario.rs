@@ -13,12 +13,12 @@ pub fn incast(senders: usize, bytes: u64) -> Vec<Flow> {
         .collect()
 }
 
-/// An [`incast`], and a victim: one more host sends to one more, so that the flow shares the switch alone.
+/// Hosts 1 to `senders` send into one, and host 0, the victim, to another: it shares switches with them, not the port. Its flow is
+/// the last.
 #[must_use]
 pub fn victim(senders: usize, bytes: u64) -> Vec<Flow> {
-    let mut flows = incast(senders, bytes);
-    flows.push(Flow::at(0, senders + 1, senders + 2, bytes));
-    flows
+    let incast = (1..=senders).map(|src| Flow::at(0, src, senders + 1, bytes));
+    incast.chain([Flow::at(0, 0, senders + 2, bytes)]).collect()
 }
 
 /// Each host sends to one other, and receives from one other, at random.

@@ -96,21 +96,36 @@ impl Topology {
     /// If there is no such host.
     #[must_use]
     pub fn port_of(&self, host: usize) -> (usize, usize) {
-        let mut links = self.links.iter();
-        let link = links.find(|[end, _]| end.node == host);
-        let [_, at] = link.expect("every host has a link");
+        let [end, at] = self.links[host];
+        assert_eq!(end.node, host, "hosts are wired first, in order");
         (at.node - self.hosts, at.port)
     }
 
-    /// For each switch, for each host, the ports on a shortest way to it.
+    /// Wires on the way from each host to `host`.
     #[must_use]
-    pub fn routes(&self) -> Vec<Vec<Vec<usize>>> {
+    pub fn hops(&self, host: usize) -> Vec<usize> {
+        let far = distances(&self.neighbours(), host, self.hosts);
+        let hosts = 0..self.hosts;
+        hosts
+            .map(|from| far[self.hosts + self.port_of(from).0] + 1)
+            .collect()
+    }
+
+    /// Port and neighbour at its other end, for each wire of each node.
+    fn neighbours(&self) -> Vec<Vec<(usize, usize)>> {
         let nodes = self.hosts + self.switches.len();
         let mut neighbours = vec![Vec::new(); nodes];
         for [a, b] in &self.links {
             neighbours[a.node].push((a.port, b.node));
             neighbours[b.node].push((b.port, a.node));
         }
+        neighbours
+    }
+
+    /// For each switch, for each host, the ports on a shortest way to it.
+    #[must_use]
+    pub fn routes(&self) -> Vec<Vec<Vec<usize>>> {
+        let neighbours = self.neighbours();
         let mut routes = vec![vec![Vec::new(); self.hosts]; self.switches.len()];
         for host in 0..self.hosts {
             let far = distances(&neighbours, host, self.hosts);
@@ -173,5 +188,7 @@ mod tests {
         assert_eq!(routes[0][15].len(), 2, "edge to another pod");
         assert_eq!(routes[8][15].len(), 2, "aggregation to another pod");
         assert_eq!(routes[16][15].len(), 1, "core");
+        assert_eq!(topology.hops(15)[12..15], [4, 4, 2]);
+        assert_eq!(topology.hops(15)[0], 6);
     }
 }

@@ -71,7 +71,7 @@ fn engines_on_two_threads_do_what_they_do_on_one() {
         Box::new(card.expect("there is memory for an engine"))
     });
     let mut setup = setup(3);
-    let flows = || scenario::incast(2, 32 << 10);
+    let flows = || scenario::incast(2, 8 << 10);
     let one = run(&setup, flows(), &make);
     setup.threads = 2;
     let two = run(&setup, flows(), &make);

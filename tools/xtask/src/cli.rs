@@ -4,7 +4,8 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::{
-    bench, conformance, coverage, docs, formal, hostile, interop, mutate, pyverbs, synth, test,
+    bench, conformance, coverage, docs, fabric, formal, hostile, interop, mutate, pyverbs, synth,
+    test,
 };
 
 /// Tasks of the Ferroce project.
@@ -27,6 +28,8 @@ pub(crate) enum Task {
     Coverage(coverage::Args),
     /// Write every page and file that is made from the sources: registers, host contract, tasks, boards, constraints.
     Docs(docs::Args),
+    /// Run many hosts on one Ethernet: incast, collectives, storage, with congestion control or without.
+    Fabric(fabric::Args),
     /// Prove properties of blocks on their emitted Verilog.
     Formal(formal::Args),
     /// Attack a card with frames, beside a connection that must not notice.
@@ -55,6 +58,7 @@ impl Task {
             Self::Conformance(args) => conformance::run(args),
             Self::Coverage(args) => coverage::run(args),
             Self::Docs(args) => docs::run(args),
+            Self::Fabric(args) => fabric::run(args),
             Self::Formal(args) => formal::run(args),
             Self::Hostile(args) => hostile::run(args),
             Self::Interop(args) => interop::run(args),
@@ -90,6 +94,10 @@ mod tests {
             (&["demo", "--pcap"], "--pcap"),
             (&["conformance", "--dut", "asic"], "model, rtl512"),
             (&["hostile", "--frames", "many"], "--frames"),
+            (&["fabric", "outcast"], "incast, victim"),
+            (&["fabric", "incast", "--ecmp", "--spray"], "--spray"),
+            (&["fabric", "incast", "--cc", "swift"], "dcqcn"),
+            (&["fabric", "incast", "--loss", "2"], "0% to 100%"),
             (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),
             (&["synth", "--width", "128"], "512 or 64"),

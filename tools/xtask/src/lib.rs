@@ -9,6 +9,7 @@ mod cli;
 mod conformance;
 mod coverage;
 mod docs;
+mod fabric;
 mod formal;
 mod hostile;
 mod interop;

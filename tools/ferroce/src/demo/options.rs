@@ -251,7 +251,8 @@ pub struct Share(f64);
 
 impl Share {
     /// As the chance of each frame.
-    pub(crate) fn chance(self) -> Chance {
+    #[must_use]
+    pub fn chance(self) -> Chance {
         Chance::new(self.0)
     }
 }

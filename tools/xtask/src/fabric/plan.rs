@@ -1,0 +1,258 @@
+//! From the command line to a fabric.
+
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use ferroce_sim::fabric::flow::card::FLOWS;
+use ferroce_sim::fabric::flow::paced::{self, Control};
+use ferroce_sim::fabric::flow::reaction::RecordedParams;
+use ferroce_sim::fabric::flow::{ENDLESS, Flow};
+use ferroce_sim::fabric::lab::Setup;
+use ferroce_sim::fabric::routes::Spread;
+use ferroce_sim::fabric::topology::Topology;
+use ferroce_sim::fabric::{Line, MS, Time, US, scenario};
+use ferroce_sim::model::congestion::Params;
+use ferroce_system::pool;
+
+use super::{Args, Control as Cc, Dut, Scenario, Shape};
+use crate::Usage;
+
+/// Most hosts of a fabric.
+const HOSTS: usize = 1024;
+
+/// A run to be.
+pub(super) struct Plan {
+    pub(super) setup: Setup,
+    pub(super) flows: Arc<Vec<Flow>>,
+    pub(super) config: paced::Config,
+    /// The time that steady figures are of.
+    pub(super) window: (Time, Time),
+    /// From when on convergence counts.
+    pub(super) settles: Time,
+    /// The last flow is a victim.
+    pub(super) has_victim: bool,
+}
+
+impl Plan {
+    /// Whether flows go on until the end.
+    pub(super) fn is_endless(&self) -> bool {
+        self.flows.iter().any(|flow| flow.bytes == ENDLESS)
+    }
+}
+
+fn usage(text: String) -> anyhow::Error {
+    Usage(text).into()
+}
+
+/// What the command line asks for.
+///
+/// # Errors
+/// [`Usage`].
+pub(super) fn plan(args: &Args) -> Result<Plan> {
+    let mut plan = match args.scenario.recorded() {
+        Some(number) => recorded(args, number)?,
+        None => of_hosts(args)?,
+    };
+    let cards = args.dut != Dut::Paced;
+    if cards {
+        ensure!(
+            !plan.is_endless(),
+            usage("s1 to s5 have flows without end; --dut paced has those".into())
+        );
+        ensure!(
+            args.cc == Cc::None,
+            usage("--cc is of paced flows: a card has the congestion control that it has".into())
+        );
+        let count = plan.flows.len();
+        ensure!(
+            count <= FLOWS,
+            usage(format!(
+                "{count} flows are more than the {FLOWS} queue pairs of a card; ask for fewer --hosts or --time"
+            ))
+        );
+    }
+    let setup = &mut plan.setup;
+    setup.seed = args.seed;
+    setup.loss = args.loss.chance();
+    setup.threads = args
+        .threads
+        .map_or_else(pool::processors, |threads| threads as usize);
+    setup.switch.trim = args.trim;
+    setup.switch.buffer.shared = args.buffer << 10;
+    if args.trim {
+        // What is cut needs room that the others do not take.
+        setup.switch.buffer.lossy_shift = 1;
+    }
+    if args.spray {
+        setup.spread = Spread::Spray;
+    }
+    if args.pfc {
+        *setup = setup.clone().with_pfc();
+    }
+    plan.config.control = control(args.cc, args.rate * 1000);
+    if let Some(cnp) = args.cnp {
+        plan.config.cnp_interval = cnp * US;
+    }
+    Ok(plan)
+}
+
+fn control(cc: Cc, line: u32) -> Control {
+    let recorded = |params: RecordedParams| {
+        Control::Recorded(RecordedParams {
+            line: u64::from(line) * 1_000_000,
+            ..params
+        })
+    };
+    match cc {
+        Cc::None => Control::None,
+        Cc::Dcqcn => Control::Dcqcn {
+            params: Params::default(),
+            line,
+        },
+        Cc::DcqcnVendor => Control::Dcqcn {
+            params: Params {
+                dce_tcp_g: 1020,
+                rpg_byte_reset: 0,
+                rpg_ai_rate: 20,
+                rpg_hai_rate: 200,
+                rpg_min_rate: 1000,
+                alpha_first: true,
+                ..Params::default()
+            },
+            line,
+        },
+        Cc::Vendor => recorded(RecordedParams::VENDOR),
+        Cc::Paper => recorded(RecordedParams::PAPER),
+        Cc::Stock => recorded(RecordedParams::STOCK),
+    }
+}
+
+fn recorded(args: &Args, number: usize) -> Result<Plan> {
+    ensure!(
+        args.hosts.is_none() && args.bytes.is_none() && args.topology == Shape::Star,
+        usage("s1 to s5 have hosts, bytes and topology of their own; leave --hosts, --bytes and --topology out".into())
+    );
+    ensure!(
+        args.rate == 100 && args.delay == 1000,
+        usage("s1 to s5 have wires of 100 Gb/s and 1000 ns; leave --rate and --delay out".into())
+    );
+    let (_, _, whole) = scenario::recorded(number);
+    let end = args.time.map_or(whole, |us| us * US);
+    let (from, to) = match number {
+        1 => (0, 10 * MS),
+        2 => (20 * MS, 30 * MS),
+        3 => (17 * MS, 20 * MS),
+        _ => (10 * MS, 20 * MS),
+    };
+    let window = if to <= end {
+        (from, to)
+    } else {
+        (end / 2, end)
+    };
+    let (mut setup, flows, config) = Setup::recorded(number, Control::None, window.0, end);
+    setup.until = end;
+    setup.switch.buffer.pfc = None;
+    Ok(Plan {
+        setup,
+        flows: Arc::new(flows),
+        config,
+        window,
+        settles: match number {
+            2 => 10 * MS,
+            3 => 15 * MS,
+            _ => 0,
+        },
+        has_victim: number == 5,
+    })
+}
+
+fn of_hosts(args: &Args) -> Result<Plan> {
+    let hosts = args.hosts.unwrap_or(16);
+    let bytes = args.bytes.unwrap_or(2_000_000);
+    let least = match args.scenario {
+        Scenario::Incast | Scenario::Victim => 1,
+        _ => 2,
+    };
+    ensure!(
+        (least..HOSTS).contains(&hosts),
+        usage(format!(
+            "--hosts is {hosts}: {least} to {} are possible",
+            HOSTS - 1
+        ))
+    );
+    ensure!(
+        (1..=1 << 40).contains(&bytes),
+        usage(format!("--bytes is {bytes}: 1 to 2^40 are possible"))
+    );
+    let is_mix = matches!(args.scenario, Scenario::WebSearch | Scenario::Hadoop);
+    ensure!(
+        !(is_mix && args.bytes.is_some()),
+        usage("the sizes of a storage mix are drawn; leave --bytes out".into())
+    );
+    let line = Line::ethernet(args.rate, args.delay);
+    let time = args.time.map(|us| us * US);
+    let mix = |sizes| {
+        let load = f64::from(args.load) / 100.0;
+        scenario::mix(
+            sizes,
+            hosts,
+            line.mbps,
+            load,
+            time.unwrap_or(5 * MS),
+            args.seed,
+        )
+    };
+    let flows = match args.scenario {
+        Scenario::Incast => scenario::incast(hosts, bytes),
+        Scenario::Victim => scenario::victim(hosts, bytes),
+        Scenario::Permutation => scenario::permutation(hosts, bytes, args.seed),
+        Scenario::AllToAll => scenario::all_to_all(hosts, bytes),
+        Scenario::Ring => scenario::ring_allreduce(hosts, bytes),
+        Scenario::Tree => scenario::tree_allreduce(hosts, bytes),
+        Scenario::WebSearch => mix(scenario::WEB_SEARCH),
+        _ => mix(scenario::HADOOP),
+    };
+    ensure!(
+        !flows.is_empty(),
+        usage("no flow comes in this time; give a longer --time".into())
+    );
+    let last = flows.iter().map(|flow| flow.src.max(flow.dst)).max();
+    let needed = last.unwrap_or(0) + 1;
+    let topology = topology(args.topology, needed)?;
+    let end = match (is_mix, time) {
+        (false, Some(time)) => time,
+        _ => 1000 * MS,
+    };
+    let mut setup = Setup::new(topology, line, end);
+    setup.switch.window.interval = 20 * US;
+    let config = paced::Config {
+        interval: 20 * US,
+        ..paced::Config::default()
+    };
+    let window = (if args.cc == Cc::None { 0 } else { 2 * MS }, end);
+    setup.switch.window.from = window.0;
+    Ok(Plan {
+        setup,
+        flows: Arc::new(flows),
+        config,
+        window,
+        settles: 0,
+        has_victim: args.scenario == Scenario::Victim,
+    })
+}
+
+fn topology(shape: Shape, hosts: usize) -> Result<Topology> {
+    Ok(match shape {
+        Shape::Star => Topology::star(hosts),
+        Shape::LeafSpine => Topology::leaf_spine(hosts.div_ceil(8), 8, 4),
+        Shape::FatTree => {
+            let k = (2..=16).step_by(2).find(|k| k * k * k / 4 >= hosts);
+            let k = k.ok_or_else(|| {
+                usage(format!(
+                    "{hosts} hosts do not fit: a fat-tree of 16 ports has 1024"
+                ))
+            })?;
+            Topology::fat_tree(k)
+        }
+    })
+}
