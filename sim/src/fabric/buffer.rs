@@ -1,4 +1,4 @@
-//! The buffer of a switch: who has how much of it, who has to stop.
+//! The buffer of a switch: the share of each port and class, and which of them have to pause.
 //!
 //! A frame counts for the port and class that it came in by until it begins to leave. What a lossless class may not have of the shared
 //! part goes into the headroom of its port: enough for what is on its way when the pause begins.

@@ -22,7 +22,7 @@ pub const DATA_CLASS: usize = 3;
 /// What a fabric is made of.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Who is wired to whom.
+    /// The wires between the nodes.
     pub topology: Topology,
     /// All wires.
     pub line: Line,

@@ -50,7 +50,7 @@ impl Meeting {
         assert!(!broken, "another thread of the fabric failed");
     }
 
-    /// Lets nobody wait for this thread if it panics while the answer lives.
+    /// Releases the waiting threads if this thread panics while the returned value exists.
     pub(super) fn guard(&self) -> impl Drop {
         Guard(self)
     }

@@ -2,8 +2,8 @@
 //!
 //! Time is counted in whole picoseconds, so that nothing is rounded at 100 Gb/s (80 ps a byte). Every [`Node`], a switch or a host, is
 //! driven by events alone: frames that arrive and what it planned itself. A frame that leaves at one end of a wire is at the other no
-//! sooner than the wire's delay, so all nodes run for the shortest delay without a look at each other, on as many threads as are
-//! given to [`net::Plan::run`]; what comes of it depends on the plan and its seeds alone.
+//! sooner than the wire's delay. So all nodes run for the shortest delay without a look at each other, on as many
+//! threads as are given to [`net::Plan::run`]. The outcome depends on the plan and its seeds alone.
 //!
 //! | file | holds |
 //! |---|---|

@@ -200,7 +200,8 @@ impl QueuePair {
         }
     }
 
-    /// A repeated READ whose region has gone is not answered any further, and its requester is not told (IB1 9.9.3, class D).
+    /// A repeated READ whose region has gone is not answered any further, and its requester gets no NAK (IB1 9.9.3,
+    /// class D).
     fn drop_refused(&mut self, env: &Env) {
         while let Some(Response::Read(read)) = self.rq.responses.front()
             && read.repeated

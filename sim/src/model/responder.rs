@@ -1,4 +1,4 @@
-//! Responder: what becomes of a request, in the order of IB1 9.7.4.
+//! Responder: handling of a request, in the order of IB1 9.7.4.
 //!
 //! What a request does is in `execute`, how it is answered in `reply`.
 

@@ -8,9 +8,10 @@
 //!  arm ────────────────────────────────┘                 └─► reports ─► events
 //! ```
 //!
-//! An operation enters every second cycle: what a consumer record said, a command, or a token. Two cycles later it meets
-//! the state of its queue ([`Rmw`]), with the sums over it that were formed a cycle before, and a token becomes a CQE, or is lost because its queue is not open or has
-//! overflowed. Tokens of one input keep their order. Of receives 256 wait for their payload, 2 of sends.
+//! An operation enters every second cycle: what a consumer record said, a command, or a token. Two cycles later it
+//! reads the state of its queue ([`Rmw`]), with the sums over it that were formed a cycle before. A token becomes a
+//! CQE, or is lost because its queue is not open or has overflowed. Tokens of one input keep their order. Of receives
+//! 256 wait for their payload, 2 of sends.
 //!
 //! The consumer record is read again when a ring is half full or more, one read at a time. A token that meets a full ring
 //! waits, with all behind it, for a read begun after it; only if the ring is full then too is it an overflow: the token is

@@ -1,7 +1,7 @@
 //! Reports: completion queues with something to report, until their CQEs are in host memory.
 //!
 //! A queue stands here once for COMPLETION and once for CQ_ERROR at most; the owner sees to that with a bit of its state,
-//! and clears it when it takes a report. So the lists hold all there can be and nobody waits to get in. A report is
+//! and clears it when it takes a report. So the lists never fill up. A report is
 //! handed over when all CQEs written before it have their response.
 use ferroce_proto::abi::eq::event;
 
@@ -36,7 +36,7 @@ pub struct CqReports<const C: usize> {
     pub of_death: Signal<Out, Bit>,
     /// Its queue is there, in this cycle.
     pub found: Signal<In, Bit>,
-    /// With `found`: the queue is open; else nobody is told.
+    /// With `found`: the queue is open; else there is no event.
     pub open: Signal<In, Bit>,
     /// With `found`: its event queue.
     pub eqn: Signal<In, Bits<8>>,

@@ -11,10 +11,11 @@
 //! An operation takes 4 cycles; between two of others one visits the next queue in turn, which is where interrupts are
 //! asked for and reads of consumer records begin. So an event is taken in every 8th cycle.
 //!
-//! An event whose ring is full is *parked*; of one queue [`WAITING`] may be, and a further one is lost. The consumer record of a ring that is half full at an event,
-//! or full, is read again, one read in 256 cycles. When the host has taken entries, a *pass* looks at all that is parked,
-//! before any new event: the events of a queue keep their order, and a queue that nobody empties holds up no other. Events for a queue that is not open are forgotten, and so is what is parked
-//! when a command closes it or opens it afresh. The answer to a read begun before that command is ignored.
+//! An event whose ring is full is *parked*; of one queue [`WAITING`] may be, and a further one is lost. The consumer
+//! record of a ring that is half full at an event, or full, is read again, one read in 256 cycles. When the host has
+//! taken entries, a *pass* looks at all that is parked, before any new event: the events of a queue keep their order,
+//! and a full queue holds up no other. Events for a queue that is not open are dropped, and so is what is parked when a
+//! command closes or reopens it. The answer to a read begun before that command is ignored.
 //!
 //! An interrupt is asked for when an EQE is in host memory (its burst has its response), at least `moderation` * 256
 //! cycles after the last one of the queue. Until it is taken it stands for all EQEs that come.

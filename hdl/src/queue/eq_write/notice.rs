@@ -13,7 +13,7 @@ const EXCEPTION: u64 = event::EXCEPTION as u64;
 pub struct EqNotice {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// The exception queue has what the host asked to be told of; one cycle.
+    /// The exception queue has what the host armed it for; one cycle.
     pub notify: Signal<In, Bit>,
     /// EXCEPTION, for event queue 0.
     pub events: StreamOut<EqEvent>,

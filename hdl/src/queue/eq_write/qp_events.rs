@@ -1,9 +1,10 @@
 //! QP events: from what befalls queue pairs to events for their event queues.
 //!
 //! The event queue of a queue pair is that of the completion queue of its send queue; if there is no such completion queue
-//! nobody is told. A queue pair reports one failure until a command sets its state: QP_REQ_ERR, QP_ACCESS_ERR or QP_FATAL of the
-//! responder, or QP_FATAL when the send queue failed; the other half fails with the first and is silent. One that a command
-//! put into error is silent too. SQ_DRAINED and COMM_EST are reported as often as they happen.
+//! there is no event. A queue pair reports one failure until a command sets its state: QP_REQ_ERR, QP_ACCESS_ERR or
+//! QP_FATAL of the responder, or QP_FATAL when the send queue failed; the other half fails with the first and is
+//! silent. One that a command put into error is silent too. SQ_DRAINED and COMM_EST are reported as often as they
+//! happen.
 //!
 //! Rate: an item a cycle. Latency: 3 cycles, of a drain 4. Assumes: `answered` comes in the order of the commands with the send queue's
 //! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait

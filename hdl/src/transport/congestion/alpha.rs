@@ -30,7 +30,7 @@ pub struct Alpha {
     pub clock: ClkRst,
     /// What a tick leaves, 1/1024.
     pub g: Signal<In, Bits<10>>,
-    /// Nobody is about to start: the tables may be made again.
+    /// No queue pair is about to start: the tables may be made again.
     pub idle: Signal<In, Bit>,
     /// Ticks are due.
     pub start: Signal<In, Bit>,

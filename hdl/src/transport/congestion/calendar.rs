@@ -2,8 +2,8 @@
 //!
 //! A grant of B bytes moves the next start of its queue pair up by B times the gap, the time of a byte at its rate. A queue pair that wants
 //! to start before that waits in a [`Wheel`], else it is released at once. A slot is 64 cycles; a start further ahead than the wheel is long
-//! waits a turn and is looked at again. A rate change takes the latest grant back and plans it with the new gap; who waits is at its
-//! new place when its slot comes, a turn later at most.
+//! waits a turn and is looked at again. A rate change takes the latest grant back and plans it with the new gap; a
+//! waiting queue pair is at its new place when its slot comes, a turn later at most.
 //!
 //! ```text
 //!  orders ─► fifo ─┐
@@ -39,7 +39,7 @@ pub struct Calendar<const Q: usize, const W: usize> {
     pub order_valid: Signal<In, Bit>,
     /// See `order_valid`.
     pub order: Signal<In, PaceOrder>,
-    /// 32 orders wait: who makes them should pause.
+    /// 32 orders wait: their sender should pause.
     pub crowded: Signal<Out, Bit>,
     /// Queue pairs that may start.
     pub m: StreamOut<Bits<16>>,
@@ -109,7 +109,7 @@ pub struct Calendar<const Q: usize, const W: usize> {
 }
 
 impl<const Q: usize, const W: usize> Calendar<Q, W> {
-    /// Slots from the one that came last to the farthest that can be told from it.
+    /// Slots from the one that came last to the farthest that is distinct from it.
     const FARTHEST: u64 = {
         assert!(W >= 4 && W <= 12, "wheel of 2^4 to 2^12 slots");
         (1 << W) - 2

@@ -13,7 +13,7 @@
 //! An event takes some 12 cycles and, of the ticks since the last look, twice the logarithm of their number; each increase 2, and a
 //! decrease 40. So it takes 10 to 20 million events a second, and in the largest build a queue pair is visited every 2 ms if all are
 //! paced, and every 110 ms in the worst case: 2^20 us never pass unseen. For that more than 63 increases at once are dropped, which needs
-//! a queue pair that nobody looked at for 63 times `rpg_time_reset`.
+//! a queue pair that was not looked at for 63 times `rpg_time_reset`.
 use super::alpha::Alpha;
 use super::cut::Cut;
 use super::dcqcn_terms::DcqcnTermsOf;

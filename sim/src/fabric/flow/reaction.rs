@@ -143,7 +143,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// One that has heard of no congestion.
+    /// State before the first congestion.
     #[must_use]
     pub const fn new(params: RecordedParams) -> Self {
         Self {

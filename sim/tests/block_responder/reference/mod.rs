@@ -251,7 +251,7 @@ impl Rq {
         out
     }
 
-    /// A request is accepted; the first of a connection in RTR is told.
+    /// A request is accepted; the first of a connection in RTR is reported.
     fn establish(&mut self, out: &mut Outcome) {
         if !self.established && self.state == state::RTR && self.ctx.qp_type != qp_type::UD {
             out.failure = Some((event::COMM_EST, 0));

@@ -4,7 +4,7 @@
 //! after the decision, 4 cycles after the operation came. Nothing waits here: the block that admits operations checks
 //! that the queues after this one have room.
 //!
-//! What each operation does is said by [`rules`](super::rules).
+//! [`rules`](super::rules) defines what each operation does.
 //!
 //! ```text
 //!  op ─► (0) ─► (1) table is read ─► (2) state, PSNs compared ─► rules ─► (3) what leaves

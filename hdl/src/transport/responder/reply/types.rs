@@ -199,7 +199,7 @@ payload! {
         writes: PsnWrites,
     }
 
-    /// A queue pair whose oldest reply has its turn.
+    /// A queue pair whose oldest reply is served now.
     Start {
         /// Queue pair.
         qpn: Bits<16>,
@@ -217,7 +217,7 @@ payload! {
         saved: Bits<5>,
     }
 
-    /// A reply that has its turn (inside `reply/part`).
+    /// A reply that is served now (inside `reply/part`).
     ReplyTurn {
         /// The turn.
         start: Start,
