@@ -40,6 +40,8 @@ bitflags! {
         const RESIZE_CQ = feature::RESIZE_CQ;
         /// Memory windows.
         const MEM_WINDOW = feature::MEM_WINDOW;
+        /// Packets marked CE draw CNPs.
+        const CNP = feature::CNP;
     }
 }
 

@@ -32,7 +32,9 @@ mod word {
         EXC_CONFIG,
         EXC_RX_CI,
         EXC_TX_PI,
-        EXC_STATUS
+        EXC_STATUS,
+        MIN_TIME_BETWEEN_CNPS,
+        CNP_CONFIG
     );
 }
 pub(super) use word::*;
@@ -53,6 +55,8 @@ pub(super) const MAGIC_VALUE: u64 = regs::MAGIC_VALUE as u64;
 pub(super) const VERSION_VALUE: u64 = regs::ABI_VERSION as u64;
 pub(super) const ENABLE: usize = control::ENABLE.ilog2() as usize;
 pub(super) const RESET: usize = control::RESET.ilog2() as usize;
+/// MIN_TIME_BETWEEN_CNPS after reset.
+pub(super) const MIN_TIME: u64 = regs::REGISTERS[MIN_TIME_BETWEEN_CNPS].reset as u64;
 /// Largest log2 of the entries of the command rings.
 pub(super) const MAX_LOG: u64 = 8;
 
@@ -67,7 +71,7 @@ const _: () = {
         );
         i += 1;
     }
-    assert!(regs::REGISTERS.len() == EXC_STATUS + 1, "all are in `word`");
+    assert!(regs::REGISTERS.len() == CNP_CONFIG + 1, "all are in `word`");
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);
     assert!(doorbell::QP_BASE == 1 << 20 && doorbell::CQ_BASE == 2 << 20 && doorbell::STRIDE == 8);
     assert!(doorbell::SRQ_BASE == 3 << 20);

@@ -19,10 +19,12 @@ use super::axil::AxilSlave;
 use super::bar::*;
 use super::doorbells::Doorbells;
 use super::exception_csr::{ExceptionCsr, ExceptionStatus};
+use super::notify_csr::NotifyCsr;
 use crate::bus::payload::payload;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::prelude::*;
 use crate::queue::cq_write::CqArm;
+use crate::transport::congestion::notify_types::NotifySetup;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
@@ -101,6 +103,8 @@ pub struct Csr<const Q: usize, const C: usize> {
     pub exception: Signal<Out, ExceptionSetup>,
     /// What the card says about it.
     pub exception_status: Signal<In, ExceptionStatus>,
+    /// What the host says of CNPs.
+    pub notify: Signal<Out, NotifySetup>,
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamOut<CqArm>,
     /// Counter to read.
@@ -115,6 +119,7 @@ pub struct Csr<const Q: usize, const C: usize> {
     state: Reg<CsrState>,
     bus: AxilSlave,
     exceptions: ExceptionCsr,
+    cnps: NotifyCsr,
     counting: Reg<Bit>,
     doorbells: Doorbells<Q, C>,
 
@@ -164,6 +169,12 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         exceptions.from = bus.raddr.slice::<5>(2);
         exceptions.status = exception_status;
         exception = exceptions.setup;
+        cnps.write = written;
+        cnps.at = at.slice::<5>(2);
+        cnps.data = data;
+        cnps.clear = state.reset;
+        cnps.from = bus.raddr.slice::<5>(2);
+        notify = cnps.setup;
         if written {
             match at.slice::<5>(2) {
                 CONTROL => {
@@ -206,7 +217,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             .replace_bit(0, link_up)
             .replace_bit(1, ready & !state.reset)
             .replace_bit(2, state.dma_error);
-        let mut looked_up = exceptions.value;
+        let mut looked_up = exceptions.value | cnps.value;
         match from.slice::<5>(2) {
             MAGIC => {
                 looked_up = bits::<32>(MAGIC_VALUE);

@@ -22,10 +22,11 @@
 //! | 10 | payload of responses being read |
 //! | 11 | requests on their way to the wire, until a frame of them starts |
 //! | 12 | responses, likewise |
-//! | 13 | events |
-//! | 14 | EQEs being written |
+//! | 13 | CNPs, likewise |
+//! | 14 | events |
+//! | 15 | EQEs being written |
 //!
-//! Packets have the address vector read, and their peer chosen, in sections 11 and 12. They wait there for as long as the
+//! Packets have the address vector read, and their peer chosen, in sections 11 to 13. They wait there for as long as the
 //! wire stands, and a command with them.
 //!
 //! Latency: 253 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
@@ -33,10 +34,10 @@ use crate::bus::types::Activity;
 use crate::prelude::*;
 
 /// The sections watched by their activity.
-pub const WATCHED: usize = 12;
+pub const WATCHED: usize = 13;
 
 /// The last section.
-const LAST: u64 = 14;
+const LAST: u64 = 15;
 
 /// The drain.
 #[derive(Block)]
@@ -47,7 +48,7 @@ pub struct Drain {
     pub start: Signal<In, Bit>,
     /// Everything that was under way at `start` is done; one cycle.
     pub done: Signal<Out, Bit>,
-    /// Sections 0 to 4, 6, 7 and 9 to 13.
+    /// Sections 0 to 4, 6, 7 and 9 to 14.
     pub activity: [Signal<In, Activity>; WATCHED],
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
@@ -91,6 +92,7 @@ impl Logic for Drain {
             11 => activity[9],
             12 => activity[10],
             13 => activity[11],
+            14 => activity[12],
             _ => activity[0],
         };
         issued = payload_issued;

@@ -10,6 +10,7 @@ pub mod csr;
 pub mod doorbells;
 pub mod drain;
 pub mod exception_csr;
+pub mod notify_csr;
 pub mod restart;
 pub mod stat_sums;
 pub mod stats;

@@ -20,6 +20,7 @@ use crate::queue::cq_write::{CqArm, CqWrite};
 use crate::queue::eq_write::notice::EqNotice;
 use crate::queue::eq_write::qp_events::QpEvents;
 use crate::queue::eq_write::{EqEvent, EqWrite};
+use crate::transport::congestion::notify_types::NotifySetup;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
@@ -71,6 +72,8 @@ pub struct Core<
     pub exception: Signal<In, ExceptionSetup>,
     /// What the card says about it.
     pub exception_status: Signal<Out, ExceptionStatus>,
+    /// What the host says of CNPs.
+    pub notify: Signal<In, NotifySetup>,
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamIn<CqArm>,
     /// Counter to read.
@@ -159,6 +162,9 @@ impl<
         receive.sq_reset = transmit.query_valid & command.sq_event.payload.reset;
         receive.sq_qpn = transmit.close_qpn;
         forward!(receive.issue <= transmit.issue);
+        receive.notify = notify;
+        transmit.notify = notify;
+        forward!(transmit.cnp <= receive.cnp);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
         copy!(receive <= transmit;
@@ -313,7 +319,8 @@ impl<
         drain.activity[8] = transmit.response_pieces;
         drain.activity[9] = transmit.requests;
         drain.activity[10] = transmit.responses;
-        drain.activity[11] = events.activity;
+        drain.activity[11] = transmit.cnps;
+        drain.activity[12] = events.activity;
         drain.eqe_issued = host.issued[3];
         drain.eqe_done = host.done[3];
         drain.payload_issued = host.issued[0];
@@ -380,18 +387,16 @@ impl<
             rx_exceptions: exceptions.stored,
             rx_exception_drops: exceptions.dropped,
             tx_exceptions: exceptions.sent,
+            np_ecn_marked_roce_packets: receive.notified.marked,
+            np_cnp_sent: transmit.tx_cnps,
+            rp_cnp_handled: receive.notified.handled,
+            rp_cnp_ignored: receive.notified.ignored,
         };
         stats.index = stat_index;
         stats.read = stat_read;
         stat_value = stats.value;
         stat_valid = stats.valid;
-        ready = receive.ready
-            & transmit.ready
-            & regions.ready
-            & completions.ready
-            & command.ready
-            & events.ready
-            & qp_events.ready
-            & stats.ready;
+        let sides = receive.ready & transmit.ready & regions.ready & completions.ready;
+        ready = sides & command.ready & events.ready & qp_events.ready & stats.ready;
     }
 }

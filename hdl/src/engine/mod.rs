@@ -38,7 +38,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::INVALIDATE
     | feature::EXCEPTION
     | feature::RESIZE_CQ
-    | feature::MEM_WINDOW;
+    | feature::MEM_WINDOW
+    | feature::CNP;
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 
@@ -184,6 +185,7 @@ impl<
         forward!(core.rq_doorbell <= csr.rq_doorbell);
         core.exception = csr.exception;
         csr.exception_status = core.exception_status;
+        core.notify = csr.notify;
         forward!(core.cq_doorbell <= csr.cq_doorbell);
         core.stat_index = csr.stat_index;
         core.stat_read = csr.stat_read;

@@ -4,6 +4,7 @@ use crate::bus::types::image::{AvCtx, QpState, RqCtx, SqCtx, SrqCtx};
 use crate::bus::types::{
     Activity, Answer, CqToken, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd,
 };
+use crate::bus::valid::Valid;
 use crate::eth::exception_types::RawBeat;
 use crate::eth::gid_table::GidWrite;
 use crate::eth::packet_buffer::RxStats;
@@ -11,10 +12,12 @@ use crate::eth::rx_front::RxFront;
 use crate::memory::scatter::Scatter;
 use crate::prelude::*;
 use crate::queue::rq_fetch::RqFetch;
+use crate::transport::congestion::notify::Notify;
+use crate::transport::congestion::notify_types::{NotifyCounts, NotifySetup};
 use crate::transport::place_order::PlaceOrder;
 use crate::transport::requester::track::Track;
 use crate::transport::responder::Responder;
-use crate::transport::responder::event::{RqCounts, RqEvent, RqFailure};
+use crate::transport::responder::event::{RqCounts, RqEvent, RqEventKind, RqFailure};
 use crate::transport::responder::reply::ReplyQueue;
 use crate::transport::responder::rx_check::RxCheck;
 use crate::transport::responder::srq_table::SrqLimit;
@@ -119,6 +122,14 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub failures: StreamOut<RqFailure>,
     /// Shared receive queues that fell below their limits.
     pub limits: StreamOut<SrqLimit>,
+    /// What the host says of CNPs.
+    pub notify: Signal<In, NotifySetup>,
+    /// Queue pairs whose peer is due a CNP.
+    pub cnp: StreamOut<Bits<16>>,
+    /// A queue pair received a CNP of its peer.
+    pub cnp_received: Signal<Out, Valid<Bits<16>>>,
+    /// Counter pulses of the notification point.
+    pub notified: Signal<Out, NotifyCounts>,
     /// Answer to a command.
     pub query_valid: Signal<Out, Bit>,
     /// Responder's part of the state, before the command.
@@ -144,6 +155,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
 
     front: RxFront<W, K, B, PACKETS>,
     check: RxCheck<Q, K, 1>,
+    notification: Notify<Q>,
     responder: Responder<Q, LOG_SRQ>,
     track: Track<Q>,
     order: PlaceOrder,
@@ -183,6 +195,13 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         check.image = rq_image;
         forward!(track.s <= check.responses);
         forward!(order.order <= check.order);
+        notification.notice = check.notice;
+        notification.command_valid = events.valid & (events.payload.kind == RqEventKind::Command);
+        notification.command = events.payload;
+        notification.setup = notify;
+        forward!(cnp <= notification.cnp);
+        cnp_received = notification.received;
+        notified = notification.counts;
 
         forward!(responder.s <= check.m);
         forward!(doorbells <= rung.s);
@@ -202,7 +221,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         query_valid = responder.query_valid;
         query = responder.query;
         counts = responder.counts;
-        ready = responder.ready & track.ready & reply.ready;
+        ready = responder.ready & track.ready & reply.ready & notification.ready;
 
         forward!(issue <= track.issue);
         track.failed = sq_failed;

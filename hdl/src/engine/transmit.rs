@@ -4,6 +4,7 @@ use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq
 use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
+use crate::transport::congestion::notify_types::NotifySetup;
 use crate::transport::requester::decision::SqCounts;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::requester::recall_filter::RecallFilter;
@@ -39,6 +40,10 @@ pub struct TransmitSide<
     pub response: StreamIn<TxDesc>,
     /// Their payload, in order.
     pub response_payload: StreamIn<GatherCmd>,
+    /// Queue pairs whose peer is due a CNP.
+    pub cnp: StreamIn<Bits<16>>,
+    /// What the host says of CNPs.
+    pub notify: Signal<In, NotifySetup>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
@@ -121,6 +126,8 @@ pub struct TransmitSide<
     pub tx_roce_packets: Signal<Out, Bit>,
     /// It is an acknowledgement.
     pub tx_acks: Signal<Out, Bit>,
+    /// A CNP leaves.
+    pub tx_cnps: Signal<Out, Bit>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
     /// Send WQEs on their way to packets.
@@ -135,6 +142,8 @@ pub struct TransmitSide<
     pub requests: Signal<Out, Activity>,
     /// Responses, likewise; those at the entrance are those that wait behind it.
     pub responses: Signal<Out, Activity>,
+    /// CNPs, likewise.
+    pub cnps: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -224,6 +233,10 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         gather.wanted[1].payload = true;
         forward!(back.token[1] <= gather.packet[1]);
         forward!(back.payload[1] <= gather.payload[1]);
+        forward!(cnp <= back.cnp);
+        back.notify = notify;
+        cnps.busy = cnp.valid | back.cnp_activity.busy;
+        cnps.moved = back.cnp_activity.moved;
         back.av_we = av_we;
         back.ah_we = ah_we;
         back.image_qpn = image_qpn.resize::<16>();
@@ -243,5 +256,6 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         tx_bytes = back.tx_bytes;
         tx_roce_packets = back.tx_roce_packets;
         tx_acks = back.tx_acks;
+        tx_cnps = back.tx_cnps;
     }
 }

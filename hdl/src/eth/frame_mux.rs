@@ -1,8 +1,9 @@
-//! Merges the frames of the lanes, in turns: neither starves the other. Puts headers and payload of a beat together.
+//! Merges the frames of the lanes, in turns: neither starves the other. Puts headers and payload of a beat together. What
+//! comes by `first` goes before both.
 //!
 //! A lane that was granted keeps the grant to the end of its frame. A beat a cycle, no idle cycle between frames; no
 //! register in the data path: the lanes end in registers, and what follows begins with one. Every byte is one of four:
-//! of the headers or the payload of either lane, which is one LUT a bit.
+//! of the headers or the payload of either lane, which is one LUT a bit; the frames of `first`, which are whole, are one more.
 use crate::prelude::*;
 
 /// Merge of two lanes of frames.
@@ -12,12 +13,14 @@ pub struct FrameMux<const W: usize, const K: usize> {
     pub clock: ClkRst,
     /// Frames, by lane.
     pub s: [PartsIn<W, K>; 2],
+    /// Frames that go first.
+    pub first: FrameIn<W>,
     /// All frames.
     pub m: FrameOut<W>,
     arbiter: Arbiter<2>,
     choose: Chosen<W, K>,
     open: Reg<Bit>,
-    owner: Reg<Bits<2>>,
+    owner: Reg<Bits<3>>,
 }
 
 impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
@@ -33,7 +36,10 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
             .replace_bit(0, s[0].valid)
             .replace_bit(1, s[1].valid);
         arbiter.request = requests;
-        let mut grant = arbiter.grant;
+        let mut grant = arbiter.grant.resize::<3>();
+        if first.valid {
+            grant = bits::<3>(4);
+        }
         if open {
             grant = owner;
         }
@@ -43,6 +49,10 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
             m.beat = s[1].beat;
             last = s[1].beat.last;
         }
+        if grant.bit(2) {
+            m.beat = first.beat;
+            last = first.beat.last;
+        }
         choose.second = grant.bit(1);
         for i in 0..2 {
             choose.header[i] = s[i].header;
@@ -50,9 +60,14 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
             choose.lanes[i] = s[i].lanes;
         }
         m.data = choose.data;
-        m.valid = (grant & requests).any();
-        let transfer = (grant & requests).any() & m.ready;
-        arbiter.take = transfer & !open;
+        if grant.bit(2) {
+            m.data = first.data;
+        }
+        let offers = requests.resize::<3>().replace_bit(2, first.valid);
+        m.valid = (grant & offers).any();
+        let transfer = (grant & offers).any() & m.ready;
+        arbiter.take = transfer & !open & !first.valid;
+        first.ready = grant.bit(2) & m.ready;
         for i in 0..2 {
             s[i].ready = grant.bit(i) & m.ready;
         }

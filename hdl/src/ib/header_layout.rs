@@ -89,6 +89,7 @@ fn wiring(layout: Layout) -> Wiring {
     wires.number(start, bth::field::SE, "solicited");
     wires.number(start, bth::field::MIG_REQ, "mig_req");
     wires.number(start, bth::field::PAD_CNT, "pad_cnt");
+    wires.number(start, bth::field::BECN, "becn");
     wires.number(start, bth::field::P_KEY, "pkey");
     wires.number(start, bth::field::DEST_QP, "dest_qp");
     wires.number(start, bth::field::ACK_REQ, "ack_req");

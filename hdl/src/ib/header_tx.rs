@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  s[0], s[1] ─► arbiter ─► AvCtx ─► GID ─► lengths, IPv4 checksum ─► layout ─┬─► FIFO ─► m[0]
-//!               (room?)    └─► extension headers ────────────────────┘        └─► FIFO ─► m[1]
+//!  cnp ──────► (room?)    └─► extension headers ────────────────────┘        ├─► FIFO ─► m[1]
+//!                                                                            └─► bare
 //! ```
 //!
 //! Both lanes share the tables and the pipeline and have a FIFO each, so that a lane that waits does not hold up the
@@ -11,6 +12,9 @@
 //!
 //! A UD packet goes on the path of its address handle, a table of its own in the same RAM, to the queue pair its
 //! descriptor names; any other on the path of its queue pair.
+//!
+//! A CNP goes on the path of its queue pair with DSCP, ECN and PCP of its own, before all descriptors that wait; there is one
+//! at a time.
 //!
 //! A packet with payload is laid out for the kind of path that its payload is aligned for. If the address vector is of
 //! another kind by now, its header is marked: the packet is dropped, and no other packet notices.
@@ -27,18 +31,22 @@ use crate::bus::types::{Activity, TxDesc, image};
 use crate::cell::delay::Delay;
 use crate::eth::rx_fields::Layout;
 use crate::prelude::*;
+use crate::transport::congestion::notify_types::NotifySetup;
 
 /// Lanes: requests, responses.
 pub const LANES: usize = 2;
 
 /// Header builder for 2^Q queue pairs and as many address handles.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct HeaderTx<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Packets, by lane.
     pub s: [StreamIn<TxDesc>; LANES],
+    /// Queue pairs whose peer is due a CNP.
+    pub cnp: StreamIn<Bits<16>>,
+    /// What the host says of CNPs.
+    pub notify: Signal<In, NotifySetup>,
     /// Writes `av_image` to the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
     /// Writes `av_image` to the address handle `image_qpn`.
@@ -57,8 +65,12 @@ pub struct HeaderTx<const Q: usize> {
     pub mac: Signal<In, Bits<48>>,
     /// Headers, by lane.
     pub m: [StreamOut<TxHeader>; LANES],
+    /// Headers of CNPs.
+    pub bare: StreamOut<TxHeader>,
     /// Packets between `s` and `m`, by lane.
     pub activity: [Signal<Out, Activity>; LANES],
+    /// CNPs between `cnp` and `bare`.
+    pub cnp_activity: Signal<Out, Activity>,
     arbiter: Arbiter<LANES>,
     used: [Reg<Bits<6>>; LANES],
     room: [Reg<Bit>; LANES],
@@ -74,6 +86,7 @@ pub struct HeaderTx<const Q: usize> {
     /// Address vectors of queue pairs, ring 0, and of address handles, ring 1.
     av_table: RingRam<image::AvCtx, 1, Q>,
     datagram: Dff<Bit>,
+    notifies: Dff<Bit>,
     peer: Dff<Bits<24>>,
     av: Dff<image::AvCtx>,
     av_line: Delay<image::AvCtx, 3>,
@@ -100,15 +113,21 @@ pub struct HeaderTx<const Q: usize> {
     checksum: Dff<Bits<16>>,
     layout: HeaderLayout,
     queue: [Fifo<TxHeader, 5>; LANES],
+    /// A CNP is under way.
+    cnp_busy: Reg<Bit>,
+    cnp_exit: Slice<TxHeader>,
+    no_desc: Zero<TxDesc>,
     header: Signal<Local, TxHeader>,
     entered: [Signal<Local, Bit>; LANES],
     left: [Signal<Local, Bit>; LANES],
     /// Sum of the words of an IPv4 header that are constant, and of what its total length is more than that of UDP.
+    #[init(Constant::new((u64::from(constant_words()) + IPV4_HEADER).to_bits()))]
     constant_words: Constant<Bits<20>>,
 }
 
 /// Descriptors that may be between `s` and `m` for one more to enter; two more may before the count shows.
 const MOST: u64 = 29;
+const CNP: u64 = Opcode::Cnp.code() as u64;
 const RC_ACK: u64 = Opcode::RcAck as u64;
 /// Bits 7:5 of the opcodes of datagrams.
 const UD_CLASS: u64 = Class::Ud as u64;
@@ -121,66 +140,6 @@ const EXT_IPV4_TAG: u64 = Layout::ALL[1].ext() as u64;
 const EXT_IPV6: u64 = Layout::ALL[2].ext() as u64;
 const EXT_IPV6_TAG: u64 = Layout::ALL[3].ext() as u64;
 const ICRC: u64 = icrc::LEN as u64;
-
-impl<const Q: usize> Default for HeaderTx<Q> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            s: Default::default(),
-            m: Default::default(),
-            activity: Default::default(),
-            av_we: Signal::default(),
-            ah_we: Signal::default(),
-            image_qpn: Signal::default(),
-            av_image: Signal::default(),
-            gid_we: Signal::default(),
-            gid_index: Signal::default(),
-            gid: Signal::default(),
-            mac: Signal::default(),
-            arbiter: Arbiter::default(),
-            used: Default::default(),
-            room: Default::default(),
-            request: Dff::default(),
-            slot: Reg::default(),
-            slot_line: Delay::default(),
-            tag_line: Delay::default(),
-            base_line: Delay::default(),
-            ext: ExtTx::default(),
-            ext_line: Delay::default(),
-            body: Dff::default(),
-            sizes: Dff::default(),
-            av_table: RingRam::default(),
-            datagram: Dff::default(),
-            peer: Dff::default(),
-            av: Dff::default(),
-            av_line: Delay::default(),
-            aligned: Dff::default(),
-            has_payload: Dff::default(),
-            void: Dff::default(),
-            void_line: Delay::default(),
-            gid_table: Ram::default(),
-            gid_line: Delay::default(),
-            lengths: Dff::default(),
-            lengths_line: Delay::default(),
-            header_len: Dff::default(),
-            late_plen: Dff::default(),
-            late_padded: Dff::default(),
-            places: Dff::default(),
-            late_places: Dff::default(),
-            gid_sums: Ram::default(),
-            sum_dst: Dff::default(),
-            sum_rest: Dff::default(),
-            sum: Dff::default(),
-            checksum: Dff::default(),
-            layout: HeaderLayout::default(),
-            queue: Default::default(),
-            header: Signal::default(),
-            entered: Default::default(),
-            left: Default::default(),
-            constant_words: Constant::new((u64::from(constant_words()) + IPV4_HEADER).to_bits()),
-        }
-    }
-}
 
 impl<const Q: usize> Logic for HeaderTx<Q> {
     describe!(
@@ -211,18 +170,29 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             requests = requests.replace_bit(i, s[i].valid & room[i]);
         }
         arbiter.request = requests;
-        arbiter.take = true;
+        arbiter.take = !(cnp.valid & !cnp_busy);
         let mut desc = s[0].payload;
         if arbiter.grant.bit(1) {
             desc = s[1].payload;
         }
-        request = desc;
         slot.valid = requests.any();
         slot.lane = arbiter.grant.bit(1);
+        // A CNP before both.
+        let notes = cnp.valid & !cnp_busy;
+        cnp.ready = !cnp_busy;
+        slot.bare = notes;
+        if notes {
+            desc = no_desc;
+            desc.qpn = cnp.payload;
+            desc.opcode = bits::<8>(CNP);
+            slot.valid = true;
+            cnp_busy = true;
+        }
+        request = desc;
         slot_line.d = slot;
         for i in 0..2 {
-            s[i].ready = arbiter.grant.bit(i);
-            entered[i] = arbiter.grant.bit(i);
+            s[i].ready = arbiter.grant.bit(i) & !notes;
+            entered[i] = arbiter.grant.bit(i) & !notes;
             left[i] = queue[i].m.valid & m[i].ready;
             used[i] = used[i];
             if entered[i] & !left[i] {
@@ -245,6 +215,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             av_table.rring = bits::<1>(1);
             av_table.rslot = request.va.low::<Q>();
         }
+        notifies = request.opcode == CNP;
         peer = request.va.slice::<24>(32);
         let padded = (request.plen + 3) & 0x1ffc;
         body.plen = request.plen;
@@ -269,6 +240,11 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         }
         if datagram {
             av.remote_qpn = peer;
+        }
+        if notifies {
+            av.tclass = notify.dscp.resize::<8>() << 2;
+            av.vlan =
+                av_table.rdata.vlan.low::<13>().resize::<16>() | (notify.prio.resize::<16>() << 13);
         }
         ext_line.d = ext.bytes;
         sizes.plen = body.plen;
@@ -341,6 +317,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         copy!(layout.fields <= base_line.q; opcode, solicited, pad_cnt);
         // without an alternate path the migration state is MIGRATED, of which a CNP (of class 100) says nothing
         layout.fields.mig_req = !base_line.q.opcode.bit(7);
+        layout.fields.becn = base_line.q.opcode.bit(7);
         layout.fields.pkey = av_line.q.pkey;
         layout.fields.dest_qp = av_line.q.remote_qpn;
         layout.fields.ack_req = base_line.q.ack_req;
@@ -357,7 +334,16 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             queue[i].s.payload = header;
             forward!(m[i] <= queue[i].m);
         }
-        queue[0].s.valid = slot_line.q.valid & !slot_line.q.lane;
-        queue[1].s.valid = slot_line.q.valid & slot_line.q.lane;
+        queue[0].s.valid = slot_line.q.valid & !slot_line.q.lane & !slot_line.q.bare;
+        queue[1].s.valid = slot_line.q.valid & slot_line.q.lane & !slot_line.q.bare;
+        cnp_exit.s.payload = header;
+        cnp_exit.s.valid = slot_line.q.valid & slot_line.q.bare;
+        forward!(bare <= cnp_exit.m);
+        let leaves = cnp_exit.m.valid & bare.ready;
+        if leaves {
+            cnp_busy = false;
+        }
+        cnp_activity.busy = cnp_busy;
+        cnp_activity.moved = leaves;
     }
 }

@@ -1,5 +1,6 @@
 //! InfiniBand transport headers and the invariant CRC.
 pub mod assemble;
+pub mod bare_frame;
 pub mod ext_tx;
 pub mod header_layout;
 pub mod header_tx;

@@ -3,20 +3,23 @@
 //! ```text
 //!  desc[0], desc[1] ─► header_tx ═╦═► assemble 0 ─┐
 //!  token[0], payload[0] ──────────╫──────┘        ├─► frame_mux ─► icrc_insert ─► m_axis_tx
-//!                                 ╚═► assemble 1 ─┘
-//!  token[1], payload[1] ─────────────────┘
+//!                                 ╠═► assemble 1 ─┤
+//!  token[1], payload[1] ──────────╫──────┘        │
+//!  cnp ─► header_tx               ╚═► bare_frame ─┘
 //! ```
 //!
 //! Lane 0 carries requests, lane 1 responses and acknowledgements. Per lane: one `desc` a packet; for each packet with
 //! payload one `token`, when all of its payload is there, and its `payload` beats, the first byte at lane (header length
 //! modulo K). A beat a cycle; a packet a cycle; no pause within a frame while `m_axis_tx.tready` is 1. From `desc` to the
-//! first beat of an acknowledgement 17 cycles.
+//! first beat of an acknowledgement 17 cycles. A CNP goes before all that waits: it leaves behind the frame under way.
 use super::assemble::Assemble;
+use super::bare_frame::BareFrame;
 use super::header_tx::{HeaderTx, LANES};
 use super::icrc_insert::IcrcInsert;
 use crate::bus::types::{Activity, Departure, PayloadToken, TxDesc, image};
 use crate::eth::frame_mux::FrameMux;
 use crate::prelude::*;
+use crate::transport::congestion::notify_types::NotifySetup;
 
 /// Transmit back end for beats of `W` bits = `K` bytes and 2^Q queue pairs.
 #[derive(Clone, Debug, Block)]
@@ -29,6 +32,10 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub token: [StreamIn<PayloadToken>; LANES],
     /// Their payload, by lane.
     pub payload: [PayloadIn<W>; LANES],
+    /// Queue pairs whose peer is due a CNP.
+    pub cnp: StreamIn<Bits<16>>,
+    /// What the host says of CNPs.
+    pub notify: Signal<In, NotifySetup>,
     /// Writes `av_image` to the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
     /// Writes `av_image` to the address handle `image_qpn`.
@@ -49,6 +56,8 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub m_axis_tx: AxisOut<W, K>,
     /// Packets of which no frame started yet, by lane.
     pub activity: [Signal<Out, Activity>; LANES],
+    /// CNPs of which no frame started yet.
+    pub cnp_activity: Signal<Out, Activity>,
     /// A packet was dropped because its payload could not be read, by lane; one cycle.
     pub lost: [Signal<Out, Bit>; LANES],
     /// Its queue pair.
@@ -69,8 +78,11 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub tx_roce_packets: Signal<Out, Bit>,
     /// It is an acknowledgement.
     pub tx_acks: Signal<Out, Bit>,
+    /// A CNP leaves.
+    pub tx_cnps: Signal<Out, Bit>,
     headers: HeaderTx<Q>,
     assemble: [Assemble<W, K>; LANES],
+    bare: BareFrame<W, K>,
     mux: FrameMux<W, K>,
     icrc: IcrcInsert<W, K>,
 }
@@ -96,6 +108,12 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
             lost_psn[i] = assemble[i].lost_psn;
             lost_msn[i] = assemble[i].lost_msn;
         }
+        forward!(cnp <= headers.cnp);
+        headers.notify = notify;
+        cnp_activity = headers.cnp_activity;
+        forward!(bare.s <= headers.bare);
+        forward!(mux.first <= bare.m);
+        tx_cnps = headers.cnp_activity.moved;
         forward!(icrc.s <= mux.m);
         forward!(m_axis_tx <= icrc.m_axis);
         headers.av_we = av_we;

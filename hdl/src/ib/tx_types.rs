@@ -85,6 +85,8 @@ payload! {
         mig_req: Bit,
         /// BTH PadCnt.
         pad_cnt: Bits<2>,
+        /// BTH BECN.
+        becn: Bit,
         /// BTH P_Key.
         pkey: Bits<16>,
         /// BTH destination queue pair.
@@ -137,6 +139,8 @@ payload! {
         valid: Bit,
         /// Its lane is 1.
         lane: Bit,
+        /// It is a CNP, of neither lane.
+        bare: Bit,
     }
 
     /// Payload bytes.

@@ -91,6 +91,10 @@ registers! {
     EXC_TX_PI = 0x054, ReadWrite, 0;
     /// Exception queue: [15:0] consumer index of the transmit ring, [16] busy.
     EXC_STATUS = 0x058, ReadOnly, 0;
+    /// Notification point: [15:0] microseconds between two CNPs of a queue pair at least; 0: every marked packet draws one.
+    MIN_TIME_BETWEEN_CNPS = 0x05c, ReadWrite, 4;
+    /// Notification point: [5:0] DSCP of CNPs, [10:8] their PCP where the path has an 802.1Q tag, [16] marked packets draw CNPs.
+    CNP_CONFIG = 0x060, ReadWrite, CNP_CONFIG_RESET;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
@@ -134,6 +138,25 @@ layout! { $
         log_srq: u8 [5],
     }
 }
+
+layout! { $
+    /// Value of [`CNP_CONFIG`], named as mlx5 does.
+    pub struct CnpConfig (with_cnp_config) [4] {
+        /// DSCP of CNPs.
+        cnp_dscp: u8 [6],
+        /// Reserved, 0.
+        rsv0: u8 [2],
+        /// PCP of CNPs where the path has an 802.1Q tag.
+        cnp_802p_prio: u8 [3],
+        /// Reserved, 0.
+        rsv1: u8 [5],
+        /// Marked packets draw CNPs.
+        enable: bool [1],
+    }
+}
+
+/// [`CNP_CONFIG`] after reset: on, DSCP 48 (CS6), PCP 6.
+pub const CNP_CONFIG_RESET: u32 = 1 << 16 | 6 << 8 | 48;
 
 codes! {
 /// Bits of [`CONTROL`].
@@ -188,6 +211,8 @@ pub mod feature {
     pub const RESIZE_CQ: u32 = 1 << 12;
     /// Entries of memory windows, of type 2 those of a queue pair, and the WQE that completes what the host did.
     pub const MEM_WINDOW: u32 = 1 << 13;
+    /// Notification point: packets marked CE draw CNPs.
+    pub const CNP: u32 = 1 << 14;
 }
 }
 
@@ -287,6 +312,14 @@ macro_rules! counters {
             rx_exception_drops RX_EXCEPTION_DROPS 1,
             /// Frames sent from the transmit ring of the exception queue.
             tx_exceptions TX_EXCEPTIONS 1,
+            /// Packets marked CE of a connected queue pair (RC, UC). CNPs are not included.
+            np_ecn_marked_roce_packets NP_ECN_MARKED_ROCE_PACKETS 1,
+            /// CNPs sent.
+            np_cnp_sent NP_CNP_SENT 1,
+            /// CNPs received for a connected queue pair from its peer.
+            rp_cnp_handled RP_CNP_HANDLED 1,
+            /// CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection. They have no effect.
+            rp_cnp_ignored RP_CNP_IGNORED 1,
         }
     };
 }

@@ -68,6 +68,9 @@ impl Model {
         if self.env.has(feature::EXCEPTION) && self.exceptions.write(offset as u32, value) {
             return;
         }
+        if self.notify.write(offset as u32, value) {
+            return;
+        }
         let csr = &mut self.csr;
         match offset as u32 {
             regs::CONTROL if value & control::RESET != 0 => self.reset_engine(),
@@ -107,6 +110,7 @@ impl Model {
             regs::CMD_CI => csr.cmd_ci.into(),
             regs::SCRATCH => csr.scratch,
             regs::EXC_BASE_LO..=regs::EXC_STATUS => self.exceptions.read(offset).unwrap_or(0),
+            regs::MIN_TIME_BETWEEN_CNPS | regs::CNP_CONFIG => self.notify.read(offset).unwrap_or(0),
             STATS_BASE.. => self.env.stats.read32((offset - STATS_BASE) as usize / 4),
             _ => 0,
         }

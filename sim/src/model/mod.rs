@@ -18,6 +18,7 @@
 //! | `srq` | shared receive queues |
 //! | `congestion` | the reaction point: DCQCN |
 //! | `exceptions` | exception queue |
+//! | `notify` | marks of congestion, CNPs |
 //! | `tx` | frames, arbitration, the pace of the port |
 //! | `stats` | statistics |
 //!
@@ -32,6 +33,7 @@ mod datagram;
 mod events;
 mod exceptions;
 mod execute;
+mod notify;
 mod qp;
 mod reply;
 mod requester;
@@ -72,7 +74,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::INVALIDATE
     | feature::EXCEPTION
     | feature::RESIZE_CQ
-    | feature::MEM_WINDOW;
+    | feature::MEM_WINDOW
+    | feature::CNP;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {
@@ -134,6 +137,7 @@ pub struct Model {
     /// Frames that have arrived.
     arrived: VecDeque<Vec<u8>>,
     exceptions: exceptions::Exceptions,
+    notify: notify::Notify,
     port: tx::Port,
     /// Queue pairs with a request packet to send.
     requests: tx::Ready,
@@ -194,6 +198,7 @@ impl Model {
             qps: (0..qps).map(qp::QueuePair::new).collect(),
             arrived: VecDeque::new(),
             exceptions: exceptions::Exceptions::default(),
+            notify: notify::Notify::new(qps),
             port: tx::Port::default(),
             requests: tx::Ready::default(),
             responses: tx::Ready::default(),
@@ -322,6 +327,7 @@ impl Nic for Model {
             || (self.csr.enabled
                 && (self.has_command()
                     || self.port.is_busy()
+                    || !self.notify.due.is_empty()
                     || !self.requests.is_empty()
                     || !self.responses.is_empty()));
         let timer = self

@@ -75,9 +75,10 @@ impl Model {
         self.env.stats.count(stats::RX_ROCE_PACKETS);
         let Headers { bth, ext, .. } = headers;
         if bth.opcode.operation() == Operation::Cnp {
-            // Rates are not controlled.
+            self.receive_cnp(&headers);
             return Ok(());
         }
+        self.look_for_mark(&headers);
         let qpn = bth.dest_qp;
         // A RoCEv2 port has no queue pair 0 (A17 CA17-33).
         let qp = self
@@ -141,17 +142,25 @@ fn check(qp: &QueuePair, env: &Env, headers: &Headers) -> Result<(), Stat> {
 
 /// The first of transport, partition and addresses that is wrong.
 fn fault(ctx: &RqCtx, env: &Env, headers: &Headers) -> Option<Stat> {
-    let Headers { ip, bth, .. } = headers;
+    let bth = &headers.bth;
     if bth.opcode.class() as u8 != ctx.qp_type {
         return Some(stats::RX_WRONG_TRANSPORT);
     }
-    if !pkey_matches(bth.pkey, ctx.pkey) {
-        return Some(stats::RX_PKEY_VIOLATIONS);
-    }
     // A datagram may come from anyone who knows the Q_Key (IB1 9.6.1.4), to any address of the port.
     if ctx.qp_type == qp_type::UD {
+        if !pkey_matches(bth.pkey, ctx.pkey) {
+            return Some(stats::RX_PKEY_VIOLATIONS);
+        }
         let deth = headers.ext.deth.expect("a datagram has a DETH");
         return (deth.qkey != ctx.qkey).then_some(stats::RX_QKEY_VIOLATIONS);
+    }
+    stranger(ctx, env, headers)
+}
+
+/// The first of partition and addresses that is not that of a connection.
+pub(super) fn stranger(ctx: &RqCtx, env: &Env, Headers { ip, bth, .. }: &Headers) -> Option<Stat> {
+    if !pkey_matches(bth.pkey, ctx.pkey) {
+        return Some(stats::RX_PKEY_VIOLATIONS);
     }
     let local = env.gids[usize::from(ctx.sgid_index)];
     let is_ours = local.valid && ip.dst_gid() == gid(local.gid);

@@ -6,6 +6,7 @@ use ferroce_proto::abi::qpc::AvCtx;
 use ferroce_proto::abi::wqe::UdAddress;
 use ferroce_proto::wire::{
     BthRepr, EthRepr, Extensions, Gid, Headers, Ip, Ipv4Repr, Ipv6Repr, Mac, Opcode, Psn, UdpRepr,
+    cnp,
 };
 
 use super::{Env, Model, stats};
@@ -118,18 +119,34 @@ impl Model {
         }
     }
 
-    /// The next frame of the transport. Responses and requests take turns.
+    /// The next frame of the transport: a CNP before all else; responses and requests take turns.
     fn next_packet(&mut self) -> Option<Vec<u8>> {
         let responses_first = self.port.responses_first;
-        let frame = [responses_first, !responses_first]
-            .into_iter()
-            .find_map(|responses| {
-                let frame = self.next_frame(responses)?;
-                self.port.responses_first = !responses;
-                Some(frame)
-            })?;
+        let frame = self.next_cnp().or_else(|| {
+            [responses_first, !responses_first]
+                .into_iter()
+                .find_map(|responses| {
+                    let frame = self.next_frame(responses)?;
+                    self.port.responses_first = !responses;
+                    Some(frame)
+                })
+        })?;
         self.env.stats.count(stats::TX_ROCE_PACKETS);
         Some(frame)
+    }
+
+    /// The next CNP, on the path of its queue pair but for DSCP, ECN and PCP.
+    fn next_cnp(&mut self) -> Option<Vec<u8>> {
+        let av = &self.qps[self.notify.due.pop_front()? as usize].av;
+        let config = &self.notify.config;
+        let path = AvCtx {
+            tclass: config.cnp_dscp << 2,
+            vlan: av.vlan & 0x1fff | u16::from(config.cnp_802p_prio) << 13,
+            ..*av
+        };
+        self.env.stats.count(stats::NP_CNP_SENT);
+        let bth = cnp::bth(av.remote_qpn, av.pkey);
+        Some(self.env.frame(&path, bth, Extensions::default(), &[]))
     }
 
     /// The next frame of one of the two lanes.
@@ -147,8 +164,7 @@ impl Model {
             } else {
                 qp.next_request(&mut self.env)
             };
-            let frame =
-                packet.map(|packet| self.env.frame(&self.env.path(&qp.av, &packet), &packet));
+            let frame = packet.map(|packet| self.env.packet(&qp.av, &packet));
             let blocked = frame.is_none();
             self.schedule(qpn, blocked);
             if frame.is_some() {
@@ -170,11 +186,23 @@ impl Env {
         }
     }
 
-    /// The frame of a packet on the path of an address vector.
-    fn frame(&mut self, av: &AvCtx, packet: &Outgoing) -> Vec<u8> {
+    /// The frame of a packet of a queue pair.
+    fn packet(&mut self, connected: &AvCtx, packet: &Outgoing) -> Vec<u8> {
         if packet.opcode == Opcode::RcAck {
             self.stats.count(stats::TX_ACKS);
         }
+        let av = self.path(connected, packet);
+        let bth = BthRepr {
+            solicited: packet.solicited,
+            pkey: av.pkey,
+            ack_req: packet.ack_req,
+            ..BthRepr::new(packet.opcode, av.remote_qpn, packet.psn)
+        };
+        self.frame(&av, bth, packet.ext, &packet.payload)
+    }
+
+    /// A frame on the path of an address vector.
+    fn frame(&self, av: &AvCtx, bth: BthRepr, ext: Extensions, payload: &[u8]) -> Vec<u8> {
         let headers = Headers {
             eth: EthRepr {
                 dst: mac(av.dmac),
@@ -185,17 +213,12 @@ impl Env {
             udp: UdpRepr {
                 src_port: av.udp_sport,
             },
-            bth: BthRepr {
-                solicited: packet.solicited,
-                pkey: av.pkey,
-                ack_req: packet.ack_req,
-                ..BthRepr::new(packet.opcode, av.remote_qpn, packet.psn)
-            },
-            ext: packet.ext,
+            bth,
+            ext,
         };
-        let mut frame = vec![0; headers.frame_len(packet.payload.len())];
+        let mut frame = vec![0; headers.frame_len(payload.len())];
         headers
-            .build(&packet.payload, &mut frame)
+            .build(payload, &mut frame)
             .expect("extension headers follow the opcode");
         frame
     }

@@ -18,7 +18,7 @@ enum Section {
 }
 
 /// How many.
-const COUNT: usize = 15;
+const COUNT: usize = 16;
 
 const SECTIONS: [Section; COUNT] = [
     Section::Watched(0),
@@ -35,6 +35,7 @@ const SECTIONS: [Section; COUNT] = [
     Section::Watched(9),
     Section::Watched(10),
     Section::Watched(11),
+    Section::Watched(12),
     Section::Writes("eqe"),
 ];
 

@@ -1,7 +1,7 @@
 //! Partitions, MAC and IP addresses, GID table, VLAN, queue pair numbers. What does not fit is dropped silently.
 
 use ferroce_proto::abi::cmd::{GidEntry, opcode};
-use ferroce_proto::abi::regs::feature;
+use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::{Gid, Headers, Ip, Mac, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
@@ -310,6 +310,8 @@ fn wrong_transport(bench: &mut Bench) {
 
 fn variant_fields(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
+    // A mark is to draw nothing here.
+    s.host.write32(regs::CNP_CONFIG, 0);
     taken(&mut s, |h| {
         if let Ip::V4(ip) = &mut h.ip {
             (ip.ttl, ip.tos) = (1, 0xff);

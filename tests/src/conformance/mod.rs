@@ -32,6 +32,7 @@ mod lists;
 mod long;
 mod malformed;
 mod nak;
+mod notification;
 mod numbers;
 mod own;
 mod protection;
@@ -107,6 +108,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Unreliable connection", uc::CASES),
     topic("Unreliable datagram", ud::CASES),
     topic("Frames to the own address", own::CASES),
+    topic("Notification of congestion", notification::CASES),
     topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),

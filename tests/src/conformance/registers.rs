@@ -18,13 +18,15 @@ cases! {
 }
 
 /// Registers that hold all bits of a mask.
-const HELD: [(u32, u32); 6] = [
+const HELD: [(u32, u32); 8] = [
     (regs::CMD_BASE_LO, !63),
     (regs::CMD_BASE_HI, !0),
     (regs::CPL_BASE_LO, !63),
     (regs::CPL_BASE_HI, !0),
     (regs::CMD_PI, !0),
     (regs::SCRATCH, !0),
+    (regs::MIN_TIME_BETWEEN_CNPS, 0xffff),
+    (regs::CNP_CONFIG, 0x1_073f),
 ];
 
 /// Those of the exception queue, which is off.

@@ -23,6 +23,7 @@ const STEADY: &[&str] = &[
     "retry_exceeded_err",
     "rnr_nak_retry_err",
     "implied_nak_seq_err",
+    "rp_cnp_ignored",
     "cq_overflows",
     "commands",
     "command_errors",
@@ -54,6 +55,9 @@ const EXACT: &[&str] = &[
     "rnr_nak_received",
     "local_ack_timeout_err",
     "retransmissions",
+    "np_ecn_marked_roce_packets",
+    "np_cnp_sent",
+    "rp_cnp_handled",
 ];
 
 /// Counters that no run may raise, whatever the wire does.

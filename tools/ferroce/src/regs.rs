@@ -9,7 +9,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::Field;
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::regs::{self, Access, Params, Params2, Params3, REGISTERS, Register};
+use ferroce_proto::abi::regs::{
+    self, Access, CnpConfig, Params, Params2, Params3, REGISTERS, Register,
+};
 use ferroce_proto::abi::regs::{STAT_DOCS, STATS, STATS_BASE, control, feature, status};
 
 use crate::abi::{self, prose};
@@ -84,7 +86,10 @@ fn export(programs: &Path, out: &Path) -> Result<()> {
 
 /// Name, lowest bit and width of the parts of a register; empty if it is one number.
 fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
-    let laid_out = |fields: &[Field]| fields.iter().map(|f| (f.name, f.lsb, f.width)).collect();
+    let laid_out = |fields: &[Field]| {
+        let named = fields.iter().filter(|f| !f.name.starts_with("rsv"));
+        named.map(|f| (f.name, f.lsb, f.width)).collect()
+    };
     let bits = |bits: &[(&'static str, u32)]| {
         let one = |&(name, mask): &(&'static str, u32)| (name, mask.trailing_zeros() as usize, 1);
         bits.iter().map(one).collect()
@@ -93,6 +98,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
         regs::PARAMS => laid_out(Params::FIELDS),
         regs::PARAMS2 => laid_out(Params2::FIELDS),
         regs::PARAMS3 => laid_out(Params3::FIELDS),
+        regs::CNP_CONFIG => laid_out(CnpConfig::FIELDS),
         regs::CONTROL => bits(&[
             ("enable", control::ENABLE),
             ("engine_reset", control::RESET),
@@ -117,6 +123,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             ("exception", feature::EXCEPTION),
             ("resize_cq", feature::RESIZE_CQ),
             ("mem_window", feature::MEM_WINDOW),
+            ("cnp", feature::CNP),
         ]),
         _ => vec![],
     }

@@ -1,4 +1,4 @@
-//! Congestion control (docs/congestion.md): the reaction point, and the pace of the queue pairs.
+//! Congestion control (docs/congestion.md): the notification point [`notify`]; the reaction point, and the pace of the queue pairs.
 //!
 //! ```text
 //!  events ─► front ─► dcqcn ─► rate_limits ─► gap ─► calendar ─► queue pairs that may start
@@ -16,6 +16,8 @@ pub mod dcqcn;
 pub mod dcqcn_terms;
 pub mod front;
 pub mod gap;
+pub mod notify;
+pub mod notify_types;
 pub mod pace_types;
 pub mod periods;
 pub mod rate_limits;

@@ -7,6 +7,7 @@
 //! * `responses`: responses for the requester that pass the checks, with the beats of their data.
 //! * `m`: everything else as [`RqRequest`], also what is to be dropped: its beats stand in the packet buffer and its
 //!   counter depends on the state of the queue pair. A datagram leaves as two, its GRH and its payload.
+//! * `notice`: CNPs, and packets marked CE that are none and pass the checks of a connection; one cycle each.
 //! * `order`: for every item with beats a bit, 1 if it left by `responses`, in the order of the beats in the packet
 //!   buffer. It leaves together with its item.
 //!
@@ -24,7 +25,9 @@ use super::event::*;
 use super::rx_decode::{RxDecode, RxKind};
 use crate::bus::types::image::RqCtx;
 use crate::bus::types::{MrRight, Response, RxMeta};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
+use crate::transport::congestion::notify_types::Notice;
 
 const CNP: u64 = Opcode::Cnp.code() as u64;
 const UC: u64 = Class::Uc as u64;
@@ -52,6 +55,8 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     pub responses: StreamOut<Response>,
     /// Whose beats come next in the packet buffer: 0 those of `m`, 1 those of `responses`.
     pub order: StreamOut<Bit>,
+    /// A CNP, or a mark.
+    pub notice: Signal<Out, Valid<Notice>>,
 
     images: Ram<RqImage, Q>,
     out_stage: Hold<RqRequest>,
@@ -88,6 +93,7 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     split: Dff<Bit>,
     /// The GRH has left.
     second: Reg<Bit>,
+    seen: Reg<Valid<Notice>>,
 }
 
 impl<const Q: usize, const K: usize, const D: usize> RxCheck<Q, K, D> {
@@ -146,6 +152,14 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         } else if kind.response {
             reason = NO_REQUEST;
         }
+        let cnp = m2.opcode == CNP;
+        let of_peer = kind.exists & !datagram & same_pkey & same_address;
+        seen.valid = go & v2 & (cnp | (m2.ce & same_transport & of_peer));
+        seen.payload.qpn = m2.qpn.low::<16>();
+        seen.payload.cnp = cnp;
+        seen.payload.of_peer = of_peer;
+        notice = seen;
+
         let payload_less = m2.plen - 1;
         // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
         let bytes = bits::<13>(128) << k2.mtu;
