@@ -301,8 +301,7 @@ impl<
         qp_events.sq_failed = transmit.failed_valid;
         qp_events.sq_failed_qpn = transmit.failed_qpn;
         qp_events.sq_failed_status = transmit.failed_status;
-        qp_events.drained = transmit.drained_valid;
-        qp_events.drained_qpn = transmit.drained_qpn;
+        forward!(qp_events.drained <= completions.drained);
         forward!(qp_events.responder <= failures.err_report);
 
         // what is under way

@@ -98,10 +98,6 @@ pub struct TransmitSide<
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub close_qpn: Signal<Out, Bits<16>>,
-    /// In SQD nothing of the send queue is outstanding any more.
-    pub drained_valid: Signal<Out, Bit>,
-    /// Its queue pair.
-    pub drained_qpn: Signal<Out, Bits<16>>,
     /// A packet was not sent because its payload could not be read.
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
@@ -193,8 +189,6 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(down <= requester.down);
         close_valid = requester.close_valid;
         close_qpn = requester.close_qpn;
-        drained_valid = requester.drained_valid;
-        drained_qpn = requester.drained_qpn;
         counts = requester.counts;
         retransmission = requester.retransmission;
         fetches = requester.fetches;

@@ -21,7 +21,7 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
     rig.recorder.failure = Chance::new(failure);
     let mut rng = rig.bench.rng().fork();
     let queues = 1 << C;
-    let mut resizes = [0; 2];
+    let (mut resizes, mut marks) = ([0; 2], 0);
     for cqn in 0..queues {
         rig.open(cqn, 1 + (cqn % 5) as u8);
     }
@@ -33,6 +33,10 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
             if cqn / 4 != (cycle / 400 % 4) as u16 {
                 rig.push(rng.usize(..2), cqn);
             }
+        }
+        if rng.u8(..) < 4 && rig.pending() < 32 {
+            rig.mark();
+            marks += 1;
         }
         if rng.u8(..) < 64 {
             rig.done += rng.u64(..=rig.issued - rig.done);
@@ -67,6 +71,7 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
     for cqn in 0..queues {
         rig.close(cqn);
     }
+    assert_eq!(rig.drains, marks);
     assert!(rig.seen.len() > 500, "{} CQEs", rig.seen.len());
     assert!(
         rig.reports.seen.len() > 50,
@@ -189,6 +194,29 @@ fn a_host_that_makes_room_in_time_loses_nothing() {
     rig.consume(1, 2);
     rig.settle();
     assert_eq!((rig.rings[1].written, rig.losses), (6, 0));
+}
+
+/// Also where the CQE itself waits for room in its ring.
+#[test]
+fn a_marker_comes_behind_the_cqes_before_it() {
+    let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);
+    rig.recorder.latency = Delay::fixed(300);
+    rig.open(1, 2);
+    rig.reports.hold = true;
+    (0..5).for_each(|_| _ = rig.push(SEND, 1));
+    rig.mark();
+    (0..200).for_each(|_| rig.step());
+    rig.consume(1, 2);
+    (0..1000).for_each(|_| rig.step());
+    assert_eq!(
+        (rig.seen.len(), rig.drains),
+        (5, 0),
+        "no CQE has its response"
+    );
+    rig.reports.hold = false;
+    rig.settle();
+    (0..100).for_each(|_| rig.step());
+    assert_eq!((rig.losses, rig.drains), (0, 1));
 }
 
 #[test]

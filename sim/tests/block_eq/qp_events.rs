@@ -15,6 +15,7 @@ const C: usize = 3;
 struct Rig {
     bench: Bench,
     responder: StreamSource,
+    drained: StreamSource,
     events: StreamSink,
 }
 
@@ -23,13 +24,15 @@ impl Rig {
         let bench = Bench::of(QpEvents::<Q, C>::default).expect("the block builds");
         let mut rig = Self {
             responder: StreamSource::new(bench.dut(), "responder", Pauses::NONE).unwrap(),
+            drained: StreamSource::new(bench.dut(), "drained", Pauses::NONE).unwrap(),
             events: StreamSink::new(bench.dut(), "events", back).unwrap(),
             bench,
         };
-        for pulse in ["sq_we", "cq_we", "answered", "sq_failed", "drained"] {
+        for pulse in ["sq_we", "cq_we", "answered", "sq_failed"] {
             rig.set(pulse, 0);
         }
-        rig.bench.reset(&mut [&mut rig.responder, &mut rig.events]);
+        rig.bench
+            .reset(&mut [&mut rig.responder, &mut rig.drained, &mut rig.events]);
         rig.run(40);
         rig
     }
@@ -40,9 +43,10 @@ impl Rig {
     }
 
     fn run(&mut self, cycles: u64) {
-        let run = self
-            .bench
-            .run(&mut [&mut self.responder, &mut self.events], cycles);
+        let run = self.bench.run(
+            &mut [&mut self.responder, &mut self.drained, &mut self.events],
+            cycles,
+        );
         run.unwrap_or_else(|e| panic!("{e}"));
     }
 
@@ -95,7 +99,9 @@ impl Rig {
     }
 
     fn drains(&mut self, qpn: u64) {
-        self.pulse("drained", &[("drained_qpn", qpn)]);
+        let item = self.drained.item();
+        self.drained.push(item.with("payload", qpn));
+        self.run(3);
     }
 
     fn reported(&mut self) -> Vec<(u64, u8, u8, u64)> {

@@ -21,6 +21,7 @@ cases! {
     state_sqd_finishes, RC, "IB1 10.3.1", "In SQD messages begun are finished and completed, no further one is begun; RTS goes on.";
     state_sqd_still_receives, RC, "IB1 10.3.1", "In SQD the responder works as before.";
     state_sqd_event, EVENTS, "IB1 10.3.1", "When the send queue has drained in SQD, that is reported once; the next time again.";
+    state_sqd_event_comes_last, EVENTS, "IB1 11.6.3.1", "The event of a send queue that drained comes when its completions are there.";
     state_err_draws_no_answer, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
     state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
     card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
@@ -149,6 +150,21 @@ fn state_sqd_event(bench: &mut Bench) {
     s.host.modify_state(s.qpn, state::SQD);
     s.quiet();
     check("event with nothing sent", eq.take(&s.host), Some(expected));
+}
+
+fn state_sqd_event_comes_last(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let mut eq = Eq::new(&mut s.host, 0, 4, 0);
+    let sent = s.post_all(&[(); 16].map(|()| Work::send(&[])));
+    s.host.modify_state(s.qpn, state::SQD);
+    let ack = s.response(Opcode::RcAck, sent[15].psn(), Syndrome::ACK);
+    s.hand(&super::script::build(&ack, &[]));
+    let found = (0..2000).find_map(|_| {
+        s.run(1);
+        eq.take(&s.host)
+    });
+    check("event", found, Some((event::SQ_DRAINED, s.qpn, 0)));
+    check("completions at the event", s.results().len(), 16);
 }
 
 fn state_err_draws_no_answer(bench: &mut Bench) {

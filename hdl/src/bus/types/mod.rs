@@ -68,6 +68,8 @@ payload! {
         grh: Bit,
         /// `fence` counts; else the completion stands for no payload.
         fenced: Bit,
+        /// No completion: the send queue of `qpn` drained, and its completions stand in front of it.
+        marker: Bit,
     }
 
     /// A read for `dma_read`: any address, any length; the client has room for the answer, which is the beats that hold a byte of the range.

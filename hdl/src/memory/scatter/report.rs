@@ -128,6 +128,7 @@ impl Logic for Report {
         cq_token.recv = true;
         copy!(cq_token <= tail.payload; src_qpn, pkey, grh);
         cq_token.fenced = true;
+        cq_token.marker = false;
         cqs.s.payload = cq_token;
         cqs.s.valid =
             fire & (mr_result.payload.complete | (mr_result.payload.good & tail.payload.complete));

@@ -22,6 +22,9 @@
 //! the queue stays. It is refused if the queue is not open, has overflowed, or has more entries that the host has not
 //! taken than the new ring holds. `refused` and `switched` tell of it from the cycle behind its transfer to the next.
 //!
+//! A *marker* among the sends says that a send queue drained. It becomes no CQE: `drained` tells of it when all CQEs in front
+//! of it, and all payload written before it came, are in host memory.
+//!
 //! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
 //! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
 //! of a queue while the first waits to be taken is the same. An overflow is reported too. Reports hold up nothing.
@@ -69,6 +72,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub cqe_done: Signal<In, Bits<16>>,
     /// Completions and overflows of queues, for their event queues.
     pub events: StreamOut<EqEvent>,
+    /// Queue pairs whose send queue drained.
+    pub drained: StreamOut<Bits<16>>,
     /// CQE bursts.
     pub write: StreamOut<WriteCmd>,
     /// Their beats.
@@ -144,6 +149,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     w_news: Reg<Bit>,
     w_death: Reg<Bit>,
     w_cqn: Dff<Bits<16>>,
+    w_mark: Reg<Bit>,
     w_lost: Reg<Bit>,
     w_loss: Dff<CqLost>,
     w_overflow: Reg<Bit>,
@@ -164,7 +170,13 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         recv_fence.issued = issued;
         recv_fence.done = done;
         forward!(tokens.s[0] <= recv_fence.m);
-        forward!(send <= send_fence.s);
+        send_fence.s.valid = send.valid;
+        send.ready = send_fence.s.ready;
+        send_fence.s.payload = send.payload;
+        if send.payload.marker {
+            send_fence.s.payload.fenced = true;
+            send_fence.s.payload.fence = issued;
+        }
         send_fence.issued = issued;
         send_fence.done = done;
         tokens.s[1].valid = send_fence.m.valid;
@@ -182,7 +194,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
         let commanding = live & (op == CqOp::Command);
-        room = place.room & !losses.level.slice::<2>(3).any();
+        room = place.room & reports.room & !losses.level.slice::<2>(3).any();
         let free = table.ready & !entered & !commanding;
         let mut enters = false;
         commanded = false;
@@ -265,7 +277,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         let mut next = table.current;
         let full = (level & !mask).any();
         let half = (level & !(mask >> 1)).any();
-        let completing = live & (op == CqOp::Token);
+        let completing = live & (op == CqOp::Token) & !token.marker;
         let usable = current.open & !current.dead;
         let fits = waiting.bit(23) | !(waiting & !mask).any();
         let changes = commanding & (!command.payload.resize | (usable & fits));
@@ -273,8 +285,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         images.we = changes;
         images.waddr = table.x_addr;
         images.wdata = order;
-        let accepts = usable & !full;
-        let overflows = usable & full & refreshed;
+        let accepts = usable & !full & !token.marker;
+        let overflows = usable & full & refreshed & !token.marker;
         let waits = usable & full & !refreshed;
         let mut asks = completing & usable & half & !record.reading;
         if overflows {
@@ -356,6 +368,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         forward!(beat <= record.beat);
 
         forward!(events <= reports.events);
+        forward!(drained <= reports.drained);
 
         place.valid = completing & accepts;
         place.token = token;
@@ -380,6 +393,9 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         reports.news = w_news;
         reports.death = w_death;
         reports.cqn = w_cqn;
+        w_mark = live & (op == CqOp::Token) & token.marker;
+        reports.marked = w_mark;
+        reports.marked_qpn = w_loss.qpn;
         reports.done = cqe_done;
         reports.found = live & (op == CqOp::Report);
         reports.open = current.open;

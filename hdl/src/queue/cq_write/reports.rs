@@ -1,11 +1,11 @@
 //! Reports: completion queues with something to report, until their CQEs are in host memory.
 //!
 //! A queue stands here once for COMPLETION and once for CQ_ERROR at most; the owner sees to that with a bit of its state,
-//! and clears it when it takes a report. So the lists never fill up. A report is
-//! handed over when all CQEs written before it have their response.
+//! and clears it when it takes a report. So the lists never fill up. A report is handed over when all CQEs written before it
+//! have their response, and so is a marker.
 use ferroce_proto::abi::eq::event;
 
-use super::types::CqReport;
+use super::types::{CqMark, CqReport};
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
 
@@ -26,6 +26,14 @@ pub struct CqReports<const C: usize> {
     pub news: Signal<In, Bit>,
     /// It has overflowed.
     pub death: Signal<In, Bit>,
+    /// A marker comes, in this cycle.
+    pub marked: Signal<In, Bit>,
+    /// Its queue pair.
+    pub marked_qpn: Signal<In, Bits<16>>,
+    /// Markers can be taken, 8 of them.
+    pub room: Signal<Out, Bit>,
+    /// Queue pairs of markers.
+    pub drained: StreamOut<Bits<16>>,
     /// A report is due, and there is room for its event.
     pub due: Signal<Out, Bit>,
     /// Its queue.
@@ -45,6 +53,7 @@ pub struct CqReports<const C: usize> {
 
     alive: Fifo<CqReport, C>,
     dead: Fifo<CqReport, C>,
+    marks: Fifo<CqMark, 4>,
     /// CQEs written, modulo 2^16.
     written: Reg<Bits<16>>,
     /// CQEs written, and how many of these have no response, of one cycle.
@@ -52,6 +61,8 @@ pub struct CqReports<const C: usize> {
     under_way: Reg<Bits<16>>,
     /// The oldest of `alive` may go: once so, it stays so.
     free: Reg<Bit>,
+    /// The same of `marks`.
+    passed: Reg<Bit>,
     /// A report was taken, its event is not.
     taken: Reg<Bit>,
     taken_cqn: Dff<Bits<16>>,
@@ -90,6 +101,17 @@ impl<const C: usize> Logic for CqReports<C> {
         free = alive.m.valid & !leaves & (free | !waits);
         dead.m.ready = take & !free;
         due = (free | dead.m.valid) & !taken;
+        // a marker likewise
+        marks.s.valid = marked;
+        marks.s.payload.qpn = marked_qpn;
+        marks.s.payload.fence = now;
+        let held = latest - marks.m.payload.fence < under_way;
+        let goes = passed & drained.ready;
+        marks.m.ready = goes;
+        passed = marks.m.valid & !goes & (passed | !held);
+        room = !marks.level.slice::<2>(3).any();
+        drained.valid = passed;
+        drained.payload = marks.m.payload.qpn;
         let mut oldest = dead.m.payload.cqn;
         if free {
             oldest = alive.m.payload.cqn;

@@ -84,6 +84,14 @@ payload! {
         fence: Bits<16>,
     }
 
+    /// A marker behind the CQEs in front of it.
+    CqMark {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// CQEs of all queues up to it, modulo 2^16.
+        fence: Bits<16>,
+    }
+
     /// A CQE on its way to the ring.
     CqEntry {
         /// Host address, a multiple of 32.

@@ -6,7 +6,7 @@
 //! silent. One that a command put into error is silent too. SQ_DRAINED and COMM_EST are reported as often as they
 //! happen.
 //!
-//! Rate: an item a cycle. Latency: 3 cycles, of a drain 4. Assumes: `answered` comes in the order of the commands with the send queue's
+//! Rate: an item a cycle. Latency: 3 cycles. Assumes: `answered` comes in the order of the commands with the send queue's
 //! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait
 //! to be taken; while as many do a further one is forgotten.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
@@ -86,10 +86,8 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     pub sq_failed_qpn: Signal<In, Bits<16>>,
     /// Completion status behind it, 0 if it is elsewhere.
     pub sq_failed_status: Signal<In, Bits<8>>,
-    /// A send queue drained, in this cycle.
-    pub drained: Signal<In, Bit>,
-    /// Its queue pair.
-    pub drained_qpn: Signal<In, Bits<16>>,
+    /// Send queues that drained.
+    pub drained: StreamIn<Bits<16>>,
     /// Responders that failed, or accepted their first request.
     pub responder: StreamIn<RqFailure>,
     /// Events.
@@ -99,7 +97,6 @@ pub struct QpEvents<const Q: usize, const C: usize> {
 
     /// What the send side says, in its order.
     news: Bypass<QpNews, Q>,
-    drains: Fifo<Bits<16>, Q>,
     silent: Rmw<Bits<1>, Q>,
     send_cqs: Ram<Bits<16>, Q>,
     addresses: Ram<CqAddress, C>,
@@ -164,15 +161,13 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             news.s.payload.silences = command_state == ERR;
             news.s.payload.revives = !(command_state == ERR);
         }
-        drains.s.valid = drained;
-        drains.s.payload = drained_qpn;
 
         // entry: responders first
         let mut enters = silent.ready;
         let mut next = no_news;
         responder.ready = silent.ready;
         news.m.ready = false;
-        drains.m.ready = false;
+        drained.ready = false;
         if responder.valid {
             next.qpn = responder.payload.qpn;
             next.tells = responder.payload.event == COMM_EST;
@@ -182,11 +177,11 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         } else if news.m.valid {
             next = news.m.payload;
             news.m.ready = silent.ready;
-        } else if drains.m.valid {
-            next.qpn = drains.m.payload;
+        } else if drained.valid {
+            next.qpn = drained.payload;
             next.tells = true;
             next.kind = SQ_DRAINED;
-            drains.m.ready = silent.ready;
+            drained.ready = silent.ready;
         } else {
             enters = false;
         }

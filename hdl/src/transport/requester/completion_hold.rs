@@ -11,6 +11,8 @@
 //! A failure that is complete ([`SendCompletion::failed`]) leaves by `failed` once the completions in front of it were taken,
 //! so the responder of the queue pair flushes its receive queue behind the request that failed.
 //!
+//! A send queue that drained becomes a marker behind its completions: `cq_write` makes the event of it.
+//!
 //! Flushed WQEs hold the segmenter up if they find no room, and with it the very grants that are waited for: no flush is
 //! granted without `room`, and there is always room for those that are.
 //!
@@ -24,15 +26,19 @@ use crate::prelude::*;
 /// Log2 of the completions held: `room` for 16, and as many again on their way, of which the segmenter has 13 at most.
 const HELD: usize = 5;
 
-/// The completions held.
+/// The completions held of 2^Q queue pairs.
 #[derive(Block)]
-pub struct CompletionHold {
+pub struct CompletionHold<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Completions of what was started.
     pub retired: StreamIn<SendCompletion>,
     /// Completions of WQEs that were not.
     pub flushed: StreamIn<SendCompletion>,
+    /// A send queue drained, in this cycle; the last of `retired` was taken before.
+    pub drained: Signal<In, Bit>,
+    /// Its queue pair.
+    pub drained_qpn: Signal<In, Bits<16>>,
     /// Grants so far, modulo 2^16.
     pub granted: Signal<In, Bits<16>>,
     /// A grant is cut to its end, or dropped.
@@ -41,7 +47,7 @@ pub struct CompletionHold {
     pub piece_cut: Signal<In, Bit>,
     /// A piece of payload was read; in their order.
     pub piece_read: Signal<In, Bit>,
-    /// Completions.
+    /// Completions and markers.
     pub cq: StreamOut<CqToken>,
     /// Queue pairs whose failure is complete.
     pub failed: StreamOut<Bits<16>>,
@@ -51,10 +57,13 @@ pub struct CompletionHold {
     pub activity: Signal<Out, Activity>,
 
     list: Fifo<SendCompletion, HELD>,
+    /// Send queues that drained, each once.
+    drains: Fifo<Bits<16>, Q>,
     has_room: Reg<Bit>,
     /// The turn of `retired`; else that of `flushed`, every second cycle if both have something.
     turn: Reg<Bit>,
     no_token: Zero<CqToken>,
+    no_completion: Zero<SendCompletion>,
     /// The first one, its grants are through, and it does not leave.
     first: Dff<SendCompletion>,
     there: Reg<Bit>,
@@ -72,9 +81,10 @@ pub struct CompletionHold {
     open: Reg<Bits<16>>,
 }
 
-impl Logic for CompletionHold {
+impl<const Q: usize> Logic for CompletionHold<Q> {
     describe!(
         "completion_hold",
+        format!("q{Q}"),
         "Holds completions until the payload of what was granted is read."
     );
 
@@ -93,7 +103,19 @@ impl Logic for CompletionHold {
             list.s.payload.byte_len = retired.payload.byte_len;
             list.s.payload.fence = retired.payload.fence;
         }
-        retired.ready = turn;
+        // a marker takes a turn of `retired`; nothing has to be read for it
+        drains.s.valid = drained;
+        drains.s.payload = drained_qpn;
+        let marks = turn & drains.m.valid;
+        drains.m.ready = marks;
+        if marks {
+            list.s.valid = true;
+            list.s.payload = no_completion;
+            list.s.payload.qpn = drains.m.payload;
+            list.s.payload.drained = true;
+            list.s.payload.unread = through;
+        }
+        retired.ready = turn & !marks;
         flushed.ready = !turn & list.s.ready;
         room = has_room;
 
@@ -149,8 +171,9 @@ impl Logic for CompletionHold {
         cq.payload.vendor_err = head.vendor_err;
         cq.payload.fenced = head.fenced;
         cq.payload.fence = head.fence;
+        cq.payload.marker = head.drained;
 
-        activity.busy = list.m.valid | there;
+        activity.busy = list.m.valid | there | drains.level.any();
         activity.moved = (cq.valid & cq.ready) | (failed.valid & failed.ready);
     }
 }

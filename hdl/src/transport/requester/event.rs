@@ -328,6 +328,8 @@ payload! {
         unread: Bits<16>,
         /// No completion: those of the messages with which the queue pair failed stand in front of it.
         failed: Bit,
+        /// No completion: those of the messages with which the send queue drained stand in front of it.
+        drained: Bit,
     }
 
     /// Entry of the outstanding table.

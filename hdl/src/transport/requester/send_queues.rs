@@ -82,10 +82,6 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub close_qpn: Signal<Out, Bits<16>>,
-    /// In SQD nothing of the send queue is outstanding any more.
-    pub drained_valid: Signal<Out, Bit>,
-    /// Its queue pair.
-    pub drained_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses.
     pub counts: Signal<Out, SqCounts>,
     /// Send WQEs being read.
@@ -103,7 +99,7 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     scheduler: Scheduler<Q, 7>,
     fetch: WqeFetch<W, 7>,
     retire: Retire<Q, O>,
-    hold: CompletionHold,
+    hold: CompletionHold<Q>,
     timer: Timer<Q>,
 }
 
@@ -159,6 +155,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         copy!(retire <= state; entry_valid, entry_addr, entry);
         forward!(hold.retired <= retire.done);
         forward!(flushed <= hold.flushed);
+        hold.drained = state.drained_valid;
+        hold.drained_qpn = state.drained_qpn;
         hold.granted = state.granted;
         hold.part_cut = part_cut;
         hold.piece_cut = piece_cut;
@@ -180,8 +178,6 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         forward!(down <= hold.failed);
         close_valid = state.close_valid;
         close_qpn = state.close_qpn;
-        drained_valid = state.drained_valid;
-        drained_qpn = state.drained_qpn;
         counts = state.counts;
         fetches = fetch.activity;
         ready = state.ready;

@@ -76,10 +76,6 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub close_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub close_qpn: Signal<Out, Bits<16>>,
-    /// In SQD nothing of the send queue is outstanding any more.
-    pub drained_valid: Signal<Out, Bit>,
-    /// Its queue pair.
-    pub drained_qpn: Signal<Out, Bits<16>>,
     /// Counter pulses.
     pub counts: Signal<Out, SqCounts>,
     /// A packet leaves that was sent before.
@@ -137,8 +133,6 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             down: StreamOut::default(),
             close_valid: Signal::default(),
             close_qpn: Signal::default(),
-            drained_valid: Signal::default(),
-            drained_qpn: Signal::default(),
             counts: Signal::default(),
             retransmission: Signal::default(),
             fetches: Signal::default(),
@@ -182,8 +176,6 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(down <= queues.down);
         close_valid = queues.close_valid;
         close_qpn = queues.close_qpn;
-        drained_valid = queues.drained_valid;
-        drained_qpn = queues.drained_qpn;
         counts = queues.counts;
         fetches = queues.fetches;
         ready = queues.ready;

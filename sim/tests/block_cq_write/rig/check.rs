@@ -3,7 +3,7 @@
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_sim::bench::Item;
 
-use super::{FROM_SEND, Rig, Token};
+use super::{FROM_SEND, Rig, SEND, Token};
 
 impl Rig {
     pub(super) fn compare(&mut self) -> Result<(), String> {
@@ -38,6 +38,9 @@ impl Rig {
         while let Some((_, item)) = self.lost.pop() {
             self.was_lost(item.get("qpn") as u16, item.get("cqn") as u16)?;
         }
+        while let Some((_, item)) = self.drained.pop() {
+            self.was_drained(item.get("payload") as u16)?;
+        }
         Ok(())
     }
 
@@ -47,6 +50,27 @@ impl Rig {
         if !self.tokens.iter().flatten().any(is_due) {
             return Err(format!("nothing is due, and yet {item:?}"));
         }
+        Ok(())
+    }
+
+    /// A marker comes behind all sends before it, their CQEs and the payload in host memory.
+    fn was_drained(&mut self, qpn: u16) -> Result<(), String> {
+        let place = self.tokens[SEND].iter().position(|t| t.marker);
+        let token = place.and_then(|place| self.tokens[SEND].remove(place));
+        let Some(token) = token.filter(|t| t.qpn == qpn) else {
+            return Err(format!("marker {qpn:#x} is not the next"));
+        };
+        // what is in front of it yet was lost
+        let before = self.tokens[SEND].iter_mut().take(place.unwrap_or(0));
+        before.for_each(|t| t.passed = true);
+        let mut flying = self.seen[self.reports.landed()..].iter();
+        if flying.any(|(_, of, _)| of & FROM_SEND != 0 && *of < qpn) {
+            return Err(format!("{token:?} before the CQEs in front of it"));
+        }
+        if token.fence > self.done {
+            return Err(format!("{token:?} before its payload"));
+        }
+        self.drains += 1;
         Ok(())
     }
 
@@ -66,6 +90,9 @@ impl Rig {
         let Some(token) = token else {
             return Err(format!("a CQE of no token, or its second: {cqe:?}"));
         };
+        if token.passed {
+            return Err(format!("{token:?} behind a marker that came behind it"));
+        }
         if token.fence > self.done {
             return Err(format!("{token:?} before its payload, {} done", self.done));
         }

@@ -32,6 +32,10 @@ struct Token {
     fence: u64,
     /// Its CQE but for the phase.
     cqe: Cqe,
+    /// It becomes no CQE.
+    marker: bool,
+    /// A marker behind it came out.
+    passed: bool,
     /// Cycle in which it was taken.
     taken: Option<u64>,
 }
@@ -81,6 +85,9 @@ pub(crate) struct Rig {
     pub(crate) write: StreamSink,
     pub(crate) beats: StreamSink,
     pub(crate) lost: StreamSink,
+    drained: StreamSink,
+    /// Markers that came out.
+    pub(crate) drains: u64,
     issued_port: Input,
     done_port: Input,
     cqe_done_port: Input,
@@ -137,6 +144,8 @@ impl Rig {
             write: sink(&bench, "write", back),
             beats: sink(&bench, "beats", back),
             lost: sink(&bench, "lost", back),
+            drained: sink(&bench, "drained", back),
+            drains: 0,
             issued_port: dut.input("issued").expect("a port"),
             done_port: dut.input("done").expect("a port"),
             cqe_done_port: dut.input("cqe_done").expect("a port"),
@@ -170,6 +179,7 @@ impl Rig {
             &mut rig.write,
             &mut rig.beats,
             &mut rig.lost,
+            &mut rig.drained,
             &mut rig.recorder,
         ]);
         (0..40).for_each(|_| rig.step());
@@ -293,10 +303,29 @@ impl Rig {
             cqn,
             fence,
             cqe,
+            marker: false,
+            passed: false,
             taken: None,
         });
         self.rings[usize::from(cqn)].pending += 1;
         qpn
+    }
+
+    /// A marker behind the sends so far, and behind the payload that was issued.
+    pub(crate) fn mark(&mut self) {
+        let qpn = self.pushed[SEND] | FROM_SEND;
+        self.pushed[SEND] += 1;
+        let source = &mut self.sources[SEND];
+        source.push(source.item().with("qpn", qpn.into()).with("marker", 1));
+        self.tokens[SEND].push_back(Token {
+            qpn,
+            cqn: 0,
+            fence: self.issued,
+            cqe: Cqe::default(),
+            marker: true,
+            passed: false,
+            taken: None,
+        });
     }
 
     /// The host takes `n` entries and says so.
@@ -342,6 +371,7 @@ impl Rig {
             &mut self.write,
             &mut self.beats,
             &mut self.lost,
+            &mut self.drained,
             &mut self.recorder,
         ]);
         result.unwrap_or_else(|failure| panic!("{failure}"));
@@ -365,7 +395,8 @@ impl Rig {
             panic!("{}", self.bench.failure(problem));
         }
         if self.pending() > 0 && !self.is_busy() {
-            let waits = self.tokens.iter().flatten().any(|t| t.taken.is_some());
+            let is_inside = |t: &Token| t.taken.is_some() && !t.marker;
+            let waits = self.tokens.iter().flatten().any(is_inside);
             assert!(!waits, "a token is inside, and the block says it is idle");
         }
     }

@@ -88,6 +88,11 @@ impl Reports {
         self.flying.push_back((cqn, count, solicited, 0));
     }
 
+    /// CQEs that are in host memory.
+    pub(super) fn landed(&self) -> usize {
+        self.done as usize
+    }
+
     /// Events of completions and of overflows that reported a queue.
     pub(crate) fn events(&self, cqn: u16) -> [u32; 2] {
         self.queues[usize::from(cqn)].events

@@ -200,6 +200,16 @@ impl Rig {
     pub(super) fn completed(&mut self, item: &Item) {
         let qpn = item.get("qpn");
         let qp = &mut self.qps[qpn as usize];
+        if item.get("marker") == 1 {
+            let is_done = |m: &Message| m.post.quiet || qp.done.iter().any(|d| d.index == m.index);
+            let started = qp.messages.iter().filter(|m| m.started);
+            assert!(
+                started.clone().all(is_done),
+                "a marker in front of {started:?}"
+            );
+            self.drained.push(qpn);
+            return;
+        }
         assert_eq!((item.get("cqn"), item.get("recv")), (5, 0));
         let done = Done {
             index: item.get("wqe_index") as u16,

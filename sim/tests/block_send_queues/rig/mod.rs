@@ -345,9 +345,6 @@ impl Rig {
             qp.closed = true;
             qp.reads.clear();
         }
-        if self.output("drained_valid") == 1 {
-            self.drained.push(self.output("drained_qpn"));
-        }
         for name in COUNTERS {
             *self.counts.entry(name).or_default() += self.output(&format!("counts.{name}"));
         }
