@@ -143,6 +143,10 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_EXC_TX_PI 0x54u
 /* Exception queue: [15:0] consumer index of the transmit ring, [16] busy. */
 #define FERROCE_REG_EXC_STATUS 0x58u
+/* Notification point: [15:0] microseconds between two CNPs of a queue pair at least; 0: every marked packet draws one. */
+#define FERROCE_REG_MIN_TIME_BETWEEN_CNPS 0x5cu
+/* Notification point: [5:0] DSCP of CNPs, [10:8] their PCP where the path has an 802.1Q tag, [16] marked packets draw CNPs. */
+#define FERROCE_REG_CNP_CONFIG 0x60u
 
 /* opcode of a command. */
 /* Does nothing, answers OK. */
@@ -349,6 +353,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_FEATURE_RESIZE_CQ 0x1000u
 /* Entries of memory windows, of type 2 those of a queue pair, and the WQE that completes what the host did. */
 #define FERROCE_FEATURE_MEM_WINDOW 0x2000u
+/* Notification point: packets marked CE draw CNPs. */
+#define FERROCE_FEATURE_CNP 0x4000u
 
 /* Head of a command. */
 #define FERROCE_CMD_SIZE 64u
@@ -841,6 +847,14 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STAT_RX_EXCEPTION_DROPS 0x1150u
 /* Frames sent from the transmit ring of the exception queue. */
 #define FERROCE_STAT_TX_EXCEPTIONS 0x1158u
+/* Packets marked CE of a connected queue pair (RC, UC). CNPs are not included. */
+#define FERROCE_STAT_NP_ECN_MARKED_ROCE_PACKETS 0x1160u
+/* CNPs sent. */
+#define FERROCE_STAT_NP_CNP_SENT 0x1168u
+/* CNPs received for a connected queue pair from its peer. */
+#define FERROCE_STAT_RP_CNP_HANDLED 0x1170u
+/* CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection. They have no effect. */
+#define FERROCE_STAT_RP_CNP_IGNORED 0x1178u
 
 /* Doorbells: offsets in BAR0, 32-bit writes. */
 static inline uint32_t ferroce_sq_doorbell(uint32_t qpn) { return 0x100000u + 0x8u * qpn; }
