@@ -759,7 +759,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_PARAMS3_LOG_SRQ FERROCE_FIELD(5, 5)
 
 /* Statistics: offsets in BAR0, 64 bits each, low half first. */
-/* Frames received, whatever becomes of them: from the port, and from the loopback to the port's own MAC address. */
+/* All frames received, dropped ones included: from the port, and from the loopback to the port's own MAC address. */
 #define FERROCE_STAT_RX_FRAMES 0x1000u
 /* Bytes of the frames in `rx_frames`: headers and padding included, preamble and FCS not. */
 #define FERROCE_STAT_RX_BYTES 0x1008u

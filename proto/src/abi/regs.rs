@@ -10,7 +10,7 @@ pub const MAGIC_VALUE: u32 = u32::from_le_bytes(*b"FRCE");
 /// Version of this contract: major in the high half, minor in the low half. Equal majors understand each other.
 pub const ABI_VERSION: u32 = 0x0001_0000;
 
-/// Who may write a register.
+/// The side that may write a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Host reads only.
@@ -26,7 +26,7 @@ pub struct Register {
     pub offset: u32,
     /// Name.
     pub name: &'static str,
-    /// Who may write it.
+    /// The side that may write it.
     pub access: Access,
     /// Value after reset (for a parameter of the build: 0 here, the value in the card).
     pub reset: u32,
@@ -224,7 +224,7 @@ pub mod feature {
 macro_rules! counters {
     ($then:ident) => {
         $then! {
-            /// Frames received, whatever becomes of them: from the port, and from the loopback to the port's own MAC address.
+            /// All frames received, dropped ones included: from the port, and from the loopback to the port's own MAC address.
             rx_frames RX_FRAMES 1,
             /// Bytes of the frames in `rx_frames`: headers and padding included, preamble and FCS not.
             rx_bytes RX_BYTES 7,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::pause::Held;
 use super::{CLASSES, Frame, NEVER, Time};
 
-/// Bytes that a class may send in its turn.
+/// Bytes that a class may send in a round.
 const QUANTUM: u64 = 4096;
 
 /// A frame in a queue.

@@ -26,7 +26,7 @@ pub fn victim(senders: usize, bytes: u64) -> Vec<Flow> {
 pub fn permutation(hosts: usize, bytes: u64, seed: u64) -> Vec<Flow> {
     let mut order: Vec<usize> = (0..hosts).collect();
     Rng::with_seed(seed).shuffle(&mut order);
-    // A single ring through all hosts: nobody is sent to by itself.
+    // A single ring through all hosts: no host sends to itself.
     (0..hosts)
         .map(|at| Flow::at(0, order[at], order[(at + 1) % hosts], bytes))
         .collect()

@@ -1,4 +1,4 @@
-//! Who is wired to whom.
+//! Wires between hosts and switches.
 
 use std::collections::VecDeque;
 

@@ -83,7 +83,7 @@ impl Model {
         self.env.stats.count(stat);
     }
 
-    /// A packet that is no CNP arrived; whatever becomes of it, its mark tells of the path.
+    /// A packet that is no CNP arrived; its mark tells of the path, also if the packet is not executed.
     pub(super) fn look_for_mark(&mut self, headers: &Headers) {
         let qpn = headers.bth.dest_qp;
         let marked = headers.ip.ecn() == ip::ECN_CE && self.is_connected(headers);

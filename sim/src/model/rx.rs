@@ -146,7 +146,7 @@ fn fault(ctx: &RqCtx, env: &Env, headers: &Headers) -> Option<Stat> {
     if bth.opcode.class() as u8 != ctx.qp_type {
         return Some(stats::RX_WRONG_TRANSPORT);
     }
-    // A datagram may come from anyone who knows the Q_Key (IB1 9.6.1.4), to any address of the port.
+    // A datagram may come from any sender that knows the Q_Key (IB1 9.6.1.4), to any address of the port.
     if ctx.qp_type == qp_type::UD {
         if !pkey_matches(bth.pkey, ctx.pkey) {
             return Some(stats::RX_PKEY_VIOLATIONS);

@@ -5,7 +5,7 @@
 //!                        └─► marks ─► latest (when?) ─► cnp
 //! ```
 //!
-//! * A queue pair is connected while it has a responder image, whatever its state. What is for another is not heard; a CNP
+//! * A queue pair is connected while it has a responder image, whatever its state. A mark for another has no effect; a CNP
 //!   for it counts as ignored.
 //! * A mark asks when the queue pair was last given a CNP. If `min_time` is over, or it never was, the next CNP is due, and
 //!   the time starts afresh. A mark that finds no room in one of the queues of 16 is counted and forgotten, and no time
@@ -24,7 +24,7 @@ use crate::transport::responder::event::RqEvent;
 
 const RESET: u64 = state::RESET as u64;
 
-/// What becomes of a mark, or of a visit.
+/// Stage of a mark, or of a visit.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum NotifyState {
     /// Tables are swept.
@@ -89,7 +89,7 @@ impl<const Q: usize> Logic for Notify<Q> {
         let swept = state != NotifyState::Sweep;
         ready = swept;
 
-        // who is connected
+        // connected queue pairs
         let closes = command.set & (command.state == RESET);
         connected.we = !swept | (command_valid & (command.image | closes));
         connected.waddr = command.qpn.low::<Q>();

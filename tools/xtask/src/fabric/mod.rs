@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Bytes of a flow, of a pair, or of what is reduced; 2,000,000 when not given.
     #[arg(long)]
     bytes: Option<u64>,
-    /// Who is wired to whom.
+    /// The wires between hosts and switches.
     #[arg(long, value_enum, default_value = "star")]
     topology: Shape,
     /// Gb/s of every wire.
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// The class of data is lossless.
     #[arg(long)]
     pfc: bool,
-    /// A flow has one way, by the hash of its five-tuple; so it is when nothing is said.
+    /// A flow has one way, by the hash of its five-tuple; the default.
     #[arg(long, conflicts_with = "spray")]
     ecmp: bool,
     /// Each frame takes a way of its own.
@@ -133,7 +133,7 @@ impl Scenario {
     }
 }
 
-/// Who is wired to whom.
+/// The wires between hosts and switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Shape {
     /// One switch.
