@@ -153,7 +153,7 @@ fn cnp_of_a_path(bench: &mut Bench) {
             contexts.av.flow_label = 0xabcde;
         });
         let [ack, cnp] = write_and_see(&mut c).map(|frame| Sent::parse(&frame));
-        let mut expected = ack.headers.clone();
+        let mut expected = ack.headers;
         expected.eth.vlan = vlan.map(|tag| tag & 0x1fff | 6 << 13);
         match &mut expected.ip {
             Ip::V4(ip) => ip.tos = 48 << 2,
