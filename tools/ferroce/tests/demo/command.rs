@@ -50,7 +50,7 @@ fn a_run_leaves_a_report_and_a_capture() {
     assert!(report.ok);
     assert_eq!(report.seed, 5);
     assert_eq!(report.command[..2], ["ferroce", "demo"]);
-    assert_eq!(report.command[3..], words);
+    assert_eq!(report.command[2..], words);
     let figure = |name: &str| {
         let figure = report.figures.iter().find(|figure| figure.name == name);
         figure
