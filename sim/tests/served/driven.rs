@@ -86,7 +86,7 @@ fn a_failed_connect_has_its_reason() {
         .map(drop)
         .unwrap_err();
     assert!(matches!(error, VfioUserError::Connect { .. }), "{error}");
-    assert!(error.to_string().contains("simnic"), "{error}");
+    assert!(error.to_string().contains("xtask card"), "{error}");
 
     let served = Served::start(folder.path(), Dut::Model, "a", "b");
     let first = VfioUser::connect(&served.socket).unwrap();
