@@ -44,6 +44,6 @@ mod tests {
     #[test]
     fn a_library_without_a_simulation_says_how_to_get_one() {
         let refused = open("sim:model").err().unwrap().to_string();
-        assert!(refused.contains("libibverbs --sim"), "{refused}");
+        assert!(refused.contains("lib --sim"), "{refused}");
     }
 }

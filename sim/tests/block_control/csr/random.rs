@@ -26,7 +26,8 @@ impl Reference {
             regs::CMD_LOG_SIZE if self.enabled => return,
             regs::CMD_LOG_SIZE => value.min(8),
             regs::EXC_BASE_LO => value & !0xfff,
-            regs::EXC_RX_CI | regs::EXC_TX_PI => value & 0xffff,
+            regs::EXC_RX_CI | regs::EXC_TX_PI | regs::MIN_TIME_BETWEEN_CNPS => value & 0xffff,
+            regs::CNP_CONFIG => value & 0x1_073f,
             regs::EXC_CONFIG => {
                 if value & 0x20 == 0 {
                     self.words.insert(regs::EXC_RX_CI, 0);

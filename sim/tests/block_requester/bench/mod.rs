@@ -218,6 +218,10 @@ impl Rig {
             self.memory.read(item.get("addr"), item.get("len"));
         }
         while let Some((_, item)) = self.cq.pop() {
+            // a marker is no completion
+            if item.get("marker") == 1 {
+                continue;
+            }
             let qp = &mut self.qps[item.get("qpn") as usize];
             assert_eq!(item.get("cqn"), 5);
             qp.done.push((item.get("wqe_index"), item.get("status")));

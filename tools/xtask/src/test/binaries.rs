@@ -18,7 +18,7 @@ const LONG: [&str; 11] = [
     "interop",
     "conformance",
     "xtask",
-    "simnic",
+    "card",
     "synth",
     "replay",
     "engine",
