@@ -174,7 +174,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         while self.sink.pop().is_some() {}
         self.done = self.sink.count();
         self.watch = Watch::new(dut);
-        let [av_we, ah_we, qpn, av, gid_we, index, gid, mac] = [
+        let [av_we, ah_we, qpn, av, gid_we, index, gid, mac, cnp] = [
             "av_we",
             "ah_we",
             "image_qpn",
@@ -183,6 +183,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             "gid_index",
             "gid",
             "mac",
+            "cnp_valid",
         ]
         .map(|name| dut.input(name).unwrap());
         let dut = self.bench.dut_mut();
@@ -190,6 +191,8 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         bytes[..6].copy_from_slice(&PORT_MAC.0);
         dut.set(mac, u64::from_le_bytes(bytes));
         dut.set(ah_we, 0);
+        // no CNP is due
+        dut.set(cnp, 0);
         for number in 0..16 {
             let dut = self.bench.dut_mut();
             dut.set(gid_we, 1);
