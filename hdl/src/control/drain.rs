@@ -29,7 +29,7 @@
 //! Packets have the address vector read, and their peer chosen, in sections 11 to 13. They wait there for as long as the
 //! wire stands, and a command with them.
 //!
-//! Latency: 253 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
+//! Latency: 273 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
