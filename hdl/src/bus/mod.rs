@@ -6,6 +6,7 @@ pub mod dma;
 pub mod frame;
 pub mod path;
 pub(crate) mod payload;
+pub mod qp_state;
 pub mod stream;
 pub mod types;
 pub mod unpack;

@@ -5,11 +5,12 @@
 //! fields are not checked.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use ferroce_proto::abi::cmd::{opcode, status};
-use ferroce_proto::abi::qpc::{qp_type, state};
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::Mtu;
 
 use crate::bus::payload::payload;
+use crate::bus::qp_state::{ERR, RESET, RTR, SQE};
 use crate::bus::types::image::{AvCtx, CmdHead, CqCtx, EqCtx, MrCtx, RqCtx, SqCtx, SrqCtx};
 use crate::eth::gid_table::GID_ENTRIES;
 use crate::prelude::*;
@@ -45,10 +46,6 @@ const DESTROY_SRQ: u64 = opcode::DESTROY_SRQ as u64;
 const ARM_SRQ: u64 = opcode::ARM_SRQ as u64;
 const SET_GID: u64 = opcode::SET_GID as u64;
 const SET_PORT: u64 = opcode::SET_PORT as u64;
-const RESET: u64 = state::RESET as u64;
-const RTR: u64 = state::RTR as u64;
-const SQE: u64 = state::SQE as u64;
-const ERR: u64 = state::ERR as u64;
 
 payload! {
     /// What is known of a command.

@@ -12,10 +12,10 @@
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::qpc::state;
 
 use super::types::EqEvent;
 use crate::bus::payload::payload;
+use crate::bus::qp_state::ERR;
 use crate::prelude::*;
 use crate::transport::responder::event::RqFailure;
 
@@ -23,7 +23,6 @@ const QP_FATAL: u64 = event::QP_FATAL as u64;
 const SQ_DRAINED: u64 = event::SQ_DRAINED as u64;
 const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 const COMM_EST: u64 = event::COMM_EST as u64;
-const ERR: u64 = state::ERR as u64;
 
 payload! {
     /// What befell a queue pair.

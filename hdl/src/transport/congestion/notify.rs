@@ -15,14 +15,12 @@
 //!
 //! Rate: a notice a cycle is counted, a mark in 3 cycles is looked up. Latency: 2 cycles to `counts` and `received`, 7 to
 //! `cnp`. `received` cannot wait.
-use ferroce_proto::abi::qpc::state;
 
 use super::notify_types::{LatestCnp, Notice, NotifyCounts, NotifySetup};
+use crate::bus::qp_state::RESET;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::responder::event::RqEvent;
-
-const RESET: u64 = state::RESET as u64;
 
 /// Stage of a mark, or of a visit.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -3,15 +3,13 @@
 //! Sources: IBA vol. 1, 9.7.5 to 9.7.8 (requester); the PSN counts as it was received, also where an earlier one turns out
 //! to be missing.
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::decision::*;
 use super::event::*;
+use crate::bus::qp_state::takes_responses;
 use crate::prelude::*;
 
-const RTS: u64 = state::RTS as u64;
-const SQD: u64 = state::SQD as u64;
 const RNR_RETRY_EXC_ERR: u64 = status::RNR_RETRY_EXC_ERR as u64;
 const REM_INV_REQ_ERR: u64 = status::REM_INV_REQ_ERR as u64;
 const REM_ACCESS_ERR: u64 = status::REM_ACCESS_ERR as u64;
@@ -51,7 +49,7 @@ impl Logic for SqAnswer {
         let mut next = state;
         let mut out = no_decision;
         // Responses count.
-        let open = (state.state == RTS) | (state.state == SQD);
+        let open = takes_responses(state.state);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
         let answer = sq_event.syndrome.slice::<3>(5);
         let acked = answer == 0;

@@ -1,18 +1,12 @@
 //! The rules of a send queue for commands and for failures elsewhere: Command, Failed. No state of its own.
 //!
 //! Source: IBA vol. 1, 10.3.1 (states of a queue pair).
-use ferroce_proto::abi::qpc::state;
 
 use super::decision::*;
 use super::event::*;
+use crate::bus::qp_state::{ERR, RESET, RTS, SQD, SQE, is_sq_error};
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
-
-const RESET: u64 = state::RESET as u64;
-const RTS: u64 = state::RTS as u64;
-const SQD: u64 = state::SQD as u64;
-const SQE: u64 = state::SQE as u64;
-const ERR: u64 = state::ERR as u64;
 
 /// The rules for commands and failures, combinational.
 #[derive(Block)]
@@ -43,7 +37,7 @@ impl Logic for SqCommand {
     fn update(&mut self) {
         let mut next = state;
         let mut out = no_decision;
-        let in_error = ((state.state == ERR) | (state.state == SQE)) & !terms.resumed;
+        let in_error = is_sq_error(state.state) & !terms.resumed;
 
         match sq_event.kind {
             SqEventKind::Command => {

@@ -2,18 +2,14 @@
 //! verdict of the rules.
 //!
 //! Latency: a cycle; two for what takes an address (`fetch`, `entry`).
-use ferroce_proto::abi::qpc::state;
 
 use super::decision::*;
 use super::event::*;
 use super::timer_types::TimerSet;
+use crate::bus::qp_state::{ERR, RTS, is_sq_error};
 use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::prelude::*;
-
-const SQE: u64 = state::SQE as u64;
-const ERR: u64 = state::ERR as u64;
-const RTS: u64 = state::RTS as u64;
 
 /// Results of events, one a cycle.
 #[derive(Block)]
@@ -173,7 +169,7 @@ impl Logic for SqResults {
         w_retire_grant.qpn = sq_event.qpn;
         w_retire_grant.head = state.tail - state.used;
         copy!(w_retire_grant <= state; used, head_index, una_psn);
-        w_retire_grant.error = ((state.state == ERR) | (state.state == SQE)) & !state.closing;
+        w_retire_grant.error = is_sq_error(state.state) & !state.closing;
         w_retire_grant.fatal = (state.state == ERR) & !state.closing;
         copy!(w_retire_grant <= state; writes, unfenced);
         w_retire_grant.mtu = image.mtu;

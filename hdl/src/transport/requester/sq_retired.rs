@@ -1,16 +1,11 @@
 //! The rules of a send queue for its timer and its outstanding messages: Timeout, Retire, Retired. No state of its own.
 //!
 //! Source: IBA vol. 1, 9.7.6.1.3 (timeout), 9.9 (order of completions).
-use ferroce_proto::abi::qpc::state;
 
 use super::decision::*;
 use super::event::*;
+use crate::bus::qp_state::{SQD, is_sq_error, takes_responses};
 use crate::prelude::*;
-
-const RTS: u64 = state::RTS as u64;
-const SQD: u64 = state::SQD as u64;
-const SQE: u64 = state::SQE as u64;
-const ERR: u64 = state::ERR as u64;
 
 /// The rules for events of messages under way, combinational.
 #[derive(Block)]
@@ -40,8 +35,8 @@ impl Logic for SqRetired {
         let mut next = state;
         let mut out = no_decision;
         // Responses count.
-        let open = (state.state == RTS) | (state.state == SQD);
-        let in_error = ((state.state == ERR) | (state.state == SQE)) & !terms.resumed;
+        let open = takes_responses(state.state);
+        let in_error = is_sq_error(state.state) & !terms.resumed;
 
         match sq_event.kind {
             SqEventKind::Timeout => {

@@ -22,7 +22,6 @@
 //! **Retry** with `retry_cnt` used up fails the queue pair (RETRY_EXC_ERR). A queue pair that **fails** goes to ERR, an
 //! unreliable one whose own request failed to SQE; nothing more of it is sent, and what it has posted is flushed.
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::qpc::state;
 
 use super::decision::*;
 use super::event::*;
@@ -30,12 +29,10 @@ use super::sq_answer::SqAnswer;
 use super::sq_command::SqCommand;
 use super::sq_retired::SqRetired;
 use super::sq_start::SqStart;
+use crate::bus::qp_state::{ERR, RTS, SQE};
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
-const RTS: u64 = state::RTS as u64;
-const SQE: u64 = state::SQE as u64;
-const ERR: u64 = state::ERR as u64;
 const RETRY_EXC_ERR: u64 = status::RETRY_EXC_ERR as u64;
 
 /// The rules, combinational.

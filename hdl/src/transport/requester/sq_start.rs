@@ -2,15 +2,12 @@
 //!
 //! Source: docs/architecture.md 3.3.
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::qpc::state;
 
 use super::decision::*;
 use super::event::*;
+use crate::bus::qp_state::{RESET, is_sq_error};
 use crate::prelude::*;
 
-const RESET: u64 = state::RESET as u64;
-const SQE: u64 = state::SQE as u64;
-const ERR: u64 = state::ERR as u64;
 const LOC_QP_OP_ERR: u64 = status::LOC_QP_OP_ERR as u64;
 
 /// The rules for events on the way of a WQE to the wire, combinational.
@@ -44,7 +41,7 @@ impl Logic for SqStart {
     fn update(&mut self) {
         let mut next = state;
         let mut out = no_decision;
-        let in_error = ((state.state == ERR) | (state.state == SQE)) & !terms.resumed;
+        let in_error = is_sq_error(state.state) & !terms.resumed;
 
         match sq_event.kind {
             SqEventKind::Doorbell => {

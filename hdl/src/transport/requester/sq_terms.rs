@@ -1,15 +1,12 @@
 //! What an event means for the state it meets: comparisons and sums, a cycle ahead of the rules.
-use ferroce_proto::abi::qpc::{qp_type, state};
+use ferroce_proto::abi::qpc::qp_type;
 
 use super::decision::*;
 use super::event::*;
+use crate::bus::qp_state::{RTS, SQD, SQE, is_sq_error};
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
-const RTS: u64 = state::RTS as u64;
-const SQD: u64 = state::SQD as u64;
-const SQE: u64 = state::SQE as u64;
-const ERR: u64 = state::ERR as u64;
 const RC: u64 = qp_type::RC as u64;
 
 /// Terms of an event. Latency: a cycle; no state of its own.
@@ -48,7 +45,7 @@ impl Logic for SqTermsOf {
             & !state.rnr_wait
             & !state.broken;
         out.running = is_running;
-        let in_error = (state.state == ERR) | (state.state == SQE);
+        let in_error = is_sq_error(state.state);
         // what is flushed is over when nothing of it is in the ring and execution has come to its end
         let busy = state.closing | state.used.any();
         let to_flush_end = state.exec_index - state.flush_end;

@@ -18,22 +18,18 @@
 //! to the next, a failure flushes it.
 //!
 //! [`rq_rules`](super::rq_rules) decides how a packet is treated; this file computes the next state.
-use ferroce_proto::abi::qpc::state;
 
 use super::event::reason::GOOD;
 use super::event::*;
 use super::rq_rules::{RqNotes, RqRules};
 use super::srq_table::{SrqLimit, SrqTable};
 use crate::bus::dma::MR_LATENCY;
+use crate::bus::qp_state::{ERR, RESET, RTR};
 use crate::bus::types::image::{QpState, SrqCtx};
 use crate::cell::delay::Delay;
 use crate::prelude::*;
 
 const _: () = assert!(MR_LATENCY == 4, "the delay before stage X is made for it");
-
-const RESET: u64 = state::RESET as u64;
-const ERR: u64 = state::ERR as u64;
-const RTR: u64 = state::RTR as u64;
 
 /// State of 2^Q receive queues and 2^S shared receive queues.
 #[derive(Block)]
