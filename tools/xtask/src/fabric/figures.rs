@@ -1,5 +1,6 @@
 //! What a run came to, in figures.
 
+use ferroce_proto::wire::{bth, eth, icrc, ipv4, udp};
 use ferroce_sim::fabric::flow::ENDLESS;
 use ferroce_sim::fabric::lab::{Results, jain, quantile};
 use ferroce_sim::fabric::switch;
@@ -10,7 +11,7 @@ use super::plan::Plan;
 use crate::report::Figure;
 
 /// Bytes of a frame beyond the payload of a packet: Ethernet, IPv4, UDP, BTH, ICRC.
-const HEADERS: usize = 58;
+const HEADERS: usize = eth::LEN + ipv4::LEN + udp::LEN + bth::LEN + icrc::LEN;
 
 /// The port with the deepest queue: its switch, its number, its record.
 pub(super) fn bottleneck(results: &Results) -> Option<(usize, usize, &Trace)> {
