@@ -14,6 +14,7 @@ mod formal;
 mod hostile;
 mod interop;
 mod mutate;
+mod plots;
 mod pyverbs;
 pub mod synth;
 mod test;

@@ -1,17 +1,13 @@
 //! The report as a page: `bench.html`, with plots inside and nothing loaded from elsewhere.
 
-use std::fmt::Write;
-use std::ops::Range;
-
-use anyhow::{Result, anyhow};
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use anyhow::Result;
 use plotters::prelude::*;
 use plotters::style::text_anchor;
 
 use super::scenario::{STAGES, go_back_n};
 use super::scenarios::{LONG, LOSSES, OPS, QPS, SIZES};
-use crate::report::{Report, Value};
+use crate::plots::{Area, Line, Page, draw, wrong};
+use crate::report::Report;
 
 /// Pixels of a plot, and of one with many rows.
 const SIZE: (u32, u32) = (720, 360);
@@ -19,31 +15,19 @@ const TALL: (u32, u32) = (720, 720);
 /// What the wire carries, bytes a cycle at 512 bits.
 const BEAT: f64 = 64.0;
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// A line of a plot.
-struct Line {
-    name: String,
-    points: Vec<(f64, f64)>,
-}
+/// Pixels of a dot.
+const DOT: u32 = 3;
 
 /// The page of a report.
 ///
 /// # Errors
 /// A plot that cannot be drawn.
 pub(super) fn page(report: &Report) -> Result<String> {
-    let mut text = String::from(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Ferroce bench</title>\n\
-         <style>body{font-family:sans-serif;margin:2em}td{padding:0 1em 0 0}td.n{text-align:right}\
-         figure{display:inline-block;margin:0 1em 1em 0}</style></head><body>\n<h1>Ferroce bench</h1>\n",
-    );
-    let command = report.command.join(" ");
-    writeln!(
-        text,
-        "<p><code>{command}</code>, seed {}. Cycles of the core clock in simulation, bytes of payload; \
-         nothing here was measured on hardware.</p>",
+    let intro = format!(
+        ", seed {}. Cycles of the core clock in simulation, bytes of payload.",
         report.seed
-    )?;
+    );
+    let mut page = Page::new("Ferroce bench", &report.command, &intro);
     let plots: [(&str, Plot, _); 5] = [
         (
             "Goodput by size of the message, one queue pair",
@@ -60,39 +44,12 @@ pub(super) fn page(report: &Report) -> Result<String> {
         ("The same block by block", by_block, TALL),
     ];
     for (title, plot, size) in plots {
-        let mut svg = String::new();
-        {
-            let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-            area.fill(&WHITE).map_err(wrong)?;
-            plot(report, &area)?;
-            area.present().map_err(wrong)?;
-        }
-        writeln!(
-            text,
-            "<figure><figcaption>{title}</figcaption>\n{svg}</figure>"
-        )?;
+        page.plot(title, size, |area| plot(report, area))?;
     }
-    text += "<h2>All figures</h2>\n<table>\n";
-    for figure in &report.figures {
-        let value = match figure.value {
-            Value::Count(count) => count.to_string(),
-            Value::Measure(measure) => format!("{measure:.2}"),
-        };
-        let (name, unit) = (&figure.name, &figure.unit);
-        writeln!(
-            text,
-            "<tr><td>{name}</td><td class=\"n\">{value}</td><td>{unit}</td></tr>"
-        )?;
-    }
-    text += "</table>\n</body></html>\n";
-    Ok(text)
+    Ok(page.finish(&report.figures))
 }
 
 type Plot = fn(&Report, &Area) -> Result<()>;
-
-fn wrong(error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow!("a plot cannot be drawn: {error}")
-}
 
 /// The figure of a name, if the run had it.
 fn figure(report: &Report, name: &str) -> Option<f64> {
@@ -113,6 +70,7 @@ fn by_size(report: &Report, area: &Area) -> Result<()> {
         area,
         ["bytes", "payload bytes a cycle"],
         (sizes.log_scale(), BEAT),
+        DOT,
         &lines,
     )
 }
@@ -138,7 +96,7 @@ fn by_queue_pairs(report: &Report, area: &Area) -> Result<()> {
     ];
     let qps = f64::from(QPS[0])..f64::from(QPS[QPS.len() - 1]);
     let names = ["queue pairs", "messages in 1000 cycles"];
-    draw(area, names, (qps.log_scale(), 1000.0 / 2.0), &lines)
+    draw(area, names, (qps.log_scale(), 1000.0 / 2.0), DOT, &lines)
 }
 
 fn by_loss(report: &Report, area: &Area) -> Result<()> {
@@ -165,7 +123,7 @@ fn by_loss(report: &Report, area: &Area) -> Result<()> {
     ];
     let losses = 100.0 * LOSSES[0].1..100.0 * LOSSES[LOSSES.len() - 1].1;
     let names = ["% of the requests lost", "payload bytes a cycle"];
-    draw(area, names, (losses.log_scale(), BEAT), &lines)
+    draw(area, names, (losses.log_scale(), BEAT), DOT, &lines)
 }
 
 /// The stages of a message on its way, one behind the other.
@@ -226,35 +184,6 @@ fn points<T>(
     point: impl Fn(T) -> Option<(f64, f64)>,
 ) -> Vec<(f64, f64)> {
     of.into_iter().filter_map(point).collect()
-}
-
-fn draw<X>(area: &Area, names: [&str; 2], (x, top): (X, f64), lines: &[Line]) -> Result<()>
-where
-    X: AsRangedCoord<Value = f64>,
-    X::CoordDescType: ValueFormatter<f64>,
-{
-    let y: Range<f64> = 0.0..top;
-    let mut chart = ChartBuilder::on(area)
-        .margin(10)
-        .x_label_area_size(40)
-        .y_label_area_size(50)
-        .build_cartesian_2d(x, y)
-        .map_err(wrong)?;
-    let mut mesh = chart.configure_mesh();
-    mesh.x_desc(names[0]).y_desc(names[1]);
-    mesh.draw().map_err(wrong)?;
-    for (index, line) in lines.iter().enumerate() {
-        let colour = Palette99::pick(index).to_rgba();
-        let series = LineSeries::new(line.points.iter().copied(), colour).point_size(3);
-        let drawn = chart.draw_series(series).map_err(wrong)?;
-        drawn
-            .label(&line.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour));
-    }
-    let mut legend = chart.configure_series_labels();
-    legend.border_style(BLACK).background_style(WHITE.mix(0.8));
-    legend.position(SeriesLabelPosition::MiddleRight);
-    legend.draw().map_err(wrong)
 }
 
 #[cfg(test)]

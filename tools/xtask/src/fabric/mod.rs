@@ -205,7 +205,7 @@ impl Dut {
 /// [`Usage`](crate::Usage): parameters that do not go together; a flow that did not arrive.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let plan = plan::plan(args)?;
-    let report = args.report.open()?;
+    let file = args.report.open()?;
     let html = args.html.as_deref().map(Output::create).transpose()?;
     let results = match args.dut.make(args.seed)? {
         None => plan.setup.run_paced(&plan.flows, &plan.config),
@@ -215,14 +215,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for figure in &figures {
         println!("{figure}");
     }
+    let report = Report::new(wrong.is_empty(), args.seed, figures);
     if let Some(mut html) = html {
-        let page = plot::page(&plan, &results, &figures)?;
+        let page = plot::page(&plan, &results, &report)?;
         html.file()
             .write_all(page.as_bytes())
             .context("cannot write the page")?;
         html.finish()?;
     }
-    report.write(&Report::new(wrong.is_empty(), args.seed, figures))?;
+    file.write(&report)?;
     ensure!(wrong.is_empty(), "{}", wrong.join("; "));
     Ok(())
 }
@@ -283,7 +284,7 @@ mod tests {
         assert!((69.0..77.0).contains(&of("last_received")), "{figures:?}");
         assert!(of("slowdown_p50") > 1.0 && of("dropped") == 0.0);
         assert!(of("queue_peak") > 400.0);
-        let page = plot::page(&plan, &results, &figures).unwrap();
+        let page = plot::page(&plan, &results, &Report::new(true, 1, figures)).unwrap();
         assert_eq!(page.matches("<svg").count(), 3);
     }
 }
