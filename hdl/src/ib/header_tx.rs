@@ -169,17 +169,17 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         for i in 0..2 {
             requests = requests.replace_bit(i, s[i].valid & room[i]);
         }
+        // A CNP before both.
+        let notes = cnp.valid & !cnp_busy;
+        cnp.ready = !cnp_busy;
         arbiter.request = requests;
-        arbiter.take = !(cnp.valid & !cnp_busy);
+        arbiter.take = !notes;
         let mut desc = s[0].payload;
         if arbiter.grant.bit(1) {
             desc = s[1].payload;
         }
         slot.valid = requests.any();
         slot.lane = arbiter.grant.bit(1);
-        // A CNP before both.
-        let notes = cnp.valid & !cnp_busy;
-        cnp.ready = !cnp_busy;
         slot.bare = notes;
         if notes {
             desc = no_desc;
@@ -215,7 +215,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
             av_table.rring = bits::<1>(1);
             av_table.rslot = request.va.low::<Q>();
         }
-        notifies = request.opcode == CNP;
+        notifies = slot.bare;
         peer = request.va.slice::<24>(32);
         let padded = (request.plen + 3) & 0x1ffc;
         body.plen = request.plen;
@@ -317,7 +317,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         copy!(layout.fields <= base_line.q; opcode, solicited, pad_cnt);
         // without an alternate path the migration state is MIGRATED, of which a CNP (of class 100) says nothing
         layout.fields.mig_req = !base_line.q.opcode.bit(7);
-        layout.fields.becn = base_line.q.opcode.bit(7);
+        layout.fields.becn = slot_line.q.bare;
         layout.fields.pkey = av_line.q.pkey;
         layout.fields.dest_qp = av_line.q.remote_qpn;
         layout.fields.ack_req = base_line.q.ack_req;
