@@ -14,30 +14,20 @@
 //! Assumes: every event of kind Command is answered once by `sq_query` or `rq_query`, no earlier than the cycle behind
 //! its transfer. Images and their numbers stand from the write enable to the next command.
 //!
-//! ```text
-//!  Idle ─► Check ─► Judge ─┬─► Apply ─┬─► Tell ─► Wait ───┬─► Finish
-//!                          │          ├───────────────────┼─► Finish
-//!                          │          └─► Drain ─► Settle ┼─► Finish
-//!                          │                ▲             └─► Apply (images of what ended) ─► Finish
-//!                          ├────────────────┤ (WRITE_AH)
-//!                          ├─► Queue ───────┼─────────────► Finish
-//!                          │     └► Switch ─┴─────────────► Finish
-//!                          └──────────────────────────────► Finish
-//! ```
+//! The order of the steps: [`command_steps`](super::command_steps).
 //!
 //! Latency, with no one waiting: 11 cycles from `cmd_pi` to the first beat of a NOP's completion, and the read.
 //! A command begins while `enable` is 1; one that has begun ends.
-use ferroce_proto::abi::cmd::{opcode, status};
+use ferroce_proto::abi::cmd::opcode;
 
 use super::command_check::CommandCheck;
 use super::command_events::CommandEvents;
+use super::command_images::CommandImages;
 use super::command_ring::CommandRing;
-use super::command_types::{CommandPulses, CommandState};
-use crate::bus::types::image::{
-    AvCtx, CmdHead, CqCtx, EqCtx, GidEntry, MrCtx, PortConfig, QpState, RqCtx, SqCtx, SrqCtx,
-};
+use super::command_steps::CommandSteps;
+use super::command_types::CommandState;
+use crate::bus::types::image::{AvCtx, MrCtx, QpState, RqCtx, SqCtx, SrqCtx};
 use crate::bus::types::{ReadReq, WriteCmd};
-use crate::bus::unpack::Unpack;
 use crate::eth::gid_table::GidWrite;
 use crate::prelude::*;
 use crate::queue::cq_write::CqCommand;
@@ -46,7 +36,6 @@ use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
 const MODIFY_QP: u64 = opcode::MODIFY_QP as u64;
-const BAD_STATE: u64 = status::BAD_STATE as u64;
 
 /// Command block of a build with the features F, on a memory bus of W bits = K bytes.
 ///
@@ -152,50 +141,16 @@ pub struct Command<
     pub ready: Signal<Out, Bit>,
 
     ring: CommandRing<W, K>,
-    as_head: Unpack<CmdHead>,
-    as_sq: Unpack<SqCtx>,
-    as_av: Unpack<AvCtx>,
-    as_rq: Unpack<RqCtx>,
-    as_mr: Unpack<MrCtx>,
-    as_cq: Unpack<CqCtx>,
-    as_eq: Unpack<EqCtx>,
-    as_ah: Unpack<AvCtx>,
-    as_srq: Unpack<SrqCtx>,
-    as_gid: Unpack<GidEntry>,
-    as_port: Unpack<PortConfig>,
+    images: CommandImages,
     check: CommandCheck<Q, M, C, O, E, F, S>,
     events: CommandEvents,
     /// Queue pairs that had a requester image (bit 0) and a responder image (bit 1) since state RESET.
     configured: Ram<Bits<2>, Q>,
     /// Shared receive queues that exist.
     shared: Ram<Bit, S>,
-    sweep: Reg<Bits<16>>,
-    state: Reg<CommandState>,
-    swept: Reg<Bit>,
-    result: Dff<Bits<8>>,
-    /// What ends is done with: its images are left to write.
-    ended: Reg<Bit>,
-    pulse: Reg<CommandPulses>,
+    steps: CommandSteps<Q, S>,
     mac: Reg<Bits<48>>,
-    everything: Reg<Bit>,
-
-    no_pulse: Zero<CommandPulses>,
-}
-
-impl<
-    const W: usize,
-    const K: usize,
-    const Q: usize,
-    const M: usize,
-    const C: usize,
-    const O: usize,
-    const E: usize,
-    const F: usize,
-    const S: usize,
-> Command<W, K, Q, M, C, O, E, F, S>
-{
-    /// The last step of the sweep, which covers the larger of its tables.
-    const LAST: u64 = (1 << if Q > S { Q } else { S }) - 1;
+    promiscuous_q: Reg<Bit>,
 }
 
 impl<
@@ -218,9 +173,8 @@ impl<
 
     #[kernel]
     fn update(&mut self) {
-        pulse = no_pulse;
         // ring
-        ring.enable = enable & swept;
+        ring.enable = enable & steps.ready;
         ring.cmd_base = cmd_base;
         ring.cpl_base = cpl_base;
         ring.cmd_log_size = cmd_log_size;
@@ -232,226 +186,114 @@ impl<
         done = ring.done;
         failed = ring.failed;
         // the entry and what it says
-        as_head.word = ring.entry.low::<512>();
-        as_sq.word = ring.entry.slice::<512>(512);
-        as_mr.word = ring.entry.slice::<512>(512);
-        as_cq.word = ring.entry.slice::<512>(512);
-        as_eq.word = ring.entry.slice::<512>(512);
-        as_ah.word = ring.entry.slice::<512>(512);
-        as_srq.word = ring.entry.slice::<512>(512);
-        as_gid.word = ring.entry.slice::<512>(512);
-        as_port.word = ring.entry.slice::<512>(512);
-        as_av.word = ring.entry.slice::<512>(1024);
-        as_rq.word = ring.entry.slice::<512>(1536);
-        let head = as_head.image;
-        check.head = as_head.image;
-        check.sq = as_sq.image;
-        check.av = as_av.image;
-        check.rq = as_rq.image;
-        check.cq = as_cq.image;
-        check.mr = as_mr.image;
-        check.eq = as_eq.image;
-        check.ah = as_ah.image;
-        check.srq = as_srq.image;
-        // judgement
+        images.entry = ring.entry;
+        let head = images.head;
+        let facts = check.facts;
+        copy!(check <= images; head, sq, av, rq, cq, mr, eq, ah, srq);
+        let of_srq = facts.create_srq | facts.destroy_srq | facts.arm_srq;
+        let of_eq = facts.create_eq | facts.destroy_eq;
+        // steps
+        steps.start = ring.start;
+        steps.status = check.status;
+        steps.facts = facts;
+        copy!(steps <= head; qp_sq, qp_av, qp_rq);
+        steps.queue_ready = if of_eq { eq.ready } else { cq.ready };
+        steps.cq_refused = cq_refused;
+        steps.events_busy = events.busy;
+        steps.drain_done = drain_done;
+        let applies = steps.state == CommandState::Apply;
+        let pulse = steps.pulse;
+        // which queue pairs have images
         let index = head.index.low::<Q>();
         configured.re = true;
         configured.raddr = index;
-        configured.we = false;
+        configured.we = applies & facts.modify;
         configured.waddr = index;
         configured.wdata = bits::<2>(0)
-            .replace_bit(
-                0,
-                (configured.rdata.bit(0) | head.qp_sq) & !check.facts.sq_ends,
-            )
-            .replace_bit(
-                1,
-                (configured.rdata.bit(1) | head.qp_rq) & !check.facts.rq_ends,
-            );
+            .replace_bit(0, (configured.rdata.bit(0) | head.qp_sq) & !facts.sq_ends)
+            .replace_bit(1, (configured.rdata.bit(1) | head.qp_rq) & !facts.rq_ends);
         check.images = configured.rdata;
-        let mut srqn = head.index.low::<S>();
-        if head.opcode == MODIFY_QP {
-            srqn = as_rq.image.srqn.low::<S>();
-        }
+        // which shared receive queues exist
         shared.re = true;
-        shared.raddr = srqn;
-        shared.we = false;
+        shared.raddr = if head.opcode == MODIFY_QP {
+            images.rq.srqn.low::<S>()
+        } else {
+            head.index.low::<S>()
+        };
+        shared.we = applies & (facts.create_srq | facts.destroy_srq);
         shared.waddr = head.index.low::<S>();
-        shared.wdata = check.facts.create_srq;
+        shared.wdata = facts.create_srq;
         check.srq_exists = shared.rdata;
-        let of_srq = check.facts.create_srq | check.facts.destroy_srq | check.facts.arm_srq;
-        let drains = check.facts.modify & (check.facts.sq_ends | check.facts.rq_ends);
-        let of_eq = check.facts.create_eq | check.facts.destroy_eq;
+        if steps.state == CommandState::Sweep {
+            configured.we = true;
+            configured.waddr = steps.sweep.low::<Q>();
+            configured.wdata = 0;
+            shared.we = true;
+            shared.waddr = steps.sweep.low::<S>();
+            shared.wdata = false;
+        }
+        if applies & facts.set_port {
+            mac = images.port.mac;
+            promiscuous_q = images.port.promiscuous;
+        }
         // queue pairs
-        events.start = state == CommandState::Tell;
-        events.head = as_head.image;
-        events.set = check.facts.modify;
+        events.start = steps.state == CommandState::Tell;
+        events.head = head;
+        events.set = facts.modify;
         events.shared = of_srq;
-        events.srq_opens = check.facts.create_srq;
-        events.srq_closes = check.facts.destroy_srq;
-        events.srq_limit = as_srq.image.limit;
+        events.srq_opens = facts.create_srq;
+        events.srq_closes = facts.destroy_srq;
+        events.srq_limit = images.srq.limit;
         forward!(sq_event <= events.sq_event);
         forward!(rq_event <= events.rq_event);
         events.sq_query_valid = sq_query_valid;
         events.sq_query = sq_query;
         events.rq_query_valid = rq_query_valid;
         events.rq_query = rq_query;
-        match state {
-            CommandState::Sweep => {
-                configured.we = true;
-                configured.waddr = sweep.low::<Q>();
-                configured.wdata = bits::<2>(0);
-                shared.we = true;
-                shared.waddr = sweep.low::<S>();
-                shared.wdata = false;
-                sweep = sweep + 1;
-                if sweep == Self::LAST {
-                    swept = true;
-                    state = CommandState::Idle;
-                }
-            }
-            CommandState::Idle => {
-                ended = false;
-                if ring.start {
-                    state = CommandState::Check;
-                }
-            }
-            CommandState::Check => {
-                state = CommandState::Judge;
-            }
-            CommandState::Judge => {
-                result = check.status;
-                if check.status.any() {
-                    state = CommandState::Finish;
-                } else if check.facts.query {
-                    state = CommandState::Tell;
-                } else if check.facts.create_cq
-                    | check.facts.destroy_cq
-                    | check.facts.resize_cq
-                    | of_eq
-                {
-                    state = CommandState::Queue;
-                } else if check.facts.write_ah {
-                    state = CommandState::Drain;
-                } else {
-                    state = CommandState::Apply;
-                }
-            }
-            CommandState::Apply => {
-                configured.we = check.facts.modify;
-                pulse.sq_we = check.facts.modify & head.qp_sq & (check.facts.sq_ends == ended);
-                pulse.av_we = check.facts.modify & head.qp_av & (check.facts.sq_ends == ended);
-                pulse.rq_we = check.facts.modify & head.qp_rq & (check.facts.rq_ends == ended);
-                pulse.ah_we = check.facts.write_ah;
-                pulse.srq_we = check.facts.create_srq;
-                shared.we = check.facts.create_srq | check.facts.destroy_srq;
-                pulse.mr_we = check.facts.write_mr;
-                pulse.gid_we = check.facts.set_gid;
-                if check.facts.set_port {
-                    mac = as_port.image.mac;
-                    everything = as_port.image.promiscuous;
-                }
-                state = CommandState::Finish;
-                if check.facts.write_mr {
-                    state = CommandState::Drain;
-                } else if (check.facts.modify | of_srq) & !ended {
-                    state = CommandState::Tell;
-                }
-            }
-            CommandState::Queue => {
-                if (cq.ready & !of_eq) | (eq.ready & of_eq) {
-                    state = CommandState::Finish;
-                    if check.facts.destroy_cq | check.facts.destroy_eq {
-                        state = CommandState::Drain;
-                    }
-                    if check.facts.resize_cq {
-                        state = CommandState::Switch;
-                    }
-                }
-            }
-            CommandState::Switch => {
-                state = CommandState::Drain;
-                if cq_refused {
-                    result = bits::<8>(BAD_STATE);
-                    state = CommandState::Finish;
-                }
-            }
-            CommandState::Tell => {
-                state = CommandState::Wait;
-            }
-            CommandState::Wait => {
-                if !events.busy {
-                    state = CommandState::Finish;
-                    if drains | check.facts.destroy_srq {
-                        state = CommandState::Drain;
-                    }
-                }
-            }
-            CommandState::Drain => {
-                pulse.drain = true;
-                state = CommandState::Settle;
-            }
-            CommandState::Settle => {
-                if drain_done & !pulse.drain {
-                    ended = true;
-                    state = CommandState::Finish;
-                    if check.facts.modify | check.facts.write_ah {
-                        state = CommandState::Apply;
-                    }
-                }
-            }
-            CommandState::Finish => {
-                pulse.finish = true;
-                state = CommandState::Idle;
-            }
-            _ => {
-                state = CommandState::Idle;
-            }
-        }
         // answer
         let mut state_bits: Bits<128> = bits::<128>(0);
-        if check.facts.query & !result.any() {
+        if facts.query & !steps.result.any() {
             state_bits = events.found.into();
-        } else if check.facts.resize_cq & !result.any() {
+        } else if facts.resize_cq & !steps.result.any() {
             state_bits = cq_switched.resize::<128>();
         }
         ring.finish = pulse.finish;
-        ring.status = result;
+        ring.status = steps.result;
         ring.value = state_bits;
         // what leaves
         image_qpn = index;
         sq_we = pulse.sq_we;
-        sq_image = as_sq.image;
+        sq_image = images.sq;
         av_we = pulse.av_we;
         ah_we = pulse.ah_we;
-        av_image = as_av.image;
-        if check.facts.write_ah {
-            av_image = as_ah.image;
+        av_image = images.av;
+        if facts.write_ah {
+            av_image = images.ah;
         }
         rq_we = pulse.rq_we;
-        rq_image = as_rq.image;
+        rq_image = images.rq;
         srq_we = pulse.srq_we;
         srq_srqn = head.index.low::<S>();
-        srq_image = as_srq.image;
+        srq_image = images.srq;
         mr_we = pulse.mr_we;
         mr_index = head.index.low::<M>();
-        mr_image = as_mr.image;
-        cq.valid = (state == CommandState::Queue) & !of_eq;
+        mr_image = images.mr;
+        cq.valid = (steps.state == CommandState::Queue) & !of_eq;
         cq.payload.cqn = head.index.low::<16>();
-        cq.payload.open = check.facts.create_cq;
-        cq.payload.resize = check.facts.resize_cq;
+        cq.payload.open = facts.create_cq;
+        cq.payload.resize = facts.resize_cq;
         cq.payload.taken = head.cq_taken;
-        cq.payload.image = as_cq.image;
-        eq.valid = (state == CommandState::Queue) & of_eq;
+        cq.payload.image = images.cq;
+        eq.valid = (steps.state == CommandState::Queue) & of_eq;
         eq.payload.eqn = head.index.low::<8>();
-        eq.payload.open = check.facts.create_eq;
-        eq.payload.image = as_eq.image;
+        eq.payload.open = facts.create_eq;
+        eq.payload.image = images.eq;
         gid_we = pulse.gid_we;
         gid.index = head.index.low::<8>();
-        copy!(gid <= as_gid.image; gid, valid, ipv6);
+        copy!(gid <= images.gid; gid, valid, ipv6);
         port_mac = mac;
-        promiscuous = everything;
+        promiscuous = promiscuous_q;
         drain_start = pulse.drain;
-        ready = swept;
+        ready = steps.ready;
     }
 }

@@ -154,13 +154,16 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         let mut forgets = false;
 
         // registers
-        let mut log = data.low::<4>();
-        if data > MAX_LOG {
-            log = bits::<4>(MAX_LOG);
-        }
-        if state.enable {
-            log = state.cmd_log_size;
-        }
+        let capped: Bits<4> = if data > MAX_LOG {
+            MAX_LOG
+        } else {
+            data.low::<4>()
+        };
+        let log = if state.enable {
+            state.cmd_log_size
+        } else {
+            capped
+        };
         let written = act & bus.whole & !at.slice::<15>(7).any();
         exceptions.write = written;
         exceptions.at = at.slice::<5>(2);
@@ -181,27 +184,13 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
                     state.enable = data.bit(ENABLE);
                     forgets = data.bit(RESET);
                 }
-                CMD_BASE_LO => {
-                    state.cmd_base_lo = data;
-                }
-                CMD_BASE_HI => {
-                    state.cmd_base_hi = data;
-                }
-                CPL_BASE_LO => {
-                    state.cpl_base_lo = data;
-                }
-                CPL_BASE_HI => {
-                    state.cpl_base_hi = data;
-                }
-                CMD_LOG_SIZE => {
-                    state.cmd_log_size = log;
-                }
-                CMD_PI => {
-                    state.cmd_pi = data;
-                }
-                SCRATCH => {
-                    state.scratch = data;
-                }
+                CMD_BASE_LO => state.cmd_base_lo = data,
+                CMD_BASE_HI => state.cmd_base_hi = data,
+                CPL_BASE_LO => state.cpl_base_lo = data,
+                CPL_BASE_HI => state.cpl_base_hi = data,
+                CMD_LOG_SIZE => state.cmd_log_size = log,
+                CMD_PI => state.cmd_pi = data,
+                SCRATCH => state.scratch = data,
                 _ => {}
             }
         }
@@ -217,63 +206,29 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             .replace_bit(0, link_up)
             .replace_bit(1, ready & !state.reset)
             .replace_bit(2, state.dma_error);
-        let mut looked_up = exceptions.value | cnps.value;
-        match from.slice::<5>(2) {
-            MAGIC => {
-                looked_up = bits::<32>(MAGIC_VALUE);
-            }
-            VERSION => {
-                looked_up = bits::<32>(VERSION_VALUE);
-            }
-            BUILD => {
-                looked_up = build;
-            }
-            PARAMS => {
-                looked_up = params;
-            }
-            PARAMS2 => {
-                looked_up = params2;
-            }
-            PARAMS3 => {
-                looked_up = params3;
-            }
-            FEATURES => {
-                looked_up = features;
-            }
-            CONTROL => {
-                looked_up = bits::<32>(0)
-                    .replace_bit(ENABLE, state.enable)
-                    .replace_bit(RESET, state.reset);
-            }
-            STATUS => {
-                looked_up = status;
-            }
-            CMD_BASE_LO => {
-                looked_up = state.cmd_base_lo;
-            }
-            CMD_BASE_HI => {
-                looked_up = state.cmd_base_hi;
-            }
-            CPL_BASE_LO => {
-                looked_up = state.cpl_base_lo;
-            }
-            CPL_BASE_HI => {
-                looked_up = state.cpl_base_hi;
-            }
-            CMD_LOG_SIZE => {
-                looked_up = state.cmd_log_size.resize::<32>();
-            }
-            CMD_PI => {
-                looked_up = state.cmd_pi;
-            }
-            CMD_CI => {
-                looked_up = cmd_ci.resize::<32>();
-            }
-            SCRATCH => {
-                looked_up = state.scratch;
-            }
-            _ => {}
-        }
+        let control = bits::<32>(0)
+            .replace_bit(ENABLE, state.enable)
+            .replace_bit(RESET, state.reset);
+        let looked_up: Bits<32> = match from.slice::<5>(2) {
+            MAGIC => MAGIC_VALUE,
+            VERSION => VERSION_VALUE,
+            BUILD => build,
+            PARAMS => params,
+            PARAMS2 => params2,
+            PARAMS3 => params3,
+            FEATURES => features,
+            CONTROL => control,
+            STATUS => status,
+            CMD_BASE_LO => state.cmd_base_lo,
+            CMD_BASE_HI => state.cmd_base_hi,
+            CPL_BASE_LO => state.cpl_base_lo,
+            CPL_BASE_HI => state.cpl_base_hi,
+            CMD_LOG_SIZE => state.cmd_log_size.resize::<32>(),
+            CMD_PI => state.cmd_pi,
+            CMD_CI => cmd_ci.resize::<32>(),
+            SCRATCH => state.scratch,
+            _ => exceptions.value | cnps.value,
+        };
         let counter = (from.slice::<13>(9) == STATS_AT) & (from.slice::<6>(3) < STATS);
         bus.found = false;
         bus.rdata = bits::<32>(0);
