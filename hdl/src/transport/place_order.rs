@@ -17,7 +17,7 @@
 //!
 //! Latency: none to `m`, a cycle to `read`; a cycle more from `order`. Throughput: a placement a cycle. `order` holds 64
 //! bits. `rx_check` may wait for `order`, not the other way round: what is under way always has its bits.
-use crate::bus::types::{Activity, Place, RqRead};
+use crate::bus::types::{Activity, Place, RqRead, has_list};
 use crate::prelude::*;
 
 /// Merge of placements.
@@ -27,7 +27,7 @@ pub struct PlaceOrder {
     pub clock: ClkRst,
     /// Placements: of the responder, of the requester.
     pub s: [StreamIn<Place>; 2],
-    /// WQEs of their placements of kind 2 and 3, in order.
+    /// WQEs of their placements with a list, in order.
     pub reads: [StreamIn<RqRead>; 2],
     /// The side of each packet with beats.
     pub order: StreamIn<Bit>,
@@ -53,8 +53,8 @@ impl Logic for PlaceOrder {
     fn update(&mut self) {
         forward!(order <= bits.s);
 
-        let listed_0 = s[0].payload.kind.bit(1);
-        let listed_1 = s[1].payload.kind.bit(1);
+        let listed_0 = has_list(s[0].payload.kind);
+        let listed_1 = has_list(s[1].payload.kind);
         let beats_0 = s[0].payload.beats.any();
         let beats_1 = s[1].payload.beats.any();
         let may_0 = s[0].valid

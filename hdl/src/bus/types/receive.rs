@@ -3,7 +3,27 @@
 #![allow(missing_docs)]
 
 use crate::bus::payload::payload;
+use crate::prelude::kernel_fn;
 use rust_hdl_core::prelude::*;
+
+/// Where the payload of a packet goes.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PlaceKind {
+    /// Nowhere: its beats are discarded.
+    Discard,
+    /// To an address under an rkey.
+    Write,
+    /// By the scatter list of a receive WQE.
+    Recv,
+    /// By the list of the send WQE that asked for the data.
+    Response,
+}
+
+/// It goes by a list, whose WQE `rq_fetch` reads.
+#[kernel_fn]
+pub fn has_list(kind: PlaceKind) -> Bit {
+    (kind == PlaceKind::Recv) | (kind == PlaceKind::Response)
+}
 
 payload! {
     /// A RoCEv2 packet in the packet buffer, its ICRC known good (receive front to `rx_check`).
@@ -57,20 +77,20 @@ payload! {
     /// packet of its message, or one with `status` WR_FLUSH_ERR when the message ends otherwise. So a placement that
     /// fails only *poisons* its queue pair: from it on placements discard their beats, their `ack` is void, and their
     /// `complete` gives a CQE in error: the first (the failed placement's included) with the status of the failure if
-    /// `kind` was 2, all others with WR_FLUSH_ERR. `reset` ends that. The NAK of a failure has `psn`, and `msn` less
+    /// `kind` was Recv, all others with WR_FLUSH_ERR. `reset` ends that. The NAK of a failure has `psn`, and `msn` less
     /// `end`; a [`PlaceError`] tells the responder.
     Place {
         /// Queue pair.
         qpn: Bits<16>,
-        /// 0 discard the beats, 1 write to `addr` under `key` (rkey), 2 scatter by the receive WQE at `addr`, 3 by the list of the send WQE that asked for the data. The slots of 2 and 3 come from `rq_fetch`.
-        kind: Bits<2>,
-        /// Host address: target (kind 1) or receive WQE (kind 2).
+        /// Where the payload goes.
+        kind: PlaceKind,
+        /// Host address: target (Write) or receive WQE (Recv).
         addr: Bits<64>,
-        /// rkey (kind 1).
+        /// rkey (Write).
         key: Bits<32>,
         /// Protection domain for the check.
         pd: Bits<24>,
-        /// Byte offset of this payload in its message (kinds 2 and 3).
+        /// Byte offset of this payload in its message (Recv, Response).
         offset: Bits<32>,
         /// Payload bytes.
         plen: Bits<13>,
@@ -264,7 +284,7 @@ payload! {
         status: Bits<8>,
     }
 
-    /// A WQE to read (responder and `track` to `place_order` to `rq_fetch`), one for each [`Place`] of kind 2 or 3, in order.
+    /// A WQE to read (responder and `track` to `place_order` to `rq_fetch`), one for each [`Place`] with a list, in order.
     RqRead {
         /// Host address of its first slot.
         addr: Bits<64>,
@@ -276,7 +296,7 @@ payload! {
         base: Bits<64>,
     }
 
-    /// A slot of a WQE (`rq_fetch` to `scatter`): the slots of one WQE for every [`Place`] of kind 2 or 3, in order.
+    /// A slot of a WQE (`rq_fetch` to `scatter`): the slots of one WQE for every [`Place`] with a list, in order.
     RqSlot {
         /// The slot's 64 bytes.
         slot: Bits<512>,

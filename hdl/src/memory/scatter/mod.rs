@@ -29,8 +29,10 @@
 //! payload being there), ACK 9 or after the last beat. 64 placements are under way; receive WQEs have at most 31
 //! entries in their slots. A completion that invalidates a key takes about 20 cycles alone.
 //!
-//! Assumes: `payload` has the beats of every placement in order; every placement of kind 2 or 3 has its slots; the
+//! Assumes: `payload` has the beats of every placement in order; every placement with a list has its slots; the
 //! memory region table is swept. Ready after reset when its own table is (2^Q cycles).
+pub mod guard_rules;
+pub mod move_plan;
 pub mod mover;
 pub mod mr_guard;
 pub mod report;
@@ -53,7 +55,7 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     pub clock: ClkRst,
     /// Placements (`place_order`).
     pub place: StreamIn<Place>,
-    /// WQEs of the placements of kinds 2 and 3 (`rq_fetch`).
+    /// WQEs of the placements with a list (`rq_fetch`).
     pub slots: StreamIn<RqSlot>,
     /// Payload (packet buffer).
     pub payload: PayloadIn<W>,

@@ -1,9 +1,9 @@
 //! Moves payload from the packet buffer to its pieces of host memory.
 //!
 //! ```text
-//!  runs, plan ─┬─► split ─► command (dma_write)
-//!              └─► moves ─┐
-//!  payload ───────────────┴─► rotate ─► join with the beat before ─► beats (dma_write)
+//!  runs, plan ─► move_plan ─┬─► command (dma_write)
+//!                           └─► moves ─┐
+//!  payload ────────────────────────────┴─► rotate ─► join with the beat before ─► beats (dma_write)
 //! ```
 //!
 //! A piece moves a source beat a cycle. Rotated to its lanes, a source beat completes the target beat begun by the one
@@ -14,12 +14,11 @@
 //! Latency: `plan` to `command.valid` 1 cycle and to `beats.valid` 2. Throughput: the larger one of source and target
 //! beats a piece; a packet without data takes a cycle. `done` does not wait for ready: there is room for every packet
 //! under way. So beats flow as soon as `beats.ready` lets them, and a burst that was commanded always ends.
-use super::types::{Move, Run, Step};
+use super::move_plan::MovePlan;
+use super::types::{Run, Step};
 use crate::bus::axi;
 use crate::bus::types::WriteCmd;
-use crate::memory::align::{Align, LaneMasks};
-use crate::memory::split::{Fits, Split};
-use crate::memory::types::Range;
+use crate::memory::align::LaneMasks;
 use crate::prelude::*;
 
 /// Data mover.
@@ -41,18 +40,7 @@ pub struct Mover<const W: usize, const K: usize> {
     /// One a packet when its last beat has gone: payload bursts so far, modulo 2^16.
     pub done: StreamOut<Bits<16>>,
 
-    // Planning.
-    fits: Fits<K>,
-    split: Split<K>,
-    align: Align<K>,
-    commands: Hold<WriteCmd>,
-    moves: Skid<Move>,
-    /// The next run is the first of its packet.
-    fresh: Reg<Bit>,
-    lane: Dff<Bits<6>>,
-    range: Signal<Local, Range>,
-    motion: Signal<Local, Move>,
-    split_command: Signal<Local, WriteCmd>,
+    planner: MovePlan<K>,
 
     // A source beat.
     rotate: Rotate<W, K>,
@@ -80,8 +68,6 @@ pub struct Mover<const W: usize, const K: usize> {
     join: ByteMux<W, K>,
 
     beat: Constant<Bits<7>>,
-    lanes: Constant<Bits<6>>,
-    log_beat: Constant<Bits<3>>,
     last_index: Constant<Bits<8>>,
     all: Constant<Bits<K>>,
 }
@@ -102,16 +88,7 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             command: StreamOut::default(),
             beats: WriteBeatOut::default(),
             done: StreamOut::default(),
-            fits: Fits::default(),
-            split: Split::default(),
-            align: Align::default(),
-            commands: Hold::default(),
-            moves: Skid::default(),
-            fresh: Reg::new(true),
-            lane: Dff::default(),
-            range: Signal::default(),
-            motion: Signal::default(),
-            split_command: Signal::default(),
+            planner: MovePlan::default(),
             rotate: Rotate::default(),
             masks: LaneMasks::default(),
             begun: Reg::default(),
@@ -131,8 +108,6 @@ impl<const W: usize, const K: usize> Default for Mover<W, K> {
             bursts: Reg::default(),
             join: ByteMux::default(),
             beat: Constant::new((K as u64).to_bits()),
-            lanes: Constant::new((K as u64 - 1).to_bits()),
-            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
             last_index: Constant::new((window as u64 - 1).to_bits()),
             all: Constant::new(!Bits::default()),
         }
@@ -148,52 +123,9 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        // Planning: a move and the bursts of a piece to write, a move that drops the payload of any other packet.
-        let mut source = lane;
-        if fresh {
-            source = runs.payload.lane;
-        }
-        align.source = source;
-        align.target = runs.payload.addr.resize::<6>() & lanes;
-        align.len = runs.payload.len;
-        let write = plan.payload & (runs.payload.len != 0);
-        let idle = !write & !runs.payload.last;
-        let can_plan = runs.valid & plan.valid & moves.s.ready & split.s.ready;
-        let planned = can_plan & !idle;
-        runs.ready = can_plan;
-        plan.ready = can_plan & runs.payload.last;
-        if can_plan {
-            fresh = runs.payload.last;
-            lane = source;
-            if write {
-                lane = align.source_next;
-            }
-        }
-        copy!(motion <= align.fit; rotation, start, first_end, last_end);
-        motion.index = (runs.payload.addr >> log_beat).resize::<8>() & last_index;
-        motion.beats = runs.payload.beats;
-        if write {
-            motion.beats = align.source_more + 1;
-        }
-        motion.keep = write & !runs.payload.last & (align.source_next != 0);
-        motion.discard = !write;
-        motion.last = runs.payload.last;
-        moves.s.payload = motion;
-        moves.s.valid = planned;
-        range.addr = runs.payload.addr;
-        range.more = fits.counted.len;
-        range.tag = bits::<4>(0);
-        fits.range.addr = runs.payload.addr;
-        fits.range.len = runs.payload.len;
-        split.s.payload = range;
-        split.s_fits = fits.fits;
-        split.s.valid = planned & write;
-        split_command.addr = split.m.payload.addr;
-        split_command.len = split.m.payload.len;
-        commands.s.payload = split_command;
-        commands.s.valid = split.m.valid;
-        split.m.ready = commands.s.ready;
-        forward!(command <= commands.m);
+        forward!(runs <= planner.runs);
+        forward!(plan <= planner.plan);
+        forward!(command <= planner.command);
 
         // A target beat leaves when it is full or its piece ends; the bytes behind it begin the next.
         let has_data = step_valid & !step.empty;
@@ -261,38 +193,36 @@ impl<const W: usize, const K: usize> Logic for Mover<W, K> {
         beats.valid = emits;
 
         // A source beat.
-        let mut steps = moves.m.payload.beats;
-        start = moves.m.payload.start;
-        let mut end_lane = moves.m.payload.first_end;
-        let mut last_step = moves.m.payload.beats <= 1;
-        if begun {
-            steps = left;
-            last_step = ending;
-            start = moves.m.payload.rotation;
-            end_lane = moves.m.payload.rotation.resize::<7>() + beat;
-            if ending {
-                end_lane = moves.m.payload.last_end;
-            }
-        }
-        let empty = moves.m.payload.beats == 0;
+        let motion = planner.moves.payload;
+        let steps = if begun { left } else { motion.beats };
+        let last_step = if begun { ending } else { motion.beats <= 1 };
+        start = if begun { motion.rotation } else { motion.start };
+        let end_lane = if !begun {
+            motion.first_end
+        } else if ending {
+            motion.last_end
+        } else {
+            motion.rotation.resize::<7>() + beat
+        };
+        let empty = motion.beats == 0;
         let advance = !step_valid | can_step;
-        let take = moves.m.valid & advance & (payload.valid | empty);
-        payload.ready = moves.m.valid & advance & !empty & !(last_step & moves.m.payload.keep);
-        moves.m.ready = take & last_step;
+        let take = planner.moves.valid & advance & (payload.valid | empty);
+        payload.ready = planner.moves.valid & advance & !empty & !(last_step & motion.keep);
+        planner.moves.ready = take & last_step;
         rotate.data = payload.data;
-        rotate.amount = moves.m.payload.rotation;
+        rotate.amount = motion.rotation;
         rotate.enable = advance;
         masks.start = start;
         masks.end_lane = end_lane;
         masks.enable = true;
         masks.swap = false;
-        next_step.index = moves.m.payload.index;
+        next_step.index = motion.index;
         next_step.full = (end_lane & beat).any();
         next_step.over = (end_lane & beat).any() & (end_lane & (beat - 1)).any();
         next_step.first = !begun;
         next_step.last = last_step;
-        next_step.empty = moves.m.payload.discard;
-        next_step.close = moves.m.payload.last & last_step;
+        next_step.empty = motion.discard;
+        next_step.close = motion.last & last_step;
         if take {
             begun = !last_step;
             left = steps - 1;

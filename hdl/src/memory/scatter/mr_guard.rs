@@ -5,10 +5,7 @@
 //! [`Place`](crate::bus::types::Place)). Poison stands in a table of its own, read and changed in the cycle of the
 //! verdict.
 //!
-//! A WRITE of an unreliable queue pair (kind 1) that fails is dropped, and the rest of its message with it: the queue pair
-//! is not poisoned, and the failure is reported once. One that completes a receive WQE poisons it nevertheless, for a WQE
-//! that is taken cannot be given back. Nor does a message of such a queue pair that is longer than its receive buffer poison
-//! it (kind 2): the rest of it is dropped, and its receive WQE completes with a length error.
+//! What follows from it is said by [`guard_rules`](super::guard_rules).
 //!
 //! A placement that invalidates a key is judged alone: its last piece waits until those before it are judged, is looked up,
 //! and if nothing is wrong the region table is asked to invalidate the key; then the piece goes its way. A key that cannot
@@ -17,15 +14,11 @@
 //! Throughput: a piece a cycle, a placement with a key to invalidate about 20 cycles. Latency: the verdict comes
 //! [`MR_LATENCY`] cycles after the last piece. Runs leave before their verdict. `plan` and `mr_result` do not wait for ready: there is room for every placement under way.
 //! Nothing is taken before the table is swept after reset.
-use super::types::{MrResult, Pending, Poison, Run, Target, cause};
+use super::guard_rules::GuardRules;
+use super::types::{MrResult, Pending, Poison, Run, Target};
 use crate::bus::dma::MR_LATENCY;
-use crate::bus::types::{MrReq, MrRight};
+use crate::bus::types::{MrReq, MrRight, PlaceKind};
 use crate::prelude::*;
-
-const FLUSH: u64 = cause::FLUSH;
-const LENGTH: u64 = cause::LENGTH;
-const PROTECTION: u64 = cause::PROTECTION;
-const OPERATION: u64 = cause::OPERATION;
 
 /// The last piece of a placement with a key to invalidate.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -71,7 +64,7 @@ pub struct MrGuard<const Q: usize> {
     void: Reg<Bit>,
     no_request: Zero<MrReq>,
     enters: Signal<Local, Pending>,
-    ruling: Signal<Local, MrResult>,
+    rules: GuardRules,
 }
 
 // the poison table is read two cycles before the answer of the region table
@@ -98,7 +91,7 @@ impl<const Q: usize> Default for MrGuard<Q> {
             void: Reg::default(),
             no_request: Zero::default(),
             enters: Signal::default(),
-            ruling: Signal::default(),
+            rules: GuardRules::default(),
         }
     }
 }
@@ -123,10 +116,11 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         mr.valid = accept | probe;
         copy!(mr.request <= s.payload; key, pd, qpn, addr);
         mr.request.len = s.payload.len.resize::<32>();
-        mr.request.right = MrRight::LocalWrite;
-        if s.payload.kind == 1 {
-            mr.request.right = MrRight::RemoteWrite;
-        }
+        mr.request.right = if s.payload.kind == PlaceKind::Write {
+            MrRight::RemoteWrite
+        } else {
+            MrRight::LocalWrite
+        };
         copy!(enters <= s.payload;
             last, short, broken, qpn, kind, unreliable, opens, complete, reset, answer, closed);
         enters.inv = guarded;
@@ -147,23 +141,20 @@ impl<const Q: usize> Logic for MrGuard<Q> {
 
         // The answer, and with the last piece the verdict.
         // The piece whose answer is there.
-        let judged = pending[3];
-        let is_denied = denied | (!mr.ok & !judged.inv);
-        let is_short = short | judged.short;
-        let is_broken = broken | judged.broken;
-        let ruled = mr.done & judged.last & (guard != Guard::Probe);
-        if mr.done & (guard != Guard::Probe) {
-            denied = is_denied & !judged.last;
-            short = is_short & !judged.last;
-            broken = is_broken & !judged.last;
+        let checked = pending[3];
+        let is_denied = denied | (!mr.ok & !checked.inv);
+        // The packet, with what is wrong with any of its pieces.
+        let mut whole = checked;
+        whole.short = short | checked.short;
+        whole.broken = broken | checked.broken;
+        let answered = mr.done & (guard != Guard::Probe);
+        let ruled = answered & checked.last;
+        if answered {
+            denied = is_denied & !checked.last;
+            short = whole.short & !checked.last;
+            broken = whole.broken & !checked.last;
         }
         let found = poison.current;
-        // It is a WRITE of an unreliable queue pair.
-        let is_plain = judged.unreliable & (judged.kind == 1);
-        // Of a message of which a packet before it failed.
-        let is_scattered = judged.unreliable & (judged.kind == 2);
-        let is_late = (is_plain | is_scattered) & !judged.opens & found.dropping;
-        let is_long = is_scattered & (is_late | (is_short & !is_broken));
 
         inv.valid = false;
         inv.request = no_request;
@@ -208,84 +199,14 @@ impl<const Q: usize> Logic for MrGuard<Q> {
             _ => {}
         }
 
-        let mut left = found;
-        ruling.good = false;
-        ruling.nak = bits::<2>(0);
-        ruling.complete = judged.complete;
-        ruling.cause = FLUSH;
-        ruling.answer = judged.answer;
-        ruling.spared = false;
-        let mut written = false;
-        if judged.reset {
-            left.poisoned = false;
-            left.dropping = false;
-            left.cause = FLUSH;
-            ruling.complete = false;
-            ruling.answer = false;
-        } else if found.poisoned {
-            ruling.cause = found.cause;
-            ruling.answer = judged.answer & judged.closed;
-            if judged.complete {
-                left.cause = FLUSH;
-            }
-        } else if is_plain & !judged.complete & (is_denied | is_late) {
-            // one NAK a message
-            if !is_late {
-                ruling.nak = bits::<2>(2);
-            }
-            ruling.spared = true;
-            left.dropping = true;
-        } else if is_long {
-            // one NAK a message too
-            if !is_late {
-                ruling.nak = bits::<2>(1);
-            }
-            ruling.cause = LENGTH;
-            ruling.spared = true;
-            left.dropping = true;
-        } else if is_broken | is_short | is_denied | is_late {
-            // The NAK codes of IBA vol. 1, 9.7.5.2.8: 1 invalid request, 2 remote access, 3 remote operational.
-            if judged.kind == 1 {
-                ruling.nak = bits::<2>(2);
-            } else if judged.kind == 3 {
-                // The list was good when the request was sent.
-                ruling.cause = PROTECTION;
-                if is_broken | is_short {
-                    ruling.cause = OPERATION;
-                }
-            } else if is_broken {
-                ruling.nak = bits::<2>(3);
-                ruling.cause = OPERATION;
-            } else if is_short {
-                ruling.nak = bits::<2>(1);
-                ruling.cause = LENGTH;
-            } else {
-                ruling.nak = bits::<2>(3);
-                ruling.cause = PROTECTION;
-            }
-            left.poisoned = true;
-            left.cause = FLUSH;
-            if !judged.complete & (judged.kind != 3) {
-                left.cause = ruling.cause;
-            }
-        } else if judged.refused {
-            ruling.nak = bits::<2>(2);
-            left.poisoned = true;
-            left.cause = FLUSH;
-            written = true;
-        } else {
-            written = true;
-            ruling.good = true;
-            ruling.complete = false;
-            if (judged.kind == 1) | is_scattered {
-                left.dropping = false;
-            }
-        }
+        rules.packet = whole;
+        rules.denied = is_denied;
+        rules.poison = found;
         poison.write = ruled;
-        poison.result = left;
+        poison.result = rules.next_poison;
         plan.valid = ruled;
-        plan.payload = written;
+        plan.payload = rules.written;
         mr_result.valid = ruled;
-        mr_result.payload = ruling;
+        mr_result.payload = rules.ruling;
     }
 }

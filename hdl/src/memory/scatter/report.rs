@@ -5,7 +5,7 @@
 //! report.
 use ferroce_proto::abi::cq::status;
 
-use super::types::{MrResult, Tail};
+use super::types::{FailCause, MrResult, Tail};
 use crate::bus::types::{AckToken, Answer, CqToken, PlaceError};
 use crate::prelude::*;
 
@@ -86,20 +86,12 @@ impl Logic for Report {
                 | (mr_result.payload.good & tail.payload.ack));
         forward!(ack <= acks.m);
 
-        match mr_result.payload.cause {
-            1 => {
-                status = LOC_LEN_ERR;
-            }
-            2 => {
-                status = LOC_PROT_ERR;
-            }
-            3 => {
-                status = LOC_QP_OP_ERR;
-            }
-            _ => {
-                status = WR_FLUSH_ERR;
-            }
-        }
+        status = match mr_result.payload.cause {
+            FailCause::Length => LOC_LEN_ERR,
+            FailCause::Protection => LOC_PROT_ERR,
+            FailCause::Operation => LOC_QP_OP_ERR,
+            _ => WR_FLUSH_ERR,
+        };
         copy!(answered <= tail.payload; qpn, psn, syndrome);
         answered.data = tail.payload.data & mr_result.payload.good;
         answered.implied = tail.payload.implied;

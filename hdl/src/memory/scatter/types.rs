@@ -3,6 +3,7 @@
 // The methods that the derive generates have no documentation.
 #![allow(missing_docs)]
 
+use crate::bus::types::PlaceKind;
 use rust_hdl_core::prelude::*;
 
 /// An entry of a scatter list; a place that is no list has one.
@@ -29,7 +30,7 @@ pub struct Entry {
     /// See `Place`.
     pub qpn: Bits<16>,
     /// See `Place`.
-    pub kind: Bits<2>,
+    pub kind: PlaceKind,
     /// See `Place`.
     pub lane: Bits<6>,
     /// See `Place`.
@@ -72,7 +73,7 @@ pub struct Target {
     /// See `Place`.
     pub qpn: Bits<16>,
     /// See `Place`.
-    pub kind: Bits<2>,
+    pub kind: PlaceKind,
     /// See `Place`.
     pub lane: Bits<6>,
     /// See `Place`.
@@ -107,7 +108,7 @@ pub struct Pending {
     /// See `Place`.
     pub qpn: Bits<16>,
     /// See `Place`.
-    pub kind: Bits<2>,
+    pub kind: PlaceKind,
     /// See `Place`.
     pub unreliable: Bit,
     /// It begins its message.
@@ -133,20 +134,21 @@ pub struct Poison {
     pub poisoned: Bit,
     /// A message of an unreliable queue pair failed: the rest of it is dropped.
     pub dropping: Bit,
-    /// Cause that the next CQE is to tell, see [`cause`].
-    pub cause: Bits<2>,
+    /// Cause that the next CQE has.
+    pub cause: FailCause,
 }
 
-/// Why a receive WQE failed: code of a CQE status.
-pub mod cause {
-    /// None of its own: WR_FLUSH_ERR.
-    pub const FLUSH: u64 = 0;
+/// Why a receive WQE failed.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum FailCause {
+    /// Not by itself: WR_FLUSH_ERR.
+    Flush,
     /// LOC_LEN_ERR.
-    pub const LENGTH: u64 = 1;
+    Length,
     /// LOC_PROT_ERR.
-    pub const PROTECTION: u64 = 2;
+    Protection,
     /// LOC_QP_OP_ERR.
-    pub const OPERATION: u64 = 3;
+    Operation,
 }
 
 /// Verdict on a place.
@@ -159,7 +161,7 @@ pub struct MrResult {
     /// Not good, and a CQE is due.
     pub complete: Bit,
     /// Cause of the CQE or failure.
-    pub cause: Bits<2>,
+    pub cause: FailCause,
     /// Sends an Answer to the requester.
     pub answer: Bit,
     /// It failed, and with it its message alone: the queue pair goes on.
@@ -229,7 +231,7 @@ pub struct Tail {
     /// See `Place`.
     pub qpn: Bits<16>,
     /// See `Place`.
-    pub kind: Bits<2>,
+    pub kind: PlaceKind,
     /// See `Place`.
     pub incarnation: Bits<2>,
     /// See `Place`.

@@ -1,21 +1,21 @@
 //! From placements and WQEs to pieces in host memory.
 //!
-//! A placement of kind 1 is a list of one entry, one of kind 2 the scatter list of its receive WQE. One of kind 3 is
-//! the list of the send WQE of a READ or atomic, any other an empty one. The list is walked an entry a cycle: entries
-//! before the packet's offset are skipped, of the others the packet takes what it needs, and the pieces end with the
-//! one that holds its last byte. Entries that hold nothing of the packet leave as pieces without bytes.
+//! A WRITE is a list of one entry, a SEND has the scatter list of its receive WQE, a response that of the send WQE of its
+//! READ or atomic, any other packet an empty one. The list is walked an entry a cycle: entries before the packet's
+//! offset are skipped, of the others the packet takes what it needs, and the pieces end with the one that holds its
+//! last byte. Entries that hold nothing of the packet leave as pieces without bytes.
 //!
 //! ```text
 //!  place, slots ─► entry ─► skip to the offset ─► take the payload ─► m
 //!                                                                     tail (place without its list)
 //! ```
 //!
-//! Latency: 3 cycles; of a placement without a list one, as it comes past the walk when no entry is under way. Throughput: an entry a cycle; a placement of kind 2 or 3 takes the cycles of its list, and one for
+//! Latency: 3 cycles; of a placement without a list one, as it comes past the walk when no entry is under way. Throughput: an entry a cycle; one with a list takes the cycles of that, and one for
 //! every slot behind it. `tail.ready` is waited for.
 use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SendWqe, Sge};
 
 use super::types::{Entry, Tail, Target};
-use crate::bus::types::{Place, RqSlot, image};
+use crate::bus::types::{Place, PlaceKind, RqSlot, has_list, image};
 use crate::prelude::*;
 
 // The layout that the kernel spells out.
@@ -32,7 +32,7 @@ pub struct Walk {
     pub clock: ClkRst,
     /// Placements.
     pub place: StreamIn<Place>,
-    /// WQEs of the placements of kinds 2 and 3.
+    /// WQEs of the placements with a list.
     pub slots: StreamIn<RqSlot>,
     /// The placements again, without what their list needs.
     pub tail: StreamOut<Tail>,
@@ -92,33 +92,24 @@ impl Logic for Walk {
 
         // Entry: unit `at` of 16 bytes; units 0 of a receive WQE, 0 and 1 of a send WQE are its head.
         let slot = slots.payload.slot;
-        let mut at = unit;
-        let mut count = left;
-        if fresh {
-            at = bits::<2>(1);
-            count = slot.low::<8>();
-            if place.payload.kind == 3 {
-                at = bits::<2>(2);
-                count = slot.slice::<8>(16);
-            }
-        }
-        match at {
-            1 => {
-                sge = slot.slice::<128>(128);
-            }
-            2 => {
-                sge = slot.slice::<128>(256);
-            }
-            3 => {
-                sge = slot.slice::<128>(384);
-            }
-            _ => {
-                sge = slot.low::<128>();
-            }
-        }
+        let of_send = place.payload.kind == PlaceKind::Response;
+        let first_unit: Bits<2> = if of_send { 2 } else { 1 };
+        let listed_count = if of_send {
+            slot.slice::<8>(16)
+        } else {
+            slot.low::<8>()
+        };
+        let at = if fresh { first_unit } else { unit };
+        let count = if fresh { listed_count } else { left };
+        sge = match at {
+            1 => slot.slice::<128>(128),
+            2 => slot.slice::<128>(256),
+            3 => slot.slice::<128>(384),
+            _ => slot.low::<128>(),
+        };
         // More entries than a list may have, or than stand in the slots of a receive WQE.
         let long = (count > LONGEST) | (count.slice::<6>(2) >= slots.payload.slots.resize::<6>());
-        let list = place.payload.kind.bit(1);
+        let list = has_list(place.payload.kind);
         let ended = (count <= 1) | ((at == 3) & slots.payload.last);
         let accept = go & place.valid & tail.ready & !drain;
         let plain = accept & !list;
@@ -127,6 +118,12 @@ impl Logic for Walk {
         let listed = accept & list & slots.valid;
         place.ready = plain | (listed & ended);
         slots.ready = drain | (listed & ((at == 3) | ended));
+        // Bytes of a placement without a list.
+        let direct: Bits<13> = if place.payload.kind == PlaceKind::Write {
+            place.payload.plen
+        } else {
+            0
+        };
         if drain {
             drain = !(slots.valid & slots.payload.last);
         }
@@ -145,21 +142,17 @@ impl Logic for Walk {
             entry.first = true;
             entry.last = true;
             entry.broken = false;
-            entry.plen = bits::<13>(0);
-            if place.payload.kind == 1 {
-                entry.plen = place.payload.plen;
-            }
+            entry.plen = direct;
             copy!(entry <= place.payload; pd, qpn, kind, lane, beats, unreliable);
             entry.opens = !place.payload.offset.any();
             copy!(entry <= place.payload; complete, reset, answer, closed);
-            entry.inv = place.payload.with_inv & place.payload.complete & (place.payload.kind == 2);
+            entry.inv = place.payload.with_inv
+                & place.payload.complete
+                & (place.payload.kind == PlaceKind::Recv);
             entry.inv_key = place.payload.imm;
             if list {
                 entry.addr = sge.low::<64>();
-                entry.len = sge.slice::<32>(64);
-                if count == 0 {
-                    entry.len = bits::<32>(0);
-                }
+                entry.len = if count.any() { sge.slice::<32>(64) } else { 0 };
                 entry.key = sge.slice::<32>(96);
                 entry.offset = place.payload.offset;
                 entry.first = fresh;
@@ -177,10 +170,7 @@ impl Logic for Walk {
             pkey, grh, reset, rsp_flush, reply, answer, implied, data, closed);
 
         // Skip: what is left of the offset passes over whole entries.
-        let mut to_skip = skip;
-        if entry.first {
-            to_skip = entry.offset;
-        }
+        let to_skip = if entry.first { entry.offset } else { skip };
         if go {
             skipped_valid = entry_valid;
             skipped = entry;
@@ -199,12 +189,8 @@ impl Logic for Walk {
         }
 
         // Take: until the packet has its bytes, or the list has no more.
-        let mut needed = rest;
-        let mut is_closed = closed;
-        if skipped.first {
-            needed = skipped.plen;
-            is_closed = false;
-        }
+        let needed = if skipped.first { skipped.plen } else { rest };
+        let is_closed = closed & !skipped.first;
         let enough = skipped.len >= needed.resize::<32>();
         if go {
             target_valid = (skipped_valid & !is_closed) | (plain & clear);
@@ -226,10 +212,7 @@ impl Logic for Walk {
             } else {
                 // past the walk: one entry, all of it
                 target.addr = place.payload.addr;
-                target.len = bits::<13>(0);
-                if place.payload.kind == 1 {
-                    target.len = place.payload.plen;
-                }
+                target.len = direct;
                 target.key = place.payload.key;
                 target.pd = place.payload.pd;
                 target.last = true;

@@ -6,7 +6,7 @@ use ferroce_proto::abi::cq::{opcode, status};
 use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::*;
-use crate::bus::types::{Place, Reply, RqRead};
+use crate::bus::types::{Place, PlaceKind, Reply, RqRead};
 use crate::prelude::*;
 
 const ACK: u64 = Syndrome::ACK.bits() as u64;
@@ -76,12 +76,12 @@ impl Logic for PlaceBuilder {
         }
         out.addr = base + distance.resize::<64>();
         out.qpn = decision.qpn;
-        out.kind = bits::<2>(0);
+        out.kind = PlaceKind::Discard;
         if decision.accepted & request.send {
-            out.kind = bits::<2>(2);
+            out.kind = PlaceKind::Recv;
         }
         if decision.accepted & request.write & request.plen.any() {
-            out.kind = bits::<2>(1);
+            out.kind = PlaceKind::Write;
         }
         out.pd = request.pd;
         out.offset = offset;

@@ -2,7 +2,7 @@
 use ferroce_proto::abi::cq::status;
 
 use super::types::*;
-use crate::bus::types::{Place, RqRead};
+use crate::bus::types::{Place, PlaceKind, RqRead};
 use crate::prelude::*;
 
 const BAD_RESP_ERR: u64 = status::BAD_RESP_ERR as u64;
@@ -80,7 +80,7 @@ impl Logic for TrackRules {
                     placed.data = true;
                     placed.offset = terms.offset;
                     if track_event.plen.any() {
-                        placed.kind = bits::<2>(3);
+                        placed.kind = PlaceKind::Response;
                         read_valid = true;
                     }
                     if terms.single {
