@@ -154,10 +154,16 @@ impl<B: Backend> Card<B> {
     /// Sets entry `index` of the GID table, or empties it.
     pub(super) fn write_gid(&self, index: u8, gid: Option<Gid>) -> Result<(), GidError> {
         let mut port = lock(&self.port);
-        let Some(entry) = port.gids.get_mut(usize::from(index)) else {
+        if usize::from(index) >= port.gids.len() {
             let limit = self.info.max_gid;
             return Err(GidError::Index { index, limit });
-        };
+        }
+        let mut taken = (0..).zip(&port.gids);
+        let taken =
+            taken.find(|&(other, entry)| other != index && entry.is_some() && *entry == gid);
+        if let (Some((index, _)), Some(gid)) = (taken, gid) {
+            return Err(GidError::Taken { gid, index });
+        }
         let image = gid.map_or_else(GidEntry::default, |gid| GidEntry {
             gid: gid.to_le_bits(),
             valid: true,
@@ -165,7 +171,7 @@ impl<B: Backend> Card<B> {
         });
         let command = Command::new(opcode::SET_GID, index.into()).with(image.emit());
         self.execute("set GID", &command)?;
-        *entry = gid;
+        port.gids[usize::from(index)] = gid;
         Ok(())
     }
 

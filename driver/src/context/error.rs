@@ -98,6 +98,14 @@ pub enum GidError {
         "GID {0} is an IPv6 address and this build of the card does IPv4 only: use an IPv4-mapped GID"
     )]
     Ipv6(Gid),
+    /// The address stands in the table: of two equal entries the card looks at the lower one alone.
+    #[error("address {} is GID {index} already: use that, or empty it first", .gid.ip())]
+    Taken {
+        /// The address asked for.
+        gid: Gid,
+        /// The entry that has it.
+        index: u8,
+    },
     /// The card refused.
     #[error(transparent)]
     Command(#[from] CommandError),

@@ -95,7 +95,7 @@ impl<B: Backend> Context<B> {
     /// Sets entry `index` of the GID table; an IPv4 address is an IPv4-mapped GID.
     ///
     /// # Errors
-    /// [`GidError`]: index or address family beyond what the card has.
+    /// [`GidError`]: index or address family beyond what the card has, or another entry has the address.
     pub fn set_gid(&self, index: u8, gid: Gid) -> Result<(), GidError> {
         if !gid.is_ipv4() && !self.card.info.features.contains(crate::Features::IPV6) {
             return Err(GidError::Ipv6(gid));

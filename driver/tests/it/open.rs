@@ -294,6 +294,29 @@ fn gids_are_checked() {
 }
 
 #[test]
+fn an_address_stands_in_the_gid_table_once() {
+    let (fake, context) = open(ALL);
+    context.set_gid(2, ipv4(7)).unwrap();
+    let before = fake.state().commands.len();
+    let taken = GidError::Taken {
+        gid: ipv4(7),
+        index: 2,
+    };
+    for index in [1, 3] {
+        assert_eq!(context.set_gid(index, ipv4(7)), Err(taken.clone()));
+    }
+    assert_eq!(
+        taken.to_string(),
+        "address 10.0.0.7 is GID 2 already: use that, or empty it first"
+    );
+    assert_eq!(fake.state().commands.len(), before);
+    // The same entry again, and another one when it is empty.
+    context.set_gid(2, ipv4(7)).unwrap();
+    context.clear_gid(2).unwrap();
+    context.set_gid(1, ipv4(7)).unwrap();
+}
+
+#[test]
 fn addresses_reach_the_card() {
     let (fake, context) = open(ALL);
     let bytes = |bits: u128| bits.to_le_bytes();

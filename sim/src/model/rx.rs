@@ -59,11 +59,7 @@ impl Model {
             return Err(stats::RX_MALFORMED);
         }
         let (ip, _) = Ip::parse(ethertype, datagram).map_err(|_| stats::RX_MALFORMED)?;
-        let is_v6 = matches!(ip, Ip::V6(_));
-        let mut known = self.env.gids.iter().filter(|entry| entry.valid);
-        if !known.any(|entry| entry.ipv6 == is_v6 && gid(entry.gid) == ip.dst_gid()) {
-            return Err(stats::RX_WRONG_ADDRESS);
-        }
+        self.env.entry_of(&ip).ok_or(stats::RX_WRONG_ADDRESS)?;
         packet.map_err(|_| stats::RX_ICRC_ERRORS)
     }
 
@@ -162,7 +158,16 @@ pub(super) fn stranger(ctx: &RqCtx, env: &Env, Headers { ip, bth, .. }: &Headers
     if !pkey_matches(bth.pkey, ctx.pkey) {
         return Some(stats::RX_PKEY_VIOLATIONS);
     }
-    let local = env.gids[usize::from(ctx.sgid_index)];
-    let is_ours = local.valid && ip.dst_gid() == gid(local.gid);
+    let is_ours = env.entry_of(ip) == Some(ctx.sgid_index.into());
     (!is_ours || ip.src_gid() != gid(ctx.remote_gid)).then_some(stats::RX_WRONG_ADDRESS)
+}
+
+impl Env {
+    /// The lowest entry of the GID table that is the destination of a packet.
+    fn entry_of(&self, ip: &Ip) -> Option<usize> {
+        let is_v6 = matches!(ip, Ip::V6(_));
+        self.gids
+            .iter()
+            .position(|entry| entry.valid && entry.ipv6 == is_v6 && gid(entry.gid) == ip.dst_gid())
+    }
 }

@@ -27,6 +27,7 @@ cases! {
     ip_source_of_another_peer, RC, "A17.9", "A packet from another address than the peer's is dropped.";
     gid_entry_other_than_0, RC, "A17.9", "A queue pair may use any entry of the GID table; its packets come from there.";
     gid_entry_removed, RC, "A17.9", "A GID that was taken out of the table is no address of this port any more.";
+    gid_entry_twice, RC, "abi cmd", "Of two equal entries of the GID table the lower one is the address of a packet.";
     ipv6_connection, V6, "A17 CA17-1", "SEND, WRITE and acknowledgements travel over IPv6.";
     ipv6_header, V6, "A17.3", "The IPv6 header carries traffic class, flow label and hop limit of the address vector.";
     ipv4_header, RC, "A17 CA17-3 to CA17-8", "The IPv4 header has no options, is not to be fragmented and has the lengths and TTL it should have.";
@@ -173,6 +174,24 @@ fn gid_entry_removed(bench: &mut Bench) {
     s.host
         .expect(opcode::SET_GID, 0, &GidEntry::default().emit());
     dropped(&mut s, "rx_wrong_address", |_| {});
+}
+
+fn gid_entry_twice(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let gid = second_gid(&mut s);
+    let entry = GidEntry {
+        gid: gid.to_le_bits(),
+        valid: true,
+        ipv6: false,
+    };
+    s.reopen(|contexts| (contexts.av.sgid_index, contexts.rq.sgid_index) = (3, 3));
+    s.host.expect(opcode::SET_GID, 5, &entry.emit());
+    taken(&mut s, |h| change(h, false, 3));
+    s.host.expect(opcode::SET_GID, 1, &entry.emit());
+    dropped(&mut s, "rx_wrong_address", |h| change(h, false, 3));
+    s.host
+        .expect(opcode::SET_GID, 1, &GidEntry::default().emit());
+    taken(&mut s, |h| change(h, false, 3));
 }
 
 /// Two hosts with link-local IPv6 addresses.
