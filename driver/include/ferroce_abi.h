@@ -309,6 +309,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_EVENT_EXCEPTION 0x9u
 /* A connected queue pair accepted its first request while it was in RTR. */
 #define FERROCE_EVENT_COMM_EST 0xau
+/* A queue pair in error with a shared receive queue has its last receive CQE in memory, and takes no WQE any more. */
+#define FERROCE_EVENT_LAST_WQE_REACHED 0xbu
 
 /* bits of CONTROL. */
 /* Frames are accepted, doorbells and commands take effect. */

@@ -186,6 +186,7 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
         AsyncEvent::QpAccessError { qpn } => to_qp(IBV_EVENT_QP_ACCESS_ERR, qpn),
         AsyncEvent::CommunicationEstablished { qpn } => to_qp(IBV_EVENT_COMM_EST, qpn),
         AsyncEvent::SqDrained { qpn } => to_qp(IBV_EVENT_SQ_DRAINED, qpn),
+        AsyncEvent::LastWqeReached { qpn } => to_qp(IBV_EVENT_QP_LAST_WQE_REACHED, qpn),
         AsyncEvent::CqError { cqn } => {
             for cq in CqHandle::registry().all(|cq| cq.number == cqn && is_of(&cq.context)) {
                 let (kind, element) = (IBV_EVENT_CQ_ERR, cq.shown().addr());

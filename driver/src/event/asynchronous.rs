@@ -52,6 +52,11 @@ pub enum AsyncEvent {
         /// The queue pair.
         qpn: u32,
     },
+    /// A queue pair with a shared receive queue went into error, and has completed its last receive request.
+    LastWqeReached {
+        /// The queue pair.
+        qpn: u32,
+    },
     /// A shared receive queue has fewer requests left than [`Srq::arm`](crate::Srq::arm) named.
     SrqLimit {
         /// The shared receive queue.
@@ -87,6 +92,7 @@ impl From<Eqe> for AsyncEvent {
             event::QP_ACCESS_ERR => Self::QpAccessError { qpn: number },
             event::SQ_DRAINED => Self::SqDrained { qpn: number },
             event::COMM_EST => Self::CommunicationEstablished { qpn: number },
+            event::LAST_WQE_REACHED => Self::LastWqeReached { qpn: number },
             event::SRQ_LIMIT => Self::SrqLimit { srqn: number },
             event::PORT_UP => Self::PortUp,
             event::PORT_DOWN => Self::PortDown,

@@ -160,6 +160,11 @@ fn asynchronous_events_have_their_kinds() {
             0,
             AsyncEvent::CommunicationEstablished { qpn: 5 },
         ),
+        (
+            event::LAST_WQE_REACHED,
+            0,
+            AsyncEvent::LastWqeReached { qpn: 5 },
+        ),
         (event::SRQ_LIMIT, 0, AsyncEvent::SrqLimit { srqn: 5 }),
         (event::EXCEPTION, 0, AsyncEvent::Exception),
         (

@@ -301,7 +301,7 @@ impl<
         qp_events.sq_failed = transmit.failed_valid;
         qp_events.sq_failed_qpn = transmit.failed_qpn;
         qp_events.sq_failed_status = transmit.failed_status;
-        forward!(qp_events.drained <= completions.drained);
+        forward!(qp_events.marks <= completions.marks);
         forward!(qp_events.responder <= failures.err_report);
 
         // what is under way

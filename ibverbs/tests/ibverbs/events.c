@@ -32,7 +32,7 @@ static struct ibv_qp *queue_pair(struct ibv_pd *pd, struct ibv_cq *cq, struct ib
 	return qp;
 }
 
-/* A shared receive queue of which less is left than was said. */
+/* A shared receive queue of which less is left than was said, and a queue pair that takes nothing of it any more. */
 static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -40,6 +40,7 @@ static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv
 	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = 8, .lkey = mr->lkey };
 	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad_send;
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_srq *srq;
 
 	MUST(srq = ibv_create_srq(pd, &init));
@@ -52,6 +53,8 @@ static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv
 	for (int i = 0; i < 2; i++)
 		expect("SEND to itself", completion(cq).status, IBV_WC_SUCCESS);
 	event(context, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
+	MUST(ibv_modify_qp(qp, &error, IBV_QP_STATE) == 0);
+	event(context, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
 	REFUSED(ibv_destroy_qp(qp), 0);
 	REFUSED(ibv_destroy_srq(srq), 0);
 }

@@ -64,5 +64,7 @@ pub mod event {
     pub const EXCEPTION: u8 = 9;
     /// A connected queue pair accepted its first request while it was in RTR.
     pub const COMM_EST: u8 = 10;
+    /// A queue pair in error with a shared receive queue has its last receive CQE in memory, and takes no WQE any more.
+    pub const LAST_WQE_REACHED: u8 = 11;
 }
 }

@@ -168,5 +168,10 @@ impl QueuePair {
             );
             self.rq.consumer = self.rq.consumer.wrapping_add(1);
         }
+        // no message of it takes a WQE of the shared receive queue from now on (IB1 11.6.3.1)
+        if self.rq.ctx.srq_valid && !self.rq.last_reported {
+            self.rq.last_reported = true;
+            self.report(env, event::LAST_WQE_REACHED, status::SUCCESS);
+        }
     }
 }

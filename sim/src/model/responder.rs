@@ -41,6 +41,8 @@ pub(super) struct Rq {
     nak_sent: bool,
     /// The message whose last packet did not arrive yet.
     pub(super) inbound: Option<Inbound>,
+    /// LAST_WQE_REACHED was reported since the queue pair went into error.
+    pub(super) last_reported: bool,
     /// Receive WQE of a UC message that was dropped; the next message takes it.
     pub(super) unused: Option<RecvRequest>,
     pub(super) responses: VecDeque<Response>,
@@ -242,6 +244,7 @@ impl QueuePair {
     pub(super) fn enter_rq_state(&mut self, env: &mut Env, state: u8) {
         self.rq.state = state;
         self.rq.configured &= state != state::RESET;
+        self.rq.last_reported &= state == state::ERR;
         if !matches!(state, state::RTR | state::RTS | state::SQD | state::SQE) {
             self.rq.responses.clear();
         }

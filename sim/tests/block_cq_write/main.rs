@@ -35,7 +35,7 @@ fn random<const W: usize, const K: usize>(idle: Pauses, back: Pauses, failure: f
             }
         }
         if rng.u8(..) < 4 && rig.pending() < 32 {
-            rig.mark();
+            rig.mark(rng.usize(..2));
             marks += 1;
         }
         if rng.u8(..) < 64 {
@@ -204,7 +204,7 @@ fn a_marker_comes_behind_the_cqes_before_it() {
     rig.open(1, 2);
     rig.reports.hold = true;
     (0..5).for_each(|_| _ = rig.push(SEND, 1));
-    rig.mark();
+    rig.mark(SEND);
     (0..200).for_each(|_| rig.step());
     rig.consume(1, 2);
     (0..1000).for_each(|_| rig.step());

@@ -15,7 +15,7 @@ const C: usize = 3;
 struct Rig {
     bench: Bench,
     responder: StreamSource,
-    drained: StreamSource,
+    marks: StreamSource,
     events: StreamSink,
 }
 
@@ -24,7 +24,7 @@ impl Rig {
         let bench = Bench::of(QpEvents::<Q, C>::default).expect("the block builds");
         let mut rig = Self {
             responder: StreamSource::new(bench.dut(), "responder", Pauses::NONE).unwrap(),
-            drained: StreamSource::new(bench.dut(), "drained", Pauses::NONE).unwrap(),
+            marks: StreamSource::new(bench.dut(), "marks", Pauses::NONE).unwrap(),
             events: StreamSink::new(bench.dut(), "events", back).unwrap(),
             bench,
         };
@@ -32,7 +32,7 @@ impl Rig {
             rig.set(pulse, 0);
         }
         rig.bench
-            .reset(&mut [&mut rig.responder, &mut rig.drained, &mut rig.events]);
+            .reset(&mut [&mut rig.responder, &mut rig.marks, &mut rig.events]);
         rig.run(40);
         rig
     }
@@ -44,7 +44,7 @@ impl Rig {
 
     fn run(&mut self, cycles: u64) {
         let run = self.bench.run(
-            &mut [&mut self.responder, &mut self.drained, &mut self.events],
+            &mut [&mut self.responder, &mut self.marks, &mut self.events],
             cycles,
         );
         run.unwrap_or_else(|e| panic!("{e}"));
@@ -99,8 +99,12 @@ impl Rig {
     }
 
     fn drains(&mut self, qpn: u64) {
-        let item = self.drained.item();
-        self.drained.push(item.with("payload", qpn));
+        self.mark(qpn, false);
+    }
+
+    fn mark(&mut self, qpn: u64, recv: bool) {
+        let item = self.marks.item().with("qpn", qpn);
+        self.marks.push(item.with("recv", recv.into()));
         self.run(3);
     }
 
@@ -197,6 +201,17 @@ fn a_send_queue_drains_as_often_as_it_does() {
         rig.drains(7);
     }
     assert_eq!(rig.reported(), [(1, event::SQ_DRAINED, 0, 7); 3]);
+}
+
+/// Of a queue pair that reported its failure too.
+#[test]
+fn the_last_receive_wqe_is_reported() {
+    let mut rig = Rig::new(Pauses::NONE);
+    rig.open_cq(0, 1);
+    rig.sq_fails(7, 12);
+    rig.mark(7, true);
+    let reached = (1, event::LAST_WQE_REACHED, 0, 7);
+    assert_eq!(rig.reported(), [(1, event::QP_FATAL, 12, 7), reached]);
 }
 
 /// All queue pairs fail in consecutive cycles while no event is taken: none is lost.

@@ -4,10 +4,10 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::regs::feature;
-use ferroce_proto::wire::{Opcode, Syndrome};
+use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, Conn, IP, MTU};
+use super::bench::{Bench, Conn, Contexts, IP, MTU};
 use super::event_queue::Eq;
 use super::script::{QKEY, Script, syndromes};
 use super::{RC, cases, check, check_bytes};
@@ -24,6 +24,8 @@ cases! {
     srq_buffer_too_short, SRQ | feature::UC | feature::UD, "IB1 9.9.3", "A message of UC or UD longer than its shared receive buffer completes it with a local length error; the queue pair goes on.";
     srq_limit, SRQ | feature::EVENTS, "IB1 11.6", "A shared receive queue that falls below its limit is reported, once.";
     srq_limit_armed_again, SRQ | feature::EVENTS, "abi cmd", "A limit set again is reported again.";
+    srq_last_wqe, SRQ | feature::EVENTS, "IB1 11.6.3.1", "A queue pair in error that takes no WQE of its shared receive queue any more is reported, once in each time that it goes into error.";
+    srq_last_wqe_comes_last, SRQ | feature::EVENTS, "IB1 11.6.3.1", "That event comes when the queue pair's last receive completion is there.";
 }
 
 /// Two connections between the hosts; those of B receive from one queue of eight.
@@ -207,4 +209,76 @@ fn srq_limit_armed_again(bench: &mut Bench) {
         receive(&mut s);
         check("events", limits(&s, &eq), expected);
     }
+}
+
+/// LAST_WQE_REACHED events that are there and not taken; all others are taken and do not count.
+fn last_wqes(s: &mut Script, eq: &mut Eq) -> usize {
+    s.quiet();
+    let events = eq.all(&s.host).into_iter();
+    let reached = (event::LAST_WQE_REACHED, s.qpn, 0);
+    events.filter(|event| *event == reached).count()
+}
+
+fn srq_last_wqe(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 0);
+    let mut eq = Eq::new(&mut s.host, 0, 4, 0);
+    let shared = |contexts: &mut Contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn);
+    for from in [state::INIT, state::RTR, state::RTS, state::SQD] {
+        s.reopen(shared);
+        s.host.modify_state(s.qpn, from);
+        check("events before", last_wqes(&mut s, &mut eq), 0);
+        s.host.modify_state(s.qpn, state::ERR);
+        check("events of a command", last_wqes(&mut s, &mut eq), 1);
+        s.host.modify_state(s.qpn, state::ERR);
+        check("events of a second one", last_wqes(&mut s, &mut eq), 0);
+    }
+    // a message is under way, and the requester fails
+    s.reopen(shared);
+    s.host.post_srq(srqn, &[s.target.all()]);
+    let first = s.request(Opcode::RcSendFirst);
+    s.next(&first, &[1; MTU]);
+    let psn = s.post(&Work::send(&[]))[0].psn();
+    let nak = Syndrome::Nak(NakCode::RemoteAccess);
+    s.send(&s.response(Opcode::RcAck, psn, nak), &[]);
+    check("events of the requester", last_wqes(&mut s, &mut eq), 1);
+    // a request is refused
+    s.reopen(shared);
+    s.next(&s.request(Opcode::RcSendLast), &[1; 8]);
+    check("events of the responder", last_wqes(&mut s, &mut eq), 1);
+    // in RESET it is over; with a receive queue of its own there is no such event
+    s.reopen(shared);
+    s.host.modify_state(s.qpn, state::ERR);
+    s.host.modify_state(s.qpn, state::RESET);
+    eq.all(&s.host);
+    check("events in RESET", last_wqes(&mut s, &mut eq), 0);
+    s.reopen(|_| {});
+    s.host.modify_state(s.qpn, state::ERR);
+    check("events of an own queue", last_wqes(&mut s, &mut eq), 0);
+}
+
+fn srq_last_wqe_comes_last(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 0);
+    let mut eq = Eq::new(&mut s.host, 0, 4, 0);
+    let target = s.target;
+    for _ in 0..6 {
+        s.host.post_srq(srqn, &[target.all()]);
+    }
+    for _ in 0..5 {
+        let only = s.request(Opcode::RcSendOnly);
+        s.hand_next(&only, &[1; MTU]);
+    }
+    for opcode in [Opcode::RcSendFirst, Opcode::RcWriteMiddle] {
+        let request = s.request(opcode);
+        s.hand_next(&request, &[1; MTU]);
+    }
+    let reached = (event::LAST_WQE_REACHED, s.qpn, 0);
+    let found = (0..5000).any(|_| {
+        s.run(1);
+        eq.take(&s.host) == Some(reached)
+    });
+    check("the event is there", found, true);
+    let mut expected = [status::SUCCESS; 6];
+    expected[5] = status::WR_FLUSH_ERR;
+    let there: Vec<_> = s.results().into_iter().map(|result| result.1).collect();
+    check("completions at the event", there, expected.to_vec());
 }

@@ -68,7 +68,8 @@ payload! {
         grh: Bit,
         /// `fence` counts; else the completion stands for no payload.
         fenced: Bit,
-        /// No completion: the send queue of `qpn` drained, and its completions stand in front of it.
+        /// No completion: the send queue of `qpn` drained, or with `recv` it took its last receive WQE of a shared receive
+        /// queue; its completions stand in front of it.
         marker: Bit,
     }
 

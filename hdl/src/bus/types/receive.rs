@@ -102,6 +102,8 @@ payload! {
         reset: Bit,
         /// The queue pair went into error other than by a request: what it has to answer is void. Nothing else happens.
         rsp_flush: Bit,
+        /// The queue pair is in error and has completed its last receive WQE of a shared receive queue: that is reported. Nothing else happens.
+        last_wqe: Bit,
         /// Incarnation of the queue pair, for [`PlaceError`].
         incarnation: Bits<2>,
         /// The packet ends its message: `msn` counts it.

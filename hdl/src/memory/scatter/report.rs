@@ -120,10 +120,12 @@ impl Logic for Report {
         cq_token.recv = true;
         copy!(cq_token <= tail.payload; src_qpn, pkey, grh);
         cq_token.fenced = true;
-        cq_token.marker = false;
+        cq_token.marker = tail.payload.last_wqe;
         cqs.s.payload = cq_token;
-        cqs.s.valid =
-            fire & (mr_result.payload.complete | (mr_result.payload.good & tail.payload.complete));
+        cqs.s.valid = fire
+            & (mr_result.payload.complete
+                | (mr_result.payload.good & tail.payload.complete)
+                | tail.payload.last_wqe);
         forward!(cq <= cqs.m);
 
         place_error.qpn = tail.payload.qpn;

@@ -277,6 +277,8 @@ pub struct Tail {
     /// See `Place`.
     pub rsp_flush: Bit,
     /// See `Place`.
+    pub last_wqe: Bit,
+    /// See `Place`.
     pub reply: Bit,
     /// See `Place`.
     pub answer: Bit,

@@ -167,7 +167,7 @@ impl Logic for Walk {
         copy!(tail.payload <= place.payload;
             qpn, kind, incarnation, end, ack, unreliable, psn, msn, syndrome, complete, cqn,
             cqe_opcode, status, wqe_index, byte_len, imm, with_imm, with_inv, solicited, src_qpn,
-            pkey, grh, reset, rsp_flush, reply, answer, implied, data, closed);
+            pkey, grh, reset, rsp_flush, last_wqe, reply, answer, implied, data, closed);
 
         // Skip: what is left of the offset passes over whole entries.
         let to_skip = if entry.first { entry.offset } else { skip };

@@ -22,8 +22,9 @@
 //! the queue stays. It is refused if the queue is not open, has overflowed, or has more entries that the host has not
 //! taken than the new ring holds. `refused` and `switched` tell of it from the cycle behind its transfer to the next.
 //!
-//! A *marker* among the sends says that a send queue drained. It becomes no CQE: `drained` tells of it when all CQEs in front
-//! of it, and all payload written before it came, are in host memory.
+//! A *marker* among the tokens says that a send queue drained, or that a queue pair took its last receive WQE of a shared
+//! receive queue. It becomes no CQE: `marks` tells of it when all CQEs in front of it, and all payload written before it came,
+//! are in host memory.
 //!
 //! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
 //! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
@@ -72,8 +73,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub cqe_done: Signal<In, Bits<16>>,
     /// Completions and overflows of queues, for their event queues.
     pub events: StreamOut<EqEvent>,
-    /// Queue pairs whose send queue drained.
-    pub drained: StreamOut<Bits<16>>,
+    /// Markers.
+    pub marks: StreamOut<CqMarked>,
     /// CQE bursts.
     pub write: StreamOut<WriteCmd>,
     /// Their beats.
@@ -150,6 +151,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     w_death: Reg<Bit>,
     w_cqn: Dff<Bits<16>>,
     w_mark: Reg<Bit>,
+    w_marked: Dff<CqMarked>,
     w_lost: Reg<Bit>,
     w_loss: Dff<CqLost>,
     w_overflow: Reg<Bit>,
@@ -368,7 +370,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         forward!(beat <= record.beat);
 
         forward!(events <= reports.events);
-        forward!(drained <= reports.drained);
+        forward!(marks <= reports.marks);
 
         place.valid = completing & accepts;
         place.token = token;
@@ -394,8 +396,9 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         reports.death = w_death;
         reports.cqn = w_cqn;
         w_mark = live & (op == CqOp::Token) & token.marker;
-        reports.marked = w_mark;
-        reports.marked_qpn = w_loss.qpn;
+        copy!(w_marked <= token; qpn, recv);
+        reports.mark = w_mark;
+        reports.marked = w_marked;
         reports.done = cqe_done;
         reports.found = live & (op == CqOp::Report);
         reports.open = current.open;

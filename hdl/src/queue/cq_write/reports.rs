@@ -5,7 +5,7 @@
 //! have their response, and so is a marker.
 use ferroce_proto::abi::eq::event;
 
-use super::types::{CqMark, CqReport};
+use super::types::{CqMark, CqMarked, CqReport};
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
 
@@ -27,13 +27,13 @@ pub struct CqReports<const C: usize> {
     /// It has overflowed.
     pub death: Signal<In, Bit>,
     /// A marker comes, in this cycle.
-    pub marked: Signal<In, Bit>,
-    /// Its queue pair.
-    pub marked_qpn: Signal<In, Bits<16>>,
+    pub mark: Signal<In, Bit>,
+    /// What it says.
+    pub marked: Signal<In, CqMarked>,
     /// Markers can be taken, 8 of them.
     pub room: Signal<Out, Bit>,
-    /// Queue pairs of markers.
-    pub drained: StreamOut<Bits<16>>,
+    /// Markers.
+    pub marks: StreamOut<CqMarked>,
     /// A report is due, and there is room for its event.
     pub due: Signal<Out, Bit>,
     /// Its queue.
@@ -53,7 +53,7 @@ pub struct CqReports<const C: usize> {
 
     alive: Fifo<CqReport, C>,
     dead: Fifo<CqReport, C>,
-    marks: Fifo<CqMark, 4>,
+    markers: Fifo<CqMark, 4>,
     /// CQEs written, modulo 2^16.
     written: Reg<Bits<16>>,
     /// CQEs written, and how many of these have no response, of one cycle.
@@ -61,7 +61,7 @@ pub struct CqReports<const C: usize> {
     under_way: Reg<Bits<16>>,
     /// The oldest of `alive` may go: once so, it stays so.
     free: Reg<Bit>,
-    /// The same of `marks`.
+    /// The same of `markers`.
     passed: Reg<Bit>,
     /// A report was taken, its event is not.
     taken: Reg<Bit>,
@@ -102,16 +102,16 @@ impl<const C: usize> Logic for CqReports<C> {
         dead.m.ready = take & !free;
         due = (free | dead.m.valid) & !taken;
         // a marker likewise
-        marks.s.valid = marked;
-        marks.s.payload.qpn = marked_qpn;
-        marks.s.payload.fence = now;
-        let held = latest - marks.m.payload.fence < under_way;
-        let goes = passed & drained.ready;
-        marks.m.ready = goes;
-        passed = marks.m.valid & !goes & (passed | !held);
-        room = !marks.level.slice::<2>(3).any();
-        drained.valid = passed;
-        drained.payload = marks.m.payload.qpn;
+        markers.s.valid = mark;
+        copy!(markers.s.payload <= marked; qpn, recv);
+        markers.s.payload.fence = now;
+        let held = latest - markers.m.payload.fence < under_way;
+        let goes = passed & marks.ready;
+        markers.m.ready = goes;
+        passed = markers.m.valid & !goes & (passed | !held);
+        room = !markers.level.slice::<2>(3).any();
+        marks.valid = passed;
+        copy!(marks.payload <= markers.m.payload; qpn, recv);
         let mut oldest = dead.m.payload.cqn;
         if free {
             oldest = alive.m.payload.cqn;

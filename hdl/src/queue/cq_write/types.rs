@@ -84,10 +84,20 @@ payload! {
         fence: Bits<16>,
     }
 
+    /// A marker: an event that stands behind completions.
+    CqMarked {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// It took its last receive WQE of a shared receive queue; else its send queue drained.
+        recv: Bit,
+    }
+
     /// A marker behind the CQEs in front of it.
     CqMark {
         /// Queue pair.
         qpn: Bits<16>,
+        /// See [`CqMarked`].
+        recv: Bit,
         /// CQEs of all queues up to it, modulo 2^16.
         fence: Bits<16>,
     }

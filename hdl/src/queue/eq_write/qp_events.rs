@@ -3,8 +3,8 @@
 //! The event queue of a queue pair is that of the completion queue of its send queue; if there is no such completion queue
 //! there is no event. A queue pair reports one failure until a command sets its state: QP_REQ_ERR, QP_ACCESS_ERR or
 //! QP_FATAL of the responder, or QP_FATAL when the send queue failed; the other half fails with the first and is
-//! silent. One that a command put into error is silent too. SQ_DRAINED and COMM_EST are reported as often as they
-//! happen.
+//! silent. One that a command put into error is silent too. SQ_DRAINED, LAST_WQE_REACHED and COMM_EST are
+//! reported as often as they happen.
 //!
 //! Rate: an item a cycle. Latency: 3 cycles. Assumes: `answered` comes in the order of the commands with the send queue's
 //! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait
@@ -17,11 +17,13 @@ use super::types::EqEvent;
 use crate::bus::payload::payload;
 use crate::bus::qp_state::ERR;
 use crate::prelude::*;
+use crate::queue::cq_write::CqMarked;
 use crate::transport::responder::event::RqFailure;
 
 const QP_FATAL: u64 = event::QP_FATAL as u64;
 const SQ_DRAINED: u64 = event::SQ_DRAINED as u64;
 const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
+const LAST_WQE_REACHED: u64 = event::LAST_WQE_REACHED as u64;
 const COMM_EST: u64 = event::COMM_EST as u64;
 
 payload! {
@@ -31,7 +33,7 @@ payload! {
         qpn: Bits<16>,
         /// A failure is to be reported, if it is the first.
         fails: Bit,
-        /// The send queue drained, or the first request was accepted: it is reported in any case.
+        /// A marker, or the first request was accepted: it is reported in any case.
         tells: Bit,
         /// No failure is to be reported from now on.
         silences: Bit,
@@ -85,8 +87,8 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     pub sq_failed_qpn: Signal<In, Bits<16>>,
     /// Completion status behind it, 0 if it is elsewhere.
     pub sq_failed_status: Signal<In, Bits<8>>,
-    /// Send queues that drained.
-    pub drained: StreamIn<Bits<16>>,
+    /// Send queues that drained, queue pairs that took their last receive WQE.
+    pub marks: StreamIn<CqMarked>,
     /// Responders that failed, or accepted their first request.
     pub responder: StreamIn<RqFailure>,
     /// Events.
@@ -166,7 +168,7 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         let mut next = no_news;
         responder.ready = silent.ready;
         news.m.ready = false;
-        drained.ready = false;
+        marks.ready = false;
         if responder.valid {
             next.qpn = responder.payload.qpn;
             next.tells = responder.payload.event == COMM_EST;
@@ -176,11 +178,14 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         } else if news.m.valid {
             next = news.m.payload;
             news.m.ready = silent.ready;
-        } else if drained.valid {
-            next.qpn = drained.payload;
+        } else if marks.valid {
+            next.qpn = marks.payload.qpn;
             next.tells = true;
             next.kind = SQ_DRAINED;
-            drained.ready = silent.ready;
+            if marks.payload.recv {
+                next.kind = LAST_WQE_REACHED;
+            }
+            marks.ready = silent.ready;
         } else {
             enters = false;
         }

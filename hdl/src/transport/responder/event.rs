@@ -226,6 +226,8 @@ payload! {
         incarnation: Bits<2>,
         /// Stands in the flush FIFO.
         queued: Bit,
+        /// LAST_WQE_REACHED was reported since the queue pair went into error.
+        last_reported: Bit,
         /// A NAK for the expected PSN was sent: no further one is due.
         nak_sent: Bit,
         /// A message is under way.
@@ -315,6 +317,8 @@ payload! {
         establishes: Bit,
         /// The receive WQE `index` is flushed.
         flush: Bit,
+        /// There is none of a shared receive queue left to flush.
+        last_wqe: Bit,
         /// The queue pair starts afresh.
         reset: Bit,
         /// The queue pair went into error by command or with its send queue: nothing is answered any more.

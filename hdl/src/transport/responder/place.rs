@@ -91,7 +91,7 @@ impl Logic for PlaceBuilder {
         if decision.packet {
             out.beats = request.beats;
         }
-        copy!(out <= decision; reset, rsp_flush, incarnation);
+        copy!(out <= decision; reset, rsp_flush, last_wqe, incarnation);
 
         // acknowledgement
         let ends = decision.accepted & request.last;
@@ -190,7 +190,8 @@ impl Logic for PlaceBuilder {
                 | completes
                 | decision.reply
                 | decision.reset
-                | decision.rsp_flush);
+                | decision.rsp_flush
+                | decision.last_wqe);
         out_read = valid & decision.accepted & request.send;
         // aligned to its size, so it never wraps
         slots = bits::<4>(1) << request.rq_stride;

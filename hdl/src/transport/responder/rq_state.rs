@@ -187,9 +187,14 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         let outcome = rules.outcome;
         srqs.take = outcome.accepted & outcome.takes & request_5.srq_valid;
         let stale = (event.incarnation != current.incarnation) | !current.replies.any();
-        let flushing = (current.state == ERR)
-            & current.known
-            & (current.held | (!flush_5.shared & (current.producer != current.index)));
+        let dead = (current.state == ERR) & current.known;
+        let flushing =
+            dead & (current.held | (!flush_5.shared & (current.producer != current.index)));
+        let last_wqe = (event.kind == RqEventKind::Flush)
+            & dead
+            & flush_5.shared
+            & !current.held
+            & !current.last_reported;
 
         // next state
         match event.kind {
@@ -253,6 +258,9 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                     if event.state == RESET {
                         next.known = false;
                     }
+                    if event.state != ERR {
+                        next.last_reported = false;
+                    }
                 }
                 // the producer index is the host's and stays
                 if restart {
@@ -260,6 +268,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
                     next.nak_sent = false;
                     next.open = false;
                     next.held = false;
+                    next.last_reported = false;
                     next.index = bits::<16>(0);
                     next.psn = event.psn;
                     next.established = false;
@@ -270,6 +279,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             }
             RqEventKind::Flush => {
                 next.queued = flushing;
+                next.last_reported = current.last_reported | last_wqe;
                 if flushing & current.held {
                     next.held = false;
                 } else if flushing {
@@ -308,6 +318,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_decision.misplaced = misplaced;
         copy!(w_decision <= event; spared, syndrome, status);
         w_decision.flush = (event.kind == RqEventKind::Flush) & flushing;
+        w_decision.last_wqe = last_wqe;
         w_decision.reset = restart;
         w_decision.rsp_flush = fail
             & !restart

@@ -3,7 +3,7 @@
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_sim::bench::Item;
 
-use super::{FROM_SEND, Rig, SEND, Token};
+use super::{FROM_SEND, Rig, Token};
 
 impl Rig {
     pub(super) fn compare(&mut self) -> Result<(), String> {
@@ -38,8 +38,8 @@ impl Rig {
         while let Some((_, item)) = self.lost.pop() {
             self.was_lost(item.get("qpn") as u16, item.get("cqn") as u16)?;
         }
-        while let Some((_, item)) = self.drained.pop() {
-            self.was_drained(item.get("payload") as u16)?;
+        while let Some((_, item)) = self.marks.pop() {
+            self.was_marked(item.get("qpn") as u16, item.get("recv") == 0)?;
         }
         Ok(())
     }
@@ -53,18 +53,19 @@ impl Rig {
         Ok(())
     }
 
-    /// A marker comes behind all sends before it, their CQEs and the payload in host memory.
-    fn was_drained(&mut self, qpn: u16) -> Result<(), String> {
-        let place = self.tokens[SEND].iter().position(|t| t.marker);
-        let token = place.and_then(|place| self.tokens[SEND].remove(place));
+    /// A marker comes behind all tokens of its input before it, their CQEs and the payload in host memory.
+    fn was_marked(&mut self, qpn: u16, of_sends: bool) -> Result<(), String> {
+        let input = usize::from(of_sends);
+        let place = self.tokens[input].iter().position(|t| t.marker);
+        let token = place.and_then(|place| self.tokens[input].remove(place));
         let Some(token) = token.filter(|t| t.qpn == qpn) else {
             return Err(format!("marker {qpn:#x} is not the next"));
         };
         // what is in front of it yet was lost
-        let before = self.tokens[SEND].iter_mut().take(place.unwrap_or(0));
+        let before = self.tokens[input].iter_mut().take(place.unwrap_or(0));
         before.for_each(|t| t.passed = true);
         let mut flying = self.seen[self.reports.landed()..].iter();
-        if flying.any(|(_, of, _)| of & FROM_SEND != 0 && *of < qpn) {
+        if flying.any(|(_, of, _)| (of & FROM_SEND != 0) == of_sends && *of < qpn) {
             return Err(format!("{token:?} before the CQEs in front of it"));
         }
         if token.fence > self.done {

@@ -85,7 +85,7 @@ pub(crate) struct Rig {
     pub(crate) write: StreamSink,
     pub(crate) beats: StreamSink,
     pub(crate) lost: StreamSink,
-    drained: StreamSink,
+    marks: StreamSink,
     /// Markers that came out.
     pub(crate) drains: u64,
     issued_port: Input,
@@ -144,7 +144,7 @@ impl Rig {
             write: sink(&bench, "write", back),
             beats: sink(&bench, "beats", back),
             lost: sink(&bench, "lost", back),
-            drained: sink(&bench, "drained", back),
+            marks: sink(&bench, "marks", back),
             drains: 0,
             issued_port: dut.input("issued").expect("a port"),
             done_port: dut.input("done").expect("a port"),
@@ -179,7 +179,7 @@ impl Rig {
             &mut rig.write,
             &mut rig.beats,
             &mut rig.lost,
-            &mut rig.drained,
+            &mut rig.marks,
             &mut rig.recorder,
         ]);
         (0..40).for_each(|_| rig.step());
@@ -311,13 +311,18 @@ impl Rig {
         qpn
     }
 
-    /// A marker behind the sends so far, and behind the payload that was issued.
-    pub(crate) fn mark(&mut self) {
-        let qpn = self.pushed[SEND] | FROM_SEND;
-        self.pushed[SEND] += 1;
-        let source = &mut self.sources[SEND];
-        source.push(source.item().with("qpn", qpn.into()).with("marker", 1));
-        self.tokens[SEND].push_back(Token {
+    /// A marker behind the tokens of an input so far, and behind the payload that was issued.
+    pub(crate) fn mark(&mut self, input: usize) {
+        let qpn = self.pushed[input] | if input == SEND { FROM_SEND } else { 0 };
+        self.pushed[input] += 1;
+        let source = &mut self.sources[input];
+        let mut item = source.item().with("qpn", qpn.into()).with("marker", 1);
+        if input == RECV {
+            let fence = self.issued & 0xffff;
+            item = item.with("recv", 1).with("fenced", 1).with("fence", fence);
+        }
+        source.push(item);
+        self.tokens[input].push_back(Token {
             qpn,
             cqn: 0,
             fence: self.issued,
@@ -371,7 +376,7 @@ impl Rig {
             &mut self.write,
             &mut self.beats,
             &mut self.lost,
-            &mut self.drained,
+            &mut self.marks,
             &mut self.recorder,
         ]);
         result.unwrap_or_else(|failure| panic!("{failure}"));

@@ -116,6 +116,7 @@ pub(super) struct Placement {
     pub(super) lane: usize,
     pub(super) reset: bool,
     pub(super) rsp_flush: bool,
+    pub(super) last_wqe: bool,
     pub(super) incarnation: u8,
     pub(super) end: bool,
     pub(super) ack: bool,
@@ -154,6 +155,8 @@ pub(super) struct Outcome {
     pub(super) answer: Option<(bool, u8, u16)>,
     /// Status of the CQE and its fence.
     pub(super) cqe: Option<(u8, u16)>,
+    /// It is a marker, no CQE.
+    pub(super) marker: bool,
     /// Syndrome and status.
     pub(super) error: Option<(u8, u8)>,
     /// The queue pair goes on.
@@ -291,6 +294,12 @@ impl Model {
         }
         if p.rsp_flush {
             outcome.ack = Some(Token::RspFlush);
+            return outcome;
+        }
+        if p.last_wqe {
+            let cause = self.poison.get(&p.qpn);
+            let status = cause.map_or(p.status, |cause| cause.unwrap_or(status::WR_FLUSH_ERR));
+            (outcome.marker, outcome.cqe) = (true, Some((status, self.bursts as u16)));
             return outcome;
         }
         let due = |status: u8, bursts: u64| p.complete.then_some((status, bursts as u16));

@@ -159,6 +159,7 @@ impl Setup {
             ("beats", beats as u64),
             ("reset", p.reset.into()),
             ("rsp_flush", p.rsp_flush.into()),
+            ("last_wqe", p.last_wqe.into()),
             ("incarnation", p.incarnation.into()),
             ("end", p.end.into()),
             ("ack", p.ack.into()),
@@ -256,6 +257,7 @@ impl Setup {
                 .with("fence", fence.into())
                 .with("fenced", 1)
                 .with("recv", 1)
+                .with("marker", outcome.marker.into())
                 .with("vendor_err", 0);
             let item = through
                 .iter()
@@ -325,6 +327,7 @@ impl Setup {
             lane: rng.usize(..lanes),
             reset: rng.u8(..16) == 0,
             rsp_flush: rng.u8(..32) == 0,
+            last_wqe: rng.u8(..32) == 0,
             incarnation: rng.u8(..4),
             end: rng.bool(),
             ack: rng.bool(),
@@ -337,7 +340,8 @@ impl Setup {
             ..Placement::default()
         };
         p.rsp_flush &= !p.reset;
-        if p.reset || p.rsp_flush {
+        p.last_wqe &= !p.reset && !p.rsp_flush;
+        if p.reset || p.rsp_flush || p.last_wqe {
             p.kind = 0;
             (p.ack, p.complete) = (false, false);
             return p;

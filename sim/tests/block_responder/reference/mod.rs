@@ -73,8 +73,10 @@ pub(crate) struct Rq {
     /// Receive WQE of a message that was dropped.
     unused: Option<u16>,
     pub(crate) srqs: Srqs,
-    /// Receive WQEs to be completed as flushed.
-    pub(crate) flushed: VecDeque<u16>,
+    /// Receive WQEs to be completed as flushed; `None`: of a shared queue there is none left.
+    pub(crate) flushed: VecDeque<Option<u16>>,
+    /// That was reported since the queue pair went into error.
+    last_reported: bool,
 }
 
 impl Rq {
@@ -175,6 +177,7 @@ impl Rq {
             ("lane", p.lane.into()),
             ("reset", 0),
             ("rsp_flush", 0),
+            ("last_wqe", 0),
             ("ack", ack.is_some().into()),
         ]);
         if !complete {
@@ -217,10 +220,14 @@ impl Rq {
         if !self.known || self.state != state::ERR {
             return;
         }
-        self.flushed.extend(self.unused.take());
+        self.flushed.extend(self.unused.take().map(Some));
         while !self.ctx.srq_valid && self.index != self.producer {
-            self.flushed.push_back(self.index);
+            self.flushed.push_back(Some(self.index));
             self.index = self.index.wrapping_add(1);
+        }
+        if self.ctx.srq_valid && !self.last_reported {
+            self.last_reported = true;
+            self.flushed.push_back(None);
         }
     }
 
@@ -292,6 +299,7 @@ impl Rq {
         self.known |= command.image;
         if let Some(state) = command.state {
             self.known &= state != state::RESET;
+            self.last_reported &= state == state::ERR;
             self.state = state;
         }
         let mut out = Outcome::default();

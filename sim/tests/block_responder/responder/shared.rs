@@ -6,7 +6,7 @@ use ferroce_sim::bench::Item;
 use ferroce_sim::random::Pauses;
 
 use super::{CTX, QPN, acks, asking, packet, send, write};
-use crate::reference::Packet;
+use crate::reference::{Command, Packet};
 use crate::rig::{Event, Rig};
 
 const SRQN: u16 = 2;
@@ -140,14 +140,51 @@ fn an_error_flushes_only_the_message_under_way() {
     let places = send(&mut rig, [other(only(0))]);
     assert_eq!(completed(&places), [[6, 1, 0]]);
     // a command does as much, and nothing of a queue pair without a message
-    let error = crate::reference::Command {
-        state: Some(state::ERR),
-        ..Default::default()
-    };
-    rig.post(OTHER, Event::Command(error));
+    rig.post(OTHER, set(state::ERR));
     rig.settle();
     assert_eq!(rig.srqs.get(SRQN).consumer, 2);
     assert!(rig.seen.drain(..).all(|(_, p)| p.get("complete") == 0));
+    rig.finish();
+}
+
+/// A command that sets the state.
+fn set(state: u8) -> Event {
+    Event::Command(Command {
+        state: Some(state),
+        ..Command::default()
+    })
+}
+
+#[test]
+fn the_last_wqe_is_reported_behind_its_completion_and_once() {
+    let mut rig = rig(SHARED, SRQ, 3);
+    let last_wqes = |rig: &mut Rig| {
+        rig.settle();
+        let of = |p: &Item| (p.get("last_wqe") == 1).then_some(p.get("qpn"));
+        let found: Vec<u64> = rig.seen.drain(..).filter_map(|(_, p)| of(&p)).collect();
+        found
+    };
+    send(&mut rig, [packet(Opcode::RcSendFirst, 0, 1024)]);
+    rig.post(QPN, Event::SqFailed);
+    rig.settle();
+    let places: Vec<_> = rig.seen.drain(..).map(|(_, p)| p).collect();
+    assert_eq!(completed(&places), [[5, 0, 5]]);
+    assert_eq!(places.last().expect("it is the last").get("last_wqe"), 1);
+    // neither the doorbell of the own receive queue nor a second command has it reported again
+    rig.post(QPN, Event::Doorbell(2));
+    rig.post(QPN, set(state::ERR));
+    assert!(last_wqes(&mut rig).is_empty());
+    // one that took none has it too
+    rig.post(OTHER, set(state::INIT));
+    rig.post(OTHER, set(state::ERR));
+    assert_eq!(last_wqes(&mut rig), [u64::from(OTHER)]);
+    // from RESET on there is none, and the next time there is
+    rig.post(OTHER, set(state::RESET));
+    rig.post(OTHER, set(state::ERR));
+    assert!(last_wqes(&mut rig).is_empty());
+    rig.connect(OTHER, SHARED, 0);
+    rig.post(OTHER, set(state::ERR));
+    assert_eq!(last_wqes(&mut rig), [u64::from(OTHER)]);
     rig.finish();
 }
 

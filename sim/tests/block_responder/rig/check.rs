@@ -93,7 +93,8 @@ impl Rig {
     #[track_caller]
     pub(super) fn compare(&mut self) {
         while let Some((cycle, item)) = self.places.pop() {
-            let problem = if item.get("complete") == 1 && item.get("status") == 5 {
+            let flush = item.get("complete") == 1 && item.get("status") == 5;
+            let problem = if flush || item.get("last_wqe") == 1 {
                 self.flushed(&item)
             } else {
                 self.placed += 1;
@@ -161,19 +162,27 @@ impl Rig {
             ("beats", 0),
             ("ack", 0),
             ("reset", 0),
+            ("rsp_flush", 0),
+            ("unreliable", 0),
+            ("reply", 0),
+            ("complete", index.is_some().into()),
+            ("last_wqe", index.is_none().into()),
+        ];
+        let Some(index) = index else {
+            return difference(item, &fields);
+        };
+        let completion = [
             ("cqn", self.qps[qpn].ctx.cqn.into()),
             ("cqe_opcode", 0x80),
             ("wqe_index", index.into()),
             ("byte_len", 0),
             ("with_imm", 0),
             ("with_inv", 0),
-            ("unreliable", 0),
-            ("reply", 0),
             ("src_qpn", 0),
             ("pkey", 0),
             ("grh", 0),
             ("solicited", 0),
         ];
-        difference(item, &fields)
+        difference(item, &[&fields[..], &completion].concat())
     }
 }

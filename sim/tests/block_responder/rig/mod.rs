@@ -48,7 +48,8 @@ mod kind {
 
 /// A flush of the reference, and how many placements come before it.
 struct Flush {
-    index: u16,
+    /// `None`: there is none left.
+    index: Option<u16>,
     after_places: u64,
 }
 
