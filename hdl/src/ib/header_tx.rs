@@ -25,6 +25,7 @@ use ferroce_proto::wire::{Class, Opcode, bth, icrc, ipv4, udp};
 
 use super::ext_tx::ExtTx;
 use super::header_layout::{HeaderLayout, constant_words};
+use super::tx_entry::{LANES, TxEntry};
 use super::tx_types::{TxBase, TxBody, TxHeader, TxLengths, TxPlaces, TxSizes, TxSlot, TxTag};
 use crate::bus::path::kind_of;
 use crate::bus::types::{Activity, TxDesc, image};
@@ -32,9 +33,6 @@ use crate::cell::delay::Delay;
 use crate::eth::rx_fields::Layout;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
-
-/// Lanes: requests, responses.
-pub const LANES: usize = 2;
 
 /// Header builder for 2^Q queue pairs and as many address handles.
 #[derive(Clone, Debug, Block)]
@@ -71,11 +69,7 @@ pub struct HeaderTx<const Q: usize> {
     pub activity: [Signal<Out, Activity>; LANES],
     /// CNPs between `cnp` and `bare`.
     pub cnp_activity: Signal<Out, Activity>,
-    arbiter: Arbiter<LANES>,
-    used: [Reg<Bits<6>>; LANES],
-    room: [Reg<Bit>; LANES],
-    request: Dff<TxDesc>,
-    slot: Reg<TxSlot>,
+    entry: TxEntry,
     slot_line: Delay<TxSlot, 5>,
     tag_line: Delay<TxTag, 5>,
     base_line: Delay<TxBase, 5>,
@@ -113,21 +107,13 @@ pub struct HeaderTx<const Q: usize> {
     checksum: Dff<Bits<16>>,
     layout: HeaderLayout,
     queue: [Fifo<TxHeader, 5>; LANES],
-    /// A CNP is under way.
-    cnp_busy: Reg<Bit>,
     cnp_exit: Slice<TxHeader>,
-    no_desc: Zero<TxDesc>,
     header: Signal<Local, TxHeader>,
-    entered: [Signal<Local, Bit>; LANES],
-    left: [Signal<Local, Bit>; LANES],
     /// Sum of the words of an IPv4 header that are constant, and of what its total length is more than that of UDP.
     #[init(Constant::new((u64::from(constant_words()) + IPV4_HEADER).to_bits()))]
     constant_words: Constant<Bits<20>>,
 }
 
-/// Descriptors that may be between `s` and `m` for one more to enter; two more may before the count shows.
-const MOST: u64 = 29;
-const CNP: u64 = Opcode::Cnp.code() as u64;
 const RC_ACK: u64 = Opcode::RcAck as u64;
 /// Bits 7:5 of the opcodes of datagrams.
 const UD_CLASS: u64 = Class::Ud as u64;
@@ -140,6 +126,42 @@ const EXT_IPV4_TAG: u64 = Layout::ALL[1].ext() as u64;
 const EXT_IPV6: u64 = Layout::ALL[2].ext() as u64;
 const EXT_IPV6_TAG: u64 = Layout::ALL[3].ext() as u64;
 const ICRC: u64 = icrc::LEN as u64;
+
+/// The two words of the IPv4 address in a GID, added.
+#[kernel_fn]
+fn ipv4_words(gid: Bits<128>) -> Bits<17> {
+    ((gid.slice::<8>(96).resize::<17>() << 8) | gid.slice::<8>(104).resize::<17>())
+        + ((gid.slice::<8>(112).resize::<17>() << 8) | gid.slice::<8>(120).resize::<17>())
+}
+
+/// Bytes before the extension headers.
+#[kernel_fn]
+fn ext_at(av: image::AvCtx) -> Bits<7> {
+    let at: Bits<7> = if av.ipv6 & av.vlan_valid {
+        EXT_IPV6_TAG
+    } else if av.ipv6 {
+        EXT_IPV6
+    } else if av.vlan_valid {
+        EXT_IPV4_TAG
+    } else {
+        EXT_IPV4
+    };
+    at
+}
+
+/// IPv4 checksum of the sum of all words: both folds at once, the second of which cannot carry.
+#[kernel_fn]
+fn checksum_of(sum: Bits<20>) -> Bits<16> {
+    let carries = sum.slice::<4>(16).resize::<5>() + 1;
+    let folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
+    let raised = sum.low::<16>().resize::<17>() + carries.resize::<17>();
+    let checksum = if folded.bit(16) {
+        !raised.low::<16>()
+    } else {
+        !folded.low::<16>()
+    };
+    checksum
+}
 
 impl<const Q: usize> Logic for HeaderTx<Q> {
     describe!(
@@ -160,61 +182,32 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         gid_table.wdata = gid;
         gid_sums.we = gid_we;
         gid_sums.waddr = gid_index.resize::<4>();
-        gid_sums.wdata = ((gid.slice::<8>(96).resize::<17>() << 8)
-            | gid.slice::<8>(104).resize::<17>())
-            + ((gid.slice::<8>(112).resize::<17>() << 8) | gid.slice::<8>(120).resize::<17>());
+        gid_sums.wdata = ipv4_words(gid);
 
-        // A lane whose FIFO has room for what it asks, in turns.
-        let mut requests: Bits<LANES> = bits::<2>(0);
-        for i in 0..2 {
-            requests = requests.replace_bit(i, s[i].valid & room[i]);
+        // A packet enters.
+        for i in 0..LANES {
+            forward!(s[i] <= entry.s[i]);
+            entry.left[i] = queue[i].m.valid & m[i].ready;
+            activity[i] = entry.activity[i];
         }
-        // A CNP before both.
-        let notes = cnp.valid & !cnp_busy;
-        cnp.ready = !cnp_busy;
-        arbiter.request = requests;
-        arbiter.take = !notes;
-        let mut desc = s[0].payload;
-        if arbiter.grant.bit(1) {
-            desc = s[1].payload;
-        }
-        slot.valid = requests.any();
-        slot.lane = arbiter.grant.bit(1);
-        slot.bare = notes;
-        if notes {
-            desc = no_desc;
-            desc.qpn = cnp.payload;
-            desc.opcode = bits::<8>(CNP);
-            slot.valid = true;
-            cnp_busy = true;
-        }
-        request = desc;
+        forward!(cnp <= entry.cnp);
+        entry.cnp_left = cnp_exit.m.valid & bare.ready;
+        cnp_activity = entry.cnp_activity;
+        let request = entry.desc;
+        let slot = entry.slot;
         slot_line.d = slot;
-        for i in 0..2 {
-            s[i].ready = arbiter.grant.bit(i) & !notes;
-            entered[i] = arbiter.grant.bit(i) & !notes;
-            left[i] = queue[i].m.valid & m[i].ready;
-            used[i] = used[i];
-            if entered[i] & !left[i] {
-                used[i] = used[i] + 1;
-            } else if !entered[i] & left[i] {
-                used[i] = used[i] - 1;
-            }
-            room[i] = used[i] < MOST;
-            activity[i].busy = used[i].any();
-            activity[i].moved = left[i];
-        }
 
         // Cycle 0: extension headers, read of the address vector.
         ext.desc = request;
         av_table.re = true;
-        datagram = (request.opcode >> 5) == UD_CLASS;
-        av_table.rring = bits::<1>(0);
-        av_table.rslot = request.qpn.resize::<Q>();
-        if (request.opcode >> 5) == UD_CLASS {
-            av_table.rring = bits::<1>(1);
-            av_table.rslot = request.va.low::<Q>();
-        }
+        let is_datagram = (request.opcode >> 5) == UD_CLASS;
+        datagram = is_datagram;
+        av_table.rring = bits::<1>(0).replace_bit(0, is_datagram);
+        av_table.rslot = if is_datagram {
+            request.va.low::<Q>()
+        } else {
+            request.qpn.resize::<Q>()
+        };
         notifies = slot.bare;
         peer = request.va.slice::<24>(32);
         let padded = (request.plen + 3) & 0x1ffc;
@@ -258,25 +251,15 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         gid_table.re = true;
         gid_table.raddr = av.sgid_index.resize::<4>();
         lengths.udp_length = sizes.udp_length;
-        lengths.ip_length = sizes.udp_length + IPV4_HEADER;
-        let mut before_ext = bits::<7>(EXT_IPV4);
-        if av.vlan_valid {
-            before_ext = bits::<7>(EXT_IPV4_TAG);
-        }
-        if av.ipv6 {
-            lengths.ip_length = sizes.udp_length;
-            before_ext = bits::<7>(EXT_IPV6);
-            if av.vlan_valid {
-                before_ext = bits::<7>(EXT_IPV6_TAG);
-            }
-        }
-        header_len = before_ext + sizes.ext_len.resize::<7>();
+        lengths.ip_length = if av.ipv6 {
+            sizes.udp_length
+        } else {
+            sizes.udp_length + IPV4_HEADER
+        };
+        header_len = ext_at(av) + sizes.ext_len.resize::<7>();
         late_plen = sizes.plen;
         late_padded = sizes.padded;
-        sum_dst = ((av.dgid.slice::<8>(96).resize::<20>() << 8)
-            | av.dgid.slice::<8>(104).resize::<20>())
-            + ((av.dgid.slice::<8>(112).resize::<20>() << 8)
-                | av.dgid.slice::<8>(120).resize::<20>());
+        sum_dst = ipv4_words(av.dgid).resize::<20>();
         sum_rest = ((av.hop_limit.resize::<20>() << 8) | av.tclass.resize::<20>())
             + sizes.udp_length.resize::<20>()
             + constant_words;
@@ -292,15 +275,9 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         places.covered = header_len.resize::<13>() + late_padded;
         places.length = header_len.resize::<13>() + late_padded + ICRC;
         sum = gid_sums.rdata.resize::<20>() + sum_dst + sum_rest;
-        // Cycle 4: IPv4 checksum: both folds at once, the second of which cannot carry.
+        // Cycle 4: IPv4 checksum.
         late_places = places;
-        let carries = sum.slice::<4>(16).resize::<5>() + 1;
-        let folded = sum.low::<16>().resize::<17>() + sum.slice::<4>(16).resize::<17>();
-        let raised = sum.low::<16>().resize::<17>() + carries.resize::<17>();
-        checksum = !folded.low::<16>();
-        if folded.bit(16) {
-            checksum = !raised.low::<16>();
-        }
+        checksum = checksum_of(sum);
         // Cycle 5: layout, into the FIFO of the lane.
         layout.fields.ipv6 = av_line.q.ipv6;
         layout.fields.vlan = av_line.q.vlan_valid;
@@ -339,11 +316,5 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         cnp_exit.s.payload = header;
         cnp_exit.s.valid = slot_line.q.valid & slot_line.q.bare;
         forward!(bare <= cnp_exit.m);
-        let leaves = cnp_exit.m.valid & bare.ready;
-        if leaves {
-            cnp_busy = false;
-        }
-        cnp_activity.busy = cnp_busy;
-        cnp_activity.moved = leaves;
     }
 }

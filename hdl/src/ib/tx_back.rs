@@ -14,8 +14,9 @@
 //! first beat of an acknowledgement 17 cycles. A CNP goes before all that waits: it leaves behind the frame under way.
 use super::assemble::Assemble;
 use super::bare_frame::BareFrame;
-use super::header_tx::{HeaderTx, LANES};
+use super::header_tx::HeaderTx;
 use super::icrc_insert::IcrcInsert;
+use super::tx_entry::LANES;
 use crate::bus::types::{Activity, Departure, PayloadToken, TxDesc, image};
 use crate::eth::frame_mux::FrameMux;
 use crate::prelude::*;
