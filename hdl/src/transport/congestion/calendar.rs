@@ -66,9 +66,8 @@ pub struct Calendar<const Q: usize, const W: usize> {
     swept: Reg<Bit>,
     walk: Reg<Bits<Q>>,
     walks: Reg<Bit>,
-    /// Slots that have come: their turns were begun; are done.
+    /// Slots that have come: their turns were begun.
     begun: Reg<Bits<26>>,
-    turned: Reg<Bits<26>>,
     valid: Reg<Bit>,
     op: Dff<PaceOp>,
     valid_1: Reg<Bit>,
@@ -100,20 +99,27 @@ pub struct Calendar<const Q: usize, const W: usize> {
     /// From the start to now; now.
     age_6: Dff<Bits<32>>,
     now_6: Dff<Bits<32>>,
-    // into the wheel
-    insert_7: Reg<Bit>,
-    turn_7: Reg<Bit>,
-    qpn_7: Dff<Bits<16>>,
-    base_7: Dff<Bits<26>>,
-    ahead_7: Dff<Bits<26>>,
 }
 
-impl<const Q: usize, const W: usize> Calendar<Q, W> {
-    /// Slots from the one that came last to the farthest that is distinct from it.
-    const FARTHEST: u64 = {
-        assert!(W >= 4 && W <= 12, "wheel of 2^4 to 2^12 slots");
-        (1 << W) - 2
-    };
+/// State of a queue pair when its start moves by `span`: back by the old gap when its rate changes, else on.
+#[kernel_fn]
+fn moved_on(
+    from: PaceState,
+    kind: PaceKind,
+    planned: Bit,
+    span: Bits<40>,
+    gap: Bits<31>,
+) -> PaceState {
+    let mut next = from;
+    if kind == PaceKind::Unplan {
+        next.gap = gap;
+        if planned {
+            next.start = from.start - span;
+        }
+    } else {
+        next.start = from.start + span;
+    }
+    next
 }
 
 impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
@@ -161,9 +167,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
             } else if orders.m.valid & !gaps.holds {
                 orders.m.ready = true;
                 op.kind = PaceKind::Order;
-                op.qpn = orders.m.payload.qpn;
-                op.bytes = orders.m.payload.bytes;
-                op.pushes = orders.m.payload.pushes;
+                copy!(op <= orders.m.payload; qpn, bytes, pushes);
             } else if gaps.op_valid {
                 gaps.op_ready = true;
                 paced_valid = !gaps.replans;
@@ -172,8 +176,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
                 } else {
                     PaceKind::Unplan
                 };
-                op.qpn = gaps.qpn;
-                op.bytes = gaps.bytes;
+                copy!(op <= gaps; qpn, bytes);
             } else if wheel.due & !gaps.holds & !out.level.slice::<13>(3).any() {
                 wheel.pop = true;
                 op.kind = PaceKind::Pop;
@@ -218,32 +221,22 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         age_4 = now - state_3.start.slice::<32>(8);
 
         // 5: the start
-        let kind = op_4.kind;
         let planned = age_4.bit(31);
+        let long_ago = (op_4.kind == PaceKind::Walk) & age_4.slice::<15>(PAST).any();
         let moment = now.resize::<40>() << 8;
-        let span = product.product.slice::<36>(12).resize::<40>();
-        let idle = asks_4 & !planned;
-        let long_ago = (kind == PaceKind::Walk) & !planned & age_4.slice::<15>(PAST).any();
-        let mut from = state_4.start;
-        if idle | long_ago {
-            from = moment;
+        let mut from = state_4;
+        if (asks_4 | long_ago) & !planned {
+            from.start = moment;
         }
+        let span = product.product.slice::<36>(12).resize::<40>();
         valid_5 = valid_4;
         op_5 = op_4;
-        state_5 = state_4;
-        planned_5 = planned;
-        last_5 = state_4.last;
-        if kind == PaceKind::Unplan {
-            state_5.gap = gaps.gap;
-            if planned {
-                state_5.start = from - span;
-            }
-        } else {
-            state_5.start = from + span;
-        }
+        state_5 = moved_on(from, op_4.kind, planned, span, gaps.gap);
         if grants_4 {
             state_5.last = op_4.bytes;
         }
+        planned_5 = planned;
+        last_5 = state_4.last;
 
         // 6: is it over
         valid_6 = valid_5;
@@ -281,23 +274,10 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         assert!(!(order_valid & !orders.s.ready), "an order finds no room");
         forward!(m <= out.m);
 
-        // 7: the slot behind the start
-        insert_7 = valid_6 & op_6.pushes & !over;
-        turn_7 = false;
-        qpn_7 = op_6.qpn;
-        base_7 = turned;
-        ahead_7 = state_6.start.slice::<26>(14) - turned;
-        if valid_6 & (op_6.kind == PaceKind::Turn) {
-            turn_7 = true;
-            turned = turned + 1;
-            ahead_7 = bits::<26>(0);
-        }
-        wheel.insert = insert_7;
-        wheel.turn = turn_7;
-        wheel.qpn = qpn_7;
-        wheel.slot = (base_7 + ahead_7 + 1).low::<W>();
-        if ahead_7 >= Self::FARTHEST {
-            wheel.slot = (base_7 + Self::FARTHEST).low::<W>();
-        }
+        // into the wheel
+        wheel.insert = valid_6 & op_6.pushes & !over;
+        wheel.turn = valid_6 & (op_6.kind == PaceKind::Turn);
+        wheel.qpn = op_6.qpn;
+        wheel.start = state_6.start.slice::<26>(14);
     }
 }

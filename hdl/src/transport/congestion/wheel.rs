@@ -10,12 +10,12 @@ use crate::prelude::*;
 pub struct Wheel<const Q: usize, const W: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Queue pair `qpn` goes into slot `slot`.
+    /// Queue pair `qpn` goes into the slot behind `start`, the farthest one if that is too far ahead.
     pub insert: Signal<In, Bit>,
-    /// Slot `slot` has come.
+    /// The next slot has come.
     pub turn: Signal<In, Bit>,
-    /// See there.
-    pub slot: Signal<In, Bits<W>>,
+    /// See `insert`.
+    pub start: Signal<In, Bits<26>>,
     /// See there.
     pub qpn: Signal<In, Bits<16>>,
     /// A queue pair is due.
@@ -32,7 +32,15 @@ pub struct Wheel<const Q: usize, const W: usize> {
     no_slot: Zero<WheelSlot>,
     swept: Reg<Bit>,
     sweep: Reg<Bits<W>>,
-    // the operation, when its slot is read
+    /// Slots that have come.
+    turned: Reg<Bits<26>>,
+    // the operation, when its slot is known
+    insert_1: Reg<Bit>,
+    turn_1: Reg<Bit>,
+    qpn_1: Dff<Bits<16>>,
+    base_1: Dff<Bits<26>>,
+    ahead_1: Dff<Bits<26>>,
+    // when it is read
     insert_2: Reg<Bit>,
     turn_2: Reg<Bit>,
     slot_2: Dff<Bits<W>>,
@@ -49,6 +57,14 @@ pub struct Wheel<const Q: usize, const W: usize> {
     reads: Reg<Bit>,
 }
 
+impl<const Q: usize, const W: usize> Wheel<Q, W> {
+    /// Slots from the one that came last to the farthest that is distinct from it.
+    const FARTHEST: u64 = {
+        assert!(W >= 4 && W <= 12, "wheel of 2^4 to 2^12 slots");
+        (1 << W) - 2
+    };
+}
+
 impl<const Q: usize, const W: usize> Logic for Wheel<Q, W> {
     describe!(
         "wheel",
@@ -58,12 +74,27 @@ impl<const Q: usize, const W: usize> Logic for Wheel<Q, W> {
 
     #[kernel]
     fn update(&mut self) {
+        insert_1 = insert;
+        turn_1 = turn;
+        qpn_1 = qpn;
+        base_1 = turned;
+        ahead_1 = start - turned;
+        if turn {
+            turned = turned + 1;
+            ahead_1 = bits::<26>(0);
+        }
+        let slot = if ahead_1 >= Self::FARTHEST {
+            (base_1 + Self::FARTHEST).low::<W>()
+        } else {
+            (base_1 + ahead_1 + 1).low::<W>()
+        };
+
         slots.re = true;
         slots.raddr = slot;
-        insert_2 = insert;
-        turn_2 = turn;
+        insert_2 = insert_1;
+        turn_2 = turn_1;
         slot_2 = slot;
-        qpn_2 = qpn;
+        qpn_2 = qpn_1;
 
         let mut found = slots.rdata;
         if wrote & (wrote_slot == slot_2) {
