@@ -152,6 +152,22 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
     }
 }
 
+/// Count of beats written behind one that fills the beat there (`full`), goes over into the next (`over`) or ends its packet.
+#[kernel_fn]
+fn write_after(write: Bits<16>, full: Bit, over: Bit, closing: Bit) -> Bits<16> {
+    // two sums beside each other, of different bits lest they share one behind the choice
+    // Pairs of beats, to that behind the one of `write`.
+    let pairs = (write >> 1) + 1;
+    let next = if over & closing {
+        (pairs << 1) | (write & 1)
+    } else if full | closing {
+        write + 1
+    } else {
+        write
+    };
+    next
+}
+
 impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
     for GatherLane<W, K, A, P>
 {
@@ -229,16 +245,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             ram[0].waddr = write.slice::<A>(1) + 1;
         }
         let packet_done = arrived & closing;
-        // two sums beside each other, of different bits lest they share one behind the choice
-        // Pairs of beats, to that behind the one of `write`.
-        let pairs = (write >> 1) + 1;
-        let mut next_write = write;
-        if full | closing {
-            next_write = write + 1;
-        }
-        if over & closing {
-            next_write = (pairs << 1) | (write & 1);
-        }
+        let next_write = write_after(write, full, over, closing);
         if arrived {
             write = next_write & mask;
         }

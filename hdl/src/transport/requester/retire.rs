@@ -13,8 +13,12 @@
 //!
 //! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed. One that
 //! asks for no completion hands that to the next completion of its queue pair, which says that it is done too.
+use ferroce_proto::abi::cq::status;
+
 use super::event::{Outstanding, RetireGrant, RetireReport, SendCompletion, SqEvent, SqEventKind};
 use crate::prelude::*;
+
+const WR_FLUSH_ERR: u64 = status::WR_FLUSH_ERR as u64;
 
 /// What the walk is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -82,6 +86,42 @@ pub struct Retire<const Q: usize, const O: usize> {
     acked: Dff<Bit>,
 }
 
+/// Status of a message: the first that fails in error has that of its queue pair, those behind it are flushed.
+#[kernel_fn]
+fn status_of(message: Outstanding, grant: RetireGrant, flushed: Bit, first_error: Bit) -> Bits<8> {
+    let status: Bits<8> = if flushed & first_error & grant.status.any() {
+        grant.status
+    } else if flushed {
+        WR_FLUSH_ERR
+    } else if message.bad {
+        message.rest.low::<8>()
+    } else {
+        0
+    };
+    status
+}
+
+/// That status is the one with which the queue pair failed.
+#[kernel_fn]
+fn is_cause(message: Outstanding, grant: RetireGrant, flushed: Bit) -> Bit {
+    let is = if flushed {
+        grant.status.any()
+    } else if message.bad {
+        message.rest.low::<8>() == grant.status
+    } else {
+        !grant.status.any()
+    };
+    is
+}
+
+/// Bytes of a READ: of the packets from its first PSN to its last, and the rest in the last.
+#[kernel_fn]
+fn bytes_of(message: Outstanding, grant: RetireGrant) -> Bits<32> {
+    let span = message.last_psn - message.first_psn;
+    let whole = (span.resize::<32>() << 7) << grant.mtu;
+    whole + message.rest.resize::<32>()
+}
+
 impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
     describe!(
         "retire",
@@ -103,21 +143,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         let takes = !at_end & (acked | flush);
         // Fails whatever its own status is.
         let flushed = flush & (!acked | local_status.any());
-        // `status` is not success.
+        // Its status is not success.
         let fails = flushed | (o.bad & o.rest.low::<8>().any());
-        let mut status: Bits<8> = bits::<8>(0);
-        // `status` is that with which the queue pair failed.
-        let mut same = !g.status.any();
-        if flushed {
-            same = g.status.any();
-            status = bits::<8>(5);
-            if first_error & g.status.any() {
-                status = g.status;
-            }
-        } else if o.bad {
-            status = o.rest.low::<8>();
-            same = o.rest.low::<8>() == g.status;
-        }
         let completes = takes & (o.signaled | fails);
         let advance = (state == RetireState::Walk) & takes & (done.ready | !completes);
         done.valid = (state == RetireState::Walk) & completes;
@@ -126,16 +153,13 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         done.payload.qpn = g.qpn;
         done.payload.opcode = o.cqe_opcode;
         done.payload.wqe_index = index;
-        done.payload.status = status;
-        // PSNs from the first to the last packet of a READ, and their bytes.
-        let span = o.last_psn - o.first_psn;
-        let whole = (span.resize::<32>() << 7) << g.mtu;
-        done.payload.byte_len = whole + o.rest.resize::<32>();
+        done.payload.status = status_of(o, g, flushed, first_error);
+        done.payload.byte_len = bytes_of(o, g);
         done.payload.answered = o.answered;
         done.payload.fenced = o.answered | unfenced;
         done.payload.fence = g.writes;
         done.payload.unread = g.unread;
-        if first_error & same {
+        if first_error & is_cause(o, g, flushed) {
             done.payload.vendor_err = g.syndrome;
         }
 
@@ -178,12 +202,11 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         out.s.payload.qpn = list.m.payload;
         out.s.payload.index = index;
         out.s.payload.psn = head_psn;
-        out.s.payload.una_psn = g.una_psn;
+        copy!(out.s.payload <= g; una_psn, incarnation);
         out.s.payload.reads = reads;
         out.s.payload.unfenced = unfenced;
         out.s.payload.count = count;
         out.s.payload.status = local_status;
-        out.s.payload.incarnation = g.incarnation;
         event.valid = out.m.valid;
         out.m.ready = event.ready;
         event.payload = no_event;

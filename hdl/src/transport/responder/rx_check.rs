@@ -100,6 +100,82 @@ impl<const Q: usize, const K: usize, const D: usize> RxCheck<Q, K, D> {
     const GRH_BEATS: u64 = GRH_LEN.div_ceil(K) as u64;
 }
 
+/// A packet is of the transport of its queue pair.
+#[kernel_fn]
+fn same_transport(packet: RxMeta, image: RqImage) -> Bit {
+    let transport = packet.opcode.slice::<3>(5);
+    (transport == image.qp_type.resize::<3>()) & (transport != NO_CLASS)
+}
+
+/// Of its partition, of which one of the two is a full member.
+#[kernel_fn]
+fn same_pkey(packet: RxMeta, image: RqImage) -> Bit {
+    let full = packet.pkey.bit(15) | image.pkey.bit(15);
+    (packet.pkey.low::<15>() == image.pkey.low::<15>()) & full
+}
+
+/// From its peer and to its own address; a datagram may come from anywhere.
+#[kernel_fn]
+fn same_address(packet: RxMeta, image: RqImage) -> Bit {
+    let of_peer = (packet.src_gid == image.remote_gid) & (packet.gid_index == image.sgid_index);
+    (image.qp_type == UD) | of_peer
+}
+
+/// Why a packet is no request for its queue pair: the first that applies.
+#[kernel_fn]
+fn reason_of(packet: RxMeta, image: RqImage, kind: RxKind) -> Bits<3> {
+    let wrong_qkey = (image.qp_type == UD) & (packet.ext.slice::<32>(32) != image.qkey);
+    let reason: Bits<3> = if packet.opcode == CNP {
+        NO_REQUEST
+    } else if !kind.exists {
+        NO_QP
+    } else if !same_transport(packet, image) {
+        TRANSPORT
+    } else if !same_pkey(packet, image) {
+        PKEY
+    } else if wrong_qkey {
+        QKEY
+    } else if !same_address(packet, image) {
+        ADDRESS
+    } else if kind.response {
+        NO_REQUEST
+    } else {
+        GOOD
+    };
+    reason
+}
+
+/// Right that its rkey must give.
+#[kernel_fn]
+fn right_of(kind: RxKind) -> MrRight {
+    let right = if kind.atomic {
+        MrRight::RemoteAtomic
+    } else if kind.read {
+        MrRight::RemoteRead
+    } else {
+        MrRight::RemoteWrite
+    };
+    right
+}
+
+/// An RC responder answers NAK invalid request, whatever its state: a length that does not fit, an operation that the
+/// queue pair does not allow, an atomic that is not aligned to its 8 bytes.
+#[kernel_fn]
+fn is_invalid(
+    packet: RxMeta,
+    image: RqImage,
+    kind: RxKind,
+    size_wrong: Bit,
+    sum_wrong: Bit,
+    too_long: Bit,
+) -> Bit {
+    let write_wrong = kind.write & (!image.remote_write | (kind.first & sum_wrong));
+    let read_wrong = kind.read & (!image.remote_read | too_long);
+    let atomic_wrong = kind.atomic & (!image.remote_atomic | packet.ext.low::<3>().any());
+    let payload_wrong = (kind.send | kind.write) & size_wrong;
+    !kind.request | payload_wrong | write_wrong | read_wrong | atomic_wrong
+}
+
 impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> {
     describe!(
         "rx_check",
@@ -128,33 +204,12 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         let difference = m1.dma_len.resize::<33>() - m1.plen.resize::<33>();
 
         // stage 2: the first check that fails is the reason
-        let transport = m2.opcode.slice::<3>(5);
         let datagram = k2.qp_type == UD;
-        let same_transport = (transport == k2.qp_type.resize::<3>()) & (transport != NO_CLASS);
-        let same_pkey =
-            (m2.pkey.low::<15>() == k2.pkey.low::<15>()) & (m2.pkey.bit(15) | k2.pkey.bit(15));
-        let same_qkey = !datagram | (m2.ext.slice::<32>(32) == k2.qkey);
-        let same_address =
-            datagram | ((m2.src_gid == k2.remote_gid) & (m2.gid_index == k2.sgid_index));
-        let mut reason: Bits<3> = GOOD;
-        if m2.opcode == CNP {
-            reason = NO_REQUEST;
-        } else if !kind.exists {
-            reason = NO_QP;
-        } else if !same_transport {
-            reason = TRANSPORT;
-        } else if !same_pkey {
-            reason = PKEY;
-        } else if !same_qkey {
-            reason = QKEY;
-        } else if !same_address {
-            reason = ADDRESS;
-        } else if kind.response {
-            reason = NO_REQUEST;
-        }
+        let right_place = kind.exists & same_pkey(m2, k2) & same_address(m2, k2);
+        let right_transport = same_transport(m2, k2);
         let cnp = m2.opcode == CNP;
-        let of_peer = kind.exists & !datagram & same_pkey & same_address;
-        seen.valid = go & v2 & (cnp | (m2.ce & same_transport & of_peer));
+        let of_peer = right_place & !datagram;
+        seen.valid = go & v2 & (cnp | (m2.ce & right_transport & of_peer));
         seen.payload.qpn = m2.qpn.low::<16>();
         seen.payload.cnp = cnp;
         seen.payload.of_peer = of_peer;
@@ -163,18 +218,17 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         let payload_less = m2.plen - 1;
         // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
         let bytes = bits::<13>(128) << k2.mtu;
-        let mut size_wrong = m2.plen != bytes;
-        if kind.last {
-            size_wrong = (m2.plen > bytes) | (!kind.first & !m2.plen.any());
-        }
-        let mut sum_wrong = off_range | same_length;
-        if kind.last {
-            sum_wrong = !same_length;
-        }
-        let write_wrong = kind.write & (!k2.remote_write | (kind.first & sum_wrong));
-        let read_wrong = kind.read & (!k2.remote_read | too_long);
-        // an atomic is aligned to its 8 bytes
-        let atomic_wrong = kind.atomic & (!k2.remote_atomic | m2.ext.low::<3>().any());
+        let size_wrong = if kind.last {
+            (m2.plen > bytes) | (!kind.first & !m2.plen.any())
+        } else {
+            m2.plen != bytes
+        };
+        // the length in the RETH is that of ONLY, more than that of FIRST
+        let sum_wrong = if kind.last {
+            !same_length
+        } else {
+            off_range | same_length
+        };
         let mut wanted = !m2.beats.any();
         if D == 1 {
             wanted = true;
@@ -207,8 +261,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             r3.atomic = kind.atomic_ack;
             r3.last = kind.last;
             copy!(r3 <= m2; plen, lane, beats);
-            to_requester =
-                kind.response & kind.exists & same_transport & same_pkey & same_address & wanted;
+            to_requester = kind.response & right_place & right_transport & wanted;
             split = m2.grh;
             q3.qpn = m2.qpn.low::<16>();
             copy!(q3 <= kind; send, write, read, atomic, add, first, last, with_imm, with_inv);
@@ -218,24 +271,16 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             q3.length = m2.dma_len;
             copy!(q3 <= m2; imm, plen, lane, beats);
             q3.tail = payload_less.low::<12>();
-            q3.reason = reason;
+            q3.reason = reason_of(m2, k2, kind);
             q3.unreliable = datagram | (k2.qp_type == UC);
             q3.datagram = datagram;
             q3.grh = false;
             q3.checked = (kind.write & kind.first) | kind.read | kind.atomic;
-            q3.right = MrRight::RemoteWrite;
-            if kind.read {
-                q3.right = MrRight::RemoteRead;
-            }
+            q3.right = right_of(kind);
             if kind.atomic {
-                q3.right = MrRight::RemoteAtomic;
                 q3.length = bits::<32>(8);
             }
-            q3.invalid = !kind.request
-                | ((kind.send | kind.write) & size_wrong)
-                | write_wrong
-                | read_wrong
-                | atomic_wrong;
+            q3.invalid = is_invalid(m2, k2, kind, size_wrong, sum_wrong, too_long);
             q3.more = packets_after_first.low::<23>();
             if no_length {
                 q3.more = bits::<23>(0);

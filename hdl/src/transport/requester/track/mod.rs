@@ -110,6 +110,19 @@ pub struct Track<const Q: usize> {
     e_wqe: Dff<RqRead>,
 }
 
+/// State of a queue pair with the response that is due, also if it is the first of the oldest READ or atomic.
+#[kernel_fn]
+fn with_due(state: TrackState, oldest: ReadEntry) -> TrackState {
+    let mut with = state;
+    if !state.begun {
+        with.due = oldest.psn;
+        with.left = oldest.packets;
+        with.offset = bits::<32>(0);
+        with.rest = oldest.length;
+    }
+    with
+}
+
 impl<const Q: usize> Logic for Track<Q> {
     describe!(
         "track",
@@ -194,33 +207,24 @@ impl<const Q: usize> Logic for Track<Q> {
 
         // C: the response due, and how the one that came compares with it
         let oldest = ring.rdata;
-        let mut expected = oldest.psn;
-        let mut left = oldest.packets;
-        let mut offset: Bits<32> = bits::<32>(0);
-        let mut rest = oldest.length;
-        if c_state.begun {
-            expected = c_state.due;
-            left = c_state.left;
-            offset = c_state.offset;
-            rest = c_state.rest;
-        }
+        let at = with_due(c_state, oldest);
         let mtu = bits::<13>(128) << c_image.mtu;
-        let distance = c.psn - expected;
+        let distance = c.psn - at.due;
         let good = !c.syndrome.slice::<3>(5).any();
         d_terms.has = c_state.count.any();
-        d_terms.at = c.psn == expected;
+        d_terms.at = c.psn == at.due;
         d_terms.before_expected = distance.bit(23);
         d_terms.good = good;
         d_terms.data = good & (c.read | c.atomic);
-        d_terms.single = left == 1;
-        d_terms.fits = c.plen == rest.low::<13>();
+        d_terms.single = at.left == 1;
+        d_terms.fits = c.plen == at.rest.low::<13>();
         d_terms.full = c.plen == mtu;
-        d_terms.expected = expected;
-        d_terms.due = expected + 1;
-        d_terms.left = left - 1;
-        d_terms.offset = offset;
-        d_terms.offset_next = offset + mtu.resize::<32>();
-        d_terms.rest = rest - mtu.resize::<32>();
+        d_terms.expected = at.due;
+        d_terms.due = at.due + 1;
+        d_terms.left = at.left - 1;
+        d_terms.offset = at.offset;
+        d_terms.offset_next = at.offset + mtu.resize::<32>();
+        d_terms.rest = at.rest - mtu.resize::<32>();
         d_terms.addr = c_image.sq_base + (oldest.slot.resize::<64>() << 6);
         d_terms.base = c_image.sq_base;
         d_terms.pd = c_image.pd;
