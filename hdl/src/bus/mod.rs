@@ -3,6 +3,7 @@
 pub mod axi;
 pub mod axis;
 pub mod dma;
+pub mod dma_client;
 pub mod frame;
 pub mod path;
 pub(crate) mod payload;

@@ -33,8 +33,38 @@
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
-/// The sections watched by their activity.
-pub const WATCHED: usize = 13;
+/// The sections watched by their activity: all but those of writes.
+pub mod section {
+    /// Send WQEs being read.
+    pub const FETCHES: usize = 0;
+    /// Send WQEs checked, not yet packets.
+    pub const WQES: usize = 1;
+    /// Payload being read.
+    pub const PAYLOAD: usize = 2;
+    /// Placements decided.
+    pub const DECIDED: usize = 3;
+    /// Placements being checked and moved.
+    pub const PLACED: usize = 4;
+    /// Completions that wait for payload to be read.
+    pub const HELD: usize = 5;
+    /// Completions.
+    pub const COMPLETIONS: usize = 6;
+    /// Checked responses and atomics.
+    pub const REPLIES: usize = 7;
+    /// Payload of responses being read.
+    pub const RESPONSE_PAYLOAD: usize = 8;
+    /// Requests on their way to the wire.
+    pub const REQUESTS: usize = 9;
+    /// Responses on their way to the wire.
+    pub const RESPONSES: usize = 10;
+    /// CNPs on their way to the wire.
+    pub const CNPS: usize = 11;
+    /// Events.
+    pub const EVENTS: usize = 12;
+}
+
+/// How many are watched.
+pub const WATCHED: usize = section::EVENTS + 1;
 
 /// The last section.
 const LAST: u64 = 15;

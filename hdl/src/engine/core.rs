@@ -1,14 +1,11 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
-use ferroce_proto::abi::eq::event;
-
-use super::{LOG_EQ, LOG_SRQ};
-use crate::control::command::Command;
-use crate::control::drain::Drain;
+use super::control::Control;
+use super::receive::ReceiveSide;
+use super::transmit::TransmitSide;
+use crate::bus::dma_client::*;
+use crate::control::counters::Counters;
+use crate::control::drain::section::*;
 use crate::control::exception_csr::ExceptionStatus;
-use crate::control::stats::{StatPulses, Stats, sum};
-use crate::engine::failures::Failures;
-use crate::engine::receive::ReceiveSide;
-use crate::engine::transmit::TransmitSide;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::eth::exceptions::Exceptions;
 use crate::eth::loopback::Loopback;
@@ -16,21 +13,13 @@ use crate::eth::return_path::ReturnPath;
 use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
-use crate::queue::cq_write::{CqArm, CqWrite};
-use crate::queue::eq_write::notice::EqNotice;
-use crate::queue::eq_write::qp_events::QpEvents;
-use crate::queue::eq_write::{EqEvent, EqWrite};
+use crate::queue::cq_write::CqArm;
 use crate::transport::congestion::notify_types::NotifySetup;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
 /// Checkers of memory regions: `scatter`, responder, requester, replies.
 const CHECKERS: usize = 4;
-
-const SRQ_LIMIT: u64 = event::SRQ_LIMIT as u64;
-
-/// Features as a parameter of blocks.
-const F: usize = super::FEATURES as usize;
 
 /// The core; parameters as in [`super::Engine`].
 #[derive(Block)]
@@ -107,17 +96,8 @@ pub struct Core<
     loopback: Loopback<W, K>,
     return_path: ReturnPath<W, K, B>,
     regions: MrTable<M, CHECKERS>,
-    completions: CqWrite<W, K, C>,
-    command: Command<W, K, Q, M, C, O, LOG_EQ, F, LOG_SRQ>,
-    events: EqWrite<W, K, LOG_EQ>,
-    qp_events: QpEvents<Q, C>,
-    event_sources: Merge<EqEvent, 4>,
-    notice: EqNotice,
-    stats: Stats,
-    drain: Drain,
-    failures: Failures,
-    rq_events: Merge<RqEvent, 2>,
-    no_event: Zero<EqEvent>,
+    control: Control<W, K, Q, M, C, O>,
+    counters: Counters,
 }
 
 impl<
@@ -146,256 +126,145 @@ impl<
         forward!(exceptions.s_axis <= transmit.m_axis_tx);
         forward!(loopback.s <= exceptions.m_axis);
         forward!(m_axis_tx <= loopback.m);
-        loopback.mac = command.port_mac;
+        loopback.mac = control.tables.mac;
         return_path.overflow = receive.stats.rx_overflow;
         exceptions.setup = exception;
         exceptions.enable = enable;
         exceptions.raw = receive.raw;
         exceptions.raw_data = receive.raw_data;
         exceptions.other = transmit.tx_frames;
-        exceptions.written = host.done[5];
         exception_status.tx_consumer = exceptions.consumer;
         exception_status.busy = exceptions.busy;
-        forward!(transmit.answer <= receive.answer);
-        receive.sq_failed = transmit.close_valid;
-        // both of the stage that does the command, which is answered before the next one comes
-        receive.sq_reset = transmit.query_valid & command.sq_event.payload.reset;
-        receive.sq_qpn = transmit.close_qpn;
-        forward!(receive.issue <= transmit.issue);
+
+        // between the sides
+        receive.enable = enable;
         receive.notify = notify;
         transmit.notify = notify;
+        forward!(sq_doorbell <= transmit.doorbell);
+        forward!(rq_doorbell <= receive.doorbells);
+        forward!(transmit.answer <= receive.answer);
+        forward!(receive.issue <= transmit.issue);
         forward!(transmit.cnp <= receive.cnp);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
         copy!(receive <= transmit;
             response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
+        receive.sq_failed = transmit.close_valid;
+        // both of the stage that does the command, which is answered before the next one comes
+        receive.sq_reset = transmit.query_valid & control.sq_command.payload.reset;
+        receive.sq_qpn = transmit.close_qpn;
 
-        // host memory; clients as in `dma_read` and `dma_write`
+        // host memory
         forward!(m_axi <= host.m_axi);
-        forward!(host.read[0] <= command.read);
-        forward!(host.read[1] <= transmit.wqe_read);
-        forward!(host.read[2] <= transmit.payload_read);
-        forward!(host.read[3] <= transmit.response_read);
-        forward!(host.read[4] <= receive.wqe_read);
-        forward!(host.read[5] <= completions.read);
-        forward!(host.read[6] <= receive.atomic_read);
-        forward!(host.read[8] <= events.read);
-        forward!(host.beat[8] <= events.beat);
-        forward!(host.write[3] <= events.write);
-        forward!(host.beats[3] <= events.beats);
-        forward!(host.beat[0] <= command.beat);
-        forward!(host.beat[1] <= transmit.wqe_beat);
-        forward!(host.beat[2] <= transmit.payload_beat);
-        forward!(host.beat[3] <= transmit.response_beat);
-        forward!(host.beat[4] <= receive.wqe_beat);
-        forward!(host.beat[5] <= completions.beat);
-        forward!(host.beat[6] <= receive.atomic_beat);
-        forward!(host.write[0] <= receive.write);
-        forward!(host.write[1] <= completions.write);
-        forward!(host.write[2] <= command.write);
-        forward!(host.write[4] <= receive.atomic_write);
-        forward!(host.beats[0] <= receive.beats);
-        forward!(host.beats[1] <= completions.beats);
-        forward!(host.beats[2] <= command.beats);
-        forward!(host.beats[4] <= receive.atomic_beats);
-        receive.payload_done = host.done[0];
-        receive.atomic_written = host.done[4];
-        forward!(host.read[7] <= exceptions.read);
-        forward!(host.beat[7] <= exceptions.beat);
-        forward!(host.write[5] <= exceptions.write);
-        forward!(host.beats[5] <= exceptions.beats);
+        forward!(host.read[READ_COMMAND] <= control.cmd_read);
+        forward!(host.beat[READ_COMMAND] <= control.cmd_beat);
+        forward!(host.read[READ_SEND_WQE] <= transmit.wqe_read);
+        forward!(host.beat[READ_SEND_WQE] <= transmit.wqe_beat);
+        forward!(host.read[READ_PAYLOAD] <= transmit.payload_read);
+        forward!(host.beat[READ_PAYLOAD] <= transmit.payload_beat);
+        forward!(host.read[READ_RESPONSE] <= transmit.response_read);
+        forward!(host.beat[READ_RESPONSE] <= transmit.response_beat);
+        forward!(host.read[READ_LIST] <= receive.wqe_read);
+        forward!(host.beat[READ_LIST] <= receive.wqe_beat);
+        forward!(host.read[READ_CQ_RECORD] <= control.cq_read);
+        forward!(host.beat[READ_CQ_RECORD] <= control.cq_beat);
+        forward!(host.read[READ_ATOMIC] <= receive.atomic_read);
+        forward!(host.beat[READ_ATOMIC] <= receive.atomic_beat);
+        forward!(host.read[READ_EXCEPTION] <= exceptions.read);
+        forward!(host.beat[READ_EXCEPTION] <= exceptions.beat);
+        forward!(host.read[READ_EQ_RECORD] <= control.eq_read);
+        forward!(host.beat[READ_EQ_RECORD] <= control.eq_beat);
+        forward!(host.write[WRITE_PAYLOAD] <= receive.write);
+        forward!(host.beats[WRITE_PAYLOAD] <= receive.beats);
+        forward!(host.write[WRITE_CQE] <= control.cqe_write);
+        forward!(host.beats[WRITE_CQE] <= control.cqe_beats);
+        forward!(host.write[WRITE_COMMAND] <= control.cpl_write);
+        forward!(host.beats[WRITE_COMMAND] <= control.cpl_beats);
+        forward!(host.write[WRITE_EQE] <= control.eqe_write);
+        forward!(host.beats[WRITE_EQE] <= control.eqe_beats);
+        forward!(host.write[WRITE_ATOMIC] <= receive.atomic_write);
+        forward!(host.beats[WRITE_ATOMIC] <= receive.atomic_beats);
+        forward!(host.write[WRITE_EXCEPTION] <= exceptions.write);
+        forward!(host.beats[WRITE_EXCEPTION] <= exceptions.beats);
+        receive.payload_done = host.done[WRITE_PAYLOAD];
+        receive.atomic_written = host.done[WRITE_ATOMIC];
+        exceptions.written = host.done[WRITE_EXCEPTION];
+        cmd_ci = host.done[WRITE_COMMAND];
+        for i in 0..WRITERS {
+            control.issued[i] = host.issued[i];
+            control.written[i] = host.done[i];
+        }
         host.stall = stall;
         idle = host.idle & !exceptions.m_axis.tvalid & !loopback.m.tvalid;
         dma_error = host.error;
 
         // memory regions
         forward!(regions.check[0] <= receive.mr);
-        forward!(regions.inv <= receive.inv);
         forward!(regions.check[1] <= receive.rkey);
         forward!(regions.check[2] <= transmit.mr);
         forward!(regions.check[3] <= receive.response_mr);
+        forward!(regions.inv <= receive.inv);
+        regions.write = control.tables.mr_we;
+        regions.index = control.tables.mr_index;
+        regions.entry = control.tables.mr;
 
-        // completions
-        forward!(completions.recv <= receive.cq);
-        forward!(completions.send <= transmit.cq);
-        completions.issued = host.issued[0];
-        completions.done = host.done[0];
-        completions.cqe_done = host.done[1];
-        forward!(cq_doorbell <= completions.arm);
+        // control
+        control.enable = enable;
+        control.cmd_base = cmd_base;
+        control.cpl_base = cpl_base;
+        control.cmd_log_size = cmd_log_size;
+        control.cmd_pi = cmd_pi;
+        forward!(cq_doorbell <= control.cq_doorbell);
+        receive.tables = control.tables;
+        transmit.tables = control.tables;
+        forward!(transmit.command <= control.sq_command);
+        control.sq_query_valid = transmit.query_valid;
+        control.sq_query = transmit.query;
+        forward!(transmit.failure <= control.sq_failure);
+        control.sq_failed = transmit.failed_valid;
+        control.sq_failed_qpn = transmit.failed_qpn;
+        control.sq_failed_status = transmit.failed_status;
+        forward!(control.sq_down <= transmit.down);
+        copy!(control <= transmit; lost, lost_qpn);
+        forward!(receive.events <= control.rq_events);
+        control.rq_query_valid = receive.query_valid;
+        control.rq_query = receive.query;
+        forward!(control.rq_failures <= receive.failures);
+        forward!(control.srq_limits <= receive.limits);
+        control.exception = exceptions.notify;
+        forward!(control.recv <= receive.cq);
+        forward!(control.send <= transmit.cq);
+        irq_vector = control.irq_vector;
+        irq_valid = control.irq_valid;
+        control.irq_ready = irq_ready;
+        control.activity[FETCHES] = transmit.fetches;
+        control.activity[WQES] = transmit.wqes;
+        control.activity[PAYLOAD] = transmit.pieces;
+        control.activity[DECIDED] = receive.decided;
+        control.activity[PLACED] = receive.placed;
+        control.activity[HELD] = transmit.held;
+        control.activity[COMPLETIONS] = control.cq_activity;
+        control.activity[REPLIES] = receive.replies;
+        control.activity[RESPONSE_PAYLOAD] = transmit.response_pieces;
+        control.activity[REQUESTS] = transmit.requests;
+        control.activity[RESPONSES] = transmit.responses;
+        control.activity[CNPS] = transmit.cnps;
+        control.activity[EVENTS] = control.eq_activity;
 
-        // commands
-        command.enable = enable;
-        command.cmd_base = cmd_base;
-        command.cpl_base = cpl_base;
-        command.cmd_log_size = cmd_log_size;
-        command.cmd_pi = cmd_pi;
-        // client 2 writes the completions, each as one burst
-        cmd_ci = host.done[2];
-        copy!(transmit <= command; sq_we, av_we, ah_we, image_qpn, sq_image, av_image);
-        copy!(receive <= command;
-            rq_we, sq_we, sq_image, image_qpn, rq_image, srq_we, srq_srqn, srq_image, av_we,
-            av_image);
-        regions.write = command.mr_we;
-        regions.index = command.mr_index.resize::<16>();
-        regions.entry = command.mr_image;
-        forward!(completions.command <= command.cq);
-        command.cq_refused = completions.refused;
-        command.cq_switched = completions.switched;
-        receive.gid_write = command.gid_we;
-        receive.gid = command.gid;
-        transmit.gid_we = command.gid_we;
-        transmit.gid_index = command.gid.index;
-        transmit.gid = command.gid.gid;
-        receive.enable = enable;
-        receive.mac = command.port_mac;
-        receive.promiscuous = command.promiscuous;
-        transmit.mac = command.port_mac;
-        forward!(transmit.command <= command.sq_event);
-        command.sq_query_valid = transmit.query_valid;
-        command.sq_query = transmit.query;
-        command.rq_query_valid = receive.query_valid;
-        command.rq_query = receive.query;
-
-        // doorbells and failures
-        forward!(sq_doorbell <= transmit.doorbell);
-        forward!(rq_doorbell <= receive.doorbells);
-        forward!(rq_events.s[0] <= command.rq_event);
-        forward!(rq_events.s[1] <= failures.rq);
-        forward!(receive.events <= rq_events.m);
-        forward!(failures.sq_down <= transmit.down);
-        failures.lost = transmit.lost;
-        failures.lost_qpn = transmit.lost_qpn;
-        forward!(failures.responder <= receive.failures);
-        forward!(failures.lost_cqe <= completions.lost);
-        forward!(transmit.failure <= failures.sq);
-
-        // events
-        forward!(events.command <= command.eq);
-        forward!(event_sources.s[0] <= completions.events);
-        forward!(event_sources.s[1] <= qp_events.events);
-        notice.notify = exceptions.notify;
-        forward!(event_sources.s[2] <= notice.events);
-        forward!(events.events <= event_sources.m);
-        event_sources.s[3].valid = receive.limits.valid;
-        event_sources.s[3].payload = no_event;
-        event_sources.s[3].payload.event = SRQ_LIMIT;
-        event_sources.s[3].payload.eqn = receive.limits.payload.eqn;
-        event_sources.s[3].payload.object = receive.limits.payload.srqn;
-        receive.limits.ready = event_sources.s[3].ready;
-        events.done = host.done[3];
-        irq_vector = events.irq_vector;
-        irq_valid = events.irq_valid;
-        events.irq_ready = irq_ready;
-        qp_events.sq_we = command.sq_we;
-        qp_events.sq_qpn = command.image_qpn;
-        qp_events.sq_cqn = command.sq_image.cqn;
-        qp_events.cq_we = command.cq.valid & completions.command.ready;
-        qp_events.cq_cqn = command.cq.payload.cqn;
-        qp_events.cq_open = command.cq.payload.open;
-        let cq_image = command.cq.payload.image;
-        qp_events.cq_eqn = cq_image.eqn;
-        qp_events.answered = transmit.query_valid;
-        qp_events.command_qpn = command.sq_event.payload.qpn;
-        qp_events.command_set = command.sq_event.payload.set;
-        qp_events.command_state = command.sq_event.payload.state;
-        qp_events.sq_failed = transmit.failed_valid;
-        qp_events.sq_failed_qpn = transmit.failed_qpn;
-        qp_events.sq_failed_status = transmit.failed_status;
-        forward!(qp_events.marks <= completions.marks);
-        forward!(qp_events.responder <= failures.err_report);
-
-        // what is under way
-        drain.start = command.drain_start;
-        command.drain_done = drain.done;
-        drain.activity[0] = transmit.fetches;
-        drain.activity[1] = transmit.wqes;
-        drain.activity[2] = transmit.pieces;
-        drain.activity[3] = receive.decided;
-        drain.activity[4] = receive.placed;
-        drain.activity[5] = transmit.held;
-        drain.activity[6] = completions.activity;
-        drain.activity[7] = receive.replies;
-        drain.activity[8] = transmit.response_pieces;
-        drain.activity[9] = transmit.requests;
-        drain.activity[10] = transmit.responses;
-        drain.activity[11] = transmit.cnps;
-        drain.activity[12] = events.activity;
-        drain.eqe_issued = host.issued[3];
-        drain.eqe_done = host.done[3];
-        drain.payload_issued = host.issued[0];
-        drain.payload_done = host.done[0];
-        drain.cqe_issued = host.issued[1];
-        drain.cqe_done = host.done[1];
-
-        let mut tx_bytes: Bits<14> = 0;
-        if exceptions.sent {
-            tx_bytes = exceptions.sent_bytes;
-        }
-        if transmit.tx_frames {
-            tx_bytes = transmit.tx_bytes.resize::<14>();
-        }
-        stats.pulses = StatPulses {
-            rx_frames: receive.stats.rx_frames,
-            rx_roce_packets: receive.stats.rx_roce_packets,
-            rx_bad_frames: receive.stats.rx_bad_frames,
-            rx_icrc_errors: receive.stats.rx_icrc_errors,
-            rx_malformed: receive.stats.rx_malformed,
-            rx_bytes: receive.rx_bytes,
-            rx_not_roce: exceptions.refused,
-            rx_overflow: return_path.overflows,
-            // a frame at the port and a packet at the responder may meet
-            rx_wrong_address: sum(
-                receive.stats.rx_wrong_address,
-                receive.counts.rx_wrong_address,
-            ),
-            rx_unknown_qp: receive.counts.rx_unknown_qp,
-            rx_qp_state: receive.counts.rx_qp_state,
-            rx_wrong_transport: receive.counts.rx_wrong_transport,
-            rx_pkey_violations: receive.counts.rx_pkey_violations,
-            rx_qkey_violations: receive.counts.rx_qkey_violations,
-            rx_read_requests: receive.counts.rx_read_requests,
-            rx_atomic_requests: receive.counts.rx_atomic_requests,
-            rx_write_requests: receive.counts.rx_write_requests,
-            rx_send_requests: receive.counts.rx_send_requests,
-            out_of_sequence: receive.counts.out_of_sequence,
-            duplicate_request: receive.counts.duplicate_request,
-            rnr_nak_sent: receive.counts.rnr_nak_sent,
-            invalid_request_errors: receive.counts.invalid_request_errors,
-            access_errors: receive.counts.access_errors,
-            operational_errors: receive.counts.operational_errors,
-            packet_seq_err: transmit.counts.packet_seq_err,
-            rnr_nak_received: transmit.counts.rnr_nak_received,
-            remote_errors: transmit.counts.remote_errors,
-            local_ack_timeout_err: transmit.counts.local_ack_timeout_err,
-            implied_nak_seq_err: transmit.counts.implied_nak_seq_err,
-            retry_exceeded_err: transmit.counts.retry_exceeded_err,
-            rnr_nak_retry_err: transmit.counts.rnr_nak_retry_err,
-            rx_acks: sum(transmit.counts.rx_acks, transmit.counts.rx_acks_earlier),
-            rx_ghost_acks: sum(
-                transmit.counts.rx_ghost_acks,
-                transmit.counts.rx_ghost_acks_earlier,
-            ),
-            retransmissions: transmit.retransmission,
-            tx_frames: transmit.tx_frames | exceptions.sent,
-            tx_bytes: tx_bytes,
-            tx_roce_packets: transmit.tx_roce_packets,
-            tx_acks: transmit.tx_acks,
-            cq_overflows: completions.overflow,
-            commands: command.done,
-            command_errors: command.failed,
-            rx_exceptions: exceptions.stored,
-            rx_exception_drops: exceptions.dropped,
-            tx_exceptions: exceptions.sent,
-            np_ecn_marked_roce_packets: receive.notified.marked,
-            np_cnp_sent: transmit.tx_cnps,
-            rp_cnp_handled: receive.notified.handled,
-            rp_cnp_ignored: receive.notified.ignored,
-        };
-        stats.index = stat_index;
-        stats.read = stat_read;
-        stat_value = stats.value;
-        stat_valid = stats.valid;
-        let sides = receive.ready & transmit.ready & regions.ready & completions.ready;
-        ready = sides & command.ready & events.ready & qp_events.ready & stats.ready;
+        // counters
+        counters.port = receive.stats;
+        counters.responder = receive.counts;
+        counters.requester = transmit.counts;
+        counters.overflow = return_path.overflows;
+        copy!(counters <= receive; rx_bytes, notified);
+        copy!(counters <= transmit;
+            retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps);
+        copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
+        copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);
+        counters.index = stat_index;
+        counters.read = stat_read;
+        stat_value = counters.value;
+        stat_valid = counters.valid;
+        ready = receive.ready & transmit.ready & regions.ready & control.ready & counters.ready;
     }
 }

@@ -7,6 +7,7 @@
 //! ```
 
 pub mod builds;
+pub mod control;
 pub mod core;
 pub mod failures;
 pub mod receive;

@@ -1,12 +1,12 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
 use super::LOG_SRQ;
-use crate::bus::types::image::{AvCtx, QpState, RqCtx, SqCtx, SrqCtx};
+use crate::bus::types::image::QpState;
 use crate::bus::types::{
     Activity, Answer, CqToken, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd,
 };
 use crate::bus::valid::Valid;
+use crate::control::table_writes::TableWrites;
 use crate::eth::exception_types::RawBeat;
-use crate::eth::gid_table::GidWrite;
 use crate::eth::packet_buffer::RxStats;
 use crate::eth::rx_front::RxFront;
 use crate::memory::scatter::Scatter;
@@ -34,26 +34,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub s_axis_rx: AxisIn<W, K>,
     /// Frames are accepted.
     pub enable: Signal<In, Bit>,
-    /// MAC address of the port, first byte in the lowest bits.
-    pub mac: Signal<In, Bits<48>>,
-    /// Every destination MAC address is accepted.
-    pub promiscuous: Signal<In, Bit>,
-    /// A command writes `gid` into the GID table.
-    pub gid_write: Signal<In, Bit>,
-    /// Entry of the GID table.
-    pub gid: Signal<In, GidWrite>,
-    /// A command writes the responder image of `image_qpn`.
-    pub rq_we: Signal<In, Bit>,
-    /// Queue pair of the image.
-    pub image_qpn: Signal<In, Bits<Q>>,
-    /// Responder image.
-    pub rq_image: Signal<In, RqCtx>,
-    /// A command writes the image of shared receive queue `srq_srqn`.
-    pub srq_we: Signal<In, Bit>,
-    /// Shared receive queue.
-    pub srq_srqn: Signal<In, Bits<LOG_SRQ>>,
-    /// Its image.
-    pub srq_image: Signal<In, SrqCtx>,
+    /// What commands write into tables.
+    pub tables: Signal<In, TableWrites>,
     /// Doorbells of receive queues, shared ones too: taken whatever host memory does.
     pub doorbells: StreamIn<RqEvent>,
     /// Failed send queues and commands.
@@ -72,10 +54,6 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub write: StreamOut<WriteCmd>,
     /// Their beats.
     pub beats: WriteBeatOut<W, K>,
-    /// A command writes the requester image of `image_qpn`.
-    pub sq_we: Signal<In, Bit>,
-    /// Requester image.
-    pub sq_image: Signal<In, SqCtx>,
     /// READs and atomics about to be sent.
     pub issue: StreamIn<ReadIssue>,
     /// The send queue of `sq_qpn` went into error.
@@ -98,10 +76,6 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub response_lost_psn: Signal<In, Bits<24>>,
     /// Its MSN.
     pub response_lost_msn: Signal<In, Bits<24>>,
-    /// A command writes the address vector of `image_qpn`.
-    pub av_we: Signal<In, Bit>,
-    /// Address vector.
-    pub av_image: Signal<In, AvCtx>,
     /// Checks of what is read for responses.
     pub response_mr: MrCheckOut,
     /// Payload bursts done, modulo 2^16.
@@ -180,19 +154,17 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
     fn update(&mut self) {
         forward!(s_axis_rx <= front.s_axis_rx);
         front.enable = enable;
-        front.mac = mac;
-        front.promiscuous = promiscuous;
-        front.gid_write = gid_write;
-        front.gid = gid;
+        copy!(front <= tables; mac, promiscuous, gid);
+        front.gid_write = tables.gid_we;
         stats = front.stats;
         rx_bytes = front.rx_bytes;
         raw = front.raw;
         raw_data = front.raw_data;
 
         forward!(check.s <= front.meta);
-        check.image_we = rq_we;
-        check.image_qpn = image_qpn;
-        check.image = rq_image;
+        check.image_we = tables.rq_we;
+        check.image_qpn = tables.qpn.low::<Q>();
+        check.image = tables.rq;
         forward!(track.s <= check.responses);
         forward!(order.order <= check.order);
         notification.notice = check.notice;
@@ -210,12 +182,12 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(rq_events.s[1] <= reply.events);
         forward!(responder.events <= rq_events.m);
         forward!(rkey <= responder.check);
-        responder.image_we = rq_we;
-        responder.image_qpn = image_qpn;
-        responder.image = rq_image;
-        responder.srq_we = srq_we;
-        responder.srq_srqn = srq_srqn;
-        responder.srq_image = srq_image;
+        responder.image_we = tables.rq_we;
+        responder.image_qpn = tables.qpn.low::<Q>();
+        responder.image = tables.rq;
+        responder.srq_we = tables.srq_we;
+        responder.srq_srqn = tables.srqn.low::<LOG_SRQ>();
+        responder.srq_image = tables.srq;
         forward!(limits <= responder.limits);
         forward!(failures <= responder.failures);
         query_valid = responder.query_valid;
@@ -227,9 +199,9 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         track.failed = sq_failed;
         track.reset = sq_reset;
         track.control_qpn = sq_qpn;
-        track.image_we = sq_we;
-        track.image_qpn = image_qpn;
-        track.image = sq_image;
+        track.image_we = tables.sq_we;
+        track.image_qpn = tables.qpn.low::<Q>();
+        track.image = tables.sq;
 
         forward!(order.s[0] <= responder.m);
         forward!(order.s[1] <= track.m);
@@ -260,9 +232,9 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(reply.tokens <= scatter.ack);
         forward!(reply.replies <= responder.replies);
         reply.done = payload_done;
-        reply.av_we = av_we;
-        reply.image_qpn = image_qpn;
-        reply.av_image = av_image;
+        reply.av_we = tables.av_we;
+        reply.image_qpn = tables.qpn.low::<Q>();
+        reply.av_image = tables.av;
         forward!(response_mr <= reply.mr);
         forward!(response <= reply.desc);
         forward!(response_payload <= reply.gather);

@@ -1,6 +1,7 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
-use crate::bus::types::image::{AvCtx, QpState, SqCtx};
+use crate::bus::types::image::QpState;
 use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc};
+use crate::control::table_writes::TableWrites;
 use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
@@ -44,26 +45,8 @@ pub struct TransmitSide<
     pub cnp: StreamIn<Bits<16>>,
     /// What the host says of CNPs.
     pub notify: Signal<In, NotifySetup>,
-    /// A command writes the requester image of `image_qpn`.
-    pub sq_we: Signal<In, Bit>,
-    /// A command writes the address vector of `image_qpn`.
-    pub av_we: Signal<In, Bit>,
-    /// A command writes address handle `image_qpn`.
-    pub ah_we: Signal<In, Bit>,
-    /// Queue pair or address handle of the images.
-    pub image_qpn: Signal<In, Bits<Q>>,
-    /// Requester image.
-    pub sq_image: Signal<In, SqCtx>,
-    /// Address vector.
-    pub av_image: Signal<In, AvCtx>,
-    /// A command writes entry `gid_index` of the GID table.
-    pub gid_we: Signal<In, Bit>,
-    /// Entry of the GID table.
-    pub gid_index: Signal<In, Bits<8>>,
-    /// GID, first byte in the lowest bits.
-    pub gid: Signal<In, Bits<128>>,
-    /// MAC address of the port, first byte in the lowest bits.
-    pub mac: Signal<In, Bits<48>>,
+    /// What commands write into tables.
+    pub tables: Signal<In, TableWrites>,
     /// Reads of send WQEs.
     pub wqe_read: StreamOut<ReadReq>,
     /// Their answers.
@@ -169,14 +152,11 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(failure <= requester.failure);
         forward!(answer <= requester.answer);
         copy!(requester <= back; left_valid, left);
-        requester.sq_we = sq_we;
-        requester.av_we = av_we;
-        // no command writes address handles yet
-        requester.ah_we = ah_we;
+        copy!(requester <= tables; sq_we, av_we, ah_we);
+        requester.image_qpn = tables.qpn.low::<Q>();
+        requester.sq_image = tables.sq;
+        requester.av_image = tables.av;
         forward!(issue <= requester.issue);
-        requester.image_qpn = image_qpn;
-        requester.sq_image = sq_image;
-        requester.av_image = av_image;
         forward!(wqe_read <= requester.read);
         forward!(wqe_beat <= requester.beat);
         forward!(mr <= requester.mr);
@@ -231,14 +211,11 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         back.notify = notify;
         cnps.busy = cnp.valid | back.cnp_activity.busy;
         cnps.moved = back.cnp_activity.moved;
-        back.av_we = av_we;
-        back.ah_we = ah_we;
-        back.image_qpn = image_qpn.resize::<16>();
-        back.av_image = av_image;
-        back.gid_we = gid_we;
-        back.gid_index = gid_index;
-        back.gid = gid;
-        back.mac = mac;
+        copy!(back <= tables; av_we, ah_we, gid_we, mac);
+        back.image_qpn = tables.qpn;
+        back.av_image = tables.av;
+        back.gid_index = tables.gid.index;
+        back.gid = tables.gid.gid;
         forward!(m_axis_tx <= back.m_axis_tx);
         lost = back.lost[0];
         lost_qpn = back.lost_qpn[0];

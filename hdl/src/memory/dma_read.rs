@@ -6,9 +6,7 @@
 //!  beats[9] ◄───────────────────────────── register ◄─────────────────────── R ◄─┘
 //! ```
 //!
-//! Clients: 0 command, 1 send WQE, 2 request payload, 3 response payload, 4 receive WQE, 5 CQ consumer record,
-//! 6 atomic, 7 exception queue, 8 EQ consumer record.
-//! A request of any address and 1 to 8191 bytes is cut into bursts ([`split`](super::split)); its answer is the aligned
+//! Clients: [`dma_client`](crate::bus::dma_client). A request of any address and 1 to 8191 bytes is cut into bursts ([`split`](super::split)); its answer is the aligned
 //! beats that hold a byte of the range, in order; bytes of these beats outside of the range are read too (they share
 //! their page with one inside). Requests of one client are answered in order, those of different clients in any order
 //! and with their beats mixed.
@@ -24,8 +22,7 @@ use crate::bus::axi;
 use crate::bus::types::ReadReq;
 use crate::prelude::*;
 
-/// Number of clients.
-pub const CLIENTS: usize = 9;
+pub use crate::bus::dma_client::READERS as CLIENTS;
 
 /// Read side of the DMA, 2^A bursts a client under way.
 #[derive(Block)]

@@ -7,7 +7,7 @@
 //!  issued[4], done[4] ◄── counters ◄── B
 //! ```
 //!
-//! Clients: 0 payload, 1 CQE, 2 command completion, 3 EQE, 4 atomic, 5 exception queue. A command is one burst; a client offers it when nothing but
+//! Clients: [`dma_client`](crate::bus::dma_client). A command is one burst; a client offers it when nothing but
 //! its turn can delay its beats: they hold the W channel from its turn on. Beats are taken up to the one marked `last`.
 //!
 //! Latency: `command.valid` to `awvalid` 1 cycle, to the first `wvalid` 2 cycles. Throughput: a burst and a beat a
@@ -20,8 +20,7 @@ use crate::bus::axi;
 use crate::bus::types::WriteCmd;
 use crate::prelude::*;
 
-/// Number of clients.
-pub const CLIENTS: usize = 6;
+pub use crate::bus::dma_client::WRITERS as CLIENTS;
 
 /// Write side of the DMA.
 #[derive(Block)]

@@ -45,11 +45,11 @@ impl<const W: usize, const K: usize> Logic for HostPort<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        for i in 0..9 {
+        for i in 0..dma_read::CLIENTS {
             forward!(read[i] <= reader.request[i]);
             forward!(beat[i] <= reader.beats[i]);
         }
-        for i in 0..6 {
+        for i in 0..dma_write::CLIENTS {
             forward!(write[i] <= writer.command[i]);
             forward!(beats[i] <= writer.beats[i]);
             issued[i] = writer.issued[i];

@@ -157,7 +157,7 @@ const COMPLETE: [Stage; 9] = [
         End::First(&["u_core.u_transmit.u_requester.u_queues.state_retire_valid"]),
     ),
     ("answer_retire", End::First(&["u_core.transmit_cq_valid"])),
-    ("cqe", End::First(&["u_core.completions_write_valid"])),
+    ("cqe", End::First(&["u_core.control_cqe_write_valid"])),
     ("cqe_axi", End::First(&["m_axi_wvalid"])),
 ];
 
