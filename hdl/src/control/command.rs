@@ -18,7 +18,7 @@
 //!
 //! Latency, with no one waiting: 11 cycles from `cmd_pi` to the first beat of a NOP's completion, and the read.
 //! A command begins while `enable` is 1; one that has begun ends.
-use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::cmd::opcode::MODIFY_QP;
 
 use super::command_check::CommandCheck;
 use super::command_events::CommandEvents;
@@ -34,8 +34,6 @@ use crate::queue::cq_write::CqCommand;
 use crate::queue::eq_write::EqCommand;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
-
-const MODIFY_QP: u64 = opcode::MODIFY_QP as u64;
 
 /// Command block of a build with the features F, on a memory bus of W bits = K bytes.
 ///

@@ -4,7 +4,11 @@
 //! are looked at in this order; what is wrong first is the status. Images that the operation does not take and reserved
 //! fields are not checked.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
-use ferroce_proto::abi::cmd::{opcode, status};
+use ferroce_proto::abi::cmd::opcode::{
+    ARM_SRQ, CREATE_CQ, CREATE_EQ, CREATE_SRQ, DESTROY_CQ, DESTROY_EQ, DESTROY_SRQ, MODIFY_QP, NOP,
+    QUERY_QP, RESIZE_CQ, SET_GID, SET_PORT, WRITE_AH, WRITE_MR,
+};
+use ferroce_proto::abi::cmd::status::{BAD_INDEX, BAD_OPCODE, BAD_PARAM, BAD_STATE, OK};
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::Mtu;
@@ -25,27 +29,6 @@ const MIN_LOG_EQE: u64 = 1;
 const MAX_LOG_EQE: u64 = 16;
 const MIN_MTU: u64 = Mtu::Mtu256.code() as u64;
 const MAX_MTU: u64 = Mtu::Mtu4096.code() as u64;
-
-const OK: u64 = status::OK as u64;
-const BAD_OPCODE: u64 = status::BAD_OPCODE as u64;
-const BAD_INDEX: u64 = status::BAD_INDEX as u64;
-const BAD_PARAM: u64 = status::BAD_PARAM as u64;
-const BAD_STATE: u64 = status::BAD_STATE as u64;
-const NOP: u64 = opcode::NOP as u64;
-const MODIFY_QP: u64 = opcode::MODIFY_QP as u64;
-const QUERY_QP: u64 = opcode::QUERY_QP as u64;
-const CREATE_CQ: u64 = opcode::CREATE_CQ as u64;
-const DESTROY_CQ: u64 = opcode::DESTROY_CQ as u64;
-const RESIZE_CQ: u64 = opcode::RESIZE_CQ as u64;
-const WRITE_MR: u64 = opcode::WRITE_MR as u64;
-const CREATE_EQ: u64 = opcode::CREATE_EQ as u64;
-const DESTROY_EQ: u64 = opcode::DESTROY_EQ as u64;
-const WRITE_AH: u64 = opcode::WRITE_AH as u64;
-const CREATE_SRQ: u64 = opcode::CREATE_SRQ as u64;
-const DESTROY_SRQ: u64 = opcode::DESTROY_SRQ as u64;
-const ARM_SRQ: u64 = opcode::ARM_SRQ as u64;
-const SET_GID: u64 = opcode::SET_GID as u64;
-const SET_PORT: u64 = opcode::SET_PORT as u64;
 
 payload! {
     /// What is known of a command.

@@ -10,7 +10,8 @@
 //! ```text
 //!  Idle ─► Locate ─► Ask ─► Fetch ─► Execute (start ... finish) ─► Answer ─► Offer ─► Send ─► Idle
 //! ```
-use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, status};
+use ferroce_proto::abi::cmd::status::{BAD_PARAM, OK};
+use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl};
 
 use crate::bus::types::image::{self, CmdHead};
 use crate::bus::types::{ReadReq, WriteCmd};
@@ -23,8 +24,6 @@ const ENTRY_BYTES: u64 = CMD_BYTES as u64;
 /// Log2 of the bytes of an entry and of a completion.
 const ENTRY_SHIFT: u64 = CMD_BYTES.ilog2() as u64;
 const CPL_SHIFT: u64 = CmdCpl::BYTES.ilog2() as u64;
-const OK: u64 = status::OK as u64;
-const BAD_PARAM: u64 = status::BAD_PARAM as u64;
 
 /// What the block is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

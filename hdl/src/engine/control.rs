@@ -1,5 +1,5 @@
 //! Control: commands of the host, its completion and event queues, and what ends things in order. Wiring only.
-use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::eq::event::SRQ_LIMIT;
 
 use super::failures::Failures;
 use super::{LOG_EQ, LOG_SRQ};
@@ -17,8 +17,6 @@ use crate::queue::eq_write::{EqEvent, EqWrite};
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::{RqEvent, RqFailure};
 use crate::transport::responder::srq_table::SrqLimit;
-
-const SRQ_LIMIT: u64 = event::SRQ_LIMIT as u64;
 
 /// Features as a parameter of blocks.
 const F: usize = super::FEATURES as usize;

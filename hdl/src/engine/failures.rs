@@ -4,16 +4,13 @@
 //! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, tell
 //! the requester. The report of a responder's first request (COMM_EST) only passes through, to `qp_events`. Of lost packets
 //! 16 can wait; one that finds no room is found again when it is sent again.
-use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::cq::status::GENERAL_ERR;
+use ferroce_proto::abi::eq::event::COMM_EST;
 
 use crate::prelude::*;
 use crate::queue::cq_write::CqLost;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
 use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
-
-const COMM_EST: u64 = event::COMM_EST as u64;
-const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 
 /// Failures on their way.
 #[derive(Block)]

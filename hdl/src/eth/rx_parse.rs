@@ -27,7 +27,9 @@
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
-use ferroce_proto::wire::{Class as Transport, Opcode, atomic, eth, ip, udp};
+use ferroce_proto::wire::ip::{ECN_CE, PROTOCOL_UDP};
+use ferroce_proto::wire::udp::ROCE_PORT;
+use ferroce_proto::wire::{Class as Transport, Opcode, atomic, eth};
 
 use super::gid_table::{GidTable, GidWrite};
 use super::ipv4_checksum::Ipv4Checksum;
@@ -105,9 +107,6 @@ pub struct RxParse<const W: usize, const K: usize> {
     extra_q: Dff<Bits<GRH_BITS>>,
 }
 
-const PROTOCOL_UDP: u64 = ip::PROTOCOL_UDP as u64;
-const ROCE_PORT: u64 = udp::ROCE_PORT as u64;
-const ECN_CE: u64 = ip::ECN_CE as u64;
 const ATOMIC_ACK: u64 = Opcode::RcAtomicAck.code() as u64;
 const UD: u64 = Transport::Ud as u64;
 /// Bytes of the original value of an atomic.

@@ -3,17 +3,14 @@
 //! Joins the tail of a placement, the result of its check and the end of its writes (with the fence), and reports to
 //! four blocks. Throughput: a placement a cycle. Latency: 1 cycle. All four streams must be ready, also those without a
 //! report.
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::status::{
+    GENERAL_ERR, LOC_LEN_ERR, LOC_PROT_ERR, LOC_QP_OP_ERR, WR_FLUSH_ERR,
+};
 
 use super::types::{FailCause, MrResult, Tail};
 use crate::bus::types::{AckToken, Answer, CqToken, PlaceError};
 use crate::prelude::*;
 
-const LOC_LEN_ERR: u64 = status::LOC_LEN_ERR as u64;
-const LOC_PROT_ERR: u64 = status::LOC_PROT_ERR as u64;
-const LOC_QP_OP_ERR: u64 = status::LOC_QP_OP_ERR as u64;
-const WR_FLUSH_ERR: u64 = status::WR_FLUSH_ERR as u64;
-const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 /// AETH syndrome of NAK code 0.
 const NAK: u64 = 0x60;
 

@@ -3,13 +3,11 @@
 //! A queue stands here once for COMPLETION and once for CQ_ERROR at most; the owner sees to that with a bit of its state,
 //! and clears it when it takes a report. So the lists never fill up. A report is handed over when all CQEs written before it
 //! have their response, and so is a marker.
-use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::eq::event::CQ_ERROR;
 
 use super::types::{CqMark, CqMarked, CqReport};
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
-
-const CQ_ERROR: u64 = event::CQ_ERROR as u64;
 
 /// Reports of 2^C completion queues.
 #[derive(Block)]

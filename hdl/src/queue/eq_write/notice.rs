@@ -1,12 +1,10 @@
 //! Notice: an event of the exception queue from a pulse.
 //!
 //! The host asks for one event at a time, so that one is all that has to wait; a pulse while it does is the same event.
-use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::eq::event::EXCEPTION;
 
 use super::types::EqEvent;
 use crate::prelude::*;
-
-const EXCEPTION: u64 = event::EXCEPTION as u64;
 
 /// The block.
 #[derive(Block)]

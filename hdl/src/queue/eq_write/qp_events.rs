@@ -10,8 +10,8 @@
 //! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait
 //! to be taken; while as many do a further one is forgotten.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
-use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::cq::status::GENERAL_ERR;
+use ferroce_proto::abi::eq::event::{COMM_EST, LAST_WQE_REACHED, QP_FATAL, SQ_DRAINED};
 
 use super::types::EqEvent;
 use crate::bus::payload::payload;
@@ -19,12 +19,6 @@ use crate::bus::qp_state::ERR;
 use crate::prelude::*;
 use crate::queue::cq_write::CqMarked;
 use crate::transport::responder::event::RqFailure;
-
-const QP_FATAL: u64 = event::QP_FATAL as u64;
-const SQ_DRAINED: u64 = event::SQ_DRAINED as u64;
-const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
-const LAST_WQE_REACHED: u64 = event::LAST_WQE_REACHED as u64;
-const COMM_EST: u64 = event::COMM_EST as u64;
 
 payload! {
     /// What befell a queue pair.

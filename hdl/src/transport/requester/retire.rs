@@ -13,12 +13,10 @@
 //!
 //! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed. One that
 //! asks for no completion hands that to the next completion of its queue pair, which says that it is done too.
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
 
 use super::event::{Outstanding, RetireGrant, RetireReport, SendCompletion, SqEvent, SqEventKind};
 use crate::prelude::*;
-
-const WR_FLUSH_ERR: u64 = status::WR_FLUSH_ERR as u64;
 
 /// What the walk is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -2,7 +2,8 @@
 //! receive WQE to read, the READ or atomic to answer.
 //!
 //! Rate: a decision a cycle. Latency: a cycle. A decision from which nothing follows gives no placement.
-use ferroce_proto::abi::cq::{opcode, status};
+use ferroce_proto::abi::cq::opcode::{RECV, RECV_WRITE_IMM};
+use ferroce_proto::abi::cq::status::{SUCCESS, WR_FLUSH_ERR};
 use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::*;
@@ -14,10 +15,6 @@ const RNR: u64 = Syndrome::RnrNak { timer: 0 }.bits() as u64;
 const NAK_SEQUENCE: u64 = Syndrome::Nak(NakCode::PsnSequence).bits() as u64;
 const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
 const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
-const RECV: u64 = opcode::RECV as u64;
-const RECV_WRITE_IMM: u64 = opcode::RECV_WRITE_IMM as u64;
-const SUCCESS: u64 = status::SUCCESS as u64;
-const WR_FLUSH_ERR: u64 = status::WR_FLUSH_ERR as u64;
 
 /// Makes placements of decisions.
 #[derive(Block)]

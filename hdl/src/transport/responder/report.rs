@@ -1,19 +1,14 @@
 //! Reports that follow from a decision: counters, failures and first requests of queue pairs.
 //!
 //! Rate: a decision a cycle. Latency: a cycle.
-use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::cq::status::GENERAL_ERR;
+use ferroce_proto::abi::eq::event::{COMM_EST, QP_ACCESS_ERR, QP_FATAL, QP_REQ_ERR};
 use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::reason::{ADDRESS, NO_QP, NO_REQUEST, PKEY, QKEY, TRANSPORT};
 use super::event::*;
 use crate::prelude::*;
 
-const QP_FATAL: u64 = event::QP_FATAL as u64;
-const QP_REQ_ERR: u64 = event::QP_REQ_ERR as u64;
-const QP_ACCESS_ERR: u64 = event::QP_ACCESS_ERR as u64;
-const COMM_EST: u64 = event::COMM_EST as u64;
-const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
 const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
 

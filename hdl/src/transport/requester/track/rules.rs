@@ -1,12 +1,9 @@
 //! The rules of `track`: what an event makes of the state of its queue pair, and what is placed. No state of its own.
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::status::{BAD_RESP_ERR, LOC_LEN_ERR};
 
 use super::types::*;
 use crate::bus::types::{Place, PlaceKind, RqRead};
 use crate::prelude::*;
-
-const BAD_RESP_ERR: u64 = status::BAD_RESP_ERR as u64;
-const LOC_LEN_ERR: u64 = status::LOC_LEN_ERR as u64;
 
 /// The rules, combinational.
 #[derive(Block)]

@@ -14,10 +14,9 @@ use super::rules::ReplyRules;
 use super::types::*;
 use crate::bus::types::PlaceError;
 use crate::prelude::*;
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::wire::Opcode;
 
-const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 const RC_ACK: u64 = Opcode::RcAck.code() as u64;
 
 /// State of 2^Q queue pairs.
