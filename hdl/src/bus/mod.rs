@@ -9,6 +9,7 @@ pub mod path;
 pub(crate) mod payload;
 pub mod qp_state;
 pub mod stream;
+pub mod syndrome;
 pub mod types;
 pub mod unpack;
 pub mod valid;

@@ -33,3 +33,68 @@ layout! { $
         qpn: u32 [24],
     }
 }
+
+/// What an access wants to do with a region; the engine numbers them in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// To send from it.
+    LocalRead,
+    /// To receive into it, or what a READ or atomic brings.
+    LocalWrite,
+    /// WRITE.
+    RemoteWrite,
+    /// READ.
+    RemoteRead,
+    /// Atomic.
+    RemoteAtomic,
+}
+
+impl Right {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] = [
+        Self::LocalRead,
+        Self::LocalWrite,
+        Self::RemoteWrite,
+        Self::RemoteRead,
+        Self::RemoteAtomic,
+    ];
+}
+
+/// An access to host memory under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// lkey or rkey.
+    pub key: u32,
+    /// Protection domain of the queue pair.
+    pub pd: u32,
+    /// Queue pair.
+    pub qpn: u32,
+    /// First byte.
+    pub addr: u64,
+    /// Bytes.
+    pub len: u32,
+    /// What it wants to do.
+    pub right: Right,
+}
+
+impl MrCtx {
+    /// Whether the entry that the key of an access names permits it. No bytes are always permitted (IB1 9.7.4.1.5).
+    #[must_use]
+    pub fn permits(&self, access: &Access) -> bool {
+        let Some(more) = access.len.checked_sub(1) else {
+            return true;
+        };
+        let granted = match access.right {
+            Right::LocalRead => !self.window,
+            Right::LocalWrite => self.local_write,
+            Right::RemoteWrite => self.remote_write,
+            Right::RemoteRead => self.remote_read,
+            Right::RemoteAtomic => self.remote_atomic,
+        };
+        let last = access.addr.checked_add(more.into());
+        let inside = access.addr >= self.base && last.is_some_and(|last| last <= self.last);
+        let reached = !self.qp_only || self.qpn == access.qpn;
+        let named = self.valid && self.key == access.key && self.pd == access.pd;
+        named && reached && granted && inside
+    }
+}

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::mr::{Access, MrCtx, Right};
 use ferroce_proto::abi::wqe::Sge;
 
 use crate::memory::HostMemory;
@@ -46,16 +46,6 @@ impl Dma {
     }
 }
 
-/// What an access wants to do with a region. Every valid region may be read locally.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Right {
-    LocalRead,
-    LocalWrite,
-    RemoteWrite,
-    RemoteRead,
-    RemoteAtomic,
-}
-
 /// The access is not permitted by the memory region table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Denied;
@@ -78,7 +68,7 @@ impl Regions {
         self.0.get_mut(index as usize)
     }
 
-    /// Checks an access of `len` bytes at `addr`; zero bytes are always permitted (IB1 9.7.4.1.5).
+    /// Checks an access of `len` bytes at `addr`.
     pub(super) fn check(
         &self,
         key: u32,
@@ -88,27 +78,16 @@ impl Regions {
         len: u32,
         right: Right,
     ) -> Result<(), Denied> {
-        let Some(more) = len.checked_sub(1) else {
-            return Ok(());
+        let access = Access {
+            key,
+            pd,
+            qpn,
+            addr,
+            len,
+            right,
         };
-        let mr = &self.0[self.index(key)];
-        let granted = match right {
-            Right::LocalRead => !mr.window,
-            Right::LocalWrite => mr.local_write,
-            Right::RemoteWrite => mr.remote_write,
-            Right::RemoteRead => mr.remote_read,
-            Right::RemoteAtomic => mr.remote_atomic,
-        };
-        let inside = addr >= mr.base
-            && addr
-                .checked_add(more.into())
-                .is_some_and(|last| last <= mr.last);
-        let reached = !mr.qp_only || mr.qpn == qpn;
-        if mr.valid && mr.key == key && mr.pd == pd && reached && granted && inside {
-            Ok(())
-        } else {
-            Err(Denied)
-        }
+        let permitted = self.0[self.index(key)].permits(&access);
+        permitted.then_some(()).ok_or(Denied)
     }
 
     /// Makes a key invalid on behalf of the peer of a queue pair (SEND with Invalidate).

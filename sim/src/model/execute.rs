@@ -1,12 +1,13 @@
 //! Responder: checks and executes a request whose PSN is the one expected.
 
 use ferroce_proto::abi::cq::{Cqe, opcode as cqe_opcode, status};
+use ferroce_proto::abi::mr::Right;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe::MAX_MSG;
 use ferroce_proto::wire::reth::MAX_DMA_LEN;
 use ferroce_proto::wire::{Operation, Position, RethRepr};
 
-use super::access::{Right, scatter};
+use super::access::scatter;
 use super::qp::QueuePair;
 use super::reply::ReadReply;
 use super::responder::{Inbound, Refusal};

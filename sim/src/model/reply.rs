@@ -2,12 +2,12 @@
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::mr::Right;
 use ferroce_proto::wire::{
     AethRepr, AtomicAckEthRepr, Extensions, Mtu, NakCode, Opcode, Operation, Position, Psn,
     RethRepr, Syndrome,
 };
 
-use super::access::Right;
 use super::qp::QueuePair;
 use super::rx::Received;
 use super::tx::Outgoing;

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::eq::{Eqe, event};
+use ferroce_proto::abi::mr::Right;
 use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::{Mtu, Operation, Psn, psn};
 
-use super::access::Right;
 use super::qp::QueuePair;
 use super::tx::Outgoing;
 use super::wqe::{self, BadWqe, Payload, SendRequest};

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
+use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_hdl::transport::requester::send::SendPath;
 use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
@@ -11,9 +12,8 @@ use super::agents::{Grant, Grants, Regions};
 use super::expect::incarnation;
 use super::work::{Q, Work, ctx, path};
 
-/// Values of `SqEventKind`.
-const START: u64 = 3;
-const REFETCH: u64 = 10;
+const START: u64 = SqEventKind::Start as u64;
+const REFETCH: u64 = SqEventKind::Refetch as u64;
 
 /// What the table of send queues answers to the Start event of a WQE.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,11 @@
 //! Sources: IBA vol. 1, 9.7.5 to 9.7.8 (requester); the PSN counts as it was received, also where an earlier one turns out
 //! to be missing.
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::decision::*;
 use super::event::*;
 use crate::bus::qp_state::takes_responses;
+use crate::bus::syndrome::{NAK_ACCESS, NAK_INVALID, NAK_OPERATIONAL, NAK_SEQUENCE};
 use crate::prelude::*;
 
 const RNR_RETRY_EXC_ERR: u64 = status::RNR_RETRY_EXC_ERR as u64;
@@ -15,10 +15,6 @@ const REM_INV_REQ_ERR: u64 = status::REM_INV_REQ_ERR as u64;
 const REM_ACCESS_ERR: u64 = status::REM_ACCESS_ERR as u64;
 const REM_OP_ERR: u64 = status::REM_OP_ERR as u64;
 const BAD_RESP_ERR: u64 = status::BAD_RESP_ERR as u64;
-const NAK_SEQUENCE: u64 = Syndrome::Nak(NakCode::PsnSequence).bits() as u64;
-const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
-const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
-const NAK_OPERATIONAL: u64 = Syndrome::Nak(NakCode::RemoteOperational).bits() as u64;
 
 /// The rules for events of kind Answer, combinational.
 #[derive(Block)]

@@ -4,17 +4,11 @@
 //! Rate: a decision a cycle. Latency: a cycle. A decision from which nothing follows gives no placement.
 use ferroce_proto::abi::cq::opcode::{RECV, RECV_WRITE_IMM};
 use ferroce_proto::abi::cq::status::{SUCCESS, WR_FLUSH_ERR};
-use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::*;
+use crate::bus::syndrome::{ACK, NAK_ACCESS, NAK_INVALID, NAK_SEQUENCE, RNR};
 use crate::bus::types::{Place, PlaceKind, Reply, RqRead};
 use crate::prelude::*;
-
-const ACK: u64 = Syndrome::ACK.bits() as u64;
-const RNR: u64 = Syndrome::RnrNak { timer: 0 }.bits() as u64;
-const NAK_SEQUENCE: u64 = Syndrome::Nak(NakCode::PsnSequence).bits() as u64;
-const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
-const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
 
 /// Makes placements of decisions.
 #[derive(Block)]

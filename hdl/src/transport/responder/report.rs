@@ -3,14 +3,11 @@
 //! Rate: a decision a cycle. Latency: a cycle.
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::abi::eq::event::{COMM_EST, QP_ACCESS_ERR, QP_FATAL, QP_REQ_ERR};
-use ferroce_proto::wire::{NakCode, Syndrome};
 
 use super::event::reason::{ADDRESS, NO_QP, NO_REQUEST, PKEY, QKEY, TRANSPORT};
 use super::event::*;
+use crate::bus::syndrome::{NAK_ACCESS, NAK_INVALID};
 use crate::prelude::*;
-
-const NAK_INVALID: u64 = Syndrome::Nak(NakCode::InvalidRequest).bits() as u64;
-const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
 
 /// Counts decisions and reports failures.
 #[derive(Block)]

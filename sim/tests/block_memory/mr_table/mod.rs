@@ -7,22 +7,12 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use ferroce_hdl::bus::dma::MR_LATENCY;
 use ferroce_hdl::memory::mr_table::MrTable;
-use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::mr::{Access, MrCtx, Right};
 use ferroce_sim::bench::Bench;
 use ferroce_sim::verilator::{Input, Output};
 
 const LOG: usize = 4;
 const PORTS: usize = 3;
-
-#[derive(Clone, Copy, Debug)]
-struct Access {
-    key: u32,
-    pd: u32,
-    addr: u64,
-    len: u32,
-    right: u8,
-    qpn: u32,
-}
 
 /// A region that peers may write; it belongs into entry 3.
 fn region() -> MrCtx {
@@ -45,33 +35,13 @@ fn write_of(key: u32, addr: u64, len: u32) -> Access {
         pd: 7,
         addr,
         len,
-        right: 2,
+        right: Right::RemoteWrite,
         qpn: 5,
     }
 }
 
-/// The rule, in plain Rust.
 fn allowed(table: &[MrCtx], a: &Access) -> bool {
-    let mr = &table[(a.key >> 8) as usize % table.len()];
-    let right = match a.right {
-        0 => !mr.window,
-        1 => mr.local_write,
-        2 => mr.remote_write,
-        3 => mr.remote_read,
-        4 => mr.remote_atomic,
-        _ => false,
-    };
-    let inside = || {
-        let last = a.addr.checked_add(u64::from(a.len) - 1);
-        a.addr >= mr.base && last.is_some_and(|last| last <= mr.last)
-    };
-    a.len == 0
-        || (mr.valid
-            && right
-            && mr.key == a.key
-            && mr.pd == a.pd
-            && (!mr.qp_only || mr.qpn == a.qpn)
-            && inside())
+    table[(a.key >> 8) as usize % table.len()].permits(a)
 }
 
 struct Port {
@@ -199,7 +169,7 @@ impl Setup {
                 a.pd.into(),
                 a.addr,
                 a.len.into(),
-                a.right.into(),
+                a.right as u64,
                 a.qpn.into(),
             ];
             for (&field, value) in port.fields.iter().zip(values) {
@@ -266,7 +236,7 @@ fn access(table: &[MrCtx], rng: &mut Rng) -> Access {
         },
         addr,
         len,
-        right: rng.u8(..5),
+        right: Right::ALL[rng.usize(..5)],
         qpn: if rng.u8(..8) == 0 {
             rng.u32(..1 << 16)
         } else {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fastrand::Rng;
 use ferroce_hdl::bus::axi::burst_bytes;
 use ferroce_hdl::bus::dma::MR_LATENCY;
-use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::mr::{MrCtx, Right};
 use ferroce_sim::bench::Agent;
 use ferroce_sim::memory::{HostMemory, Ranges};
 use ferroce_sim::random::Pauses;
@@ -79,10 +79,11 @@ impl Agent for Regions {
         self.now = cycle + 1;
         if dut.is_set(self.valid) {
             let [key, pd, addr, len, right] = self.request.map(|f| dut.get(f));
-            if right != 1 && right != 2 {
+            let remote = right == Right::RemoteWrite as u64;
+            if !remote && right != Right::LocalWrite as u64 {
                 return Err(format!("right {right} asked for"));
             }
-            let ok = allowed(&self.table, key as u32, pd as u32, addr, len, right == 2);
+            let ok = allowed(&self.table, key as u32, pd as u32, addr, len, remote);
             self.answers.push_back((cycle + MR_LATENCY as u64, ok));
         }
         if dut.is_set(self.inv_valid) {

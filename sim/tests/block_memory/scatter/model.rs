@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ferroce_hdl::bus::axi::burst_bytes;
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::mr::{Access, MrCtx, Right};
 use ferroce_proto::abi::wqe::{
     MAX_SGE, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST, SGE_BYTES, SLOT_BYTES, SendWqe, Sge,
 };
@@ -163,7 +163,7 @@ pub(super) struct Outcome {
     pub(super) spared: bool,
 }
 
-/// The rule of the memory region table, for accesses that do not wrap.
+/// Whether a region of the test permits an access.
 pub(super) fn allowed(
     regions: &[MrCtx],
     key: u32,
@@ -172,18 +172,19 @@ pub(super) fn allowed(
     len: u64,
     remote: bool,
 ) -> bool {
-    let inside = |mr: &&MrCtx| addr >= mr.base && addr + (len - 1) <= mr.last;
-    let mr = regions
-        .iter()
-        .find(|mr| mr.key == key && mr.pd == pd && mr.valid);
-    len == 0
-        || mr.filter(inside).is_some_and(|mr| {
-            if remote {
-                mr.remote_write
-            } else {
-                mr.local_write
-            }
-        })
+    let access = Access {
+        key,
+        pd,
+        qpn: 0,
+        addr,
+        len: len as u32,
+        right: if remote {
+            Right::RemoteWrite
+        } else {
+            Right::LocalWrite
+        },
+    };
+    len == 0 || regions.iter().any(|mr| mr.permits(&access))
 }
 
 /// Makes a key invalid; whether it was there.

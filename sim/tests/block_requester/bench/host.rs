@@ -1,15 +1,15 @@
 //! The host: contexts, commands, work queue entries, doorbells.
 
+use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_proto::abi::qpc::{AvCtx, SqCtx};
 use ferroce_proto::abi::wqe::{SendWqe, Sge};
 
 use super::peer::Packet;
 use super::{Qp, RING, Rig, mtu_bytes};
 
-/// Values of `SqEventKind`.
-const DOORBELL: u64 = 1;
-const COMMAND: u64 = 8;
-const FAILED: u64 = 9;
+const DOORBELL: u64 = SqEventKind::Doorbell as u64;
+const COMMAND: u64 = SqEventKind::Command as u64;
+const FAILED: u64 = SqEventKind::Failed as u64;
 
 impl Rig {
     /// Brings queue pair `qpn` to RTS.

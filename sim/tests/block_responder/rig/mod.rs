@@ -36,14 +36,16 @@ pub(crate) enum Event {
     SrqArm(u16),
 }
 
-/// Numbers of the variants of `RqEventKind`.
+/// Numbers of the kinds of events.
 mod kind {
-    pub(super) const DOORBELL: u64 = 2;
-    pub(super) const SQ_FAILED: u64 = 4;
-    pub(super) const COMMAND: u64 = 5;
-    pub(super) const REPLIED: u64 = 7;
-    pub(super) const SRQ_DOORBELL: u64 = 8;
-    pub(super) const SRQ_COMMAND: u64 = 9;
+    use ferroce_hdl::transport::responder::event::RqEventKind;
+
+    pub(super) const DOORBELL: u64 = RqEventKind::Doorbell as u64;
+    pub(super) const SQ_FAILED: u64 = RqEventKind::SqFailed as u64;
+    pub(super) const COMMAND: u64 = RqEventKind::Command as u64;
+    pub(super) const REPLIED: u64 = RqEventKind::Replied as u64;
+    pub(super) const SRQ_DOORBELL: u64 = RqEventKind::SrqDoorbell as u64;
+    pub(super) const SRQ_COMMAND: u64 = RqEventKind::SrqCommand as u64;
 }
 
 /// A flush of the reference, and how many placements come before it.

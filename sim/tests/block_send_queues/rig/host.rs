@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_proto::abi::wqe::SendWqe;
 use ferroce_sim::bench::{Agent, Item};
@@ -10,10 +11,9 @@ use ferroce_sim::verilator::Dut;
 use super::path::CQE_OPCODES;
 use super::{Done, Kind, Message, Post, Qp, RING, Rig};
 
-/// Values of `SqEventKind`.
-const DOORBELL: u64 = 1;
-const COMMAND: u64 = 8;
-const FAILED: u64 = 9;
+const DOORBELL: u64 = SqEventKind::Doorbell as u64;
+const COMMAND: u64 = SqEventKind::Command as u64;
+const FAILED: u64 = SqEventKind::Failed as u64;
 
 /// Answers the reads of slots, `latency` cycles later.
 pub(crate) struct Memory {

@@ -1,5 +1,6 @@
 //! From slots to packets: what `wqe_check` and the segmenter do, without looking at addresses.
 
+use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe::SendWqe;
@@ -7,9 +8,8 @@ use ferroce_sim::bench::Item;
 
 use super::Rig;
 
-/// Values of `SqEventKind`.
-const START: u64 = 3;
-const REFETCH: u64 = 10;
+const START: u64 = SqEventKind::Start as u64;
+const REFETCH: u64 = SqEventKind::Refetch as u64;
 /// CQE opcode by [`Kind`](super::Kind).
 pub(super) const CQE_OPCODES: [u64; 3] = [0, 2, 3];
 

@@ -8,11 +8,9 @@
 //! Throughput: an operation a cycle. Latency: none. Of the packets lost 16 can wait; further ones of queue pairs that
 //! failed already add nothing.
 use super::types::*;
+use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::{AckToken, Reply};
 use crate::prelude::*;
-use ferroce_proto::wire::{NakCode, Syndrome};
-
-const NAK_OPERATIONAL: u64 = Syndrome::Nak(NakCode::RemoteOperational).bits() as u64;
 
 /// Admission.
 #[derive(Block)]

@@ -12,17 +12,16 @@
 //! Throughput: a packet a cycle. Latency: 7 cycles.
 use super::types::*;
 use crate::bus::path::lane_of;
+use crate::bus::syndrome::{ACK, NAK_ACCESS};
 use crate::bus::types::GatherCmd;
 use crate::prelude::*;
-use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
+use ferroce_proto::wire::Opcode;
 
 const RC_ACK: u64 = Opcode::RcAck.code() as u64;
 const READ_FIRST: u64 = Opcode::RcReadResponseFirst.code() as u64;
 const READ_MIDDLE: u64 = Opcode::RcReadResponseMiddle.code() as u64;
 const READ_LAST: u64 = Opcode::RcReadResponseLast.code() as u64;
 const READ_ONLY: u64 = Opcode::RcReadResponseOnly.code() as u64;
-const ACK: u64 = Syndrome::ACK.bits() as u64;
-const NAK_ACCESS: u64 = Syndrome::Nak(NakCode::RemoteAccess).bits() as u64;
 
 /// Exit of the packets.
 #[derive(Block)]

@@ -5,13 +5,12 @@
 //!
 //! Throughput: a result in 3 cycles.
 use super::types::*;
+use crate::bus::syndrome::{ACK, NAK_OPERATIONAL};
 use crate::prelude::*;
-use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
+use ferroce_proto::wire::Opcode;
 
 const RC_ACK: u64 = Opcode::RcAck.code() as u64;
 const ATOMIC_ACK: u64 = Opcode::RcAtomicAck.code() as u64;
-const ACK: u64 = Syndrome::ACK.bits() as u64;
-const NAK_OPERATIONAL: u64 = Syndrome::Nak(NakCode::RemoteOperational).bits() as u64;
 
 /// What happens to the oldest result.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
