@@ -5,7 +5,7 @@ use crate::prelude::*;
 ///
 /// A requester that keeps asking is granted within `N` takes, `N` up to 16. The turn moves on when `take` is 1.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Arbiter<const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -24,20 +24,9 @@ pub struct Arbiter<const N: usize> {
     above: Signal<Local, Bits<N>>,
 }
 
-impl<const N: usize> Default for Arbiter<N> {
-    fn default() -> Self {
+impl<const N: usize> Arbiter<N> {
+    fn check() {
         assert!(N <= 16, "{N} requests: an arbiter has up to 16");
-        Self {
-            clock: ClkRst::default(),
-            request: Signal::default(),
-            take: Signal::default(),
-            grant: Signal::default(),
-            mask_after_last: Reg::default(),
-            later: Signal::default(),
-            from_later: Signal::default(),
-            from_first: Signal::default(),
-            above: Signal::default(),
-        }
     }
 }
 

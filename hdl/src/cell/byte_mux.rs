@@ -3,7 +3,7 @@ use crate::prelude::*;
 
 /// Multiplexer for beats of `W` bits = `K` bytes.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct ByteMux<const W: usize, const K: usize> {
     /// Lanes that show `one`; the others show `zero`.
     pub lanes: Signal<In, Bits<K>>,
@@ -15,19 +15,13 @@ pub struct ByteMux<const W: usize, const K: usize> {
     pub mixed: Signal<Out, Bits<W>>,
 }
 
-impl<const W: usize, const K: usize> Default for ByteMux<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> ByteMux<W, K> {
+    fn check() {
         assert!(
             W == 8 * K,
             "beats of {W} bits have {} bytes, not {K}",
             W / 8
         );
-        Self {
-            lanes: Signal::default(),
-            zero: Signal::default(),
-            one: Signal::default(),
-            mixed: Signal::default(),
-        }
     }
 }
 

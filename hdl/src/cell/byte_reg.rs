@@ -3,7 +3,7 @@ use crate::prelude::*;
 
 /// Register for beats of `W` bits = `K` bytes.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct ByteReg<const W: usize, const K: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -15,19 +15,13 @@ pub struct ByteReg<const W: usize, const K: usize> {
     pub kept: Signal<Out, Bits<W>>,
 }
 
-impl<const W: usize, const K: usize> Default for ByteReg<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> ByteReg<W, K> {
+    fn check() {
         assert!(
             W == 8 * K,
             "beats of {W} bits have {} bytes, not {K}",
             W / 8
         );
-        Self {
-            clock: ClkRst::default(),
-            lanes: Signal::default(),
-            data: Signal::default(),
-            kept: Signal::default(),
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// Says whether `a` + `b` has more than `N` bits, `N` up to 16: with `b` the complement of a number, whether `a` is larger.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Carry<const N: usize> {
     /// A number.
     pub a: Signal<In, Bits<N>>,
@@ -14,18 +14,13 @@ pub struct Carry<const N: usize> {
     pub b: Signal<In, Bits<N>>,
     /// The sum is 2^N or more.
     pub carry: Signal<Out, Bit>,
+    #[init(Constant::new((1u64 << (N - 1)).to_bits()))]
     top: Constant<Bits<N>>,
 }
 
-impl<const N: usize> Default for Carry<N> {
-    fn default() -> Self {
+impl<const N: usize> Carry<N> {
+    fn check() {
         assert!((1..=16).contains(&N), "carry of {N} bits: 1 to 16");
-        Self {
-            a: Signal::default(),
-            b: Signal::default(),
-            carry: Signal::default(),
-            top: Constant::new((1u64 << (N - 1)).to_bits()),
-        }
     }
 }
 

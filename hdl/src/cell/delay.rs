@@ -6,7 +6,7 @@ use crate::prelude::*;
 /// Hands `d` to `q` `N` cycles later. There is no reset, so that the line becomes LUT shift registers: it carries
 /// payload, or flags that are 0 during the `N` cycles before the end of reset.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Delay<T: Synth, const N: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -14,18 +14,13 @@ pub struct Delay<T: Synth, const N: usize> {
     pub d: Signal<In, T>,
     /// The value that entered `N` cycles ago.
     pub q: Signal<Out, T>,
+    #[init([T::default(); N])]
     _line: [T; N],
 }
 
-impl<T: Synth, const N: usize> Default for Delay<T, N> {
-    fn default() -> Self {
+impl<T: Synth, const N: usize> Delay<T, N> {
+    fn check() {
         assert!(N > 0, "a delay of 0 cycles is a wire");
-        Self {
-            clock: ClkRst::default(),
-            d: Signal::default(),
-            q: Signal::default(),
-            _line: [T::default(); N],
-        }
     }
 }
 

@@ -5,7 +5,6 @@ use crate::prelude::*;
 ///
 /// An OR of masked items: flat where a chain of conditions would be `N` multiplexers deep.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct Pick<T: Synth, const N: usize> {
     /// Which one: at most one bit, as an [`Arbiter`] grants.
     pub choice: Signal<In, Bits<N>>,
@@ -13,16 +12,6 @@ pub struct Pick<T: Synth, const N: usize> {
     pub item: [Signal<In, T>; N],
     /// The one that is chosen.
     pub picked: Signal<Out, T>,
-}
-
-impl<T: Synth, const N: usize> Default for Pick<T, N> {
-    fn default() -> Self {
-        Self {
-            choice: Signal::default(),
-            item: std::array::from_fn(|_| Signal::default()),
-            picked: Signal::default(),
-        }
-    }
 }
 
 impl<T: Synth, const N: usize> Logic for Pick<T, N> {

@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// Multiplies `A` by `B` bits; `P` is their sum, up to 64.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Product<const A: usize, const B: usize, const P: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -16,25 +16,19 @@ pub struct Product<const A: usize, const B: usize, const P: usize> {
     pub b: Signal<In, Bits<B>>,
     /// The product of three cycles ago.
     pub product: Signal<Out, Bits<P>>,
+    #[init((0, 0))]
     _factors: (u64, u64),
+    #[init(0)]
     _raw: u64,
 }
 
-impl<const A: usize, const B: usize, const P: usize> Default for Product<A, B, P> {
-    fn default() -> Self {
+impl<const A: usize, const B: usize, const P: usize> Product<A, B, P> {
+    fn check() {
         assert!(
             A + B == P && P <= 64,
             "product of {A} and {B} bits: {} bits are needed, 64 at most, not {P}",
             A + B
         );
-        Self {
-            clock: ClkRst::default(),
-            a: Signal::default(),
-            b: Signal::default(),
-            product: Signal::default(),
-            _factors: (0, 0),
-            _raw: 0,
-        }
     }
 }
 

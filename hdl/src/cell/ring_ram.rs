@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// RAM of 2^Q rings of 2^E words of type `T`.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct RingRam<T: Synth, const Q: usize, const E: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -26,27 +26,16 @@ pub struct RingRam<T: Synth, const Q: usize, const E: usize> {
     pub rslot: Signal<In, Bits<E>>,
     /// Word read.
     pub rdata: Signal<Out, T>,
+    #[init(vec![T::default(); 1 << (Q + E)])]
     _mem: Vec<T>,
 }
 
-impl<T: Synth, const Q: usize, const E: usize> Default for RingRam<T, Q, E> {
-    fn default() -> Self {
+impl<T: Synth, const Q: usize, const E: usize> RingRam<T, Q, E> {
+    fn check() {
         assert!(
             (2..=24).contains(&(Q + E)) && Q > 0 && E > 0,
             "2^{Q} rings of 2^{E} words: 2^2 to 2^24 words can be built"
         );
-        Self {
-            clock: ClkRst::default(),
-            we: Signal::default(),
-            wring: Signal::default(),
-            wslot: Signal::default(),
-            wdata: Signal::default(),
-            re: Signal::default(),
-            rring: Signal::default(),
-            rslot: Signal::default(),
-            rdata: Signal::default(),
-            _mem: vec![T::default(); 1 << (Q + E)],
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// Rotator for beats of `W` bits = `K` bytes, K a power of two up to 64.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Rotate<const W: usize, const K: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -20,19 +20,12 @@ pub struct Rotate<const W: usize, const K: usize> {
     pub rotated: Signal<Out, Bits<W>>,
 }
 
-impl<const W: usize, const K: usize> Default for Rotate<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> Rotate<W, K> {
+    fn check() {
         assert!(
             W == 8 * K && K.is_power_of_two() && (2..=64).contains(&K),
             "no rotator for {W} bits = {K} bytes"
         );
-        Self {
-            clock: ClkRst::default(),
-            data: Signal::default(),
-            amount: Signal::default(),
-            enable: Signal::default(),
-            rotated: Signal::default(),
-        }
     }
 }
 

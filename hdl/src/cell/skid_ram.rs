@@ -8,7 +8,6 @@ use crate::prelude::*;
 
 /// Register stage for items of type `T`.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct SkidRam<T: Synth> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -16,6 +15,7 @@ pub struct SkidRam<T: Synth> {
     pub s: StreamIn<T>,
     /// Items out.
     pub m: StreamOut<T>,
+    #[init(FifoRam::new(Style::Distributed))]
     ram: FifoRam<T, 1>,
     out_valid: Reg<Bit>,
     spare_valid: Reg<Bit>,
@@ -23,21 +23,6 @@ pub struct SkidRam<T: Synth> {
     write: Reg<Bit>,
     /// Where the one behind that offered stands.
     read: Reg<Bit>,
-}
-
-impl<T: Synth> Default for SkidRam<T> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            s: StreamIn::default(),
-            m: StreamOut::default(),
-            ram: FifoRam::new(Style::Distributed),
-            out_valid: Reg::default(),
-            spare_valid: Reg::default(),
-            write: Reg::default(),
-            read: Reg::default(),
-        }
-    }
 }
 
 impl<T: Synth> Logic for SkidRam<T> {

@@ -10,7 +10,7 @@ use crate::transport::responder::event::{RqEvent, RqEventKind};
 
 /// Doorbells of 2^Q queue pairs and 2^C completion queues.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Doorbells<const Q: usize, const C: usize> {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
@@ -41,38 +41,19 @@ pub struct Doorbells<const Q: usize, const C: usize> {
     no_sq_event: Zero<SqEvent>,
     no_rq_event: Zero<RqEvent>,
     /// Bits of a doorbell's number that a queue pair of the build does not have.
+    #[init(Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()))]
     outside_qp: Constant<Bits<17>>,
     /// Those that a completion queue does not have.
+    #[init(Constant::new((0x1_ffff_u64 >> C << C).to_bits()))]
     outside_cq: Constant<Bits<17>>,
 }
 
-impl<const Q: usize, const C: usize> Default for Doorbells<Q, C> {
-    fn default() -> Self {
+impl<const Q: usize, const C: usize> Doorbells<Q, C> {
+    fn check() {
         assert!(
             (4..=14).contains(&Q) && (1..=16).contains(&C),
             "2^{Q} queue pairs, 2^{C} completion queues: 2^4 to 2^14 and 2^1 to 2^16 can be built"
         );
-        Self {
-            clock: Default::default(),
-            write: Default::default(),
-            at: Default::default(),
-            data: Default::default(),
-            discard: Default::default(),
-            waits: Default::default(),
-            sq: Default::default(),
-            rq: Default::default(),
-            cq: Default::default(),
-            sq_rung: Default::default(),
-            rq_rung: Default::default(),
-            cq_rung: Default::default(),
-            shared: Default::default(),
-            number: Default::default(),
-            word: Default::default(),
-            no_sq_event: Default::default(),
-            no_rq_event: Default::default(),
-            outside_qp: Constant::new((0x1_ffff_u64 >> Q << Q).to_bits()),
-            outside_cq: Constant::new((0x1_ffff_u64 >> C << C).to_bits()),
-        }
     }
 }
 

@@ -23,7 +23,6 @@ pub enum RestartState {
 
 /// The block; in the reset domain of the pin.
 #[derive(Block)]
-#[block(no_default)]
 pub struct Restart {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
@@ -38,27 +37,12 @@ pub struct Restart {
     /// The reset is over.
     pub done: Signal<Out, Bit>,
 
+    #[init(Reg::new(RestartState::Run))]
     state: Reg<RestartState>,
     count: Reg<Bits<6>>,
     halted: Reg<Bit>,
+    #[init(Reg::new(true))]
     resets: Reg<Bit>,
-}
-
-impl Default for Restart {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            request: Signal::default(),
-            idle: Signal::default(),
-            stall: Signal::default(),
-            core_rst: Signal::default(),
-            done: Signal::default(),
-            state: Reg::new(RestartState::Run),
-            count: Reg::default(),
-            halted: Reg::default(),
-            resets: Reg::new(true),
-        }
-    }
 }
 
 impl Logic for Restart {

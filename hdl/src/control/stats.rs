@@ -41,7 +41,6 @@ pub fn sum(a: Bit, b: Bit) -> Bits<2> {
 
 /// The counters.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct Stats {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -60,6 +59,7 @@ pub struct Stats {
 
     taken: Dff<StatPulses>,
     sums: StatSums,
+    #[init(Ram::new(Style::Distributed))]
     words: Ram<Bits<64>, 6>,
     /// Counter whose turn it is.
     turn: Reg<Bits<6>>,
@@ -78,35 +78,6 @@ pub struct Stats {
     answered: Reg<Bit>,
     /// The read began before the turn that is now behind the adder.
     waits: Reg<Bits<2>>,
-}
-
-impl Default for Stats {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            pulses: Signal::default(),
-            index: Signal::default(),
-            read: Signal::default(),
-            value: Signal::default(),
-            valid: Signal::default(),
-            ready: Signal::default(),
-            taken: Dff::default(),
-            sums: StatSums::default(),
-            words: Ram::new(Style::Distributed),
-            turn: Reg::default(),
-            later: Reg::default(),
-            turn_1: Dff::default(),
-            on_1: Reg::default(),
-            later_1: Reg::default(),
-            turn_2: Dff::default(),
-            on_2: Reg::default(),
-            later_2: Reg::default(),
-            total: Dff::default(),
-            answer: Dff::default(),
-            answered: Reg::default(),
-            waits: Reg::default(),
-        }
-    }
 }
 
 impl Logic for Stats {

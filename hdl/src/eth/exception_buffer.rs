@@ -9,7 +9,7 @@ use crate::prelude::*;
 
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct ExceptionBuffer<const W: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -32,12 +32,14 @@ pub struct ExceptionBuffer<const W: usize, const A: usize> {
     /// A frame was dropped because the queue is off; one cycle.
     pub refused: Signal<Out, Bit>,
 
+    #[init(Ram::new(Style::Block))]
     ram: Ram<Bits<W>, A>,
     fifo: Fifo<Bits<16>, 5>,
     // Pointers run freely; the low A bits address the RAM.
     head: Reg<Bits<16>>,
     committed: Reg<Bits<16>>,
     tail: Reg<Bits<16>>,
+    #[init(Reg::new((1_u64 << A).to_bits()))]
     limit: Reg<Bits<16>>,
     length: Reg<Bits<16>>,
     lost: Reg<Bit>,
@@ -45,34 +47,12 @@ pub struct ExceptionBuffer<const W: usize, const A: usize> {
     refused_q: Reg<Bit>,
 }
 
-impl<const W: usize, const A: usize> Default for ExceptionBuffer<W, A> {
-    fn default() -> Self {
+impl<const W: usize, const A: usize> ExceptionBuffer<W, A> {
+    fn check() {
         assert!(
             (1..16).contains(&A),
             "exception buffer of 2^{A} beats: up to 2^15 can be built"
         );
-        Self {
-            clock: Default::default(),
-            on: Default::default(),
-            jumbo: Default::default(),
-            beat: Default::default(),
-            data: Default::default(),
-            lengths: Default::default(),
-            step: Default::default(),
-            rdata: Default::default(),
-            dropped: Default::default(),
-            refused: Default::default(),
-            ram: Ram::new(Style::Block),
-            fifo: Default::default(),
-            head: Default::default(),
-            committed: Default::default(),
-            tail: Default::default(),
-            limit: Reg::new((1_u64 << A).to_bits()),
-            length: Default::default(),
-            lost: Default::default(),
-            dropped_q: Default::default(),
-            refused_q: Default::default(),
-        }
     }
 }
 

@@ -27,7 +27,6 @@ pub struct GidWrite {
 
 /// The table.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct GidTable {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -50,33 +49,12 @@ pub struct GidTable {
     hit: Dff<Bits<16>>,
     found_q: Dff<Bit>,
     index_q: Dff<Bits<8>>,
+    #[init(Constant::new(1.into()))]
     one: Constant<Bits<256>>,
+    #[init(Constant::new(0xffff.into()))]
     ones: Constant<Bits<16>>,
+    #[init(std::array::from_fn(|i| Constant::new(i.to_bits())))]
     number: [Constant<Bits<8>>; GID_ENTRIES],
-}
-
-impl Default for GidTable {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            write: Signal::default(),
-            entry: Signal::default(),
-            gid: Signal::default(),
-            ipv6: Signal::default(),
-            found: Signal::default(),
-            index: Signal::default(),
-            gids: std::array::from_fn(|_| Dff::default()),
-            same: std::array::from_fn(|_| Equal::default()),
-            valid: Reg::default(),
-            is_ipv6: Reg::default(),
-            hit: Dff::default(),
-            found_q: Dff::default(),
-            index_q: Dff::default(),
-            one: Constant::new(1.into()),
-            ones: Constant::new(0xffff.into()),
-            number: std::array::from_fn(|i| Constant::new(i.to_bits())),
-        }
-    }
 }
 
 impl Logic for GidTable {

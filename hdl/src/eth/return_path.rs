@@ -18,7 +18,6 @@ use crate::prelude::*;
 
 /// The block, for beats of `W` bits = `K` bytes.
 #[derive(Block)]
-#[block(no_default)]
 pub struct ReturnPath<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -49,36 +48,8 @@ pub struct ReturnPath<const W: usize, const K: usize, const A: usize> {
     data: Dff<Bits<W>>,
     keep: Dff<Bits<K>>,
     ends: Dff<Bits<2>>,
+    #[init(Constant::new((1u64 << (A - 1)).to_bits()))]
     half: Constant<Bits<16>>,
-}
-
-impl<const W: usize, const K: usize, const A: usize> Default for ReturnPath<W, K, A> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            s_axis: AxisIn::default(),
-            own: AxisIn::default(),
-            m_axis: AxisOut::default(),
-            overflow: Signal::default(),
-            overflows: Signal::default(),
-            wire_data: Fifo::default(),
-            wire_keep: Fifo::default(),
-            wire_ends: Fifo::default(),
-            own_data: Fifo::default(),
-            own_keep: Fifo::default(),
-            own_ends: Fifo::default(),
-            entering: Reg::default(),
-            taking: Reg::default(),
-            open: Reg::default(),
-            returning: Reg::default(),
-            dropped: Reg::default(),
-            valid: Reg::default(),
-            data: Dff::default(),
-            keep: Dff::default(),
-            ends: Dff::default(),
-            half: Constant::new((1u64 << (A - 1)).to_bits()),
-        }
-    }
 }
 
 impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, A> {

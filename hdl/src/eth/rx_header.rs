@@ -12,7 +12,7 @@ use crate::prelude::*;
 /// One cycle after a beat entered with `valid`, `header` holds it and the beats before it. Bytes that have not arrived
 /// read as ones: no byte of another frame is ever seen, and a length not yet known is longer than any frame.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct HeaderWindow<const W: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -29,21 +29,12 @@ pub struct HeaderWindow<const W: usize> {
     _header: Bits<HEADER_BITS>,
 }
 
-impl<const W: usize> Default for HeaderWindow<W> {
-    fn default() -> Self {
+impl<const W: usize> HeaderWindow<W> {
+    fn check() {
         assert!(
             W > 0 && W.is_multiple_of(8),
             "beats of {W} bits: whole bytes are expected"
         );
-        Self {
-            clock: ClkRst::default(),
-            valid: Signal::default(),
-            index: Signal::default(),
-            data: Signal::default(),
-            header: Signal::default(),
-            eth: Signal::default(),
-            _header: Bits::default(),
-        }
     }
 }
 

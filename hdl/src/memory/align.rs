@@ -11,7 +11,7 @@ use super::types::Fit;
 
 /// Numbers of a run of bytes, for beats of `K` bytes.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Align<const K: usize> {
     /// Lane of the first byte in its source beat.
     pub source: Signal<In, Bits<6>>,
@@ -29,30 +29,20 @@ pub struct Align<const K: usize> {
     pub source_next: Signal<Out, Bits<6>>,
     /// The same in the target.
     pub target_next: Signal<Out, Bits<6>>,
+    #[init(Constant::new(u64::from(axi::burst_size(K)).to_bits()))]
     log_beat: Constant<Bits<3>>,
+    #[init(Constant::new((K as u64).to_bits()))]
     beat: Constant<Bits<7>>,
+    #[init(Constant::new((K as u64 - 1).to_bits()))]
     lanes: Constant<Bits<6>>,
 }
 
-impl<const K: usize> Default for Align<K> {
-    fn default() -> Self {
+impl<const K: usize> Align<K> {
+    fn check() {
         assert!(
             K.is_power_of_two() && K <= 64,
             "beats of {K} bytes: 1, 2, 4 ... 64"
         );
-        Self {
-            source: Signal::default(),
-            target: Signal::default(),
-            len: Signal::default(),
-            fit: Signal::default(),
-            source_more: Signal::default(),
-            target_more: Signal::default(),
-            source_next: Signal::default(),
-            target_next: Signal::default(),
-            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
-            beat: Constant::new((K as u64).to_bits()),
-            lanes: Constant::new((K as u64 - 1).to_bits()),
-        }
     }
 }
 

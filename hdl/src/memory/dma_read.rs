@@ -26,7 +26,7 @@ pub use crate::bus::dma_client::READERS as CLIENTS;
 
 /// Read side of the DMA, 2^A bursts a client under way.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -50,6 +50,7 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     split: Split<K>,
     address: Skid<Burst>,
     /// For each burst under way: it is the last of its request.
+    #[init(std::array::from_fn(|_| Fifo::new(Style::Distributed)))]
     ends: [Fifo<Bit, A>; CLIENTS],
     room: Reg<Bits<CLIENTS>>,
     data: Dff<Bits<W>>,
@@ -59,13 +60,17 @@ pub struct DmaRead<const W: usize, const K: usize, const A: usize> {
     /// Bursts under way.
     open: Reg<Bits<16>>,
     range: Signal<Local, Range>,
+    #[init(std::array::from_fn(|i| Constant::new((i as u64).to_bits())))]
     client: [Constant<Bits<4>>; CLIENTS],
+    // Two requests of five bursts may be on their way behind a client's last look at its level.
+    #[init(Constant::new(((1u64 << A) - 16).to_bits()))]
     limit: Constant<Bits<16>>,
+    #[init(Constant::new(u64::from(axi::burst_size(K)).to_bits()))]
     size: Constant<Bits<3>>,
 }
 
-impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize, const A: usize> DmaRead<W, K, A> {
+    fn check() {
         assert!(
             W == 8 * K,
             "DMA of {W} bits has {} bytes a beat, not {K}",
@@ -75,32 +80,6 @@ impl<const W: usize, const K: usize, const A: usize> Default for DmaRead<W, K, A
             (5..15).contains(&A),
             "2^{A} bursts a client: 2^5 to 2^14 can be built"
         );
-        Self {
-            clock: ClkRst::default(),
-            request: Default::default(),
-            beats: Default::default(),
-            m_axi: AxiReadOut::default(),
-            stall: Signal::default(),
-            idle: Signal::default(),
-            error: Signal::default(),
-            arbiter: Arbiter::default(),
-            fits: Default::default(),
-            pick: Pick::default(),
-            split: Split::default(),
-            address: Skid::default(),
-            ends: std::array::from_fn(|_| Fifo::new(Style::Distributed)),
-            room: Reg::default(),
-            data: Dff::default(),
-            valid: Reg::default(),
-            last: Dff::default(),
-            failed: Reg::default(),
-            open: Reg::default(),
-            range: Signal::default(),
-            client: std::array::from_fn(|i| Constant::new((i as u64).to_bits())),
-            // Two requests of five bursts may be on their way behind a client's last look at its level.
-            limit: Constant::new(((1u64 << A) - 16).to_bits()),
-            size: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
-        }
     }
 }
 

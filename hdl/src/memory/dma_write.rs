@@ -24,7 +24,7 @@ pub use crate::bus::dma_client::WRITERS as CLIENTS;
 
 /// Write side of the DMA.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct DmaWrite<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -62,45 +62,19 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     next_address: Signal<Local, Burst>,
     inner_data: Signal<Local, Bits<W>>,
     inner_strb: Signal<Local, Bits<K>>,
+    #[init(std::array::from_fn(|i| Constant::new((i as u64).to_bits())))]
     client: [Constant<Bits<4>>; CLIENTS],
+    #[init(Constant::new(u64::from(axi::burst_size(K)).to_bits()))]
     size: Constant<Bits<3>>,
 }
 
-impl<const W: usize, const K: usize> Default for DmaWrite<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> DmaWrite<W, K> {
+    fn check() {
         assert!(
             W == 8 * K,
             "DMA of {W} bits has {} bytes a beat, not {K}",
             W / 8
         );
-        Self {
-            clock: ClkRst::default(),
-            command: Default::default(),
-            beats: Default::default(),
-            m_axi: AxiWriteOut::default(),
-            issued: Default::default(),
-            done: Default::default(),
-            stall: Signal::default(),
-            idle: Signal::default(),
-            error: Signal::default(),
-            arbiter: Arbiter::default(),
-            pick: Pick::default(),
-            address: Skid::default(),
-            owner: Skid::default(),
-            route: Skid::default(),
-            data: Skid::default(),
-            strb: Skid::default(),
-            last: Skid::default(),
-            issued_count: Default::default(),
-            done_count: Default::default(),
-            failed: Reg::default(),
-            open: Reg::default(),
-            next_address: Signal::default(),
-            inner_data: Signal::default(),
-            inner_strb: Signal::default(),
-            client: std::array::from_fn(|i| Constant::new((i as u64).to_bits())),
-            size: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
-        }
     }
 }
 

@@ -39,7 +39,7 @@ pub enum Invalidation {
 
 /// Memory region table with `N` check ports.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct MrTable<const M: usize, const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -73,42 +73,16 @@ pub struct MrTable<const M: usize, const N: usize> {
     we: Signal<Local, Bit>,
     waddr: Signal<Local, Bits<M>>,
     wdata: Signal<Local, MrCtx>,
+    #[init(Constant::new(MrCtx::default()))]
     none: Constant<MrCtx>,
 }
 
-impl<const M: usize, const N: usize> Default for MrTable<M, N> {
-    fn default() -> Self {
+impl<const M: usize, const N: usize> MrTable<M, N> {
+    fn check() {
         assert!(
             (2..=16).contains(&M),
             "2^{M} memory regions: 2^2 to 2^16 can be built"
         );
-        Self {
-            clock: ClkRst::default(),
-            write: Signal::default(),
-            index: Signal::default(),
-            entry: Signal::default(),
-            ready: Signal::default(),
-            check: std::array::from_fn(|_| MrCheckIn::default()),
-            inv: MrCheckIn::default(),
-            port: std::array::from_fn(|_| MrPort::default()),
-            copy: Ram::default(),
-            step: Reg::default(),
-            key: Dff::default(),
-            pd: Dff::default(),
-            qpn: Dff::default(),
-            may: Signal::default(),
-            entry_there: Dff::default(),
-            touched: Dff::default(),
-            done: Reg::default(),
-            ok: Dff::default(),
-            clear: Signal::default(),
-            sweep: Reg::default(),
-            swept: Reg::default(),
-            we: Signal::default(),
-            waddr: Signal::default(),
-            wdata: Signal::default(),
-            none: Constant::new(MrCtx::default()),
-        }
     }
 }
 

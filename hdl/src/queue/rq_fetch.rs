@@ -19,7 +19,7 @@ struct Part {
 
 /// WQE fetch on a data path of W bits.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct RqFetch<const W: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -32,8 +32,10 @@ pub struct RqFetch<const W: usize> {
     /// The slots.
     pub m: StreamOut<RqSlot>,
     skid: Skid<ReadReq>,
+    #[init(Fifo::new(Style::Block))]
     buffer: Fifo<RqSlot, 8>,
     /// Slots of the buffer that no read has claimed.
+    #[init(Reg::new(bits::<9>(256)))]
     free: Reg<Bits<9>>,
     /// One a read under way.
     under_way: Fifo<Part, 8>,
@@ -44,36 +46,20 @@ pub struct RqFetch<const W: usize> {
     slot: Dff<Bits<512>>,
     failed: Reg<Bit>,
     phase: Reg<Bits<3>>,
+    #[init(Constant::new((512 / W as u64 - 1).to_bits()))]
     last_phase: Constant<Bits<3>>,
+    #[init(Constant::new((W as u64).to_bits()))]
     beat_bits: Constant<Bits<10>>,
+    #[init(Constant::new((512 - W as u64).to_bits()))]
     lift: Constant<Bits<10>>,
 }
 
-impl<const W: usize> Default for RqFetch<W> {
-    fn default() -> Self {
+impl<const W: usize> RqFetch<W> {
+    fn check() {
         assert!(
             (64..=512).contains(&W) && W.is_power_of_two(),
             "data path of {W} bits: 64, 128, 256 or 512"
         );
-        Self {
-            clock: ClkRst::default(),
-            s: StreamIn::default(),
-            read: StreamOut::default(),
-            beats: ReadBeatIn::default(),
-            m: StreamOut::default(),
-            skid: Skid::default(),
-            buffer: Fifo::new(Style::Block),
-            free: Reg::new(bits::<9>(256)),
-            under_way: Fifo::default(),
-            wrapped: Reg::default(),
-            freed: Reg::default(),
-            slot: Dff::default(),
-            failed: Reg::default(),
-            phase: Reg::default(),
-            last_phase: Constant::new((512 / W as u64 - 1).to_bits()),
-            beat_bits: Constant::new((W as u64).to_bits()),
-            lift: Constant::new((512 - W as u64).to_bits()),
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::transport::requester::event::FetchGrant;
 
 /// WQE fetch with a buffer of 2^B slots.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct WqeFetch<const W: usize, const B: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -34,45 +34,27 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     /// The read from the start of the ring is due.
     wrapped: Reg<Bit>,
     pending: Fifo<FetchGrant, B>,
+    #[init(Bypass::new(Style::Block))]
     buffer: Bypass<FetchedWqe, B>,
     slot: Dff<Bits<512>>,
     failed: Reg<Bit>,
     phase: Reg<Bits<3>>,
     done: Reg<Bits<4>>,
     returned: Reg<Bits<5>>,
+    #[init(Constant::new((512 / W as u64 - 1).to_bits()))]
     last_phase: Constant<Bits<3>>,
+    #[init(Constant::new((W as u64).to_bits()))]
     beat_bits: Constant<Bits<10>>,
+    #[init(Constant::new((512 - W as u64).to_bits()))]
     lift: Constant<Bits<10>>,
 }
 
-impl<const W: usize, const B: usize> Default for WqeFetch<W, B> {
-    fn default() -> Self {
+impl<const W: usize, const B: usize> WqeFetch<W, B> {
+    fn check() {
         assert!(
             W >= 64 && W <= 512 && W.is_power_of_two(),
             "data path of {W} bits: 64, 128, 256 or 512"
         );
-        Self {
-            clock: ClkRst::default(),
-            grant_valid: Signal::default(),
-            grant: Signal::default(),
-            read: StreamOut::default(),
-            beat: ReadBeatIn::default(),
-            m: StreamOut::default(),
-            credit: Signal::default(),
-            activity: Signal::default(),
-            requests: Bypass::default(),
-            wrapped: Reg::default(),
-            pending: Fifo::default(),
-            buffer: Bypass::new(Style::Block),
-            slot: Dff::default(),
-            failed: Reg::default(),
-            phase: Reg::default(),
-            done: Reg::default(),
-            returned: Reg::default(),
-            last_phase: Constant::new((512 / W as u64 - 1).to_bits()),
-            beat_bits: Constant::new((W as u64).to_bits()),
-            lift: Constant::new((512 - W as u64).to_bits()),
-        }
     }
 }
 

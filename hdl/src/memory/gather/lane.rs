@@ -31,7 +31,7 @@ use super::space::GatherSpace;
 
 /// Payload collector of one lane.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -55,6 +55,7 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     pub activity: Signal<Out, Activity>,
     requests: Skid<ReadReq>,
     align: Align<K>,
+    #[init(Fifo::new(Style::Distributed))]
     pieces: Fifo<Piece, P>,
     /// Lane behind the last byte of the command before.
     lane: Dff<Bits<6>>,
@@ -63,6 +64,7 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     open: Reg<Bits<16>>,
     masks: LaneMasks<K>,
     /// The next memory beat is the first of its piece.
+    #[init(Reg::new(true))]
     fresh: Reg<Bit>,
     arrived: Reg<Bit>,
     closing: Dff<Bit>,
@@ -71,6 +73,7 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     failed: Reg<Bit>,
     write: Reg<Bits<16>>,
     ram: [RamBytes<W, K, A>; 2],
+    #[init(Bypass::new(Style::Distributed))]
     ends: Bypass<PacketEnd, P>,
     tokens: Skid<PayloadToken>,
     reading: Reg<Bit>,
@@ -86,69 +89,27 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     shown_odd: Dff<Bit>,
     piece: Signal<Local, Piece>,
     packet_end: Signal<Local, PacketEnd>,
+    #[init(Constant::new((K as u64).to_bits()))]
     beat: Constant<Bits<7>>,
+    #[init(Constant::new((K as u64 - 1).to_bits()))]
     lanes: Constant<Bits<6>>,
     /// Bits of the number of beats of a packet.
+    #[init(Constant::new((8192 / K as u64 - 1).to_bits()))]
     packet_beats: Constant<Bits<16>>,
+    #[init(Constant::new((1u64 << P).to_bits()))]
     packets: Constant<Bits<16>>,
     /// Bits of a count of payload beats, and one more.
+    #[init(Constant::new(((4u64 << A) - 1).to_bits()))]
     mask: Constant<Bits<16>>,
 }
 
-impl<const W: usize, const K: usize, const A: usize, const P: usize> Default
-    for GatherLane<W, K, A, P>
-{
-    fn default() -> Self {
+impl<const W: usize, const K: usize, const A: usize, const P: usize> GatherLane<W, K, A, P> {
+    fn check() {
         assert!(
             (3..A + 2).contains(&P),
             "2^{P} pieces under way: 2^3 to 2^{} can be built",
             A + 1
         );
-        Self {
-            clock: ClkRst::default(),
-            command: StreamIn::default(),
-            request: StreamOut::default(),
-            beats: ReadBeatIn::default(),
-            rotation: Signal::default(),
-            rotated: Signal::default(),
-            wanted: StreamIn::default(),
-            packet: StreamOut::default(),
-            activity: Signal::default(),
-            payload: PayloadOut::default(),
-            requests: Skid::default(),
-            align: Align::default(),
-            pieces: Fifo::new(Style::Distributed),
-            lane: Dff::default(),
-            space: GatherSpace::default(),
-            open: Reg::default(),
-            masks: LaneMasks::default(),
-            fresh: Reg::new(true),
-            arrived: Reg::default(),
-            closing: Dff::default(),
-            start: Dff::default(),
-            end_lane: Dff::default(),
-            failed: Reg::default(),
-            write: Reg::default(),
-            ram: Default::default(),
-            ends: Bypass::new(Style::Distributed),
-            tokens: Skid::default(),
-            reading: Reg::default(),
-            read: Reg::default(),
-            stop: Dff::default(),
-            latched: Reg::default(),
-            latched_last: Dff::default(),
-            latched_odd: Dff::default(),
-            shown: Reg::default(),
-            shown_last: Dff::default(),
-            shown_odd: Dff::default(),
-            piece: Signal::default(),
-            packet_end: Signal::default(),
-            beat: Constant::new((K as u64).to_bits()),
-            lanes: Constant::new((K as u64 - 1).to_bits()),
-            packet_beats: Constant::new((8192 / K as u64 - 1).to_bits()),
-            packets: Constant::new((1u64 << P).to_bits()),
-            mask: Constant::new(((4u64 << A) - 1).to_bits()),
-        }
     }
 }
 

@@ -37,7 +37,6 @@ pub enum Guard {
 
 /// Verdicts for 2^Q queue pairs.
 #[derive(Block)]
-#[block(no_default)]
 pub struct MrGuard<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -69,32 +68,6 @@ pub struct MrGuard<const Q: usize> {
 
 // the poison table is read two cycles before the answer of the region table
 const _: () = assert!(MR_LATENCY == 4);
-
-impl<const Q: usize> Default for MrGuard<Q> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            s: StreamIn::default(),
-            mr: MrCheckOut::default(),
-            inv: MrCheckOut::default(),
-            runs: StreamOut::default(),
-            plan: StreamOut::default(),
-            mr_result: StreamOut::default(),
-            poison: Rmw::default(),
-            pending: Default::default(),
-            under_way: Reg::default(),
-            denied: Reg::default(),
-            short: Reg::default(),
-            broken: Reg::default(),
-            guard: Reg::default(),
-            refused: Reg::default(),
-            void: Reg::default(),
-            no_request: Zero::default(),
-            enters: Signal::default(),
-            rules: GuardRules::default(),
-        }
-    }
-}
 
 impl<const Q: usize> Logic for MrGuard<Q> {
     describe!(

@@ -26,7 +26,7 @@ const _: () = assert!(Sge::BYTES == SGE_BYTES);
 
 /// Walker of scatter lists.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Walk {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -39,6 +39,7 @@ pub struct Walk {
     /// Pieces, at least one a placement.
     pub m: StreamOut<Target>,
     /// The next entry is the first of its list.
+    #[init(Reg::new(true))]
     fresh: Reg<Bit>,
     /// Slots behind the end of a list are dropped.
     drain: Reg<Bit>,
@@ -56,30 +57,9 @@ pub struct Walk {
     sge: Signal<Local, Bits<128>>,
 }
 
-impl Default for Walk {
-    fn default() -> Self {
+impl Walk {
+    fn check() {
         assert_eq!(image::Sge::BITS, 8 * SGE_BYTES);
-        Self {
-            clock: ClkRst::default(),
-            place: StreamIn::default(),
-            slots: StreamIn::default(),
-            tail: StreamOut::default(),
-            m: StreamOut::default(),
-            fresh: Reg::new(true),
-            drain: Reg::default(),
-            unit: Dff::default(),
-            left: Dff::default(),
-            entry: Dff::default(),
-            entry_valid: Reg::default(),
-            skip: Dff::default(),
-            skipped: Dff::default(),
-            skipped_valid: Reg::default(),
-            rest: Dff::default(),
-            closed: Dff::default(),
-            target: Dff::default(),
-            target_valid: Reg::default(),
-            sge: Signal::default(),
-        }
     }
 }
 

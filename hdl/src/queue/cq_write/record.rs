@@ -10,7 +10,7 @@ const RECORD: u64 = 4;
 
 /// Reader on a data path of W bits.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct CqRecord<const W: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -42,35 +42,16 @@ pub struct CqRecord<const W: usize> {
     value: Dff<Bits<24>>,
     /// Place of the record in its beat, in words of 4 bytes.
     word: Dff<Bits<4>>,
+    #[init(Constant::new((W as u64 / 32 - 1).to_bits()))]
     last_word: Constant<Bits<4>>,
 }
 
-impl<const W: usize> Default for CqRecord<W> {
-    fn default() -> Self {
+impl<const W: usize> CqRecord<W> {
+    fn check() {
         assert!(
             (64..=512).contains(&W) && W.is_power_of_two(),
             "data path of {W} bits: 64, 128, 256 or 512"
         );
-        Self {
-            clock: ClkRst::default(),
-            ask: Signal::default(),
-            addr: Signal::default(),
-            read: StreamOut::default(),
-            beat: ReadBeatIn::default(),
-            reading: Signal::default(),
-            answered: Signal::default(),
-            ok: Signal::default(),
-            taken: Signal::default(),
-            take: Signal::default(),
-            asks: Reg::default(),
-            record: Dff::default(),
-            busy: Reg::default(),
-            there: Reg::default(),
-            good: Dff::default(),
-            value: Dff::default(),
-            word: Dff::default(),
-            last_word: Constant::new((W as u64 / 32 - 1).to_bits()),
-        }
     }
 }
 

@@ -17,7 +17,6 @@ const TICK_NS: u64 = 1024;
 
 /// Timers of 2^Q send queues.
 #[derive(Block)]
-#[block(no_default)]
 pub struct Timer<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -49,40 +48,8 @@ pub struct Timer<const Q: usize> {
     seen_generation: Dff<Bits<2>>,
     out: Skid<TimerEnd>,
     no_event: Zero<SqEvent>,
+    #[init(RNR_TIMER_NS .map(|ns| Constant::new((u64::from(ns).div_ceil(TICK_NS) + 1).to_bits())))]
     rnr_table: [Constant<Bits<36>>; 32],
-}
-
-impl<const Q: usize> Default for Timer<Q> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            order_valid: Signal::default(),
-            order: Signal::default(),
-            m: StreamOut::default(),
-            table: Ram::default(),
-            prescale: Reg::default(),
-            now: Reg::default(),
-            sweep: Reg::default(),
-            swept: Reg::default(),
-            valid_1: Reg::default(),
-            order_1: Dff::default(),
-            ticks_1: Dff::default(),
-            valid_2: Reg::default(),
-            qpn_2: Dff::default(),
-            entry_2: Dff::default(),
-            walk: Reg::default(),
-            read: Reg::default(),
-            read_qpn: Dff::default(),
-            late: Dff::default(),
-            seen: Reg::default(),
-            seen_qpn: Dff::default(),
-            seen_generation: Dff::default(),
-            out: Skid::default(),
-            no_event: Zero::default(),
-            rnr_table: RNR_TIMER_NS
-                .map(|ns| Constant::new((u64::from(ns).div_ceil(TICK_NS) + 1).to_bits())),
-        }
-    }
 }
 
 impl<const Q: usize> Logic for Timer<Q> {

@@ -45,7 +45,7 @@ pub struct RxKind {
 
 /// Decodes the BTH for a card of 2^Q queue pairs.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct RxDecode<const Q: usize> {
     /// Opcode.
     pub opcode: Signal<In, Bits<8>>,
@@ -54,20 +54,35 @@ pub struct RxDecode<const Q: usize> {
     /// What they say.
     pub kind: Signal<Out, RxKind>,
 
+    #[init(Constant::new((0xff_ffffu64 >> Q << Q).to_bits()))]
     high: Constant<Bits<24>>,
+    #[init(opcodes(Opcode::is_request))]
     requests: Constant<Bits<128>>,
+    #[init(opcodes(Opcode::is_response))]
     responses: Constant<Bits<128>>,
+    #[init(operation(Operation::Send))]
     sends: Constant<Bits<128>>,
+    #[init(operation(Operation::Write))]
     writes: Constant<Bits<128>>,
+    #[init(operation(Operation::ReadRequest))]
     reads: Constant<Bits<128>>,
+    #[init(opcodes(|o| o.has_atomic_eth()))]
     atomics: Constant<Bits<128>>,
+    #[init(operation(Operation::FetchAdd))]
     adds: Constant<Bits<128>>,
+    #[init(opcodes(Opcode::is_start))]
     starts: Constant<Bits<128>>,
+    #[init(opcodes(Opcode::is_end))]
     ends: Constant<Bits<128>>,
+    #[init(opcodes(Opcode::has_imm))]
     imms: Constant<Bits<128>>,
+    #[init(opcodes(Opcode::has_ieth))]
     invs: Constant<Bits<128>>,
+    #[init(opcodes(Opcode::has_aeth))]
     aeths: Constant<Bits<128>>,
+    #[init(operation(Operation::ReadResponse))]
     read_responses: Constant<Bits<128>>,
+    #[init(operation(Operation::AtomicAck))]
     atomic_acks: Constant<Bits<128>>,
 }
 
@@ -87,32 +102,12 @@ fn operation(which: Operation) -> Constant<Bits<128>> {
     opcodes(|o| o.operation() == which)
 }
 
-impl<const Q: usize> Default for RxDecode<Q> {
-    fn default() -> Self {
+impl<const Q: usize> RxDecode<Q> {
+    fn check() {
         assert!(
             (4..=14).contains(&Q),
             "2^{Q} queue pairs: 2^4 to 2^14 can be built"
         );
-        Self {
-            opcode: Signal::default(),
-            qpn: Signal::default(),
-            kind: Signal::default(),
-            high: Constant::new((0xff_ffffu64 >> Q << Q).to_bits()),
-            requests: opcodes(Opcode::is_request),
-            responses: opcodes(Opcode::is_response),
-            sends: operation(Operation::Send),
-            writes: operation(Operation::Write),
-            reads: operation(Operation::ReadRequest),
-            atomics: opcodes(|o| o.has_atomic_eth()),
-            adds: operation(Operation::FetchAdd),
-            starts: opcodes(Opcode::is_start),
-            ends: opcodes(Opcode::is_end),
-            imms: opcodes(Opcode::has_imm),
-            invs: opcodes(Opcode::has_ieth),
-            aeths: opcodes(Opcode::has_aeth),
-            read_responses: operation(Operation::ReadResponse),
-            atomic_acks: operation(Operation::AtomicAck),
-        }
     }
 }
 

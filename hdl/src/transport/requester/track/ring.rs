@@ -8,7 +8,6 @@ pub const ENTRIES: usize = 16;
 
 /// The rings of 2^Q queue pairs: one write port, one read port, read-first, a cycle to `rdata`.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct ReadRing<const Q: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -26,23 +25,8 @@ pub struct ReadRing<const Q: usize> {
     pub rslot: Signal<In, Bits<4>>,
     /// The entry, a cycle later.
     pub rdata: Signal<Out, ReadEntry>,
+    #[init(vec![ReadEntry::default(); ENTRIES << Q])]
     _mem: Vec<ReadEntry>,
-}
-
-impl<const Q: usize> Default for ReadRing<Q> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            we: Signal::default(),
-            wqpn: Signal::default(),
-            wslot: Signal::default(),
-            wdata: Signal::default(),
-            rqpn: Signal::default(),
-            rslot: Signal::default(),
-            rdata: Signal::default(),
-            _mem: vec![ReadEntry::default(); ENTRIES << Q],
-        }
-    }
 }
 
 impl<const Q: usize> Logic for ReadRing<Q> {

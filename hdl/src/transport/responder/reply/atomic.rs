@@ -26,7 +26,7 @@ const NEAR: usize = 21;
 
 /// Unit for atomics of 2^Q queue pairs.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -84,56 +84,16 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     issued: Reg<Bits<16>>,
     results: Results<Q>,
     // places in a beat
+    #[init(Constant::new((K as u64 / 8 - 1).to_bits()))]
     word_mask: Constant<Bits<3>>,
 }
 
-impl<const W: usize, const K: usize, const Q: usize> Default for AtomicUnit<W, K, Q> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize, const Q: usize> AtomicUnit<W, K, Q> {
+    fn check() {
         assert!(
             W == 8 * K && (64..=512).contains(&W) && W.is_power_of_two(),
             "data path of {W} bits: 64, 128, 256 or 512"
         );
-        Self {
-            clock: ClkRst::default(),
-            valid: Signal::default(),
-            op: Signal::default(),
-            decided: Signal::default(),
-            runs: Signal::default(),
-            read: StreamOut::default(),
-            beat: ReadBeatIn::default(),
-            write: StreamOut::default(),
-            beats: WriteBeatOut::default(),
-            written: Signal::default(),
-            packet: StreamOut::default(),
-            done: StreamOut::default(),
-            returned: Signal::default(),
-            ops: Fifo::default(),
-            verdicts: Fifo::default(),
-            held: Reg::default(),
-            hazard_checked: Reg::default(),
-            cand: Dff::default(),
-            hits: Dff::default(),
-            tail: Reg::default(),
-            head: Reg::default(),
-            used: Reg::default(),
-            addrs: std::array::from_fn(|_| Dff::default()),
-            reads: Skid::default(),
-            flying: Fifo::default(),
-            words: Fifo::default(),
-            originals: Fifo::default(),
-            arrived: Reg::default(),
-            original: Dff::default(),
-            valid_1: Reg::default(),
-            op_1: Dff::default(),
-            original_1: Dff::default(),
-            sum_1: Dff::default(),
-            equal_1: Dff::default(),
-            commands: Skid::default(),
-            values: Fifo::default(),
-            issued: Reg::default(),
-            results: Results::default(),
-            word_mask: Constant::new((K as u64 / 8 - 1).to_bits()),
-        }
     }
 }
 
