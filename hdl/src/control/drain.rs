@@ -5,7 +5,8 @@
 //! engine are looked at one after the other, in the order in which work passes them. A section is through when it was
 //! empty for 16 cycles on end or when 512 things have left it, more than any section holds: so other queue pairs under
 //! full load do not hold a command up. Writes to host memory are counted instead: those issued when the section's turn
-//! came have their response.
+//! came have their response; and so are reports of completion queues, of which each armed queue can have one. Events of
+//! queue pairs and shared receive queues are waited for to the last: without a command none comes a second time.
 //!
 //! | section | is |
 //! |---|---|
@@ -23,13 +24,17 @@
 //! | 11 | requests on their way to the wire, until a frame of them starts |
 //! | 12 | responses, likewise |
 //! | 13 | CNPs, likewise |
-//! | 14 | events |
-//! | 15 | EQEs being written |
+//! | 14 | failures on their way to the requester |
+//! | 15 | failures on their way to the responder |
+//! | 16 | events of queue pairs and shared receive queues |
+//! | 17 | reports of completion queues |
+//! | 18 | events becoming EQEs |
+//! | 19 | EQEs being written |
 //!
 //! Packets have the address vector read, and their peer chosen, in sections 11 to 13. They wait there for as long as the
 //! wire stands, and a command with them.
 //!
-//! Latency: 273 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
+//! Latency: 337 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
@@ -59,15 +64,27 @@ pub mod section {
     pub const RESPONSES: usize = 10;
     /// CNPs on their way to the wire.
     pub const CNPS: usize = 11;
-    /// Events.
-    pub const EVENTS: usize = 12;
+    /// Failures on their way to the requester.
+    pub const TO_REQUESTER: usize = 12;
+    /// Failures on their way to the responder.
+    pub const TO_RESPONDER: usize = 13;
+    /// Events of queue pairs and shared receive queues.
+    pub const QP_EVENTS: usize = 14;
+    /// Events becoming EQEs.
+    pub const EVENTS: usize = 15;
 }
 
 /// How many are watched.
 pub const WATCHED: usize = section::EVENTS + 1;
+/// Of these, the first, those that control does not know itself.
+pub const ELSEWHERE: usize = section::CNPS + 1;
 
+/// Events of queue pairs, by section: these are not left because many have moved.
+const EVENTS: u64 = 16;
+/// Reports of completion queues.
+const REPORTS: u64 = 17;
 /// The last section.
-const LAST: u64 = 15;
+const LAST: u64 = 19;
 
 /// The drain.
 #[derive(Block)]
@@ -78,7 +95,7 @@ pub struct Drain {
     pub start: Signal<In, Bit>,
     /// Everything that was under way at `start` is done; one cycle.
     pub done: Signal<Out, Bit>,
-    /// Sections 0 to 4, 6, 7 and 9 to 14.
+    /// Sections 0 to 4, 6, 7, 9 to 16 and 18.
     pub activity: [Signal<In, Activity>; WATCHED],
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
@@ -88,13 +105,17 @@ pub struct Drain {
     pub cqe_issued: Signal<In, Bits<16>>,
     /// CQE bursts done.
     pub cqe_done: Signal<In, Bits<16>>,
+    /// Reports of completion queues that came, modulo 2^16.
+    pub report_issued: Signal<In, Bits<16>>,
+    /// Reports that are handed over.
+    pub report_done: Signal<In, Bits<16>>,
     /// EQE bursts issued.
     pub eqe_issued: Signal<In, Bits<16>>,
     /// EQE bursts done.
     pub eqe_done: Signal<In, Bits<16>>,
 
     running: Reg<Bit>,
-    section: Reg<Bits<4>>,
+    section: Reg<Bits<5>>,
     settle: Reg<Bits<2>>,
     quiet: Reg<Bits<5>>,
     count: Reg<Bits<10>>,
@@ -123,6 +144,9 @@ impl Logic for Drain {
             12 => activity[10],
             13 => activity[11],
             14 => activity[12],
+            15 => activity[13],
+            16 => activity[14],
+            18 => activity[15],
             _ => activity[0],
         };
         issued = payload_issued;
@@ -130,17 +154,21 @@ impl Logic for Drain {
         if section == 8 {
             issued = cqe_issued;
             written = cqe_done;
+        } else if section == REPORTS {
+            issued = report_issued;
+            written = report_done;
         } else if section == LAST {
             issued = eqe_issued;
             written = eqe_done;
         }
-        let counts_writes = (section == 5) | (section == 8) | (section == LAST);
+        let counts_writes =
+            (section == 5) | (section == 8) | (section == REPORTS) | (section == LAST);
 
         quiet = quiet + 1;
         if seen.busy & !counts_writes {
             quiet = bits::<5>(0);
         }
-        if seen.moved {
+        if seen.moved & (section != EVENTS) {
             count = count + 1;
         }
         let age = written - mark;
@@ -152,7 +180,7 @@ impl Logic for Drain {
         finished = false;
         if !running {
             running = start;
-            section = bits::<4>(0);
+            section = bits::<5>(0);
             settle = bits::<2>(0);
         } else if !settle.all() {
             // `seen`, `issued` and `written` still show the section before

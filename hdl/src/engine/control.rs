@@ -7,7 +7,8 @@ use crate::bus::dma_client::*;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
 use crate::control::command::Command;
-use crate::control::drain::{Drain, WATCHED};
+use crate::control::drain::section::*;
+use crate::control::drain::{Drain, ELSEWHERE};
 use crate::control::table_writes::TableWrites;
 use crate::prelude::*;
 use crate::queue::cq_write::{CqArm, CqWrite};
@@ -118,11 +119,9 @@ pub struct Control<
     /// It is taken in this cycle.
     pub irq_ready: Signal<In, Bit>,
     /// What is under way, by [`section`](crate::control::drain::section).
-    pub activity: [Signal<In, Activity>; WATCHED],
+    pub activity: [Signal<In, Activity>; ELSEWHERE],
     /// Of this block: tokens, CQEs and reads of consumer records.
     pub cq_activity: Signal<Out, Activity>,
-    /// EQEs and reads of consumer records.
-    pub eq_activity: Signal<Out, Activity>,
     /// A completion queue overflowed.
     pub cq_overflow: Signal<Out, Bit>,
     /// A command was answered.
@@ -258,11 +257,17 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         // what is under way
         drain.start = command.drain_start;
         command.drain_done = drain.done;
-        for i in 0..WATCHED {
+        for i in 0..ELSEWHERE {
             drain.activity[i] = activity[i];
         }
         cq_activity = completions.activity;
-        eq_activity = events.activity;
+        drain.activity[TO_REQUESTER] = failures.to_sq;
+        drain.activity[TO_RESPONDER] = failures.to_rq;
+        drain.activity[QP_EVENTS].busy = completions.marking | qp_events.busy | srq_limits.valid;
+        drain.activity[QP_EVENTS].moved = false;
+        drain.activity[EVENTS] = events.activity;
+        drain.report_issued = completions.reported;
+        drain.report_done = completions.handed;
         completions.issued = issued[WRITE_PAYLOAD];
         completions.done = written[WRITE_PAYLOAD];
         completions.cqe_done = written[WRITE_CQE];

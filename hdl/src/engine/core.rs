@@ -247,9 +247,9 @@ impl<
         control.activity[REPLIES] = receive.replies;
         control.activity[RESPONSE_PAYLOAD] = transmit.response_pieces;
         control.activity[REQUESTS] = transmit.requests;
-        control.activity[RESPONSES] = transmit.responses;
+        control.activity[RESPONSES].busy = transmit.responses.busy | receive.losing;
+        control.activity[RESPONSES].moved = transmit.responses.moved & !receive.losing;
         control.activity[CNPS] = transmit.cnps;
-        control.activity[EVENTS] = control.eq_activity;
 
         // counters
         counters.port = receive.stats;

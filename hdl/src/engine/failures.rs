@@ -7,6 +7,7 @@
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::abi::eq::event::COMM_EST;
 
+use crate::bus::types::Activity;
 use crate::prelude::*;
 use crate::queue::cq_write::CqLost;
 use crate::transport::requester::event::{SqEvent, SqEventKind};
@@ -33,6 +34,10 @@ pub struct Failures {
     pub rq: StreamOut<RqEvent>,
     /// To the requester.
     pub sq: StreamOut<SqEvent>,
+    /// What is on its way to the responder.
+    pub to_rq: Signal<Out, Activity>,
+    /// What is on its way to the requester.
+    pub to_sq: Signal<Out, Activity>,
 
     down: Fifo<Bits<16>, 4>,
     unread: Fifo<Bits<16>, 4>,
@@ -84,5 +89,14 @@ impl Logic for Failures {
         merge.s[2].payload.qpn = lost_cqe.payload.qpn;
         lost_cqe.ready = merge.s[2].ready;
         forward!(sq <= merge.m);
+        to_rq.busy = sq_down.valid | down.m.valid;
+        to_rq.moved = down.m.valid & rq.ready;
+        to_sq.busy = responder.valid
+            | lost
+            | unread.m.valid
+            | failed.m.valid
+            | lost_cqe.valid
+            | merge.m.valid;
+        to_sq.moved = merge.m.valid & sq.ready;
     }
 }

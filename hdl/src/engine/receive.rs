@@ -124,6 +124,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub placed: Signal<Out, Activity>,
     /// Checked responses and atomics under way.
     pub replies: Signal<Out, Activity>,
+    /// A lost response waits to end its queue pair.
+    pub losing: Signal<Out, Bit>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -248,5 +250,6 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(atomic_beats <= reply.beats);
         reply.written = atomic_written;
         replies = reply.activity;
+        losing = reply.losing;
     }
 }

@@ -55,5 +55,7 @@ fn reports_follow_however_many_cqes_were_written_meanwhile() {
             }
         }
         assert_eq!(seen, [7, 8, 9], "{meanwhile} CQEs later");
+        let counts = ["entered", "left"].map(|name| bench.dut().output(name).expect("a port"));
+        assert_eq!(counts.map(|port| bench.dut().get(port)), [3, 3]);
     }
 }

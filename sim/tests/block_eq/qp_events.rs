@@ -230,3 +230,28 @@ fn as_many_events_as_queue_pairs_can_wait() {
         .collect();
     assert_eq!(rig.reported(), all);
 }
+
+/// A queue pair can have several events, of a first request, of a failure and of its last receive WQE: none is lost.
+#[test]
+fn more_events_than_queue_pairs_wait_at_the_inputs() {
+    let mut rig = Rig::new(Pauses::new(1.0, u32::MAX));
+    rig.open_cq(0, 3);
+    for qpn in 0..1 << Q {
+        rig.responder_fails(qpn, event::COMM_EST, 0);
+        rig.sq_fails(qpn, 1);
+        rig.mark(qpn, true);
+    }
+    rig.run(100);
+    let busy = rig.bench.dut().output("busy").expect("a port");
+    assert!(rig.bench.dut().is_set(busy));
+    rig.events = StreamSink::new(rig.bench.dut(), "events", Pauses::NONE).unwrap();
+    let mut reported = rig.reported();
+    reported.sort_by_key(|event| (event.3, event.1));
+    let of = |qpn| {
+        let kinds = [event::QP_FATAL, event::COMM_EST, event::LAST_WQE_REACHED];
+        kinds.map(|kind| (3, kind, u8::from(kind == event::QP_FATAL), qpn))
+    };
+    let all: Vec<_> = (0..1 << Q).flat_map(of).collect();
+    assert_eq!(reported, all);
+    assert!(!rig.bench.dut().is_set(busy));
+}

@@ -3,13 +3,15 @@
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::regs::{self, Params};
+use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::regs::{self, Params, feature};
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::Opcode;
 use ferroce_sim::testhost::{Mr, QpOptions, Side, Work};
 
-use super::bench::{Bench, Conn, IP};
+use super::bench::{Bench, Conn, Contexts, IP, open};
 use super::event_queue::{Eq, Event};
+use super::script::build;
 use super::{EVENTS, cases, check};
 
 cases! {
@@ -20,6 +22,7 @@ cases! {
     event_queue_closed, EVENTS, "abi cmd", "A queue that is closed reports nothing; opened afresh it has no event of before.";
     event_queue_closed_while_full, EVENTS, "abi cmd", "What waits for room in a ring is forgotten when its queue is closed.";
     event_of_a_closed_cq, EVENTS, "abi cmd", "A completion queue that is closed while it is armed reports nothing, nor does one opened in its place.";
+    event_before_the_end, EVENTS | feature::SRQ, "abi cmd", "What a queue pair reports is there when its RESET is answered, however many report with it.";
     event_of_a_placement, EVENTS, "abi eq", "What could not be placed is reported once, with the status of its completion.";
     event_moderation_is_long, EVENTS, "abi eq", "The first interrupt comes at once however long the moderation is.";
 }
@@ -207,6 +210,42 @@ fn event_moderation_is_long(bench: &mut Bench) {
         }
         eq.close(&mut c.a);
     }
+}
+
+fn event_before_the_end(bench: &mut Bench) {
+    const FAILING: u32 = 160;
+    let mut s = bench.script(QpOptions::default());
+    let mut eq = Eq::new(&mut s.host, 0, 10, 0);
+    let srqn = s.host.create_srq(3, 0, 0);
+    let qpns: Vec<_> = (0..FAILING)
+        .map(|_| s.host.create_qp(QpOptions::default()))
+        .collect();
+    let peer = s.peer;
+    for &qpn in &qpns {
+        let shared =
+            |contexts: &mut Contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn);
+        open(&mut s.host, qpn, &peer, shared);
+    }
+    // a request that each refuses
+    for &qpn in &qpns {
+        s.qpn = qpn;
+        let request = s.request(Opcode::RcSendLast);
+        s.hand(&build(&request, &[]));
+    }
+    let last = qpns[qpns.len() - 1];
+    while s.host.stat("invalid_request_errors") < u64::from(FAILING) {
+        s.run(10);
+    }
+    s.host.modify_state(last, state::RESET);
+    let seen = eq.all(&s.host);
+    check("it has failed", seen.iter().any(|e| e.1 == last), true);
+    s.quiet();
+    let late: Vec<_> = eq
+        .all(&s.host)
+        .into_iter()
+        .filter(|e| e.1 == last)
+        .collect();
+    check("events behind the answer", late, vec![]);
 }
 
 fn event_of_a_placement(bench: &mut Bench) {

@@ -93,6 +93,12 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub overflow: Signal<Out, Bit>,
     /// Tokens, commands, CQEs and reads that are not done.
     pub activity: Signal<Out, Activity>,
+    /// Markers are not handed over.
+    pub marking: Signal<Out, Bit>,
+    /// Reports that came, modulo 2^16.
+    pub reported: Signal<Out, Bits<16>>,
+    /// Of these, those that are handed over or void.
+    pub handed: Signal<Out, Bits<16>>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -148,7 +154,6 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     ahead: Dff<Bits<24>>,
     w_wrote: Reg<Bit>,
     w_news: Reg<Bit>,
-    w_death: Reg<Bit>,
     w_cqn: Dff<Bits<16>>,
     w_mark: Reg<Bit>,
     w_marked: Dff<CqMarked>,
@@ -297,6 +302,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         let solicited = token.solicited | token.status.any();
         let is_ahead = ahead.any() & !ahead.bit(23);
         let mut fires = false;
+        let both = current.open & current.reporting & current.dying;
         match op {
             CqOp::Token => {
                 if accepts {
@@ -330,11 +336,9 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 }
             }
             CqOp::Report => {
-                if reports.of_death {
-                    next.dying = false;
-                } else {
-                    next.reporting = false;
-                }
+                // both are reported one after the other
+                next.reporting = false;
+                next.dying = both;
             }
             CqOp::Update => {
                 if update_ok & !stale {
@@ -350,6 +354,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         }
         table.write = live;
         table.result = next;
+        let pending = current.reporting | current.dying;
         if completing {
             held = waits;
             refreshed = false;
@@ -388,12 +393,13 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         refused = w_refused;
         switched = w_switched;
         w_wrote = completing & accepts;
-        w_news = live & fires & !current.reporting;
-        w_death = completing & overflows & !current.dying;
+        w_news = live
+            & ((fires & !pending)
+                | (completing & overflows & !pending)
+                | ((op == CqOp::Report) & both));
         w_cqn = table.x_addr.resize::<16>();
         reports.wrote = w_wrote;
         reports.news = w_news;
-        reports.death = w_death;
         reports.cqn = w_cqn;
         w_mark = live & (op == CqOp::Token) & token.marker;
         copy!(w_marked <= token; qpn, recv);
@@ -402,6 +408,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         reports.done = cqe_done;
         reports.found = live & (op == CqOp::Report);
         reports.open = current.open;
+        reports.death = !current.reporting;
         reports.eqn = image.eqn;
         w_lost = completing & !accepts & !waits;
         w_loss.qpn = token.qpn;
@@ -424,6 +431,9 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             | place.busy
             | w_lost
             | losses.level.any();
+        marking = w_mark | reports.marking;
+        reported = reports.entered;
+        handed = reports.left;
         // while the record of a queue no longer there is being read nothing counts as done
         activity.moved = ((place.write.valid & write.ready) | w_lost) & !stale;
         ready = table.ready;

@@ -1,8 +1,8 @@
 //! Reports: completion queues with something to report, until their CQEs are in host memory.
 //!
-//! A queue stands here once for COMPLETION and once for CQ_ERROR at most; the owner sees to that with a bit of its state,
-//! and clears it when it takes a report. So the lists never fill up. A report is handed over when all CQEs written before it
-//! have their response, and so is a marker.
+//! A queue stands here once at most, for COMPLETION, CQ_ERROR or both; the owner sees to that with bits of its state. So the
+//! list never fills up. A report is handed over when all CQEs written before it have their response, and so is a marker.
+//! Reports keep their order: when as many have `left` as had `entered`, none of then is here.
 use ferroce_proto::abi::eq::event::CQ_ERROR;
 
 use super::types::{CqMark, CqMarked, CqReport};
@@ -18,12 +18,10 @@ pub struct CqReports<const C: usize> {
     pub wrote: Signal<In, Bit>,
     /// CQE bursts that have their response, modulo 2^16.
     pub done: Signal<In, Bits<16>>,
-    /// Queue of `news` and `death`.
-    pub cqn: Signal<In, Bits<16>>,
-    /// It has a completion to report, that of `wrote` included.
+    /// A queue has something to report, that of `wrote` included.
     pub news: Signal<In, Bit>,
-    /// It has overflowed.
-    pub death: Signal<In, Bit>,
+    /// Which.
+    pub cqn: Signal<In, Bits<16>>,
     /// A marker comes, in this cycle.
     pub mark: Signal<In, Bit>,
     /// What it says.
@@ -32,32 +30,39 @@ pub struct CqReports<const C: usize> {
     pub room: Signal<Out, Bit>,
     /// Markers.
     pub marks: StreamOut<CqMarked>,
+    /// There are some.
+    pub marking: Signal<Out, Bit>,
     /// A report is due, and there is room for its event.
     pub due: Signal<Out, Bit>,
     /// Its queue.
     pub due_cqn: Signal<Out, Bits<16>>,
     /// It is taken: the owner looks its queue up.
     pub take: Signal<In, Bit>,
-    /// The one taken is of CQ_ERROR; else of COMPLETION.
-    pub of_death: Signal<Out, Bit>,
-    /// Its queue is there, in this cycle.
+    /// The queue taken is there, in this cycle.
     pub found: Signal<In, Bit>,
     /// With `found`: the queue is open; else there is no event.
     pub open: Signal<In, Bit>,
+    /// With `found`: CQ_ERROR is reported; else COMPLETION.
+    pub death: Signal<In, Bit>,
     /// With `found`: its event queue.
     pub eqn: Signal<In, Bits<8>>,
     /// Events.
     pub events: StreamOut<EqEvent>,
+    /// Reports that came, modulo 2^16.
+    pub entered: Signal<Out, Bits<16>>,
+    /// Of these, those whose event is handed over, or that have none.
+    pub left: Signal<Out, Bits<16>>,
 
-    alive: Fifo<CqReport, C>,
-    dead: Fifo<CqReport, C>,
+    waiting: Fifo<CqReport, C>,
     markers: Fifo<CqMark, 4>,
     /// CQEs written, modulo 2^16.
     written: Reg<Bits<16>>,
     /// CQEs written, and how many of these have no response, of one cycle.
     latest: Reg<Bits<16>>,
     under_way: Reg<Bits<16>>,
-    /// The oldest of `alive` may go: once so, it stays so.
+    came: Reg<Bits<16>>,
+    went: Reg<Bits<16>>,
+    /// The oldest of `waiting` may go: once so, it stays so.
     free: Reg<Bit>,
     /// The same of `markers`.
     passed: Reg<Bit>,
@@ -83,22 +88,21 @@ impl<const C: usize> Logic for CqReports<C> {
             now = written + 1;
         }
         written = now;
-        alive.s.valid = news;
-        alive.s.payload.cqn = cqn;
-        alive.s.payload.fence = now;
-        dead.s.valid = death;
-        dead.s.payload.cqn = cqn;
-        dead.s.payload.fence = now;
+        waiting.s.valid = news;
+        waiting.s.payload.cqn = cqn;
+        waiting.s.payload.fence = now;
+        if news {
+            came = came + 1;
+        }
 
         // it waits while its CQE is one of those without a response, see `fence`
         under_way = now - done;
         latest = now;
-        let waits = latest - alive.m.payload.fence < under_way;
-        let leaves = take & free;
-        alive.m.ready = leaves;
-        free = alive.m.valid & !leaves & (free | !waits);
-        dead.m.ready = take & !free;
-        due = (free | dead.m.valid) & !taken;
+        let waits = latest - waiting.m.payload.fence < under_way;
+        waiting.m.ready = take;
+        free = waiting.m.valid & !take & (free | !waits);
+        due = free & !taken;
+        due_cqn = waiting.m.payload.cqn;
         // a marker likewise
         markers.s.valid = mark;
         copy!(markers.s.payload <= marked; qpn, recv);
@@ -110,26 +114,28 @@ impl<const C: usize> Logic for CqReports<C> {
         room = !markers.level.slice::<2>(3).any();
         marks.valid = passed;
         copy!(marks.payload <= markers.m.payload; qpn, recv);
-        let mut oldest = dead.m.payload.cqn;
-        if free {
-            oldest = alive.m.payload.cqn;
-        }
-        due_cqn = oldest;
+        marking = mark | markers.m.valid;
 
         if take {
             taken = true;
-            taken_cqn = oldest;
-            taken_death = !free;
+            taken_cqn = waiting.m.payload.cqn;
         }
+        let mut leaves = found & !open;
         if found {
             reported = open;
             taken = open;
             told_eqn = eqn;
+            taken_death = death;
         } else if reported & events.ready {
             reported = false;
             taken = false;
+            leaves = true;
         }
-        of_death = taken_death;
+        if leaves {
+            went = went + 1;
+        }
+        entered = came;
+        left = went;
         events.valid = reported;
         events.payload.eqn = told_eqn;
         events.payload.event = bits::<8>(0);

@@ -23,8 +23,8 @@
 //! Latency: from `events.valid` to `write.valid` 5 to 11 cycles on an idle queue, from the response to `irq_valid` up to
 //! 4 * 2^E + 4.
 //!
-//! `activity` counts what a command that closes a queue has to wait for: EQEs on their way and reads that are to be
-//! ignored, not what is parked.
+//! `activity` counts what a command that takes an object away has to wait for: events, EQEs on their way and reads that are
+//! to be ignored, not what is parked.
 pub mod notice;
 pub mod place;
 pub mod qp_events;
@@ -70,7 +70,7 @@ pub struct EqWrite<const W: usize, const K: usize, const E: usize> {
     pub irq_valid: Signal<Out, Bit>,
     /// It is taken in this cycle.
     pub irq_ready: Signal<In, Bit>,
-    /// Commands, EQEs and reads that are not done.
+    /// Commands, events, EQEs and reads that are not done.
     pub activity: Signal<Out, Activity>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
@@ -343,13 +343,12 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
 
         irq_valid = irq;
         irq_vector = vector;
-        activity.busy = command.valid
-            | (!(step == EqStep::Pick) & (op == EqOp::Command))
-            | stale
-            | writes
-            | place.busy;
-        // while the record of a queue no longer there is being read nothing counts as done
-        activity.moved = place.write.valid & write.ready & !stale;
+        let working = !(step == EqStep::Pick) & ((op == EqOp::Command) | (op == EqOp::Event));
+        activity.busy = command.valid | events.valid | working | stale | writes | place.busy;
+        // an event without an EQE leaves behind those that have one; while the record of a queue no longer there is being
+        // read nothing counts as done
+        let without = events.ready & !place.busy & !(usable & !full);
+        activity.moved = ((place.write.valid & write.ready) | without) & !stale;
         ready = swept;
     }
 }

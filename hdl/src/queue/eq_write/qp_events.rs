@@ -8,7 +8,7 @@
 //!
 //! Rate: an item a cycle. Latency: 3 cycles. Assumes: `answered` comes in the order of the commands with the send queue's
 //! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait
-//! to be taken; while as many do a further one is forgotten.
+//! to be taken; while as many do nothing enters, and none is lost.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::abi::eq::event::{COMM_EST, LAST_WQE_REACHED, QP_FATAL, SQ_DRAINED};
@@ -87,6 +87,8 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     pub responder: StreamIn<RqFailure>,
     /// Events.
     pub events: StreamOut<EqEvent>,
+    /// Something waits at an input, or is here.
+    pub busy: Signal<Out, Bit>,
     /// The tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -102,9 +104,17 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     swept_c: Reg<Bit>,
     item: Dff<QpNews>,
     item_x: Dff<QpNews>,
+    entered: Reg<Bit>,
+    /// `out` has room for all that is under way.
+    room: Reg<Bit>,
     no_news: Zero<QpNews>,
     no_address: Zero<CqAddress>,
     no_event: Zero<EqEvent>,
+}
+
+impl<const Q: usize, const C: usize> QpEvents<Q, C> {
+    /// Events that wait while nothing enters: less than `out` holds by those under way.
+    const FULL: u64 = (1 << Q) - 5;
 }
 
 impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
@@ -158,9 +168,10 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         }
 
         // entry: responders first
-        let mut enters = silent.ready;
+        room = silent.ready & (out.level < Self::FULL);
+        let mut enters = room;
         let mut next = no_news;
-        responder.ready = silent.ready;
+        responder.ready = room;
         news.m.ready = false;
         marks.ready = false;
         if responder.valid {
@@ -171,7 +182,7 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             next.detail = responder.payload.detail;
         } else if news.m.valid {
             next = news.m.payload;
-            news.m.ready = silent.ready;
+            news.m.ready = room;
         } else if marks.valid {
             next.qpn = marks.payload.qpn;
             next.tells = true;
@@ -179,7 +190,7 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             if marks.payload.recv {
                 next.kind = LAST_WQE_REACHED;
             }
-            marks.ready = silent.ready;
+            marks.ready = room;
         } else {
             enters = false;
         }
@@ -209,5 +220,8 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         out.s.payload.detail = item_x.detail;
         out.s.payload.object = item_x.qpn;
         forward!(events <= out.m);
+        entered = enters;
+        busy =
+            responder.valid | news.m.valid | marks.valid | entered | silent.x_valid | out.m.valid;
     }
 }

@@ -45,6 +45,8 @@ pub struct Admit<const Q: usize> {
     pub turn_room: Signal<In, Bit>,
     /// There is room for events and errors.
     pub report_room: Signal<In, Bit>,
+    /// A lost response waits.
+    pub losing: Signal<Out, Bit>,
     /// An operation.
     pub valid: Signal<Out, Bit>,
     /// The operation.
@@ -75,6 +77,7 @@ impl<const Q: usize> Logic for Admit<Q> {
         losses.s.payload.psn = lost_psn;
         losses.s.payload.msn = lost_msn;
         forward!(loss.s <= losses.m);
+        losing = losses.m.valid | loss.m.valid;
 
         let has_reply = tokens.payload.reply;
         let is_void = tokens.payload.reply & tokens.payload.void;

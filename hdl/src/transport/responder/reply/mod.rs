@@ -109,6 +109,8 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub errors: StreamOut<PlaceError>,
     /// Checked packets and atomics under way.
     pub activity: Signal<Out, Activity>,
+    /// A lost response waits to end its queue pair.
+    pub losing: Signal<Out, Bit>,
     /// The sweep after reset is done.
     pub ready: Signal<Out, Bit>,
 
@@ -152,6 +154,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         admit.lost_qpn = lost_qpn;
         admit.lost_psn = lost_psn;
         admit.lost_msn = lost_msn;
+        losing = admit.losing;
         admit.ready = table.ready;
         copy!(table <= admit; valid, op, word);
         ready = table.ready;
