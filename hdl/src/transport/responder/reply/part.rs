@@ -219,10 +219,12 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         // out: the packet, its check, its atomic
         valid_q = step;
+        // that of an atomic is for its NAK, which does not count it; a READ counts once it is accepted
+        let msn = if word.atomic { word.msn - 1 } else { word.msn };
         cut_q = Cut {
             qpn: start.qpn,
             psn: psn,
-            msn: word.msn,
+            msn: msn,
             addr: addr,
             plen: plen,
             path: turn.path,
