@@ -303,7 +303,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_EVENT_PORT_UP 0x6u
 /* The port went down. */
 #define FERROCE_EVENT_PORT_DOWN 0x7u
-/* A shared receive queue has fewer WQEs left than its limit; the limit is 0 again. */
+/* A shared receive queue has fewer WQEs left than its limit, when one was taken or the limit set by ARM_SRQ; the limit is 0 again. */
 #define FERROCE_EVENT_SRQ_LIMIT 0x8u
 /* The exception queue has received. */
 #define FERROCE_EVENT_EXCEPTION 0x9u

@@ -212,7 +212,7 @@ impl<B: Backend> Srq<B> {
     }
 
     /// Has the card report, once ([`AsyncEvent::SrqLimit`](crate::AsyncEvent::SrqLimit)), when fewer than `limit`
-    /// requests are left after one was taken; 0 = never.
+    /// requests are left, now or after one was taken; 0 = never.
     ///
     /// # Errors
     /// [`SrqError`]: more than the queue holds, or refused.

@@ -58,7 +58,7 @@ pub mod event {
     pub const PORT_UP: u8 = 6;
     /// The port went down.
     pub const PORT_DOWN: u8 = 7;
-    /// A shared receive queue has fewer WQEs left than its limit; the limit is 0 again.
+    /// A shared receive queue has fewer WQEs left than its limit, when one was taken or the limit set by ARM_SRQ; the limit is 0 again.
     pub const SRQ_LIMIT: u8 = 8;
     /// The exception queue has received.
     pub const EXCEPTION: u8 = 9;

@@ -156,7 +156,10 @@ impl Model {
                         srq.create(ctx);
                     }
                     opcode::DESTROY_SRQ => srq.destroy(),
-                    _ => srq.ctx.as_mut().ok_or(status::BAD_STATE)?.limit = ctx.limit,
+                    _ => {
+                        let armed = self.env.arm_srq(index as u16, ctx.limit);
+                        armed.ok_or(status::BAD_STATE)?;
+                    }
                 }
             }
             _ => return Err(status::BAD_OPCODE),

@@ -54,15 +54,33 @@ impl Env {
         let index = srq.consumer;
         srq.consumer = index.wrapping_add(1);
         let found = *ctx;
-        if srq.producer.wrapping_sub(srq.consumer) < ctx.limit {
-            ctx.limit = 0;
-            let eqe = Eqe {
-                event: event::SRQ_LIMIT,
-                object: srqn.into(),
-                ..Eqe::default()
-            };
-            self.event(found.eqn, eqe);
-        }
+        self.look_at_limit(srqn);
         Some((found, index))
+    }
+
+    /// Sets the limit of a shared receive queue; one above what is posted is reported at once. `None` if there is no such
+    /// queue.
+    pub(super) fn arm_srq(&mut self, srqn: u16, limit: u16) -> Option<()> {
+        let srq = self.srqs.get_mut(usize::from(srqn))?;
+        srq.ctx.as_mut()?.limit = limit;
+        self.look_at_limit(srqn);
+        Some(())
+    }
+
+    /// Reports a shared receive queue that is below its limit, once.
+    fn look_at_limit(&mut self, srqn: u16) {
+        let srq = &mut self.srqs[usize::from(srqn)];
+        let posted = srq.posted();
+        let Some(ctx) = srq.ctx.as_mut().filter(|ctx| posted < ctx.limit) else {
+            return;
+        };
+        ctx.limit = 0;
+        let eqn = ctx.eqn;
+        let eqe = Eqe {
+            event: event::SRQ_LIMIT,
+            object: srqn.into(),
+            ..Eqe::default()
+        };
+        self.event(eqn, eqe);
     }
 }

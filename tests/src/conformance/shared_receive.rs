@@ -24,6 +24,7 @@ cases! {
     srq_buffer_too_short, SRQ | feature::UC | feature::UD, "IB1 9.9.3", "A message of UC or UD longer than its shared receive buffer completes it with a local length error; the queue pair goes on.";
     srq_limit, SRQ | feature::EVENTS, "IB1 11.6", "A shared receive queue that falls below its limit is reported, once.";
     srq_limit_armed_again, SRQ | feature::EVENTS, "abi cmd", "A limit set again is reported again.";
+    srq_limit_above_what_is_posted, SRQ | feature::EVENTS, "IB1 10.2.9", "A limit that is set above what is posted is reported at once, and is none then.";
     srq_last_wqe, SRQ | feature::EVENTS, "IB1 11.6.3.1", "A queue pair in error that takes no WQE of its shared receive queue any more is reported, once in each time that it goes into error.";
     srq_last_wqe_comes_last, SRQ | feature::EVENTS, "IB1 11.6.3.1", "That event comes when the queue pair's last receive completion is there.";
 }
@@ -209,6 +210,24 @@ fn srq_limit_armed_again(bench: &mut Bench) {
         receive(&mut s);
         check("events", limits(&s, &eq), expected);
     }
+}
+
+fn srq_limit_above_what_is_posted(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 0);
+    let eq = Eq::new(&mut s.host, 0, 4, 0);
+    for _ in 0..4 {
+        s.host.post_srq(srqn, &[]);
+    }
+    for (limit, expected) in [(4, 0), (5, 1), (0, 1)] {
+        s.host.arm_srq(srqn, limit);
+        s.quiet();
+        check("events", limits(&s, &eq), expected);
+    }
+    s.host.arm_srq(srqn, 5);
+    s.quiet();
+    check("events of the second time", limits(&s, &eq), 2);
+    receive(&mut s);
+    check("events behind it", limits(&s, &eq), 2);
 }
 
 /// LAST_WQE_REACHED events that are there and not taken; all others are taken and do not count.

@@ -9,8 +9,8 @@
 //!  srqn ─► shape (image) ─► posted, ordinal, take ─► left ─► left below the limit? ─► limit
 //! ```
 //!
-//! The limit stands in a table of its own behind stage X. It is looked at when a receive WQE is taken, and forgotten when it
-//! was reported.
+//! The limit stands in a table of its own behind stage X. It is looked at when a receive WQE is taken or a command sets it
+//! for a queue that exists, and forgotten when it was reported.
 //!
 //! Doorbells of queues beyond 2^S do nothing; commands and packets name only queues that exist in the build. A queue that
 //! does not exist has no WQEs. Its producer index is the host's and stands through creation.
@@ -18,7 +18,6 @@
 use super::event::{RqEvent, RqEventKind};
 use crate::bus::payload::payload;
 use crate::bus::types::image::SrqCtx;
-use crate::cell::delay::Delay;
 use crate::prelude::*;
 
 payload! {
@@ -62,6 +61,8 @@ payload! {
         eqn: Bits<8>,
         /// A WQE was taken; else the limit is set.
         take: Bit,
+        /// It is set for a queue that exists, and looked at.
+        arm: Bit,
         /// WQEs left.
         left: Bits<16>,
         /// New limit.
@@ -113,7 +114,10 @@ pub struct SrqTable<const S: usize> {
     w_consumer: Dff<Bits<16>>,
 
     // the limit
-    step_2: Delay<SrqStep, 2>,
+    step_1: Dff<SrqStep>,
+    step_2: Dff<SrqStep>,
+    /// The limit that `step_2` sets is above what is left.
+    above: Dff<Bit>,
     out_valid: Reg<Bit>,
     out: Dff<SrqLimit>,
 }
@@ -174,25 +178,31 @@ impl<const S: usize> Logic for SrqTable<S> {
         w.srqn = x.srqn;
         w.eqn = eqn_x;
         w.take = take;
+        w.arm = commands & !x.set & current.known;
         w.left = bits::<16>(0);
         w.limit = x.index;
         w_producer = current.producer;
         w_consumer = current.consumer + 1;
+        if commands {
+            w_consumer = current.consumer;
+        }
         let mut step = w;
         step.left = w_producer - w_consumer;
-        step_2.d = step;
+        step_1 = step;
+        step_2 = step_1;
+        above = step_1.arm & (step_1.left < step_1.limit);
         limits.valid = w_valid;
         limits.addr = step.srqn.low::<S>();
 
         // the limit: none is 0
-        let s = step_2.q;
+        let s = step_2;
         let low = s.take & (s.left < limits.current);
         limits.write = low | !s.take;
         limits.result = s.limit;
-        if s.take {
+        if s.take | above {
             limits.result = bits::<16>(0);
         }
-        out_valid = limits.x_valid & low;
+        out_valid = limits.x_valid & (low | above);
         out.srqn = s.srqn;
         out.eqn = s.eqn;
 

@@ -23,6 +23,16 @@ struct State {
     low: Vec<(u16, u8)>,
 }
 
+impl State {
+    fn look(&mut self, srqn: u16) {
+        let srq = &mut self.queues[usize::from(srqn)];
+        if srq.exists && srq.producer.wrapping_sub(srq.consumer) < srq.limit {
+            srq.limit = 0;
+            self.low.push((srqn, srq.ctx.eqn));
+        }
+    }
+}
+
 /// Shared receive queues of a card. A clone goes its own way.
 #[derive(Debug, Default)]
 pub(crate) struct Srqs(Rc<RefCell<State>>);
@@ -65,10 +75,14 @@ impl Srqs {
         }
         let taken = srq.consumer;
         srq.consumer = taken.wrapping_add(1);
-        if srq.producer.wrapping_sub(srq.consumer) < srq.limit {
-            srq.limit = 0;
-            state.low.push((srqn, srq.ctx.eqn));
-        }
+        state.look(srqn);
         Some(taken)
+    }
+
+    /// The limit is set; above what is posted it is reported at once.
+    pub(crate) fn arm(&self, srqn: u16, limit: u16) {
+        let state = &mut *self.0.borrow_mut();
+        state.queues[usize::from(srqn)].limit = limit;
+        state.look(srqn);
     }
 }

@@ -257,7 +257,13 @@ fn the_limit_is_reported_once() {
     rig.post(SRQN.into(), Event::SrqArm(4));
     rig.settle();
     assert_eq!([low(&mut rig, 4), low(&mut rig, 5)], [1, 0]);
-    rig.post(SRQN.into(), Event::SrqArm(9));
+    // above what is there it is reported at once, and is none then
+    let before = rig.limits_seen;
+    rig.post(SRQN.into(), Event::SrqArm(2));
+    rig.post(SRQN.into(), Event::SrqArm(3));
+    rig.settle();
+    assert_eq!(rig.limits_seen - before, 1, "two left");
+    rig.post(SRQN.into(), Event::SrqArm(2));
     rig.post(SRQN.into(), Event::SrqArm(0));
     rig.settle();
     assert_eq!(low(&mut rig, 6), 0, "a limit of 0 is none");

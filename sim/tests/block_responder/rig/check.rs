@@ -61,7 +61,10 @@ impl Rig {
                 let mut srq = self.srqs.get(srqn);
                 (srq.exists, srq.limit) = (false, 0);
             }
-            Event::SrqArm(limit) => self.srqs.get(srqn).limit = *limit,
+            Event::SrqArm(limit) => {
+                self.srqs.arm(srqn, *limit);
+                self.expected_limits.extend(self.srqs.low());
+            }
             _ => return false,
         }
         self.expected_answers.push_back(None);
