@@ -1,5 +1,6 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
 use super::LOG_SRQ;
+use crate::bus::qp_state::RESET;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
     Activity, Answer, CqToken, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd,
@@ -167,6 +168,12 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         check.image_we = tables.rq_we;
         check.image_qpn = tables.qpn.low::<Q>();
         check.image = tables.rq;
+        let ends = events.payload.set & (events.payload.state == RESET);
+        check.known_we = events.valid
+            & (events.payload.kind == RqEventKind::Command)
+            & (events.payload.image | ends);
+        check.known_qpn = events.payload.qpn.low::<Q>();
+        check.known = !ends;
         forward!(track.s <= check.responses);
         forward!(order.order <= check.order);
         notification.notice = check.notice;
@@ -195,7 +202,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         query_valid = responder.query_valid;
         query = responder.query;
         counts = responder.counts;
-        ready = responder.ready & track.ready & reply.ready & notification.ready;
+        ready = check.ready & responder.ready & track.ready & reply.ready & notification.ready;
 
         forward!(issue <= track.issue);
         track.failed = sq_failed;

@@ -31,7 +31,10 @@ fn state_reset_hears_nothing(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     s.host.reset_qp(s.qpn);
     let request = s.request(Opcode::RcWriteOnly);
-    check("answers", s.send(&request, &[1; 8]).len(), 0);
+    let answers = s.counts("rx_unknown_qp", 1, |s| s.send(&request, &[1; 8]));
+    check("answers", answers.len(), 0);
+    let ack = s.response(Opcode::RcAck, 0, Syndrome::ACK);
+    s.counts("rx_unknown_qp", 1, |s| s.send(&ack, &[]));
     check("sent", s.post(&Work::send(&[])).len(), 0);
     super::check_bytes("the target", &s.contents()[..8], &[0; 8]);
     check("completions", s.results(), vec![]);

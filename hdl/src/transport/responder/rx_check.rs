@@ -11,6 +11,8 @@
 //! * `order`: for every item with beats a bit, 1 if it left by `responses`, in the order of the beats in the packet
 //!   buffer. It leaves together with its item.
 //!
+//! A response to a queue pair that does not exist, as in RESET, goes to `m` too, to be counted as such.
+//!
 //! With D = 0 the requester has no READs and atomics: responses with beats go to `m` to be discarded.
 //!
 //! Rate: a packet a cycle, a datagram in two. Latency: 3 cycles to `m`, 4 to `responses` and `order`. `responses` holds
@@ -49,6 +51,12 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     pub image_qpn: Signal<In, Bits<Q>>,
     /// The image.
     pub image: Signal<In, RqCtx>,
+    /// Queue pair `known_qpn` begins or ends to exist, as `known` says.
+    pub known_we: Signal<In, Bit>,
+    /// See there.
+    pub known_qpn: Signal<In, Bits<Q>>,
+    /// See there.
+    pub known: Signal<In, Bit>,
     /// Packets for the responder, in order.
     pub m: StreamOut<RqRequest>,
     /// Responses for the requester, in order.
@@ -57,8 +65,13 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     pub order: StreamOut<Bit>,
     /// A CNP, or a mark.
     pub notice: Signal<Out, Valid<Notice>>,
+    /// No queue pair exists, after reset.
+    pub ready: Signal<Out, Bit>,
 
     images: Ram<RqImage, Q>,
+    exist: Ram<Bits<1>, Q>,
+    sweep: Reg<Bits<Q>>,
+    swept: Reg<Bit>,
     out_stage: Hold<RqRequest>,
     response_fifo: Fifo<Response, 5>,
     order_fifo: Fifo<Bit, 6>,
@@ -192,11 +205,25 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             remote_read, remote_atomic, max_dest_rd_atomic, pkey, sgid_index, qkey, pd, cqn,
             srq_valid, srqn);
 
+        exist.we = known_we;
+        exist.waddr = known_qpn;
+        exist.wdata = bits::<1>(0).replace_bit(0, known);
+        if !swept {
+            exist.we = true;
+            exist.waddr = sweep;
+            exist.wdata = bits::<1>(0);
+            sweep += 1;
+            swept = sweep.all();
+        }
+        ready = swept;
+
         let room = out_stage.s.ready & response_fifo.s.ready & order_fifo.s.ready;
         let go = room & !(v3 & split & !second);
         s.ready = go;
         images.re = go;
         images.raddr = s.payload.qpn.low::<Q>();
+        exist.re = go;
+        exist.raddr = s.payload.qpn.low::<Q>();
 
         // stage 1
         decode.opcode = m1.opcode;
@@ -244,6 +271,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             m2 = m1;
             k2 = images.rdata;
             kind = decode.kind;
+            kind.exists = decode.kind.exists & exist.rdata.any();
             too_long = m1.dma_len.bit(31) & m1.dma_len.low::<31>().any();
             off_range = difference.bit(32) | (m1.dma_len.bit(31) & m1.dma_len.low::<31>().any());
             same_length = !difference.any();

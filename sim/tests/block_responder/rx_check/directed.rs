@@ -189,3 +189,28 @@ fn thirty_two_responses_wait_for_the_requester() {
     rig.hear_responses(true);
     rig.finish();
 }
+
+#[test]
+fn a_response_to_a_queue_pair_that_is_gone_is_for_none() {
+    let (mut rig, packet) = directed::<64>(0);
+    let ack = Packet {
+        opcode: Opcode::RcAck.code(),
+        plen: 0,
+        beats: 0,
+        ..packet.clone()
+    };
+    rig.push(&ack);
+    rig.finish();
+    rig.exists(1, false);
+    let before = rig.reasons;
+    rig.push(&ack);
+    rig.push(&packet);
+    rig.finish();
+    assert_eq!(rig.arrived.len(), 2, "both go to the responder");
+    rig.exists(1, true);
+    rig.push(&ack);
+    rig.finish();
+    let more =
+        rig.reasons[usize::from(reason::NO_REQUEST)] - before[usize::from(reason::NO_REQUEST)];
+    assert_eq!((rig.arrived.len(), more), (2, 1));
+}

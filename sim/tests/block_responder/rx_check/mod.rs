@@ -33,6 +33,8 @@ struct Rig {
     /// Responses with beats are wanted.
     data: bool,
     arrived: Vec<u64>,
+    /// Queue pairs that do not exist.
+    gone: Vec<u32>,
 }
 
 impl Rig {
@@ -53,28 +55,53 @@ impl Rig {
             bytes: K as u32,
             data: D == 1,
             arrived: Vec::new(),
+            gone: Vec::new(),
             bench,
         };
         rig.images.end(rig.bench.dut_mut());
+        rig.set("known_we", 0);
         rig.bench.reset(&mut [
             &mut rig.packets,
             &mut rig.requests,
             &mut rig.responses,
             &mut rig.order,
         ]);
+        (0..1 << Q).for_each(|_| rig.step());
         for qpn in 0..1 << Q {
             let ctx = context(rig.bench.rng(), qpn);
             rig.images.start(rig.bench.dut_mut(), qpn, &ctx);
             rig.step();
             rig.contexts.push(ctx);
+            rig.exists(qpn, true);
         }
         rig.images.end(rig.bench.dut_mut());
         rig
     }
 
+    fn set(&mut self, name: &str, value: u64) {
+        let input = self.bench.dut().input(name).expect("an input");
+        self.bench.dut_mut().set(input, value);
+    }
+
+    /// A queue pair begins or ends to exist.
+    fn exists(&mut self, qpn: u32, known: bool) {
+        self.set("known_qpn", qpn.into());
+        self.set("known", known.into());
+        self.set("known_we", 1);
+        self.step();
+        self.set("known_we", 0);
+        self.gone.retain(|gone| *gone != qpn);
+        if !known {
+            self.gone.push(qpn);
+        }
+    }
+
     fn push(&mut self, packet: &Packet) {
         let ctx = &self.contexts[packet.qpn as usize % self.contexts.len()];
-        let found = check(ctx, packet, Q as u32);
+        let mut found = check(ctx, packet, Q as u32);
+        if self.gone.contains(&packet.qpn) {
+            found = reason::NO_QP;
+        }
         self.reasons[usize::from(found)] += 1;
         let response = Opcode::from_code(packet.opcode).filter(|o| o.is_response());
         match response {
