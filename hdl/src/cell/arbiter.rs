@@ -64,7 +64,6 @@ impl<const N: usize> Logic for Arbiter<N> {
 
 /// Merges `N` streams into one, round robin, one item a cycle, one cycle of latency.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct Merge<T: Synth, const N: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -76,20 +75,6 @@ pub struct Merge<T: Synth, const N: usize> {
     skid: SkidRam<T>,
     pick: Pick<T, N>,
     requests: Signal<Local, Bits<N>>,
-}
-
-impl<T: Synth, const N: usize> Default for Merge<T, N> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            s: std::array::from_fn(|_| StreamIn::default()),
-            m: StreamOut::default(),
-            arbiter: Arbiter::default(),
-            skid: SkidRam::default(),
-            pick: Pick::default(),
-            requests: Signal::default(),
-        }
-    }
 }
 
 impl<T: Synth, const N: usize> Logic for Merge<T, N> {

@@ -94,7 +94,7 @@ payload! {
 /// messages, 2^E event queues and 2^S shared receive queues. `F` are the features of the build, as FEATURES tells: the transports and the operations
 /// on event queues, address handles and shared receive queues count here.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct CommandCheck<
     const Q: usize,
     const M: usize,
@@ -135,19 +135,32 @@ pub struct CommandCheck<
 
     found: Dff<CommandFacts>,
     // bits that a number in range does not have
+    #[init(Self::outside(Q))]
     outside_qp: Constant<Bits<32>>,
+    #[init(Self::outside(M))]
     outside_mr: Constant<Bits<32>>,
+    #[init(Self::outside(C))]
     outside_cq: Constant<Bits<32>>,
+    #[init(Self::outside(GID_ENTRIES.ilog2() as usize))]
     outside_gid: Constant<Bits<32>>,
+    #[init(Self::outside(O))]
     outside_pool: Constant<Bits<32>>,
+    #[init(Self::outside(E))]
     outside_eq: Constant<Bits<32>>,
+    #[init(Self::outside(S))]
     outside_srq: Constant<Bits<32>>,
+    #[init(Constant::new(Self::has(feature::SRQ)))]
     has_shared: Constant<Bit>,
+    #[init(Constant::new(Self::transports().to_bits()))]
     transports: Constant<Bits<4>>,
+    #[init(Constant::new(Self::has(feature::EVENTS)))]
     has_events: Constant<Bit>,
+    #[init(Constant::new(Self::has(feature::UD)))]
     has_handles: Constant<Bit>,
+    #[init(Constant::new(0xffff.into()))]
     ones: Constant<Bits<16>>,
     /// Bit n: 2^n entries fit the pool.
+    #[init(Constant::new((0..16).fold(0u64, |set, n| set | u64::from(n <= O) << n).to_bits()))]
     fits_pool: Constant<Bits<16>>,
 }
 
@@ -159,9 +172,9 @@ impl<
     const E: usize,
     const F: usize,
     const S: usize,
-> Default for CommandCheck<Q, M, C, O, E, F, S>
+> CommandCheck<Q, M, C, O, E, F, S>
 {
-    fn default() -> Self {
+    fn check() {
         assert!(
             (4..=14).contains(&Q) && (2..=16).contains(&M),
             "2^{Q} queue pairs, 2^{M} memory regions: 2^4 to 2^14 and 2^2 to 2^16 can be built"
@@ -170,53 +183,27 @@ impl<
             (1..=16).contains(&C) && O <= 24 && E <= 7 && (1..=14).contains(&S),
             "2^{C} completion queues, 2^{O} outstanding messages, 2^{E} event queues, 2^{S} shared receive queues: 2^1 to 2^16, up to 2^24, up to 2^7 and 2^1 to 2^14 can be built"
         );
-        let has = |feature: u32| F as u64 & u64::from(feature) != 0;
-        let transports = [
+    }
+
+    /// Transports of the build, a bit each.
+    fn transports() -> u64 {
+        [
             (feature::RC, qp_type::RC),
             (feature::UC, qp_type::UC),
             (feature::UD, qp_type::UD),
-        ];
-        let outside =
-            |log: usize| Constant::new((u64::from(u32::MAX) >> log << log).to_bits::<32>());
-        Self {
-            clock: ClkRst::default(),
-            head: Signal::default(),
-            sq: Signal::default(),
-            av: Signal::default(),
-            rq: Signal::default(),
-            cq: Signal::default(),
-            mr: Signal::default(),
-            eq: Signal::default(),
-            ah: Signal::default(),
-            images: Signal::default(),
-            srq: Signal::default(),
-            srq_exists: Signal::default(),
-            facts: Signal::default(),
-            status: Signal::default(),
-            found: Dff::default(),
-            outside_qp: outside(Q),
-            outside_mr: outside(M),
-            outside_cq: outside(C),
-            outside_gid: outside(GID_ENTRIES.ilog2() as usize),
-            outside_pool: outside(O),
-            outside_eq: outside(E),
-            outside_srq: outside(S),
-            has_shared: Constant::new(has(feature::SRQ)),
-            transports: Constant::new(
-                transports
-                    .iter()
-                    .fold(0u64, |set, (f, code)| set | u64::from(has(*f)) << code)
-                    .to_bits(),
-            ),
-            has_events: Constant::new(has(feature::EVENTS)),
-            has_handles: Constant::new(has(feature::UD)),
-            ones: Constant::new(0xffff.into()),
-            fits_pool: Constant::new(
-                (0..16)
-                    .fold(0u64, |set, n| set | u64::from(n <= O) << n)
-                    .to_bits(),
-            ),
-        }
+        ]
+        .iter()
+        .fold(0, |set, (f, code)| set | u64::from(Self::has(*f)) << code)
+    }
+
+    /// The build has a feature.
+    fn has(feature: u32) -> bool {
+        F as u64 & u64::from(feature) != 0
+    }
+
+    /// Bits that a number below 2^`log` does not have.
+    fn outside(log: usize) -> Constant<Bits<32>> {
+        Constant::new((u64::from(u32::MAX) >> log << log).to_bits::<32>())
     }
 }
 

@@ -48,7 +48,7 @@ pub enum RingState {
 
 /// Ring of commands and ring of completions on a memory bus of W bits = K bytes.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct CommandRing<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -102,65 +102,31 @@ pub struct CommandRing<const W: usize, const K: usize> {
     done_q: Reg<Bit>,
     failed_q: Reg<Bit>,
     no_cpl: Zero<image::CmdCpl>,
+    #[init(Constant::new((W as u64).to_bits()))]
     beat_bits: Constant<Bits<12>>,
+    #[init(Constant::new(((ENTRY_BITS - W) as u64).to_bits()))]
     other_bits: Constant<Bits<12>>,
+    #[init(Constant::new(((CmdCpl::BYTES / K).max(1) as u64).to_bits()))]
     beats_each: Constant<Bits<3>>,
+    #[init(Self::half(false))]
     lower_half: Constant<Bits<K>>,
+    #[init(Self::half(true))]
     upper_half: Constant<Bits<K>>,
 }
 
-impl<const W: usize, const K: usize> Default for CommandRing<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> CommandRing<W, K> {
+    fn check() {
         assert!(
             W == 8 * K && (64..=512).contains(&W) && W.is_power_of_two(),
             "data path of {W} bits, {K} bytes: 64, 128, 256 or 512 bits can be built"
         );
-        let half = |upper: bool| {
-            let strobe =
-                |mask: Bits<K>, i| mask.replace_bit(i, K <= CmdCpl::BYTES || (i >= 32) == upper);
-            Constant::new((0..K).fold(Bits::default(), strobe))
-        };
-        Self {
-            clock: Default::default(),
-            enable: Default::default(),
-            cmd_base: Default::default(),
-            cpl_base: Default::default(),
-            cmd_log_size: Default::default(),
-            cmd_pi: Default::default(),
-            read: Default::default(),
-            beat: Default::default(),
-            start: Default::default(),
-            entry: Default::default(),
-            finish: Default::default(),
-            status: Default::default(),
-            value: Default::default(),
-            write: Default::default(),
-            beats: Default::default(),
-            done: Default::default(),
-            failed: Default::default(),
-            state: Default::default(),
-            ci: Default::default(),
-            slot: Default::default(),
-            owner: Default::default(),
-            entry_addr: Default::default(),
-            cpl_addr: Default::default(),
-            word: Default::default(),
-            unread: Default::default(),
-            starts: Default::default(),
-            head: Default::default(),
-            result: Default::default(),
-            answer: Default::default(),
-            shift: Default::default(),
-            left: Default::default(),
-            done_q: Default::default(),
-            failed_q: Default::default(),
-            no_cpl: Default::default(),
-            beat_bits: Constant::new((W as u64).to_bits()),
-            other_bits: Constant::new(((ENTRY_BITS - W) as u64).to_bits()),
-            beats_each: Constant::new(((CmdCpl::BYTES / K).max(1) as u64).to_bits()),
-            lower_half: half(false),
-            upper_half: half(true),
-        }
+    }
+
+    /// Strobes of a completion in the upper or lower half of a beat.
+    fn half(upper: bool) -> Constant<Bits<K>> {
+        let strobe =
+            |mask: Bits<K>, i| mask.replace_bit(i, K <= CmdCpl::BYTES || (i >= 32) == upper);
+        Constant::new((0..K).fold(Bits::default(), strobe))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::transport::congestion::notify_types::NotifyCounts;
 use crate::transport::requester::decision::SqCounts;
 use crate::transport::responder::event::RqCounts;
 
-/// The counters of the engine, by who raises them.
+/// The counters of the engine, by the side that raises them.
 #[derive(Block)]
 pub struct Counters {
     /// Clock and reset.

@@ -50,7 +50,6 @@ pub enum ExceptionRxState {
 
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -78,8 +77,10 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     pub busy: Signal<Out, Bit>,
 
     buffer: ExceptionBuffer<W, A>,
+    #[init(Reg::new(ExceptionRxState::Idle))]
     state: Reg<ExceptionRxState>,
     producer: Reg<Bits<16>>,
+    #[init(Reg::new(true))]
     owner: Reg<Bit>,
     room: Reg<Bit>,
     offset: Dff<Bits<23>>,
@@ -95,7 +96,9 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     waiting: Reg<Bit>,
     event_q: Reg<Bit>,
 
+    #[init(Constant::new(Self::ones(8)))]
     head_strb: Constant<Bits<K>>,
+    #[init(Constant::new(Self::ones(K)))]
     all_strb: Constant<Bits<K>>,
 }
 
@@ -113,43 +116,10 @@ impl<const W: usize, const K: usize, const A: usize> ExceptionRx<W, K, A> {
     const FIRST_CHUNK: u64 = Self::CHUNK - HEAD_BYTES / K as u64;
 }
 
-impl<const W: usize, const K: usize, const A: usize> Default for ExceptionRx<W, K, A> {
-    fn default() -> Self {
-        let ones =
-            |n: usize| (0..n.min(K)).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true));
-        Self {
-            clock: Default::default(),
-            setup: Default::default(),
-            beat: Default::default(),
-            data: Default::default(),
-            write: Default::default(),
-            beats: Default::default(),
-            written: Default::default(),
-            notify: Default::default(),
-            stored: Default::default(),
-            dropped: Default::default(),
-            refused: Default::default(),
-            busy: Default::default(),
-            buffer: Default::default(),
-            state: Reg::new(ExceptionRxState::Idle),
-            producer: Default::default(),
-            owner: Reg::new(true),
-            room: Default::default(),
-            offset: Default::default(),
-            slot: Default::default(),
-            addr: Default::default(),
-            left: Default::default(),
-            chunk: Default::default(),
-            held: Default::default(),
-            sent: Default::default(),
-            settled: Default::default(),
-            stored_q: Default::default(),
-            armed: Default::default(),
-            waiting: Default::default(),
-            event_q: Default::default(),
-            head_strb: Constant::new(ones(8)),
-            all_strb: Constant::new(ones(K)),
-        }
+impl<const W: usize, const K: usize, const A: usize> ExceptionRx<W, K, A> {
+    /// Strobes of the first bytes.
+    fn ones(n: usize) -> Bits<K> {
+        (0..n.min(K)).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true))
     }
 }
 

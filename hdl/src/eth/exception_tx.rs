@@ -51,7 +51,7 @@ pub enum ExceptionTxState {
 
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -76,7 +76,9 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     /// Memory of the host is in use.
     pub busy: Signal<Out, Bit>,
 
+    #[init(Ram::new(Style::Block))]
     ram: Ram<Bits<W>, A>,
+    #[init(Reg::new(ExceptionTxState::Idle))]
     state: Reg<ExceptionTxState>,
     done: Reg<Bits<16>>,
     posted: Reg<Bit>,
@@ -96,6 +98,7 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     owed: Reg<Bit>,
     owed_bytes: Dff<Bits<14>>,
 
+    #[init(Constant::new( (0..K).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true)), ))]
     all: Constant<Bits<K>>,
 }
 
@@ -115,45 +118,12 @@ const PART: u64 = 4096;
 const SHORTEST: u64 = MIN_FRAME as u64;
 const HEAD_READ: u64 = 8;
 
-impl<const W: usize, const K: usize, const A: usize> Default for ExceptionTx<W, K, A> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize, const A: usize> ExceptionTx<W, K, A> {
+    fn check() {
         assert!(
             A < 16 && K << A >= LARGE_SLOT_BYTES,
             "a buffer of 2^{A} beats of {K} bytes: {LARGE_SLOT_BYTES} bytes are needed"
         );
-        Self {
-            clock: Default::default(),
-            setup: Default::default(),
-            enable: Default::default(),
-            read: Default::default(),
-            beat: Default::default(),
-            m_axis: Default::default(),
-            other: Default::default(),
-            sent: Default::default(),
-            sent_bytes: Default::default(),
-            consumer: Default::default(),
-            busy: Default::default(),
-            ram: Ram::new(Style::Block),
-            state: Reg::new(ExceptionTxState::Idle),
-            done: Default::default(),
-            posted: Default::default(),
-            offset: Default::default(),
-            addr: Default::default(),
-            length: Default::default(),
-            rest: Default::default(),
-            asked: Default::default(),
-            failed: Default::default(),
-            fill: Default::default(),
-            drain: Default::default(),
-            left: Default::default(),
-            last_keep: Default::default(),
-            held: Default::default(),
-            owed: Default::default(),
-            owed_bytes: Default::default(),
-            all: Constant::new(
-                (0..K).fold(Bits::default(), |m: Bits<K>, i| m.replace_bit(i, true)),
-            ),
-        }
     }
 }
 

@@ -90,7 +90,7 @@ pub struct RxStats {
 
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -110,7 +110,9 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     pub beats: PayloadOut<W>,
     /// What became of the frame.
     pub stats: Signal<Out, RxStats>,
+    #[init(Ram::new(Style::Block))]
     ram: Ram<Bits<W>, A>,
+    #[init(Ram::new(Style::Block))]
     end_ram: Ram<Bit, A>,
     fifo: Bypass<RxMeta, M>,
     extras: Fifo<Bits<GRH_BITS>, M>,
@@ -122,6 +124,7 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     write: Reg<Bits<16>>,
     committed: Reg<Bits<16>>,
     read: Reg<Bits<16>>,
+    #[init(Reg::new((1_u64 << A).to_bits()))]
     limit: Reg<Bits<16>>,
     lost: Reg<Bit>,
     held: Reg<Bit>,
@@ -142,40 +145,12 @@ impl<const W: usize, const A: usize, const M: usize> PacketBuffer<W, A, M> {
     };
 }
 
-impl<const W: usize, const A: usize, const M: usize> Default for PacketBuffer<W, A, M> {
-    fn default() -> Self {
+impl<const W: usize, const A: usize, const M: usize> PacketBuffer<W, A, M> {
+    fn check() {
         assert!(
             (1..16).contains(&A),
             "packet buffer of 2^{A} beats: up to 2^15 can be built"
         );
-        Self {
-            clock: ClkRst::default(),
-            beat: Signal::default(),
-            data: Signal::default(),
-            icrc_good: Signal::default(),
-            packet: Signal::default(),
-            extra: Signal::default(),
-            meta: StreamOut::default(),
-            beats: PayloadOut::default(),
-            stats: Signal::default(),
-            ram: Ram::new(Style::Block),
-            end_ram: Ram::new(Style::Block),
-            fifo: Bypass::default(),
-            extras: Fifo::default(),
-            shapes: Fifo::default(),
-            step: Reg::default(),
-            done: Reg::default(),
-            write: Reg::default(),
-            committed: Reg::default(),
-            read: Reg::default(),
-            limit: Reg::new((1_u64 << A).to_bits()),
-            lost: Reg::default(),
-            held: Reg::default(),
-            out: Dff::default(),
-            out_last: Dff::default(),
-            out_valid: Reg::default(),
-            stats_q: Reg::default(),
-        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::prelude::*;
 
 /// The receive front with a buffer of 2^A beats and 2^M packets.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -62,10 +62,8 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> RxFront<W, 
     pub const LATENCY: usize = RxParse::<W, K>::LATENCY;
 }
 
-impl<const W: usize, const K: usize, const A: usize, const M: usize> Default
-    for RxFront<W, K, A, M>
-{
-    fn default() -> Self {
+impl<const W: usize, const K: usize, const A: usize, const M: usize> RxFront<W, K, A, M> {
+    fn check() {
         const {
             assert!(
                 RxParse::<W, K>::ICRC_LATENCY + IcrcCheck::<W, K>::LATENCY
@@ -77,27 +75,6 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Default
                     && 1 + RAW_BYTES == RxParse::<W, K>::LATENCY,
                 "raw beats are in step with the verdict"
             );
-        }
-        Self {
-            clock: ClkRst::default(),
-            s_axis_rx: AxisIn::default(),
-            enable: Signal::default(),
-            mac: Signal::default(),
-            promiscuous: Signal::default(),
-            gid_write: Signal::default(),
-            gid: Signal::default(),
-            meta: StreamOut::default(),
-            beats: PayloadOut::default(),
-            stats: Signal::default(),
-            rx_bytes: Signal::default(),
-            raw: Signal::default(),
-            raw_data: Signal::default(),
-            parse: RxParse::default(),
-            icrc: IcrcCheck::default(),
-            buffer: PacketBuffer::default(),
-            raw_valid: Delay::default(),
-            raw_bytes: Delay::default(),
-            raw_line: Delay::default(),
         }
     }
 }

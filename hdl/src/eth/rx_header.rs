@@ -94,7 +94,6 @@ impl<const W: usize> Logic for HeaderWindow<W> {
 
 /// The fields `F` of a header, by its layout, one cycle later.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct FieldSelect<F: HeaderFields> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,
@@ -106,18 +105,6 @@ pub struct FieldSelect<F: HeaderFields> {
     pub vlan: Signal<In, Bit>,
     /// The fields.
     pub fields: Signal<Out, F>,
-}
-
-impl<F: HeaderFields> Default for FieldSelect<F> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            header: Signal::default(),
-            ipv6: Signal::default(),
-            vlan: Signal::default(),
-            fields: Signal::default(),
-        }
-    }
 }
 
 impl<F: HeaderFields> Logic for FieldSelect<F> {

@@ -49,7 +49,7 @@ struct Arrived {
 
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct RxLink<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -78,6 +78,7 @@ pub struct RxLink<const W: usize, const K: usize> {
     length: Reg<Bits<14>>,
     link_q: Reg<Link>,
     header_q: Dff<Bits<HEADER_BITS>>,
+    #[init(std::array::from_fn(Self::count_bit))]
     count_bits: [Constant<Bits<K>>; 7],
 }
 
@@ -85,38 +86,18 @@ const TPID: u64 = eth::TPID_8021Q as u64;
 const ETHERTYPE_IPV4: u64 = eth::ETHERTYPE_IPV4 as u64;
 const ETHERTYPE_IPV6: u64 = eth::ETHERTYPE_IPV6 as u64;
 
-impl<const W: usize, const K: usize> Default for RxLink<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> RxLink<W, K> {
+    fn check() {
         assert!(
             W == 8 * K,
             "W = {W} bits and K = {K} bytes: W = 8 * K is expected"
         );
-        // A run of n ones has its upper edge at bit n - 1.
-        let count_bit = |j: usize| {
-            let bit = |mask: Bits<K>, i: usize| mask.replace_bit(i, (i + 1) >> j & 1 == 1);
-            Constant::new((0..K).fold(Bits::default(), bit))
-        };
-        Self {
-            clock: ClkRst::default(),
-            s_axis: AxisIn::default(),
-            enable: Signal::default(),
-            mac: Signal::default(),
-            promiscuous: Signal::default(),
-            bytes: Signal::default(),
-            link: Signal::default(),
-            header: Signal::default(),
-            data: Signal::default(),
-            in_frame: Reg::default(),
-            taking: Reg::default(),
-            count: Reg::default(),
-            arrived: Reg::default(),
-            window: HeaderWindow::default(),
-            data_4: Delay::default(),
-            length: Reg::default(),
-            link_q: Reg::default(),
-            header_q: Dff::default(),
-            count_bits: std::array::from_fn(count_bit),
-        }
+    }
+
+    // A run of n ones has its upper edge at bit n - 1.
+    fn count_bit(j: usize) -> Constant<Bits<K>> {
+        let bit = |mask: Bits<K>, i: usize| mask.replace_bit(i, (i + 1) >> j & 1 == 1);
+        Constant::new((0..K).fold(Bits::default(), bit))
     }
 }
 

@@ -65,7 +65,6 @@ use types::{Span, Turn};
 
 /// Assembler for beats of `W` bits = `K` bytes.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct Assemble<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -117,39 +116,6 @@ impl<const W: usize, const K: usize> Assemble<W, K> {
     const LANES: u64 = K as u64 - 1;
     const BYTES: u64 = K as u64;
     const BITS: u64 = W as u64;
-}
-
-impl<const W: usize, const K: usize> Default for Assemble<W, K> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            s: StreamIn::default(),
-            token: StreamIn::default(),
-            payload: PayloadIn::default(),
-            m: PartsOut::default(),
-            lost: Signal::default(),
-            lost_qpn: Signal::default(),
-            lost_psn: Signal::default(),
-            lost_msn: Signal::default(),
-            left_valid: Signal::default(),
-            left: Signal::default(),
-            payloads: SkidRam::default(),
-            current: Dff::default(),
-            turn: Reg::default(),
-            merging: Reg::default(),
-            header: Dff::default(),
-            body: Dff::default(),
-            span: Dff::default(),
-            beat: Dff::default(),
-            lanes: Lanes::default(),
-            lost_q: Reg::default(),
-            lost_qpn_q: Dff::default(),
-            lost_msn_q: Dff::default(),
-            lost_psn_q: Dff::default(),
-            left_valid_q: Reg::default(),
-            left_q: Dff::default(),
-        }
-    }
 }
 
 impl<const W: usize, const K: usize> Logic for Assemble<W, K> {

@@ -57,7 +57,6 @@ struct Part {
 
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct IcrcCheck<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -75,6 +74,7 @@ pub struct IcrcCheck<const W: usize, const K: usize> {
     counts: Reg<Bit>,
     first: Dff<Bit>,
     tail: Delay<Bits<6>, 2>,
+    #[init(Crc::seen_through(0, coordinates(K)))]
     crc: Crc<W>,
     residue: Residue<K>,
     good_q: Reg<Bit>,
@@ -92,28 +92,6 @@ impl<const W: usize, const K: usize> IcrcCheck<W, K> {
         K.ilog2() as u64
     };
     const LANES: u64 = K as u64 - 1;
-}
-
-impl<const W: usize, const K: usize> Default for IcrcCheck<W, K> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            beat: Signal::default(),
-            data: Signal::default(),
-            good: Signal::default(),
-            masked: Signal::default(),
-            part: Reg::default(),
-            whole_data: Dff::default(),
-            mask: IcrcMask::default(),
-            counts: Reg::default(),
-            first: Dff::default(),
-            tail: Delay::default(),
-            crc: Crc::seen_through(0, coordinates(K)),
-            residue: Residue::default(),
-            good_q: Reg::default(),
-            data_delay: Delay::default(),
-        }
-    }
 }
 
 impl<const W: usize, const K: usize> Logic for IcrcCheck<W, K> {

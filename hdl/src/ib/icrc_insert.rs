@@ -23,7 +23,7 @@ use crate::prelude::*;
 
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct IcrcInsert<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -45,6 +45,7 @@ pub struct IcrcInsert<const W: usize, const K: usize> {
     mask: IcrcMask<W, K>,
     valid_1: Reg<Bit>,
     beat_1: Dff<FrameBeat>,
+    #[init(Crc::seen_through(0, Map::undo_zero_bytes(TAIL).then(&CrcUndo::coordinates())))]
     crc: Crc<W>,
     beat_line: Delay<FrameBeat, 2>,
     undo: CrcUndo,
@@ -71,41 +72,12 @@ const TAIL: usize = eth::LEN % 4;
 /// Beats that may be between `s` and `m_axis` for one more to enter; two more may before the count shows.
 const MOST: u64 = 29;
 
-impl<const W: usize, const K: usize> Default for IcrcInsert<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> IcrcInsert<W, K> {
+    fn check() {
         assert!(
             W == 8 * K && K.is_power_of_two() && (8..=64).contains(&K),
             "no ICRC for beats of {W} bits = {K} bytes: 8, 16, 32 or 64 bytes are expected"
         );
-        Self {
-            clock: ClkRst::default(),
-            s: FrameIn::default(),
-            m_axis: AxisOut::default(),
-            frame: Signal::default(),
-            frame_bytes: Signal::default(),
-            frame_ack: Signal::default(),
-            used: Reg::default(),
-            room: Reg::default(),
-            entered: Reg::default(),
-            data: Dff::default(),
-            beat: Dff::default(),
-            mask: IcrcMask::default(),
-            valid_1: Reg::default(),
-            beat_1: Dff::default(),
-            crc: Crc::seen_through(0, Map::undo_zero_bytes(TAIL).then(&CrcUndo::coordinates())),
-            beat_line: Delay::default(),
-            undo: CrcUndo::default(),
-            beat_late: Delay::default(),
-            valid_line: Delay::default(),
-            data_line: Delay::default(),
-            write: IcrcWrite::default(),
-            written: Reg::default(),
-            queue: Fifo::default(),
-            keeps: Fifo::default(),
-            frame_q: Reg::default(),
-            frame_bytes_q: Dff::default(),
-            frame_ack_q: Reg::default(),
-        }
     }
 }
 

@@ -81,7 +81,7 @@ impl<const K: usize> Logic for Align<K> {
 ///
 /// Lanes are compared in two digits, eights and ones, which all lanes share: one LUT6 a lane and output behind them.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct LaneMasks<const K: usize> {
     /// First lane, below K.
     pub start: Signal<In, Bits<6>>,
@@ -97,20 +97,12 @@ pub struct LaneMasks<const K: usize> {
     pub high: Signal<Out, Bits<K>>,
 }
 
-impl<const K: usize> Default for LaneMasks<K> {
-    fn default() -> Self {
+impl<const K: usize> LaneMasks<K> {
+    fn check() {
         assert!(
             K.is_power_of_two() && (8..=64).contains(&K),
             "no lane masks for beats of {K} bytes"
         );
-        Self {
-            start: Signal::default(),
-            end_lane: Signal::default(),
-            enable: Signal::default(),
-            swap: Signal::default(),
-            low: Signal::default(),
-            high: Signal::default(),
-        }
     }
 }
 

@@ -13,7 +13,6 @@ use super::types::{Burst, Range};
 /// What is known of a range of up to 8191 bytes before it is split: whether it ends in the window of its first byte, so
 /// that it leaves as one burst, and its bytes less one. Combinational.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct Fits<const K: usize> {
     /// It; not empty.
     pub range: Signal<In, ReadReq>,
@@ -25,24 +24,10 @@ pub struct Fits<const K: usize> {
     length: Signal<Local, Bits<14>>,
     over: Carry<14>,
     /// Offset bits of an address.
+    #[init(Constant::new((axi::burst_bytes(K) as u64 - 1).to_bits()))]
     window: Constant<Bits<64>>,
+    #[init(Constant::new((axi::burst_bytes(K) as u64).to_bits()))]
     burst: Constant<Bits<14>>,
-}
-
-impl<const K: usize> Default for Fits<K> {
-    fn default() -> Self {
-        let burst = axi::burst_bytes(K) as u64;
-        Self {
-            range: Signal::default(),
-            fits: Signal::default(),
-            counted: Signal::default(),
-            first: Signal::default(),
-            length: Signal::default(),
-            over: Carry::default(),
-            window: Constant::new((burst - 1).to_bits()),
-            burst: Constant::new(burst.to_bits()),
-        }
-    }
 }
 
 impl<const K: usize> Logic for Fits<K> {
@@ -67,7 +52,6 @@ impl<const K: usize> Logic for Fits<K> {
 
 /// Splitter for beats of `K` bytes.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct Split<const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -92,38 +76,15 @@ pub struct Split<const K: usize> {
     bytes: Signal<Local, Bits<14>>,
     more: Signal<Local, Bits<14>>,
     /// Offset bits of an address.
+    #[init(Constant::new((axi::burst_bytes(K) as u64 - 1).to_bits()))]
     window: Constant<Bits<64>>,
+    #[init(Constant::new((axi::burst_bytes(K) as u64).to_bits()))]
     burst: Constant<Bits<14>>,
     /// Offset bits of a lane.
+    #[init(Constant::new((K as u64 - 1).to_bits()))]
     lanes: Constant<Bits<14>>,
+    #[init(Constant::new(u64::from(axi::burst_size(K)).to_bits()))]
     log_beat: Constant<Bits<3>>,
-}
-
-impl<const K: usize> Default for Split<K> {
-    fn default() -> Self {
-        let burst = axi::burst_bytes(K) as u64;
-        Self {
-            clock: ClkRst::default(),
-            s: StreamIn::default(),
-            s_fits: Signal::default(),
-            m: StreamOut::default(),
-            valid: Reg::default(),
-            addr: Dff::default(),
-            rest: Dff::default(),
-            tag: Dff::default(),
-            fits: Dff::default(),
-            take: Signal::default(),
-            offset: Signal::default(),
-            reach: Signal::default(),
-            over: Signal::default(),
-            bytes: Signal::default(),
-            more: Signal::default(),
-            window: Constant::new((burst - 1).to_bits()),
-            burst: Constant::new(burst.to_bits()),
-            lanes: Constant::new((K as u64 - 1).to_bits()),
-            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
-        }
-    }
 }
 
 impl<const K: usize> Logic for Split<K> {

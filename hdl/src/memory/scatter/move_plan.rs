@@ -10,7 +10,6 @@ use crate::prelude::*;
 
 /// Planning in front of [`mover`](super::mover). Throughput: a piece a cycle.
 #[derive(Block)]
-#[block(no_default)]
 pub struct MovePlan<const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -29,34 +28,15 @@ pub struct MovePlan<const K: usize> {
     commands: Hold<WriteCmd>,
     planned: Skid<Move>,
     /// The next run is the first of its packet.
+    #[init(Reg::new(true))]
     fresh: Reg<Bit>,
     lane: Dff<Bits<6>>,
+    #[init(Constant::new((K as u64 - 1).to_bits()))]
     lanes: Constant<Bits<6>>,
+    #[init(Constant::new(u64::from(axi::burst_size(K)).to_bits()))]
     log_beat: Constant<Bits<3>>,
+    #[init(Constant::new(((axi::burst_bytes(K) / K) as u64 - 1).to_bits()))]
     last_index: Constant<Bits<8>>,
-}
-
-impl<const K: usize> Default for MovePlan<K> {
-    fn default() -> Self {
-        let window = axi::burst_bytes(K) / K;
-        Self {
-            clock: ClkRst::default(),
-            runs: StreamIn::default(),
-            plan: StreamIn::default(),
-            command: StreamOut::default(),
-            moves: StreamOut::default(),
-            fits: Fits::default(),
-            split: Split::default(),
-            align: Align::default(),
-            commands: Hold::default(),
-            planned: Skid::default(),
-            fresh: Reg::new(true),
-            lane: Dff::default(),
-            lanes: Constant::new((K as u64 - 1).to_bits()),
-            log_beat: Constant::new(u64::from(axi::burst_size(K)).to_bits()),
-            last_index: Constant::new((window as u64 - 1).to_bits()),
-        }
-    }
 }
 
 impl<const K: usize> Logic for MovePlan<K> {

@@ -23,7 +23,7 @@ use crate::prelude::*;
 
 /// Data mover.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Mover<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -67,50 +67,21 @@ pub struct Mover<const W: usize, const K: usize> {
     bursts: Reg<Bits<16>>,
     join: ByteMux<W, K>,
 
+    #[init(Constant::new((K as u64).to_bits()))]
     beat: Constant<Bits<7>>,
+    #[init(Constant::new(((axi::burst_bytes(K) / K) as u64 - 1).to_bits()))]
     last_index: Constant<Bits<8>>,
+    #[init(Constant::new(!Bits::default()))]
     all: Constant<Bits<K>>,
 }
 
-impl<const W: usize, const K: usize> Default for Mover<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> Mover<W, K> {
+    fn check() {
         assert!(
             W == 8 * K,
             "data mover of {W} bits has {} bytes a beat, not {K}",
             W / 8
         );
-        let window = axi::burst_bytes(K) / K;
-        Self {
-            clock: ClkRst::default(),
-            runs: StreamIn::default(),
-            plan: StreamIn::default(),
-            payload: PayloadIn::default(),
-            command: StreamOut::default(),
-            beats: WriteBeatOut::default(),
-            done: StreamOut::default(),
-            planner: MovePlan::default(),
-            rotate: Rotate::default(),
-            masks: LaneMasks::default(),
-            begun: Reg::default(),
-            left: Dff::default(),
-            ending: Dff::default(),
-            step: Dff::default(),
-            low: Dff::default(),
-            high: Dff::default(),
-            step_valid: Reg::default(),
-            start: Signal::default(),
-            next_step: Signal::default(),
-            held: ByteReg::default(),
-            held_lanes: Reg::default(),
-            flush: Reg::default(),
-            flush_close: Dff::default(),
-            index: Dff::default(),
-            bursts: Reg::default(),
-            join: ByteMux::default(),
-            beat: Constant::new((K as u64).to_bits()),
-            last_index: Constant::new((window as u64 - 1).to_bits()),
-            all: Constant::new(!Bits::default()),
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::prelude::*;
 
 /// Sender on a data path of `W` bits = `K` bytes.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct CqSender<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -26,37 +26,28 @@ pub struct CqSender<const W: usize, const K: usize> {
     /// Beat of the CQE.
     index: Reg<Bits<2>>,
 
+    #[init(Constant::new(((256 / W as u64).max(1) - 1).to_bits()))]
     last_index: Constant<Bits<2>>,
+    #[init(Constant::new(u64::from(W.ilog2()).to_bits()))]
     log_beat: Constant<Bits<4>>,
+    #[init(Self::lanes(false))]
     lower: Constant<Bits<K>>,
+    #[init(Self::lanes(true))]
     upper: Constant<Bits<K>>,
 }
 
-impl<const W: usize, const K: usize> Default for CqSender<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> CqSender<W, K> {
+    fn check() {
         assert!(
             W == 8 * K && (64..=512).contains(&W) && W.is_power_of_two(),
             "data path of {W} bits and {K} bytes: 64, 128, 256 or 512 bits are expected"
         );
-        let beats = (256 / W as u64).max(1);
-        let lanes = |upper: bool| {
-            let lane = |mask: Bits<K>, i| mask.replace_bit(i, K < 64 || (i >= 32) == upper);
-            Constant::new((0..K).fold(Bits::default(), lane))
-        };
-        Self {
-            clock: ClkRst::default(),
-            s: StreamIn::default(),
-            write: StreamOut::default(),
-            beats: WriteBeatOut::default(),
-            commands: Skid::default(),
-            data: SkidRam::default(),
-            marks: Skid::default(),
-            index: Reg::default(),
-            last_index: Constant::new((beats - 1).to_bits()),
-            log_beat: Constant::new(u64::from(W.ilog2()).to_bits()),
-            lower: lanes(false),
-            upper: lanes(true),
-        }
+    }
+
+    /// Strobes of a CQE in the upper or lower half of a beat.
+    fn lanes(upper: bool) -> Constant<Bits<K>> {
+        let lane = |mask: Bits<K>, i| mask.replace_bit(i, K < 64 || (i >= 32) == upper);
+        Constant::new((0..K).fold(Bits::default(), lane))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::prelude::*;
 
 /// Sender on a data path of `W` bits = `K` bytes.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct EqSender<const W: usize, const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -26,34 +26,26 @@ pub struct EqSender<const W: usize, const K: usize> {
     /// The second beat of two is next.
     second: Reg<Bit>,
 
+    #[init(Constant::new(((128 / W as u64).max(1) - 1).to_bits()))]
     last_beat: Constant<Bits<8>>,
+    #[init(Constant::new(W >= 128))]
     one_beat: Constant<Bit>,
+    #[init(std::array::from_fn(Self::quarter))]
     lanes: [Constant<Bits<K>>; 4],
 }
 
-impl<const W: usize, const K: usize> Default for EqSender<W, K> {
-    fn default() -> Self {
+impl<const W: usize, const K: usize> EqSender<W, K> {
+    fn check() {
         assert!(
             W == 8 * K && (64..=512).contains(&W) && W.is_power_of_two(),
             "data path of {W} bits and {K} bytes: 64, 128, 256 or 512 bits are expected"
         );
-        let quarter = |q: usize| {
-            let lane = |mask: Bits<K>, i| mask.replace_bit(i, K < 16 || i / 16 == q % (K / 16));
-            Constant::new((0..K).fold(Bits::default(), lane))
-        };
-        Self {
-            clock: ClkRst::default(),
-            s: StreamIn::default(),
-            write: StreamOut::default(),
-            beats: WriteBeatOut::default(),
-            commands: Skid::default(),
-            data: SkidRam::default(),
-            marks: Skid::default(),
-            second: Reg::default(),
-            last_beat: Constant::new(((128 / W as u64).max(1) - 1).to_bits()),
-            one_beat: Constant::new(W >= 128),
-            lanes: std::array::from_fn(quarter),
-        }
+    }
+
+    /// Strobes of an EQE at place `q` of its four.
+    fn quarter(q: usize) -> Constant<Bits<K>> {
+        let lane = |mask: Bits<K>, i| mask.replace_bit(i, K < 16 || i / 16 == q % (K / 16));
+        Constant::new((0..K).fold(Bits::default(), lane))
     }
 }
 
