@@ -6,6 +6,7 @@ mod check;
 use std::collections::VecDeque;
 
 use ferroce_hdl::transport::responder::Responder;
+use ferroce_hdl::transport::responder::event::RqEventKind;
 use ferroce_proto::abi::qpc::{RqCtx, SrqCtx};
 use ferroce_sim::bench::{Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
@@ -34,18 +35,6 @@ pub(crate) enum Event {
     SrqDestroy,
     /// Its limit is set.
     SrqArm(u16),
-}
-
-/// Numbers of the kinds of events.
-mod kind {
-    use ferroce_hdl::transport::responder::event::RqEventKind;
-
-    pub(super) const DOORBELL: u64 = RqEventKind::Doorbell as u64;
-    pub(super) const SQ_FAILED: u64 = RqEventKind::SqFailed as u64;
-    pub(super) const COMMAND: u64 = RqEventKind::Command as u64;
-    pub(super) const REPLIED: u64 = RqEventKind::Replied as u64;
-    pub(super) const SRQ_DOORBELL: u64 = RqEventKind::SrqDoorbell as u64;
-    pub(super) const SRQ_COMMAND: u64 = RqEventKind::SrqCommand as u64;
 }
 
 /// A flush of the reference, and how many placements come before it.
@@ -240,25 +229,25 @@ impl Rig {
         };
         let item = self.events.item().with(number, qpn.into());
         let command = |limit: u16| {
-            let item = item.clone().with("kind", kind::SRQ_COMMAND);
+            let item = item.clone().with("kind", RqEventKind::SrqCommand as u64);
             item.with("index", limit.into())
         };
         let item = match &event {
             Event::Doorbell(producer) => item
-                .with("kind", kind::DOORBELL)
+                .with("kind", RqEventKind::Doorbell as u64)
                 .with("index", (*producer).into()),
             Event::SrqDoorbell(producer) => item
-                .with("kind", kind::SRQ_DOORBELL)
+                .with("kind", RqEventKind::SrqDoorbell as u64)
                 .with("index", (*producer).into()),
             Event::SrqCreate(limit) => command(*limit).with("set", 1).with("image", 1),
             Event::SrqDestroy => command(0).with("set", 1),
             Event::SrqArm(limit) => command(*limit),
-            Event::SqFailed => item.with("kind", kind::SQ_FAILED),
+            Event::SqFailed => item.with("kind", RqEventKind::SqFailed as u64),
             Event::Replied(incarnation) => item
-                .with("kind", kind::REPLIED)
+                .with("kind", RqEventKind::Replied as u64)
                 .with("incarnation", (*incarnation).into()),
             Event::Command(command) => item
-                .with("kind", kind::COMMAND)
+                .with("kind", RqEventKind::Command as u64)
                 .with("set", command.state.is_some().into())
                 .with("state", command.state.unwrap_or(0).into())
                 .with("reset", command.reset.is_some().into())
