@@ -33,8 +33,8 @@ const REMOTE_OPERATIONAL: u8 = NakCode::RemoteOperational.code();
 /// The rules, combinational.
 #[derive(Block)]
 pub struct GuardRules {
-    /// The packet: its last piece, `short` and `broken` those of all its pieces.
-    pub packet: Signal<In, Pending>,
+    /// The last piece of a packet, `short` and `broken` those of all its pieces.
+    pub checked: Signal<In, Pending>,
     /// A memory region denies one of its pieces.
     pub denied: Signal<In, Bit>,
     /// What is remembered of its queue pair.
@@ -55,13 +55,14 @@ impl Logic for GuardRules {
 
     #[kernel]
     fn update(&mut self) {
+        let packet = checked.packet;
         let is_write = packet.kind == PlaceKind::Write;
         let is_response = packet.kind == PlaceKind::Response;
         let plain_write = packet.unreliable & is_write;
         let plain_send = packet.unreliable & (packet.kind == PlaceKind::Recv);
         // A packet before it in its message failed.
         let is_late = (plain_write | plain_send) & !packet.opens & poison.dropping;
-        let is_long = plain_send & (is_late | (packet.short & !packet.broken));
+        let is_long = plain_send & (is_late | (checked.short & !checked.broken));
 
         let mut next = poison;
         ruling.good = false;
@@ -96,19 +97,19 @@ impl Logic for GuardRules {
             ruling.cause = FailCause::Length;
             ruling.spared = true;
             next.dropping = true;
-        } else if packet.broken | packet.short | denied | is_late {
+        } else if checked.broken | checked.short | denied | is_late {
             if is_write {
                 ruling.nak = REMOTE_ACCESS;
             } else if is_response {
                 // The list was good when the request was sent.
                 ruling.cause = FailCause::Protection;
-                if packet.broken | packet.short {
+                if checked.broken | checked.short {
                     ruling.cause = FailCause::Operation;
                 }
-            } else if packet.broken {
+            } else if checked.broken {
                 ruling.nak = REMOTE_OPERATIONAL;
                 ruling.cause = FailCause::Operation;
-            } else if packet.short {
+            } else if checked.short {
                 ruling.nak = INVALID_REQUEST;
                 ruling.cause = FailCause::Length;
             } else {
@@ -120,7 +121,7 @@ impl Logic for GuardRules {
             if !packet.complete & !is_response {
                 next.cause = ruling.cause;
             }
-        } else if packet.refused {
+        } else if checked.refused {
             ruling.nak = REMOTE_ACCESS;
             next.poisoned = true;
             next.cause = FailCause::Flush;

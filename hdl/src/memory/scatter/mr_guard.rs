@@ -87,15 +87,15 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         runs.valid = accept;
         copy!(runs.payload <= s.payload; addr, len, last, lane, beats);
         mr.valid = accept | probe;
-        copy!(mr.request <= s.payload; key, pd, qpn, addr);
+        copy!(mr.request <= s.payload; key, pd, addr);
+        mr.request.qpn = s.payload.packet.qpn;
         mr.request.len = s.payload.len.resize::<32>();
-        mr.request.right = if s.payload.kind == PlaceKind::Write {
+        mr.request.right = if s.payload.packet.kind == PlaceKind::Write {
             MrRight::RemoteWrite
         } else {
             MrRight::LocalWrite
         };
-        copy!(enters <= s.payload;
-            last, short, broken, qpn, kind, unreliable, opens, complete, reset, answer, closed);
+        copy!(enters <= s.payload; last, short, broken, packet);
         enters.inv = guarded;
         enters.refused = guarded & refused;
         under_way = (under_way << 1).replace_bit(0, accept);
@@ -107,9 +107,9 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         // Two cycles before the answer.
         let reading = pending[1];
         poison.valid = probe | (under_way.bit(1) & reading.last);
-        poison.addr = reading.qpn.low::<Q>();
+        poison.addr = reading.packet.qpn.low::<Q>();
         if probe {
-            poison.addr = s.payload.qpn.low::<Q>();
+            poison.addr = s.payload.packet.qpn.low::<Q>();
         }
 
         // The answer, and with the last piece the verdict.
@@ -133,7 +133,7 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         inv.request = no_request;
         inv.request.key = s.payload.inv_key;
         inv.request.pd = s.payload.pd;
-        inv.request.qpn = s.payload.qpn;
+        inv.request.qpn = s.payload.packet.qpn;
         let spoiled = void | denied | short | broken | s.payload.short | s.payload.broken;
         match guard {
             Guard::Idle => {
@@ -172,7 +172,7 @@ impl<const Q: usize> Logic for MrGuard<Q> {
             _ => {}
         }
 
-        rules.packet = whole;
+        rules.checked = whole;
         rules.denied = is_denied;
         rules.poison = found;
         poison.write = ruled;

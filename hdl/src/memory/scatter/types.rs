@@ -6,6 +6,27 @@
 use crate::bus::types::PlaceKind;
 use rust_hdl_core::prelude::*;
 
+/// What is the same for all of a packet, from its placement to the ruling on it.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct Packet {
+    /// See `Place`.
+    pub qpn: Bits<16>,
+    /// See `Place`.
+    pub kind: PlaceKind,
+    /// See `Place`.
+    pub unreliable: Bit,
+    /// It begins its message.
+    pub opens: Bit,
+    /// See `Place`.
+    pub complete: Bit,
+    /// See `Place`.
+    pub reset: Bit,
+    /// See `Place`.
+    pub answer: Bit,
+    /// See `Place`.
+    pub closed: Bit,
+}
+
 /// An entry of a scatter list; a place that is no list has one.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
 pub struct Entry {
@@ -28,25 +49,11 @@ pub struct Entry {
     /// Protection domain.
     pub pd: Bits<24>,
     /// See `Place`.
-    pub qpn: Bits<16>,
-    /// See `Place`.
-    pub kind: PlaceKind,
-    /// See `Place`.
     pub lane: Bits<6>,
     /// See `Place`.
     pub beats: Bits<10>,
-    /// See `Place`.
-    pub unreliable: Bit,
-    /// It begins its message.
-    pub opens: Bit,
-    /// See `Place`.
-    pub complete: Bit,
-    /// See `Place`.
-    pub reset: Bit,
-    /// See `Place`.
-    pub answer: Bit,
-    /// See `Place`.
-    pub closed: Bit,
+    /// The packet.
+    pub packet: Packet,
     /// A key is invalidated if all is well.
     pub inv: Bit,
     /// That key.
@@ -71,25 +78,11 @@ pub struct Target {
     /// The WQE is unusable.
     pub broken: Bit,
     /// See `Place`.
-    pub qpn: Bits<16>,
-    /// See `Place`.
-    pub kind: PlaceKind,
-    /// See `Place`.
     pub lane: Bits<6>,
     /// See `Place`.
     pub beats: Bits<10>,
-    /// See `Place`.
-    pub unreliable: Bit,
-    /// It begins its message.
-    pub opens: Bit,
-    /// See `Place`.
-    pub complete: Bit,
-    /// See `Place`.
-    pub reset: Bit,
-    /// See `Place`.
-    pub answer: Bit,
-    /// See `Place`.
-    pub closed: Bit,
+    /// The packet.
+    pub packet: Packet,
     /// A key is invalidated if all is well.
     pub inv: Bit,
     /// That key.
@@ -105,22 +98,8 @@ pub struct Pending {
     pub short: Bit,
     /// The WQE is unusable.
     pub broken: Bit,
-    /// See `Place`.
-    pub qpn: Bits<16>,
-    /// See `Place`.
-    pub kind: PlaceKind,
-    /// See `Place`.
-    pub unreliable: Bit,
-    /// It begins its message.
-    pub opens: Bit,
-    /// See `Place`.
-    pub complete: Bit,
-    /// See `Place`.
-    pub reset: Bit,
-    /// See `Place`.
-    pub answer: Bit,
-    /// See `Place`.
-    pub closed: Bit,
+    /// The packet.
+    pub packet: Packet,
     /// A key is invalidated if all is well.
     pub inv: Bit,
     /// That was refused.

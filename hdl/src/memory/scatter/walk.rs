@@ -14,7 +14,7 @@
 //! every slot behind it. `tail.ready` is waited for.
 use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SendWqe, Sge};
 
-use super::types::{Entry, Tail, Target};
+use super::types::{Entry, Packet, Tail, Target};
 use crate::bus::types::{Place, PlaceKind, RqSlot, has_list, image};
 use crate::prelude::*;
 
@@ -53,6 +53,7 @@ pub struct Walk {
     rest: Dff<Bits<13>>,
     closed: Dff<Bit>,
     target: Dff<Target>,
+    packet: Signal<Local, Packet>,
     target_valid: Reg<Bit>,
     sge: Signal<Local, Bits<128>>,
 }
@@ -104,6 +105,8 @@ impl Logic for Walk {
         } else {
             0
         };
+        copy!(packet <= place.payload; qpn, kind, unreliable, complete, reset, answer, closed);
+        packet.opens = !place.payload.offset.any();
         if drain {
             drain = !(slots.valid & slots.payload.last);
         }
@@ -123,9 +126,8 @@ impl Logic for Walk {
             entry.last = true;
             entry.broken = false;
             entry.plen = direct;
-            copy!(entry <= place.payload; pd, qpn, kind, lane, beats, unreliable);
-            entry.opens = !place.payload.offset.any();
-            copy!(entry <= place.payload; complete, reset, answer, closed);
+            copy!(entry <= place.payload; pd, lane, beats);
+            entry.packet = packet;
             entry.inv = place.payload.with_inv
                 & place.payload.complete
                 & (place.payload.kind == PlaceKind::Recv);
@@ -183,9 +185,7 @@ impl Logic for Walk {
             target.pd = skipped.pd;
             target.last = enough | skipped.last;
             target.short = !enough & skipped.last;
-            copy!(target <= skipped;
-                broken, qpn, kind, lane, beats, unreliable, opens, complete, reset, answer, closed,
-                inv, inv_key);
+            copy!(target <= skipped; broken, lane, beats, packet, inv, inv_key);
             if skipped_valid {
                 rest = needed - skipped.len.resize::<13>();
                 closed = is_closed | enough | skipped.last;
@@ -198,9 +198,8 @@ impl Logic for Walk {
                 target.last = true;
                 target.short = false;
                 target.broken = false;
-                copy!(target <= place.payload; qpn, kind, lane, beats, unreliable);
-                target.opens = !place.payload.offset.any();
-                copy!(target <= place.payload; complete, reset, answer, closed);
+                copy!(target <= place.payload; lane, beats);
+                target.packet = packet;
                 target.inv = false;
                 target.inv_key = place.payload.imm;
             }
