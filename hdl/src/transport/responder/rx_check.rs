@@ -28,6 +28,7 @@ use super::rx_decode::{RxDecode, RxKind};
 use crate::bus::types::image::RqCtx;
 use crate::bus::types::{MrRight, Response, RxMeta};
 use crate::bus::valid::Valid;
+use crate::cell::ram::Style;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::Notice;
 
@@ -69,6 +70,8 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
     pub ready: Signal<Out, Bit>,
 
     images: Ram<RqImage, Q>,
+    /// A bit each: no block RAM for some hundred of them.
+    #[init(Ram::new(if Q > 9 { Style::Block } else { Style::Distributed }))]
     exist: Ram<Bits<1>, Q>,
     sweep: Reg<Bits<Q>>,
     swept: Reg<Bit>,
