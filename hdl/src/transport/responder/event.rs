@@ -1,5 +1,6 @@
 //! Requests, events, state and results of the receive side.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::payload::payload;
 use crate::bus::types::MrRight;
 use crate::prelude::*;
 
@@ -44,14 +45,6 @@ pub mod reason {
     pub const NO_REQUEST: u64 = 5;
     /// Q_Key.
     pub const QKEY: u64 = 6;
-}
-
-macro_rules! payload {
-    ($( $(#[$m:meta])* $name:ident { $( $(#[$fm:meta])* $f:ident : $t:ty ),* $(,)? } )*) => {$(
-        $(#[$m])*
-        #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
-        pub struct $name { $( $(#[$fm])* pub $f: $t ),* }
-    )*};
 }
 
 payload! {

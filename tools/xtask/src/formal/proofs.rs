@@ -6,12 +6,20 @@ use ferroce_hdl::memory::dma_write::DmaWrite;
 use ferroce_hdl::memory::mr_table::{MrPort, MrTable};
 use ferroce_hdl::memory::split::Split;
 use ferroce_hdl::prelude::{Arbiter, Bits, Block, Fifo, Skid, SkidRam};
+use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_hdl::transport::requester::retire::Retire;
 use ferroce_hdl::transport::requester::sq_rules::SqRules;
 use ferroce_hdl::transport::requester::sq_terms::SqTermsOf;
 use ferroce_hdl::transport::responder::rq_rules::RqRules;
 
 use super::checker::Checker;
+
+/// The checker of `sq_ring` names kinds of events by these numbers.
+const _: () = assert!(
+    SqEventKind::Start as u8 == 3
+        && SqEventKind::Retired as u8 == 7
+        && SqEventKind::Command as u8 == 8
+);
 
 /// An error put into the emitted Verilog, which the proof must find.
 #[derive(Clone, Copy, Debug)]
