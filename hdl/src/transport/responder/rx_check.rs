@@ -161,6 +161,19 @@ fn reason_of(packet: RxMeta, image: RqImage, kind: RxKind) -> Bits<3> {
     reason
 }
 
+/// The GRH of a datagram, a request before that of its payload.
+#[kernel_fn]
+fn grh_of(datagram: RqRequest, beats: Bits<10>) -> RqRequest {
+    let mut grh = datagram;
+    grh.grh = true;
+    grh.last = false;
+    grh.with_imm = false;
+    grh.plen = GRH;
+    grh.lane = bits::<6>(0);
+    grh.beats = beats;
+    grh
+}
+
 /// Right that its rkey must give.
 #[kernel_fn]
 fn right_of(kind: RxKind) -> MrRight {
@@ -181,10 +194,16 @@ fn is_invalid(
     packet: RxMeta,
     image: RqImage,
     kind: RxKind,
-    size_wrong: Bit,
+    bytes: Bits<13>,
     sum_wrong: Bit,
     too_long: Bit,
 ) -> Bit {
+    // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
+    let size_wrong = if kind.last {
+        (packet.plen > bytes) | (!kind.first & !packet.plen.any())
+    } else {
+        packet.plen != bytes
+    };
     let write_wrong = kind.write & (!image.remote_write | (kind.first & sum_wrong));
     let read_wrong = kind.read & (!image.remote_read | too_long);
     let atomic_wrong = kind.atomic & (!image.remote_atomic | packet.ext.low::<3>().any());
@@ -246,13 +265,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         notice = seen;
 
         let payload_less = m2.plen - 1;
-        // FIRST and MIDDLE fill the path MTU; LAST has at least a byte (IBA vol. 1, 9.7.4.1.6)
         let bytes = bits::<13>(128) << k2.mtu;
-        let size_wrong = if kind.last {
-            (m2.plen > bytes) | (!kind.first & !m2.plen.any())
-        } else {
-            m2.plen != bytes
-        };
         // the length in the RETH is that of ONLY, more than that of FIRST
         let sum_wrong = if kind.last {
             !same_length
@@ -311,7 +324,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
             if kind.atomic {
                 q3.length = bits::<32>(8);
             }
-            q3.invalid = is_invalid(m2, k2, kind, size_wrong, sum_wrong, too_long);
+            q3.invalid = is_invalid(m2, k2, kind, bytes, sum_wrong, too_long);
             q3.more = packets_after_first.low::<23>();
             if no_length {
                 q3.more = bits::<23>(0);
@@ -335,20 +348,12 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
 
         // stage 3: a datagram is its GRH, then its payload
         let mut out = q3;
-        let mut has_beats = q3.beats.any();
-        if split {
-            if second {
-                out.first = false;
-            } else {
-                out.grh = true;
-                out.last = false;
-                out.with_imm = false;
-                out.plen = GRH;
-                out.lane = bits::<6>(0);
-                out.beats = bits::<10>(Self::GRH_BEATS);
-                has_beats = true;
-            }
+        if split & second {
+            out.first = false;
+        } else if split {
+            out = grh_of(q3, bits::<10>(Self::GRH_BEATS));
         }
+        let has_beats = q3.beats.any() | (split & !second);
         if room {
             second = v3 & split & !second;
         }

@@ -107,6 +107,13 @@ fn plen_of(left: Bits<32>, mtu: Bits<32>, last: Bit) -> Bits<13> {
     plen.low::<13>()
 }
 
+/// MSN of its packets: that of an atomic is for its NAK, which does not count it; a READ counts once it is accepted.
+#[kernel_fn]
+fn msn_of(word: RingWord) -> Bits<24> {
+    let msn = if word.atomic { word.msn - 1 } else { word.msn };
+    msn
+}
+
 /// Packets of a turn, by MTU code: 32 kB or 64 kB.
 #[kernel_fn]
 fn quantum(mtu: Bits<3>) -> Bits<8> {
@@ -219,12 +226,10 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         // out: the packet, its check, its atomic
         valid_q = step;
-        // that of an atomic is for its NAK, which does not count it; a READ counts once it is accepted
-        let msn = if word.atomic { word.msn - 1 } else { word.msn };
         cut_q = Cut {
             qpn: start.qpn,
             psn: psn,
-            msn: msn,
+            msn: msn_of(word),
             addr: addr,
             plen: plen,
             path: turn.path,
