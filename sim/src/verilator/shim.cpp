@@ -154,6 +154,8 @@ void destroy(Instance* instance) {
         Sum::get().add(*instance);
 #endif
     });
+    // the scopes of a model leave the context of the thread, which is that of the instance used last, and may be gone
+    Verilated::threadContextp(&instance->context);
     delete instance;
 }
 
