@@ -147,6 +147,38 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_MIN_TIME_BETWEEN_CNPS 0x5cu
 /* Notification point: [5:0] DSCP of CNPs, [10:8] their PCP where the path has an 802.1Q tag, [16] marked packets draw CNPs. */
 #define FERROCE_REG_CNP_CONFIG 0x60u
+/* Reaction point: [0] CNPs slow queue pairs down, [1] clamp_tgt_rate, [2] clamp_tgt_rate_after_time_inc, [3] alpha_first. */
+#define FERROCE_REG_RP_CONFIG 0x64u
+/* Reaction point: rate of the port, up to 1048575 Mb/s; 0: that of the build, 100 Gb/s with a data path of 512 bits, 10 Gb/s with 64. */
+#define FERROCE_REG_LINE_RATE 0x68u
+/* Reaction point: microseconds between increases by time, 1 to 131071. */
+#define FERROCE_REG_RPG_TIME_RESET 0x6cu
+/* Reaction point: units of 64 bytes sent between increases by bytes, up to 262143; 0: there are none. */
+#define FERROCE_REG_RPG_BYTE_RESET 0x70u
+/* Reaction point: increases of fast recovery, 1 to 31. */
+#define FERROCE_REG_RPG_THRESHOLD 0x74u
+/* Reaction point: highest rate, up to 1048575 Mb/s; 0: LINE_RATE. */
+#define FERROCE_REG_RPG_MAX_RATE 0x78u
+/* Reaction point: step of an additive increase, up to 1048575 Mb/s. */
+#define FERROCE_REG_RPG_AI_RATE 0x7cu
+/* Reaction point: step of a hyper increase, up to 1048575 Mb/s. */
+#define FERROCE_REG_RPG_HAI_RATE 0x80u
+/* Reaction point: a decrease takes off rate * alpha / 2^this, 0 to 15. */
+#define FERROCE_REG_RPG_GD 0x84u
+/* Reaction point: what a decrease leaves at least, 0 to 100 percent. */
+#define FERROCE_REG_RPG_MIN_DEC_FAC 0x88u
+/* Reaction point: lowest rate, 1 to 1048575 Mb/s. */
+#define FERROCE_REG_RPG_MIN_RATE 0x8cu
+/* Reaction point: rate behind the first CNP, up to 1048575 Mb/s; 0: as it was. */
+#define FERROCE_REG_RATE_TO_SET_ON_FIRST_CNP 0x90u
+/* Reaction point: what a tick leaves of alpha, 0 to 1023 of 1024. */
+#define FERROCE_REG_DCE_TCP_G 0x94u
+/* Reaction point: microseconds between ticks of alpha, 1 to 131071. */
+#define FERROCE_REG_DCE_TCP_RTT 0x98u
+/* Reaction point: microseconds between decreases at least, up to 131071; 0: every CNP decreases. */
+#define FERROCE_REG_RATE_REDUCE_MONITOR_PERIOD 0x9cu
+/* Reaction point: alpha at the first CNP, 0 to 1023 of 1024. */
+#define FERROCE_REG_INITIAL_ALPHA_VALUE 0xa0u
 
 /* opcode of a command. */
 /* Does nothing, answers OK. */
@@ -357,6 +389,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_FEATURE_MEM_WINDOW 0x2000u
 /* Notification point: packets marked CE draw CNPs. */
 #define FERROCE_FEATURE_CNP 0x4000u
+/* Rates: the limit of a queue pair, and the reaction point, by which CNPs slow queue pairs down. */
+#define FERROCE_FEATURE_RATES 0x8000u
 
 /* Head of a command. */
 #define FERROCE_CMD_SIZE 64u
@@ -518,6 +552,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SQ_OT_BASE FERROCE_FIELD(72, 24)
 /* Address of the send queue, 64-byte aligned. */
 #define FERROCE_SQ_SQ_BASE FERROCE_FIELD(96, 64)
+/* Its packets leave at this rate at most, Mb/s; 0 = that of the line. */
+#define FERROCE_SQ_RATE_LIMIT FERROCE_FIELD(160, 20)
 
 /* Address vector image: everything of the path that headers need. */
 #define FERROCE_AV_SIZE 64u
@@ -855,7 +891,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STAT_NP_CNP_SENT 0x1168u
 /* CNPs received for a connected queue pair from its peer. */
 #define FERROCE_STAT_RP_CNP_HANDLED 0x1170u
-/* CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection. They have no effect. */
+/* CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection; and CNPs in `rp_cnp_handled` that found the queue of congestion control full. They have no effect. */
 #define FERROCE_STAT_RP_CNP_IGNORED 0x1178u
 
 /* Doorbells: offsets in BAR0, 32-bit writes. */

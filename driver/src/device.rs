@@ -42,6 +42,8 @@ bitflags! {
         const MEM_WINDOW = feature::MEM_WINDOW;
         /// Packets marked CE draw CNPs.
         const CNP = feature::CNP;
+        /// Limits of queue pairs, and CNPs that slow queue pairs down.
+        const RATES = feature::RATES;
     }
 }
 

@@ -34,13 +34,15 @@ mod word {
         EXC_TX_PI,
         EXC_STATUS,
         MIN_TIME_BETWEEN_CNPS,
-        CNP_CONFIG
+        CNP_CONFIG,
+        RP_CONFIG,
+        LINE_RATE
     );
 }
 pub(super) use word::*;
 
 /// Log2 of the bytes that hold the registers, and that hold the counters.
-const PAGE: u32 = 7;
+const PAGE: u32 = 8;
 const STATS_PAGE: u32 = 9;
 /// The counters' page, the doorbells' region.
 pub(super) const STATS_AT: u64 = (regs::STATS_BASE >> STATS_PAGE) as u64;
@@ -71,7 +73,10 @@ const _: () = {
         );
         i += 1;
     }
-    assert!(regs::REGISTERS.len() == CNP_CONFIG + 1, "all are in `word`");
+    assert!(
+        regs::REGISTERS.len() == LINE_RATE + regs::RP_RANGES.len(),
+        "all are in `word`"
+    );
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);
     assert!(doorbell::QP_BASE == 1 << 20 && doorbell::CQ_BASE == 2 << 20 && doorbell::STRIDE == 8);
     assert!(doorbell::SRQ_BASE == 3 << 20);

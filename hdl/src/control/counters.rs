@@ -35,6 +35,8 @@ pub struct Counters {
     pub tx_acks: Signal<In, Bit>,
     /// A CNP leaves.
     pub tx_cnps: Signal<In, Bit>,
+    /// Congestion control had no room for a CNP.
+    pub cnp_lost: Signal<In, Bit>,
     /// Exception queue: a received frame was handed to the host.
     pub stored: Signal<In, Bit>,
     /// One was dropped for lack of room.
@@ -128,7 +130,7 @@ impl Logic for Counters {
             np_ecn_marked_roce_packets: notified.marked,
             np_cnp_sent: tx_cnps,
             rp_cnp_handled: notified.handled,
-            rp_cnp_ignored: notified.ignored,
+            rp_cnp_ignored: sum(notified.ignored, cnp_lost),
         };
         stats.index = index;
         stats.read = read;

@@ -20,11 +20,13 @@ use super::bar::*;
 use super::doorbells::Doorbells;
 use super::exception_csr::{ExceptionCsr, ExceptionStatus};
 use super::notify_csr::NotifyCsr;
+use super::reaction_csr::ReactionCsr;
 use crate::bus::payload::payload;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::prelude::*;
 use crate::queue::cq_write::CqArm;
 use crate::transport::congestion::notify_types::NotifySetup;
+use crate::transport::congestion::pace_types::CongestionSetup;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
@@ -105,6 +107,10 @@ pub struct Csr<const Q: usize, const C: usize> {
     pub exception_status: Signal<In, ExceptionStatus>,
     /// What the host says of CNPs.
     pub notify: Signal<Out, NotifySetup>,
+    /// What the host says of congestion control.
+    pub congestion: Signal<Out, CongestionSetup>,
+    /// Rate of the port of this build, Mb/s.
+    pub line_rate: Signal<In, Bits<20>>,
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamOut<CqArm>,
     /// Counter to read.
@@ -120,6 +126,7 @@ pub struct Csr<const Q: usize, const C: usize> {
     bus: AxilSlave,
     exceptions: ExceptionCsr,
     cnps: NotifyCsr,
+    rates: ReactionCsr,
     counting: Reg<Bit>,
     doorbells: Doorbells<Q, C>,
 
@@ -164,22 +171,29 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         } else {
             capped
         };
-        let written = act & bus.whole & !at.slice::<15>(7).any();
+        let written = act & bus.whole & !at.slice::<14>(8).any();
         exceptions.write = written;
-        exceptions.at = at.slice::<5>(2);
+        exceptions.at = at.slice::<6>(2);
         exceptions.data = data;
         exceptions.clear = state.reset;
-        exceptions.from = bus.raddr.slice::<5>(2);
+        exceptions.from = bus.raddr.slice::<6>(2);
         exceptions.status = exception_status;
         exception = exceptions.setup;
         cnps.write = written;
-        cnps.at = at.slice::<5>(2);
+        cnps.at = at.slice::<6>(2);
         cnps.data = data;
         cnps.clear = state.reset;
-        cnps.from = bus.raddr.slice::<5>(2);
+        cnps.from = bus.raddr.slice::<6>(2);
         notify = cnps.setup;
+        rates.write = written;
+        rates.at = at.slice::<6>(2);
+        rates.data = data;
+        rates.clear = state.reset;
+        rates.from = bus.raddr.slice::<6>(2);
+        rates.build_rate = line_rate;
+        congestion = rates.setup;
         if written {
-            match at.slice::<5>(2) {
+            match at.slice::<6>(2) {
                 CONTROL => {
                     state.enable = data.bit(ENABLE);
                     forgets = data.bit(RESET);
@@ -209,7 +223,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         let control = bits::<32>(0)
             .replace_bit(ENABLE, state.enable)
             .replace_bit(RESET, state.reset);
-        let looked_up: Bits<32> = match from.slice::<5>(2) {
+        let looked_up: Bits<32> = match from.slice::<6>(2) {
             MAGIC => MAGIC_VALUE,
             VERSION => VERSION_VALUE,
             BUILD => build,
@@ -227,7 +241,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             CMD_PI => state.cmd_pi,
             CMD_CI => cmd_ci.resize::<32>(),
             SCRATCH => state.scratch,
-            _ => exceptions.value | cnps.value,
+            _ => exceptions.value | cnps.value | rates.value,
         };
         let counter = (from.slice::<13>(9) == STATS_AT) & (from.slice::<6>(3) < STATS);
         bus.found = false;
@@ -242,7 +256,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             }
         } else if bus.read {
             bus.found = true;
-            if !from.slice::<15>(7).any() {
+            if !from.slice::<14>(8).any() {
                 bus.rdata = looked_up;
             } else if counter & from.bit(2) {
                 bus.rdata = state.stat_high;

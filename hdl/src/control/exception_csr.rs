@@ -29,13 +29,13 @@ pub struct ExceptionCsr {
     /// A whole register is written in this cycle.
     pub write: Signal<In, Bit>,
     /// Its number.
-    pub at: Signal<In, Bits<5>>,
+    pub at: Signal<In, Bits<6>>,
     /// Its value.
     pub data: Signal<In, Bits<32>>,
     /// All are cleared.
     pub clear: Signal<In, Bit>,
     /// Register to read.
-    pub from: Signal<In, Bits<5>>,
+    pub from: Signal<In, Bits<6>>,
     /// Its value, 0 if it is none of these.
     pub value: Signal<Out, Bits<32>>,
     /// What the card says.

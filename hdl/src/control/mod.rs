@@ -14,6 +14,7 @@ pub mod doorbells;
 pub mod drain;
 pub mod exception_csr;
 pub mod notify_csr;
+pub mod reaction_csr;
 pub mod restart;
 pub mod stat_sums;
 pub mod stats;

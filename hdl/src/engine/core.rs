@@ -15,6 +15,7 @@ use crate::memory::mr_table::MrTable;
 use crate::prelude::*;
 use crate::queue::cq_write::CqArm;
 use crate::transport::congestion::notify_types::NotifySetup;
+use crate::transport::congestion::pace_types::CongestionSetup;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::responder::event::RqEvent;
 
@@ -63,6 +64,8 @@ pub struct Core<
     pub exception_status: Signal<Out, ExceptionStatus>,
     /// What the host says of CNPs.
     pub notify: Signal<In, NotifySetup>,
+    /// What the host says of congestion control.
+    pub congestion: Signal<In, CongestionSetup>,
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamIn<CqArm>,
     /// Counter to read.
@@ -140,6 +143,8 @@ impl<
         receive.enable = enable;
         receive.notify = notify;
         transmit.notify = notify;
+        transmit.congestion = congestion;
+        transmit.cnp_received = receive.cnp_received;
         forward!(sq_doorbell <= transmit.doorbell);
         forward!(rq_doorbell <= receive.doorbells);
         forward!(transmit.answer <= receive.answer);
@@ -258,7 +263,7 @@ impl<
         counters.overflow = return_path.overflows;
         copy!(counters <= receive; rx_bytes, notified);
         copy!(counters <= transmit;
-            retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps);
+            retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost);
         copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
         copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);
         counters.index = stat_index;

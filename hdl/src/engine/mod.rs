@@ -13,7 +13,7 @@ pub mod failures;
 pub mod receive;
 pub mod transmit;
 
-use ferroce_proto::abi::regs::{Params, Params2, Params3, feature};
+use ferroce_proto::abi::regs::{Params, Params2, Params3, feature, line_rate};
 
 use self::core::Core;
 use crate::control::csr::Csr;
@@ -40,7 +40,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::EXCEPTION
     | feature::RESIZE_CQ
     | feature::MEM_WINDOW
-    | feature::CNP;
+    | feature::CNP
+    | feature::RATES;
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 
@@ -85,6 +86,7 @@ pub struct Engine<
     params3: Constant<Bits<32>>,
     features: Constant<Bits<32>>,
     build: Constant<Bits<32>>,
+    line_rate: Constant<Bits<20>>,
 }
 
 impl<
@@ -135,6 +137,7 @@ impl<
             params3: word(params3.emit()),
             features: word(FEATURES.to_le_bytes()),
             build: Constant::new(0u64.to_bits()),
+            line_rate: Constant::new(u64::from(line_rate(W as u16)).to_bits()),
         }
     }
 }
@@ -187,6 +190,8 @@ impl<
         core.exception = csr.exception;
         csr.exception_status = core.exception_status;
         core.notify = csr.notify;
+        core.congestion = csr.congestion;
+        csr.line_rate = line_rate;
         forward!(core.cq_doorbell <= csr.cq_doorbell);
         core.stat_index = csr.stat_index;
         core.stat_read = csr.stat_read;

@@ -1,11 +1,13 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::QpState;
 use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc};
+use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
 use crate::ib::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
+use crate::transport::congestion::pace_types::CongestionSetup;
 use crate::transport::requester::decision::SqCounts;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::requester::recall_filter::RecallFilter;
@@ -107,6 +109,12 @@ pub struct TransmitSide<
     pub tx_acks: Signal<Out, Bit>,
     /// A CNP leaves.
     pub tx_cnps: Signal<Out, Bit>,
+    /// What the host says of congestion control.
+    pub congestion: Signal<In, CongestionSetup>,
+    /// A queue pair received a CNP of its peer.
+    pub cnp_received: Signal<In, Valid<Bits<16>>>,
+    /// Congestion control had no room for a CNP; one cycle.
+    pub cnp_lost: Signal<Out, Bit>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
     /// Send WQEs on their way to packets.
@@ -153,6 +161,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(answer <= requester.answer);
         copy!(requester <= back; left_valid, left);
         copy!(requester <= tables; sq_we, av_we, ah_we);
+        requester.congestion = congestion;
+        requester.cnp = cnp_received;
+        cnp_lost = requester.cnp_lost;
         requester.image_qpn = tables.qpn.low::<Q>();
         requester.sq_image = tables.sq;
         requester.av_image = tables.av;

@@ -20,6 +20,8 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     pub push: Signal<In, Bit>,
     /// Which.
     pub push_qpn: Signal<In, Bits<16>>,
+    /// Paced queue pairs whose start has come; they wait for a cycle in which no other becomes ready.
+    pub released: StreamIn<Bits<16>>,
     /// Slots given back in this cycle.
     pub credit: Signal<In, Bits<5>>,
     /// Fetch events.
@@ -53,6 +55,7 @@ impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
             clock: ClkRst::default(),
             push: Signal::default(),
             push_qpn: Signal::default(),
+            released: StreamIn::default(),
             credit: Signal::default(),
             m: StreamOut::default(),
             doorbell: StreamIn::default(),
@@ -81,8 +84,12 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
 
     #[kernel]
     fn update(&mut self) {
-        fifo.s.valid = push;
+        fifo.s.valid = push | released.valid;
         fifo.s.payload = push_qpn;
+        if !push {
+            fifo.s.payload = released.payload;
+        }
+        released.ready = !push;
         let issue = fifo.m.valid & (m.ready | !valid) & !claimed & free.slice::<7>(3).any();
         fifo.m.ready = issue;
         if issue {

@@ -67,6 +67,8 @@ layout! { $
         ot_base: u32 [24],
         /// Address of the send queue, 64-byte aligned.
         sq_base: u64 [64],
+        /// Its packets leave at this rate at most, Mb/s; 0 = that of the line.
+        rate_limit: u32 [20],
     }
 }
 

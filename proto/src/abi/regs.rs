@@ -95,6 +95,38 @@ registers! {
     MIN_TIME_BETWEEN_CNPS = 0x05c, ReadWrite, 4;
     /// Notification point: [5:0] DSCP of CNPs, [10:8] their PCP where the path has an 802.1Q tag, [16] marked packets draw CNPs.
     CNP_CONFIG = 0x060, ReadWrite, CNP_CONFIG_RESET;
+    /// Reaction point: [0] CNPs slow queue pairs down, [1] clamp_tgt_rate, [2] clamp_tgt_rate_after_time_inc, [3] alpha_first.
+    RP_CONFIG = 0x064, ReadWrite, RP_CONFIG_RESET;
+    /// Reaction point: rate of the port, up to 1048575 Mb/s; 0: that of the build, 100 Gb/s with a data path of 512 bits, 10 Gb/s with 64.
+    LINE_RATE = 0x068, ReadWrite, 0;
+    /// Reaction point: microseconds between increases by time, 1 to 131071.
+    RPG_TIME_RESET = 0x06c, ReadWrite, 300;
+    /// Reaction point: units of 64 bytes sent between increases by bytes, up to 262143; 0: there are none.
+    RPG_BYTE_RESET = 0x070, ReadWrite, 32_767;
+    /// Reaction point: increases of fast recovery, 1 to 31.
+    RPG_THRESHOLD = 0x074, ReadWrite, 1;
+    /// Reaction point: highest rate, up to 1048575 Mb/s; 0: LINE_RATE.
+    RPG_MAX_RATE = 0x078, ReadWrite, 0;
+    /// Reaction point: step of an additive increase, up to 1048575 Mb/s.
+    RPG_AI_RATE = 0x07c, ReadWrite, 5;
+    /// Reaction point: step of a hyper increase, up to 1048575 Mb/s.
+    RPG_HAI_RATE = 0x080, ReadWrite, 50;
+    /// Reaction point: a decrease takes off rate * alpha / 2^this, 0 to 15.
+    RPG_GD = 0x084, ReadWrite, 11;
+    /// Reaction point: what a decrease leaves at least, 0 to 100 percent.
+    RPG_MIN_DEC_FAC = 0x088, ReadWrite, 50;
+    /// Reaction point: lowest rate, 1 to 1048575 Mb/s.
+    RPG_MIN_RATE = 0x08c, ReadWrite, 1;
+    /// Reaction point: rate behind the first CNP, up to 1048575 Mb/s; 0: as it was.
+    RATE_TO_SET_ON_FIRST_CNP = 0x090, ReadWrite, 0;
+    /// Reaction point: what a tick leaves of alpha, 0 to 1023 of 1024.
+    DCE_TCP_G = 0x094, ReadWrite, 1019;
+    /// Reaction point: microseconds between ticks of alpha, 1 to 131071.
+    DCE_TCP_RTT = 0x098, ReadWrite, 1;
+    /// Reaction point: microseconds between decreases at least, up to 131071; 0: every CNP decreases.
+    RATE_REDUCE_MONITOR_PERIOD = 0x09c, ReadWrite, 4;
+    /// Reaction point: alpha at the first CNP, 0 to 1023 of 1024.
+    INITIAL_ALPHA_VALUE = 0x0a0, ReadWrite, 1023;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
@@ -155,6 +187,58 @@ layout! { $
     }
 }
 
+layout! { $
+    /// Value of [`RP_CONFIG`]; the parameters are named as mlx5 does, but for `alpha_first`, which it has not.
+    pub struct RpConfig (with_rp_config) [4] {
+        /// CNPs slow queue pairs down.
+        enable: bool [1],
+        /// A decrease always takes the target rate down to the current rate.
+        clamp_tgt_rate: bool [1],
+        /// So does a decrease behind an increase by time.
+        clamp_tgt_rate_after_time_inc: bool [1],
+        /// A tick of alpha comes before what else is due at its time.
+        alpha_first: bool [1],
+    }
+}
+
+/// [`RP_CONFIG`] after reset: on, `clamp_tgt_rate_after_time_inc`.
+pub const RP_CONFIG_RESET: u32 = 1 << 2 | 1 << 0;
+
+/// The least and the greatest value of each parameter of the reaction point; one beyond them is taken as the nearer of the two.
+pub const RP_RANGES: &[(u32, u32, u32)] = &[
+    (LINE_RATE, 0, RATE_MAX),
+    (RPG_TIME_RESET, 1, PERIOD_MAX),
+    (RPG_BYTE_RESET, 0, (1 << 18) - 1),
+    (RPG_THRESHOLD, 1, 31),
+    (RPG_MAX_RATE, 0, RATE_MAX),
+    (RPG_AI_RATE, 0, RATE_MAX),
+    (RPG_HAI_RATE, 0, RATE_MAX),
+    (RPG_GD, 0, 15),
+    (RPG_MIN_DEC_FAC, 0, 100),
+    (RPG_MIN_RATE, 1, RATE_MAX),
+    (RATE_TO_SET_ON_FIRST_CNP, 0, RATE_MAX),
+    (DCE_TCP_G, 0, 1023),
+    (DCE_TCP_RTT, 1, PERIOD_MAX),
+    (RATE_REDUCE_MONITOR_PERIOD, 0, PERIOD_MAX),
+    (INITIAL_ALPHA_VALUE, 0, 1023),
+];
+
+/// Rate of the port of a build, Mb/s, by the width of its data path: what a [`LINE_RATE`] of 0 stands for.
+#[must_use]
+pub const fn line_rate(data_width: u16) -> u32 {
+    match data_width {
+        512 => 100_000,
+        256 => 50_000,
+        128 => 25_000,
+        _ => 10_000,
+    }
+}
+
+/// Highest rate, Mb/s.
+pub const RATE_MAX: u32 = (1 << 20) - 1;
+/// Longest period, microseconds.
+pub const PERIOD_MAX: u32 = (1 << 17) - 1;
+
 /// [`CNP_CONFIG`] after reset: on, DSCP 48 (CS6), PCP 6.
 pub const CNP_CONFIG_RESET: u32 = 1 << 16 | 6 << 8 | 48;
 
@@ -213,6 +297,8 @@ pub mod feature {
     pub const MEM_WINDOW: u32 = 1 << 13;
     /// Notification point: packets marked CE draw CNPs.
     pub const CNP: u32 = 1 << 14;
+    /// Rates: the limit of a queue pair, and the reaction point, by which CNPs slow queue pairs down.
+    pub const RATES: u32 = 1 << 15;
 }
 }
 
@@ -318,8 +404,8 @@ macro_rules! counters {
             np_cnp_sent NP_CNP_SENT 1,
             /// CNPs received for a connected queue pair from its peer.
             rp_cnp_handled RP_CNP_HANDLED 1,
-            /// CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection. They have no effect.
-            rp_cnp_ignored RP_CNP_IGNORED 1,
+            /// CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection; and CNPs in `rp_cnp_handled` that found the queue of congestion control full. They have no effect.
+            rp_cnp_ignored RP_CNP_IGNORED 2,
         }
     };
 }

@@ -188,6 +188,7 @@ impl Model {
         if head.qp_sq {
             qp.sq.ctx = sq;
             qp.sq.configured = true;
+            qp.sq.pacing.set_limit(sq.rate_limit);
         }
         if head.qp_av {
             qp.av = av;
@@ -197,6 +198,12 @@ impl Model {
             qp.rq.configured = true;
         }
         if head.qp_sq_state {
+            if head.sq_state == state::RESET {
+                qp.sq.pacing.set_limit(0);
+            }
+            if head.sq_reset || head.sq_state == state::RESET {
+                qp.sq.pacing.forget();
+            }
             if head.sq_reset {
                 qp.sq.reset(Psn::new(head.sq_psn));
             }

@@ -7,7 +7,7 @@ use super::{Model, params3};
 use crate::nic::NS_PER_CYCLE;
 
 /// Register PARAMS2: the data path the model's transmit rate stands for.
-const PARAMS2: Params2 = Params2 {
+pub(super) const PARAMS2: Params2 = Params2 {
     data_width: 512,
     core_clock_mhz: (1000 / NS_PER_CYCLE) as u16,
 };
@@ -68,7 +68,7 @@ impl Model {
         if self.env.has(feature::EXCEPTION) && self.exceptions.write(offset as u32, value) {
             return;
         }
-        if self.notify.write(offset as u32, value) {
+        if self.notify.write(offset as u32, value) || self.reaction.write(offset as u32, value) {
             return;
         }
         let csr = &mut self.csr;
@@ -111,6 +111,7 @@ impl Model {
             regs::SCRATCH => csr.scratch,
             regs::EXC_BASE_LO..=regs::EXC_STATUS => self.exceptions.read(offset).unwrap_or(0),
             regs::MIN_TIME_BETWEEN_CNPS | regs::CNP_CONFIG => self.notify.read(offset).unwrap_or(0),
+            regs::RP_CONFIG..=regs::INITIAL_ALPHA_VALUE => self.reaction.read(offset).unwrap_or(0),
             STATS_BASE.. => self.env.stats.read32((offset - STATS_BASE) as usize / 4),
             _ => 0,
         }

@@ -16,9 +16,10 @@
 //! | `completion`, `events` | completion queues; event queues and interrupts |
 //! | `datagram` | UD: receive |
 //! | `srq` | shared receive queues |
-//! | `congestion` | the reaction point: DCQCN |
+//! | `congestion` | DCQCN, start times |
 //! | `exceptions` | exception queue |
 //! | `notify` | marks of congestion, CNPs |
+//! | `pacing` | rates of send queues |
 //! | `tx` | frames, arbitration, the pace of the port |
 //! | `stats` | statistics |
 //!
@@ -34,6 +35,7 @@ mod events;
 mod exceptions;
 mod execute;
 mod notify;
+mod pacing;
 mod qp;
 mod reply;
 mod requester;
@@ -75,7 +77,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::EXCEPTION
     | feature::RESIZE_CQ
     | feature::MEM_WINDOW
-    | feature::CNP;
+    | feature::CNP
+    | feature::RATES;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {
@@ -138,15 +141,54 @@ pub struct Model {
     arrived: VecDeque<Vec<u8>>,
     exceptions: exceptions::Exceptions,
     notify: notify::Notify,
+    reaction: pacing::Reaction,
     port: tx::Port,
     /// Queue pairs with a request packet to send.
     requests: tx::Ready,
     /// Queue pairs with a response packet to send.
     responses: tx::Ready,
-    /// Deadline and number of the queue pairs whose timer runs.
-    timers: BTreeSet<(u64, u32)>,
-    /// The deadline in `timers` of each queue pair.
-    deadlines: Vec<Option<u64>>,
+    /// Deadlines of the queue pairs whose timer runs.
+    timers: Agenda,
+    /// Starts of the queue pairs with a request packet whose time has not come.
+    starts: Agenda,
+}
+
+/// A cycle for some of the queue pairs.
+#[derive(Clone)]
+struct Agenda {
+    order: BTreeSet<(u64, u32)>,
+    /// That in `order` of each queue pair.
+    cycles: Vec<Option<u64>>,
+}
+
+impl Agenda {
+    fn new(qps: u32) -> Self {
+        Self {
+            order: BTreeSet::new(),
+            cycles: vec![None; qps as usize],
+        }
+    }
+
+    fn set(&mut self, qpn: u32, cycle: Option<u64>) {
+        let old = std::mem::replace(&mut self.cycles[qpn as usize], cycle);
+        if old != cycle {
+            if let Some(old) = old {
+                self.order.remove(&(old, qpn));
+            }
+            self.order.extend(cycle.map(|cycle| (cycle, qpn)));
+        }
+    }
+
+    /// The earliest cycle.
+    fn next(&self) -> Option<u64> {
+        self.order.first().map(|(cycle, _)| *cycle)
+    }
+
+    /// A queue pair whose cycle has come.
+    fn due(&self, now: u64) -> Option<u32> {
+        let (cycle, qpn) = self.order.first()?;
+        (*cycle <= now).then_some(*qpn)
+    }
 }
 
 impl Model {
@@ -199,11 +241,12 @@ impl Model {
             arrived: VecDeque::new(),
             exceptions: exceptions::Exceptions::default(),
             notify: notify::Notify::new(qps),
+            reaction: pacing::Reaction::default(),
             port: tx::Port::default(),
             requests: tx::Ready::default(),
             responses: tx::Ready::default(),
-            timers: BTreeSet::new(),
-            deadlines: vec![None; qps as usize],
+            timers: Agenda::new(qps),
+            starts: Agenda::new(qps),
         }
     }
 
@@ -229,29 +272,30 @@ impl Model {
     /// Puts a queue pair that something happened to on the lists it belongs on. One that was found
     /// `blocked` has no request to send until something happens.
     fn schedule(&mut self, qpn: u32, blocked: bool) {
-        let qp = &self.qps[qpn as usize];
+        let now = self.env.now;
+        let qp = &mut self.qps[qpn as usize];
+        let mut start = None;
         if qp.wants_request() && !blocked {
-            self.requests.add(qpn);
+            let at = qp.sq.pacing.start(now, &self.reaction);
+            if at > now {
+                start = Some(at);
+            } else {
+                self.requests.add(qpn);
+            }
         }
         if qp.wants_response() {
             self.responses.add(qpn);
         }
-        let (old, new) = (&mut self.deadlines[qpn as usize], qp.deadline());
-        if *old != new {
-            if let Some(deadline) = old.take() {
-                self.timers.remove(&(deadline, qpn));
-            }
-            self.timers.extend(new.map(|deadline| (deadline, qpn)));
-            *old = new;
-        }
+        self.timers.set(qpn, qp.deadline());
+        self.starts.set(qpn, start);
     }
 
-    /// One cycle: the timers that run out.
+    /// One cycle: the timers that run out, the starts that have come.
     fn step_timers(&mut self) {
-        while let Some(&(deadline, qpn)) = self.timers.first() {
-            if deadline > self.env.now {
-                break;
-            }
+        while let Some(qpn) = self.starts.due(self.env.now) {
+            self.schedule(qpn, false);
+        }
+        while let Some(qpn) = self.timers.due(self.env.now) {
             self.qps[qpn as usize].expire(&mut self.env);
             self.schedule(qpn, false);
         }
@@ -330,13 +374,10 @@ impl Nic for Model {
                     || !self.notify.due.is_empty()
                     || !self.requests.is_empty()
                     || !self.responses.is_empty()));
-        let timer = self
-            .timers
-            .first()
-            .filter(|_| self.csr.enabled)
-            .map(|&(deadline, _)| deadline);
+        let timers = [self.timers.next(), self.starts.next()];
+        let timers = timers.into_iter().flatten().filter(|_| self.csr.enabled);
         let events = self.env.eqs.iter().map(events::Eq::due).min();
-        let until = timer.into_iter().chain(events).min().unwrap_or(u64::MAX);
+        let until = timers.chain(events).min().unwrap_or(u64::MAX);
         (!is_busy && until > self.env.now).then_some(until)
     }
 

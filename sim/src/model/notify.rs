@@ -76,11 +76,14 @@ impl Notify {
 impl Model {
     /// A CNP arrived.
     pub(super) fn receive_cnp(&mut self, headers: &Headers) {
-        let stat = match self.is_connected(headers) {
-            true => stats::RP_CNP_HANDLED,
-            false => stats::RP_CNP_IGNORED,
-        };
-        self.env.stats.count(stat);
+        if !self.is_connected(headers) {
+            self.env.stats.count(stats::RP_CNP_IGNORED);
+            return;
+        }
+        self.env.stats.count(stats::RP_CNP_HANDLED);
+        let qpn = headers.bth.dest_qp;
+        let pacing = &mut self.qps[qpn as usize].sq.pacing;
+        pacing.on_cnp(self.env.now, &self.reaction);
     }
 
     /// A packet that is no CNP arrived; its mark tells of the path, also if the packet is not executed.

@@ -43,6 +43,7 @@ pub(super) struct Sq {
     /// A local error that waits for everything before it to be acknowledged.
     pub(super) stall: Option<Stall>,
     pub(super) retry: super::retry::Retry,
+    pub(super) pacing: super::pacing::Pacing,
     /// SQ_DRAINED was reported in this SQD.
     drained: bool,
 }
@@ -89,6 +90,7 @@ impl Sq {
             configured: self.configured,
             state: self.state,
             producer: self.producer,
+            pacing: std::mem::take(&mut self.pacing),
             next: psn,
             una: psn,
             max: psn,

@@ -159,10 +159,18 @@ impl Model {
             };
             let qpn = lane.take()?;
             let qp = &mut self.qps[qpn as usize];
+            let (now, reaction) = (self.env.now, &self.reaction);
             let packet = if responses {
                 qp.next_response(&mut self.env)
+            } else if qp.sq.pacing.is_due(now, reaction) {
+                let packet = qp.next_request(&mut self.env);
+                if let Some(packet) = &packet {
+                    qp.sq.pacing.on_sent(now, packet.payload.len(), reaction);
+                }
+                packet
             } else {
-                qp.next_request(&mut self.env)
+                self.schedule(qpn, false);
+                continue;
             };
             let frame = packet.map(|packet| self.env.packet(&qp.av, &packet));
             let blocked = frame.is_none();

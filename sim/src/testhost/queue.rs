@@ -71,6 +71,8 @@ pub struct QpOptions {
     pub qkey: u32,
     /// Shared receive queue to receive from.
     pub srq: Option<u16>,
+    /// Limit of what it sends, Mb/s; 0: none.
+    pub rate_limit: u32,
 }
 
 impl Default for QpOptions {
@@ -94,6 +96,7 @@ impl Default for QpOptions {
             tclass: 0,
             qkey: 0x1234_5678,
             srq: None,
+            rate_limit: 0,
         }
     }
 }
@@ -257,6 +260,7 @@ impl Host {
             cqn: options.send_cq,
             ot_base: place << options.ot_log,
             sq_base: *sq_base,
+            rate_limit: options.rate_limit,
             ..SqCtx::default()
         };
         let av = AvCtx {

@@ -37,6 +37,7 @@ mod numbers;
 mod own;
 mod protection;
 mod psn;
+mod rates;
 mod rc_write;
 mod read;
 mod read_loss;
@@ -109,6 +110,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Unreliable datagram", ud::CASES),
     topic("Frames to the own address", own::CASES),
     topic("Notification of congestion", notification::CASES),
+    topic("Rates and congestion control", rates::CASES),
     topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),

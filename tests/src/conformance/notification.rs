@@ -84,7 +84,7 @@ fn write(s: &mut Script) -> usize {
 }
 
 /// A connection on whose link the packets of `side` are marked.
-fn marked(mut c: Conn, side: Side) -> Conn {
+pub(super) fn marked(mut c: Conn, side: Side) -> Conn {
     for host in [&mut c.pair.a, &mut c.pair.b] {
         host.write32(regs::MIN_TIME_BETWEEN_CNPS, LONG);
     }

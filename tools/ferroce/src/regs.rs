@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::Field;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{
-    self, Access, CnpConfig, Params, Params2, Params3, REGISTERS, Register,
+    self, Access, CnpConfig, Params, Params2, Params3, REGISTERS, Register, RpConfig,
 };
 use ferroce_proto::abi::regs::{STAT_DOCS, STATS, STATS_BASE, control, feature, status};
 
@@ -99,6 +99,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
         regs::PARAMS2 => laid_out(Params2::FIELDS),
         regs::PARAMS3 => laid_out(Params3::FIELDS),
         regs::CNP_CONFIG => laid_out(CnpConfig::FIELDS),
+        regs::RP_CONFIG => laid_out(RpConfig::FIELDS),
         regs::CONTROL => bits(&[
             ("enable", control::ENABLE),
             ("engine_reset", control::RESET),
@@ -124,6 +125,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             ("resize_cq", feature::RESIZE_CQ),
             ("mem_window", feature::MEM_WINDOW),
             ("cnp", feature::CNP),
+            ("rates", feature::RATES),
         ]),
         _ => vec![],
     }

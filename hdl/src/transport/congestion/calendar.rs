@@ -16,8 +16,9 @@
 //! read first, keeps its schedule, but is never more than 4096 cycles behind it.
 //!
 //! Rate: an operation a cycle, of one queue pair every seventh; one release in two cycles. An order is never held up; 64 may wait, and
-//! `crowded` is set when half of them do. Precision of a start: 64 cycles late at most, on average exact.
+//! `crowded` is set when half of them do ([`PaceMerge`]). Precision of a start: 64 cycles late at most, on average exact.
 use super::gap::Gap;
+use super::pace_merge::PaceMerge;
 use super::pace_types::*;
 use super::types::RateUpdate;
 use super::wheel::Wheel;
@@ -49,13 +50,15 @@ pub struct Calendar<const Q: usize, const W: usize> {
     pub paced_qpn: Signal<Out, Bits<16>>,
     /// It is.
     pub paced: Signal<Out, Bit>,
+    /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
+    pub span: Signal<Out, Bits<5>>,
     /// The tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
     gaps: Gap,
     wheel: Wheel<Q, W>,
     table: Ram<PaceState, Q>,
-    orders: Fifo<PaceOrder, 6>,
+    orders: PaceMerge,
     out: Fifo<Bits<16>, 5>,
     product: Product<17, 31, 48>,
     no_op: Zero<PaceOp>,
@@ -147,10 +150,10 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
             | (valid_6 & (op_6.qpn == op.qpn));
         let issue = valid & (!ahead | (op.kind == PaceKind::Turn));
         let take = stands & (!valid | issue);
-        orders.s.valid = order_valid;
-        orders.s.payload = order;
+        orders.order_valid = order_valid;
+        orders.order = order;
         orders.m.ready = false;
-        crowded = orders.level.slice::<11>(5).any();
+        crowded = orders.crowded;
         forward!(gaps.s <= s);
         gaps.op_ready = false;
         paced_valid = false;
@@ -193,6 +196,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         }
         paced_qpn = gaps.qpn;
         paced = gaps.gap.any();
+        span = gaps.span;
 
         // 1: read
         table.re = issue;
@@ -271,7 +275,6 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
             !(released & !out.s.ready),
             "a queue pair that may start finds no room"
         );
-        assert!(!(order_valid & !orders.s.ready), "an order finds no room");
         forward!(m <= out.m);
 
         // into the wheel

@@ -164,7 +164,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         cut.alpha = state.alpha;
         cut.gd = params.rpg_gd;
         cut.leaves = params.rpg_min_dec_fac;
-        cut.least = params.rpg_min_rate;
+        cut.least = terms.terms.lowest;
         m.valid = step == DcqcnStep::Answer;
 
         let with_target = state.target.resize::<21>() + t.more.resize::<21>();

@@ -9,6 +9,8 @@ payload! {
     DcqcnTerms {
         /// The highest rate, Mb/s.
         highest: Bits<20>,
+        /// The lowest rate, Mb/s.
+        lowest: Bits<20>,
         /// Each CNP decreases at once.
         at_once: Bit,
         /// Bytes increase nothing.
@@ -57,6 +59,10 @@ impl Logic for DcqcnTermsOf {
             t.highest = params.line_rate;
         }
         release = t.highest - 1;
+        t.lowest = params.rpg_min_rate;
+        if params.rpg_min_rate > t.highest {
+            t.lowest = t.highest;
+        }
         t.at_once = !params.rate_reduce_monitor_period.any();
         let no_bytes = !params.rpg_byte_reset.any();
         t.no_bytes = no_bytes;

@@ -40,6 +40,8 @@ pub struct Gap {
     pub qpn: Signal<Out, Bits<16>>,
     /// Its gap from now on; 0 if nothing limits it.
     pub gap: Signal<Out, Bits<31>>,
+    /// Log2 of the bytes of 1024 cycles at that gap, 0 at least.
+    pub span: Signal<Out, Bits<5>>,
     /// Replan: the bytes that were planned.
     pub bytes: Signal<Out, Bits<17>>,
     /// Between the two orders nothing else may happen to the queue pair.
@@ -119,6 +121,15 @@ impl Logic for Gap {
         holds = (step == GapStep::Wait) | (step == GapStep::Replan);
         qpn = current.qpn;
         gap = quotient;
+        span = bits::<5>(0);
+        for i in 0..30 {
+            if quotient.bit(i) {
+                span = bits::<5>(29 - i);
+            }
+        }
+        if quotient.bit(30) {
+            span = bits::<5>(0);
+        }
         bytes = kept;
     }
 }

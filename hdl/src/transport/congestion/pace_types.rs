@@ -1,5 +1,6 @@
 //! What the calendar hears and remembers.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use super::types::DcqcnParams;
 use crate::bus::payload::payload;
 use crate::prelude::*;
 
@@ -31,6 +32,42 @@ payload! {
         bytes: Bits<17>,
         /// It wants to start again.
         pushes: Bit,
+    }
+
+    /// Who is paced, and how much may leave at once.
+    PaceClass {
+        /// It is paced.
+        paced: Bit,
+        /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
+        span: Bits<5>,
+    }
+
+    /// A send queue begins anew, by command.
+    PaceRenewal {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// What congestion control remembers of it is void.
+        forgets: Bit,
+        /// Its limit changes.
+        limits: Bit,
+        /// Its limit in Mb/s; 0: none.
+        rate: Bits<20>,
+    }
+
+    /// Bytes were granted to a queue pair.
+    PaceGrant {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Bytes, headers too.
+        bytes: Bits<17>,
+    }
+
+    /// What the host says of the reaction point.
+    CongestionSetup {
+        /// CNPs slow queue pairs down.
+        enable: Bit,
+        /// Parameters.
+        params: DcqcnParams,
     }
 
     /// Something in the calendar's pipeline.

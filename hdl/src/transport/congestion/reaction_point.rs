@@ -42,6 +42,8 @@ pub struct ReactionPoint<const Q: usize, const W: usize> {
     pub paced_qpn: Signal<Out, Bits<16>>,
     /// It is.
     pub paced: Signal<Out, Bit>,
+    /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
+    pub span: Signal<Out, Bits<5>>,
     /// A CNP found no room; one cycle.
     pub lost: Signal<Out, Bit>,
     /// Tables are swept after reset.
@@ -74,6 +76,7 @@ impl<const Q: usize, const W: usize> Logic for ReactionPoint<Q, W> {
         paced_valid = calendar.paced_valid;
         paced_qpn = calendar.paced_qpn;
         paced = calendar.paced;
+        span = calendar.span;
         lost = control.lost;
         ready = control.ready & calendar.ready;
     }

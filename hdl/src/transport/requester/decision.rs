@@ -35,8 +35,11 @@ payload! {
         part: Bits<24>,
         /// Start: the part ends the message.
         ends: Bit,
-        /// Start: the part is a whole quantum, and the message goes on or another queue pair has fetched WQEs.
+        /// Start: the part is a whole quantum, and the message goes on or another queue pair has fetched WQEs; or it is paced, and
+        /// the message is not short at its rate.
         turn_ends: Bit,
+        /// It is paced.
+        paced: Bit,
         /// Answer: the PSN is in the window; of two acknowledgements one of them.
         in_window: Bit,
         /// Answer: both are.

@@ -13,9 +13,12 @@ use super::timer::Timer;
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::types::{Activity, Answer, CqToken, Departure, FetchedWqe, ReadReq, Recall};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::queue::scheduler::Scheduler;
 use crate::queue::wqe_fetch::WqeFetch;
+use crate::transport::congestion::pace_types::CongestionSetup;
+use crate::transport::congestion::send_pace::SendPace;
 
 /// Send queues of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
@@ -40,6 +43,12 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub grant_valid: Signal<Out, Bit>,
     /// Answer to a Start event.
     pub grant: Signal<Out, StartGrant>,
+    /// What the host says of congestion control.
+    pub congestion: Signal<In, CongestionSetup>,
+    /// A queue pair received a CNP of its peer.
+    pub cnp: Signal<In, Valid<Bits<16>>>,
+    /// A CNP found no room; one cycle.
+    pub cnp_lost: Signal<Out, Bit>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// Queue pair of the image.
@@ -96,6 +105,7 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     /// More than the packets under way to the wire.
     sent: Fifo<SentPacket, 8>,
     state: SqStateTable<Q>,
+    pace: SendPace<Q>,
     scheduler: Scheduler<Q, 7>,
     fetch: WqeFetch<W, 7>,
     retire: Retire<Q, O>,
@@ -118,7 +128,10 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         sent.s.payload.psn = left.next_psn - 1;
         state.left_valid = left_valid;
         state.left = left;
-        forward!(command <= events.command);
+        // a command waits until what the one before it changed is done
+        events.command.payload = command.payload;
+        events.command.valid = command.valid & !pace.busy;
+        command.ready = events.command.ready & !pace.busy;
         forward!(answer <= acks.s);
         forward!(events.answer <= acks.m);
         forward!(events.retire <= retire.event);
@@ -137,9 +150,19 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         grant_valid = state.start_valid;
         grant = state.start;
 
+        // pace
+        pace.setup = congestion;
+        pace.cnp = cnp;
+        pace.granted = state.sent;
+        copy!(pace <= state; order, renewal);
+        copy!(state <= pace; paced_valid, paced_qpn, pace_class);
+        state.pause = pace.crowded;
+        cnp_lost = pace.lost;
+
         // from ready queue pair to slot
         scheduler.push = state.ready_valid;
         scheduler.push_qpn = state.list_qpn;
+        forward!(scheduler.released <= pace.m);
         scheduler.credit = fetch.credit;
         fetch.grant_valid = state.fetch_valid;
         fetch.grant = state.fetch;
@@ -180,6 +203,6 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         close_qpn = state.close_qpn;
         counts = state.counts;
         fetches = fetch.activity;
-        ready = state.ready;
+        ready = state.ready & pace.ready;
     }
 }

@@ -6,10 +6,12 @@
 use super::decision::*;
 use super::event::*;
 use super::timer_types::TimerSet;
-use crate::bus::qp_state::{ERR, RTS, is_sq_error};
+use crate::bus::qp_state::{ERR, RESET, RTS, is_sq_error};
 use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
+use crate::transport::congestion::pace_types::{PaceGrant, PaceOrder, PaceRenewal};
 
 /// Results of events, one a cycle.
 #[derive(Block)]
@@ -28,7 +30,13 @@ pub struct SqResults {
     pub terms: Signal<In, SqTerms>,
     /// The verdict.
     pub decision: Signal<In, SqDecision>,
-    /// The queue pair has something to fetch.
+    /// Packets were granted to a queue pair.
+    pub sent: Signal<Out, Valid<PaceGrant>>,
+    /// A paced queue pair got a grant, or has something to fetch, or both.
+    pub order: Signal<Out, Valid<PaceOrder>>,
+    /// A send queue begins anew.
+    pub renewal: Signal<Out, Valid<PaceRenewal>>,
+    /// The queue pair has something to fetch, and is not paced.
     pub ready_valid: Signal<Out, Bit>,
     /// The queue pair has something to retire.
     pub list_valid: Signal<Out, Bit>,
@@ -111,6 +119,11 @@ pub struct SqResults {
     w_length: Dff<Bits<32>>,
     w_counts: Reg<SqCounts>,
     no_counts: Zero<SqCounts>,
+    w_granted: Reg<Bit>,
+    w_paced: Reg<Bit>,
+    /// It has something to fetch.
+    w_wants: Reg<Bit>,
+    w_renewal: Reg<Valid<PaceRenewal>>,
 
     // stage V: addresses
     v_fetch: Reg<Bit>,
@@ -118,6 +131,8 @@ pub struct SqResults {
     v_entry: Reg<Bit>,
     v_entry_addr: Dff<Bits<24>>,
     v_outstanding: Dff<Outstanding>,
+    v_sent: Reg<Valid<PaceGrant>>,
+    v_order: Reg<Valid<PaceOrder>>,
 }
 
 impl Logic for SqResults {
@@ -149,9 +164,15 @@ impl Logic for SqResults {
         w_recall = valid & decision.recall;
         w_round = decision.round;
         w_entry = valid & decision.entry;
-        w_ready = valid
+        // what is flushed is not paced
+        let paces = terms.paced & !is_sq_error(state.state);
+        let pushes = valid
             & ((decision.push_ready & !state.queued)
                 | ((sq_event.kind == SqEventKind::Fetch) & decision.queued));
+        w_ready = pushes & !paces;
+        w_wants = pushes & paces;
+        w_paced = paces;
+        w_granted = valid & (decision.action == SendAction::Send) & terms.part.any();
         w_list =
             valid & decision.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));
         w_qpn = sq_event.qpn;
@@ -160,7 +181,8 @@ impl Logic for SqResults {
                 | ((sq_event.kind == SqEventKind::Doorbell) & sq_event.fetches));
         w_fetch_index = state.fetch_index;
         w_fetch_count = bits::<4>(0);
-        if terms.may_fetch & ((sq_event.kind == SqEventKind::Fetch) | !state.queued) {
+        let own = !state.queued & !terms.paced;
+        if terms.may_fetch & ((sq_event.kind == SqEventKind::Fetch) | own) {
             w_fetch_count = terms.fetched;
         }
         w_epoch = state.epoch;
@@ -204,6 +226,17 @@ impl Logic for SqResults {
         }
         w_state.sq_psn = state.next_psn;
         w_state.una_psn = state.una_psn;
+        let ends = sq_event.set & (sq_event.state == RESET);
+        w_renewal.valid = valid
+            & (sq_event.kind == SqEventKind::Command)
+            & (sq_event.image | sq_event.reset | ends);
+        w_renewal.payload.qpn = sq_event.qpn;
+        w_renewal.payload.forgets = sq_event.reset | ends;
+        w_renewal.payload.limits = sq_event.image | ends;
+        w_renewal.payload.rate = image.rate_limit;
+        if ends {
+            w_renewal.payload.rate = bits::<20>(0);
+        }
         w_failed = valid & decision.fail;
         w_status = decision.status;
         w_close = valid & decision.close;
@@ -243,6 +276,30 @@ impl Logic for SqResults {
                 v_outstanding.rest = bits::<13>(128) << w_image.mtu;
             }
         }
+
+        // bytes of the grant: what is left of the message, or whole packets
+        let before = (w_grant.offset.low::<17>() << w_image.mtu) << 7;
+        let mut bytes = (w_grant.count.resize::<17>() << w_image.mtu) << 7;
+        if w_grant.final_part {
+            bytes = w_length.low::<17>() - before;
+        }
+        if w_outstanding.answered {
+            bytes = bits::<17>(0);
+        }
+        let with_headers = bytes + (w_grant.count.resize::<17>() << 6);
+        v_sent.valid = w_granted;
+        v_sent.payload.qpn = w_qpn;
+        v_sent.payload.bytes = with_headers;
+        v_order.valid = (w_granted & w_paced) | w_wants;
+        v_order.payload.qpn = w_qpn;
+        v_order.payload.bytes = bits::<17>(0);
+        if w_granted {
+            v_order.payload.bytes = with_headers;
+        }
+        v_order.payload.pushes = w_wants;
+        sent = v_sent;
+        order = v_order;
+        renewal = w_renewal;
 
         ready_valid = w_ready;
         list_valid = w_list;

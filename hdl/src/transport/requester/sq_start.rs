@@ -47,8 +47,9 @@ impl Logic for SqStart {
             SqEventKind::Doorbell => {
                 next.producer = sq_event.index;
                 out.push_ready = (state.state != RESET) & (sq_event.index != state.fetch_index);
-                // its own fetch; one that is ready already waits for its turn
-                if sq_event.fetches & !state.queued & terms.may_fetch & (terms.fetched != 0) {
+                // its own fetch; one that is ready already, or paced, waits for its turn
+                let fetches = sq_event.fetches & !state.queued & !terms.paced;
+                if fetches & terms.may_fetch & (terms.fetched != 0) {
                     next.fetch_index = state.fetch_index + terms.fetched.resize::<16>();
                     out.push_ready = terms.more & !state.lengthy;
                 }
@@ -58,7 +59,9 @@ impl Logic for SqStart {
                 if terms.may_fetch & (terms.fetched != 0) {
                     next.fetch_index = state.fetch_index + terms.fetched.resize::<16>();
                     // still in the FIFO's care: goes to its tail at once
-                    next.queued = terms.more & !state.lengthy;
+                    next.queued = terms.more & !state.lengthy & !terms.paced;
+                    // it stands in line again with its first grant
+                    next.lengthy = state.lengthy | terms.paced;
                 }
             }
             SqEventKind::Start => {
@@ -117,7 +120,7 @@ impl Logic for SqStart {
                         } else {
                             next.exec_offset = state.exec_offset + terms.part;
                         }
-                        next.lengthy = terms.turn_ends;
+                        next.lengthy = terms.turn_ends | terms.paced;
                         out.stop = terms.turn_ends;
                         out.push_ready = terms.turn_ends | state.lengthy;
                         out.start_timer = !state.timer_on & (terms.part != 0);

@@ -17,7 +17,10 @@ use super::sq_terms::SqTermsOf;
 use super::timer_types::TimerSet;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::types::{Departure, Recall};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
+use crate::transport::congestion::pace_classes::PaceClasses;
+use crate::transport::congestion::pace_types::{PaceClass, PaceGrant, PaceOrder, PaceRenewal};
 
 /// State of 2^Q send queues.
 #[derive(Block)]
@@ -40,6 +43,20 @@ pub struct SqStateTable<const Q: usize> {
     pub room: Signal<In, Bit>,
     /// WQEs of another queue pair wait behind those of one.
     pub shared: Signal<In, Bit>,
+    /// Orders to the calendar wait: no event is taken.
+    pub pause: Signal<In, Bit>,
+    /// A queue pair is paced from now on, or no more.
+    pub paced_valid: Signal<In, Bit>,
+    /// Which.
+    pub paced_qpn: Signal<In, Bits<16>>,
+    /// How.
+    pub pace_class: Signal<In, PaceClass>,
+    /// Packets were granted to a queue pair.
+    pub sent: Signal<Out, Valid<PaceGrant>>,
+    /// A paced queue pair got a grant, or wants to start, or both.
+    pub order: Signal<Out, Valid<PaceOrder>>,
+    /// A send queue begins anew.
+    pub renewal: Signal<Out, Valid<PaceRenewal>>,
     /// Grants that let packets out so far, modulo 2^16.
     pub granted: Signal<Out, Bits<16>>,
     /// The queue pair has something to fetch.
@@ -103,6 +120,7 @@ pub struct SqStateTable<const Q: usize> {
     results: SqResults,
     images: Ram<SqCtx, Q>,
     departures: Departures<Q>,
+    classes: PaceClasses<Q>,
     e1: Dff<SqEvent>,
     e2: Dff<SqEvent>,
     e3: Dff<SqEvent>,
@@ -123,10 +141,16 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
     #[kernel]
     fn update(&mut self) {
         // entry and stage 1
-        ready = table.ready & departures.ready;
+        ready = table.ready & departures.ready & classes.ready;
         table.addr = s.payload.qpn.low::<Q>();
-        s.ready = table.ready & !table.same_addr;
-        table.valid = s.valid & table.ready & !table.same_addr;
+        let takes = table.ready & !table.same_addr & !pause;
+        s.ready = takes;
+        table.valid = s.valid & takes;
+        classes.paced_valid = paced_valid;
+        classes.paced_qpn = paced_qpn;
+        classes.pace_class = pace_class;
+        classes.qpn = s.payload.qpn;
+        classes.mtu = images.rdata.mtu;
         images.we = image_we;
         images.waddr = image_qpn;
         images.wdata = image;
@@ -145,6 +169,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         terms.state = table.current;
         terms.departed = departures.departed;
         terms.shared = shared;
+        copy!(terms <= classes; paced, quantum, long);
         e3 = e2;
         k3 = k2;
         c3 = table.current;
@@ -170,6 +195,9 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         results.state = c3;
         results.terms = terms.terms;
         results.decision = rules.decision;
+        sent = results.sent;
+        order = results.order;
+        renewal = results.renewal;
         ready_valid = results.ready_valid;
         list_valid = results.list_valid;
         list_qpn = results.list_qpn;

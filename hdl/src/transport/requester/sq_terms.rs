@@ -8,6 +8,8 @@ use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
 const RC: u64 = qp_type::RC as u64;
+/// Bytes of a packet beside its payload, as the pace counts them.
+pub const HEADERS: u64 = 64;
 
 /// Terms of an event. Latency: a cycle; no state of its own.
 #[derive(Block)]
@@ -24,6 +26,12 @@ pub struct SqTermsOf {
     pub departed: Signal<In, Departed>,
     /// WQEs of another queue pair wait behind those of one.
     pub shared: Signal<In, Bit>,
+    /// It is paced.
+    pub paced: Signal<In, Bit>,
+    /// Packets that may be granted at once.
+    pub quantum: Signal<In, Bits<8>>,
+    /// Bits of a length that are 0 in one whose message does not end the turn of a paced queue pair.
+    pub long: Signal<In, Bits<32>>,
     /// The terms.
     pub terms: Signal<Out, SqTerms>,
 
@@ -74,24 +82,25 @@ impl Logic for SqTermsOf {
             out.fetched = available.low::<4>();
         }
         // Start: how much of the message may go now
-        let mut quantum: Bits<24> = bits::<24>(128);
-        if image.mtu == 3 {
-            quantum = bits::<24>(64);
-        }
-        if image.mtu == 4 {
-            quantum = bits::<24>(32);
-        }
-        if image.mtu == 5 {
-            quantum = bits::<24>(16);
-        }
         let left = sq_event.packets - state.exec_offset;
+        // the offset behind which a quantum ends the message; the offset is known late
+        let latest = sq_event.packets.resize::<25>() - quantum.resize::<25>();
+        let exceeds = !latest.bit(24) & (state.exec_offset < latest.low::<24>());
+        let is_equal = !latest.bit(24) & (state.exec_offset == latest.low::<24>());
         let answered = sq_event.answered & !sq_event.status.any();
         out.answered = answered;
-        out.ends = answered | (left <= quantum);
-        out.turn_ends = !answered & ((left > quantum) | (shared & (left == quantum)));
-        out.part = quantum;
-        if answered | (left <= quantum) {
-            out.part = left;
+        out.ends = answered | !exceeds;
+        // a READ is short; of a packet its headers count too
+        let mut bytes = bits::<32>(HEADERS);
+        if !sq_event.answered {
+            bytes = sq_event.length | HEADERS;
+        }
+        let is_long = (bytes & long).any();
+        out.turn_ends = (!answered & (exceeds | (shared & is_equal))) | (paced & is_long);
+        out.paced = paced;
+        out.part = left;
+        if exceeds & !answered {
+            out.part = quantum.resize::<24>();
         }
         out.fits = (sq_event.epoch == state.epoch) & (sq_event.index == state.exec_index);
         let fresh = state.msgs_to_resend == 0;
@@ -142,13 +151,16 @@ impl Logic for SqTermsOf {
         out.both = at_psn & at_other;
         out.progress = distance;
         let mut progresses = is_good | (sq_event.psn != state.una_psn);
+        if is_good {
+            out.progress = distance + 1;
+        }
         if sq_event.implied {
             out.progress = missing;
             progresses = sq_event.una_psn != state.una_psn;
-        } else if sq_event.merged & !at_psn {
+        }
+        // `at_psn` is known last
+        if sq_event.merged & !sq_event.implied & !at_psn {
             out.progress = missing + 1;
-        } else if is_good {
-            out.progress = distance + 1;
         }
         if !(sq_event.kind == SqEventKind::Answer) {
             progresses = false;

@@ -8,7 +8,9 @@ use crate::bus::types::image::{AvCtx, QpState, SqCtx};
 use crate::bus::types::{
     Activity, Answer, CqToken, Departure, GatherCmd, ReadIssue, ReadReq, Recall, TxDesc,
 };
+use crate::bus::valid::Valid;
 use crate::prelude::*;
+use crate::transport::congestion::pace_types::CongestionSetup;
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
@@ -28,6 +30,12 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub left_valid: Signal<In, Bit>,
     /// Which.
     pub left: Signal<In, Departure>,
+    /// What the host says of congestion control.
+    pub congestion: Signal<In, CongestionSetup>,
+    /// A queue pair received a CNP of its peer.
+    pub cnp: Signal<In, Valid<Bits<16>>>,
+    /// Congestion control had no room for a CNP; one cycle.
+    pub cnp_lost: Signal<Out, Bit>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
@@ -109,6 +117,9 @@ impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q,
             answer: StreamIn::default(),
             left_valid: Signal::default(),
             left: Signal::default(),
+            congestion: Signal::default(),
+            cnp: Signal::default(),
+            cnp_lost: Signal::default(),
             sq_we: Signal::default(),
             av_we: Signal::default(),
             ah_we: Signal::default(),
@@ -161,6 +172,9 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(answer <= queues.answer);
         queues.left_valid = left_valid;
         queues.left = left;
+        queues.congestion = congestion;
+        queues.cnp = cnp;
+        cnp_lost = queues.cnp_lost;
         queues.sq_we = sq_we;
         queues.image_qpn = image_qpn;
         queues.sq_image = sq_image;

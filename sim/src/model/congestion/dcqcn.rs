@@ -88,6 +88,16 @@ impl Dcqcn {
         }
     }
 
+    /// Other parameters, and another line, count from the next event on. A lowest rate above the highest one is taken as that.
+    pub(in crate::model) fn set(&mut self, params: Params, line_rate_mbps: u32) {
+        let max = max_rate(&params, line_rate_mbps);
+        self.line = line_rate_mbps;
+        self.params = Params {
+            rpg_min_rate: params.rpg_min_rate.min(max),
+            ..params
+        };
+    }
+
     /// A CNP for the queue pair is there.
     pub fn on_cnp(&mut self, now_ns: u64) {
         self.advance(now_ns);

@@ -18,4 +18,5 @@ mod params;
 
 pub use dcqcn::{Dcqcn, Fired, STAGE_MAX, State};
 pub use pace::Pace;
+pub(super) use params::range;
 pub use params::{BadParam, Params};

@@ -1,5 +1,6 @@
 //! The parameters of DCQCN, under the names, units and defaults that mlx5 gives them.
 
+use ferroce_proto::abi::regs;
 use thiserror::Error;
 
 /// Parameters of a reaction point. Names and units are those of mlx5's `cong_control_r_roce_ecn_rp`; the defaults are shipped with
@@ -82,54 +83,60 @@ pub struct BadParam {
 
 impl Params {
     /// Highest rate of a register, Mb/s.
-    pub const RATE_MAX: u32 = (1 << 20) - 1;
-    /// Longest period, microseconds.
-    pub const PERIOD_MAX: u32 = (1 << 17) - 1;
+    pub const RATE_MAX: u32 = regs::RATE_MAX;
+
+    /// The numbers, each with its register and its name.
+    fn numbers(&mut self) -> [(u32, &'static str, &mut u32); 14] {
+        macro_rules! numbers {
+            ($($register:ident $name:ident),*) => { [$((regs::$register, stringify!($name), &mut self.$name)),*] };
+        }
+        numbers!(
+            RPG_TIME_RESET rpg_time_reset,
+            RPG_BYTE_RESET rpg_byte_reset,
+            RPG_THRESHOLD rpg_threshold,
+            RPG_MAX_RATE rpg_max_rate,
+            RPG_AI_RATE rpg_ai_rate,
+            RPG_HAI_RATE rpg_hai_rate,
+            RPG_GD rpg_gd,
+            RPG_MIN_DEC_FAC rpg_min_dec_fac,
+            RPG_MIN_RATE rpg_min_rate,
+            RATE_TO_SET_ON_FIRST_CNP rate_to_set_on_first_cnp,
+            DCE_TCP_G dce_tcp_g,
+            DCE_TCP_RTT dce_tcp_rtt,
+            RATE_REDUCE_MONITOR_PERIOD rate_reduce_monitor_period,
+            INITIAL_ALPHA_VALUE initial_alpha_value
+        )
+    }
 
     /// Are all values in range?
     ///
     /// # Errors
     /// The first parameter that is not.
-    pub const fn check(&self) -> Result<(), BadParam> {
-        let limits = [
-            ("rpg_time_reset", self.rpg_time_reset, 1, Self::PERIOD_MAX),
-            ("rpg_byte_reset", self.rpg_byte_reset, 0, (1 << 18) - 1),
-            ("rpg_threshold", self.rpg_threshold, 1, 31),
-            ("rpg_max_rate", self.rpg_max_rate, 0, Self::RATE_MAX),
-            ("rpg_ai_rate", self.rpg_ai_rate, 0, Self::RATE_MAX),
-            ("rpg_hai_rate", self.rpg_hai_rate, 0, Self::RATE_MAX),
-            ("rpg_gd", self.rpg_gd, 0, 15),
-            ("rpg_min_dec_fac", self.rpg_min_dec_fac, 0, 100),
-            ("rpg_min_rate", self.rpg_min_rate, 1, Self::RATE_MAX),
-            (
-                "rate_to_set_on_first_cnp",
-                self.rate_to_set_on_first_cnp,
-                0,
-                Self::RATE_MAX,
-            ),
-            ("dce_tcp_g", self.dce_tcp_g, 0, 1023),
-            ("dce_tcp_rtt", self.dce_tcp_rtt, 1, Self::PERIOD_MAX),
-            (
-                "rate_reduce_monitor_period",
-                self.rate_reduce_monitor_period,
-                0,
-                Self::PERIOD_MAX,
-            ),
-            ("initial_alpha_value", self.initial_alpha_value, 0, 1023),
-        ];
-        let mut at = 0;
-        while at < limits.len() {
-            let (name, value, low, high) = limits[at];
-            if value < low || value > high {
+    pub fn check(mut self) -> Result<(), BadParam> {
+        for (register, name, value) in self.numbers() {
+            let (low, high) = range(register);
+            if !(low..=high).contains(value) {
                 return Err(BadParam {
                     name,
-                    value,
+                    value: *value,
                     low,
                     high,
                 });
             }
-            at += 1;
         }
         Ok(())
     }
+
+    /// The parameter of a register.
+    pub(in crate::model) fn register(&mut self, register: u32) -> Option<&mut u32> {
+        let mut numbers = self.numbers().into_iter();
+        numbers.find_map(|(at, _, value)| (at == register).then_some(value))
+    }
+}
+
+/// The least and the greatest value of a register of the reaction point.
+pub(in crate::model) fn range(register: u32) -> (u32, u32) {
+    let range = regs::RP_RANGES.iter().find(|(at, ..)| *at == register);
+    let (_, low, high) = range.expect("a register of the reaction point");
+    (*low, *high)
 }

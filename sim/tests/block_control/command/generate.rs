@@ -71,6 +71,7 @@ pub(crate) fn sq(rng: &mut Rng) -> SqCtx {
         cqn: below(rng, C) as u16,
         ot_base: mostly(rng, ot_base, |rng| rng.u32(..1 << (O + 1))),
         sq_base: aligned(rng, 6),
+        rate_limit: rng.u32(0..1 << 20),
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) const SQ: SqCtx = SqCtx {
     cqn: (1 << C) - 1,
     ot_base: (1 << O) - 16,
     sq_base: 0x7f00_0000_0040,
+    rate_limit: 0,
 };
 
 pub(super) fn rq() -> RqCtx {

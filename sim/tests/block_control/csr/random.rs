@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ferroce_proto::abi::regs::{self, Access, REGISTERS, STATS, STATS_BASE, control};
+use ferroce_proto::abi::regs::{self, Access, REGISTERS, RP_RANGES, STATS, STATS_BASE, control};
 
 use super::rig::{Q, Rig, after_reset, counter};
 use super::{sq, uneven};
@@ -28,6 +28,7 @@ impl Reference {
             regs::EXC_BASE_LO => value & !0xfff,
             regs::EXC_RX_CI | regs::EXC_TX_PI | regs::MIN_TIME_BETWEEN_CNPS => value & 0xffff,
             regs::CNP_CONFIG => value & 0x1_073f,
+            regs::RP_CONFIG => value & 0xf,
             regs::EXC_CONFIG => {
                 if value & 0x20 == 0 {
                     self.words.insert(regs::EXC_RX_CI, 0);
@@ -35,7 +36,10 @@ impl Reference {
                 }
                 value & 0x30 | (value & 0xf).min(8)
             }
-            _ => value,
+            _ => match RP_RANGES.iter().find(|(register, ..)| *register == offset) {
+                Some(&(_, low, high)) => value.clamp(low, high),
+                None => value,
+            },
         };
         if let Some(register) = REGISTERS.iter().find(|r| r.offset == offset) {
             if register.access == Access::ReadWrite {

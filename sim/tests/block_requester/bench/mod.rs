@@ -106,7 +106,14 @@ impl Rig {
                 bench
             },
         };
-        for name in ["sq_we", "av_we", "left_valid", "piece_read"] {
+        for name in [
+            "sq_we",
+            "av_we",
+            "cnp.valid",
+            "congestion.enable",
+            "left_valid",
+            "piece_read",
+        ] {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);
         }

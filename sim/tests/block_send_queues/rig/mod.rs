@@ -217,7 +217,15 @@ impl Rig {
                 bench
             },
         };
-        for name in ["sq_we", "left_valid", "part_cut", "piece_cut", "piece_read"] {
+        for name in [
+            "sq_we",
+            "cnp.valid",
+            "congestion.enable",
+            "left_valid",
+            "part_cut",
+            "piece_cut",
+            "piece_read",
+        ] {
             rig.set(name, 0);
         }
         let mut agents: [&mut dyn Agent; 11] = [

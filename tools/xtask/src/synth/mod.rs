@@ -13,9 +13,8 @@ mod yosys;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
-use ferroce_hdl::emit::{self, Module};
+use ferroce_hdl::emit::Module;
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
-use ferroce_hdl::transport::congestion::reaction_point::ReactionPoint;
 use ferroce_proto::abi::regs::Params;
 
 use crate::emit::Build;
@@ -235,17 +234,9 @@ fn write_page(record: &Record) -> Result<()> {
     put(PAGE, &page::page(record))
 }
 
-/// The modules of the standard build, and of the blocks that the engine does not have yet; children before parents.
+/// The modules of the standard build; children before parents.
 fn modules(width: usize) -> Result<Vec<Module>> {
-    let mut all = builds::verilog(width).map_err(anyhow::Error::msg)?.modules;
-    let beside = emit::with_stack(|| emit::verilog(&ReactionPoint::<8, 6>::default()));
-    let beside = beside.map_err(|errors| anyhow::anyhow!("{errors:?}"))?;
-    for module in beside.modules {
-        if all.iter().all(|known| known.name != module.name) {
-            all.push(module);
-        }
-    }
-    Ok(all)
+    Ok(builds::verilog(width).map_err(anyhow::Error::msg)?.modules)
 }
 
 fn blocks(design: &[Module], quick: bool) -> Result<Vec<Job>> {

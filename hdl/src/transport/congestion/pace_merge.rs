@@ -1,0 +1,52 @@
+//! Orders on their way to the calendar: those of one queue pair that come one behind the other become one.
+//!
+//! The calendar takes an order of one queue pair in seven cycles only, and the WQEs of a fetch are granted in a row. So what comes waits a
+//! cycle for more of its kind, as long as others stand in front of it. An order a cycle; 64 may wait, and at half of them
+//! the source is to pause.
+use super::pace_types::PaceOrder;
+use crate::prelude::*;
+
+/// The queue of orders.
+#[derive(Block)]
+pub struct PaceMerge {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// An order comes.
+    pub order_valid: Signal<In, Bit>,
+    /// The order.
+    pub order: Signal<In, PaceOrder>,
+    /// 32 orders wait.
+    pub crowded: Signal<Out, Bit>,
+    /// Orders.
+    pub m: StreamOut<PaceOrder>,
+
+    waits: Reg<Bit>,
+    latest: Dff<PaceOrder>,
+    queue: Fifo<PaceOrder, 6>,
+}
+
+impl Logic for PaceMerge {
+    describe!("pace_merge", "Orders of one queue pair become one.");
+
+    #[kernel]
+    fn update(&mut self) {
+        let sum = latest.bytes.resize::<18>() + order.bytes.resize::<18>();
+        let joins = waits & (order.qpn == latest.qpn) & !sum.bit(17);
+        let leaves = waits & ((order_valid & !joins) | (!order_valid & !queue.level.any()));
+        queue.s.valid = leaves;
+        queue.s.payload = latest;
+        if order_valid {
+            waits = true;
+            latest = order;
+            if joins {
+                latest.bytes = sum.low::<17>();
+                latest.pushes = latest.pushes | order.pushes;
+            }
+        } else if leaves {
+            waits = false;
+        }
+        crowded = queue.level.slice::<11>(5).any();
+        forward!(m <= queue.m);
+        assert!(!(leaves & !queue.s.ready), "an order finds no room");
+    }
+}

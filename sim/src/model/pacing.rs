@@ -1,0 +1,147 @@
+//! Reaction point: the rates of the send queues, and when their packets may leave (docs/congestion.md).
+
+use ferroce_proto::abi::regs::{self, RP_CONFIG_RESET, RpConfig, line_rate};
+
+use super::congestion::{Dcqcn, Pace, Params, range};
+use super::csr::PARAMS2;
+use crate::nic::NS_PER_CYCLE;
+
+/// Bytes of a packet beside its payload, as the pace counts them.
+const HEADERS: usize = 64;
+
+/// What the host says of the reaction point.
+#[derive(Clone)]
+pub(super) struct Reaction {
+    config: RpConfig,
+    /// Register LINE_RATE.
+    line: u32,
+    params: Params,
+}
+
+impl Default for Reaction {
+    fn default() -> Self {
+        let mut reaction = Self {
+            config: RpConfig::default(),
+            line: 0,
+            params: Params::default(),
+        };
+        reaction.write(regs::RP_CONFIG, RP_CONFIG_RESET);
+        reaction
+    }
+}
+
+impl Reaction {
+    /// Writes a register; false if it is another's.
+    pub(super) fn write(&mut self, offset: u32, value: u32) -> bool {
+        if offset == regs::RP_CONFIG {
+            self.config = RpConfig::parse(&value.to_le_bytes());
+            self.params.clamp_tgt_rate = self.config.clamp_tgt_rate;
+            self.params.clamp_tgt_rate_after_time_inc = self.config.clamp_tgt_rate_after_time_inc;
+            self.params.alpha_first = self.config.alpha_first;
+            return true;
+        }
+        let Some(register) = self.register(offset) else {
+            return false;
+        };
+        let (low, high) = range(offset);
+        *register = value.clamp(low, high);
+        true
+    }
+
+    /// Reads a register, if it is one of these.
+    pub(super) fn read(&mut self, offset: u32) -> Option<u32> {
+        if offset == regs::RP_CONFIG {
+            return Some(u32::from_le_bytes(self.config.emit()));
+        }
+        self.register(offset).copied()
+    }
+
+    fn register(&mut self, offset: u32) -> Option<&mut u32> {
+        match offset {
+            regs::LINE_RATE => Some(&mut self.line),
+            _ => self.params.register(offset),
+        }
+    }
+
+    /// Rate of the port, Mb/s.
+    fn line(&self) -> u32 {
+        match self.line {
+            0 => line_rate(PARAMS2.data_width),
+            rate => rate,
+        }
+    }
+}
+
+/// The pace of a send queue.
+#[derive(Clone, Default)]
+pub(super) struct Pacing {
+    /// The limit that the host sets, Mb/s; 0: none.
+    limit: u32,
+    /// What congestion control remembers since the first CNP.
+    control: Option<Box<Dcqcn>>,
+    /// The rate, Mb/s, if there is one.
+    rate: Option<u32>,
+    pace: Pace,
+}
+
+impl Pacing {
+    /// The limit of the host, Mb/s; 0: none.
+    pub(super) fn set_limit(&mut self, mbps: u32) {
+        self.limit = mbps;
+    }
+
+    /// What congestion control remembers is void.
+    pub(super) fn forget(&mut self) {
+        self.control = None;
+    }
+
+    /// A CNP of the peer arrived.
+    pub(super) fn on_cnp(&mut self, now: u64, reaction: &Reaction) {
+        if !reaction.config.enable {
+            return;
+        }
+        let (params, line) = (reaction.params, reaction.line());
+        let control = self
+            .control
+            .get_or_insert_with(|| Box::new(Dcqcn::new(Params::default(), line)));
+        control.set(params, line);
+        control.on_cnp(now * NS_PER_CYCLE);
+    }
+
+    /// A packet left.
+    pub(super) fn on_sent(&mut self, now: u64, payload: usize, reaction: &Reaction) {
+        let bytes = (payload + HEADERS) as u32;
+        if let Some(control) = &mut self.control {
+            control.set(reaction.params, reaction.line());
+            control.on_sent(now * NS_PER_CYCLE, bytes);
+        }
+        self.pace.grant(bytes);
+    }
+
+    /// The cycle in which the next packet may leave, `now` or later; at the latest that in which it is to be asked again.
+    pub(super) fn start(&mut self, now: u64, reaction: &Reaction) -> u64 {
+        let control = self.control.as_mut().and_then(|control| {
+            control.set(reaction.params, reaction.line());
+            control.advance(now * NS_PER_CYCLE);
+            control.is_limited().then(|| control.rate_mbps())
+        });
+        let limit = (self.limit > 0).then_some(self.limit);
+        let rate = control.into_iter().chain(limit).min();
+        if rate != self.rate {
+            self.rate = rate;
+            self.pace.set_rate(now, rate);
+        }
+        if rate.is_none() {
+            return now;
+        }
+        let start = self.pace.start(now, false);
+        let next = self.control.as_ref().and_then(|c| c.next_event());
+        let asked = next.map_or(u64::MAX, |ns| ns.div_ceil(NS_PER_CYCLE));
+        start.min(asked.max(now + 1)).max(now)
+    }
+
+    /// See [`start`](Self::start): the packet may leave in this cycle.
+    pub(super) fn is_due(&mut self, now: u64, reaction: &Reaction) -> bool {
+        self.start(now, reaction) <= now
+    }
+}

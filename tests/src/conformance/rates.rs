@@ -1,0 +1,325 @@
+//! Rates: limits of queue pairs, and the reaction point, which CNPs slow down.
+
+use ferroce_proto::abi::cmd::{CmdHead, opcode};
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::{SqCtx, state};
+use ferroce_proto::abi::regs::{self, REGISTERS, RP_CONFIG_RESET, RP_RANGES, feature};
+use ferroce_proto::wire::Opcode;
+use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
+
+use super::bench::{Bench, Conn, Sent};
+use super::notification::marked;
+use super::{cases, check};
+
+const RATES: u32 = feature::RC | feature::RATES;
+/// With a notification point on the other side.
+const DCQCN: u32 = RATES | feature::CNP;
+
+cases! {
+    rate_registers, RATES, "abi regs", "A parameter of the reaction point beyond its range is taken as the nearer end of it.";
+    rate_limit_is_kept, RATES, "abi qpc", "Messages of a packet leave at the limit of their queue pair: each counts its payload and 64 bytes.";
+    rate_limit_of_a_long_message, RATES, "abi qpc", "The packets of a message leave at the limit too, not one behind the other.";
+    rate_limit_of_short_messages, RATES, "abi qpc", "Of short messages the headers count.";
+    rate_limit_of_reads, RATES | feature::READ, "abi qpc", "A READ request counts 64 bytes, however much it asks for.";
+    rate_limit_of_one, RATES, "abi qpc", "A queue pair that waits for its limit holds up no other.";
+    rate_limit_is_lifted, RATES, "abi qpc", "A limit that ends moves the start that is planned: the next packet leaves within 300 us.";
+    rate_limit_ends_with_reset, RATES, "IBA 10.3.1", "The limit of a queue pair is none of the next one of its number.";
+    rate_limit_and_error, RATES, "IBA 10.3.1", "What a queue pair with a limit has posted is flushed when it goes into error.";
+    rate_after_a_cnp, DCQCN, "mlx5 DCQCN", "With a first CNP the rate is halved.";
+    rate_set_by_a_cnp, DCQCN, "mlx5 DCQCN", "With rate_to_set_on_first_cnp the first CNP sets that rate.";
+    rate_of_others_after_a_cnp, DCQCN, "A17.9.3", "A CNP slows down its own queue pair only.";
+    rate_rises_again, DCQCN, "mlx5 DCQCN", "Without further CNPs the rate rises to that of the line.";
+    rate_after_reset, DCQCN, "IBA 10.3.1", "What a CNP made of a queue pair is none of the next one of its number.";
+    rate_without_reaction, DCQCN, "abi regs", "With RP_CONFIG.enable = 0 a CNP is counted and slows nothing down.";
+}
+
+const CYCLES_PER_US: u64 = 250;
+/// Bytes of a packet beside its payload, as rates count them.
+const HEADERS: u64 = 64;
+
+/// Cycles from packet to packet.
+fn gap(payload: u64, mbps: u64) -> u64 {
+    (payload + HEADERS) * 8 * CYCLES_PER_US / mbps
+}
+
+fn limited(mbps: u32) -> QpOptions {
+    QpOptions {
+        rate_limit: mbps,
+        timeout: 12,
+        ..QpOptions::default()
+    }
+}
+
+/// Memory that A sends from and writes to.
+fn memory(c: &mut Conn) -> (Mr, Mr) {
+    (
+        c.a.create_mr(&pattern(1 << 14, 1), Rights::ALL),
+        c.b.create_mr(&[0; 1 << 14], Rights::ALL),
+    )
+}
+
+/// A WRITE of so many bytes.
+fn write((source, target): &(Mr, Mr), len: u32) -> Work {
+    Work::write(&[source.sge(0, len)], target, 0)
+}
+
+/// Cycles from the first to the last of the next `count` requests that A sends.
+fn span(c: &mut Conn, count: usize) -> u64 {
+    let requests = |c: &Conn| {
+        let sent = c.pair.sent.iter().filter(|(side, _)| *side == Side::A);
+        let requests = sent.filter(|(_, frame)| {
+            !matches!(Sent::parse(frame).opcode(), Opcode::RcAck | Opcode::Cnp)
+        });
+        requests.count()
+    };
+    let before = requests(c);
+    let mut first = None;
+    let end = c.pair.a.nic.now() + 4_000_000;
+    loop {
+        let sent = requests(c) - before;
+        let now = c.pair.a.nic.now();
+        if sent > 0 && first.is_none() {
+            first = Some(now);
+        }
+        if sent >= count {
+            return now - first.expect("the first was seen");
+        }
+        assert!(now < end, "{sent} of {count} requests left");
+        c.pair.run(8);
+    }
+}
+
+/// `count` requests leave `gap` cycles apart on average.
+#[track_caller]
+fn leaves_at(c: &mut Conn, count: u64, gap: u64) {
+    let cycles = span(c, count as usize);
+    let expected = (count - 1) * gap;
+    // a start is a slot late at most; the first WQE has to be read, in a loaded host for some microseconds
+    let range = expected.saturating_sub(600 + expected / 50)..=expected + 2500;
+    assert!(
+        range.contains(&cycles),
+        "{count} requests leave within {cycles} cycles, expected {expected}"
+    );
+}
+
+/// Posts `count` WRITEs of `len` bytes to one doorbell.
+fn post(c: &mut Conn, memory: &(Mr, Mr), count: usize, len: u32) {
+    c.post_all(&vec![write(memory, len); count]);
+}
+
+fn rate_registers(bench: &mut Bench) {
+    let mut host = bench.pair(super::bench::IP).a;
+    for &(register, low, high) in RP_RANGES {
+        let reset = REGISTERS[register as usize / 4].reset;
+        check(
+            &format!("{register:#x} at first"),
+            host.read32(register),
+            reset,
+        );
+        for (written, read) in [(0, low), (!0, high), (high, high), (7.max(low), 7.max(low))] {
+            host.write32(register, written);
+            check(&format!("{register:#x}"), host.read32(register), read);
+        }
+    }
+    check("RP_CONFIG", host.read32(regs::RP_CONFIG), RP_CONFIG_RESET);
+    host.write32(regs::RP_CONFIG, !0);
+    check("RP_CONFIG", host.read32(regs::RP_CONFIG), 0xf);
+}
+
+fn rate_limit_is_kept(bench: &mut Bench) {
+    let mut c = bench.connect(limited(1000));
+    let memory = memory(&mut c);
+    post(&mut c, &memory, 16, 1000);
+    leaves_at(&mut c, 16, gap(1000, 1000));
+    c.settle();
+    check("statuses", c.statuses(Side::A), vec![status::SUCCESS; 16]);
+}
+
+fn rate_limit_of_a_long_message(bench: &mut Bench) {
+    let mut c = bench.connect(limited(2000));
+    let memory = memory(&mut c);
+    post(&mut c, &memory, 1, 16 << 10);
+    leaves_at(&mut c, 16, gap(1024, 2000));
+    c.succeeds(Side::A, 0);
+}
+
+fn rate_limit_of_short_messages(bench: &mut Bench) {
+    let mut c = bench.connect(limited(100));
+    let memory = memory(&mut c);
+    post(&mut c, &memory, 12, 8);
+    leaves_at(&mut c, 12, gap(8, 100));
+}
+
+fn rate_limit_of_reads(bench: &mut Bench) {
+    let mut c = bench.connect(limited(50));
+    let (own, far) = memory(&mut c);
+    c.post_all(&vec![Work::read(&[own.sge(0, 4096)], &far, 0); 8]);
+    leaves_at(&mut c, 8, gap(0, 50));
+}
+
+fn rate_limit_of_one(bench: &mut Bench) {
+    let mut c = bench.connect(limited(1));
+    let memory = memory(&mut c);
+    post(&mut c, &memory, 4, 1000);
+    span(&mut c, 1);
+    // the second of these is due in 8 ms
+    let [qa, qb] = [&mut c.pair.a, &mut c.pair.b].map(|h| h.create_qp(QpOptions::default()));
+    c.pair.join(qa, qb);
+    let limited = std::mem::replace(&mut c.qa, qa);
+    c.succeeds(Side::A, 0);
+    for _ in 0..8 {
+        c.execute(&write(&memory, 1000));
+    }
+    c.qa = limited;
+    check(
+        "completions of the one with a limit",
+        c.statuses(Side::A),
+        vec![],
+    );
+}
+
+fn rate_limit_is_lifted(bench: &mut Bench) {
+    let mut c = bench.connect(limited(1));
+    let memory = memory(&mut c);
+    post(&mut c, &memory, 4, 1000);
+    c.succeeds(Side::A, 0);
+    let peer = c.pair.b.peer(c.qb);
+    let [sq, ..] = c.pair.a.images(c.qa, &peer);
+    let sq = SqCtx {
+        rate_limit: 0,
+        ..SqCtx::parse(&sq)
+    };
+    let head = CmdHead {
+        opcode: opcode::MODIFY_QP,
+        index: c.qa,
+        qp_sq: true,
+        ..CmdHead::default()
+    };
+    let blank = [0; 64];
+    let answer = c.pair.a.command(head, &[sq.emit(), blank, blank]);
+    check("status of the command", answer.status, 0);
+    let cycles = span(&mut c, 3);
+    assert!(
+        cycles < 300 * CYCLES_PER_US,
+        "the last left {cycles} cycles later"
+    );
+    for index in 1..4 {
+        c.succeeds(Side::A, index);
+    }
+}
+
+fn rate_limit_ends_with_reset(bench: &mut Bench) {
+    let mut c = bench.connect(limited(1));
+    let memory = memory(&mut c);
+    post(&mut c, &memory, 4, 1000);
+    c.succeeds(Side::A, 0);
+    c.reconnect(Side::B, |_| {});
+    c.reconnect(Side::A, |contexts| contexts.sq.rate_limit = 0);
+    let index = c.post(&write(&memory, 1000));
+    c.succeeds(Side::A, index);
+    post(&mut c, &memory, 8, 1000);
+    let cycles = span(&mut c, 8);
+    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+}
+
+fn rate_limit_and_error(bench: &mut Bench) {
+    let mut c = bench.connect(limited(20));
+    let memory = memory(&mut c);
+    post(&mut c, &memory, 4, 1000);
+    c.succeeds(Side::A, 0);
+    let qa = c.qa;
+    c.pair.a.modify_state(qa, state::ERR);
+    for index in 1..4 {
+        c.ends(Side::A, index, status::WR_FLUSH_ERR);
+    }
+}
+
+/// A connection whose first packet draws the only CNP, and the memory of its messages.
+fn congested(bench: &mut Bench, registers: &[(u32, u32)]) -> (Conn, (Mr, Mr)) {
+    let mut c = marked(bench.connect(limited(0)), Side::A);
+    for &(register, value) in registers {
+        c.pair.a.write32(register, value);
+    }
+    let memory = memory(&mut c);
+    c.execute(&write(&memory, 1000));
+    c.settle();
+    // past the end of the monitor period
+    c.pair.run(8 * CYCLES_PER_US);
+    check("CNPs of the peer", c.pair.a.stat("rp_cnp_handled"), 1);
+    c.pair.sent.clear();
+    (c, memory)
+}
+
+/// Microseconds that no case waits.
+const LONG: u32 = 100_000;
+
+fn rate_after_a_cnp(bench: &mut Bench) {
+    let registers = [(regs::LINE_RATE, 2000), (regs::RPG_TIME_RESET, LONG)];
+    let (mut c, memory) = congested(bench, &registers);
+    post(&mut c, &memory, 12, 1000);
+    // alpha is 1023/1024 at the CNP and 1008/1024 at the end of the monitor period
+    leaves_at(&mut c, 12, gap(1000, 2000 - 2000 * 1008 / 2048));
+}
+
+fn rate_set_by_a_cnp(bench: &mut Bench) {
+    let registers = [
+        (regs::RATE_TO_SET_ON_FIRST_CNP, 500),
+        (regs::RPG_TIME_RESET, LONG),
+    ];
+    let (mut c, memory) = congested(bench, &registers);
+    post(&mut c, &memory, 8, 1000);
+    leaves_at(&mut c, 8, gap(1000, 500));
+}
+
+fn rate_of_others_after_a_cnp(bench: &mut Bench) {
+    let registers = [
+        (regs::RATE_TO_SET_ON_FIRST_CNP, 1),
+        (regs::RPG_TIME_RESET, LONG),
+    ];
+    let (mut c, memory) = congested(bench, &registers);
+    c.mend();
+    let [qa, qb] = [&mut c.pair.a, &mut c.pair.b].map(|h| h.create_qp(QpOptions::default()));
+    c.pair.join(qa, qb);
+    c.qa = qa;
+    post(&mut c, &memory, 8, 1000);
+    let cycles = span(&mut c, 8);
+    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+}
+
+fn rate_rises_again(bench: &mut Bench) {
+    let registers = [
+        (regs::RATE_TO_SET_ON_FIRST_CNP, 100),
+        (regs::RPG_TIME_RESET, 10),
+        (regs::RPG_AI_RATE, 50_000),
+    ];
+    let (mut c, memory) = congested(bench, &registers);
+    // 6 increases of the target, and each halves what is left to it
+    c.pair.run(400 * CYCLES_PER_US);
+    post(&mut c, &memory, 8, 1000);
+    let cycles = span(&mut c, 8);
+    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+}
+
+fn rate_after_reset(bench: &mut Bench) {
+    let registers = [
+        (regs::RATE_TO_SET_ON_FIRST_CNP, 1),
+        (regs::RPG_TIME_RESET, LONG),
+    ];
+    let (mut c, memory) = congested(bench, &registers);
+    c.mend();
+    c.start_again();
+    post(&mut c, &memory, 8, 1000);
+    let cycles = span(&mut c, 8);
+    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+}
+
+fn rate_without_reaction(bench: &mut Bench) {
+    let registers = [
+        (regs::RP_CONFIG, RP_CONFIG_RESET & !1),
+        (regs::RATE_TO_SET_ON_FIRST_CNP, 1),
+    ];
+    let (mut c, memory) = congested(bench, &registers);
+    post(&mut c, &memory, 8, 1000);
+    let cycles = span(&mut c, 8);
+    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+}
