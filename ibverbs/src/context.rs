@@ -51,6 +51,7 @@ pub(crate) fn open(device: &'static Device) -> Result<*mut ibv_context, Errno> {
     shown.alloc_parent_domain = Some(pd::alloc_parent_domain);
     shown.create_cq_ex = Some(cq::create_cq_ex);
     shown.create_qp_ex = Some(qp::create_qp_ex);
+    shown.modify_qp_rate_limit = Some(qp::modify_qp_rate_limit);
     let context = &mut shown.context;
     context.device = device.shown();
     // No commands go through it; programs duplicate it.

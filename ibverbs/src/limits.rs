@@ -6,6 +6,7 @@ use std::ptr;
 
 use ferroce_driver::{Backend, Features};
 use ferroce_proto::abi::pci;
+use ferroce_proto::abi::regs::RATE_MAX;
 
 use crate::abi::*;
 use crate::context::ContextHandle;
@@ -26,6 +27,9 @@ const PHYS_POLLING: u8 = 2;
 const PHYS_LINK_UP: u8 = 5;
 /// `IBV_QPF_GRH_REQUIRED`: paths need a GID.
 const GRH_REQUIRED: u8 = 1;
+
+/// Verbs count rates in kb/s, the card in Mb/s.
+pub(crate) const KBPS: u32 = 1000;
 
 /// Width and speed of the fastest port that a data path of so many Gbit/s fills; a slower one counts as the slowest.
 fn rate(gbit: u32) -> (u8, u8) {
@@ -96,6 +100,19 @@ impl ContextHandle {
         attr
     }
 
+    fn packet_pacing(&self) -> ibv_packet_pacing_caps {
+        let info = self.card.context.query_device();
+        if !info.features.contains(Features::RATES) {
+            return ibv_device_attr_ex::zero().packet_pacing_caps;
+        }
+        let types = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
+        ibv_packet_pacing_caps {
+            qp_rate_limit_min: KBPS,
+            qp_rate_limit_max: RATE_MAX * KBPS,
+            supported_qpts: types.iter().map(|qp_type| 1 << qp_type).sum(),
+        }
+    }
+
     fn port_attr(&self) -> ibv_port_attr {
         let info = self.card.context.query_device();
         let is_up = self.card.context.status().link_up;
@@ -161,6 +178,7 @@ pub(crate) unsafe extern "C" fn query_device_ex(
             device_cap_flags_ex: orig_attr.device_cap_flags.into(),
             phys_port_cnt_ex: orig_attr.phys_port_cnt.into(),
             orig_attr,
+            packet_pacing_caps: context.packet_pacing(),
             ..ibv_device_attr_ex::zero()
         };
         // SAFETY: the caller gives a place of `len` bytes.

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use libc::pthread_mutex_t;
 
+use super::extended::ibv_qp_rate_limit_attr;
 use super::{
     ibv_cq, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_device_attr_ex, ibv_mw, ibv_mw_bind,
     ibv_parent_domain_init_attr, ibv_pd, ibv_qp, ibv_qp_init_attr_ex, ibv_recv_wr, ibv_send_wr,
@@ -95,7 +96,8 @@ structures! { pub(super) LAYOUTS:
         modify_flow_action_esp: Unused,
         destroy_flow_action: Unused,
         create_flow_action_esp: Unused,
-        modify_qp_rate_limit: Unused,
+        modify_qp_rate_limit:
+            Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_qp_rate_limit_attr) -> c_int>,
         alloc_parent_domain: Option<
             unsafe extern "C" fn(*mut ibv_context, *mut ibv_parent_domain_init_attr) -> *mut ibv_pd,
         >,

@@ -160,6 +160,14 @@ structures! { pub(super) LAYOUTS:
         rx_hash_function: u8,
     }
 
+    /// A rate limit: kb/s, bytes.
+    struct ibv_qp_rate_limit_attr {
+        rate_limit: u32,
+        max_burst_sz: u32,
+        typical_pkt_sz: u16,
+        comp_mask: u32,
+    }
+
     /// Rate limits.
     struct ibv_packet_pacing_caps {
         qp_rate_limit_min: u32,

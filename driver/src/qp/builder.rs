@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ferroce_proto::abi::qpc::RqCtx;
+use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
 use ferroce_proto::abi::wqe::{INLINE_FIRST, RECV_SGES_FIRST, SEND_SGES_FIRST, SLOT_BYTES};
 use thiserror::Error;
 
@@ -283,6 +283,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             init: InitAttr::default(),
             path_mtu: None,
             image: RqCtx::default(),
+            sq_image: SqCtx::default(),
             pd: pd.clone(),
             send_cq,
             recv_cq,

@@ -1,10 +1,11 @@
 //! Changes of a queue pair that stays in its state.
 
 use ferroce_proto::abi::cmd::CmdHead;
+use ferroce_proto::abi::regs::RATE_MAX;
 
 use super::{ModifyError, Qp, QpState};
-use crate::Backend;
 use crate::mr::Access;
+use crate::{Backend, Features};
 
 /// What [`Qp::change`] changes; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,10 +16,13 @@ pub struct ChangeAttr {
     pub min_rnr_timer: Option<u8>,
     /// Q_Key that datagrams must bring (UD).
     pub qkey: Option<u32>,
+    /// The rate that it sends with at most, Mb/s, up to 1048575; 0: that of the line. From RTR on, until RESET.
+    pub rate_limit: Option<u32>,
 }
 
 impl<B: Backend> Qp<B> {
-    /// Changes what the responder does, in RTR, RTS, SQD or SQE. Packets that arrive meanwhile find the old or the new.
+    /// Changes what the responder does, or the rate of the requester, in RTR, RTS, SQD or SQE. Packets that arrive meanwhile find the
+    /// old or the new.
     ///
     /// # Errors
     /// [`ModifyError`], with nothing changed: another state, an attribute out of range, or refused.
@@ -41,12 +45,22 @@ impl<B: Backend> Qp<B> {
         if let Some(qkey) = attr.qkey {
             image.qkey = qkey;
         }
+        let mut sq = self.sq_image;
+        if let Some(rate) = attr.rate_limit {
+            let has = self.features.contains(Features::RATES);
+            self.check_range("rate_limit", rate, if has { RATE_MAX } else { 0 })?;
+            sq.rate_limit = rate;
+        }
+        // in RTR the requester has no image yet
         let head = CmdHead {
             qp_rq: true,
+            qp_sq: sq != self.sq_image && state != QpState::Rtr,
             ..CmdHead::default()
         };
-        self.command("change QP", head, [None, None, Some(image.emit())])?;
+        let sq_bytes = head.qp_sq.then(|| sq.emit());
+        self.command("change QP", head, [sq_bytes, None, Some(image.emit())])?;
         self.image = image;
+        self.sq_image = sq;
         Ok(())
     }
 }

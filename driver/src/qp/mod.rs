@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::{self, opcode};
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::qpc::RqCtx;
+use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
 use ferroce_proto::wire::Mtu;
 
 pub use attr::{
@@ -76,6 +76,8 @@ pub struct Qp<B: Backend> {
     path_mtu: Option<Mtu>,
     /// What the card knows of the responder, from RTR on.
     image: RqCtx,
+    /// And of the requester, from RTS on; before that its rate.
+    sq_image: SqCtx,
     pd: Arc<PdNumber<B>>,
     send_cq: Arc<CqCore<B>>,
     recv_cq: Arc<CqCore<B>>,

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
-use ferroce_proto::wire::{Mtu, psn};
+use ferroce_proto::wire::{Mtu, ip, psn};
 
 use super::{InitAttr, ModifyError, Qp, QpAttr, QpEndpoint, QpState, QpType, RtrAttr, RtsAttr};
-use crate::Backend;
 use crate::command::Command;
 use crate::mr::Access;
 use crate::path::{Path, PathError};
 use crate::queue::{Queues, WorkQueue};
+use crate::{Backend, Features};
 
 /// How [`Qp::connect_with`] connects; the fields are those of [`InitAttr`], [`Path`], [`RtrAttr`] and [`RtsAttr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +172,7 @@ impl<B: Backend> Qp<B> {
         match attr {
             QpAttr::Reset => {
                 self.reset()?;
+                self.sq_image = SqCtx::default();
                 self.queues = Arc::new(Queues {
                     sq: WorkQueue::new(self.queues.sq.size()),
                     rq: WorkQueue::new(self.queues.rq.size()),
@@ -212,7 +213,11 @@ impl<B: Backend> Qp<B> {
         self.check_range("dest_qpn", attr.dest_qpn, psn::MASK)?;
         self.check_range("rq_psn", attr.rq_psn, psn::MASK)?;
         self.check_range("min_rnr_timer", attr.min_rnr_timer.into(), 31)?;
-        let av = path.vector(self.number, attr.dest_qpn, self.init.pkey);
+        let mut av = path.vector(self.number, attr.dest_qpn, self.init.pkey);
+        // switches mark only what is ECN-capable; a program that names ECN bits has its own reasons
+        if self.features.contains(Features::RATES) && av.tclass & ip::ECN_CE == 0 {
+            av.tclass |= ip::ECN_ECT0;
+        }
         let rq = RqCtx {
             remote_gid: path.dgid.to_le_bits(),
             min_rnr_timer: attr.min_rnr_timer,
@@ -289,6 +294,7 @@ impl<B: Backend> Qp<B> {
             rnr_retry: attr.rnr_retry,
             timeout: attr.timeout,
             max_rd_atomic,
+            rate_limit: self.sq_image.rate_limit,
             ..self.requester()
         };
         let head = CmdHead {
@@ -299,6 +305,7 @@ impl<B: Backend> Qp<B> {
         };
         self.command("bring to RTS QP", head, [Some(sq.emit()), None, None])?;
         self.max_rd_atomic = max_rd_atomic;
+        self.sq_image = sq;
         Ok(())
     }
 

@@ -96,8 +96,9 @@ fn images_hold_what_was_asked_for() {
     );
     assert_eq!((av.sgid_index, rq.sgid_index, av.ipv6), (3, 3, true));
     assert_eq!(
+        // ECT(0) is the driver's
         (av.vlan_valid, av.vlan, av.tclass, av.hop_limit),
-        (true, 0x6123, 0x68, 3)
+        (true, 0x6123, 0x6a, 3)
     );
     assert_eq!(
         (av.flow_label, av.udp_sport, av.remote_qpn),

@@ -1,8 +1,8 @@
 //! States of queue pairs and the images that go with them.
 
 use ferroce_driver::{
-    Access, ChangeAttr, InitAttr, ModifyError, PostCause, Qp, QpAttr, QpState, RecvWr, RtrAttr,
-    RtsAttr, SendOp, SendWr, Wc,
+    Access, ChangeAttr, Features, InitAttr, ModifyError, PostCause, Qp, QpAttr, QpState, RecvWr,
+    RtrAttr, RtsAttr, SendOp, SendWr, Wc,
 };
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::doorbell;
@@ -86,7 +86,7 @@ fn the_responder_changes_while_it_runs() {
     let change = ChangeAttr {
         access: Some(Access::REMOTE_READ),
         min_rnr_timer: Some(20),
-        qkey: None,
+        ..ChangeAttr::default()
     };
     for to in [0, 1, 4] {
         qp.modify(&QpAttr::Reset).unwrap();
@@ -111,6 +111,44 @@ fn the_responder_changes_while_it_runs() {
     assert!(matches!(e, ModifyError::Range { .. }), "{e}");
     assert_eq!(fake.state().qps[&qp.qpn()].rq, expected);
     assert_eq!(qp.state(), QpState::Rts);
+}
+
+#[test]
+fn a_rate_limit_lasts_until_reset() {
+    let limit = |rate| ChangeAttr {
+        rate_limit: Some(rate),
+        ..ChangeAttr::default()
+    };
+    let (fake, context) = open(ALL);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+    let told = |qp: &Qp<_>| fake.state().qps[&qp.qpn()].sq.rate_limit;
+    // set in RTR it counts from RTS on
+    bring(&mut qp, 2);
+    qp.change(&limit(1000)).unwrap();
+    qp.modify(&steps()[3]).unwrap();
+    assert_eq!(told(&qp), 1000);
+    let before = fake.state().qps[&qp.qpn()].sq;
+    qp.change(&limit(0)).unwrap();
+    let mut expected = before;
+    expected.rate_limit = 0;
+    assert_eq!(fake.state().qps[&qp.qpn()].sq, expected);
+    let e = qp.change(&limit(1 << 20)).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "rate_limit of queue pair 2 is 1048576, possible is 0 to 1048575"
+    );
+    qp.change(&limit(7)).unwrap();
+    qp.modify(&QpAttr::Reset).unwrap();
+    bring(&mut qp, 3);
+    assert_eq!(told(&qp), 0);
+
+    let (_, context) = open(ALL - Features::RATES);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+    bring(&mut qp, 3);
+    let e = qp.change(&limit(1)).unwrap_err();
+    assert!(e.to_string().ends_with("is 1, possible is 0 to 0"), "{e}");
 }
 
 #[test]

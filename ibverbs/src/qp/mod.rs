@@ -22,6 +22,7 @@ use crate::srq::SrqHandle;
 use crate::turn::Turn;
 use batch::Batch;
 pub(crate) use extended::create_qp_ex;
+pub(crate) use modify::modify_qp_rate_limit;
 pub(crate) use post::{flags, post_recv, post_send};
 
 /// A queue pair.

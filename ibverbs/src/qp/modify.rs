@@ -10,6 +10,7 @@ use crate::abi::*;
 use crate::context::ContextHandle;
 use crate::errno::{Errno, ToErrno, explain, status};
 use crate::handle::{get, lock};
+use crate::limits::KBPS;
 use crate::{ah, mr};
 
 /// Code of the shortest ACK timeout of a simulated card, 4.3 s: its peer may be slower than its time.
@@ -148,6 +149,7 @@ impl QpHandle {
             },
             min_rnr_timer: has(IBV_QP_MIN_RNR_TIMER).then_some(attr.min_rnr_timer),
             qkey: has(IBV_QP_QKEY).then_some(attr.qkey),
+            rate_limit: None,
         })
     }
 
@@ -218,6 +220,27 @@ impl QpHandle {
         self.show(state);
         Ok(())
     }
+}
+
+/// Sets the rate limit: kb/s, rounded down to whole Mb/s; 0 ends it. Bursts are not to be chosen.
+pub(crate) unsafe extern "C" fn modify_qp_rate_limit(
+    qp: *mut ibv_qp,
+    attr: *mut ibv_qp_rate_limit_attr,
+) -> c_int {
+    // SAFETY: the caller gives the attributes.
+    let attr = unsafe { &*attr };
+    status(get::<QpHandle>(qp).and_then(|qp| {
+        let mbps = attr.rate_limit / KBPS;
+        let is_less = attr.rate_limit > 0 && mbps == 0;
+        if is_less || attr.comp_mask != 0 || attr.max_burst_sz != 0 || attr.typical_pkt_sz != 0 {
+            return Err(Errno::INVAL);
+        }
+        let change = ChangeAttr {
+            rate_limit: Some(mbps),
+            ..ChangeAttr::default()
+        };
+        qp.qp.with(|qp| qp.change(&change).map_err(ToErrno::errno))
+    }))
 }
 
 #[unsafe(no_mangle)]

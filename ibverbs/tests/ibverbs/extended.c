@@ -273,6 +273,33 @@ static void datagram(struct ibv_context *context, struct ibv_pd *pd, struct ibv_
 	REFUSED(ibv_destroy_ah(ah), 0);
 }
 
+/* A rate limit in kb/s, which the card has in Mb/s. */
+static void limited(struct ibv_cq_ex *cq, struct ibv_qp_ex *qp, struct ibv_mr *mr,
+		    const struct ibv_packet_pacing_caps *caps)
+{
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 100000 };
+
+	expect("lowest limit", caps->qp_rate_limit_min, 1000);
+	expect("highest limit", caps->qp_rate_limit_max, 1048575000);
+	MUST(caps->supported_qpts & 1 << IBV_QPT_RC);
+	REFUSED(ibv_modify_qp_rate_limit(&qp->qp_base, &limit), 0);
+	ibv_wr_start(qp);
+	qp->wr_id = 90;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(qp, mr->rkey, (uintptr_t)memory + 256);
+	ibv_wr_set_sge(qp, mr->lkey, (uintptr_t)memory, 64);
+	MUST(ibv_wr_complete(qp) == 0);
+	done(cq, 90, IBV_WC_RDMA_WRITE);
+	limit.rate_limit = 999;
+	REFUSED(ibv_modify_qp_rate_limit(&qp->qp_base, &limit), EINVAL);
+	limit.rate_limit = caps->qp_rate_limit_max + 1000;
+	REFUSED(ibv_modify_qp_rate_limit(&qp->qp_base, &limit), EINVAL);
+	limit = (struct ibv_qp_rate_limit_attr){ .rate_limit = 1000, .max_burst_sz = 4096 };
+	REFUSED(ibv_modify_qp_rate_limit(&qp->qp_base, &limit), EINVAL);
+	limit = (struct ibv_qp_rate_limit_attr){ .rate_limit = 0 };
+	REFUSED(ibv_modify_qp_rate_limit(&qp->qp_base, &limit), 0);
+}
+
 int main(void)
 {
 	struct ibv_context *context = open_device();
@@ -301,6 +328,7 @@ int main(void)
 	connect_to(&qp->qp_base, peer->qp_base.qp_num);
 	connect_to(&peer->qp_base, qp->qp_base.qp_num);
 	batch(cq, qp, peer, mr);
+	limited(cq, qp, mr, &device.packet_pacing_caps);
 	given_up(cq, qp, mr);
 	datagram(context, pd, cq, mr);
 	rights(cq, qp, peer, mr);
