@@ -128,10 +128,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         sent.s.payload.psn = left.next_psn - 1;
         state.left_valid = left_valid;
         state.left = left;
-        // a command waits until what the one before it changed is done
-        events.command.payload = command.payload;
-        events.command.valid = command.valid & !pace.busy;
-        command.ready = events.command.ready & !pace.busy;
+        forward!(command <= events.command);
+        events.renews = pace.busy;
         forward!(answer <= acks.s);
         forward!(events.answer <= acks.m);
         forward!(events.retire <= retire.event);

@@ -86,6 +86,7 @@ impl Logic for SqCommand {
                     next.recalls = false;
                     next.broken = false;
                     next.lengthy = false;
+                    next.single = false;
                     next.exec_index = bits::<16>(0);
                     next.exec_offset = bits::<24>(0);
                     next.next_psn = sq_event.psn;

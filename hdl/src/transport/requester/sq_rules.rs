@@ -149,6 +149,7 @@ impl Logic for SqRules {
             next.read_blocked = false;
             next.broken = false;
             next.lengthy = false;
+            next.single = false;
             out.stop = true;
             out.push_list = false;
             out.stop_timer = true;

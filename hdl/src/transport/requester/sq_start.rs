@@ -121,6 +121,7 @@ impl Logic for SqStart {
                             next.exec_offset = state.exec_offset + terms.part;
                         }
                         next.lengthy = terms.turn_ends | terms.paced;
+                        next.single = terms.turn_ends & terms.paced;
                         out.stop = terms.turn_ends;
                         out.push_ready = terms.turn_ends | state.lengthy;
                         out.start_timer = !state.timer_on & (terms.part != 0);
@@ -148,6 +149,7 @@ impl Logic for SqStart {
                     out.push_ready = true;
                     // grants of others stand between its own: what is fetched ahead would be cut off again
                     next.lengthy = terms.running;
+                    next.single = false;
                 }
             }
             _ => {}

@@ -81,6 +81,10 @@ impl Logic for SqTermsOf {
         if available < most {
             out.fetched = available.low::<4>();
         }
+        if state.single {
+            out.more = available.slice::<15>(1).any();
+            out.fetched = bits::<4>(0).replace_bit(0, available.any());
+        }
         // Start: how much of the message may go now
         let left = sq_event.packets - state.exec_offset;
         // the offset behind which a quantum ends the message; the offset is known late

@@ -8,6 +8,7 @@
 mod baseline;
 mod flood;
 mod load;
+mod paced;
 mod page;
 mod probe;
 mod rig;

@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::WIDTH;
 use super::flood;
 use super::load::{Load, Measured};
+use super::paced;
 use super::rig::Setup;
 use super::stages;
 use super::storm::Storm;
@@ -60,6 +61,8 @@ pub(super) enum What {
     Acks(Setup, u64),
     Tiny(Setup),
     Storm(Storm, Setup),
+    /// All queue pairs with rates of their own.
+    Paced(Setup),
     Single(Setup, bool),
     /// Block by block.
     Stages(Setup),
@@ -135,6 +138,14 @@ impl Scenario {
             What::Acks(setup, qps) => Ok(flooded(name, "ack", flood::acks(setup, *qps)?)),
             What::Storm(storm, setup) => Ok(flooded(name, "packet", storm.run(setup)?)),
             What::Tiny(setup) => Ok(flooded(name, "packet", flood::tiny(setup)?)),
+            What::Paced(setup) => {
+                let paced = paced::run(setup)?;
+                let percent = |what: &str, value| Figure::new(format!("{name}_{what}"), value, "%");
+                Ok(Found::of(vec![
+                    percent("worst_difference", paced.worst),
+                    percent("sum", paced.sum),
+                ]))
+            }
             What::Single(setup, inline) => {
                 let single = flood::single(setup, *inline, None)?;
                 let suffix = if *inline { "_inline" } else { "" };

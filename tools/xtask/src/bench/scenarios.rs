@@ -292,6 +292,10 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         let name = format!("scale_{name}_{LONG}");
         add(Tier::Scale, name, goodput(spread(load(op, LONG)), large));
     }
+    let qps = 1 << setup.build.tables.log_qp;
+    add(full, format!("paced_qps_{qps}"), What::Paced(setup));
+    let qps = 1 << LARGEST.log_qp;
+    add(Tier::Scale, format!("paced_qps_{qps}"), What::Paced(large));
     let wide = Load {
         qps: MOST_QPS_SCALE,
         messages: MOST_QPS_SCALE.into(),
