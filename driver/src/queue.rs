@@ -12,28 +12,89 @@ use ferroce_proto::abi::cq::Cqe;
 #[derive(Default)]
 struct Posted {
     wr_id: AtomicU64,
-    slots: AtomicU32,
+    /// Bits 7:0: its slots; 15:8: what the host did for it when it was posted, an opcode of a CQE or 0; 63:32: its ordinal.
+    extent: AtomicU64,
 }
 
-/// A send queue (counted in slots) or a receive queue (counted in WQEs).
+/// A place in a queue: slots and requests before it. Both run free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) slots: u32,
+    pub(crate) requests: u32,
+}
+
+impl Place {
+    /// Behind a further request.
+    #[inline]
+    pub(crate) fn after(self, slots: u32) -> Self {
+        Self {
+            slots: self.slots.wrapping_add(slots),
+            requests: self.requests.wrapping_add(1),
+        }
+    }
+}
+
+/// A [`Place`] of which both numbers are read and written together.
+#[derive(Default)]
+struct AtomicPlace(AtomicU64);
+
+impl AtomicPlace {
+    #[inline]
+    fn load(&self, order: Ordering) -> Place {
+        let both = self.0.load(order);
+        Place {
+            slots: both as u32,
+            requests: (both >> 32) as u32,
+        }
+    }
+
+    #[inline]
+    fn store(&self, place: Place) {
+        let both = u64::from(place.requests) << 32 | u64::from(place.slots);
+        self.0.store(both, Ordering::Release);
+    }
+}
+
+/// A request that completed.
+#[derive(Clone, Copy)]
+pub(crate) struct Retired {
+    pub(crate) wr_id: u64,
+    /// What the host did for it when it was posted: an opcode of a CQE, or 0.
+    pub(crate) done: u8,
+}
+
+/// A send queue, or a receive queue, whose requests take a slot each.
 pub(crate) struct WorkQueue {
     entries: Box<[Posted]>,
-    producer: AtomicU32,
-    consumer: AtomicU32,
+    /// Requests that may be posted at a time.
+    limit: u32,
+    producer: AtomicPlace,
+    consumer: AtomicPlace,
 }
 
 impl WorkQueue {
-    /// A queue of `size` entries, a power of two.
-    pub(crate) fn new(size: u32) -> Self {
+    /// A queue of `size` slots, a power of two, and `limit` requests.
+    pub(crate) fn new(size: u32, limit: u32) -> Self {
         Self {
             entries: (0..size).map(|_| Posted::default()).collect(),
-            producer: AtomicU32::new(0),
-            consumer: AtomicU32::new(0),
+            limit,
+            producer: AtomicPlace::default(),
+            consumer: AtomicPlace::default(),
         }
+    }
+
+    /// A queue like it with nothing posted.
+    pub(crate) fn afresh(&self) -> Self {
+        Self::new(self.size(), self.limit)
     }
 
     pub(crate) fn size(&self) -> u32 {
         self.entries.len() as u32
+    }
+
+    /// Requests that may be posted at a time.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
     }
 
     /// Place in the ring of an index.
@@ -42,53 +103,73 @@ impl WorkQueue {
         index as usize & (self.entries.len() - 1)
     }
 
-    /// Poster: the index of the next entry.
+    /// Poster: behind the last request.
     #[inline]
-    pub(crate) fn producer(&self) -> u32 {
+    pub(crate) fn producer(&self) -> Place {
         self.producer.load(Ordering::Relaxed)
     }
 
-    /// Poster: entries that may be written.
+    /// Poster: behind the last request that completed.
     #[inline]
-    pub(crate) fn free(&self) -> u32 {
-        let used = self
-            .producer()
-            .wrapping_sub(self.consumer.load(Ordering::Acquire));
-        self.size() - used
+    pub(crate) fn consumer(&self) -> Place {
+        self.consumer.load(Ordering::Acquire)
     }
 
-    /// Poster: notes a work request of `slots` entries from `index` on.
+    /// Poster: slots that may be written.
     #[inline]
-    pub(crate) fn note(&self, index: u32, wr_id: u64, slots: u32) {
-        let posted = &self.entries[self.place(index)];
+    pub(crate) fn free(&self) -> u32 {
+        self.size() - self.producer().slots.wrapping_sub(self.consumer().slots)
+    }
+
+    /// Poster: slots that the request at `at` may take, when those before `done` completed.
+    #[inline]
+    pub(crate) fn room(&self, at: Place, done: Place) -> u32 {
+        if at.requests.wrapping_sub(done.requests) >= self.limit {
+            return 0;
+        }
+        self.size() - at.slots.wrapping_sub(done.slots)
+    }
+
+    /// Poster: notes a work request of `slots` slots at `at`, and what the host did for it.
+    #[inline]
+    pub(crate) fn note(&self, at: Place, wr_id: u64, slots: u32, done: u8) {
+        let posted = &self.entries[self.place(at.slots)];
         posted.wr_id.store(wr_id, Ordering::Relaxed);
-        posted.slots.store(slots, Ordering::Relaxed);
+        let extent = u64::from(at.requests) << 32 | u64::from(done) << 8 | u64::from(slots);
+        posted.extent.store(extent, Ordering::Relaxed);
     }
 
     /// Poster: everything before `producer` is posted.
     #[inline]
-    pub(crate) fn publish(&self, producer: u32) {
-        self.producer.store(producer, Ordering::Release);
+    pub(crate) fn publish(&self, producer: Place) {
+        self.producer.store(producer);
     }
 
     /// Poller: retires the work request that `wqe_index` (modulo 2^16) names, and all before it. `None` if it is not posted.
     #[inline]
-    fn retire(&self, wqe_index: u16) -> Option<u64> {
-        let consumer = self.consumer.load(Ordering::Relaxed);
+    fn retire(&self, wqe_index: u16) -> Option<Retired> {
+        let consumer = self.consumer.load(Ordering::Relaxed).slots;
         let index = consumer.wrapping_add(wqe_index.wrapping_sub(consumer as u16).into());
-        let outstanding = self.producer.load(Ordering::Acquire).wrapping_sub(consumer);
+        let producer = self.producer.load(Ordering::Acquire).slots;
+        let outstanding = producer.wrapping_sub(consumer);
         if index.wrapping_sub(consumer) >= outstanding {
             return None;
         }
         let posted = &self.entries[self.place(index)];
         let wr_id = posted.wr_id.load(Ordering::Relaxed);
-        let next = index.wrapping_add(posted.slots.load(Ordering::Relaxed));
-        if next.wrapping_sub(consumer) > outstanding {
+        let extent = posted.extent.load(Ordering::Relaxed);
+        let start = Place {
+            slots: index,
+            requests: (extent >> 32) as u32,
+        };
+        let next = start.after(extent as u32 & 0xff);
+        if next.slots.wrapping_sub(consumer) > outstanding {
             // Slots that were noted a round before: a card that names the middle of a WQE.
             return None;
         }
-        self.consumer.store(next, Ordering::Release);
-        Some(wr_id)
+        self.consumer.store(next);
+        let done = (extent >> 8) as u8;
+        Some(Retired { wr_id, done })
     }
 }
 
@@ -96,7 +177,8 @@ impl WorkQueue {
 impl WorkQueue {
     /// Poller: retires the oldest work request that is posted.
     pub(crate) fn retire_oldest(&self) -> Option<u64> {
-        self.retire(self.consumer.load(Ordering::Relaxed) as u16)
+        let oldest = self.consumer.load(Ordering::Relaxed).slots;
+        Some(self.retire(oldest as u16)?.wr_id)
     }
 }
 
@@ -184,7 +266,7 @@ impl SharedQueue {
 
     /// Poller of any of the queue pairs: retires the request of ordinal `wqe_index`. `None` if it is not posted.
     #[inline]
-    fn retire(&self, wqe_index: u16) -> Option<u64> {
+    fn retire(&self, wqe_index: u16) -> Option<Retired> {
         let place = self.place(wqe_index.into());
         if !self.is_open(place) {
             return None;
@@ -192,7 +274,7 @@ impl SharedQueue {
         let wr_id = self.wr_ids[place].load(Ordering::Relaxed);
         self.open[place / 64].fetch_and(!(1 << (place % 64)), Ordering::Release);
         self.done.fetch_add(1, Ordering::Release);
-        Some(wr_id)
+        Some(Retired { wr_id, done: 0 })
     }
 }
 
@@ -205,9 +287,18 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// Retires what a CQE reports; its wr_id, or `None` if it names nothing that is posted.
+    /// Queues like them with nothing posted but what is shared.
+    pub(crate) fn afresh(&self) -> Self {
+        Self {
+            sq: self.sq.afresh(),
+            rq: self.rq.afresh(),
+            srq: self.srq.clone(),
+        }
+    }
+
+    /// Retires what a CQE reports, or `None` if it names nothing that is posted.
     #[inline]
-    pub(crate) fn retire(&self, cqe: &Cqe) -> Option<u64> {
+    pub(crate) fn retire(&self, cqe: &Cqe) -> Option<Retired> {
         if let (true, Some(shared)) = (cqe.recv, &self.srq) {
             return shared.retire(cqe.wqe_index);
         }

@@ -119,6 +119,16 @@ impl SendOp {
         }
     }
 
+    /// What the host did for it already: an opcode of a CQE, or 0.
+    #[inline]
+    pub(crate) fn done(&self) -> u8 {
+        match self {
+            Self::BindMw { bound: true } => cq::BIND_MW,
+            Self::LocalInv { invalidated: true } => cq::LOCAL_INV,
+            _ => 0,
+        }
+    }
+
     /// Any connection has it.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {

@@ -222,14 +222,14 @@ impl<B: Backend> Cq<B> {
         if (self.position.wrapping_sub(life.from) as i32) < 0 {
             return None;
         }
-        let Some(wr_id) = life.queues.retire(cqe) else {
+        let Some(retired) = life.queues.retire(cqe) else {
             self.core.unknown.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         if cqe.with_inv {
             lock(&self.core.card.windows).note_invalidated(cqe.imm);
         }
-        Some(Wc::new(cqe, wr_id))
+        Some(Wc::new(cqe, retired))
     }
 
     #[cold]

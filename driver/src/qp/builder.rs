@@ -259,8 +259,8 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             });
         };
         let queues = Arc::new(Queues {
-            sq: WorkQueue::new(sq_slots),
-            rq: WorkQueue::new(rq_entries),
+            sq: WorkQueue::new(sq_slots, sq_slots / self.send_slots()),
+            rq: WorkQueue::new(rq_entries, rq_entries),
             srq: srq.as_ref().map(|core| core.queue.clone()),
         });
         let qp = Qp {
@@ -305,6 +305,11 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         Ok(core.clone())
     }
 
+    /// Slots of the longest send request.
+    fn send_slots(&self) -> u32 {
+        encode::send_slots(self.max_send_sge, self.max_inline_data)
+    }
+
     /// Slots of the send queue, entries of the receive queue, and log2 of the slots of each of these.
     fn sizes(&self, info: &DeviceInfo) -> Result<(u32, u32, u8), BuildError> {
         let feature = match self.qp_type {
@@ -316,7 +321,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             let (qp_type, features) = (self.qp_type, info.features);
             return Err(BuildError::Transport { qp_type, features });
         }
-        let slots = encode::send_slots(self.max_send_sge, self.max_inline_data);
+        let slots = self.send_slots();
         let outstanding = info.max_outstanding.min(MAX_OUTSTANDING);
         let last_gid = info.max_gid - 1;
         let most = info.max_send_wr(self.max_send_sge, self.max_inline_data);

@@ -136,7 +136,7 @@ impl<B: Backend> Qp<B> {
     /// Send requests that may be posted at a time, each with the longest list or inline data: no fewer than asked for.
     #[must_use]
     pub fn max_send_wr(&self) -> u32 {
-        self.queues.sq.size() / send_slots(self.max_send_sge as u32, self.max_inline_data as u32)
+        self.queues.sq.limit()
     }
 
     /// Receive requests that may be posted at a time: no fewer than asked for. With a shared receive queue 1, which

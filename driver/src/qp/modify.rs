@@ -10,7 +10,6 @@ use super::{InitAttr, ModifyError, Qp, QpAttr, QpEndpoint, QpState, QpType, RtrA
 use crate::command::Command;
 use crate::mr::Access;
 use crate::path::{Path, PathError};
-use crate::queue::{Queues, WorkQueue};
 use crate::{Backend, Features};
 
 /// How [`Qp::connect_with`] connects; the fields are those of [`InitAttr`], [`Path`], [`RtrAttr`] and [`RtsAttr`].
@@ -173,11 +172,7 @@ impl<B: Backend> Qp<B> {
             QpAttr::Reset => {
                 self.reset()?;
                 self.sq_image = SqCtx::default();
-                self.queues = Arc::new(Queues {
-                    sq: WorkQueue::new(self.queues.sq.size()),
-                    rq: WorkQueue::new(self.queues.rq.size()),
-                    srq: self.srq.as_ref().map(|core| core.queue.clone()),
-                });
+                self.queues = Arc::new(self.queues.afresh());
                 self.attach();
             }
             QpAttr::Init(attr) => self.enter_init(attr)?,

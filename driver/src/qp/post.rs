@@ -12,6 +12,7 @@ pub use each::{Receives, Sends};
 use super::encode::{self, Extent};
 use super::{Qp, QpState, QpType};
 use crate::barrier;
+use crate::queue::Place;
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
 use crate::{Backend, Sge};
 
@@ -37,7 +38,7 @@ pub enum PostCause {
     Full {
         /// "send" or "receive".
         queue: &'static str,
-        /// Entries free.
+        /// Entries free; none if as many requests are posted as the queue pair has room for.
         free: u32,
         /// Entries the request takes.
         needed: u32,
@@ -115,8 +116,7 @@ impl<B: Backend> Qp<B> {
         }
         self.check_sends().map_err(|cause| cause.at(0))?;
         let producer = self.write_send(wrs)?;
-        self.queues.sq.publish(producer);
-        self.ring(doorbell::sq(self.number), producer);
+        self.publish_send(producer);
         Ok(())
     }
 
@@ -139,27 +139,26 @@ impl<B: Backend> Qp<B> {
         Ok(())
     }
 
-    /// Writes send requests into slots that the card does not know of yet; the producer index behind them.
+    /// Writes send requests into slots that the card does not know of yet; the place behind them.
     #[inline]
-    fn write_send(&mut self, wrs: &[SendWr<'_>]) -> Result<u32, PostError> {
+    fn write_send(&mut self, wrs: &[SendWr<'_>]) -> Result<Place, PostError> {
         let sq = &self.queues.sq;
-        let (mut free, mut producer) = (sq.free(), sq.producer());
+        let (mut producer, done) = (sq.producer(), sq.consumer());
         // Nothing of this exists for the card before the doorbell.
         for (index, wr) in wrs.iter().enumerate() {
-            let needed = self.write_one(wr, producer, free);
-            let needed = needed.map_err(|cause| cause.at(index))?;
-            free -= needed;
-            producer = producer.wrapping_add(needed);
+            let written = self.write_one(wr, producer, done);
+            producer = written.map_err(|cause| cause.at(index))?;
         }
         Ok(producer)
     }
 
-    /// Writes a send request into the slots from `producer` on, of which some are free; how many it takes.
+    /// Writes a send request at `at`, if there is room when those before `done` completed; the place behind it.
     #[inline]
-    fn write_one(&self, wr: &SendWr<'_>, producer: u32, free: u32) -> Result<u32, PostCause> {
+    fn write_one(&self, wr: &SendWr<'_>, at: Place, done: Place) -> Result<Place, PostCause> {
         let sq = &self.queues.sq;
         let extent = self.check(wr)?;
         let needed = extent.slots(wr.data);
+        let free = sq.room(at, done);
         if needed > free {
             let queue = "send";
             return Err(PostCause::Full {
@@ -168,13 +167,13 @@ impl<B: Backend> Qp<B> {
                 needed,
             });
         }
-        sq.note(producer, wr.wr_id, needed);
+        sq.note(at, wr.wr_id, needed, wr.op.done());
         let signaled = self.signal_all || wr.flags.contains(SendFlags::SIGNALED);
         encode::send(wr, signaled, extent, needed, |place| {
-            let place = sq.place(producer.wrapping_add(place as u32));
+            let place = sq.place(at.slots.wrapping_add(place as u32));
             self.rings.slot(place * wqe::SLOT_BYTES)
         });
-        Ok(needed)
+        Ok(at.after(needed))
     }
 
     /// Posts receive requests in order and rings the doorbell once. All are posted or none.
@@ -186,21 +185,22 @@ impl<B: Backend> Qp<B> {
             return Ok(());
         }
         self.check_receives().map_err(|cause| cause.at(0))?;
-        let (free, start) = (self.queues.rq.free(), self.queues.rq.producer());
+        let rq = &self.queues.rq;
+        let (mut producer, done) = (rq.producer(), rq.consumer());
         for (index, wr) in wrs.iter().enumerate() {
-            let place = start.wrapping_add(index as u32);
-            let written = self.write_recv(wr, place, free.saturating_sub(index as u32));
-            written.map_err(|cause| cause.at(index))?;
+            let written = self.write_recv(wr, producer, done);
+            producer = written.map_err(|cause| cause.at(index))?;
         }
-        self.publish_recv(start.wrapping_add(wrs.len() as u32));
+        self.publish_recv(producer);
         Ok(())
     }
 
-    /// Writes a receive request at `producer`, if that is free.
+    /// Writes a receive request at `at`, if that is free when those before `done` completed; the place behind it.
     #[inline]
-    fn write_recv(&self, wr: &RecvWr<'_>, producer: u32, free: u32) -> Result<(), PostCause> {
+    fn write_recv(&self, wr: &RecvWr<'_>, at: Place, done: Place) -> Result<Place, PostCause> {
         let rq = &self.queues.rq;
         let extent = check_list(wr.sges, self.max_recv_sge)?;
+        let free = rq.room(at, done);
         if free == 0 {
             let (queue, needed) = ("receive", 1);
             return Err(PostCause::Full {
@@ -209,18 +209,24 @@ impl<B: Backend> Qp<B> {
                 needed,
             });
         }
-        rq.note(producer, wr.wr_id, 1);
-        let first = rq.place(producer) << self.rq_stride;
+        rq.note(at, wr.wr_id, 1, 0);
+        let first = rq.place(at.slots) << self.rq_stride;
         encode::recv(wr, extent, |place| {
             let at = self.rq_offset + (first + place) * wqe::SLOT_BYTES;
             self.rings.slot(at)
         });
-        Ok(())
+        Ok(at.after(1))
     }
 
-    fn publish_recv(&self, producer: u32) {
+    #[inline]
+    fn publish_send(&self, producer: Place) {
+        self.queues.sq.publish(producer);
+        self.ring(doorbell::sq(self.number), producer.slots);
+    }
+
+    fn publish_recv(&self, producer: Place) {
         self.queues.rq.publish(producer);
-        self.ring(doorbell::rq(self.number), producer);
+        self.ring(doorbell::rq(self.number), producer.slots);
     }
 
     /// The queue pair takes receive requests.

@@ -2,8 +2,9 @@
 
 use ferroce_driver::{
     Access, ConnectAttr, Data, Features, PostCause, QpAttr, RecvWr, Remote, SendFlags, SendOp,
-    SendWr,
+    SendWr, Wc, WcOpcode, WcStatus,
 };
+use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe::{AtomicOperands, SendWqe};
 
@@ -179,6 +180,65 @@ fn a_batch_is_posted_as_a_whole_or_not() {
         )
     );
     assert_eq!(fake.take_doorbells(), [(doorbell::sq(qp.qpn()), 3)]);
+}
+
+#[test]
+fn a_send_queue_takes_as_many_requests_as_it_says() {
+    // Requests of two slots at most: 4 of these, or as many short ones.
+    let Connected { fake, mut qp, .. } =
+        Connected::new(ALL, 4, |b| b.max_send_wr(3).max_inline_data(36));
+    assert_eq!((qp.max_send_wr(), qp.send_slots_free()), (4, 8));
+    let short = SendWr::new(SendOp::Send, &[]);
+    qp.post_send(&[short; 3]).unwrap();
+    let e = qp.post_send(&[short; 2]).unwrap_err();
+    let full = PostCause::Full {
+        queue: "send",
+        free: 0,
+        needed: 1,
+    };
+    assert_eq!((e.index, e.cause), (1, full.clone()));
+    let mut sends = qp.sends();
+    sends.add(&short).unwrap();
+    assert_eq!(sends.add(&short), Err(full));
+    drop(sends);
+    assert_eq!(fake.take_doorbells().last().unwrap().1, 4);
+}
+
+/// One of two requests that are done when they are posted failed a rule; the queue pair is in error.
+#[test]
+fn a_flush_does_not_hide_what_was_done() {
+    let Connected {
+        fake,
+        mut qp,
+        mut cq,
+        ..
+    } = Connected::new(ALL, 4, |b| b);
+    let local = |op| SendWr::new(op, &[]).signaled();
+    qp.post_send(&[
+        local(SendOp::LocalInv { invalidated: true }),
+        local(SendOp::BindMw { bound: true }),
+        local(SendOp::BindMw { bound: false }),
+        local(SendOp::Send),
+    ])
+    .unwrap();
+    for index in 0..4 {
+        fake.complete_send(qp.qpn(), index, status::WR_FLUSH_ERR);
+    }
+    let mut wcs = [Wc::default(); 4];
+    assert_eq!(cq.poll(&mut wcs), 4);
+    assert_eq!(
+        wcs.map(|wc| wc.status),
+        [
+            WcStatus::Success,
+            WcStatus::Success,
+            WcStatus::WrFlushErr,
+            WcStatus::WrFlushErr
+        ]
+    );
+    assert_eq!(
+        (wcs[0].opcode, wcs[1].opcode),
+        (WcOpcode::LocalInv, WcOpcode::BindMw)
+    );
 }
 
 #[test]

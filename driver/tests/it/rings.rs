@@ -66,12 +66,17 @@ struct Ring {
     producer: u32,
     consumer: u32,
     pending: VecDeque<Pending>,
+    /// Requests at a time, and the ends of those that were not retired.
+    limit: u32,
+    ends: VecDeque<u32>,
 }
 
 impl Ring {
-    fn new(size: u32) -> Self {
+    fn new(size: u32, limit: u32) -> Self {
         Self {
             size,
+            limit,
+            ends: VecDeque::new(),
             producer: 0,
             consumer: 0,
             pending: VecDeque::new(),
@@ -82,6 +87,11 @@ impl Ring {
         self.size - (self.producer - self.consumer)
     }
 
+    fn has_room(&mut self, slots: u32, requests: usize) -> bool {
+        self.ends.retain(|&end| end > self.consumer);
+        slots <= self.free() && self.ends.len() + requests <= self.limit as usize
+    }
+
     fn push(&mut self, wr_id: u64, slots: u32, signaled: bool) {
         self.pending.push_back(Pending {
             index: self.producer,
@@ -90,6 +100,7 @@ impl Ring {
             signaled,
         });
         self.producer += slots;
+        self.ends.push_back(self.producer);
     }
 
     /// The card is done with the oldest requests; CQEs are written as long as the ring has room.
@@ -167,8 +178,8 @@ proptest! {
         let qpn = qp.qpn();
         let list = sges(16);
         let bytes: Vec<u8> = (0..288).map(|i| i as u8).collect();
-        let mut sq = Ring::new(qp.send_slots_free());
-        let mut rq = Ring::new(qp.recv_free());
+        let mut sq = Ring::new(qp.send_slots_free(), qp.max_send_wr());
+        let mut rq = Ring::new(qp.recv_free(), qp.max_recv_wr());
         let mut due: VecDeque<Due> = VecDeque::new();
         let mut wr_id = 0;
         for step in steps {
@@ -183,7 +194,7 @@ proptest! {
                     }).collect();
                     let needed: u32 = batch.iter().map(|(body, _)| body.slots()).sum();
                     let posted = qp.post_send(&wrs);
-                    if needed > sq.free() {
+                    if !sq.has_room(needed, batch.len()) {
                         let full = matches!(posted.unwrap_err().cause, PostCause::Full { queue: "send", .. });
                         prop_assert!(full);
                         prop_assert_eq!(fake.take_doorbells(), []);

@@ -153,6 +153,25 @@ fn a_type_2_window_is_its_queue_pairs(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
+/// A peer that uses the key on its way to the completion ends the queue pair, not what became of the key.
+fn a_key_that_is_gone_says_so_in_error(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let mut mw = b.pd.alloc_mw(MwType::Type2)?;
+    let key = mw.rkey();
+    b.bind(&mut mw, WRITE, Some(key)).ok()?;
+    assert!(b.qp.invalidate(key)?);
+    assert_eq!(a.write(b.region.addr() + 64, key), WcStatus::RemAccessErr);
+    let local = |invalidated| SendWr::new(SendOp::LocalInv { invalidated }, &[]).signaled();
+    b.qp.post_send(&[local(true), local(false)])?;
+    let first = b.take();
+    assert_eq!(
+        (first.status, first.opcode),
+        (WcStatus::Success, WcOpcode::LocalInv)
+    );
+    assert_eq!(b.take().status, WcStatus::WrFlushErr);
+    Ok(())
+}
+
 fn a_peer_ends_a_type_2_window(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards)?;
     let (mut mw, key) = ended_by_peer(&mut a, &mut b)?;
@@ -273,6 +292,7 @@ fn no_window_outlives_its_region(cards: [SimCard; 2]) -> Done {
 on_both!(
     a_type_1_window_comes_and_goes,
     a_type_2_window_is_its_queue_pairs,
+    a_key_that_is_gone_says_so_in_error,
     a_peer_ends_a_type_2_window,
     a_late_completion_ends_no_later_bind,
     binds_have_rules,

@@ -1,8 +1,7 @@
 //! Requests that are posted one by one, by one doorbell.
 
-use ferroce_proto::abi::doorbell;
-
 use super::PostCause;
+use crate::queue::Place;
 use crate::wr::{RecvWr, SendWr};
 use crate::{Backend, Qp};
 
@@ -10,7 +9,7 @@ use crate::{Backend, Qp};
 pub struct Sends<'a, B: Backend> {
     qp: &'a mut Qp<B>,
     /// Behind what is written.
-    producer: u32,
+    producer: Place,
 }
 
 impl<B: Backend> Sends<'_, B> {
@@ -22,9 +21,7 @@ impl<B: Backend> Sends<'_, B> {
     pub fn add(&mut self, wr: &SendWr<'_>) -> Result<(), PostCause> {
         self.qp.check_sends()?;
         let sq = &self.qp.queues.sq;
-        let free = sq.free() - self.producer.wrapping_sub(sq.producer());
-        let needed = self.qp.write_one(wr, self.producer, free)?;
-        self.producer = self.producer.wrapping_add(needed);
+        self.producer = self.qp.write_one(wr, self.producer, sq.consumer())?;
         Ok(())
     }
 
@@ -43,10 +40,8 @@ impl<B: Backend> Sends<'_, B> {
     }
 
     fn ring(&self) {
-        let sq = &self.qp.queues.sq;
-        if self.producer != sq.producer() {
-            sq.publish(self.producer);
-            self.qp.ring(doorbell::sq(self.qp.number), self.producer);
+        if self.producer != self.qp.queues.sq.producer() {
+            self.qp.publish_send(self.producer);
         }
     }
 }
@@ -61,7 +56,7 @@ impl<B: Backend> Drop for Sends<'_, B> {
 pub struct Receives<'a, B: Backend> {
     qp: &'a mut Qp<B>,
     /// Behind what is written.
-    producer: u32,
+    producer: Place,
 }
 
 impl<B: Backend> Receives<'_, B> {
@@ -73,9 +68,7 @@ impl<B: Backend> Receives<'_, B> {
     pub fn add(&mut self, wr: &RecvWr<'_>) -> Result<(), PostCause> {
         self.qp.check_receives()?;
         let rq = &self.qp.queues.rq;
-        let free = rq.free() - self.producer.wrapping_sub(rq.producer());
-        self.qp.write_recv(wr, self.producer, free)?;
-        self.producer = self.producer.wrapping_add(1);
+        self.producer = self.qp.write_recv(wr, self.producer, rq.consumer())?;
         Ok(())
     }
 }
