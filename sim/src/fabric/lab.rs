@@ -123,13 +123,21 @@ impl Setup {
         })
     }
 
-    /// Runs flows between hosts with cards.
+    /// Runs flows between hosts with cards, which have the control and the interval of CNPs of `config`.
+    ///
+    /// # Panics
+    /// If the control is none that a card has, or a host does.
     #[must_use]
-    pub fn run_cards(&self, flows: &Arc<Vec<Flow>>, make: &Make) -> Results {
-        let (line, interval) = (self.line, self.switch.window.interval);
+    pub fn run_cards(
+        &self,
+        flows: &Arc<Vec<Flow>>,
+        make: &Make,
+        config: &paced::Config,
+    ) -> Results {
+        let (config, line, interval) = (*config, self.line, self.switch.window.interval);
         self.run(flows, |host| {
             let (flows, make) = (Arc::clone(flows), Arc::clone(make));
-            Box::new(move || Box::new(CardHost::new(host, &flows, &make, line, interval)))
+            Box::new(move || Box::new(CardHost::new(host, &flows, &make, &config, line, interval)))
         })
     }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_sim::fabric::flow::Flow;
 use ferroce_sim::fabric::flow::card::Make;
+use ferroce_sim::fabric::flow::paced::{Config, Control};
 use ferroce_sim::fabric::lab::{Results, Setup};
 use ferroce_sim::fabric::topology::Topology;
 use ferroce_sim::fabric::{Line, MS, US, scenario};
 use ferroce_sim::model::Model;
+use ferroce_sim::model::congestion::Params;
 use ferroce_sim::rtl::{self, build};
 use ferroce_sim::verilator;
 
@@ -21,8 +23,12 @@ fn model() -> Make {
 }
 
 fn run(setup: &Setup, flows: Vec<Flow>, make: &Make) -> Results {
+    run_with(setup, flows, make, &Config::default())
+}
+
+fn run_with(setup: &Setup, flows: Vec<Flow>, make: &Make, config: &Config) -> Results {
     let count = flows.len();
-    let results = setup.run_cards(&Arc::new(flows), make);
+    let results = setup.run_cards(&Arc::new(flows), make, config);
     for host in &results.hosts {
         assert_eq!(host.failures, [""; 0]);
     }
@@ -45,6 +51,31 @@ fn models_fill_the_port_of_one() {
         "{last} ps, {best} at best"
     );
     assert_eq!(results.switches(|switch| switch.dropped), 0);
+}
+
+/// Marks slow the senders of an incast down: with DCQCN the queue is above the threshold of marks much less.
+#[test]
+fn models_under_dcqcn_keep_the_queue_short() {
+    let config = Config {
+        control: Control::Dcqcn {
+            params: Params {
+                rpg_min_rate: 1000,
+                ..Params::default()
+            },
+            line: 100_000,
+        },
+        ..Config::default()
+    };
+    let marked = |config: &Config| {
+        let results = run_with(&setup(9), scenario::incast(8, 6 << 20), &model(), config);
+        assert_eq!(results.switches(|switch| switch.dropped), 0);
+        results.switches(|switch| switch.marked)
+    };
+    let (free, controlled) = (marked(&Config::default()), marked(&config));
+    assert!(
+        controlled < free / 2,
+        "{controlled} frames marked, {free} without control"
+    );
 }
 
 #[test]

@@ -9,9 +9,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ferroce_proto::abi::cq::{Cqe, status};
+use ferroce_proto::abi::regs::{self, RP_CONFIG_RESET};
 use ferroce_proto::wire::ip::{ECN_CE, ECN_ECT0};
 use ferroce_proto::wire::{Opcode, Packet};
 
+use super::paced::{self, Control};
 use super::packets::{DATA_DSCP, host_ip};
 use super::report::{HostReport, Received, Sent, Series};
 use super::starts::Starts;
@@ -19,7 +21,7 @@ use super::{Flow, FlowId};
 use crate::fabric::frame::{class, dscp_classes};
 use crate::fabric::net::{Node, Outbox, Outcome};
 use crate::fabric::pause::{Held, Pause};
-use crate::fabric::{Frame, Line, NEVER, NS, Time, host_mac};
+use crate::fabric::{Frame, Line, NEVER, NS, Time, US, host_mac};
 use crate::memory::{HostMemory, Ranges};
 use crate::nic::{NS_PER_CYCLE, Nic};
 use crate::testhost::{Host, Mr, Peer, QpOptions, Rights, Work};
@@ -79,10 +81,39 @@ pub struct CardHost {
     report: HostReport,
 }
 
+/// Writes the registers of congestion control.
+fn control(host: &mut Host, config: &paced::Config) {
+    let registers = match config.control {
+        Control::None => vec![(regs::RP_CONFIG, RP_CONFIG_RESET & !1)],
+        Control::Dcqcn { params, line } => {
+            let mut registers = params.registers();
+            registers.push((regs::LINE_RATE, line));
+            registers
+        }
+        Control::Recorded(_) => panic!("a card has no DCQCN in floating point"),
+    };
+    for (register, value) in registers {
+        host.write32(register, value);
+    }
+    let us = (config.cnp_interval / US) as u32;
+    host.write32(regs::MIN_TIME_BETWEEN_CNPS, us);
+}
+
 impl CardHost {
-    /// Host number `me` of those that `flows` are between, with the card that `make` makes. Its queue pairs are connected.
+    /// Host number `me` of those that `flows` are between, with the card that `make` makes. Its queue pairs are connected; of `config` the
+    /// control and the interval of CNPs count.
+    ///
+    /// # Panics
+    /// If the control is none that a card has.
     #[must_use]
-    pub fn new(me: usize, flows: &Arc<Vec<Flow>>, make: &Make, line: Line, interval: Time) -> Self {
+    pub fn new(
+        me: usize,
+        flows: &Arc<Vec<Flow>>,
+        make: &Make,
+        config: &paced::Config,
+        line: Line,
+        interval: Time,
+    ) -> Self {
         let memory = Rc::new(Ranges::new());
         let mapped = memory.map(BUFFER.addr, vec![0; CHUNK as usize]);
         mapped.expect("memory is empty");
@@ -91,6 +122,7 @@ impl CardHost {
         let buffer = host.register(BUFFER.addr, BUFFER.len, Rights::ALL);
         assert_eq!(buffer, BUFFER);
         host.create_cq(CQ_LOG);
+        control(&mut host, config);
         let mut new = Self {
             host,
             line,

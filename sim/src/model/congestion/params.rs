@@ -1,6 +1,6 @@
 //! The parameters of DCQCN, under the names, units and defaults that mlx5 gives them.
 
-use ferroce_proto::abi::regs;
+use ferroce_proto::abi::regs::{self, RpConfig};
 use thiserror::Error;
 
 /// Parameters of a reaction point. Names and units are those of mlx5's `cong_control_r_roce_ecn_rp`; the defaults are shipped with
@@ -125,6 +125,22 @@ impl Params {
             }
         }
         Ok(())
+    }
+
+    /// The registers that hold these, and their values; the reaction point is on.
+    #[must_use]
+    pub fn registers(mut self) -> Vec<(u32, u32)> {
+        let config = RpConfig {
+            enable: true,
+            clamp_tgt_rate: self.clamp_tgt_rate,
+            clamp_tgt_rate_after_time_inc: self.clamp_tgt_rate_after_time_inc,
+            alpha_first: self.alpha_first,
+            ..RpConfig::default()
+        };
+        let config = (regs::RP_CONFIG, u32::from_le_bytes(config.emit()));
+        let numbers = self.numbers();
+        let numbers = numbers.into_iter().map(|(at, _, value)| (at, *value));
+        std::iter::once(config).chain(numbers).collect()
     }
 
     /// The parameter of a register.

@@ -209,7 +209,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let html = args.html.as_deref().map(Output::create).transpose()?;
     let results = match args.dut.make(args.seed)? {
         None => plan.setup.run_paced(&plan.flows, &plan.config),
-        Some(make) => plan.setup.run_cards(&plan.flows, &make),
+        Some(make) => plan.setup.run_cards(&plan.flows, &make, &plan.config),
     };
     let (figures, wrong) = figures::figures(&plan, &results);
     for figure in &figures {
@@ -255,7 +255,7 @@ mod tests {
             ("s2 --hosts 4", "--hosts"),
             ("s2 --rate 25", "--rate"),
             ("s4 --dut model", "without end"),
-            ("incast --dut rtl512 --cc dcqcn", "--cc"),
+            ("incast --dut rtl512 --cc paper", "--cc"),
             ("all-to-all --hosts 17 --dut model", "272 flows"),
             ("hadoop --bytes 5", "--bytes"),
             ("victim --hosts 1023 --topology fat-tree", "do not fit"),

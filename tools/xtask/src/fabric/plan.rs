@@ -60,8 +60,11 @@ pub(super) fn plan(args: &Args) -> Result<Plan> {
             usage("s1 to s5 have flows without end; --dut paced has those".into())
         );
         ensure!(
-            args.cc == Cc::None,
-            usage("--cc is of paced flows: a card has the congestion control that it has".into())
+            matches!(args.cc, Cc::None | Cc::Dcqcn | Cc::DcqcnVendor),
+            usage(
+                "--cc of a card is none, dcqcn or dcqcn-vendor: the others are in floating point"
+                    .into()
+            )
         );
         let count = plan.flows.len();
         ensure!(
