@@ -129,6 +129,10 @@ impl Rig {
         while !rig.bench.dut().is_set(ready) {
             rig.cycle(None);
         }
+        // until the tables of alpha are made
+        for _ in 0..28_000 {
+            rig.cycle(None);
+        }
         rig
     }
 

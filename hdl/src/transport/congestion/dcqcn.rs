@@ -80,6 +80,8 @@ pub struct Dcqcn<const Q: usize> {
     pub look: Signal<Out, DcqcnLook>,
     /// The table is swept after reset, and alpha's tables stand.
     pub ready: Signal<Out, Bit>,
+    /// The table is swept after reset: events are taken, and wait until alpha's tables stand.
+    pub swept: Signal<Out, Bit>,
 
     front: CongestionFront<Q>,
     terms: DcqcnTermsOf,
@@ -382,7 +384,8 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         look.state = state;
         lost = front.lost;
         forward!(front.s <= s);
-        ready = alpha.ready & (step != DcqcnStep::Sweep);
+        swept = step != DcqcnStep::Sweep;
+        ready = swept & alpha.ready;
     }
 }
 

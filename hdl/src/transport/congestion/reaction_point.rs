@@ -46,7 +46,7 @@ pub struct ReactionPoint<const Q: usize, const W: usize> {
     pub span: Signal<Out, Bits<5>>,
     /// A CNP found no room; one cycle.
     pub lost: Signal<Out, Bit>,
-    /// Tables are swept after reset.
+    /// Tables are swept after reset. The first events wait until those of alpha are made, 29,000 cycles.
     pub ready: Signal<Out, Bit>,
 
     control: Dcqcn<Q>,
@@ -78,6 +78,6 @@ impl<const Q: usize, const W: usize> Logic for ReactionPoint<Q, W> {
         paced = calendar.paced;
         span = calendar.span;
         lost = control.lost;
-        ready = control.ready & calendar.ready;
+        ready = control.swept & calendar.ready;
     }
 }
