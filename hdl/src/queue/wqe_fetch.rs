@@ -107,7 +107,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         buffer.s.payload.epoch = pending.m.payload.epoch;
         buffer.s.payload.index = pending.m.payload.index + done.resize::<16>();
         let ends = done + 1 == pending.m.payload.count;
-        buffer.s.payload.first = done == 0;
+        buffer.s.payload.first = (done == 0) & !pending.m.payload.partial;
         buffer.s.payload.last = ends;
         buffer.s.payload.error = failed_next;
         buffer.s.payload.slot = slot_next;

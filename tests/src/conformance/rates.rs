@@ -20,6 +20,7 @@ cases! {
     rate_limit_is_kept, RATES, "abi qpc", "Messages of a packet leave at the limit of their queue pair: each counts its payload and 64 bytes.";
     rate_limit_of_a_long_message, RATES, "abi qpc", "The packets of a message leave at the limit too, not one behind the other.";
     rate_limit_of_short_messages, RATES, "abi qpc", "Of short messages the headers count.";
+    rate_limit_of_long_wqes, RATES | feature::LONG_WQE, "abi qpc", "WQEs of one slot and of several follow each other at the limit.";
     rate_limit_of_reads, RATES | feature::READ, "abi qpc", "A READ request counts 64 bytes, however much it asks for.";
     rate_limit_of_one, RATES, "abi qpc", "A queue pair that waits for its limit holds up no other.";
     rate_limit_is_lifted, RATES, "abi qpc", "A limit that ends moves the start that is planned: the next packet leaves within 300 us.";
@@ -148,6 +149,24 @@ fn rate_limit_of_short_messages(bench: &mut Bench) {
     let memory = memory(&mut c);
     post(&mut c, &memory, 12, 8);
     leaves_at(&mut c, 12, gap(8, 100));
+}
+
+fn rate_limit_of_long_wqes(bench: &mut Bench) {
+    let mut c = bench.connect(limited(500));
+    let memory = memory(&mut c);
+    let list: Vec<_> = (0..9).map(|i| memory.0.sge(64 * i, 64)).collect();
+    let long = Work::write(&list, &memory.1, 0);
+    let inline = Work::write(&[], &memory.1, 0).inline(&pattern(72, 2));
+    let short = write(&memory, 576);
+    let works = [&short, &long, &long, &short, &inline, &long, &short, &short];
+    c.post_all(&works.map(Clone::clone));
+    span(&mut c, works.len());
+    c.settle();
+    check(
+        "statuses",
+        c.statuses(Side::A),
+        vec![status::SUCCESS; works.len()],
+    );
 }
 
 fn rate_limit_of_reads(bench: &mut Bench) {

@@ -97,7 +97,7 @@ payload! {
         epoch: Bits<4>,
         /// Producer index of the slot.
         index: Bits<16>,
-        /// First slot of its grant.
+        /// First slot of its grant, of which nothing more is to come.
         first: Bit,
         /// Last slot of its grant: slots of another queue pair may follow.
         last: Bit,

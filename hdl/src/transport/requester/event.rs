@@ -226,6 +226,8 @@ payload! {
         index: Bits<16>,
         /// Slots, 0 to 8.
         count: Bits<4>,
+        /// Fewer than it could be: a WQE that ends behind them is fetched again, also the first one.
+        partial: Bit,
         /// Address of the first slot.
         addr: Bits<64>,
         /// Slots up to the end of the ring, if these are less than `count`, else `count`.

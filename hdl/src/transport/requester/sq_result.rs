@@ -96,6 +96,7 @@ pub struct SqResults {
     w_fetch: Reg<Bit>,
     w_fetch_index: Dff<Bits<16>>,
     w_fetch_count: Dff<Bits<4>>,
+    w_partial: Dff<Bit>,
     w_epoch: Dff<Bits<4>>,
     w_start: Reg<Bit>,
     w_grant: Dff<StartGrant>,
@@ -185,6 +186,7 @@ impl Logic for SqResults {
         if terms.may_fetch & ((sq_event.kind == SqEventKind::Fetch) | own) {
             w_fetch_count = terms.fetched;
         }
+        w_partial = state.single & terms.more;
         w_epoch = state.epoch;
         w_start = valid & (sq_event.kind == SqEventKind::Start);
         w_retire = valid & (sq_event.kind == SqEventKind::Retire);
@@ -254,6 +256,7 @@ impl Logic for SqResults {
         v_fetch_grant.epoch = w_epoch;
         v_fetch_grant.index = w_fetch_index;
         v_fetch_grant.count = w_fetch_count;
+        v_fetch_grant.partial = w_partial;
         v_fetch_grant.addr = w_image.sq_base + ((w_fetch_index & slot_mask).resize::<64>() << 6);
         // Slots from the first one granted to the last of the ring.
         let to_last = !w_fetch_index & slot_mask;
