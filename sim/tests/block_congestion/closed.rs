@@ -130,7 +130,7 @@ impl Rig {
             rig.cycle(None);
         }
         // until the tables of alpha are made
-        for _ in 0..28_000 {
+        for _ in 0..30_000 {
             rig.cycle(None);
         }
         rig
@@ -236,7 +236,8 @@ fn each_sends_what_the_lower_rate_lets_through() {
     }
     for (qpn, allowed) in allowed.into_iter().enumerate() {
         let sent = rig.senders.bytes[qpn] as f64;
-        let margin = 2.0 * f64::from(SIZE) + allowed * 0.02;
+        // the first grant leaves at once, the last one is not over, and one that waits is planned with the rate at its end alone
+        let margin = 3.0 * f64::from(SIZE) + allowed * 0.02;
         assert!(
             (sent - allowed).abs() < margin,
             "queue pair {qpn}: {sent} bytes, {allowed:.0} allowed"
