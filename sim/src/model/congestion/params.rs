@@ -135,7 +135,6 @@ impl Params {
             clamp_tgt_rate: self.clamp_tgt_rate,
             clamp_tgt_rate_after_time_inc: self.clamp_tgt_rate_after_time_inc,
             alpha_first: self.alpha_first,
-            ..RpConfig::default()
         };
         let config = (regs::RP_CONFIG, u32::from_le_bytes(config.emit()));
         let numbers = self.numbers();
