@@ -46,6 +46,8 @@ pub struct ReactionPoint<const Q: usize, const W: usize> {
     pub span: Signal<Out, Bits<5>>,
     /// A CNP found no room; one cycle.
     pub lost: Signal<Out, Bit>,
+    /// CNPs are taken up; not while tables of alpha are made.
+    pub takes: Signal<Out, Bit>,
     /// Tables are swept after reset. The first events wait until those of alpha are made, 29,000 cycles.
     pub ready: Signal<Out, Bit>,
 
@@ -78,6 +80,7 @@ impl<const Q: usize, const W: usize> Logic for ReactionPoint<Q, W> {
         paced = calendar.paced;
         span = calendar.span;
         lost = control.lost;
+        takes = control.ready;
         ready = control.swept & calendar.ready;
     }
 }

@@ -99,7 +99,7 @@ impl<const Q: usize> Logic for SendPace<Q> {
         if gate.any() {
             gate = gate - 1;
         }
-        let has_cnp = cnps.m.valid & !gate.any();
+        let has_cnp = cnps.m.valid & !gate.any() & point.takes;
         grants.s.valid = granted.valid;
         grants.s.payload = granted.payload;
 
