@@ -216,6 +216,8 @@ fn write_to_every_edge(bench: &mut Bench) {
         let data = pattern(len, offset as u8);
         let source = c.a.create_mr(&data, Rights::NONE);
         c.execute(&Work::write(&[source.all()], &region, offset));
+        // the acknowledgement may be back before host memory has taken the data
+        c.settle();
         let got = c.b.read(region.addr + offset, len);
         check_bytes(&format!("{len} bytes at {offset}"), &got, &data);
     }

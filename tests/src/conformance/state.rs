@@ -73,7 +73,7 @@ fn state_rts_goes_on(bench: &mut Bench) {
 
 fn state_sqd_finishes(bench: &mut Bench) {
     let mut c = bench.connect(QpOptions::default());
-    let (qa, size) = (c.qa, 256 * 1024);
+    let (qa, size) = (c.qa, 1024 * 1024);
     let local = c.a.create_mr(&pattern(size, 1), Rights::ALL);
     let target = c.b.create_mr(&vec![0; size], Rights::ALL);
     c.recv(&[]);
