@@ -122,12 +122,12 @@ fn a_rate_limit_lasts_until_reset() {
     let (fake, context) = open(ALL);
     let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
     let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
-    let told = |qp: &Qp<_>| fake.state().qps[&qp.qpn()].sq.rate_limit;
+    let limit_of = |qp: &Qp<_>| fake.state().qps[&qp.qpn()].sq.rate_limit;
     // set in RTR it counts from RTS on
     bring(&mut qp, 2);
     qp.change(&limit(1000)).unwrap();
     qp.modify(&steps()[3]).unwrap();
-    assert_eq!(told(&qp), 1000);
+    assert_eq!(limit_of(&qp), 1000);
     let before = fake.state().qps[&qp.qpn()].sq;
     qp.change(&limit(0)).unwrap();
     let mut expected = before;
@@ -141,7 +141,7 @@ fn a_rate_limit_lasts_until_reset() {
     qp.change(&limit(7)).unwrap();
     qp.modify(&QpAttr::Reset).unwrap();
     bring(&mut qp, 3);
-    assert_eq!(told(&qp), 0);
+    assert_eq!(limit_of(&qp), 0);
 
     let (_, context) = open(ALL - Features::RATES);
     let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());

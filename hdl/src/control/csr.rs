@@ -21,6 +21,7 @@ use super::doorbells::Doorbells;
 use super::exception_csr::{ExceptionCsr, ExceptionStatus};
 use super::notify_csr::NotifyCsr;
 use super::reaction_csr::ReactionCsr;
+use super::register_access::RegisterAccess;
 use crate::bus::payload::payload;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::prelude::*;
@@ -131,6 +132,7 @@ pub struct Csr<const Q: usize, const C: usize> {
     doorbells: Doorbells<Q, C>,
 
     no_state: Zero<CsrState>,
+    no_access: Zero<RegisterAccess>,
 }
 
 impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
@@ -172,24 +174,18 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             capped
         };
         let written = act & bus.whole & !at.slice::<14>(8).any();
-        exceptions.write = written;
-        exceptions.at = at.slice::<6>(2);
-        exceptions.data = data;
-        exceptions.clear = state.reset;
-        exceptions.from = bus.raddr.slice::<6>(2);
+        let mut access = no_access;
+        access.write = written;
+        access.at = at.slice::<6>(2);
+        access.data = data;
+        access.clear = state.reset;
+        access.from = bus.raddr.slice::<6>(2);
+        exceptions.access = access;
         exceptions.status = exception_status;
         exception = exceptions.setup;
-        cnps.write = written;
-        cnps.at = at.slice::<6>(2);
-        cnps.data = data;
-        cnps.clear = state.reset;
-        cnps.from = bus.raddr.slice::<6>(2);
+        cnps.access = access;
         notify = cnps.setup;
-        rates.write = written;
-        rates.at = at.slice::<6>(2);
-        rates.data = data;
-        rates.clear = state.reset;
-        rates.from = bus.raddr.slice::<6>(2);
+        rates.access = access;
         rates.build_rate = line_rate;
         congestion = rates.setup;
         if written {

@@ -7,6 +7,7 @@
 use ferroce_proto::abi::exception::MAX_LOG_SLOTS;
 
 use super::bar::{EXC_BASE_HI, EXC_BASE_LO, EXC_CONFIG, EXC_RX_CI, EXC_STATUS, EXC_TX_PI};
+use super::register_access::RegisterAccess;
 use crate::bus::payload::payload;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::prelude::*;
@@ -26,16 +27,8 @@ payload! {
 pub struct ExceptionCsr {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
-    /// A whole register is written in this cycle.
-    pub write: Signal<In, Bit>,
-    /// Its number.
-    pub at: Signal<In, Bits<6>>,
-    /// Its value.
-    pub data: Signal<In, Bits<32>>,
-    /// All are cleared.
-    pub clear: Signal<In, Bit>,
-    /// Register to read.
-    pub from: Signal<In, Bits<6>>,
+    /// The write and the read.
+    pub access: Signal<In, RegisterAccess>,
     /// Its value, 0 if it is none of these.
     pub value: Signal<Out, Bits<32>>,
     /// What the card says.
@@ -54,34 +47,34 @@ impl Logic for ExceptionCsr {
     #[kernel]
     fn update(&mut self) {
         state.arm = false;
-        let mut log = data.low::<4>();
+        let mut log = access.data.low::<4>();
         if log > MAX_LOG {
             log = bits::<4>(MAX_LOG);
         }
         // The queue is turned off.
         let mut stops = false;
-        if write {
-            match at {
+        if access.write {
+            match access.at {
                 EXC_BASE_LO => {
-                    state.base =
-                        ((state.base >> 32) << 32) | (data.slice::<20>(12).resize::<64>() << 12);
+                    state.base = ((state.base >> 32) << 32)
+                        | (access.data.slice::<20>(12).resize::<64>() << 12);
                 }
                 EXC_BASE_HI => {
                     state.base =
-                        (data.resize::<64>() << 32) | state.base.low::<32>().resize::<64>();
+                        (access.data.resize::<64>() << 32) | state.base.low::<32>().resize::<64>();
                 }
                 EXC_CONFIG => {
                     state.log_slots = log;
-                    state.large = data.bit(4);
-                    state.on = data.bit(5);
-                    stops = !data.bit(5);
+                    state.large = access.data.bit(4);
+                    state.on = access.data.bit(5);
+                    stops = !access.data.bit(5);
                 }
                 EXC_RX_CI => {
-                    state.rx_consumer = data.low::<16>();
-                    state.arm = data.bit(16);
+                    state.rx_consumer = access.data.low::<16>();
+                    state.arm = access.data.bit(16);
                 }
                 EXC_TX_PI => {
-                    state.tx_producer = data.low::<16>();
+                    state.tx_producer = access.data.low::<16>();
                 }
                 _ => {}
             }
@@ -91,13 +84,13 @@ impl Logic for ExceptionCsr {
             state.rx_consumer = bits::<16>(0);
             state.tx_producer = bits::<16>(0);
         }
-        if clear {
+        if access.clear {
             state = no_state;
         }
         setup = state;
 
         value = bits::<32>(0);
-        match from {
+        match access.from {
             EXC_BASE_LO => {
                 value = state.base.low::<32>();
             }

@@ -15,6 +15,7 @@ pub mod drain;
 pub mod exception_csr;
 pub mod notify_csr;
 pub mod reaction_csr;
+pub mod register_access;
 pub mod restart;
 pub mod stat_sums;
 pub mod stats;

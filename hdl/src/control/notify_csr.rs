@@ -4,6 +4,7 @@
 use ferroce_proto::abi::regs::CNP_CONFIG_RESET;
 
 use super::bar::{CNP_CONFIG, MIN_TIME, MIN_TIME_BETWEEN_CNPS};
+use super::register_access::RegisterAccess;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
 
@@ -12,16 +13,8 @@ use crate::transport::congestion::notify_types::NotifySetup;
 pub struct NotifyCsr {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
-    /// A whole register is written in this cycle.
-    pub write: Signal<In, Bit>,
-    /// Its number.
-    pub at: Signal<In, Bits<6>>,
-    /// Its value.
-    pub data: Signal<In, Bits<32>>,
-    /// All are as after reset.
-    pub clear: Signal<In, Bit>,
-    /// Register to read.
-    pub from: Signal<In, Bits<6>>,
+    /// The write and the read.
+    pub access: Signal<In, RegisterAccess>,
     /// Its value, 0 if it is none of these.
     pub value: Signal<Out, Bits<32>>,
     /// What the host says.
@@ -41,18 +34,18 @@ impl Logic for NotifyCsr {
 
     #[kernel]
     fn update(&mut self) {
-        if write {
-            match at {
+        if access.write {
+            match access.at {
                 MIN_TIME_BETWEEN_CNPS => {
-                    min_time = data.low::<16>();
+                    min_time = access.data.low::<16>();
                 }
                 CNP_CONFIG => {
-                    config = data.low::<17>() & HELD;
+                    config = access.data.low::<17>() & HELD;
                 }
                 _ => {}
             }
         }
-        if clear {
+        if access.clear {
             min_time = bits::<16>(MIN_TIME);
             config = bits::<17>(ON);
         }
@@ -62,7 +55,7 @@ impl Logic for NotifyCsr {
         setup.enable = config.bit(16);
 
         value = bits::<32>(0);
-        match from {
+        match access.from {
             MIN_TIME_BETWEEN_CNPS => {
                 value = min_time.resize::<32>();
             }

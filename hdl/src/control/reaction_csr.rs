@@ -5,6 +5,7 @@
 use ferroce_proto::abi::regs::{REGISTERS, RP_CONFIG_RESET, RP_RANGES};
 
 use super::bar::{LINE_RATE, RP_CONFIG};
+use super::register_access::RegisterAccess;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::CongestionSetup;
 
@@ -24,22 +25,22 @@ const _: () = {
     }
 };
 
+fn bits20(value: u32) -> Bits<20> {
+    u64::from(value).to_bits()
+}
+
+/// Value of a parameter after reset.
+fn initial(i: usize) -> Bits<20> {
+    bits20(REGISTERS[FIRST + i].reset)
+}
+
 /// The block.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
 pub struct ReactionCsr {
     /// Clock and reset of the pins.
     pub clock: ClkRst,
-    /// A whole register is written in this cycle.
-    pub write: Signal<In, Bit>,
-    /// Its number.
-    pub at: Signal<In, Bits<6>>,
-    /// Its value.
-    pub data: Signal<In, Bits<32>>,
-    /// All are as after reset.
-    pub clear: Signal<In, Bit>,
-    /// Register to read.
-    pub from: Signal<In, Bits<6>>,
+    /// The write and the read.
+    pub access: Signal<In, RegisterAccess>,
     /// Its value, 0 if it is none of these.
     pub value: Signal<Out, Bits<32>>,
     /// Rate of the port of this build, Mb/s.
@@ -47,10 +48,15 @@ pub struct ReactionCsr {
     /// What the host says.
     pub setup: Signal<Out, CongestionSetup>,
 
+    #[init(Reg::new(ON.into()))]
     config: Reg<Bits<4>>,
+    #[init(std::array::from_fn(|i| Reg::new(initial(i))))]
     word: [Reg<Bits<20>>; PARAMS],
+    #[init(std::array::from_fn(|i| Constant::new(bits20(RP_RANGES[i].1))))]
     least: [Constant<Bits<20>>; PARAMS],
+    #[init(std::array::from_fn(|i| Constant::new(bits20(RP_RANGES[i].2))))]
     most: [Constant<Bits<20>>; PARAMS],
+    #[init(std::array::from_fn(|i| Constant::new(initial(i))))]
     initial: [Constant<Bits<20>>; PARAMS],
     // the write, when its range is known
     writes: Reg<Bit>,
@@ -60,47 +66,19 @@ pub struct ReactionCsr {
     high: Dff<Bits<20>>,
 }
 
-impl Default for ReactionCsr {
-    fn default() -> Self {
-        let bits20 = |value: u32| u64::from(value).to_bits();
-        let reset = |i: usize| bits20(REGISTERS[FIRST + i].reset);
-        Self {
-            clock: ClkRst::default(),
-            write: Signal::default(),
-            at: Signal::default(),
-            data: Signal::default(),
-            clear: Signal::default(),
-            from: Signal::default(),
-            value: Signal::default(),
-            build_rate: Signal::default(),
-            setup: Signal::default(),
-            config: Reg::new(ON.into()),
-            word: std::array::from_fn(|i| Reg::new(reset(i))),
-            least: std::array::from_fn(|i| Constant::new(bits20(RP_RANGES[i].1))),
-            most: std::array::from_fn(|i| Constant::new(bits20(RP_RANGES[i].2))),
-            initial: std::array::from_fn(|i| Constant::new(reset(i))),
-            writes: Reg::default(),
-            number: Dff::default(),
-            given: Dff::default(),
-            low: Dff::default(),
-            high: Dff::default(),
-        }
-    }
-}
-
 impl Logic for ReactionCsr {
     describe!("reaction_csr", "Registers of the reaction point.");
 
     #[kernel]
     fn update(&mut self) {
         // the range of what is written
-        writes = write;
-        number = at;
-        given = data;
+        writes = access.write;
+        number = access.at;
+        given = access.data;
         low = bits::<20>(0);
         high = bits::<20>(0);
         for i in 0..PARAMS {
-            if at == FIRST + i {
+            if access.at == FIRST + i {
                 low = least[i];
                 high = most[i];
             }
@@ -116,21 +94,21 @@ impl Logic for ReactionCsr {
             config = given.low::<4>();
         }
         value = bits::<32>(0);
-        if from == RP_CONFIG {
+        if access.from == RP_CONFIG {
             value = config.resize::<32>();
         }
         for i in 0..PARAMS {
             if writes & (number == FIRST + i) {
                 word[i] = taken;
             }
-            if clear {
+            if access.clear {
                 word[i] = initial[i];
             }
-            if from == FIRST + i {
+            if access.from == FIRST + i {
                 value = word[i].resize::<32>();
             }
         }
-        if clear {
+        if access.clear {
             config = bits::<4>(ON);
         }
 

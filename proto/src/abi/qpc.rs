@@ -38,6 +38,9 @@ pub mod qp_type {
 }
 }
 
+/// Bytes that a packet counts beside its payload, for a rate: about its headers.
+pub const RATE_HEADERS: u32 = 64;
+
 layout! { $
     /// Requester image: the send queue and its limits.
     pub struct SqCtx (with_sq_ctx) [64] {

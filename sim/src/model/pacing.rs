@@ -1,13 +1,11 @@
 //! Reaction point: the rates of the send queues, and when their packets may leave (docs/congestion.md).
 
+use ferroce_proto::abi::qpc::RATE_HEADERS;
 use ferroce_proto::abi::regs::{self, RP_CONFIG_RESET, RpConfig, line_rate};
 
 use super::congestion::{Dcqcn, Pace, Params, range};
 use super::csr::PARAMS2;
 use crate::nic::NS_PER_CYCLE;
-
-/// Bytes of a packet beside its payload, as the pace counts them.
-const HEADERS: usize = 64;
 
 /// What the host says of the reaction point.
 #[derive(Clone)]
@@ -110,7 +108,7 @@ impl Pacing {
 
     /// A packet left.
     pub(super) fn on_sent(&mut self, now: u64, payload: usize, reaction: &Reaction) {
-        let bytes = (payload + HEADERS) as u32;
+        let bytes = payload as u32 + RATE_HEADERS;
         if let Some(control) = &mut self.control {
             control.set(reaction.params, reaction.line());
             control.on_sent(now * NS_PER_CYCLE, bytes);

@@ -127,6 +127,7 @@ impl Logic for Gap {
                 span = bits::<5>(29 - i);
             }
         }
+        // a byte takes more than 1024 cycles
         if quotient.bit(30) {
             span = bits::<5>(0);
         }

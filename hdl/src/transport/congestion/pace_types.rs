@@ -34,7 +34,7 @@ payload! {
         pushes: Bit,
     }
 
-    /// Who is paced, and how much may leave at once.
+    /// Whether a queue pair is paced, and how much of it may leave at once.
     PaceClass {
         /// It is paced.
         paced: Bit,

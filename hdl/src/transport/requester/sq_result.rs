@@ -5,8 +5,9 @@
 
 use super::decision::*;
 use super::event::*;
+use super::sq_pace::SqPace;
 use super::timer_types::TimerSet;
-use crate::bus::qp_state::{ERR, RESET, RTS, is_sq_error};
+use crate::bus::qp_state::{ERR, RTS, is_sq_error};
 use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::valid::Valid;
@@ -120,11 +121,7 @@ pub struct SqResults {
     w_length: Dff<Bits<32>>,
     w_counts: Reg<SqCounts>,
     no_counts: Zero<SqCounts>,
-    w_granted: Reg<Bit>,
-    w_paced: Reg<Bit>,
-    /// It has something to fetch.
-    w_wants: Reg<Bit>,
-    w_renewal: Reg<Valid<PaceRenewal>>,
+    pace: SqPace,
 
     // stage V: addresses
     v_fetch: Reg<Bit>,
@@ -132,8 +129,6 @@ pub struct SqResults {
     v_entry: Reg<Bit>,
     v_entry_addr: Dff<Bits<24>>,
     v_outstanding: Dff<Outstanding>,
-    v_sent: Reg<Valid<PaceGrant>>,
-    v_order: Reg<Valid<PaceOrder>>,
 }
 
 impl Logic for SqResults {
@@ -165,15 +160,21 @@ impl Logic for SqResults {
         w_recall = valid & decision.recall;
         w_round = decision.round;
         w_entry = valid & decision.entry;
-        // what is flushed is not paced
-        let paces = terms.paced & !is_sq_error(state.state);
         let pushes = valid
             & ((decision.push_ready & !state.queued)
                 | ((sq_event.kind == SqEventKind::Fetch) & decision.queued));
-        w_ready = pushes & !paces;
-        w_wants = pushes & paces;
-        w_paced = paces;
-        w_granted = valid & (decision.action == SendAction::Send) & terms.part.any();
+        pace.valid = valid;
+        pace.sq_event = sq_event;
+        pace.image = image;
+        pace.state = state;
+        pace.terms = terms;
+        pace.decision = decision;
+        pace.pushes = pushes;
+        pace.grant = w_grant;
+        sent = pace.sent;
+        order = pace.order;
+        renewal = pace.renewal;
+        w_ready = pushes & !pace.paces;
         w_list =
             valid & decision.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));
         w_qpn = sq_event.qpn;
@@ -228,17 +229,6 @@ impl Logic for SqResults {
         }
         w_state.sq_psn = state.next_psn;
         w_state.una_psn = state.una_psn;
-        let ends = sq_event.set & (sq_event.state == RESET);
-        w_renewal.valid = valid
-            & (sq_event.kind == SqEventKind::Command)
-            & (sq_event.image | sq_event.reset | ends);
-        w_renewal.payload.qpn = sq_event.qpn;
-        w_renewal.payload.forgets = sq_event.reset | ends;
-        w_renewal.payload.limits = sq_event.image | ends;
-        w_renewal.payload.rate = image.rate_limit;
-        if ends {
-            w_renewal.payload.rate = bits::<20>(0);
-        }
         w_failed = valid & decision.fail;
         w_status = decision.status;
         w_close = valid & decision.close;
@@ -279,30 +269,6 @@ impl Logic for SqResults {
                 v_outstanding.rest = bits::<13>(128) << w_image.mtu;
             }
         }
-
-        // bytes of the grant: what is left of the message, or whole packets
-        let before = (w_grant.offset.low::<17>() << w_image.mtu) << 7;
-        let mut bytes = (w_grant.count.resize::<17>() << w_image.mtu) << 7;
-        if w_grant.final_part {
-            bytes = w_length.low::<17>() - before;
-        }
-        if w_outstanding.answered {
-            bytes = bits::<17>(0);
-        }
-        let with_headers = bytes + (w_grant.count.resize::<17>() << 6);
-        v_sent.valid = w_granted;
-        v_sent.payload.qpn = w_qpn;
-        v_sent.payload.bytes = with_headers;
-        v_order.valid = (w_granted & w_paced) | w_wants;
-        v_order.payload.qpn = w_qpn;
-        v_order.payload.bytes = bits::<17>(0);
-        if w_granted {
-            v_order.payload.bytes = with_headers;
-        }
-        v_order.payload.pushes = w_wants;
-        sent = v_sent;
-        order = v_order;
-        renewal = w_renewal;
 
         ready_valid = w_ready;
         list_valid = w_list;

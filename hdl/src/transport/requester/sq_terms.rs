@@ -1,5 +1,5 @@
 //! What an event means for the state it meets: comparisons and sums, a cycle ahead of the rules.
-use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::qpc::{RATE_HEADERS, qp_type};
 
 use super::decision::*;
 use super::event::*;
@@ -8,8 +8,7 @@ use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
 const RC: u64 = qp_type::RC as u64;
-/// Bytes of a packet beside its payload, as the pace counts them.
-pub const HEADERS: u64 = 64;
+const HEADERS: u64 = RATE_HEADERS as u64;
 
 /// Terms of an event. Latency: a cycle; no state of its own.
 #[derive(Block)]
@@ -143,7 +142,8 @@ impl Logic for SqTermsOf {
         let reach = departed.furthest - state.una_psn;
         let current = sq_event.generation == state.incarnation;
         // of two acknowledgements either may be outside; the later one follows the earlier one closely
-        let mut at_psn = (distance < state.inflight) & (distance < reach) & known;
+        let is_outstanding = (distance < state.inflight) & (distance < reach) & known;
+        let mut at_psn = is_outstanding;
         if sq_event.sent {
             at_psn = (distance < state.inflight) & current;
         }
@@ -162,8 +162,8 @@ impl Logic for SqTermsOf {
             out.progress = missing;
             progresses = sq_event.una_psn != state.una_psn;
         }
-        // `at_psn` is known last
-        if sq_event.merged & !sq_event.implied & !at_psn {
+        // what is sent is not merged; the comparison is known last
+        if sq_event.merged & !sq_event.implied & !is_outstanding {
             out.progress = missing + 1;
         }
         if !(sq_event.kind == SqEventKind::Answer) {

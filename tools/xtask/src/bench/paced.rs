@@ -4,16 +4,15 @@ use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
-use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::qpc::{RATE_HEADERS, qp_type};
 use ferroce_proto::wire::{Mac, Mtu, Packet};
 use ferroce_sim::nic::NS_PER_CYCLE;
 use ferroce_sim::testhost::{Peer, QpOptions, Rights, Work};
 
 use super::rig::{Rig, Setup};
 
-/// Bytes of a WRITE, and of a packet beside it, as rates count them.
+/// Bytes of a WRITE.
 const BYTES: u32 = 1000;
-const HEADERS: u32 = 64;
 /// Rate of all queue pairs together, Mb/s.
 const LINE: u64 = 100_000;
 /// Messages of a queue pair, and the first of them, which are not measured: all queue pairs begin at once, and the port is late for them.
@@ -110,7 +109,7 @@ pub(super) fn run(setup: &Setup) -> Result<Paced> {
         ensure!(now - latest < PATIENCE, "{left} of {count} packets left");
     }
     rig.check()?;
-    let bits = u64::from(BYTES + HEADERS) * 8;
+    let bits = u64::from(BYTES + RATE_HEADERS) * 8;
     let mbps = |packets: u64, cycles: u64| {
         (packets * bits) as f64 * 1000.0 / (cycles * NS_PER_CYCLE) as f64
     };

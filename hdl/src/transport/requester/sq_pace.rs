@@ -1,0 +1,111 @@
+//! What an event of a send queue means for its pace: bytes granted, orders to the calendar, a new limit.
+//!
+//! Latency: a cycle for `renewal`, two for what counts bytes.
+use ferroce_proto::abi::qpc::RATE_HEADERS;
+
+use super::decision::*;
+use super::event::*;
+use crate::bus::qp_state::{RESET, is_sq_error};
+use crate::bus::types::image::SqCtx;
+use crate::bus::valid::Valid;
+use crate::prelude::*;
+use crate::transport::congestion::pace_types::{PaceGrant, PaceOrder, PaceRenewal};
+
+/// Log2 of the bytes of a packet beside its payload.
+const LOG_HEADERS: usize = RATE_HEADERS.ilog2() as usize;
+
+/// Pace of events, one a cycle.
+#[derive(Block)]
+pub struct SqPace {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// An event was judged.
+    pub valid: Signal<In, Bit>,
+    /// The event.
+    pub sq_event: Signal<In, SqEvent>,
+    /// Static image of its queue pair.
+    pub image: Signal<In, SqCtx>,
+    /// State before the event.
+    pub state: Signal<In, SqState>,
+    /// Its terms.
+    pub terms: Signal<In, SqTerms>,
+    /// The verdict.
+    pub decision: Signal<In, SqDecision>,
+    /// The queue pair has something to fetch.
+    pub pushes: Signal<In, Bit>,
+    /// It goes by the calendar: what is flushed is not paced.
+    pub paces: Signal<Out, Bit>,
+    /// A cycle later: its grant.
+    pub grant: Signal<In, StartGrant>,
+    /// Packets were granted to a queue pair.
+    pub sent: Signal<Out, Valid<PaceGrant>>,
+    /// A paced queue pair got a grant, or has something to fetch, or both.
+    pub order: Signal<Out, Valid<PaceOrder>>,
+    /// A send queue begins anew.
+    pub renewal: Signal<Out, Valid<PaceRenewal>>,
+
+    // stage W
+    granted: Reg<Bit>,
+    paced: Reg<Bit>,
+    /// It has something to fetch.
+    wants: Reg<Bit>,
+    qpn: Dff<Bits<16>>,
+    mtu: Dff<Bits<3>>,
+    length: Dff<Bits<17>>,
+    answered: Dff<Bit>,
+    renewal_q: Reg<Valid<PaceRenewal>>,
+    // stage V
+    sent_q: Reg<Valid<PaceGrant>>,
+    order_q: Reg<Valid<PaceOrder>>,
+}
+
+impl Logic for SqPace {
+    describe!("sq_pace", "What events of send queues mean for their pace.");
+
+    #[kernel]
+    fn update(&mut self) {
+        paces = terms.paced & !is_sq_error(state.state);
+        wants = pushes & paces;
+        paced = paces;
+        granted = valid & (decision.action == SendAction::Send) & terms.part.any();
+        qpn = sq_event.qpn;
+        mtu = image.mtu;
+        length = sq_event.length.low::<17>();
+        answered = terms.answered;
+        let ends = sq_event.set & (sq_event.state == RESET);
+        renewal_q.valid = valid
+            & (sq_event.kind == SqEventKind::Command)
+            & (sq_event.image | sq_event.reset | ends);
+        renewal_q.payload.qpn = sq_event.qpn;
+        renewal_q.payload.forgets = sq_event.reset | ends;
+        renewal_q.payload.limits = sq_event.image | ends;
+        renewal_q.payload.rate = image.rate_limit;
+        if ends {
+            renewal_q.payload.rate = bits::<20>(0);
+        }
+        renewal = renewal_q;
+
+        // bytes of the grant: what is left of the message, or whole packets
+        let before = (grant.offset.low::<17>() << mtu) << 7;
+        let mut bytes = (grant.count.resize::<17>() << mtu) << 7;
+        if grant.final_part {
+            bytes = length - before;
+        }
+        if answered {
+            bytes = bits::<17>(0);
+        }
+        let with_headers = bytes + (grant.count.resize::<17>() << LOG_HEADERS);
+        sent_q.valid = granted;
+        sent_q.payload.qpn = qpn;
+        sent_q.payload.bytes = with_headers;
+        order_q.valid = (granted & paced) | wants;
+        order_q.payload.qpn = qpn;
+        order_q.payload.bytes = bits::<17>(0);
+        if granted {
+            order_q.payload.bytes = with_headers;
+        }
+        order_q.payload.pushes = wants;
+        sent = sent_q;
+        order = order_q;
+    }
+}
