@@ -46,6 +46,12 @@ fn frames(host: &mut Host, cycles: u64) -> Vec<(u32, u32)> {
     seen
 }
 
+/// Frames leave until `wanted` does.
+fn drain(host: &mut Host, wanted: (u32, u32)) {
+    let left = (0..100_000).any(|_| frames(host, 1).last() == Some(&wanted));
+    assert!(left, "{wanted:?} never left");
+}
+
 #[test]
 fn nothing_of_before_a_reset_leaves_after_it() {
     for width in [64, 512] {
@@ -209,6 +215,38 @@ fn what_has_not_left_is_not_acknowledged() {
     }
 }
 
+/// Whatever the wire did before, a packet is sent again no sooner than a timeout after it left.
+#[test]
+fn a_timeout_counts_from_the_packet_that_left() {
+    let options = QpOptions {
+        timeout: 1,
+        retry_cnt: 7,
+        ..QpOptions::default()
+    };
+    // 4.096 us * 2
+    let timeout = 2048;
+    for width in [64, 512] {
+        let mut pair = pair(width);
+        let (qa, qb) = pair.connect(options, options);
+        let peer = pair.b.peer(qb);
+        let host = &mut pair.a;
+        let mr = host.create_mr(&pattern(16 * 1024, 1), Rights::ALL);
+        let mut psn = options.psn;
+        for stands in (0..6).map(|i| timeout + 100 + 401 * i) {
+            host.post_send(qa, &Work::send(&[mr.all()]));
+            steps(host, stands);
+            psn += 16;
+            drain(host, (qb, psn - 1));
+            let waited = (0..3 * timeout).find(|_| !frames(host, 1).is_empty());
+            let waited = waited.expect("a timeout");
+            assert!(waited >= timeout, "{width}, {stands}: {waited}");
+            host.nic.receive(&acknowledgement(host, qa, &peer, psn - 1));
+            frames(host, 2 * timeout);
+            assert_eq!(host.poll(options.send_cq).expect("done").status, 0);
+        }
+    }
+}
+
 #[test]
 fn a_wire_that_stands_uses_no_retries() {
     let options = QpOptions {
@@ -232,10 +270,10 @@ fn a_wire_that_stands_uses_no_retries() {
 
         // once all has left the peer is to answer in time
         let last = options.psn + 63;
-        while frames(host, 1).last() != Some(&(qb, last)) {}
-        steps(host, 2 * timeout);
+        drain(host, (qb, last));
+        steps(host, 3 * timeout);
         assert_eq!(host.stat("local_ack_timeout_err"), 1);
-        while frames(host, 1).last() != Some(&(qb, last)) {}
+        drain(host, (qb, last));
         host.nic.receive(&acknowledgement(host, qa, &peer, last));
         steps(host, 500);
         let cqe = host.poll(options.send_cq).expect("acknowledged");

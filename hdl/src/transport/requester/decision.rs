@@ -74,6 +74,8 @@ payload! {
         timed_out: Bit,
         /// Timeout: packets that were granted have not left yet.
         waits: Bit,
+        /// Timeout: the latest packet left less than a timeout ago.
+        recent: Bit,
     }
 
     /// Counter pulses of the send queues, named as in `ferroce_proto::abi::regs::STATS`.

@@ -2,7 +2,7 @@
 //!
 //! A packet that is granted waits: for its payload, for those in front of it, for a wire that stands. Nothing acknowledges
 //! it meanwhile, and no timer counts against it. So every departure is remembered, by queue pair: how far the latest
-//! packet went, and the furthest one, as what is sent again begins further back.
+//! packet went, and the furthest one, as what is sent again begins further back. With it the tick of the latest packet.
 //!
 //! A departure is of an incarnation. What another one sent says nothing: the first departure of this one replaces it.
 //!
@@ -21,10 +21,14 @@ pub struct Departures<const Q: usize> {
     pub left_valid: Signal<In, Bit>,
     /// Which.
     pub left: Signal<In, Departure>,
+    /// Ticks since reset.
+    pub tick: Signal<In, Bits<36>>,
     /// Queue pair that is looked up.
     pub qpn: Signal<In, Bits<16>>,
     /// Two cycles later: what of it has left.
     pub departed: Signal<Out, Departed>,
+    /// Ticks since the latest packet left, less one; negative in the tick in which it left.
+    pub since: Signal<Out, Bits<36>>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -32,9 +36,12 @@ pub struct Departures<const Q: usize> {
     leaving: Delay<Departure, 2>,
     /// The same once more, to look up.
     copy: Ram<Departed, Q>,
+    /// The tick behind that of the latest packet.
+    times: Ram<Bits<36>, Q>,
     sweep: Reg<Bits<Q>>,
     swept: Reg<Bit>,
     found: Dff<Departed>,
+    since_q: Dff<Bits<36>>,
     nothing: Zero<Departed>,
 }
 
@@ -68,9 +75,18 @@ impl<const Q: usize> Logic for Departures<Q> {
         if sweep.all() {
             swept = true;
         }
-        copy.we = table.x_valid | !swept;
-        copy.waddr = if swept { table.x_addr } else { sweep };
+        let marks = table.x_valid | !swept;
+        let place = if swept { table.x_addr } else { sweep };
+        copy.we = marks;
+        copy.waddr = place;
         copy.wdata = if swept { mark } else { nothing };
+        times.we = marks;
+        times.waddr = place;
+        times.wdata = if swept { tick + 1 } else { bits::<36>(0) };
+        times.re = true;
+        times.raddr = qpn.low::<Q>();
+        since_q = tick - times.rdata;
+        since = since_q;
         copy.re = true;
         copy.raddr = qpn.low::<Q>();
         found = copy.rdata;

@@ -156,6 +156,8 @@ payload! {
         round: Bits<2>,
         /// A timer runs.
         timer_on: Bit,
+        /// It was extended, as packets had waited for the wire.
+        extended: Bit,
         /// Its generation; timeouts of another are stale.
         timer_generation: Bits<2>,
         /// Raised at every reset by command; reports of `retire` from before are stale.

@@ -187,6 +187,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         held = hold.activity;
         forward!(cq <= hold.cq);
 
+        state.now = timer.now;
         timer.order_valid = state.timer_valid;
         timer.order = state.timer;
         recall_valid = state.recall_valid;

@@ -92,6 +92,7 @@ impl Logic for SqAnswer {
                 next.retry = terms.retry;
                 next.rnr_retry = terms.rnr_retry;
                 next.implied = false;
+                next.extended = false;
                 next.rnr_wait = false;
                 out.push_list = true;
                 if terms.progress == state.inflight {

@@ -81,6 +81,7 @@ impl Logic for SqCommand {
                     next.reads = bits::<5>(0);
                     next.unfenced = false;
                     next.implied = false;
+                    next.extended = false;
                     next.rnr_wait = false;
                     next.rewind = false;
                     next.recalls = false;

@@ -42,12 +42,17 @@ impl Logic for SqRetired {
             SqEventKind::Timeout => {
                 if terms.timed_out {
                     next.timer_on = false;
+                    next.extended = false;
                     if state.rnr_wait {
                         next.rnr_wait = false;
                         out.push_ready = true;
                     } else if state.inflight.any() & open & terms.waits {
                         // the time since it was sent counts (IB1 9.7.6.1.3), and the wire has not taken it yet
                         out.start_timer = true;
+                    } else if state.inflight.any() & open & terms.recent & !state.extended {
+                        // it waited; once, as a slow queue pair may send something all the time
+                        out.start_timer = true;
+                        next.extended = true;
                     } else if state.inflight.any() & open {
                         out.counts.local_ack_timeout_err = true;
                         next.implied = false;

@@ -12,7 +12,7 @@
 //! | Answer | NAK sequence error, implied NAK | **retry** from the oldest PSN not acknowledged (IB1 9.7.5.1.1) | [`SqAnswer`] |
 //! | Answer | RNR NAK | waits for the timer, then sends again, `rnr_retry` times; 7 is for ever (IB1 9.7.5.2.8) | [`SqAnswer`] |
 //! | Answer | any other NAK | the oldest message fails (IB1 9.9.2) | [`SqAnswer`] |
-//! | Timeout | packets have not left yet | the timer starts anew | [`SqRetired`] |
+//! | Timeout | packets have not left yet, or the latest left less than a timeout ago | the timer starts anew; for the latter once | [`SqRetired`] |
 //! | Timeout | else | **retry** (IB1 9.7.6.1.3) | [`SqRetired`] |
 //! | Retired | going back | execution goes on at the oldest message | [`SqRetired`] |
 //! | Retired | a message failed | the queue pair fails with its status | [`SqRetired`] |

@@ -39,6 +39,8 @@ pub struct SqStateTable<const Q: usize> {
     pub left_valid: Signal<In, Bit>,
     /// Which.
     pub left: Signal<In, Departure>,
+    /// Ticks since reset.
+    pub now: Signal<In, Bits<36>>,
     /// There is room for completions of flushed WQEs.
     pub room: Signal<In, Bit>,
     /// WQEs of another queue pair wait behind those of one.
@@ -158,6 +160,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         images.raddr = s.payload.qpn.low::<Q>();
         departures.left_valid = left_valid;
         departures.left = left;
+        departures.tick = now;
         departures.qpn = s.payload.qpn;
         e1 = s.payload;
         e2 = e1;
@@ -168,6 +171,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         terms.image = k2;
         terms.state = table.current;
         terms.departed = departures.departed;
+        terms.since = departures.since;
         terms.shared = shared;
         copy!(terms <= classes; paced, quantum, long);
         e3 = e2;

@@ -23,6 +23,8 @@ pub struct SqTermsOf {
     pub state: Signal<In, SqState>,
     /// What of it has left.
     pub departed: Signal<In, Departed>,
+    /// Ticks since the latest of it left, less one.
+    pub since: Signal<In, Bits<36>>,
     /// WQEs of another queue pair wait behind those of one.
     pub shared: Signal<In, Bit>,
     /// It is paced.
@@ -188,6 +190,8 @@ impl Logic for SqTermsOf {
         out.same_una = sq_event.una_psn == state.una_psn;
         out.current = current;
         out.waits = !known | (departed.latest != state.next_psn);
+        // an ACK timeout of code n is 4 * 2^n ticks
+        out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
         terms = out;
     }

@@ -2,7 +2,8 @@
 //!
 //! An order sets or stops the timer of a queue pair; the walk visits one entry a cycle, so a timer is seen at most 2^Q
 //! cycles late. Time counts in ticks of 256 cycles (1.024 us at 250 MHz): an ACK timeout of code n lasts
-//! 4 * 2^n + 1 ticks, not less than 4.096 us * 2^n; an RNR timer is rounded up. A timer that ran out is reported as a
+//! 4 * 2^n + 2 ticks, not less than 4.096 us * 2^n also for a packet that left a tick after its order; an RNR timer is
+//! rounded up. A timer that ran out is reported as a
 //! Timeout event with its generation, again on every walk until a new order replaces it; `sq_state` ignores the
 //! reports of old generations.
 use super::event::{SqEvent, SqEventKind};
@@ -24,11 +25,13 @@ pub struct Timer<const Q: usize> {
     pub order_valid: Signal<In, Bit>,
     /// The order.
     pub order: Signal<In, TimerSet>,
+    /// Ticks since reset.
+    pub now: Signal<Out, Bits<36>>,
     /// Timeout events.
     pub m: StreamOut<SqEvent>,
     table: Ram<TimerEntry, Q>,
     prescale: Reg<Bits<TICK_LOG>>,
-    now: Reg<Bits<36>>,
+    tick: Reg<Bits<36>>,
     sweep: Reg<Bits<Q>>,
     swept: Reg<Bit>,
     // order: length of time, then deadline
@@ -63,8 +66,9 @@ impl<const Q: usize> Logic for Timer<Q> {
     fn update(&mut self) {
         prescale = prescale + 1;
         if prescale.all() {
-            now = now + 1;
+            tick = tick + 1;
         }
+        now = tick;
 
         // order
         let code = order.code;
@@ -77,7 +81,7 @@ impl<const Q: usize> Logic for Timer<Q> {
         }
         valid_1 = order_valid;
         order_1 = order;
-        ticks_1 = (bits::<36>(4) << code) | 1;
+        ticks_1 = (bits::<36>(4) << code) | 2;
         if order.rnr {
             ticks_1 = rnr_ticks;
         }
@@ -85,7 +89,7 @@ impl<const Q: usize> Logic for Timer<Q> {
         qpn_2 = order_1.qpn;
         entry_2.on = order_1.on;
         entry_2.generation = order_1.generation;
-        entry_2.deadline = now + ticks_1;
+        entry_2.deadline = tick + ticks_1;
 
         // the table is cleared after reset, then takes orders
         if !swept {
@@ -109,7 +113,7 @@ impl<const Q: usize> Logic for Timer<Q> {
             walk = walk + 1;
             read = true;
             read_qpn = walk;
-            late = now - table.rdata.deadline;
+            late = tick - table.rdata.deadline;
             seen = read & table.rdata.on;
             seen_qpn = read_qpn;
             seen_generation = table.rdata.generation;

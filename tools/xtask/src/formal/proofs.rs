@@ -179,8 +179,8 @@ pub(super) const PROOFS: &[Proof] = &[
         bugs: &[
             Bug {
                 what: "a PSN that was not granted is in the window",
-                from: "at_psn = (distance < state[SqState_inflight +: 24]) & (distance < reach)",
-                to: "at_psn = (distance <= state[SqState_inflight +: 24]) & (distance < reach)",
+                from: "at_psn = (distance < state[SqState_inflight +: 24]) & current",
+                to: "at_psn = (distance <= state[SqState_inflight +: 24]) & current",
             },
             Bug {
                 what: "a PSN that has not left is in the window",
