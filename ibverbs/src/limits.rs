@@ -6,7 +6,7 @@ use std::ptr;
 
 use ferroce_driver::{Backend, Features};
 use ferroce_proto::abi::pci;
-use ferroce_proto::abi::regs::RATE_MAX;
+use ferroce_proto::abi::rates::RATE_MAX;
 
 use crate::abi::*;
 use crate::context::ContextHandle;

@@ -1,7 +1,7 @@
 //! Changes of a queue pair that stays in its state.
 
 use ferroce_proto::abi::cmd::CmdHead;
-use ferroce_proto::abi::regs::RATE_MAX;
+use ferroce_proto::abi::rates::RATE_MAX;
 
 use super::{ModifyError, Qp, QpState};
 use crate::mr::Access;

@@ -3,6 +3,7 @@
 mod attr;
 mod builder;
 mod change;
+mod connect;
 pub(crate) mod encode;
 mod modify;
 mod post;
@@ -21,8 +22,8 @@ pub use attr::{
 };
 pub use builder::{BuildError, QpBuilder};
 pub use change::ChangeAttr;
+pub use connect::ConnectAttr;
 pub(crate) use encode::send_slots;
-pub use modify::ConnectAttr;
 pub(crate) use post::check_list;
 pub use post::{PostCause, PostError, Receives, Sends};
 

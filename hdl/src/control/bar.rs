@@ -1,5 +1,6 @@
 //! Places in BAR0 as the address decoder of [`csr`](super::csr) sees them, from the host contract.
 use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::rates::RP_RANGES;
 use ferroce_proto::abi::regs::{self, Register, control};
 
 /// Places of the registers in units of 4 bytes.
@@ -74,7 +75,7 @@ const _: () = {
         i += 1;
     }
     assert!(
-        regs::REGISTERS.len() == LINE_RATE + regs::RP_RANGES.len(),
+        regs::REGISTERS.len() == LINE_RATE + RP_RANGES.len(),
         "all are in `word`"
     );
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);

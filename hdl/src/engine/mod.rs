@@ -13,7 +13,8 @@ pub mod failures;
 pub mod receive;
 pub mod transmit;
 
-use ferroce_proto::abi::regs::{Params, Params2, Params3, feature, line_rate};
+use ferroce_proto::abi::rates::line_rate;
+use ferroce_proto::abi::regs::{Params, Params2, Params3, feature};
 
 use self::core::Core;
 use crate::control::csr::Csr;
@@ -42,6 +43,10 @@ pub const FEATURES: u32 = feature::RC
     | feature::MEM_WINDOW
     | feature::CNP
     | feature::RATES;
+/// This build does `what`, a bit of [`feature`].
+const fn has(what: u32) -> bool {
+    FEATURES & what != 0
+}
 /// Clock that figures and timers assume, in MHz.
 const CLOCK_MHZ: u16 = 250;
 
@@ -50,7 +55,6 @@ const CLOCK_MHZ: u16 = 250;
 /// It has 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues and 2^`O` outstanding messages. The store of
 /// payload to send holds 2 * 2^`G` beats, the packet buffer 2^`B` beats.
 #[derive(Block)]
-#[block(no_default)]
 pub struct Engine<
     const W: usize,
     const K: usize,
@@ -81,12 +85,23 @@ pub struct Engine<
     csr: Csr<Q, C>,
     restart: Restart,
     core: Core<W, K, Q, M, C, O, G, B>,
+    #[init(word(Self::PARAMS.emit()))]
     params: Constant<Bits<32>>,
+    #[init(word(Self::PARAMS2.emit()))]
     params2: Constant<Bits<32>>,
+    #[init(word(Self::PARAMS3.emit()))]
     params3: Constant<Bits<32>>,
+    #[init(word(FEATURES.to_le_bytes()))]
     features: Constant<Bits<32>>,
+    #[init(word([0; 4]))]
     build: Constant<Bits<32>>,
+    #[init(Constant::new(u64::from(line_rate(W as u16)).to_bits()))]
     line_rate: Constant<Bits<20>>,
+}
+
+/// A register's value of 32 bits.
+fn word(bytes: [u8; 4]) -> Constant<Bits<32>> {
+    Constant::new(u64::from(u32::from_le_bytes(bytes)).to_bits())
 }
 
 impl<
@@ -98,48 +113,25 @@ impl<
     const O: usize,
     const G: usize,
     const B: usize,
-> Default for Engine<W, K, Q, M, C, O, G, B>
+> Engine<W, K, Q, M, C, O, G, B>
 {
-    fn default() -> Self {
-        let params = Params {
-            log_qp: Q as u8,
-            log_mr: M as u8,
-            log_cq: C as u8,
-            log_outstanding: O as u8,
-            log_gid: GID_ENTRIES.ilog2() as u8,
-            log_eq: LOG_EQ as u8,
-        };
-        let params2 = Params2 {
-            data_width: W as u16,
-            core_clock_mhz: CLOCK_MHZ,
-        };
-        // as many address handles as queue pairs
-        let has = |what: u32| FEATURES & what != 0;
-        let params3 = Params3 {
-            log_ah: if has(feature::UD) { Q as u8 } else { 0 },
-            log_srq: if has(feature::SRQ) { LOG_SRQ as u8 } else { 0 },
-        };
-        let word = |bytes: [u8; 4]| Constant::new(u64::from(u32::from_le_bytes(bytes)).to_bits());
-        Self {
-            clock: ClkRst::default(),
-            s_axis_rx: AxisIn::default(),
-            m_axis_tx: AxisOut::default(),
-            s_axil: AxiLiteIn::default(),
-            m_axi: AxiOut::default(),
-            irq_vector: Signal::default(),
-            irq_valid: Signal::default(),
-            irq_ready: Signal::default(),
-            csr: Csr::default(),
-            restart: Restart::default(),
-            core: Core::default(),
-            params: word(params.emit()),
-            params2: word(params2.emit()),
-            params3: word(params3.emit()),
-            features: word(FEATURES.to_le_bytes()),
-            build: Constant::new(0u64.to_bits()),
-            line_rate: Constant::new(u64::from(line_rate(W as u16)).to_bits()),
-        }
-    }
+    const PARAMS: Params = Params {
+        log_qp: Q as u8,
+        log_mr: M as u8,
+        log_cq: C as u8,
+        log_outstanding: O as u8,
+        log_gid: GID_ENTRIES.ilog2() as u8,
+        log_eq: LOG_EQ as u8,
+    };
+    const PARAMS2: Params2 = Params2 {
+        data_width: W as u16,
+        core_clock_mhz: CLOCK_MHZ,
+    };
+    /// As many address handles as queue pairs.
+    const PARAMS3: Params3 = Params3 {
+        log_ah: if has(feature::UD) { Q as u8 } else { 0 },
+        log_srq: if has(feature::SRQ) { LOG_SRQ as u8 } else { 0 },
+    };
 }
 
 impl<

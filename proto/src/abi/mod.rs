@@ -14,6 +14,7 @@ pub mod exception;
 pub mod mr;
 pub mod pci;
 pub mod qpc;
+pub mod rates;
 pub mod regs;
 pub mod wqe;
 

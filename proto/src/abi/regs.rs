@@ -2,6 +2,7 @@
 //! the documentation come from [`REGISTERS`].
 
 use super::layout::{codes, layout};
+use super::rates::RP_CONFIG_RESET;
 
 /// Bytes of BAR0.
 pub const BAR0_BYTES: u64 = 0x40_0000;
@@ -186,58 +187,6 @@ layout! { $
         enable: bool [1],
     }
 }
-
-layout! { $
-    /// Value of [`RP_CONFIG`]; the parameters are named as mlx5 does, but for `alpha_first`, which it has not.
-    pub struct RpConfig (with_rp_config) [4] {
-        /// CNPs slow queue pairs down.
-        enable: bool [1],
-        /// A decrease always takes the target rate down to the current rate.
-        clamp_tgt_rate: bool [1],
-        /// So does a decrease behind an increase by time.
-        clamp_tgt_rate_after_time_inc: bool [1],
-        /// A tick of alpha comes before what else is due at its time.
-        alpha_first: bool [1],
-    }
-}
-
-/// [`RP_CONFIG`] after reset: on, `clamp_tgt_rate_after_time_inc`.
-pub const RP_CONFIG_RESET: u32 = 1 << 2 | 1 << 0;
-
-/// The least and the greatest value of each parameter of the reaction point; one beyond them is taken as the nearer of the two.
-pub const RP_RANGES: &[(u32, u32, u32)] = &[
-    (LINE_RATE, 0, RATE_MAX),
-    (RPG_TIME_RESET, 1, PERIOD_MAX),
-    (RPG_BYTE_RESET, 0, (1 << 18) - 1),
-    (RPG_THRESHOLD, 1, 31),
-    (RPG_MAX_RATE, 0, RATE_MAX),
-    (RPG_AI_RATE, 0, RATE_MAX),
-    (RPG_HAI_RATE, 0, RATE_MAX),
-    (RPG_GD, 0, 15),
-    (RPG_MIN_DEC_FAC, 0, 100),
-    (RPG_MIN_RATE, 1, RATE_MAX),
-    (RATE_TO_SET_ON_FIRST_CNP, 0, RATE_MAX),
-    (DCE_TCP_G, 0, 1023),
-    (DCE_TCP_RTT, 1, PERIOD_MAX),
-    (RATE_REDUCE_MONITOR_PERIOD, 0, PERIOD_MAX),
-    (INITIAL_ALPHA_VALUE, 0, 1023),
-];
-
-/// Rate of the port of a build, Mb/s, by the width of its data path: what a [`LINE_RATE`] of 0 stands for.
-#[must_use]
-pub const fn line_rate(data_width: u16) -> u32 {
-    match data_width {
-        512 => 100_000,
-        256 => 50_000,
-        128 => 25_000,
-        _ => 10_000,
-    }
-}
-
-/// Highest rate, Mb/s.
-pub const RATE_MAX: u32 = (1 << 20) - 1;
-/// Longest period, microseconds.
-pub const PERIOD_MAX: u32 = (1 << 17) - 1;
 
 /// [`CNP_CONFIG`] after reset: on, DSCP 48 (CS6), PCP 6.
 pub const CNP_CONFIG_RESET: u32 = 1 << 16 | 6 << 8 | 48;

@@ -202,7 +202,7 @@ impl Model {
                 qp.sq.pacing.set_limit(0);
             }
             if head.sq_reset || head.sq_state == state::RESET {
-                qp.sq.pacing.forget();
+                qp.sq.pacing.reset();
             }
             if head.sq_reset {
                 qp.sq.reset(Psn::new(head.sq_psn));

@@ -1,7 +1,8 @@
 //! Reaction point: the rates of the send queues, and when their packets may leave (docs/congestion.md).
 
 use ferroce_proto::abi::qpc::RATE_HEADERS;
-use ferroce_proto::abi::regs::{self, RP_CONFIG_RESET, RpConfig, line_rate};
+use ferroce_proto::abi::rates::{RP_CONFIG_RESET, RpConfig, line_rate};
+use ferroce_proto::abi::regs;
 
 use super::congestion::{Dcqcn, Pace, Params, range};
 use super::csr::PARAMS2;
@@ -89,7 +90,7 @@ impl Pacing {
     }
 
     /// What congestion control remembers is void.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.control = None;
     }
 

@@ -3,7 +3,8 @@
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::{SqCtx, state};
-use ferroce_proto::abi::regs::{self, REGISTERS, RP_CONFIG_RESET, RP_RANGES, feature};
+use ferroce_proto::abi::rates::{RP_CONFIG_RESET, RP_RANGES};
+use ferroce_proto::abi::regs::{self, REGISTERS, feature};
 use ferroce_proto::wire::Opcode;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
 

@@ -9,8 +9,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::Field;
 use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::rates::RpConfig;
 use ferroce_proto::abi::regs::{
-    self, Access, CnpConfig, Params, Params2, Params3, REGISTERS, Register, RpConfig,
+    self, Access, CnpConfig, Params, Params2, Params3, REGISTERS, Register,
 };
 use ferroce_proto::abi::regs::{STAT_DOCS, STATS, STATS_BASE, control, feature, status};
 

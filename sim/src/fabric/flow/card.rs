@@ -9,7 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ferroce_proto::abi::cq::{Cqe, status};
-use ferroce_proto::abi::regs::{self, RP_CONFIG_RESET};
+use ferroce_proto::abi::rates::RP_CONFIG_RESET;
+use ferroce_proto::abi::regs;
 use ferroce_proto::wire::ip::{ECN_CE, ECN_ECT0};
 use ferroce_proto::wire::{Opcode, Packet};
 

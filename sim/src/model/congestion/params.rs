@@ -1,6 +1,7 @@
 //! The parameters of DCQCN, under the names, units and defaults that mlx5 gives them.
 
-use ferroce_proto::abi::regs::{self, RpConfig};
+use ferroce_proto::abi::rates::{self, RpConfig};
+use ferroce_proto::abi::regs;
 use thiserror::Error;
 
 /// Parameters of a reaction point. Names and units are those of mlx5's `cong_control_r_roce_ecn_rp`; the defaults are shipped with
@@ -83,7 +84,7 @@ pub struct BadParam {
 
 impl Params {
     /// Highest rate of a register, Mb/s.
-    pub const RATE_MAX: u32 = regs::RATE_MAX;
+    pub const RATE_MAX: u32 = rates::RATE_MAX;
 
     /// The numbers, each with its register and its name.
     fn numbers(&mut self) -> [(u32, &'static str, &mut u32); 14] {
@@ -151,7 +152,7 @@ impl Params {
 
 /// The least and the greatest value of a register of the reaction point.
 pub(in crate::model) fn range(register: u32) -> (u32, u32) {
-    let range = regs::RP_RANGES.iter().find(|(at, ..)| *at == register);
+    let range = rates::RP_RANGES.iter().find(|(at, ..)| *at == register);
     let (_, low, high) = range.expect("a register of the reaction point");
     (*low, *high)
 }

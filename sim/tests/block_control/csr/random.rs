@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ferroce_proto::abi::regs::{self, Access, REGISTERS, RP_RANGES, STATS, STATS_BASE, control};
+use ferroce_proto::abi::rates::RP_RANGES;
+use ferroce_proto::abi::regs::{self, Access, REGISTERS, STATS, STATS_BASE, control};
 
 use super::rig::{Q, Rig, after_reset, counter};
 use super::{sq, uneven};
