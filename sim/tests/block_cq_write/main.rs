@@ -198,7 +198,7 @@ fn a_host_that_makes_room_in_time_loses_nothing() {
 
 /// Also where the CQE itself waits for room in its ring.
 #[test]
-fn a_marker_comes_behind_the_cqes_before_it() {
+fn a_marker_follows_the_cqes_before_it() {
     let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);
     rig.recorder.latency = Delay::fixed(300);
     rig.open(1, 2);

@@ -9,7 +9,7 @@ fn reports_follow_however_many_cqes_were_written_meanwhile() {
     for meanwhile in [1000, 0x8000, 40_000, 0x1_0000 + 40_000] {
         let mut bench = Bench::of(CqReports::<8>::default).unwrap();
         let mut events = StreamSink::new(bench.dut(), "events", Pauses::NONE).unwrap();
-        for name in ["wrote", "done", "cqn", "news", "death", "take", "found"] {
+        for name in ["wrote", "done", "cqn", "report", "error", "take", "found"] {
             let input = bench.dut().input(name).expect("a port");
             bench.dut_mut().set(input, 0);
         }
@@ -19,12 +19,12 @@ fn reports_follow_however_many_cqes_were_written_meanwhile() {
         bench.reset(&mut [&mut events]);
         let input = |bench: &Bench, name| bench.dut().input(name).expect("a port");
         let mut written = 0_u64;
-        // three queues have news with their CQE; then others write, each CQE with its response a cycle later
+        // three queues have a report with their CQE; then others write, each CQE with its response a cycle later
         for cycle in 0..3 + meanwhile {
-            let (news, dut) = (u64::from(cycle < 3), &mut bench);
+            let (report, dut) = (u64::from(cycle < 3), &mut bench);
             for (name, value) in [
                 ("wrote", 1),
-                ("news", news),
+                ("report", report),
                 ("cqn", 7 + cycle.min(2)),
                 ("done", written & 0xffff),
             ] {
@@ -34,9 +34,9 @@ fn reports_follow_however_many_cqes_were_written_meanwhile() {
             written += 1;
             bench.step(&mut [&mut events]).unwrap();
         }
-        let [wrote, news, done] = ["wrote", "news", "done"].map(|name| input(&bench, name));
+        let [wrote, report, done] = ["wrote", "report", "done"].map(|name| input(&bench, name));
         bench.dut_mut().set(wrote, 0);
-        bench.dut_mut().set(news, 0);
+        bench.dut_mut().set(report, 0);
         bench.dut_mut().set(done, written & 0xffff);
         // the owner takes each report that is due, and finds its queue
         let (take, found) = (input(&bench, "take"), input(&bench, "found"));

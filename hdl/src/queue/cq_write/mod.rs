@@ -1,17 +1,15 @@
 //! CQ write: completions into the rings of the host (docs/architecture.md 3.7).
 //!
 //! ```text
-//!  recv ─► fence, 256 deep ─┐                            ┌─► place ──► write, beats (dma_write)
-//!  send ─► fence ───────────┴► tokens ─┐                 │
-//!  command ────────────────────────────┼─► state, image ─┼─► lost
-//!  beat ─► consumer record ────────────┤                 ├─► read (dma_read)
-//!  arm ────────────────────────────────┘                 └─► reports ─► events
+//!  recv, send ─► entrance ─┐            ┌─► place ──► write, beats (dma_write)
+//!  command ────────────────┼─► queues ──┼─► lost
+//!  beat ─► consumer record ┤  (rules)   ├─► read (dma_read)
+//!  arm ────────────────────┘            └─► reports ─► events
 //! ```
 //!
 //! An operation enters every second cycle: what a consumer record said, a command, or a token. Two cycles later it
 //! reads the state of its queue ([`Rmw`]), with the sums over it that were formed a cycle before. A token becomes a
-//! CQE, or is lost because its queue is not open or has overflowed. Tokens of one input keep their order. Of receives
-//! 256 wait for their payload, 2 of sends.
+//! CQE, or is lost because its queue is not open or has overflowed: [`rules`] decides.
 //!
 //! The consumer record is read again when a ring is half full or more, one read at a time. A token that meets a full ring
 //! waits, with all behind it, for a read begun after it; only if the ring is full then too is it an overflow: the token is
@@ -32,22 +30,24 @@
 //!
 //! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `valid` of a token whose fence is passed, or
 //! that has none, to `write.valid`: 9 cycles. Assumes: `lost` is taken whatever the inputs do.
+pub mod entrance;
 pub mod fence;
 pub mod fence_queue;
 pub mod place;
+pub mod queues;
 pub mod record;
 pub mod reports;
+pub mod rules;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::image::CqCtx;
 use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
 
-use fence::CqFence;
-use fence_queue::CqFenceQueue;
+use entrance::CqEntrance;
 use place::CqPlace;
+use queues::CqQueues;
 use record::CqRecord;
 use reports::CqReports;
 pub use types::*;
@@ -102,17 +102,12 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    /// Payload takes as long to be written as host memory takes.
-    recv_fence: CqFenceQueue,
-    send_fence: CqFence,
-    tokens: Merge<CqToken, 2>,
-    table: Rmw<CqState, C>,
-    images: Ram<CqCtx, C>,
+    entrance: CqEntrance,
+    queues: CqQueues<C>,
     losses: Fifo<CqLost, 4>,
     place: CqPlace<W, K>,
     reports: CqReports<C>,
     record: CqRecord<W>,
-    no_state: Zero<CqState>,
 
     // entry
     op: Reg<CqOp>,
@@ -131,12 +126,6 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
 
     // stage X: the state is there
     live: Reg<Bit>,
-    image: Dff<CqCtx>,
-    mask: Dff<Bits<24>>,
-    /// Entries that wait when the host resizes, less one.
-    waiting: Dff<Bits<24>>,
-    /// Entries in the ring.
-    level: Dff<Bits<24>>,
 
     // the token at a full ring, and the one read of a consumer record
     held: Reg<Bit>,
@@ -150,18 +139,14 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     update_ok: Dff<Bit>,
     update: Dff<Bits<24>>,
 
-    /// Entries that a doorbell asks for and that are there.
-    ahead: Dff<Bits<24>>,
     w_wrote: Reg<Bit>,
-    w_news: Reg<Bit>,
+    w_report: Reg<Bit>,
     w_cqn: Dff<Bits<16>>,
     w_mark: Reg<Bit>,
     w_marked: Dff<CqMarked>,
     w_lost: Reg<Bit>,
     w_loss: Dff<CqLost>,
     w_overflow: Reg<Bit>,
-    w_refused: Reg<Bit>,
-    w_switched: Dff<Bits<24>>,
 }
 
 impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> {
@@ -173,36 +158,15 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
 
     #[kernel]
     fn update(&mut self) {
-        forward!(recv <= recv_fence.s);
-        recv_fence.issued = issued;
-        recv_fence.done = done;
-        forward!(tokens.s[0] <= recv_fence.m);
-        send_fence.s.valid = send.valid;
-        send.ready = send_fence.s.ready;
-        send_fence.s.payload = send.payload;
-        if send.payload.marker {
-            send_fence.s.payload.fenced = true;
-            send_fence.s.payload.fence = issued;
-        }
-        send_fence.issued = issued;
-        send_fence.done = done;
-        tokens.s[1].valid = send_fence.m.valid;
-        send_fence.m.ready = tokens.s[1].ready;
-        // a send has none of the fields that are 0, which then need no register
-        tokens.s[1].payload = send_fence.m.payload;
-        tokens.s[1].payload.imm = bits::<32>(0);
-        tokens.s[1].payload.with_imm = false;
-        tokens.s[1].payload.with_inv = false;
-        tokens.s[1].payload.solicited = false;
-        tokens.s[1].payload.recv = false;
-        tokens.s[1].payload.src_qpn = bits::<24>(0);
-        tokens.s[1].payload.pkey = bits::<16>(0);
-        tokens.s[1].payload.grh = false;
+        forward!(recv <= entrance.recv);
+        forward!(send <= entrance.send);
+        entrance.issued = issued;
+        entrance.done = done;
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
         let commanding = live & (op == CqOp::Command);
         room = place.room & reports.room & !losses.level.slice::<2>(3).any();
-        let free = table.ready & !entered & !commanding;
+        let free = queues.ready & !entered & !commanding;
         let mut enters = false;
         commanded = false;
         record.take = false;
@@ -243,163 +207,73 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 }
             } else {
                 op = CqOp::Token;
-                enters = tokens.m.valid & room;
+                enters = entrance.m.valid & room;
                 again = false;
-                address = tokens.m.payload.cqn.low::<C>();
+                address = entrance.m.payload.cqn.low::<C>();
             }
         }
         entered = enters;
-        table.valid = enters;
-        table.addr = address;
-        images.re = true;
-        images.raddr = address;
+        queues.enter = enters;
+        queues.addr = address;
+        queues.commanded = commanded;
 
         // stage 1: a new token is taken, unless the one before it was found to wait
         let takes = entered & (op == CqOp::Token) & !again & !held;
-        tokens.m.ready = takes;
+        entrance.m.ready = takes;
         if takes {
-            token = tokens.m.payload;
+            token = entrance.m.payload;
         }
         live = entered & (takes | again | !(op == CqOp::Token));
-        image = images.rdata;
-        // Image of a command.
-        let order = command.payload.image;
-        let mut log_size = images.rdata.log_size;
-        if commanded {
-            log_size = order.log_size;
-        }
-        mask = !(bits::<24>(0xffffff) << log_size);
-        // sums over the state: no operation is in stage X then
-        // The state, a cycle before.
-        let next_word = table.next_word;
-        level = next_word.written - next_word.taken;
-        waiting = next_word.written + !command.payload.taken;
-        ahead = next_word.solicited_end - doorbell.index;
-        if doorbell.any {
-            ahead = next_word.written - doorbell.index;
-        }
 
         // stage X
-        let current = table.current;
-        let mut next = table.current;
-        let full = (level & !mask).any();
-        let half = (level & !(mask >> 1)).any();
-        let completing = live & (op == CqOp::Token) & !token.marker;
-        let usable = current.open & !current.dead;
-        let fits = waiting.bit(23) | !(waiting & !mask).any();
-        let changes = commanding & (!command.payload.resize | (usable & fits));
+        queues.op = op;
+        queues.live = live;
+        queues.command = command.payload;
+        queues.doorbell = doorbell;
+        queues.token = token;
+        queues.refreshed = refreshed;
+        queues.may_ask = !record.reading;
+        queues.updates = update_ok & !stale;
+        queues.taken = update;
+        let decision = queues.decision;
         command.ready = commanding;
-        images.we = changes;
-        images.waddr = table.x_addr;
-        images.wdata = order;
-        let accepts = usable & !full & !token.marker;
-        let overflows = usable & full & refreshed & !token.marker;
-        let waits = usable & full & !refreshed;
-        let mut asks = completing & usable & half & !record.reading;
-        if overflows {
-            asks = false;
-        }
-        let solicited = token.solicited | token.status.any();
-        let is_ahead = ahead.any() & !ahead.bit(23);
-        let mut fires = false;
-        let both = current.open & current.reporting & current.dying;
-        match op {
-            CqOp::Token => {
-                if accepts {
-                    next.written = current.written + 1;
-                    if solicited {
-                        next.solicited_end = current.written + 1;
-                    }
-                    fires = current.armed | (current.armed_solicited & solicited);
-                }
-                if overflows {
-                    next.dead = true;
-                    next.dying = true;
-                }
-            }
-            CqOp::Command => {
-                if !command.payload.resize {
-                    next = no_state;
-                    next.open = command.payload.open;
-                    next.reporting = current.reporting;
-                    next.dying = current.dying;
-                } else if usable & fits {
-                    next.taken = command.payload.taken;
-                }
-            }
-            CqOp::Arm => {
-                if doorbell.any | doorbell.solicited {
-                    // an order for any entry stands beside one for a solicited one
-                    next.armed = current.open & (current.armed | doorbell.any);
-                    next.armed_solicited = current.open & !doorbell.any;
-                    fires = current.open & is_ahead;
-                }
-            }
-            CqOp::Report => {
-                // both are reported one after the other
-                next.reporting = false;
-                next.dying = both;
-            }
-            CqOp::Update => {
-                if update_ok & !stale {
-                    next.taken = update;
-                }
-            }
-            _ => {}
-        }
-        if fires {
-            next.armed = false;
-            next.armed_solicited = false;
-            next.reporting = true;
-        }
-        table.write = live;
-        table.result = next;
-        let pending = current.reporting | current.dying;
-        if completing {
-            held = waits;
+        if live & (op == CqOp::Token) & !token.marker {
+            held = decision.waits;
             refreshed = false;
         }
         if live & (op == CqOp::Update) {
             stale = false;
         }
-        if changes & record.reading & (table.x_addr == read_cqn) {
+        if decision.changes & record.reading & (queues.cqn == read_cqn) {
             stale = true;
         }
-        record.ask = asks;
-        record.addr = image.consumer;
-        if asks {
-            read_cqn = table.x_addr;
-            read_last = full;
+        record.ask = decision.asks;
+        record.addr = queues.image.consumer;
+        if decision.asks {
+            read_cqn = queues.cqn;
+            read_last = decision.full;
         }
         forward!(read <= record.read);
         forward!(beat <= record.beat);
-
         forward!(events <= reports.events);
         forward!(marks <= reports.marks);
 
-        place.valid = completing & accepts;
+        place.valid = decision.writes;
         place.token = token;
-        place.image = image;
-        place.mask = mask;
-        place.written = current.written;
+        place.image = queues.image;
+        place.mask = queues.mask;
+        place.written = queues.state.written;
         forward!(write <= place.write);
         forward!(beats <= place.beats);
 
         // stage W
-        if commanding {
-            w_refused = !changes;
-            w_switched = current.written;
-        }
-        refused = w_refused;
-        switched = w_switched;
-        w_wrote = completing & accepts;
-        w_news = live
-            & ((fires & !pending)
-                | (completing & overflows & !pending)
-                | ((op == CqOp::Report) & both));
-        w_cqn = table.x_addr.resize::<16>();
+        refused = queues.refused;
+        switched = queues.switched;
+        w_wrote = decision.writes;
+        w_report = decision.reports;
+        w_cqn = queues.cqn.resize::<16>();
         reports.wrote = w_wrote;
-        reports.news = w_news;
+        reports.report = w_report;
         reports.cqn = w_cqn;
         w_mark = live & (op == CqOp::Token) & token.marker;
         copy!(w_marked <= token; qpn, recv);
@@ -407,24 +281,19 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         reports.marked = w_marked;
         reports.done = cqe_done;
         reports.found = live & (op == CqOp::Report);
-        reports.open = current.open;
-        reports.death = !current.reporting;
-        reports.eqn = image.eqn;
-        w_lost = completing & !accepts & !waits;
-        w_loss.qpn = token.qpn;
-        w_loss.cqn = token.cqn;
-        w_overflow = completing & overflows;
+        reports.open = queues.state.open;
+        reports.error = decision.error;
+        reports.eqn = queues.image.eqn;
+        w_lost = decision.loses;
+        copy!(w_loss <= token; qpn, cqn);
+        w_overflow = decision.overflows;
         losses.s.valid = w_lost;
         losses.s.payload = w_loss;
         forward!(lost <= losses.m);
         overflow = w_overflow;
 
         activity.busy = command.valid
-            | recv.valid
-            | send.valid
-            | recv_fence.busy
-            | send_fence.busy
-            | tokens.m.valid
+            | entrance.busy
             | ((entered | live) & !(op == CqOp::Arm) & !(op == CqOp::Report))
             | held
             | record.reading
@@ -436,6 +305,6 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         handed = reports.left;
         // while the record of a queue no longer there is being read nothing counts as done
         activity.moved = ((place.write.valid & write.ready) | w_lost) & !stale;
-        ready = table.ready;
+        ready = queues.ready;
     }
 }

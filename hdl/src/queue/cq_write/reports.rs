@@ -19,7 +19,7 @@ pub struct CqReports<const C: usize> {
     /// CQE bursts that have their response, modulo 2^16.
     pub done: Signal<In, Bits<16>>,
     /// A queue has something to report, that of `wrote` included.
-    pub news: Signal<In, Bit>,
+    pub report: Signal<In, Bit>,
     /// Which.
     pub cqn: Signal<In, Bits<16>>,
     /// A marker comes, in this cycle.
@@ -43,7 +43,7 @@ pub struct CqReports<const C: usize> {
     /// With `found`: the queue is open; else there is no event.
     pub open: Signal<In, Bit>,
     /// With `found`: CQ_ERROR is reported; else COMPLETION.
-    pub death: Signal<In, Bit>,
+    pub error: Signal<In, Bit>,
     /// With `found`: its event queue.
     pub eqn: Signal<In, Bits<8>>,
     /// Events.
@@ -69,9 +69,9 @@ pub struct CqReports<const C: usize> {
     /// A report was taken, its event is not.
     taken: Reg<Bit>,
     taken_cqn: Dff<Bits<16>>,
-    taken_death: Dff<Bit>,
+    taken_error: Dff<Bit>,
     reported: Reg<Bit>,
-    told_eqn: Dff<Bits<8>>,
+    event_eqn: Dff<Bits<8>>,
 }
 
 impl<const C: usize> Logic for CqReports<C> {
@@ -88,10 +88,10 @@ impl<const C: usize> Logic for CqReports<C> {
             now = written + 1;
         }
         written = now;
-        waiting.s.valid = news;
+        waiting.s.valid = report;
         waiting.s.payload.cqn = cqn;
         waiting.s.payload.fence = now;
-        if news {
+        if report {
             came = came + 1;
         }
 
@@ -124,8 +124,8 @@ impl<const C: usize> Logic for CqReports<C> {
         if found {
             reported = open;
             taken = open;
-            told_eqn = eqn;
-            taken_death = death;
+            event_eqn = eqn;
+            taken_error = error;
         } else if reported & events.ready {
             reported = false;
             taken = false;
@@ -137,9 +137,9 @@ impl<const C: usize> Logic for CqReports<C> {
         entered = came;
         left = went;
         events.valid = reported;
-        events.payload.eqn = told_eqn;
+        events.payload.eqn = event_eqn;
         events.payload.event = bits::<8>(0);
-        if taken_death {
+        if taken_error {
             events.payload.event = CQ_ERROR;
         }
         events.payload.detail = bits::<8>(0);

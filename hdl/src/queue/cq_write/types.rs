@@ -47,7 +47,7 @@ payload! {
         /// Exists.
         open: Bit,
         /// Has overflowed.
-        dead: Bit,
+        overflowed: Bit,
         /// Entries written, modulo 2^24.
         written: Bits<24>,
         /// Entries taken by the host when last looked, modulo 2^24.
@@ -59,9 +59,9 @@ payload! {
         /// The next entry that is solicited or failed is to be reported.
         armed_solicited: Bit,
         /// A report of an entry waits.
-        reporting: Bit,
+        completion_due: Bit,
         /// A report of the overflow waits.
-        dying: Bit,
+        error_due: Bit,
     }
 
     /// Arm doorbell; the queue number is in range.

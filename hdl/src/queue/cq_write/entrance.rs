@@ -1,0 +1,74 @@
+//! Entry of completions: sends and receives as one stream, each behind the fence of its payload.
+//!
+//! ```text
+//!  recv ─► fence, 256 deep ─┐
+//!  send ─► fence ───────────┴► m
+//! ```
+//!
+//! Payload takes as long to be written as host memory takes: so 256 receives may wait, and 2 sends. Tokens of one input
+//! keep their order.
+use super::fence::CqFence;
+use super::fence_queue::CqFenceQueue;
+use crate::bus::types::CqToken;
+use crate::prelude::*;
+
+/// Completions of both sides.
+#[derive(Block)]
+pub struct CqEntrance {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Completions of receives.
+    pub recv: StreamIn<CqToken>,
+    /// Completions of sends; what only receives have counts as 0.
+    pub send: StreamIn<CqToken>,
+    /// Payload bursts issued, modulo 2^16.
+    pub issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
+    pub done: Signal<In, Bits<16>>,
+    /// Completions whose payload is in host memory.
+    pub m: StreamOut<CqToken>,
+    /// A completion is here, or waits at an input.
+    pub busy: Signal<Out, Bit>,
+
+    recv_fence: CqFenceQueue,
+    send_fence: CqFence,
+    tokens: Merge<CqToken, 2>,
+}
+
+impl Logic for CqEntrance {
+    describe!(
+        "cq_entrance",
+        "Completions whose payload is in host memory."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        forward!(recv <= recv_fence.s);
+        recv_fence.issued = issued;
+        recv_fence.done = done;
+        forward!(tokens.s[0] <= recv_fence.m);
+        send_fence.s.valid = send.valid;
+        send.ready = send_fence.s.ready;
+        send_fence.s.payload = send.payload;
+        if send.payload.marker {
+            send_fence.s.payload.fenced = true;
+            send_fence.s.payload.fence = issued;
+        }
+        send_fence.issued = issued;
+        send_fence.done = done;
+        tokens.s[1].valid = send_fence.m.valid;
+        send_fence.m.ready = tokens.s[1].ready;
+        // a send has none of the fields that are 0, which then need no register
+        tokens.s[1].payload = send_fence.m.payload;
+        tokens.s[1].payload.imm = bits::<32>(0);
+        tokens.s[1].payload.with_imm = false;
+        tokens.s[1].payload.with_inv = false;
+        tokens.s[1].payload.solicited = false;
+        tokens.s[1].payload.recv = false;
+        tokens.s[1].payload.src_qpn = bits::<24>(0);
+        tokens.s[1].payload.pkey = bits::<16>(0);
+        tokens.s[1].payload.grh = false;
+        forward!(m <= tokens.m);
+        busy = recv.valid | send.valid | recv_fence.busy | send_fence.busy | tokens.m.valid;
+    }
+}
