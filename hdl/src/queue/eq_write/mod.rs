@@ -28,21 +28,23 @@
 pub mod notice;
 pub mod place;
 pub mod qp_events;
+pub mod queues;
+pub mod rules;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::image::EqCtx;
 use crate::bus::types::{Activity, ReadReq, WriteCmd};
 use crate::prelude::*;
 use crate::queue::cq_write::record::CqRecord;
 
 use ferroce_proto::abi::eq::WAITING;
 use place::EqPlace;
+use queues::EqQueues;
+use rules::EqRules;
 pub use types::*;
 
 /// log2 of the events that may wait for room in their rings: [`WAITING`] of each of 8 queues.
 pub const PARK: usize = 9;
-const MOST: u64 = WAITING as u64;
 const _: () = assert!(WAITING << 3 == 1 << PARK, "room for what all queues park");
 
 /// Writer of 2^E event queues.
@@ -75,16 +77,14 @@ pub struct EqWrite<const W: usize, const K: usize, const E: usize> {
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    table: Ram<EqState, E>,
-    images: Ram<EqCtx, E>,
+    queues: EqQueues<E>,
     parked: Fifo<EqParked, PARK>,
     place: EqPlace<W, K>,
     record: CqRecord<W>,
-    no_state: Zero<EqState>,
+    rules: EqRules,
 
     step: Reg<EqStep>,
     op: Reg<EqOp>,
-    swept: Reg<Bit>,
     /// Queue of the operation.
     eqn: Reg<Bits<E>>,
     /// Queue to visit next.
@@ -98,16 +98,6 @@ pub struct EqWrite<const W: usize, const K: usize, const E: usize> {
     /// Parked: `turn` of the queue at that time.
     item_turn: Dff<Bit>,
     item: Dff<EqEvent>,
-    /// The queue.
-    s: Dff<EqState>,
-    image: Dff<EqCtx>,
-    mask: Dff<Bits<24>>,
-    level: Dff<Bits<24>>,
-    /// The EQE `mark` is in host memory; `last` is; the deadline is over.
-    arrived: Dff<Bit>,
-    all_arrived: Dff<Bit>,
-    over: Dff<Bit>,
-    store: Dff<EqState>,
     writes: Reg<Bit>,
     /// EQEs written, modulo 2^16.
     sent: Reg<Bits<16>>,
@@ -120,6 +110,35 @@ pub struct EqWrite<const W: usize, const K: usize, const E: usize> {
     irq: Reg<Bit>,
     vector: Dff<Bits<11>>,
     parks: Reg<Bit>,
+}
+
+/// The next operation. Behind a visit: while a pass is under way what is parked, else reads, commands and events in this
+/// order. Scan is a visit.
+#[kernel_fn]
+fn next_op(
+    visited: Bit,
+    passing: Bit,
+    pass_due: Bit,
+    parked: Bit,
+    answered: Bit,
+    command: Bit,
+    event: Bit,
+) -> EqOp {
+    if !visited {
+        EqOp::Scan
+    } else if passing & parked {
+        EqOp::Parked
+    } else if passing | pass_due {
+        EqOp::Scan
+    } else if answered {
+        EqOp::Update
+    } else if command {
+        EqOp::Command
+    } else if event {
+        EqOp::Event
+    } else {
+        EqOp::Scan
+    }
 }
 
 impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> {
@@ -139,134 +158,90 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
             irq = false;
         }
 
-        // what an operation finds: 2 cycles after it was chosen
-        s = table.rdata;
-        image = images.rdata;
-        mask = (bits::<24>(1) << images.rdata.log_size) - 1;
-        level = table.rdata.written - table.rdata.taken;
-        let age = done - table.rdata.mark;
-        arrived = !age.bit(15);
-        let last_age = done - table.rdata.last;
-        all_arrived = !last_age.bit(15);
-        let late = now - table.rdata.deadline;
-        over = !late.bit(25);
-        if !(step == EqStep::Load) {
-            s = s;
-            image = image;
-            mask = mask;
-            level = level;
-            arrived = arrived;
-            all_arrived = all_arrived;
-            over = over;
-        }
-        let mut usable = s.open;
-        if (op == EqOp::Parked) & (item_turn != s.turn) {
-            usable = false;
-        }
-        let full = (level & !mask).any();
-        let half = (level & !(mask >> 1)).any();
-        let moved = record.taken != s.taken;
-        let has_place = s.parked != MOST;
-        let landed = s.landed | (s.fresh & arrived);
-        let waiting = s.waiting & !over;
-        let fires = s.open & landed & !waiting & (!irq | irq_ready);
-        let asks = s.open & s.want & may_ask & !pass_due & !passing & !record.reading;
+        let found = queues.found;
+        rules.op = op;
+        rules.found = found;
+        rules.terms.open = command.payload.open;
+        rules.terms.valid = record.ok & !stale;
+        rules.terms.taken = record.taken;
+        rules.terms.turn = item_turn;
+        rules.terms.free = !irq | irq_ready;
+        rules.terms.may_ask = may_ask & !pass_due & !passing & !record.reading;
+        rules.terms.sent = sent;
+        rules.terms.now = now;
+        let decision = rules.decision;
+        let acts = step == EqStep::Act;
+        let takes = acts & decision.takes;
+        writes = acts & decision.writes;
+        parks = acts & decision.parks;
 
+        let picked = next_op(
+            visited,
+            passing,
+            pass_due,
+            parked.m.valid & place.room,
+            record.answered,
+            command.valid,
+            events.valid & place.room,
+        );
         let mut chosen = visit;
-        let mut picked = false;
-        let mut pops = false;
-        let mut next = s;
-        table.re = step == EqStep::Pick;
-        table.we = false;
-        table.waddr = eqn;
-        table.wdata = store;
-        images.re = step == EqStep::Pick;
-        images.we = false;
-        images.waddr = eqn;
-        images.wdata = command.payload.image;
         command.ready = false;
         record.take = false;
         record.ask = false;
-        record.addr = image.consumer;
+        record.addr = found.image.consumer;
         match step {
             EqStep::Sweep => {
-                table.we = true;
-                table.waddr = visit;
-                table.wdata = no_state;
-                visit = visit + 1;
-                if visit.all() {
-                    swept = true;
+                if queues.ready {
                     step = EqStep::Pick;
                 }
             }
             EqStep::Pick => {
-                op = EqOp::Scan;
-                if visited {
-                    if passing {
-                        if parked.m.valid & place.room {
-                            picked = true;
-                            op = EqOp::Parked;
-                            chosen = parked.m.payload.eqn.low::<E>();
-                            copy!(item <= parked.m.payload; eqn, event, detail, object);
-                            item_turn = parked.m.payload.turn;
-                        }
-                    } else if pass_due {
-                        pass_due = false;
-                        passing = parked.level.any();
-                        left = parked.level;
-                    } else if record.answered {
-                        picked = true;
-                        op = EqOp::Update;
-                        chosen = read_eqn;
-                    } else if command.valid {
-                        picked = true;
-                        op = EqOp::Command;
-                        chosen = command.payload.eqn.low::<E>();
-                    } else if events.valid & place.room {
-                        picked = true;
-                        op = EqOp::Event;
+                op = picked;
+                visited = picked == EqOp::Scan;
+                if visited & !passing & pass_due {
+                    pass_due = false;
+                    passing = parked.level.any();
+                    left = parked.level;
+                }
+                match picked {
+                    EqOp::Parked => {
+                        chosen = parked.m.payload.eqn.low::<E>();
+                        copy!(item <= parked.m.payload; eqn, event, detail, object);
+                        item_turn = parked.m.payload.turn;
+                    }
+                    EqOp::Update => chosen = read_eqn,
+                    EqOp::Command => chosen = command.payload.eqn.low::<E>(),
+                    EqOp::Event => {
                         chosen = events.payload.eqn.low::<E>();
                         item = events.payload;
                     }
+                    _ => {}
                 }
-                visited = !picked;
                 eqn = chosen;
                 step = EqStep::Load;
             }
-            EqStep::Load => {
-                step = EqStep::Act;
-            }
+            EqStep::Load => step = EqStep::Act,
             EqStep::Act => {
                 step = EqStep::Store;
+                if decision.writes {
+                    sent = sent + 1;
+                }
+                if decision.passes {
+                    pass_due = true;
+                }
+                if decision.fires {
+                    irq = true;
+                    vector = found.image.vector;
+                }
+                if decision.asks {
+                    record.ask = true;
+                    read_eqn = eqn;
+                    may_ask = false;
+                }
                 match op {
-                    EqOp::Scan => {
-                        visit = visit + 1;
-                        if s.fresh & arrived {
-                            next.fresh = !all_arrived;
-                            next.mark = s.last;
-                        }
-                        next.landed = landed & !fires;
-                        next.waiting = waiting;
-                        if fires {
-                            irq = true;
-                            vector = image.vector;
-                            next.waiting = image.moderation.any();
-                            next.deadline = now + (image.moderation.resize::<26>() << 8);
-                        }
-                        if asks {
-                            next.want = false;
-                            record.ask = true;
-                            read_eqn = eqn;
-                            may_ask = false;
-                        }
-                    }
+                    EqOp::Scan => visit = visit + 1,
                     EqOp::Command => {
                         command.ready = true;
-                        images.we = true;
-                        next = no_state;
-                        next.open = command.payload.open;
-                        next.turn = !s.turn;
-                        pass_due = true;
                         if record.reading & (read_eqn == eqn) {
                             stale = true;
                         }
@@ -274,68 +249,36 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
                     EqOp::Update => {
                         record.take = true;
                         stale = false;
-                        if record.ok & !stale & moved {
-                            next.taken = record.taken;
-                            pass_due = true;
-                        } else if full {
-                            next.want = true;
-                        }
                     }
-                    _ => {
-                        pops = true;
-                        writes = usable & !full;
-                        parks = usable & full & (has_place | (op == EqOp::Parked));
-                        if usable {
-                            if (op == EqOp::Event) & full & has_place {
-                                next.parked = s.parked + 1;
-                            }
-                            if (op == EqOp::Parked) & !full {
-                                next.parked = s.parked - 1;
-                            }
-                            if half {
-                                next.want = true;
-                            }
-                            if !full {
-                                next.written = s.written + 1;
-                                next.fresh = true;
-                                next.last = sent + 1;
-                                if !s.fresh {
-                                    next.mark = sent + 1;
-                                }
-                                sent = sent + 1;
-                            }
-                        }
-                        if op == EqOp::Parked {
-                            left = left - 1;
-                            passing = !(left == 1);
-                        }
+                    EqOp::Parked => {
+                        left = left - 1;
+                        passing = !(left == 1);
                     }
+                    _ => {}
                 }
             }
-            EqStep::Store => {
-                table.we = true;
-                writes = false;
-                parks = false;
-                step = EqStep::Pick;
-            }
-            _ => {
-                step = EqStep::Pick;
-            }
+            EqStep::Store => step = EqStep::Pick,
+            _ => step = EqStep::Pick,
         }
-        store = next;
-        table.raddr = chosen;
-        images.raddr = chosen;
-        events.ready = pops & (op == EqOp::Event);
-        parked.m.ready = pops & (op == EqOp::Parked);
+        queues.read = step == EqStep::Pick;
+        queues.read_eqn = chosen;
+        queues.load = step == EqStep::Load;
+        queues.done = done;
+        queues.now = now;
+        queues.keep = acts;
+        queues.eqn = eqn;
+        queues.state = rules.next_state;
+        queues.image_we = acts & (op == EqOp::Command);
+        queues.image = command.payload.image;
+        events.ready = takes & (op == EqOp::Event);
+        parked.m.ready = takes & (op == EqOp::Parked);
         parked.s.valid = parks;
         copy!(parked.s.payload <= item; eqn, event, detail, object);
-        parked.s.payload.turn = s.turn;
+        parked.s.payload.turn = found.state.turn;
 
         place.valid = writes;
         place.item = item;
-        place.image = image;
-        place.mask = mask;
-        place.written = s.written;
+        place.queue = found;
         forward!(write <= place.write);
         forward!(beats <= place.beats);
         forward!(read <= record.read);
@@ -347,8 +290,8 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         activity.busy = command.valid | events.valid | working | stale | writes | place.busy;
         // an event without an EQE leaves behind those that have one; while the record of a queue no longer there is being
         // read nothing counts as done
-        let without = events.ready & !place.busy & !(usable & !full);
+        let without = events.ready & !place.busy & !decision.writes;
         activity.moved = ((place.write.valid & write.ready) | without) & !stale;
-        ready = swept;
+        ready = queues.ready;
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Takes an event in any cycle in which `room` was 1 three cycles before. Latency: 3 cycles from `valid` to `write.valid`.
 use super::sender::EqSender;
-use super::types::{EqEntry, EqEvent};
+use super::types::{EqEntry, EqEvent, EqFound};
 use crate::bus::types::WriteCmd;
-use crate::bus::types::image::{EqCtx, Eqe};
+use crate::bus::types::image::Eqe;
 use crate::prelude::*;
 
 /// Entries on a data path of `W` bits = `K` bytes.
@@ -16,12 +16,8 @@ pub struct EqPlace<const W: usize, const K: usize> {
     pub valid: Signal<In, Bit>,
     /// The event.
     pub item: Signal<In, EqEvent>,
-    /// Its queue.
-    pub image: Signal<In, EqCtx>,
-    /// Size of the ring less one.
-    pub mask: Signal<In, Bits<24>>,
-    /// Entries written before.
-    pub written: Signal<In, Bits<24>>,
+    /// Its queue, before it.
+    pub queue: Signal<In, EqFound>,
     /// Bursts.
     pub write: StreamOut<WriteCmd>,
     /// Their beats.
@@ -48,14 +44,15 @@ impl<const W: usize, const K: usize> Logic for EqPlace<W, K> {
     fn update(&mut self) {
         free = !entries.level.slice::<2>(3).any();
         room = free;
-        let place = written & mask;
+        let written = queue.state.written;
+        let place = written & queue.mask;
         let mut eqe = no_eqe;
         eqe.event = item.event;
         eqe.detail = item.detail;
         eqe.object = item.object.resize::<32>();
-        eqe.owner = !written.bit(image.log_size);
+        eqe.owner = !written.bit(queue.image.log_size);
         entries.s.valid = valid;
-        entries.s.payload.addr = image.base + (place.resize::<64>() << 4);
+        entries.s.payload.addr = queue.image.base + (place.resize::<64>() << 4);
         entries.s.payload.eqe = eqe.into();
         forward!(sender.s <= entries.m);
         forward!(write <= sender.write);

@@ -3,7 +3,7 @@
 //! The event queue of a queue pair is that of the completion queue of its send queue; if there is no such completion queue
 //! there is no event. A queue pair reports one failure until a command sets its state: QP_REQ_ERR, QP_ACCESS_ERR or
 //! QP_FATAL of the responder, or QP_FATAL when the send queue failed; the other half fails with the first and is
-//! silent. One that a command put into error is silent too. SQ_DRAINED, LAST_WQE_REACHED and COMM_EST are
+//! muted. One that a command put into error is muted too. SQ_DRAINED, LAST_WQE_REACHED and COMM_EST are
 //! reported as often as they happen.
 //!
 //! Rate: an item a cycle. Latency: 3 cycles. Assumes: `answered` comes in the order of the commands with the send queue's
@@ -22,17 +22,17 @@ use crate::transport::responder::event::RqFailure;
 
 payload! {
     /// What befell a queue pair.
-    QpNews {
+    QpChange {
         /// Queue pair.
         qpn: Bits<16>,
         /// A failure is to be reported, if it is the first.
         fails: Bit,
         /// A marker, or the first request was accepted: it is reported in any case.
-        tells: Bit,
+        always: Bit,
         /// No failure is to be reported from now on.
-        silences: Bit,
+        mutes: Bit,
         /// The next failure is to be reported.
-        revives: Bit,
+        unmutes: Bit,
         /// Event.
         kind: Bits<8>,
         /// Its detail.
@@ -93,8 +93,8 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     pub ready: Signal<Out, Bit>,
 
     /// What the send side says, in its order.
-    news: Bypass<QpNews, Q>,
-    silent: Rmw<Bits<1>, Q>,
+    changes: Bypass<QpChange, Q>,
+    muted: Rmw<Bits<1>, Q>,
     send_cqs: Ram<Bits<16>, Q>,
     addresses: Ram<CqAddress, C>,
     out: Fifo<EqEvent, Q>,
@@ -102,12 +102,12 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     swept_q: Reg<Bit>,
     sweep_c: Reg<Bits<C>>,
     swept_c: Reg<Bit>,
-    item: Dff<QpNews>,
-    item_x: Dff<QpNews>,
+    item: Dff<QpChange>,
+    item_x: Dff<QpChange>,
     entered: Reg<Bit>,
     /// `out` has room for all that is under way.
     room: Reg<Bit>,
-    no_news: Zero<QpNews>,
+    no_change: Zero<QpChange>,
     no_address: Zero<CqAddress>,
     no_event: Zero<EqEvent>,
 }
@@ -148,44 +148,44 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             sweep_c = sweep_c + 1;
             swept_c = sweep_c.all();
         }
-        ready = swept_q & swept_c & silent.ready;
+        ready = swept_q & swept_c & muted.ready;
 
         // the send side: a command, or a failure
-        news.s.valid = sq_failed | (answered & command_set);
-        news.s.payload = no_news;
-        news.s.payload.qpn = sq_failed_qpn;
-        news.s.payload.fails = true;
-        news.s.payload.kind = QP_FATAL;
-        news.s.payload.detail = sq_failed_status;
+        changes.s.valid = sq_failed | (answered & command_set);
+        changes.s.payload = no_change;
+        changes.s.payload.qpn = sq_failed_qpn;
+        changes.s.payload.fails = true;
+        changes.s.payload.kind = QP_FATAL;
+        changes.s.payload.detail = sq_failed_status;
         if !sq_failed_status.any() {
-            news.s.payload.detail = GENERAL_ERR;
+            changes.s.payload.detail = GENERAL_ERR;
         }
         if answered {
-            news.s.payload = no_news;
-            news.s.payload.qpn = command_qpn;
-            news.s.payload.silences = command_state == ERR;
-            news.s.payload.revives = !(command_state == ERR);
+            changes.s.payload = no_change;
+            changes.s.payload.qpn = command_qpn;
+            changes.s.payload.mutes = command_state == ERR;
+            changes.s.payload.unmutes = !(command_state == ERR);
         }
 
         // entry: responders first
-        room = silent.ready & (out.level < Self::FULL);
+        room = muted.ready & (out.level < Self::FULL);
         let mut enters = room;
-        let mut next = no_news;
+        let mut next = no_change;
         responder.ready = room;
-        news.m.ready = false;
+        changes.m.ready = false;
         marks.ready = false;
         if responder.valid {
             next.qpn = responder.payload.qpn;
-            next.tells = responder.payload.event == COMM_EST;
+            next.always = responder.payload.event == COMM_EST;
             next.fails = !(responder.payload.event == COMM_EST);
             next.kind = responder.payload.event;
             next.detail = responder.payload.detail;
-        } else if news.m.valid {
-            next = news.m.payload;
-            news.m.ready = room;
+        } else if changes.m.valid {
+            next = changes.m.payload;
+            changes.m.ready = room;
         } else if marks.valid {
             next.qpn = marks.payload.qpn;
-            next.tells = true;
+            next.always = true;
             next.kind = SQ_DRAINED;
             if marks.payload.recv {
                 next.kind = LAST_WQE_REACHED;
@@ -194,26 +194,26 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         } else {
             enters = false;
         }
-        silent.valid = enters;
-        silent.addr = next.qpn.low::<Q>();
+        muted.valid = enters;
+        muted.addr = next.qpn.low::<Q>();
         send_cqs.re = true;
         send_cqs.raddr = next.qpn.low::<Q>();
         item = next;
 
-        // stage 1: the completion queue is there; stage X: its event queue, and whether a failure is news
+        // stage 1: the completion queue is there; stage X: its event queue, and whether a failure is the first
         addresses.re = true;
         addresses.raddr = send_cqs.rdata.low::<C>();
         item_x = item;
-        silent.result = silent.current;
-        if item_x.fails | item_x.silences {
-            silent.result = bits::<1>(1);
+        muted.result = muted.current;
+        if item_x.fails | item_x.mutes {
+            muted.result = bits::<1>(1);
         }
-        if item_x.revives {
-            silent.result = bits::<1>(0);
+        if item_x.unmutes {
+            muted.result = bits::<1>(0);
         }
-        silent.write = silent.x_valid;
-        let tells = item_x.tells | (item_x.fails & !silent.current.any());
-        out.s.valid = silent.x_valid & tells & addresses.rdata.open;
+        muted.write = muted.x_valid;
+        let report = item_x.always | (item_x.fails & !muted.current.any());
+        out.s.valid = muted.x_valid & report & addresses.rdata.open;
         out.s.payload = no_event;
         out.s.payload.eqn = addresses.rdata.eqn;
         out.s.payload.event = item_x.kind;
@@ -222,6 +222,6 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         forward!(events <= out.m);
         entered = enters;
         busy =
-            responder.valid | news.m.valid | marks.valid | entered | silent.x_valid | out.m.valid;
+            responder.valid | changes.m.valid | marks.valid | entered | muted.x_valid | out.m.valid;
     }
 }

@@ -99,6 +99,24 @@ payload! {
         deadline: Bits<26>,
     }
 
+    /// A queue as an operation finds it.
+    EqFound {
+        /// Its state.
+        state: EqState,
+        /// Its image.
+        image: EqCtx,
+        /// Entries of the ring less one.
+        mask: Bits<24>,
+        /// Entries that the host has not taken.
+        level: Bits<24>,
+        /// The EQE `mark` is in host memory.
+        arrived: Bit,
+        /// So is `last`.
+        all_arrived: Bit,
+        /// `deadline` has come.
+        over: Bit,
+    }
+
     /// An EQE on its way to the ring.
     EqEntry {
         /// Host address, a multiple of 16.
