@@ -9,11 +9,12 @@ pub mod schemata;
 pub mod sites;
 
 /// The blocks of the transport: the rules of requester and responder, and what keeps their state.
-pub const TRANSPORT: [&str; 34] = [
+pub const TRANSPORT: [&str; 35] = [
     "rx_decode",
     "rx_check",
     "srq_table",
     "rq_rules",
+    "rq_next",
     "rq_state",
     "place_builder",
     "responder",

@@ -17,6 +17,7 @@ pub mod event;
 pub mod place;
 pub mod reply;
 pub mod report;
+pub mod rq_next;
 pub mod rq_rules;
 pub mod rq_state;
 pub mod rx_check;

@@ -17,14 +17,16 @@
 //! [`SrqTable`] beside. One that it took is its own until it is completed (`held`): a message that UC or UD drops leaves it
 //! to the next, a failure flushes it.
 //!
-//! [`rq_rules`](super::rq_rules) decides how a packet is treated; this file computes the next state.
+//! [`rq_rules`](super::rq_rules) decides how a packet is treated, [`rq_next`](super::rq_next) what an event makes of the
+//! state.
 
 use super::event::reason::GOOD;
 use super::event::*;
+use super::rq_next::RqNext;
 use super::rq_rules::{RqNotes, RqRules};
 use super::srq_table::{SrqLimit, SrqTable};
 use crate::bus::dma::MR_LATENCY;
-use crate::bus::qp_state::{ERR, RESET, RTR};
+use crate::bus::qp_state::RTR;
 use crate::bus::types::image::{QpState, SrqCtx};
 use crate::cell::delay::Delay;
 use crate::prelude::*;
@@ -93,6 +95,7 @@ pub struct RqStateTable<const Q: usize, const S: usize> {
 
     // stage X
     rules: RqRules,
+    after: RqNext,
 
     // stage W
     w_decision_valid: Reg<Bit>,
@@ -161,12 +164,6 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         // stage X
         let event = event_5.q;
         let current = table.current;
-        let mut next = table.current;
-        let mut write = true;
-        let mut fail = false;
-        let mut misplaced = false;
-        let mut wake = false;
-        let restart = (event.kind == RqEventKind::Command) & event.reset;
         let packet = table.x_valid & (event.kind == RqEventKind::Packet);
         rules.packet = packet;
         rules.request = request_5;
@@ -186,124 +183,16 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         rules.posted = posted;
         let outcome = rules.outcome;
         srqs.take = outcome.accepted & outcome.takes & request_5.srq_valid;
-        let stale = (event.incarnation != current.incarnation) | !current.replies.any();
-        let dead = (current.state == ERR) & current.known;
-        let flushing =
-            dead & (current.held | (!flush_5.shared & (current.producer != current.index)));
-        let last_wqe = (event.kind == RqEventKind::Flush)
-            & dead
-            & flush_5.shared
-            & !current.held
-            & !current.last_reported;
-
-        // next state
-        match event.kind {
-            RqEventKind::Packet => {
-                if outcome.accepted {
-                    next.established = true;
-                    next.nak_sent = false;
-                    next.open = !request_5.last;
-                    next.write = request_5.write;
-                    next.done = current.done + request_5.plen.resize::<32>();
-                    next.more = current.more - 1;
-                    next.ends = current.more == 2;
-                    if request_5.first {
-                        next.done = request_5.plen.resize::<32>();
-                        next.more = request_5.more;
-                        next.ends = request_5.more == 1;
-                        copy!(next <= request_5; tail, va, rkey);
-                    }
-                    if request_5.last & !request_5.datagram {
-                        next.msn = current.msn + 1;
-                    }
-                    if outcome.takes & !request_5.srq_valid {
-                        next.index = current.index + 1;
-                    }
-                    if notes_5.needs | request_5.send {
-                        next.held = !request_5.last;
-                        next.own = own;
-                    }
-                    if notes_5.asks {
-                        next.replies = current.replies + 1;
-                        next.asked = true;
-                        next.asked_psn = request_5.psn;
-                    }
-                } else if outcome.drops {
-                    next.open = false;
-                }
-                if outcome.moves {
-                    next.psn = notes_5.psn_after;
-                }
-                if outcome.gap | outcome.rnr {
-                    next.nak_sent = true;
-                }
-                fail = outcome.fails;
-            }
-            RqEventKind::Doorbell => {
-                next.producer = event.index;
-                wake = current.state == ERR;
-            }
-            RqEventKind::PlaceError => {
-                misplaced = outcome.usable & (event.incarnation == current.incarnation);
-                fail = misplaced & !event.spared;
-            }
-            RqEventKind::SqFailed => {
-                fail = (current.state != RESET) & (current.state != ERR);
-            }
-            RqEventKind::Command => {
-                next.known = current.known | event.image;
-                if event.set {
-                    next.state = event.state;
-                    fail = event.state == ERR;
-                    if event.state == RESET {
-                        next.known = false;
-                    }
-                    if event.state != ERR {
-                        next.last_reported = false;
-                    }
-                }
-                // the producer index is the host's and stays
-                if restart {
-                    next.incarnation = current.incarnation + 1;
-                    next.nak_sent = false;
-                    next.open = false;
-                    next.held = false;
-                    next.last_reported = false;
-                    next.index = bits::<16>(0);
-                    next.psn = event.psn;
-                    next.established = false;
-                    next.asked = false;
-                    next.msn = bits::<24>(0);
-                    next.replies = bits::<5>(0);
-                }
-            }
-            RqEventKind::Flush => {
-                next.queued = flushing;
-                next.last_reported = current.last_reported | last_wqe;
-                if flushing & current.held {
-                    next.held = false;
-                } else if flushing {
-                    next.index = current.index + 1;
-                }
-            }
-            RqEventKind::Replied => {
-                next.replies = current.replies - 1;
-                write = !stale;
-            }
-            _ => {
-                write = false;
-            }
-        }
-        if fail {
-            next.state = ERR;
-            next.open = false;
-            wake = true;
-        }
-        if wake {
-            next.queued = true;
-        }
-        table.write = write;
-        table.result = next;
+        after.rq_event = event;
+        after.request = request_5;
+        after.notes = notes_5;
+        after.outcome = outcome;
+        after.own = own;
+        after.shared = flush_5.shared;
+        after.state = current;
+        let effects = after.effects;
+        table.write = effects.write;
+        table.result = after.next_state;
 
         // stage W
         w_decision_valid = table.x_valid & (event.kind != RqEventKind::Doorbell);
@@ -315,13 +204,12 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         copy!(w_decision <= outcome; accepted, duplicate, gap, skipped, reply, rnr, invalid, denied);
         w_decision.establishes =
             outcome.accepted & !current.established & (current.state == RTR) & !request_5.datagram;
-        w_decision.misplaced = misplaced;
         copy!(w_decision <= event; spared, syndrome, status);
-        w_decision.flush = (event.kind == RqEventKind::Flush) & flushing;
-        w_decision.last_wqe = last_wqe;
-        w_decision.reset = restart;
-        w_decision.rsp_flush = fail
-            & !restart
+        copy!(w_decision <= effects; misplaced, last_wqe);
+        w_decision.flush = effects.flushes;
+        w_decision.reset = effects.restarts;
+        w_decision.rsp_flush = effects.fails
+            & !effects.restarts
             & ((event.kind == RqEventKind::Command) | (event.kind == RqEventKind::SqFailed));
         w_decision.incarnation = current.incarnation;
         w_decision.index = own;
@@ -331,8 +219,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_request = request_5;
 
         w_qpn = event.qpn;
-        w_flush = table.x_valid
-            & ((wake & !current.queued) | ((event.kind == RqEventKind::Flush) & flushing));
+        w_flush = table.x_valid & ((effects.wakes & !current.queued) | effects.flushes);
         w_query = table.x_valid
             & ((event.kind == RqEventKind::Command) | (event.kind == RqEventKind::SrqCommand));
         w_state.rq_state = current.state.resize::<4>();
