@@ -160,7 +160,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         doorbells.write = act & bus.whole & state.enable & !state.reset;
         doorbells.at = at;
         doorbells.data = data;
-        let mut forgets = false;
+        let mut resets = false;
 
         // registers
         let capped: Bits<4> = if data > MAX_LOG {
@@ -192,7 +192,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             match at.slice::<6>(2) {
                 CONTROL => {
                     state.enable = data.bit(ENABLE);
-                    forgets = data.bit(RESET);
+                    resets = data.bit(RESET);
                 }
                 CMD_BASE_LO => state.cmd_base_lo = data,
                 CMD_BASE_HI => state.cmd_base_hi = data,
@@ -205,7 +205,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             }
         }
         // over all else: the registers' own reset then does it
-        if forgets {
+        if resets {
             state = no_state;
             state.reset = true;
         }
@@ -219,7 +219,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         let control = bits::<32>(0)
             .replace_bit(ENABLE, state.enable)
             .replace_bit(RESET, state.reset);
-        let looked_up: Bits<32> = match from.slice::<6>(2) {
+        let register: Bits<32> = match from.slice::<6>(2) {
             MAGIC => MAGIC_VALUE,
             VERSION => VERSION_VALUE,
             BUILD => build,
@@ -253,7 +253,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         } else if bus.read {
             bus.found = true;
             if !from.slice::<14>(8).any() {
-                bus.rdata = looked_up;
+                bus.rdata = register;
             } else if counter & from.bit(2) {
                 bus.rdata = state.stat_high;
             } else if counter {
@@ -268,7 +268,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         cpl_base = (state.cpl_base_hi.resize::<64>() << 32) | state.cpl_base_lo.resize::<64>();
         cmd_log_size = state.cmd_log_size;
         cmd_pi = state.cmd_pi.low::<16>();
-        doorbells.discard = forgets;
+        doorbells.discard = resets;
         forward!(sq_doorbell <= doorbells.sq);
         forward!(rq_doorbell <= doorbells.rq);
         forward!(cq_doorbell <= doorbells.cq);

@@ -1,7 +1,9 @@
 //! Drain: tells when everything that was under way is done, while other work goes on.
 //!
 //! A command may take something away from the engine: a memory region, a queue pair, a completion queue. It first
-//! changes the tables, so that nothing new starts, and is answered when what had started is done. The sections of the
+//! changes the tables, so that nothing new starts, and is answered when what had started is done.
+//!
+//! The sections of the
 //! engine are looked at one after the other, in the order in which work passes them. A section is through when it was
 //! empty for 16 cycles on end or when 512 things have left it, more than any section holds: so other queue pairs under
 //! full load do not hold a command up. Writes to host memory are counted instead: those issued when the section's turn

@@ -156,7 +156,7 @@ impl<
             response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
         receive.sq_failed = transmit.close_valid;
         // both of the stage that does the command, which is answered before the next one comes
-        receive.sq_reset = transmit.query_valid & control.sq_command.payload.reset;
+        receive.sq_reset = transmit.sq_query_valid & control.sq_command.payload.reset;
         receive.sq_qpn = transmit.close_qpn;
 
         // host memory
@@ -223,17 +223,12 @@ impl<
         receive.tables = control.tables;
         transmit.tables = control.tables;
         forward!(transmit.command <= control.sq_command);
-        control.sq_query_valid = transmit.query_valid;
-        control.sq_query = transmit.query;
         forward!(transmit.failure <= control.sq_failure);
-        control.sq_failed = transmit.failed_valid;
-        control.sq_failed_qpn = transmit.failed_qpn;
-        control.sq_failed_status = transmit.failed_status;
         forward!(control.sq_down <= transmit.down);
-        copy!(control <= transmit; lost, lost_qpn);
+        copy!(control <= transmit;
+            sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn);
         forward!(receive.events <= control.rq_events);
-        control.rq_query_valid = receive.query_valid;
-        control.rq_query = receive.query;
+        copy!(control <= receive; rq_query_valid, rq_query);
         forward!(control.rq_failures <= receive.failures);
         forward!(control.srq_limits <= receive.limits);
         control.exception = exceptions.notify;

@@ -106,9 +106,9 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     /// Counter pulses of the notification point.
     pub notified: Signal<Out, NotifyCounts>,
     /// Answer to a command.
-    pub query_valid: Signal<Out, Bit>,
+    pub rq_query_valid: Signal<Out, Bit>,
     /// Responder's part of the state, before the command.
-    pub query: Signal<Out, QpState>,
+    pub rq_query: Signal<Out, QpState>,
     /// What became of each frame.
     pub stats: Signal<Out, RxStats>,
     /// Received beats for the exception queue.
@@ -199,8 +199,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         responder.srq_image = tables.srq;
         forward!(limits <= responder.limits);
         forward!(failures <= responder.failures);
-        query_valid = responder.query_valid;
-        query = responder.query;
+        rq_query_valid = responder.query_valid;
+        rq_query = responder.query;
         counts = responder.counts;
         ready = check.ready & responder.ready & track.ready & reply.ready & notification.ready;
 

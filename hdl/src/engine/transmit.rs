@@ -68,15 +68,15 @@ pub struct TransmitSide<
     /// Frames.
     pub m_axis_tx: AxisOut<W, K>,
     /// Answer to a command.
-    pub query_valid: Signal<Out, Bit>,
+    pub sq_query_valid: Signal<Out, Bit>,
     /// Requester's part of the state, before the command.
-    pub query: Signal<Out, QpState>,
+    pub sq_query: Signal<Out, QpState>,
     /// A send queue went into error.
-    pub failed_valid: Signal<Out, Bit>,
+    pub sq_failed: Signal<Out, Bit>,
     /// Its queue pair.
-    pub failed_qpn: Signal<Out, Bits<16>>,
+    pub sq_failed_qpn: Signal<Out, Bits<16>>,
     /// Status behind it; 0 if the cause is not in the send queue.
-    pub failed_status: Signal<Out, Bits<8>>,
+    pub sq_failed_status: Signal<Out, Bits<8>>,
     /// Queue pairs in error whose completions with the failure have left: their responder is to fail.
     pub down: StreamOut<Bits<16>>,
     /// A send queue entered error: `track` answers `closed` when no write of its queue pair is pending.
@@ -172,11 +172,11 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(wqe_beat <= requester.beat);
         forward!(mr <= requester.mr);
         forward!(cq <= requester.cq);
-        query_valid = requester.query_valid;
-        query = requester.query;
-        failed_valid = requester.failed_valid;
-        failed_qpn = requester.failed_qpn;
-        failed_status = requester.failed_status;
+        sq_query_valid = requester.query_valid;
+        sq_query = requester.query;
+        sq_failed = requester.failed_valid;
+        sq_failed_qpn = requester.failed_qpn;
+        sq_failed_status = requester.failed_status;
         forward!(down <= requester.down);
         close_valid = requester.close_valid;
         close_qpn = requester.close_qpn;

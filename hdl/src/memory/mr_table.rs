@@ -184,7 +184,7 @@ pub struct MrPort<const M: usize> {
     done: Reg<Bit>,
     ok: Dff<Bit>,
     fetched: Dff<MrAccess>,
-    looked_up: Dff<MrAccess>,
+    access: Dff<MrAccess>,
     entry: Dff<MrCtx>,
     checks: Dff<MrChecks>,
     sum: Signal<Local, Bits<65>>,
@@ -214,12 +214,12 @@ impl<const M: usize> Logic for MrPort<M> {
 
         // Cycle n + 1: `more` becomes the last address, its top bit the wrap.
         sum = fetched.addr.resize::<65>() + fetched.more;
-        looked_up = fetched;
-        looked_up.more = sum;
+        access = fetched;
+        access.more = sum;
         entry = table.rdata;
 
         // Cycle n + 2.
-        allowed = match looked_up.right {
+        allowed = match access.right {
             MrRight::LocalRead => !entry.window,
             MrRight::LocalWrite => entry.local_write,
             MrRight::RemoteWrite => entry.remote_write,
@@ -227,13 +227,13 @@ impl<const M: usize> Logic for MrPort<M> {
             MrRight::RemoteAtomic => entry.remote_atomic,
             _ => false,
         };
-        checks.none = looked_up.none;
+        checks.none = access.none;
         checks.right = entry.valid & allowed;
-        checks.key = entry.key == looked_up.key;
-        checks.pd = entry.pd == looked_up.pd;
-        checks.queue = !entry.qp_only | (entry.qpn == looked_up.qpn.resize::<24>());
-        checks.above = looked_up.addr >= entry.base;
-        checks.below = looked_up.more <= entry.last.resize::<65>();
+        checks.key = entry.key == access.key;
+        checks.pd = entry.pd == access.pd;
+        checks.queue = !entry.qp_only | (entry.qpn == access.qpn.resize::<24>());
+        checks.above = access.addr >= entry.base;
+        checks.below = access.more <= entry.last.resize::<65>();
 
         // Cycle n + 3.
         ok = checks.none

@@ -12,7 +12,7 @@ use crate::transport::requester::event::{SqEvent, SqEventKind};
 
 /// Scheduler of 2^Q queue pairs over a buffer of 2^B slots.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Scheduler<const Q: usize, const B: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -33,6 +33,7 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     /// WQEs of another queue pair wait behind those of one.
     pub shared: Signal<Out, Bit>,
     fifo: Fifo<Bits<16>, Q>,
+    #[init(Reg::new((1u64 << B).to_bits()))]
     free: Reg<Bits<10>>,
     /// Slots were given to a doorbell in the cycle before.
     claimed: Reg<Bit>,
@@ -42,36 +43,16 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     valid: Reg<Bit>,
     owner: Dff<Bits<16>>,
     mixed: Reg<Bit>,
+    #[init(Constant::new((1u64 << B).to_bits()))]
     slots: Constant<Bits<10>>,
 }
 
-impl<const Q: usize, const B: usize> Default for Scheduler<Q, B> {
-    fn default() -> Self {
+impl<const Q: usize, const B: usize> Scheduler<Q, B> {
+    fn check() {
         assert!(
             (4..10).contains(&B),
             "WQE buffer of 2^{B} slots: 2^4 to 2^9 can be built"
         );
-        Self {
-            clock: ClkRst::default(),
-            push: Signal::default(),
-            push_qpn: Signal::default(),
-            released: StreamIn::default(),
-            credit: Signal::default(),
-            m: StreamOut::default(),
-            doorbell: StreamIn::default(),
-            rung: StreamOut::default(),
-            shared: Signal::default(),
-            fifo: Fifo::default(),
-            free: Reg::new((1u64 << B).to_bits()),
-            claimed: Reg::default(),
-            claimant: Dff::default(),
-            event: Dff::default(),
-            no_event: Zero::default(),
-            valid: Reg::default(),
-            owner: Dff::default(),
-            mixed: Reg::default(),
-            slots: Constant::new((1u64 << B).to_bits()),
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! [`Place`](crate::bus::types::Place)). Poison stands in a table of its own, read and changed in the cycle of the
 //! verdict.
 //!
-//! What follows from it is said by [`guard_rules`](super::guard_rules).
+//! [`guard_rules`](super::guard_rules) decides what follows from it.
 //!
 //! A placement that invalidates a key is judged alone: its last piece waits until those before it are judged, is looked up,
 //! and if nothing is wrong the region table is asked to invalidate the key; then the piece goes its way. A key that cannot

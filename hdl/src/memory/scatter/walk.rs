@@ -1,7 +1,7 @@
 //! From placements and WQEs to pieces in host memory.
 //!
-//! A WRITE is a list of one entry, a SEND has the scatter list of its receive WQE, a response that of the send WQE of its
-//! READ or atomic, any other packet an empty one. The list is walked an entry a cycle: entries before the packet's
+//! A WRITE is a list of one entry. A SEND has the scatter list of its receive WQE, a response that of the send WQE of its
+//! READ or atomic. Any other packet has an empty list. The list is walked an entry a cycle: entries before the packet's
 //! offset are skipped, of the others the packet takes what it needs, and the pieces end with the one that holds its
 //! last byte. Entries that hold nothing of the packet leave as pieces without bytes.
 //!

@@ -47,7 +47,7 @@ payload! {
         /// Queue pair.
         qpn: Bits<16>,
         /// What congestion control remembers of it is void.
-        forgets: Bit,
+        resets: Bit,
         /// Its limit changes.
         limits: Bit,
         /// Its limit in Mb/s; 0: none.

@@ -62,7 +62,7 @@ pub struct SendPace<const Q: usize> {
     tick: Reg<Bit>,
     current: Dff<PaceRenewal>,
     /// What of it is to be done.
-    forgets: Reg<Bit>,
+    resets: Reg<Bit>,
     limits: Reg<Bit>,
     /// The latest event was a CNP or a grant: a renewal goes first.
     yields: Reg<Bit>,
@@ -107,11 +107,11 @@ impl<const Q: usize> Logic for SendPace<Q> {
         point.events.payload = no_event;
         cnps.m.ready = false;
         grants.m.ready = false;
-        if forgets & (yields | (!has_cnp & !grants.m.valid)) {
+        if resets & (yields | (!has_cnp & !grants.m.valid)) {
             point.events.payload.kind = CongestionEventKind::Reset;
             point.events.payload.qpn = current.qpn;
             if point.events.ready {
-                forgets = false;
+                resets = false;
                 yields = false;
             }
         } else if has_cnp {
@@ -129,7 +129,7 @@ impl<const Q: usize> Logic for SendPace<Q> {
             grants.m.ready = point.events.ready;
             yields = true;
         }
-        point.events.valid = forgets | has_cnp | grants.m.valid;
+        point.events.valid = resets | has_cnp | grants.m.valid;
 
         point.limits.valid = limits;
         point.limits.payload = no_update;
@@ -141,10 +141,10 @@ impl<const Q: usize> Logic for SendPace<Q> {
         }
         if renewal.valid {
             current = renewal.payload;
-            forgets = renewal.payload.forgets;
+            resets = renewal.payload.resets;
             limits = renewal.payload.limits;
         }
-        busy = forgets | limits;
+        busy = resets | limits;
         assert!(!(renewal.valid & busy), "a renewal finds no room");
 
         point.order_valid = order.valid;

@@ -77,7 +77,7 @@ impl Logic for SqPace {
             & (sq_event.kind == SqEventKind::Command)
             & (sq_event.image | sq_event.reset | ends);
         renewal_q.payload.qpn = sq_event.qpn;
-        renewal_q.payload.forgets = sq_event.reset | ends;
+        renewal_q.payload.resets = sq_event.reset | ends;
         renewal_q.payload.limits = sq_event.image | ends;
         renewal_q.payload.rate = image.rate_limit;
         if ends {

@@ -131,6 +131,41 @@ pub struct SqResults {
     v_outstanding: Dff<Outstanding>,
 }
 
+/// Packets that an event grants. A READ is one packet, however many PSNs it takes.
+#[kernel_fn]
+fn granted_count(terms: SqTerms) -> Bits<8> {
+    if terms.answered {
+        bits::<8>(1)
+    } else {
+        terms.part.low::<8>()
+    }
+}
+
+/// Of these, those that were sent before.
+#[kernel_fn]
+fn granted_again(state: SqState, terms: SqTerms) -> Bits<8> {
+    if terms.answered & state.resend.any() {
+        bits::<8>(1)
+    } else if terms.answered {
+        bits::<8>(0)
+    } else if state.resend >= terms.part {
+        terms.part.low::<8>()
+    } else {
+        state.resend.low::<8>()
+    }
+}
+
+/// Bytes of the last packet of `length` bytes: at least one, unless there is none. MTU code c is 128 << c bytes.
+#[kernel_fn]
+fn last_bytes(length: Bits<32>, mtu: Bits<3>) -> Bits<13> {
+    let rest = length.low::<13>() & !(bits::<13>(0x1f80) << mtu);
+    if length.any() & !rest.any() {
+        bits::<13>(128) << mtu
+    } else {
+        rest
+    }
+}
+
 impl Logic for SqResults {
     describe!("sq_result", "What leaves the table of send queues.");
 
@@ -140,23 +175,11 @@ impl Logic for SqResults {
         w_grant.action = decision.action;
         w_grant.psn = state.next_psn;
         w_grant.offset = state.exec_offset;
-        w_grant.count = terms.part.low::<8>();
-        w_grant.again = state.resend.low::<8>();
-        if state.resend >= terms.part {
-            w_grant.again = terms.part.low::<8>();
-        }
-        if terms.answered {
-            // a READ is one packet, however many PSNs it takes
-            w_grant.count = bits::<8>(1);
-            w_grant.again = bits::<8>(0);
-            if state.resend.any() {
-                w_grant.again = bits::<8>(1);
-            }
-        }
+        w_grant.count = granted_count(terms);
+        w_grant.again = granted_again(state, terms);
         w_grant.final_part = terms.ends;
         w_grant.fresh = terms.fresh;
-        w_grant.round = state.round;
-        w_grant.incarnation = state.incarnation;
+        copy!(w_grant <= state; round, incarnation);
         w_recall = valid & decision.recall;
         w_round = decision.round;
         w_entry = valid & decision.entry;
@@ -193,16 +216,13 @@ impl Logic for SqResults {
         w_retire = valid & (sq_event.kind == SqEventKind::Retire);
         w_retire_grant.qpn = sq_event.qpn;
         w_retire_grant.head = state.tail - state.used;
-        copy!(w_retire_grant <= state; used, head_index, una_psn);
         w_retire_grant.error = is_sq_error(state.state) & !state.closing;
         w_retire_grant.fatal = (state.state == ERR) & !state.closing;
-        copy!(w_retire_grant <= state; writes, unfenced);
-        w_retire_grant.mtu = image.mtu;
         w_retire_grant.status = state.error_status;
         w_retire_grant.syndrome = state.error_syndrome;
-        w_retire_grant.incarnation = state.incarnation;
-        copy!(w_retire_grant <= image; cqn, ot_base, ot_log);
-        w_retire_grant.unread = state.unread;
+        copy!(w_retire_grant <= state;
+            used, head_index, una_psn, writes, unfenced, incarnation, unread);
+        copy!(w_retire_grant <= image; mtu, cqn, ot_base, ot_log);
         w_tail = state.tail;
         w_packets = sq_event.packets;
         w_outstanding.first_psn = state.next_psn;
@@ -261,13 +281,8 @@ impl Logic for SqResults {
         v_entry_addr = w_image.ot_base | (w_tail & entry_mask).resize::<24>();
         v_outstanding = w_outstanding;
         v_outstanding.last_psn = w_outstanding.first_psn + w_packets - 1;
-        // MTU code c is 128 << c bytes; the last packet has at least one byte, unless the message has none
-        let mtu_mask = !(bits::<13>(0x1f80) << w_image.mtu);
         if w_outstanding.answered {
-            v_outstanding.rest = w_length.low::<13>() & mtu_mask;
-            if w_length.any() & ((w_length.low::<13>() & mtu_mask) == 0) {
-                v_outstanding.rest = bits::<13>(128) << w_image.mtu;
-            }
+            v_outstanding.rest = last_bytes(w_length, w_image.mtu);
         }
 
         ready_valid = w_ready;

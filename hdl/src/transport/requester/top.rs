@@ -14,7 +14,7 @@ use crate::transport::congestion::pace_types::CongestionSetup;
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
-#[block(no_default)]
+#[block(check)]
 pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -103,57 +103,12 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     fetch_due: Reg<Bit>,
 }
 
-impl<const W: usize, const Q: usize, const O: usize> Default for Requester<W, Q, O> {
-    fn default() -> Self {
+impl<const W: usize, const Q: usize, const O: usize> Requester<W, Q, O> {
+    fn check() {
         assert!(
             (4..=14).contains(&Q),
             "2^{Q} queue pairs: 2^4 to 2^14 can be built"
         );
-        Self {
-            clock: ClkRst::default(),
-            doorbell: StreamIn::default(),
-            command: StreamIn::default(),
-            failure: StreamIn::default(),
-            answer: StreamIn::default(),
-            left_valid: Signal::default(),
-            left: Signal::default(),
-            congestion: Signal::default(),
-            cnp: Signal::default(),
-            cnp_lost: Signal::default(),
-            sq_we: Signal::default(),
-            av_we: Signal::default(),
-            ah_we: Signal::default(),
-            image_qpn: Signal::default(),
-            sq_image: Signal::default(),
-            av_image: Signal::default(),
-            read: StreamOut::default(),
-            beat: ReadBeatIn::default(),
-            mr: MrCheckOut::default(),
-            issue: StreamOut::default(),
-            desc: StreamOut::default(),
-            gather: StreamOut::default(),
-            piece_read: Signal::default(),
-            cq: StreamOut::default(),
-            recall_valid: Signal::default(),
-            recall: Signal::default(),
-            query_valid: Signal::default(),
-            query: Signal::default(),
-            failed_valid: Signal::default(),
-            failed_qpn: Signal::default(),
-            failed_status: Signal::default(),
-            down: StreamOut::default(),
-            close_valid: Signal::default(),
-            close_qpn: Signal::default(),
-            counts: Signal::default(),
-            retransmission: Signal::default(),
-            fetches: Signal::default(),
-            wqes: Signal::default(),
-            held: Signal::default(),
-            ready: Signal::default(),
-            queues: SendQueues::default(),
-            send: SendPath::default(),
-            fetch_due: Reg::default(),
-        }
     }
 }
 

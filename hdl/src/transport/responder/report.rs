@@ -71,11 +71,11 @@ impl Logic for Reporter {
 
         // silent drops, by the first reason: no queue pair, its state, the static checks
         // a datagram counts once
-        let heard = packet & (request.reason != NO_REQUEST) & !request.grh;
+        let counted = packet & (request.reason != NO_REQUEST) & !request.grh;
         let unknown = (request.reason == NO_QP) | !decision.known;
-        let reached = heard & decision.usable;
-        pulses.rx_unknown_qp = heard & unknown;
-        pulses.rx_qp_state = heard & !unknown & !decision.usable;
+        let reached = counted & decision.usable;
+        pulses.rx_unknown_qp = counted & unknown;
+        pulses.rx_qp_state = counted & !unknown & !decision.usable;
         pulses.rx_wrong_transport = reached & (request.reason == TRANSPORT);
         pulses.rx_pkey_violations = reached & (request.reason == PKEY);
         pulses.rx_qkey_violations = reached & (request.reason == QKEY);

@@ -228,15 +228,15 @@ impl Dcqcn {
     fn skip(&mut self, now: u64) {
         let p = self.params;
         let state = &mut self.state;
-        let behind = |at: u64, period: u32| match now.checked_sub(at) {
+        let next_after = |at: u64, period: u32| match now.checked_sub(at) {
             Some(late) => at + (late / u64::from(period) + 1) * u64::from(period),
             None => at,
         };
         if state.alpha == 0 && !state.alpha_cnp {
-            state.alpha_at = behind(state.alpha_at, p.dce_tcp_rtt);
+            state.alpha_at = next_after(state.alpha_at, p.dce_tcp_rtt);
         }
         if !state.decrease_cnp && p.rate_reduce_monitor_period != 0 {
-            state.decrease_at = behind(state.decrease_at, p.rate_reduce_monitor_period);
+            state.decrease_at = next_after(state.decrease_at, p.rate_reduce_monitor_period);
         }
     }
 

@@ -156,7 +156,7 @@ fn set(state: u8) -> Event {
 }
 
 #[test]
-fn the_last_wqe_is_reported_behind_its_completion_and_once() {
+fn the_last_wqe_is_reported_once_after_its_completion() {
     let mut rig = rig(SHARED, SRQ, 3);
     let last_wqes = |rig: &mut Rig| {
         rig.settle();
