@@ -4,7 +4,7 @@ use std::fmt;
 
 use bitflags::bitflags;
 use ferroce_proto::abi::regs::{self, Params, Params2, Params3, feature, status};
-use ferroce_proto::abi::wqe;
+use ferroce_proto::abi::{cq, qpc, wqe};
 
 use crate::{Backend, shell};
 
@@ -218,12 +218,12 @@ impl DeviceInfo {
             max_srq: of(Features::SRQ, params3.log_srq),
             max_eq: 1 << params.log_eq,
             max_qp_wr: 1 << 15,
-            max_cqe: 1 << 22,
+            max_cqe: 1 << cq::MAX_LOG_SIZE,
             max_send_sge: sges[0] as u32,
             max_recv_sge: sges[1] as u32,
             max_inline_data: max_inline_data as u32,
             max_rd_atomic: if features.intersects(Features::READ | Features::ATOMIC) {
-                16
+                qpc::MAX_RD_ATOMIC
             } else {
                 0
             },

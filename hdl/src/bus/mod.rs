@@ -10,6 +10,7 @@ pub(crate) mod payload;
 pub mod qp_state;
 pub mod stream;
 pub mod syndrome;
+pub mod time;
 pub mod types;
 pub mod unpack;
 pub mod valid;

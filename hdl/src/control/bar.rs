@@ -61,7 +61,7 @@ pub(super) const RESET: usize = control::RESET.ilog2() as usize;
 /// MIN_TIME_BETWEEN_CNPS after reset.
 pub(super) const MIN_TIME: u64 = regs::REGISTERS[MIN_TIME_BETWEEN_CNPS].reset as u64;
 /// Largest log2 of the entries of the command rings.
-pub(super) const MAX_LOG: u64 = 8;
+pub(super) const MAX_LOG: u64 = regs::MAX_CMD_LOG_SIZE as u64;
 
 /// The address decoder is made for these places.
 const _: () = {

@@ -9,8 +9,9 @@ use ferroce_proto::abi::cmd::opcode::{
     QUERY_QP, RESIZE_CQ, SET_GID, SET_PORT, WRITE_AH, WRITE_MR,
 };
 use ferroce_proto::abi::cmd::status::{BAD_INDEX, BAD_OPCODE, BAD_PARAM, BAD_STATE, OK};
-use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::qpc::{MAX_RD_ATOMIC, qp_type};
 use ferroce_proto::abi::regs::feature;
+use ferroce_proto::abi::{RECORD_BYTES, RING_ALIGN, cq as completion, eq as event};
 use ferroce_proto::wire::Mtu;
 
 use crate::bus::payload::payload;
@@ -19,14 +20,8 @@ use crate::bus::types::image::{AvCtx, CmdHead, CqCtx, EqCtx, MrCtx, RqCtx, SqCtx
 use crate::eth::gid_table::GID_ENTRIES;
 use crate::prelude::*;
 
-/// Most READs and atomics outstanding.
-const MAX_RD_ATOMIC: u64 = 16;
-/// Smallest and largest log2 of the entries of a completion queue.
-const MIN_LOG_CQE: u64 = 1;
-const MAX_LOG_CQE: u64 = 22;
-/// Smallest and largest log2 of the entries of an event queue.
-const MIN_LOG_EQE: u64 = 1;
-const MAX_LOG_EQE: u64 = 16;
+// the addresses of rings and records are checked by their low bits
+const _: () = assert!(RING_ALIGN == 1 << 6 && RECORD_BYTES == 1 << 2);
 const MIN_MTU: u64 = Mtu::Mtu256.code() as u64;
 const MAX_MTU: u64 = Mtu::Mtu4096.code() as u64;
 
@@ -296,16 +291,16 @@ impl<
         found.rq_ends = head.qp_rq_state & (head.rq_state == RESET);
 
         // completion queue
-        found.cq_ok = (cq.log_size >= MIN_LOG_CQE)
-            & (cq.log_size <= MAX_LOG_CQE)
+        found.cq_ok = (cq.log_size >= completion::MIN_LOG_SIZE)
+            & (cq.log_size <= completion::MAX_LOG_SIZE)
             & !(cq.eqn.resize::<32>() & outside_eq).any()
             & !cq.base.low::<6>().any()
             & !cq.consumer.low::<2>().any();
 
         // event queue, address handle, shared receive queue
         found.srq_ok = !srq.base.low::<6>().any() & !(srq.eqn.resize::<32>() & outside_eq).any();
-        found.eq_ok = (eq.log_size >= MIN_LOG_EQE)
-            & (eq.log_size <= MAX_LOG_EQE)
+        found.eq_ok = (eq.log_size >= event::MIN_LOG_SIZE)
+            & (eq.log_size <= event::MAX_LOG_SIZE)
             & !eq.base.low::<6>().any()
             & !eq.consumer.low::<2>().any();
         found.ah_ok = !(ah.sgid_index.resize::<32>() & outside_gid).any();

@@ -17,6 +17,7 @@ use ferroce_proto::abi::rates::line_rate;
 use ferroce_proto::abi::regs::{Params, Params2, Params3, feature};
 
 use self::core::Core;
+use crate::bus::time::CLOCK_MHZ;
 use crate::control::csr::Csr;
 use crate::control::restart::Restart;
 use crate::eth::gid_table::GID_ENTRIES;
@@ -47,8 +48,6 @@ pub const FEATURES: u32 = feature::RC
 const fn has(what: u32) -> bool {
     FEATURES & what != 0
 }
-/// Clock that figures and timers assume, in MHz.
-const CLOCK_MHZ: u16 = 250;
 
 /// The engine, with a data path of `W` bits = `K` bytes.
 ///

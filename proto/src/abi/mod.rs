@@ -18,4 +18,9 @@ pub mod rates;
 pub mod regs;
 pub mod wqe;
 
+/// Alignment in host memory of the rings whose address a context image holds, bytes.
+pub const RING_ALIGN: u64 = 64;
+/// Bytes of a consumer record, and its alignment.
+pub const RECORD_BYTES: u64 = 4;
+
 pub use layout::{Code, Field, Structure, get_bits, set_bits};

@@ -38,6 +38,9 @@ pub mod qp_type {
 }
 }
 
+/// Most READs and atomics outstanding, of a requester and of a responder.
+pub const MAX_RD_ATOMIC: u8 = 16;
+
 /// Bytes that a packet counts beside its payload, for a rate: about its headers.
 pub const RATE_HEADERS: u32 = 64;
 

@@ -1,23 +1,17 @@
 //! Command ring: reads an entry a cycle, checks it, executes it, writes its completion.
 
 use ferroce_proto::abi::cmd::{CMD_BYTES, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
-use ferroce_proto::abi::cq::CqCtx;
-use ferroce_proto::abi::eq::EqCtx;
+use ferroce_proto::abi::cq::{self, CqCtx};
+use ferroce_proto::abi::eq::{self, EqCtx};
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, qp_type, state};
+use ferroce_proto::abi::qpc::{AvCtx, MAX_RD_ATOMIC, RqCtx, SqCtx, SrqCtx, qp_type, state};
 use ferroce_proto::abi::regs::feature;
+use ferroce_proto::abi::{RECORD_BYTES, RING_ALIGN};
 use ferroce_proto::wire::{Mtu, Psn};
 
 use super::completion::Cq;
 use super::events::Eq;
 use super::{Model, Params, stats};
-
-/// Most READs and atomics outstanding.
-const MAX_RD_ATOMIC: u8 = 16;
-/// Alignment of rings in host memory, in bytes.
-const RING_ALIGN: u64 = 64;
-/// Alignment of consumer records in host memory, in bytes.
-const RECORD_ALIGN: u64 = 4;
 
 /// Answer of a command: `value`, or its error status.
 type Answer = Result<u128, u8>;
@@ -98,11 +92,11 @@ impl Model {
             opcode::CREATE_CQ | opcode::RESIZE_CQ => {
                 let cq = self.env.cqs.get_mut(index).ok_or(status::BAD_INDEX)?;
                 let ctx = CqCtx::parse(first);
-                require((1..=22).contains(&ctx.log_size))?;
+                require((cq::MIN_LOG_SIZE..=cq::MAX_LOG_SIZE).contains(&ctx.log_size))?;
                 require(u32::from(ctx.eqn) < 1 << self.params.log_eq)?;
                 require(
                     ctx.base.is_multiple_of(RING_ALIGN)
-                        && ctx.consumer.is_multiple_of(RECORD_ALIGN),
+                        && ctx.consumer.is_multiple_of(RECORD_BYTES),
                 )?;
                 if head.opcode == opcode::RESIZE_CQ {
                     return cq.resize(ctx, head.cq_taken).ok_or(status::BAD_STATE);
@@ -126,10 +120,10 @@ impl Model {
             opcode::CREATE_EQ => {
                 let eq = self.env.eqs.get_mut(index).ok_or(status::BAD_INDEX)?;
                 let ctx = EqCtx::parse(first);
-                require((1..=16).contains(&ctx.log_size))?;
+                require((eq::MIN_LOG_SIZE..=eq::MAX_LOG_SIZE).contains(&ctx.log_size))?;
                 require(
                     ctx.base.is_multiple_of(RING_ALIGN)
-                        && ctx.consumer.is_multiple_of(RECORD_ALIGN),
+                        && ctx.consumer.is_multiple_of(RECORD_BYTES),
                 )?;
                 *eq = Eq::create(ctx);
             }

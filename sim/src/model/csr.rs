@@ -1,7 +1,9 @@
 //! Registers and doorbells of BAR0.
 
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::regs::{self, Params2, Params3, STATS_BASE, control, feature, status};
+use ferroce_proto::abi::regs::{
+    self, MAX_CMD_LOG_SIZE, Params2, Params3, STATS_BASE, control, feature, status,
+};
 
 use super::{Model, params3};
 use crate::nic::NS_PER_CYCLE;
@@ -14,9 +16,6 @@ pub(super) const PARAMS2: Params2 = Params2 {
 
 /// Register STATUS of a healthy card.
 const READY: u32 = status::LINK_UP | status::READY;
-
-/// Largest CMD_LOG_SIZE.
-const MAX_CMD_LOG_SIZE: u32 = 8;
 
 /// A register access on its way to the card.
 #[derive(Clone)]
@@ -79,7 +78,9 @@ impl Model {
             regs::CMD_BASE_HI => set_high(&mut csr.cmd_base, value),
             regs::CPL_BASE_LO => set_low(&mut csr.cpl_base, value),
             regs::CPL_BASE_HI => set_high(&mut csr.cpl_base, value),
-            regs::CMD_LOG_SIZE if !csr.enabled => csr.cmd_log_size = value.min(MAX_CMD_LOG_SIZE),
+            regs::CMD_LOG_SIZE if !csr.enabled => {
+                csr.cmd_log_size = value.min(MAX_CMD_LOG_SIZE.into())
+            }
             regs::CMD_PI => csr.cmd_pi = value,
             regs::SCRATCH => csr.scratch = value,
             _ => {}

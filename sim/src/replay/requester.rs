@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::qpc::MAX_RD_ATOMIC;
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::aeth::RNR_TIMER_NS;
 use ferroce_proto::wire::{Class, Psn, Syndrome};
@@ -20,9 +21,6 @@ use crate::testhost::QpOptions;
 
 /// Log2 of the slots of the longest send queue.
 const MAX_SQ_LOG: u8 = 15;
-
-/// READs and atomics outstanding.
-const MAX_RD_ATOMIC: u8 = 16;
 
 /// Distance of buffers in bytes beyond their length.
 const GUARD: usize = 64;

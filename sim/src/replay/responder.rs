@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use ferroce_proto::abi::cq::{Cqe, status};
+use ferroce_proto::abi::qpc::MAX_RD_ATOMIC;
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::{Class, Operation, Psn};
 
@@ -15,9 +16,6 @@ use super::{Counts, Difference, Error, FILL, Options, Outcome};
 use crate::memory::HostMemory;
 use crate::nic::Nic;
 use crate::testhost::QpOptions;
-
-/// READs and atomics that the device takes at a time.
-const MAX_RD_ATOMIC: u8 = 16;
 
 /// Log2 of the entries of the longest receive queue.
 const MAX_RQ_LOG: u8 = 15;

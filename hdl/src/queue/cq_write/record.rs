@@ -2,11 +2,10 @@
 //!
 //! `ask` begins a read; `reading` is 1 from the next cycle until the answer is taken. The answer comes with `answered`,
 //! one cycle after its beat, and stays until `take`.
+use ferroce_proto::abi::RECORD_BYTES;
+
 use crate::bus::types::ReadReq;
 use crate::prelude::*;
-
-/// Bytes of a consumer record.
-const RECORD: u64 = 4;
 
 /// Reader on a data path of W bits.
 #[derive(Block)]
@@ -62,7 +61,7 @@ impl<const W: usize> Logic for CqRecord<W> {
     fn update(&mut self) {
         read.valid = asks;
         read.payload.addr = record;
-        read.payload.len = RECORD;
+        read.payload.len = RECORD_BYTES;
         if read.ready {
             asks = false;
         }

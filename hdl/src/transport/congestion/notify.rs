@@ -18,9 +18,15 @@
 
 use super::notify_types::{LatestCnp, Notice, NotifyCounts, NotifySetup};
 use crate::bus::qp_state::RESET;
+use crate::bus::time::CLOCK_MHZ;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::responder::event::RqEvent;
+
+const _: () = assert!(
+    CLOCK_MHZ == 256 - 4 - 2,
+    "cycles of a microsecond, by shifts"
+);
 
 /// Stage of a mark, or of a visit.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -13,11 +13,12 @@
 use super::pace_types::*;
 use super::reaction_point::ReactionPoint;
 use super::types::*;
+use crate::bus::time::CLOCK_MHZ;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 /// Cycles of a microsecond, less one.
-const MICROSECOND: u64 = 249;
+const MICROSECOND: u64 = CLOCK_MHZ as u64 - 1;
 
 /// Pace of 2^Q send queues.
 #[derive(Block)]
