@@ -218,7 +218,7 @@ impl DeviceInfo {
             max_srq: of(Features::SRQ, params3.log_srq),
             max_eq: 1 << params.log_eq,
             max_qp_wr: 1 << 15,
-            max_cqe: 1 << cq::MAX_LOG_SIZE,
+            max_cqe: 1 << cq::MAX_LOG_CQE,
             max_send_sge: sges[0] as u32,
             max_recv_sge: sges[1] as u32,
             max_inline_data: max_inline_data as u32,

@@ -18,7 +18,7 @@ pub(super) type Ring<B> = EntryRing<B, { Eqe::BYTES }>;
 
 /// ns of a unit of `EqCtx::moderation`.
 const MODERATION_UNIT_NS: u32 = 1024;
-const MAX_ENTRIES: u32 = 1 << eq::MAX_LOG_SIZE;
+const MAX_ENTRIES: u32 = 1 << eq::MAX_LOG_EQE;
 /// Longest sleep in ns of the card from one look for it to the next: of its end no interrupt tells.
 const LOOK_NS: u64 = 20_000_000;
 

@@ -9,9 +9,11 @@ use ferroce_proto::abi::cmd::opcode::{
     QUERY_QP, RESIZE_CQ, SET_GID, SET_PORT, WRITE_AH, WRITE_MR,
 };
 use ferroce_proto::abi::cmd::status::{BAD_INDEX, BAD_OPCODE, BAD_PARAM, BAD_STATE, OK};
+use ferroce_proto::abi::cq::{MAX_LOG_CQE, MIN_LOG_CQE};
+use ferroce_proto::abi::eq::{MAX_LOG_EQE, MIN_LOG_EQE};
 use ferroce_proto::abi::qpc::{MAX_RD_ATOMIC, qp_type};
 use ferroce_proto::abi::regs::feature;
-use ferroce_proto::abi::{RECORD_BYTES, RING_ALIGN, cq as completion, eq as event};
+use ferroce_proto::abi::{RECORD_BYTES, RING_ALIGN};
 use ferroce_proto::wire::Mtu;
 
 use crate::bus::payload::payload;
@@ -291,16 +293,16 @@ impl<
         found.rq_ends = head.qp_rq_state & (head.rq_state == RESET);
 
         // completion queue
-        found.cq_ok = (cq.log_size >= completion::MIN_LOG_SIZE)
-            & (cq.log_size <= completion::MAX_LOG_SIZE)
+        found.cq_ok = (cq.log_size >= MIN_LOG_CQE)
+            & (cq.log_size <= MAX_LOG_CQE)
             & !(cq.eqn.resize::<32>() & outside_eq).any()
             & !cq.base.low::<6>().any()
             & !cq.consumer.low::<2>().any();
 
         // event queue, address handle, shared receive queue
         found.srq_ok = !srq.base.low::<6>().any() & !(srq.eqn.resize::<32>() & outside_eq).any();
-        found.eq_ok = (eq.log_size >= event::MIN_LOG_SIZE)
-            & (eq.log_size <= event::MAX_LOG_SIZE)
+        found.eq_ok = (eq.log_size >= MIN_LOG_EQE)
+            & (eq.log_size <= MAX_LOG_EQE)
             & !eq.base.low::<6>().any()
             & !eq.consumer.low::<2>().any();
         found.ah_ok = !(ah.sgid_index.resize::<32>() & outside_gid).any();

@@ -8,7 +8,7 @@
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::{Activity, FetchedWqe, ReadReq};
 use crate::prelude::*;
-use crate::transport::requester::event::FetchGrant;
+use crate::transport::requester::grant::FetchGrant;
 
 /// WQE fetch with a buffer of 2^B slots.
 #[derive(Block)]

@@ -3,9 +3,9 @@
 use super::layout::{codes, layout};
 
 /// Smallest log2 of the entries of a ring.
-pub const MIN_LOG_SIZE: u8 = 1;
+pub const MIN_LOG_CQE: u8 = 1;
 /// Largest one.
-pub const MAX_LOG_SIZE: u8 = 22;
+pub const MAX_LOG_CQE: u8 = 22;
 
 layout! { $
     /// Completion queue context, as handed over by [`CREATE_CQ`](crate::abi::cmd::opcode::CREATE_CQ) and

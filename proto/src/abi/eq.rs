@@ -3,9 +3,9 @@
 use super::layout::{codes, layout};
 
 /// Smallest log2 of the entries of a ring.
-pub const MIN_LOG_SIZE: u8 = 1;
+pub const MIN_LOG_EQE: u8 = 1;
 /// Largest one.
-pub const MAX_LOG_SIZE: u8 = 16;
+pub const MAX_LOG_EQE: u8 = 16;
 
 layout! { $
     /// Event queue context, as handed over by [`crate::abi::cmd::opcode::CREATE_EQ`].

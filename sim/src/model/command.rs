@@ -92,7 +92,7 @@ impl Model {
             opcode::CREATE_CQ | opcode::RESIZE_CQ => {
                 let cq = self.env.cqs.get_mut(index).ok_or(status::BAD_INDEX)?;
                 let ctx = CqCtx::parse(first);
-                require((cq::MIN_LOG_SIZE..=cq::MAX_LOG_SIZE).contains(&ctx.log_size))?;
+                require((cq::MIN_LOG_CQE..=cq::MAX_LOG_CQE).contains(&ctx.log_size))?;
                 require(u32::from(ctx.eqn) < 1 << self.params.log_eq)?;
                 require(
                     ctx.base.is_multiple_of(RING_ALIGN)
@@ -120,7 +120,7 @@ impl Model {
             opcode::CREATE_EQ => {
                 let eq = self.env.eqs.get_mut(index).ok_or(status::BAD_INDEX)?;
                 let ctx = EqCtx::parse(first);
-                require((eq::MIN_LOG_SIZE..=eq::MAX_LOG_SIZE).contains(&ctx.log_size))?;
+                require((eq::MIN_LOG_EQE..=eq::MAX_LOG_EQE).contains(&ctx.log_size))?;
                 require(
                     ctx.base.is_multiple_of(RING_ALIGN)
                         && ctx.consumer.is_multiple_of(RECORD_BYTES),

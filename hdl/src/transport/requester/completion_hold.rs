@@ -19,7 +19,7 @@
 //! A completion is compared on its way into the register that it leaves from, and again while it stands there.
 //!
 //! Latency: 2 cycles for what need not wait. Throughput: a completion a cycle.
-use super::event::SendCompletion;
+use super::grant::SendCompletion;
 use crate::bus::types::{Activity, CqToken};
 use crate::prelude::*;
 

@@ -1,6 +1,6 @@
 //! What the stages behind the table of send queues tell each other of an event.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
-use super::event::SendAction;
+use super::grant::SendAction;
 use crate::bus::payload::payload;
 use crate::prelude::*;
 

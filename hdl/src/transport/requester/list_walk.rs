@@ -10,8 +10,7 @@
 //!
 //! Latency: 4 cycles; of a part that is a whole message of one run one cycle, as it goes past the stages when these are
 //! empty. Throughput: an entry a cycle.
-use super::event::{CheckedWqe, GrantedWqe};
-use super::send_types::{SendEntry, SendRun};
+use super::send_types::{CheckedWqe, GrantedWqe, SendEntry, SendRun};
 use crate::prelude::*;
 
 /// The walker, with its table of 32 * 16 entries.

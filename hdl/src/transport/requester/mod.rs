@@ -8,6 +8,7 @@ pub mod completion_hold;
 pub mod decision;
 pub mod departures;
 pub mod event;
+pub mod grant;
 pub mod list_walk;
 pub mod packet_form;
 pub mod recall_filter;

@@ -1,7 +1,7 @@
 //! What a request packet is: opcode, flags and fields by operation, transport and place in its message. No register.
 use ferroce_proto::wire::Opcode;
 
-use super::event::CheckedWqe;
+use super::send_types::CheckedWqe;
 use crate::bus::path::lane_of;
 use crate::bus::types::TxDesc;
 use crate::prelude::*;

@@ -15,7 +15,8 @@
 //! asks for no completion hands that to the next completion of its queue pair, which says that it is done too.
 use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
 
-use super::event::{Outstanding, RetireGrant, RetireReport, SendCompletion, SqEvent, SqEventKind};
+use super::event::{SqEvent, SqEventKind};
+use super::grant::{Outstanding, RetireGrant, RetireReport, SendCompletion};
 use crate::prelude::*;
 
 /// What the walk is doing.

@@ -2,7 +2,7 @@
 //!
 //! The round is looked up for the run that waits, then recalls are listened for; each is kept for two cycles, until every
 //! part that looked its round up before is the one being cut. A READ or atomic is never stale: its issue is reported.
-use super::event::GrantedWqe;
+use super::send_types::GrantedWqe;
 use crate::bus::types::Recall;
 use crate::prelude::*;
 

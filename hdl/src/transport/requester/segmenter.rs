@@ -16,11 +16,12 @@
 //! ```
 use ferroce_proto::abi::wqe::opcode::READ;
 
-use super::event::{CheckedWqe, SendCompletion, SqEvent, StartGrant};
+use super::event::SqEvent;
+use super::grant::{SendCompletion, StartGrant};
 use super::list_walk::ListWalk;
 use super::packet_form::PacketForm;
 use super::round_watch::RoundWatch;
-use super::send_types::SendEntry;
+use super::send_types::{CheckedWqe, SendEntry};
 use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::prelude::*;

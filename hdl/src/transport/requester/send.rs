@@ -1,5 +1,6 @@
 //! From fetched WQE slots to packets: wires [`wqe_check`](super::wqe_check) and [`segmenter`](super::segmenter).
-use super::event::{SendCompletion, SqEvent, StartGrant};
+use super::event::SqEvent;
+use super::grant::{SendCompletion, StartGrant};
 use super::segmenter::Segmenter;
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;

@@ -5,7 +5,8 @@
 use super::ack_merge::AckMerge;
 use super::completion_hold::CompletionHold;
 use super::decision::SqCounts;
-use super::event::{SendCompletion, SentPacket, SqEvent, StartGrant};
+use super::event::{SentPacket, SqEvent};
+use super::grant::{SendCompletion, StartGrant};
 use super::retire::Retire;
 use super::sq_events::SqEvents;
 use super::sq_state::SqStateTable;

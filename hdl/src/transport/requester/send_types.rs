@@ -1,5 +1,6 @@
 //! Types between the blocks of [`send`](super::send).
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use super::grant::StartGrant;
 use crate::bus::payload::payload;
 use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::SqCtx;
@@ -68,5 +69,71 @@ payload! {
         to_end: Bits<24>,
         /// Address of the ring.
         ring: Bits<64>,
+    }
+
+    /// A WQE whose fields and local memory were checked (`wqe_check` to `segmenter`).
+    CheckedWqe {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Epoch of the fetch.
+        epoch: Bits<4>,
+        /// Index of its first slot.
+        index: Bits<16>,
+        /// Slots.
+        slots: Bits<3>,
+        /// 0, or the status it completes with instead of running.
+        status: Bits<8>,
+        /// It ends outside of its grant: it is to be fetched again, nothing else of it counts.
+        incomplete: Bit,
+        /// Transport (`abi::qpc::qp_type`).
+        class: Bits<2>,
+        /// Operation (`abi::wqe::opcode`).
+        opcode: Bits<3>,
+        /// A READ or atomic.
+        answered: Bit,
+        /// Waits until no READ or atomic is outstanding.
+        fence: Bit,
+        /// Opcode of its CQE.
+        cqe_opcode: Bits<3>,
+        /// A CQE is due on success.
+        signaled: Bit,
+        /// Solicited event.
+        solicited: Bit,
+        /// Path MTU code.
+        mtu: Bits<3>,
+        /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
+        path: Bits<2>,
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// PSNs of the message.
+        packets: Bits<24>,
+        /// Bytes of the message.
+        length: Bits<32>,
+        /// Immediate data, or rkey to invalidate.
+        imm: Bits<32>,
+        /// Remote address; of UD the address handle in 31:0, the remote queue pair in 55:32.
+        remote_addr: Bits<64>,
+        /// rkey; Q_Key of UD.
+        rkey: Bits<32>,
+        /// Entries of the payload less one; from the third on they stand in the entry table, at 16 * `tag` + number.
+        entries: Bits<4>,
+        /// See `entries`.
+        tag: Bits<5>,
+        /// First entry: address.
+        addr_0: Bits<64>,
+        /// First entry: bytes.
+        len_0: Bits<32>,
+        /// Second entry: address; of an atomic the swap value, or the value to add.
+        addr_1: Bits<64>,
+        /// Second entry: bytes in 31:0; of an atomic the value to compare with.
+        word_1: Bits<64>,
+    }
+
+    /// A WQE of which a part is to be sent.
+    GrantedWqe {
+        /// The WQE.
+        wqe: CheckedWqe,
+        /// The part.
+        grant: StartGrant,
     }
 }

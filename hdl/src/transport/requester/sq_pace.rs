@@ -5,6 +5,7 @@ use ferroce_proto::abi::qpc::RATE_HEADERS;
 
 use super::decision::*;
 use super::event::*;
+use super::grant::{SendAction, StartGrant};
 use crate::bus::qp_state::{RESET, is_sq_error};
 use crate::bus::types::image::SqCtx;
 use crate::bus::valid::Valid;

@@ -5,6 +5,7 @@
 
 use super::decision::*;
 use super::event::*;
+use super::grant::{FetchGrant, Outstanding, RetireGrant, StartGrant};
 use super::sq_pace::SqPace;
 use super::timer_types::TimerSet;
 use crate::bus::qp_state::{ERR, RTS, is_sq_error};

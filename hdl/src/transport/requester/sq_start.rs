@@ -5,6 +5,7 @@ use ferroce_proto::abi::cq::status;
 
 use super::decision::*;
 use super::event::*;
+use super::grant::SendAction;
 use crate::bus::qp_state::{RESET, is_sq_error};
 use crate::prelude::*;
 

@@ -11,6 +11,7 @@
 use super::decision::SqCounts;
 use super::departures::Departures;
 use super::event::*;
+use super::grant::{FetchGrant, Outstanding, RetireGrant, SendAction, StartGrant};
 use super::sq_result::SqResults;
 use super::sq_rules::SqRules;
 use super::sq_terms::SqTermsOf;

@@ -33,9 +33,8 @@
 use ferroce_proto::abi::cq::status::{LOC_LEN_ERR, LOC_PROT_ERR, LOC_QP_OP_ERR, SUCCESS};
 use ferroce_proto::abi::wqe::SEND_SGES_FIRST;
 
-use super::event::CheckedWqe;
 use super::region_verdict::RegionVerdict;
-use super::send_types::{SendEntry, WqeShape};
+use super::send_types::{CheckedWqe, SendEntry, WqeShape};
 use super::wqe_context::WqeContext;
 use super::wqe_head::WqeHead;
 use crate::bus::dma::MrCheckOut;

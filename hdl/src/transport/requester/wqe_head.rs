@@ -7,8 +7,7 @@ use ferroce_proto::abi::qpc::qp_type::{RC, UC, UD};
 use ferroce_proto::abi::wqe::opcode::*;
 use ferroce_proto::abi::wqe::{INLINE_FIRST, MAX_MSG, MAX_SGE, SEND_SGES_FIRST, SendWqe as Layout};
 
-use super::event::CheckedWqe;
-use super::send_types::{SlotContext, WqeShape};
+use super::send_types::{CheckedWqe, SlotContext, WqeShape};
 use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::{SendWqe, SqCtx};
 use crate::bus::unpack::Unpack;

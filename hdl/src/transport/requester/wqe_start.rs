@@ -10,6 +10,8 @@
 use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
 
 use super::event::*;
+use super::grant::{SendAction, SendCompletion, StartGrant};
+use super::send_types::{CheckedWqe, GrantedWqe};
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
