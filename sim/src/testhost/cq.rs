@@ -67,6 +67,11 @@ impl Host {
             ..CmdHead::default()
         };
         assert_eq!(self.command(head, &[]).status, status::OK);
+        self.cq_was_destroyed(cqn);
+    }
+
+    /// Notes that the end of a completion queue was answered.
+    pub fn cq_was_destroyed(&mut self, cqn: u16) {
         let (base, bytes) = self.cqs[&cqn].ring();
         self.reach.take_back(base, bytes);
     }

@@ -1,4 +1,4 @@
-//! What happens to a life, and what must be true of its frames and completions.
+//! What happens to a life, and what must be true of its frames, completions and memory.
 
 use ferroce_proto::abi::cq::{Cqe, status as cq_status};
 use ferroce_proto::abi::qpc::qp_type;
@@ -6,29 +6,51 @@ use ferroce_proto::wire::{
     AethRepr, BthRepr, EthRepr, Extensions, Gid, Headers, Ip, Opcode, Packet, Psn, RethRepr,
     Syndrome, UdpRepr,
 };
-use ferroce_sim::testhost::{Work, pattern};
+use ferroce_sim::testhost::{Host, Mr, Work};
 
-use crate::{BYTES, LEAVING, Test};
+use crate::{BYTES, Life, RECEIVES, Test};
+
+/// What the peer of a life sends.
+#[derive(Clone, Copy)]
+enum Step {
+    Ack,
+    Read,
+    Write,
+    Send,
+}
 
 impl Test {
+    /// What all completion queues hold.
     pub(crate) fn completions(&mut self) -> Vec<Cqe> {
-        std::iter::from_fn(|| self.host.poll(0)).collect()
+        let own = self.incarnations.iter().map(|life| life.cqn);
+        let mut cqns: Vec<_> = own.chain([0]).collect();
+        cqns.sort_unstable();
+        cqns.dedup();
+        let host = &mut self.host;
+        let of = |cqn| std::iter::from_fn(|| host.poll(cqn)).collect::<Vec<_>>();
+        cqns.into_iter().flat_map(of).collect()
     }
 
-    pub(crate) fn check_completion(&self, cqe: &Cqe) {
-        let life = self.incarnations.iter().find(|life| life.qpn == cqe.qpn);
+    /// A completion is of a WQE that its life posted, once and in order, and in success of what happened in it.
+    pub(crate) fn check_completion(&mut self, cqe: &Cqe) {
+        let life = self
+            .incarnations
+            .iter_mut()
+            .find(|life| life.qpn == cqe.qpn);
         let life = life.unwrap_or_else(|| panic!("completion of no life: {cqe:?}"));
+        let posted = if cqe.recv { RECEIVES } else { life.posted };
+        assert!(cqe.wqe_index < posted, "{cqe:?} of {posted} posted");
+        let before = life.completed[usize::from(cqe.recv)].replace(cqe.wqe_index);
+        assert!(
+            before.is_none_or(|before| before < cqe.wqe_index),
+            "{cqe:?} behind {before:?}"
+        );
         if cqe.status != cq_status::SUCCESS {
             return;
         }
         if cqe.recv {
             assert_eq!(cqe.imm, life.mark, "a message to another life: {cqe:?}");
         } else {
-            assert!(
-                cqe.wqe_index < life.posted,
-                "{cqe:?} of {} posted",
-                life.posted
-            );
             let acked = life.qp_type != qp_type::RC || cqe.wqe_index < life.acked;
             assert!(
                 acked,
@@ -38,18 +60,43 @@ impl Test {
         }
     }
 
+    /// The target of a life holds what it held at first, or what its own peer sent.
+    pub(crate) fn check_memory(&self, life: &Life) {
+        let memory = self.host.contents(&life.target);
+        for (at, word) in memory.as_chunks::<8>().0.iter().enumerate() {
+            let mark = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            assert!(
+                [life.mark, !life.mark].contains(&mark),
+                "{mark:#x} in word {at} of the memory of {:#x}",
+                life.mark
+            );
+        }
+    }
+
+    /// Nothing reached the memory of a life that ended.
+    pub(crate) fn check_ended(&self) {
+        for ended in &self.ended {
+            let memory = self.host.contents(&ended.life.target);
+            assert!(memory == ended.memory, "{:#x}", ended.life.mark);
+        }
+    }
+
     /// A frame is of the life that its address names, all of it.
     pub(crate) fn check(&mut self, frame: &[u8]) {
         let Packet { headers, payload } = Packet::parse(frame).expect("a RoCEv2 packet");
         let qpn = headers.bth.dest_qp;
-        let life = match self.incarnations.iter().find(|life| life.peer.qpn == qpn) {
+        let is_of = |life: &Life| life.peer.qpn == qpn;
+        let life = match self.incarnations.iter().find(|life| is_of(life)) {
             Some(life) => life,
             None => {
-                let ended = self.ended.iter_mut().find(|(life, _)| life.peer.qpn == qpn);
-                let (life, late) = ended.unwrap_or_else(|| panic!("{headers:?} is for nobody"));
-                *late += 1;
-                assert!(*late <= LEAVING, "frames of a life that ended: {headers:?}");
-                life
+                let ended = self.ended.iter_mut().find(|ended| is_of(&ended.life));
+                let ended = ended.unwrap_or_else(|| panic!("{headers:?} is for nobody"));
+                ended.late += 1;
+                assert!(
+                    ended.late <= self.leaving,
+                    "frames of a life that ended: {headers:?}"
+                );
+                &ended.life
             }
         };
         let to = match headers.ip {
@@ -68,91 +115,149 @@ impl Test {
         }
     }
 
-    /// Something happens to a life.
+    /// Something happens to a life: it posts, its peer sends, or a former peer of its number does.
     pub(crate) fn act(&mut self, index: usize) {
+        match self.rng.u8(..12) {
+            ..8 => return self.post(index),
+            8 => return self.straggle(index),
+            _ => {}
+        }
         let Self {
             rng,
             host,
             incarnations,
-            gids,
             ..
         } = self;
         let life = &mut incarnations[index];
-        let is_rc = life.qp_type == qp_type::RC;
-        if rng.u8(..3) > 0 {
-            if life.posted > 40 {
-                return;
-            }
-            let len = 8 * rng.u32(..BYTES as u32 / 8);
-            let list = [life
-                .source
-                .sge(u64::from(8 * rng.u32(..=(BYTES as u32 - len) / 8)), len)];
-            let work = if rng.bool() {
-                Work::send(&list)
-            } else {
-                Work::write(&list, &life.target, 0)
-            };
-            let before = life.ends.last().map_or(0, |end| end + 1);
-            life.ends.push(before + life.mtu.packets(len) - 1);
-            host.post_send(life.qpn, &work);
-            life.posted += 1;
-            return;
-        }
-        let mut ext = Extensions::default();
-        let mut payload = Vec::new();
-        let (opcode, psn) = match (is_rc, rng.u8(..3)) {
-            (true, 0) if life.acked < life.posted => {
+        let step = match (life.qp_type == qp_type::RC, rng.u8(..4)) {
+            (true, 0) if life.acked < life.posted => Step::Ack,
+            (true, 1) => Step::Read,
+            (true, 2) => Step::Write,
+            _ => Step::Send,
+        };
+        let (psn, packets, len) = match step {
+            Step::Ack => {
                 life.acked += 1;
                 let end = life.ends[usize::from(life.acked) - 1];
-                ext.aeth = Some(AethRepr {
-                    syndrome: Syndrome::ACK,
-                    msn: life.acked.into(),
-                });
-                let first = host.peer(life.qpn).psn;
-                (Opcode::RcAck, first.wrapping_add(end))
+                (host.peer(life.qpn).psn.wrapping_add(end), 0, 0)
             }
-            (true, 1) => {
+            Step::Read => {
                 let len = 8 * rng.u32(1..BYTES as u32 / 8);
-                ext.reth = Some(RethRepr {
-                    va: life.source.addr,
-                    rkey: life.source.key,
-                    dma_len: len,
-                });
-                let psn = life.next;
-                life.next = psn.wrapping_add(life.mtu.packets(len));
-                (Opcode::RcReadRequest, psn)
+                (life.next, life.mtu.packets(len), len)
             }
-            _ => {
-                ext.imm = Some(life.mark);
-                payload = pattern(rng.usize(..200), 3);
-                life.next = life.next.wrapping_add(1);
-                let opcode = if is_rc {
-                    Opcode::RcSendOnlyImm
-                } else {
-                    Opcode::UcSendOnlyImm
-                };
-                (opcode, life.next.wrapping_sub(1))
-            }
+            Step::Write | Step::Send => (life.next, 1, 8 * rng.u32(..25)),
         };
-        let own = gids[usize::from(!life.peer.gid.is_ipv4())];
-        let headers = Headers {
-            eth: EthRepr {
-                dst: host.mac,
-                src: life.peer.mac,
-                vlan: None,
-            },
-            ip: Ip::between(life.peer.gid, own, 0, 0, 64).expect("of one kind"),
-            udp: UdpRepr { src_port: 0xc123 },
-            bth: BthRepr {
-                ack_req: true,
-                ..BthRepr::new(opcode, life.qpn, Psn::new(psn))
-            },
-            ext,
-        };
-        let mut frame = vec![0; headers.frame_len(payload.len())];
-        headers
-            .build(&payload, &mut frame)
-            .expect("extension headers follow the opcode");
+        life.next = life.next.wrapping_add(packets);
+        let frame = frame(host, &self.gids, life, step, psn, len);
         host.nic.receive(&frame);
     }
+
+    /// Posts a send.
+    fn post(&mut self, index: usize) {
+        let Self { rng, host, .. } = self;
+        let life = &mut self.incarnations[index];
+        if life.posted > 40 {
+            return;
+        }
+        let len = 8 * rng.u32(..BYTES as u32 / 8);
+        let list = [life
+            .source
+            .sge(u64::from(8 * rng.u32(..=(BYTES as u32 - len) / 8)), len)];
+        let work = if rng.bool() {
+            Work::send(&list)
+        } else {
+            Work::write(&list, &life.target, 0)
+        };
+        let before = life.ends.last().map_or(0, |end| end + 1);
+        life.ends.push(before + life.mtu.packets(len) - 1);
+        host.post_send(life.qpn, &work);
+        life.posted += 1;
+    }
+
+    /// The former peer of a number goes on, with the PSN that is expected now or one of then.
+    fn straggle(&mut self, index: usize) {
+        let Self { rng, host, .. } = self;
+        let now = &self.incarnations[index];
+        let mut former = self.ended.iter().rev();
+        let Some(former) = former.find(|ended| ended.life.qpn == now.qpn) else {
+            return;
+        };
+        let former = &former.life;
+        let step = [Step::Ack, Step::Read, Step::Write, Step::Send][rng.usize(..4)];
+        let psn = match (step, rng.u8(..4)) {
+            (_, 0) => former.next,
+            (Step::Ack, _) => {
+                let ahead = now.ends.last().copied().unwrap_or(0);
+                host.peer(now.qpn).psn.wrapping_add(ahead)
+            }
+            _ => now.next,
+        };
+        let frame = frame(host, &self.gids, former, step, psn, 64);
+        host.nic.receive(&frame);
+    }
+}
+
+/// A frame of the peer of a life.
+fn frame(host: &Host, gids: &[Gid; 2], life: &Life, step: Step, psn: u32, len: u32) -> Vec<u8> {
+    let is_rc = life.qp_type == qp_type::RC;
+    let mut ext = Extensions::default();
+    let at = |mr: &Mr| RethRepr {
+        va: mr.addr,
+        rkey: mr.key,
+        dma_len: len,
+    };
+    let mut words = 0;
+    let opcode = match step {
+        Step::Ack => {
+            ext.aeth = Some(AethRepr {
+                syndrome: Syndrome::ACK,
+                msn: life.acked.into(),
+            });
+            Opcode::RcAck
+        }
+        Step::Read => {
+            ext.reth = Some(at(&life.source));
+            Opcode::RcReadRequest
+        }
+        Step::Write => {
+            ext.reth = Some(at(&life.target));
+            words = len / 8;
+            if is_rc {
+                Opcode::RcWriteOnly
+            } else {
+                Opcode::UcWriteOnly
+            }
+        }
+        Step::Send => {
+            ext.imm = Some(life.mark);
+            words = len / 8;
+            if is_rc {
+                Opcode::RcSendOnlyImm
+            } else {
+                Opcode::UcSendOnlyImm
+            }
+        }
+    };
+    let words = (0..words).flat_map(|word| [life.mark, word]);
+    let payload: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    let own = gids[usize::from(!life.peer.gid.is_ipv4())];
+    let headers = Headers {
+        eth: EthRepr {
+            dst: host.mac,
+            src: life.peer.mac,
+            vlan: None,
+        },
+        ip: Ip::between(life.peer.gid, own, 0, 0, 64).expect("of one kind"),
+        udp: UdpRepr { src_port: 0xc123 },
+        bth: BthRepr {
+            ack_req: true,
+            ..BthRepr::new(opcode, life.qpn, Psn::new(psn))
+        },
+        ext,
+    };
+    let mut frame = vec![0; headers.frame_len(payload.len())];
+    headers
+        .build(&payload, &mut frame)
+        .expect("extension headers follow the opcode");
+    frame
 }
