@@ -5,14 +5,15 @@ use std::process::Command;
 use ferroce_guest::{Image, TOOLS};
 use ferroce_ibverbs::{SONAME, version_script};
 use ferroce_system::packages::{
-    CXX, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, RDMACM_UTILS, VERILATOR, ZLIB,
-    check_present,
+    CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, RDMACM_UTILS, VERILATOR,
+    ZLIB, check_present,
 };
 use ferroce_system::{link, or_skip};
 
 #[test]
 fn the_quick_form_passes() {
     let programs = [
+        IBVERBS_DEV,
         IBVERBS_PROVIDERS,
         IBVERBS_UTILS,
         IPROUTE,

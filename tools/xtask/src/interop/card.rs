@@ -94,7 +94,7 @@ impl OurCard {
         Ok(())
     }
 
-    /// Starts a program on the card, with the verbs library in the folder `library`; what it says goes into the file
+    /// Starts a program, one beside the socket or one of the system, on the card, with the verbs library in the folder `library`; what it says goes into the file
     /// `log`.
     ///
     /// # Errors
@@ -110,7 +110,12 @@ impl OurCard {
         let (program, arguments) = words.split_first().context("no program is named")?;
         let cannot = || format!("cannot write {}", log.display());
         let file = File::create(log).with_context(cannot)?;
-        let mut command = bound(program);
+        let own = self.socket.with_file_name(program);
+        let mut command = bound(if own.exists() {
+            &own
+        } else {
+            Path::new(program)
+        });
         command
             .args(arguments)
             .env("LD_LIBRARY_PATH", library)

@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::demo::Share;
 use crate::report::{self, Figure, Report};
 use crate::{Usage, library, tools};
 
@@ -29,9 +28,6 @@ pub(crate) use peer::soft_roce;
 use peer::{Kind, Peer};
 use record::Record;
 use run::{Outcome, Place};
-
-/// Share of the frames that are lost in a cell with loss.
-const LOSS: &str = "1%";
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -91,6 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::VERILATOR,
         tools::CXX,
         tools::ZLIB,
+        tools::IBVERBS_DEV,
         tools::IBVERBS_UTILS,
         tools::PERFTEST,
         tools::RDMACM_UTILS,
@@ -103,6 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     })?;
     let folder = tempfile::tempdir().context("no temporary folder can be made")?;
     let library = args.library.folder(folder.path())?;
+    programs::compile(folder.path())?;
     let mut peer = new_peer(args, folder.path(), &library)?;
     let place = Place {
         library: &library,
@@ -155,10 +153,7 @@ fn say_not_possible() {
 fn new_peer(args: &Args, folder: &Path, library: &Path) -> Result<Box<dyn Peer>> {
     Ok(match args.peer {
         Kind::Rxe => Box::new(peer::Rxe::new(folder)?),
-        Kind::Model => {
-            let loss: Share = LOSS.parse().map_err(anyhow::Error::msg)?;
-            Box::new(peer::Model::new(folder, library, loss, args.seed)?)
-        }
+        Kind::Model => Box::new(peer::Model::new(folder, library, args.seed)?),
     })
 }
 

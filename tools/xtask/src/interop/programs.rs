@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
+use anyhow::{Context, Result, ensure};
 use ferroce_system::process::listens;
 
 use super::card::{OURS, THEIRS};
@@ -17,16 +19,35 @@ const ITERATIONS_WITH_LOSS: u32 = 200;
 const ATOMICS_WITH_LOSS: u32 = 400;
 /// A ping is four messages of several packets, one after the other.
 const PINGS_WITH_LOSS: u32 = 50;
+/// Waves of `mixed` have two or three rounds: that is some hundred.
+const ROUNDS_WITH_LOSS: u32 = 300;
 /// READs and atomics under way: what either side allows.
 const OUTSTANDING: u32 = 4;
 /// Code of the ACK timeout where the program lets choose: 0.27 s, as an engine is slow.
 const TIMEOUT: u32 = 16;
+
+/// Compiles `mixed` into a folder, with the system's header of verbs.
+///
+/// # Errors
+/// The compiler does not start, or refuses the program.
+pub(super) fn compile(folder: &Path) -> Result<()> {
+    let source = folder.join("mixed.c");
+    fs::write(&source, include_str!("mixed.c")).with_context(|| source.display().to_string())?;
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
+    cc.arg(folder.join("mixed")).arg(&source).arg("-libverbs");
+    let output = cc.output().context("cannot start cc")?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cc refuses mixed.c: {text}");
+    Ok(())
+}
 
 /// How often the program does what it does.
 pub(super) fn iterations(cell: &Cell) -> u32 {
     match (cell.loss, is_atomic(cell)) {
         (false, _) => ITERATIONS,
         (true, _) if cell.program.family == Family::Rping => PINGS_WITH_LOSS,
+        (true, _) if cell.program.family == Family::Mixed => ROUNDS_WITH_LOSS,
         (true, false) => ITERATIONS_WITH_LOSS,
         (true, true) => ATOMICS_WITH_LOSS,
     }
@@ -72,7 +93,7 @@ pub(super) fn is_listening(cell: &Cell, port: u16, log: &Path) -> bool {
         Family::Rping => {
             fs::read_to_string(log).is_ok_and(|text| text.contains("librdmacm: listens at port"))
         }
-        Family::PingPong | Family::Perftest { .. } => listens(port),
+        Family::PingPong | Family::Perftest { .. } | Family::Mixed => listens(port),
     }
 }
 
@@ -101,6 +122,7 @@ pub(super) fn words(cell: &Cell, host: Option<&str>, port: u16) -> Vec<String> {
                 _ => " -r 16",
             };
         }
+        Family::Mixed => text += &format!(" -g {gid} -s {size} -m {mtu}"),
         Family::Perftest { .. } => {
             text += &format!(" -F -x {gid} -m {mtu} -u {TIMEOUT}");
             if !is_atomic(cell) {
@@ -132,6 +154,10 @@ pub(super) fn check(cell: &Cell, side: Side, text: &str) -> Result<(), String> {
             let row = [size(cell), iterations].map(|n| n.to_string());
             let is_row = |line: &str| line.split_whitespace().take(2).eq(&row);
             (side == Side::Server && !both_show) || text.lines().any(is_row)
+        }
+        Family::Mixed => {
+            let all = format!("{iterations} rounds, ");
+            text.lines().any(|line| line.starts_with(&all))
         }
         Family::Rping => (0..iterations).all(|ping| {
             let side_name = if side == Side::Server { "server " } else { "" };
@@ -221,6 +247,15 @@ mod tests {
             assert!(check(&cell, side, &wrong).unwrap_err().contains("page 1"));
         }
         assert!(check(&cell, Side::Server, "").is_err());
+    }
+
+    #[test]
+    fn results_of_mixed_operations_are_read() {
+        let cell = cell("mixed-client-model-ipv6-1024-loss");
+        for side in [Side::Client, Side::Server] {
+            assert_eq!(check(&cell, side, "300 rounds, 749 operations\n"), Ok(()));
+            assert!(check(&cell, side, "mixed: round 7: wrong data of a READ\n").is_err());
+        }
     }
 
     #[test]

@@ -202,7 +202,7 @@ mod tests {
         let failed = format!("* `{}` failed: the peer ended with 1: why", cells[0]);
         assert!(text.contains(&failed), "{text}");
         assert!(
-            text.contains("192 of 384 cells were run; 960 RoCEv2 packets"),
+            text.contains("208 of 416 cells were run; 1040 RoCEv2 packets"),
             "{text}"
         );
         // A later run replaces what it ran.

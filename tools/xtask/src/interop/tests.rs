@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use ferroce_system::packages::{CXX, IBVERBS_UTILS, RDMACM_UTILS, check_present};
+use ferroce_system::packages::{CXX, IBVERBS_DEV, IBVERBS_UTILS, RDMACM_UTILS, check_present};
 use ferroce_system::{link, or_skip};
 use tempfile::TempDir;
 
 use super::matrix::{Cell, all};
 use super::peer::{Model, Peer, PeerReport};
+use super::programs;
 use super::run::{Outcome, Place, Words, run, run_words};
-use crate::demo::Share;
 
 const NAME: &str = "ibv_rc_pingpong-client-model-ipv4-1024-clean";
 /// What the program says on either side when it did all.
@@ -24,7 +24,14 @@ fn cell(name: &str) -> Cell {
 
 #[test]
 fn programs_run_against_the_model() {
-    if or_skip(check_present(&[IBVERBS_UTILS, RDMACM_UTILS, CXX])).is_none() {
+    if or_skip(check_present(&[
+        IBVERBS_DEV,
+        IBVERBS_UTILS,
+        RDMACM_UTILS,
+        CXX,
+    ]))
+    .is_none()
+    {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -42,12 +49,15 @@ fn programs_run_against_the_model() {
         sockets: folder.path(),
         logs: &logs,
     };
-    let mut peer = Model::new(folder.path(), &library, Share::default(), 1).unwrap();
+    let mut peer = Model::new(folder.path(), &library, 1).unwrap();
+    programs::compile(folder.path()).unwrap();
     for name in [
         NAME,
         "ibv_ud_pingpong-server-model-ipv6-4096-clean",
         "rping-client-model-ipv6-4096-clean",
         "rping-server-model-ipv4-1024-clean",
+        "mixed-client-model-ipv4-1024-clean",
+        "mixed-server-model-ipv6-4096-loss",
     ] {
         let outcome = run(&cell(name), &mut peer, &place);
         assert_eq!(outcome.failure, None, "{outcome:?}");

@@ -24,7 +24,6 @@ pub(in crate::interop) struct Model {
     library: PathBuf,
     wire: PathBuf,
     our_wire: PathBuf,
-    loss: Share,
     seed: u64,
     port: u16,
     cell: Option<Cell>,
@@ -34,22 +33,16 @@ pub(in crate::interop) struct Model {
 }
 
 impl Model {
-    /// Sockets are in `folder`, the verbs library in `library`. `loss` of the frames are lost where a cell asks for it.
+    /// Sockets are in `folder`, as is `mixed`, the verbs library in `library`.
     ///
     /// # Errors
     /// No TCP port is free.
-    pub(in crate::interop) fn new(
-        folder: &Path,
-        library: &Path,
-        loss: Share,
-        seed: u64,
-    ) -> Result<Self> {
+    pub(in crate::interop) fn new(folder: &Path, library: &Path, seed: u64) -> Result<Self> {
         Ok(Self {
             folder: folder.to_owned(),
             library: library.to_owned(),
             wire: folder.join("peer.wire"),
             our_wire: folder.join("card.wire"),
-            loss,
             seed,
             port: free_port().context("no TCP port is free")?,
             cell: None,
@@ -84,11 +77,7 @@ impl Peer for Model {
             wire: &self.wire,
             peer: &self.our_wire,
             pcap: None,
-            loss: if cell.loss {
-                self.loss
-            } else {
-                Share::default()
-            },
+            loss: cell.lost().parse::<Share>().map_err(anyhow::Error::msg)?,
             seed: self.seed,
         };
         self.card = Some(OurCard::start(

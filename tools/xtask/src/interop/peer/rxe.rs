@@ -12,7 +12,7 @@ use ferroce_system::process::free_port;
 
 use super::{Peer, PeerReport};
 use crate::interop::card::{OURS, THEIRS};
-use crate::interop::matrix::{Cell, PROGRAMS};
+use crate::interop::matrix::{Cell, Family, PROGRAMS};
 use crate::tools;
 
 /// A boot takes seconds, on a busy machine a minute.
@@ -60,7 +60,7 @@ pub(in crate::interop) struct Rxe {
 }
 
 impl Rxe {
-    /// Brings what is needed and makes the image; it is booted for the first cell. Sockets are in `folder`.
+    /// Brings what is needed and makes the image; it is booted for the first cell. Sockets are in `folder`, as is `mixed`.
     ///
     /// # Errors
     /// Something is missing and cannot be installed.
@@ -73,7 +73,7 @@ impl Rxe {
         ];
         tools::ensure_present(&[ferroce_guest::TOOLS, &wanted].concat())?;
         Ok(Self {
-            image: image()?,
+            image: image(folder)?,
             qemu: Qemu::debian12()?,
             wire: folder.join("peer.wire"),
             our_wire: folder.join("card.wire"),
@@ -158,11 +158,17 @@ fn places() -> String {
     .join(" ")
 }
 
-fn image() -> Result<Image> {
+/// The guest with all programs; that of the project is in `folder`.
+fn image(folder: &Path) -> Result<Image> {
     let mut image = soft_roce()?;
     image.modules(&MODULES)?;
-    let programs = PROGRAMS.iter().map(|program| program.name);
-    for program in programs.chain(["ip", "tc", "rdma"]) {
+    for program in &PROGRAMS {
+        match program.family {
+            Family::Mixed => image.program(folder.join(program.name))?,
+            _ => image.program(program.name)?,
+        };
+    }
+    for program in ["ip", "tc", "rdma"] {
         image.program(program)?;
     }
     // The C library loads it when a thread ends, as that of rping does.
@@ -222,8 +228,7 @@ impl Peer for Rxe {
         }
         // Room for the headers of RoCEv2 over IPv6 (rdma_rxe takes the next MTU below).
         let mtu = if cell.mtu == 4096 { 4500 } else { 1500 };
-        let loss = if cell.loss { "1%" } else { "0" };
-        self.order(&format!("link {mtu} {loss}"), "peer: ready")?;
+        self.order(&format!("link {mtu} {}", cell.lost()), "peer: ready")?;
         Ok(())
     }
 
