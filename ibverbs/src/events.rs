@@ -3,9 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ferroce_driver::open::AnyBackend;
-use ferroce_driver::{AsyncEvent, CompChannel, EventAttr};
+use ferroce_driver::{AsyncEvent, CompChannel, EventAttr, WcStatus};
 
 use crate::abi::*;
 use crate::card::Card;
@@ -168,9 +169,9 @@ impl AsyncBox {
 /// Hands an event of a card to the contexts that it is for.
 pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
     let is_of = |context: &ContextHandle| std::ptr::eq(&*context.card, card);
+    let qps = |number| QpHandle::registry().all(|qp| qp.number == number && is_of(qp.context()));
     let to_qp = |kind, number| {
-        let qps = QpHandle::registry().all(|qp| qp.number == number && is_of(qp.context()));
-        for qp in qps {
+        for qp in qps(number) {
             let element = qp.shown().addr();
             qp.context().events.0.put(ShownEvent { kind, element });
         }
@@ -181,11 +182,21 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
         }
     };
     match event {
-        AsyncEvent::QpFatal { qpn, .. } => to_qp(IBV_EVENT_QP_FATAL, qpn),
+        // Programs take it for the loss of the queue pair's completions (IB1 11.6.3.2): of a failure that completes a
+        // request with a cause of its own that request tells.
+        AsyncEvent::QpFatal {
+            qpn,
+            status: WcStatus::GeneralErr,
+        } => to_qp(IBV_EVENT_QP_FATAL, qpn),
         AsyncEvent::QpRequestError { qpn } => to_qp(IBV_EVENT_QP_REQ_ERR, qpn),
         AsyncEvent::QpAccessError { qpn } => to_qp(IBV_EVENT_QP_ACCESS_ERR, qpn),
         AsyncEvent::CommunicationEstablished { qpn } => to_qp(IBV_EVENT_COMM_EST, qpn),
-        AsyncEvent::SqDrained { qpn } => to_qp(IBV_EVENT_SQ_DRAINED, qpn),
+        AsyncEvent::SqDrained { qpn } => {
+            let is_asked = |qp: &Arc<QpHandle>| qp.tells_drained.load(Ordering::Relaxed);
+            if qps(qpn).iter().any(is_asked) {
+                to_qp(IBV_EVENT_SQ_DRAINED, qpn);
+            }
+        }
         AsyncEvent::LastWqeReached { qpn } => to_qp(IBV_EVENT_QP_LAST_WQE_REACHED, qpn),
         AsyncEvent::CqError { cqn } => {
             for cq in CqHandle::registry().all(|cq| cq.number == cqn && is_of(&cq.context)) {

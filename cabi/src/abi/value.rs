@@ -57,6 +57,8 @@ values! { pub(super) VALUES:
     IBV_QPS_SQE = 5,
     IBV_QPS_ERR = 6,
 
+    IBV_MIG_MIGRATED = 0,
+
     IBV_QP_STATE = 1 << 0,
     IBV_QP_CUR_STATE = 1 << 1,
     IBV_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
@@ -74,6 +76,7 @@ values! { pub(super) VALUES:
     IBV_QP_MIN_RNR_TIMER = 1 << 15,
     IBV_QP_SQ_PSN = 1 << 16,
     IBV_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+    IBV_QP_PATH_MIG_STATE = 1 << 18,
     IBV_QP_DEST_QPN = 1 << 20,
 
     IBV_QP_INIT_ATTR_PD = 1 << 0,

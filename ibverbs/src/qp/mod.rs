@@ -7,6 +7,7 @@ mod post;
 mod query;
 
 use std::ffi::c_int;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use ferroce_driver::open::AnyBackend;
@@ -38,6 +39,8 @@ pub(crate) struct QpHandle {
     _cqs: [Held<CqHandle>; 2],
     _srq: Option<Held<SrqHandle>>,
     pub(crate) events: Acks,
+    /// The transition to SQD asked for an event when the send queue has drained.
+    pub(crate) tells_drained: AtomicBool,
     /// Operations of `ibv_wr_*` that it was made for; 0 if for none.
     operations: u64,
     /// Requests from `wr_start` to `wr_complete`.
@@ -160,6 +163,7 @@ fn create(
         _cqs: [send, recv],
         _srq: srq,
         events: Acks::default(),
+        tells_drained: AtomicBool::default(),
         operations,
         batch: Turn::new(Batch::default()),
     };

@@ -1,6 +1,7 @@
 //! Transitions.
 
 use std::ffi::c_int;
+use std::sync::atomic::Ordering;
 
 use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{ChangeAttr, InitAttr, Mtu, Qp, QpAttr, QpState, RtrAttr, RtsAttr};
@@ -36,8 +37,8 @@ fn attributes(qp_type: c_int, from: QpState, to: c_int) -> Result<(c_int, c_int)
     let rights = of(IBV_QP_ACCESS_FLAGS, IBV_QP_ACCESS_FLAGS, IBV_QP_QKEY);
     let init = IBV_QP_PKEY_INDEX | IBV_QP_PORT | rights;
     let changes = of(
-        IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER,
-        IBV_QP_ACCESS_FLAGS,
+        IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE,
+        IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE,
         IBV_QP_QKEY,
     );
     let sets = match (from, to) {
@@ -175,8 +176,16 @@ impl QpHandle {
         };
         let (needed, possible) = attributes(self.init.qp_type, from, to)?;
         let given = mask & !IBV_QP_STATE;
+        // The one path is in use.
+        if given & IBV_QP_PATH_MIG_STATE != 0 && new.path_mig_state != IBV_MIG_MIGRATED {
+            return Err(Errno::INVAL);
+        }
         if given & needed != needed || given & !(needed | possible) != 0 {
             return Err(Errno::INVAL);
+        }
+        if to == IBV_QPS_SQD {
+            let asked = given & IBV_QP_EN_SQD_ASYNC_NOTIFY != 0 && new.en_sqd_async_notify != 0;
+            self.tells_drained.store(asked, Ordering::Relaxed);
         }
         // Other threads that modify the queue pair wait: finding the peer may take a while.
         let mut known = lock(&self.attr);

@@ -22,6 +22,9 @@ impl QpHandle {
         self.show(state);
         attr.qp_state = code(state);
         attr.cur_qp_state = attr.qp_state;
+        // What is sent is not acknowledged yet.
+        let is_draining = state == QpState::Sqd && found.sq_psn != found.una_psn;
+        attr.sq_draining = is_draining.into();
         let runs = matches!(state, QpState::Rts | QpState::Sqd | QpState::Sqe);
         if runs || state == QpState::Rtr {
             attr.rq_psn = found.rq_psn;

@@ -78,6 +78,10 @@ static void broken(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
 
 	MUST(qp = ibv_create_qp(pd, &init));
 	connect_to(qp, qp->qp_num);
+	struct ibv_qp_attr path = { .path_mig_state = IBV_MIG_MIGRATED };
+	REFUSED(ibv_modify_qp(qp, &path, IBV_QP_PATH_MIG_STATE), 0);
+	path.path_mig_state = IBV_MIG_REARM;
+	REFUSED(ibv_modify_qp(qp, &path, IBV_QP_PATH_MIG_STATE), EINVAL);
 	MUST(post(qp, NULL, mr->lkey ^ 0xff) == 0);
 	expect("no such key", completion(cq).status, IBV_WC_LOC_PROT_ERR);
 	REFUSED(to(qp, IBV_QPS_SQD, 0, 0), EINVAL);
