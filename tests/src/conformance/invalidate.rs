@@ -2,6 +2,7 @@
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe::opcode;
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{Host, Mr, PD, QpOptions, Rights, Side, Work, pattern};
@@ -16,6 +17,7 @@ cases! {
     invalidated_key_is_refused_locally, INVALIDATE, "IB1 9.4.1", "An invalidated key is no good for local buffers either.";
     invalidate_of_unknown_key, INVALIDATE, "IB1 9.7.4.1.5", "A key that is not valid cannot be invalidated: remote access error.";
     invalidate_of_another_domain, INVALIDATE, "IB1 9.7.4.1.5", "A key of another protection domain cannot be invalidated: remote access error; it stays valid.";
+    invalidate_with_a_shared_receive_queue, INVALIDATE | feature::SRQ, "IB1 10.2.9", "The key is looked up in the queue pair's protection domain; that of the shared receive queue is its list's.";
     invalidate_of_a_registered_region, INVALIDATE, "IB1 10.6.5", "A region without the right to it, as every one that is registered for good, cannot be invalidated by a peer: remote access error.";
     invalidate_after_the_data, INVALIDATE, "IB1 9.4.1", "The data of the message itself is placed before its key goes.";
 }
@@ -119,6 +121,25 @@ fn invalidate_of_another_domain(bench: &mut Bench) {
         },
         Syndrome::Nak(NakCode::RemoteAccess),
     );
+}
+
+fn invalidate_with_a_shared_receive_queue(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.pd = PD + 1;
+    let srqn = s.host.create_srq(3, 0, 0);
+    let buffer = s.host.create_mr(&[0; 64], Rights::ALL);
+    s.host.pd = PD;
+    let own = s.host.create_mr(&[0; 64], Rights::ALL);
+    s.reopen(|contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn));
+    let nak = Syndrome::Nak(NakCode::RemoteAccess);
+    for (value, key, expected) in [(3, own.key, Syndrome::ACK), (4, buffer.key, nak)] {
+        s.host.post_srq(srqn, &[buffer.sge(0, 8)]);
+        let mut request = s.request(Opcode::RcSendOnlyInv);
+        request.ext.ieth = Some(key);
+        let answers = s.next(&request, &[value; 8]);
+        check("answer", syndromes(&answers), vec![expected]);
+        check_bytes("data", &s.host.contents(&buffer)[..8], &[value; 8]);
+    }
 }
 
 fn invalidate_of_a_registered_region(bench: &mut Bench) {

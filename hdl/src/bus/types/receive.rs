@@ -86,9 +86,9 @@ payload! {
         kind: PlaceKind,
         /// Host address: target (Write) or receive WQE (Recv).
         addr: Bits<64>,
-        /// rkey (Write).
+        /// rkey (Write), or the protection domain of the queue pair, for a key to invalidate (Recv).
         key: Bits<32>,
-        /// Protection domain for the check.
+        /// Protection domain for the check: of a shared receive queue (Recv), or of the queue pair.
         pd: Bits<24>,
         /// Byte offset of this payload in its message (Recv, Response).
         offset: Bits<32>,

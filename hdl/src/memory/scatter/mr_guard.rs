@@ -132,7 +132,7 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         inv.valid = false;
         inv.request = no_request;
         inv.request.key = s.payload.inv_key;
-        inv.request.pd = s.payload.pd;
+        inv.request.pd = s.payload.inv_pd;
         inv.request.qpn = s.payload.packet.qpn;
         let spoiled = void | denied | short | broken | s.payload.short | s.payload.broken;
         match guard {

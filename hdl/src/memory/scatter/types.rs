@@ -58,6 +58,8 @@ pub struct Entry {
     pub inv: Bit,
     /// That key.
     pub inv_key: Bits<32>,
+    /// Its protection domain.
+    pub inv_pd: Bits<24>,
 }
 
 /// A piece of a packet's payload and where it goes, to be checked.
@@ -87,6 +89,8 @@ pub struct Target {
     pub inv: Bit,
     /// That key.
     pub inv_key: Bits<32>,
+    /// Its protection domain.
+    pub inv_pd: Bits<24>,
 }
 
 /// What the verdict needs of a target, while its region is looked up.

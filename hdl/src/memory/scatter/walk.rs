@@ -132,6 +132,7 @@ impl Logic for Walk {
                 & place.payload.complete
                 & (place.payload.kind == PlaceKind::Recv);
             entry.inv_key = place.payload.imm;
+            entry.inv_pd = place.payload.key.low::<24>();
             if list {
                 entry.addr = sge.low::<64>();
                 entry.len = if count.any() { sge.slice::<32>(64) } else { 0 };
@@ -185,7 +186,7 @@ impl Logic for Walk {
             target.pd = skipped.pd;
             target.last = enough | skipped.last;
             target.short = !enough & skipped.last;
-            copy!(target <= skipped; broken, lane, beats, packet, inv, inv_key);
+            copy!(target <= skipped; broken, lane, beats, packet, inv, inv_key, inv_pd);
             if skipped_valid {
                 rest = needed - skipped.len.resize::<13>();
                 closed = is_closed | enough | skipped.last;
@@ -202,6 +203,7 @@ impl Logic for Walk {
                 target.packet = packet;
                 target.inv = false;
                 target.inv_key = place.payload.imm;
+                target.inv_pd = place.payload.key.low::<24>();
             }
         }
         m.valid = target_valid;

@@ -133,7 +133,7 @@ payload! {
         psn: Bits<24>,
         /// Address of RETH or AtomicETH.
         va: Bits<64>,
-        /// Its rkey.
+        /// Its rkey; of a SEND, once it passed the state, the protection domain of the queue pair.
         rkey: Bits<32>,
         /// RETH length; 8 of an atomic.
         length: Bits<32>,

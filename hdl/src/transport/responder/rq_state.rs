@@ -141,6 +141,10 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         let head = request_4.q;
         // the ring of the shared receive queue in place of the own; its protection domain is that of the scatter list
         let mut taken = request_4.q;
+        if head.send {
+            // the domain of a key to invalidate
+            taken.rkey = head.pd.resize::<32>();
+        }
         if head.srq_valid {
             taken.rq_base = srqs.shape.base;
             taken.rq_log = srqs.shape.log;

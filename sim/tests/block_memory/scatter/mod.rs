@@ -528,7 +528,9 @@ fn a_key_is_invalidated_once_by_its_protection_domain() {
         reset: true,
         ..Placement::default()
     };
-    // Domain 1 has the even victims.
+    // Domain 1 has the even victims; it need not be that of the list.
+    assert_eq!(send.pd, 1);
+    send.inv_pd = 1;
     send.inv = Some(victim(4));
     let outcome = setup.push(&send);
     assert!(matches!(outcome.cqe, Some((0, _))), "{outcome:?}");
@@ -539,7 +541,7 @@ fn a_key_is_invalidated_once_by_its_protection_domain() {
     setup.push(&send);
     setup.push(&reset);
     let mut short = receive(&mut setup, 99, 100, true);
-    short.inv = Some(victim(6));
+    (short.inv, short.inv_pd) = (Some(victim(6)), 1);
     assert!(matches!(
         setup.push(&short).cqe,
         Some((status::LOC_LEN_ERR, _))
@@ -551,6 +553,9 @@ fn a_key_is_invalidated_once_by_its_protection_domain() {
     let foreign = setup.push(&send);
     assert!(refused(&foreign), "{foreign:?}");
     setup.push(&reset);
+    send.inv_pd = 2;
+    let outcome = setup.push(&send);
+    assert!(matches!(outcome.cqe, Some((0, _))), "{outcome:?}");
     // A packet that does not complete its message invalidates nothing.
     let mut first = receive(&mut setup, 100, 100, false);
     first.inv = Some(victim(5));

@@ -133,6 +133,8 @@ pub(super) struct Placement {
     pub(super) closed: bool,
     /// Key to invalidate.
     pub(super) inv: Option<u32>,
+    /// Protection domain of that key.
+    pub(super) inv_pd: u32,
     pub(super) wqe: Wqe,
 }
 
@@ -348,7 +350,7 @@ impl Model {
                 data = &data[len..];
             }
             let key = p.inv.filter(|_| p.complete && p.kind == 2);
-            if key.is_some_and(|key| !invalidate(&mut self.regions, key, p.pd)) {
+            if key.is_some_and(|key| !invalidate(&mut self.regions, key, p.inv_pd)) {
                 result = Err((2, status::GENERAL_ERR));
             }
         }

@@ -151,7 +151,7 @@ impl Setup {
             ("qpn", p.qpn.into()),
             ("kind", p.kind.into()),
             ("addr", p.addr),
-            ("key", p.key.into()),
+            ("key", p.inv.map_or(p.key, |_| p.inv_pd).into()),
             ("pd", p.pd.into()),
             ("offset", p.offset.into()),
             ("plen", p.data.len() as u64),
@@ -360,6 +360,7 @@ impl Setup {
         }
         if p.kind == 2 && rng.u8(..6) == 0 {
             p.inv = Some(victim(rng.u64(..VICTIMS)));
+            p.inv_pd = 1 + rng.u32(..2);
         }
         let mut len = match rng.u8(..5) {
             0 => 0,

@@ -80,6 +80,7 @@ impl Rq {
                 let (addr, stride, pd) = self.wqe_place(wqe);
                 fields = vec![("pd", pd.into())];
                 fields.extend([("addr", addr), ("offset", message.done.into())]);
+                fields.push(("key", self.ctx.pd.into()));
                 out.read = Some((addr, stride.into()));
                 2
             }
