@@ -1,4 +1,4 @@
-//! What the shell of a board tells, in a page of BAR0 that the engine does not use: `hdl/shell/shell_page.v`.
+//! What the shell of a board tells, in a page of BAR0 that the engine does not use: `hdl/shell/ferroce_shell_page.v`.
 
 use crate::Backend;
 
@@ -23,7 +23,7 @@ mod tests {
 
     #[test]
     fn registers_are_those_of_the_shell() {
-        let source = include_str!("../../hdl/shell/shell_page.v");
+        let source = include_str!("../../hdl/shell/ferroce_shell_page.v");
         for row in [
             format!("| {MAGIC:#x} | {MAGIC_VALUE:#x}, \"SHLL\""),
             format!("| {VERSION:#x} | version of this page: major in the high half"),

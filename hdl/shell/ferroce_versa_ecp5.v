@@ -65,8 +65,8 @@ module ferroce_versa_ecp5 (
     reg  [4:0] start;
     reg        rst;
 
-    cdc_reset reset_core (.clk(clk), .arst(arst), .rst(start_rst));
-    cdc_reset reset_rx (.clk(rx_clk), .arst(rst), .rst(rx_rst));
+    ferroce_cdc_reset reset_core (.clk(clk), .arst(arst), .rst(start_rst));
+    ferroce_cdc_reset reset_rx (.clk(rx_clk), .arst(rst), .rst(rx_rst));
 
     always @(posedge clk or posedge start_rst) begin
         if (start_rst) begin
@@ -193,7 +193,7 @@ module ferroce_versa_ecp5 (
         else     irqs <= irqs + {15'd0, irq_valid};
     end
 
-    uart_bus #(.DIVIDE(125)) uart (
+    ferroce_uart_bus #(.DIVIDE(125)) uart (
         .clk(clk),
         .rst(rst),
         .rxd(uart_rx),
@@ -283,7 +283,7 @@ module ferroce_versa_ecp5 (
         .irq_ready(1'b1)
     );
 
-    axi_ram #(.LOG_BYTES(14)) ram (
+    ferroce_axi_ram #(.LOG_BYTES(14)) ram (
         .clk(clk),
         .rst(rst),
         .s_axi_awid(mem_awid),
@@ -318,7 +318,7 @@ module ferroce_versa_ecp5 (
         .word_out(word_out)
     );
 
-    mac_1g mac (
+    ferroce_mac_1g mac (
         .clk(clk),
         .rst(rst),
         .rx_clk(rx_clk),
@@ -344,7 +344,7 @@ module ferroce_versa_ecp5 (
         .rx_overflow(rx_overflow)
     );
 
-    rgmii_ecp5 rgmii (
+    ferroce_rgmii_ecp5 rgmii (
         .clk(clk),
         .clk_late(clk_late),
         .tx_d(tx_d),
@@ -361,10 +361,10 @@ module ferroce_versa_ecp5 (
         .rx_er(rx_er)
     );
 
-    cdc_count #(.WIDTH(8)) count_bad (
+    ferroce_cdc_count #(.WIDTH(8)) count_bad (
         .src_clk(rx_clk), .src_rst(rx_rst), .event_in(rx_bad), .dst_clk(clk), .dst_rst(rst), .count(bad_frames)
     );
-    cdc_count #(.WIDTH(8)) count_lost (
+    ferroce_cdc_count #(.WIDTH(8)) count_lost (
         .src_clk(rx_clk), .src_rst(rx_rst), .event_in(rx_overflow), .dst_clk(clk), .dst_rst(rst), .count(lost_frames)
     );
 
@@ -377,7 +377,7 @@ module ferroce_versa_ecp5 (
     wire        lamp_fault;
     reg  [15:0] seen;
 
-    leds #(.LOG_FLASH(23)) lamps (
+    ferroce_leds #(.LOG_FLASH(23)) lamps (
         .clk(clk),
         .rst(rst),
         .up(1'b1),

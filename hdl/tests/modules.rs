@@ -96,9 +96,16 @@ impl Logic for Top {
 fn equal_blocks_share_a_module() {
     let design = emit::verilog(&Top::new()).expect("emits");
     let names: Vec<&str> = design.modules.iter().map(|m| m.name.as_str()).collect();
-    assert_eq!(names, ["adder_w8_1", "adder_w8_2", "top_of_four"]);
-    assert_eq!(design.top, "top_of_four");
-    assert_eq!(design.source().matches("adder_w8_1 u_").count(), 2);
+    assert_eq!(
+        names,
+        [
+            "ferroce_adder_w8_1",
+            "ferroce_adder_w8_2",
+            "ferroce_top_of_four"
+        ]
+    );
+    assert_eq!(design.top, "ferroce_top_of_four");
+    assert_eq!(design.source().matches("ferroce_adder_w8_1 u_").count(), 2);
     common::accepted("merging", &design);
 }
 
@@ -159,7 +166,7 @@ fn it_reads_well() {
     let design = emit::verilog(&Top::new()).expect("emits");
     let expected = "\
 // Four adders of two kinds.
-module top_of_four (
+module ferroce_top_of_four (
     input  wire clk,
     input  wire rst,
     input  wire [63:0] s_axis_rx_tdata,
@@ -185,19 +192,19 @@ module top_of_four (
     reg  [7:0] sum_d;
     reg  [7:0] sum_q;
 
-    adder_w8_1 u_first (
+    ferroce_adder_w8_1 u_first (
         .x(first_x),
         .y(first_y)
     );
-    adder_w8_2 u_other_0 (
+    ferroce_adder_w8_2 u_other_0 (
         .x(other_0_x),
         .y(other_0_y)
     );
-    adder_w8_1 u_other_1 (
+    ferroce_adder_w8_1 u_other_1 (
         .x(other_1_x),
         .y(other_1_y)
     );
-    adder_w8_2 u_other_2 (
+    ferroce_adder_w8_2 u_other_2 (
         .x(other_2_x),
         .y(other_2_y)
     );

@@ -20,16 +20,16 @@ module cdc_tb;
     always #(rd_period / 2) rd_clk = !rd_clk;
 
     wire wr_rst, rd_rst;
-    cdc_reset wr_reset (.clk(wr_clk), .arst(arst), .rst(wr_rst));
-    cdc_reset rd_reset (.clk(rd_clk), .arst(arst), .rst(rd_rst));
+    ferroce_cdc_reset wr_reset (.clk(wr_clk), .arst(arst), .rst(wr_rst));
+    ferroce_cdc_reset rd_reset (.clk(rd_clk), .arst(arst), .rst(rd_rst));
 
     logic [WIDTH-1:0] s_data, m_data;
     logic s_valid, s_ready, s_high, m_valid, m_ready;
-    cdc_fifo #(.WIDTH(WIDTH), .LOG_DEPTH(LOG_DEPTH), .MARGIN(MARGIN)) fifo (.*);
+    ferroce_cdc_fifo #(.WIDTH(WIDTH), .LOG_DEPTH(LOG_DEPTH), .MARGIN(MARGIN)) fifo (.*);
 
     bit event_in;
     wire [31:0] count;
-    cdc_count #(.WIDTH(32)) counter (
+    ferroce_cdc_count #(.WIDTH(32)) counter (
         .src_clk(wr_clk), .src_rst(wr_rst), .event_in(event_in), .dst_clk(rd_clk), .dst_rst(rd_rst), .count(count)
     );
 

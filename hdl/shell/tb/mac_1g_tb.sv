@@ -10,8 +10,8 @@ module mac_1g_tb;
     always @(clk) #1700 rx_clk = clk;
 
     wire rst, rx_rst;
-    cdc_reset core_reset (.clk(clk), .arst(arst), .rst(rst));
-    cdc_reset wire_reset (.clk(rx_clk), .arst(arst), .rst(rx_rst));
+    ferroce_cdc_reset core_reset (.clk(clk), .arst(arst), .rst(rst));
+    ferroce_cdc_reset wire_reset (.clk(rx_clk), .arst(arst), .rst(rx_rst));
 
     wire [7:0] tx_d;
     wire tx_en;
@@ -22,7 +22,7 @@ module mac_1g_tb;
     logic s_axis_tlast, s_axis_tuser, s_axis_tvalid, s_axis_tready;
     logic m_axis_tlast, m_axis_tuser, m_axis_tvalid, m_axis_tready;
     wire rx_bad, rx_overflow;
-    mac_1g dut (.*);
+    ferroce_mac_1g dut (.*);
 
     task automatic fail(string what);
         $display("FAIL at %0t: %s", $time, what);

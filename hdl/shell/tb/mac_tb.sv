@@ -30,7 +30,7 @@ module mac_tb;
     always #4000 init_clk = !init_clk;
 
     wire core_rst;
-    cdc_reset core_reset (.clk(core_clk), .arst(arst), .rst(core_rst));
+    ferroce_cdc_reset core_reset (.clk(core_clk), .arst(arst), .rst(core_rst));
 
     logic [511:0] s_axis_tdata, m_axis_tdata;
     logic [63:0]  s_axis_tkeep, m_axis_tkeep;
@@ -38,7 +38,7 @@ module mac_tb;
     logic m_axis_tlast, m_axis_tuser, m_axis_tvalid, m_axis_tready;
     wire [3:0]  link_status, tx_p, tx_n;
     wire [31:0] rx_overflow, rx_bad, tx_dropped;
-    mac_cmac dut (.*, .refclk_p(1'b0), .refclk_n(1'b1), .rx_p(4'd0), .rx_n(4'd0));
+    ferroce_mac_cmac dut (.*, .refclk_p(1'b0), .refclk_n(1'b1), .rx_p(4'd0), .rx_n(4'd0));
 
     task automatic fail(string what);
         $display("FAIL at %0t: %s", $time, what);

@@ -51,7 +51,8 @@ ferroce_run synth_1
 open_run synth_1
 report_utilization -hierarchical -file [file join $reports synth_utilization.rpt]
 # A bit of a crossing that synthesis merged with another register is in no constraint.
-foreach {type from to} {cdc_fifo wr_gray wr_meta cdc_fifo rd_gray rd_meta cdc_count gray meta} {
+foreach {cell from to} {cdc_fifo wr_gray wr_meta cdc_fifo rd_gray rd_meta cdc_count gray meta} {
+    set type ferroce_$cell
     set cells [get_cells -hierarchical -filter "REF_NAME =~ $type* || ORIG_REF_NAME == $type"]
     if {[llength $cells] == 0} {
         error "no $type in the netlist: its constraints would apply to nothing"

@@ -15,7 +15,7 @@ const MARK: &str = "describe!";
 /// `describe!("csr", "Register file.")`, or with a suffix that tells parameterisations apart:
 /// `describe!("fifo", format!("w{}_d{}", T::BITS, D), "First-in first-out queue.")`, or with one that needs the
 /// block's own data: `describe!("crc", |this| format!("{}", this._lanes), "CRC-32.")`. The module is called
-/// `<name>_<suffix>`; the doc line is printed above it.
+/// `ferroce_<name>_<suffix>`; the doc line is printed above it.
 #[macro_export]
 macro_rules! describe {
     ($name: expr, $doc: expr $(,)?) => {

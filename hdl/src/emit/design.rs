@@ -172,7 +172,7 @@ impl Emission {
         }
     }
 
-    /// The name of the block, if it may have one.
+    /// The name of the module, if it may have one.
     fn accept(&mut self, node: &Node) -> Option<String> {
         let reason = match (&node.body, &node.description) {
             (Body::Register(_), _) => {
@@ -187,7 +187,7 @@ impl Emission {
             ),
             (_, None) => Reason::NoName,
             (_, Some(description)) => match name::check(&description.name) {
-                Ok(()) => return Some(description.name.clone()),
+                Ok(()) => return Some(name::module(&description.name)),
                 Err(reason) => reason,
             },
         };
@@ -199,7 +199,7 @@ impl Emission {
     fn keep(&mut self, node: &Node, name: String, text: String) -> Option<String> {
         if let Some((index, other)) = self.known.get(&name) {
             if self.modules[*index].text != text {
-                let other = other.clone();
+                let (name, other) = (name::block_of(&name).into(), other.clone());
                 self.refuse(node, Reason::ModuleClash { name, other });
                 return None;
             }

@@ -23,6 +23,7 @@ mod value;
 pub use describe::description;
 pub use design::{Design, Direction, Field, Module, Port, verilog, with_stack};
 pub use error::{EmitError, Reason};
+pub use name::block_of;
 pub use register::register;
 
 /// The value of a literal.

@@ -1,6 +1,24 @@
 //! Names: from the paths of Rust fields to Verilog identifiers.
 use super::error::Reason;
 
+/// What the names of modules begin with: beside other libraries in one project no two modules may have one name.
+const PREFIX: &str = "ferroce_";
+/// The block that has the project's name itself.
+const WHOLE: &str = "ferroce";
+
+/// The name of the module of a block.
+pub(crate) fn module(block: &str) -> String {
+    match block {
+        WHOLE => WHOLE.into(),
+        _ => format!("{PREFIX}{block}"),
+    }
+}
+
+/// The name of the block of a module, for tables in which the prefix says nothing.
+pub fn block_of(module: &str) -> &str {
+    module.strip_prefix(PREFIX).unwrap_or(module)
+}
+
 /// Separates the segments of a path inside rust-hdl: `s$payload`, `stage$0$clock$clk`.
 pub(crate) const SEPARATOR: char = '$';
 

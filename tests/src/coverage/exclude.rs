@@ -1,5 +1,6 @@
 //! What is left out of the coverage, with the reason.
 
+use ferroce_hdl::emit::block_of;
 use serde::{Deserialize, Serialize};
 
 use super::block;
@@ -53,7 +54,7 @@ impl Exclusion {
     }
 
     fn is_of(&self, module: &str) -> bool {
-        like(&self.block, block(module)) || like(&self.block, module)
+        like(&self.block, block(module)) || like(&self.block, block_of(module))
     }
 }
 
@@ -90,7 +91,7 @@ mod tests {
     fn bits_and_lines_are_meant() {
         let point = |kind, name: &str| Point {
             kind,
-            module: "mr_table_1024x4".into(),
+            module: "ferroce_mr_table_1024x4".into(),
             line: 1,
             name: name.into(),
             lines: vec![],

@@ -10,14 +10,17 @@ pub mod netlist;
 pub mod run;
 pub mod tally;
 
-/// The name of a block: that of its module without the sizes.
+use ferroce_hdl::emit::block_of;
+
+/// The name of a block: that of its module without the project's prefix and the sizes.
 ///
 /// ```
-/// assert_eq!(ferroce_tests::coverage::block("mr_table_1024x4"), "mr_table");
-/// assert_eq!(ferroce_tests::coverage::block("crc32_w64_00000000"), "crc32");
+/// assert_eq!(ferroce_tests::coverage::block("ferroce_mr_table_1024x4"), "mr_table");
+/// assert_eq!(ferroce_tests::coverage::block("ferroce_crc32_w64_00000000"), "crc32");
 /// ```
 #[must_use]
 pub fn block(module: &str) -> &str {
+    let module = block_of(module);
     let sized = |part: &str| part.bytes().any(|b| b.is_ascii_digit());
     let ends = module.match_indices('_').map(|(at, _)| at);
     let mut ends = ends.filter(|&at| module[at + 1..].split('_').next().is_some_and(sized));

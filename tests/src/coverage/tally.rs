@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferroce_hdl::emit::block_of;
 use serde::{Deserialize, Serialize};
 
 use super::block;
@@ -130,6 +131,7 @@ pub fn tally(
         let tally = blocks.entry(block(module).into()).or_default();
         tally.still_signals += 1;
         let bits = ranges(&bits);
+        let module = block_of(module);
         tally.still.push(format!("{signal}[{bits}] of {module}"));
     }
     if !changed.is_empty() {
@@ -167,7 +169,7 @@ mod tests {
             Kind::Toggle => vec![],
             _ => vec![line..=line + 1],
         };
-        let (module, name) = ("skid_8".into(), name.into());
+        let (module, name) = ("ferroce_skid_8".into(), name.into());
         Point {
             kind,
             module,
@@ -180,7 +182,7 @@ mod tests {
 
     #[test]
     fn blocks_are_summed() {
-        let source = "module skid_8;\nif (a)\nb = 1;\nelse\nc = 1;\nif (never)\nd = 1;\n";
+        let source = "module ferroce_skid_8;\nif (a)\nb = 1;\nelse\nc = 1;\nif (never)\nd = 1;\n";
         let mut points = vec![
             point(Kind::Branch, 2, "if", 7),
             point(Kind::Branch, 4, "else", 0),
@@ -197,9 +199,15 @@ mod tests {
             line: "never".into(),
             ..Exclusion::default()
         };
-        let flat = r#"{"modules": {"skid_8": {"netnames": {"zero": {"bits": ["0"]}, "a": {"bits": [2, 3, "x"]}}}}}"#;
+        let flat = r#"{"modules": {"ferroce_skid_8": {"netnames": {"zero": {"bits": ["0"]}, "a": {"bits": [2, 3, "x"]}}}}}"#;
         let read = |held: &dyn Fn(&str, &str, usize) -> bool| {
-            Constants::read("skid_8", r#"{"modules": {"skid_8": {}}}"#, flat, held).unwrap()
+            Constants::read(
+                "ferroce_skid_8",
+                r#"{"modules": {"ferroce_skid_8": {}}}"#,
+                flat,
+                held,
+            )
+            .unwrap()
         };
         let [constants, held] = read(&|_, signal, bit| (signal, bit) == ("a", 1));
         let tallied = tally(&points, source, &[never], &constants, &constants);

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use ferroce_hdl::emit::block_of;
+
 /// A change of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// Module it stands in.
+    /// Block it stands in, with its sizes.
     pub module: String,
     /// Line in the Verilog, from 0.
     pub line: usize,
@@ -151,7 +153,7 @@ impl<'a> Place<'a> {
     fn pass(&mut self, line: &'a str) {
         let text = line.trim();
         if let Some(rest) = text.strip_prefix("module ") {
-            self.module = rest.split([' ', '(']).next();
+            self.module = rest.split([' ', '(']).next().map(block_of);
         } else if text == "endmodule" {
             *self = Self::default();
         } else if text.starts_with("always @(posedge") {
@@ -211,7 +213,7 @@ mod tests {
     use super::*;
 
     const SOURCE: &str = "\
-module a_q8 (
+module ferroce_a_q8 (
     input  wire clk
 );
     localparam one = 1'b1;
@@ -236,7 +238,7 @@ module a_q8 (
     end
     assign m = a <= b;
 endmodule
-module a_b (
+module ferroce_a_b (
 );
     assign x = a | b;
 endmodule

@@ -17,10 +17,10 @@ fn bench(name: &str, sources: &[&str]) -> Option<tempfile::TempDir> {
     let out = folder.path().to_str().unwrap();
     words.extend([out, "--top-module", name, &bench]);
     words.extend([
-        "cdc/cdc_level.v",
-        "cdc/cdc_reset.v",
-        "cdc/cdc_count.v",
-        "cdc/cdc_fifo.v",
+        "cdc/ferroce_cdc_level.v",
+        "cdc/ferroce_cdc_reset.v",
+        "cdc/ferroce_cdc_count.v",
+        "cdc/ferroce_cdc_fifo.v",
     ]);
     words.extend(sources);
     let output = run(shell, "verilator", &words);
@@ -60,7 +60,12 @@ fn items_cross_once_in_order_whatever_the_clocks() {
 
 #[test]
 fn frames_pass_the_mac_whole_or_are_counted() {
-    let sources = ["rx_drop.v", "frame_hold.v", "tx_gate.v", "mac_cmac.v"];
+    let sources = [
+        "ferroce_rx_drop.v",
+        "ferroce_frame_hold.v",
+        "ferroce_tx_gate.v",
+        "ferroce_mac_cmac.v",
+    ];
     let Some(folder) = bench("mac_tb", &sources) else {
         return;
     };
@@ -69,7 +74,11 @@ fn frames_pass_the_mac_whole_or_are_counted() {
 
 #[test]
 fn frames_pass_the_gigabit_mac() {
-    let sources = ["rx_drop.v", "frame_hold.v", "mac_1g.v"];
+    let sources = [
+        "ferroce_rx_drop.v",
+        "ferroce_frame_hold.v",
+        "ferroce_mac_1g.v",
+    ];
     let Some(folder) = bench("mac_1g_tb", &sources) else {
         return;
     };

@@ -26,7 +26,7 @@ fn verilator_and_yosys_read_every_shell() {
         let sources = file(&bundle, "ferroce.f").replace('\n', " ");
         let script = format!(
             "read_verilog stub/vendor.v {sources}; hierarchy -check -top ferroce_{0}; proc; check -assert; \
-             select -assert-any t:cdc_* ferroce_{0}",
+             select -assert-any t:ferroce_cdc_* ferroce_{0}",
             board.name()
         );
         let output = run(folder.path(), "yosys", &["-q", "-p", &script]);
@@ -69,7 +69,7 @@ fn what_is_left_open_is_seen() {
     let bundle = hollow(Board::U50);
     let folder = tempfile::tempdir().unwrap();
     write(&bundle, folder.path());
-    let path = folder.path().join("shell/nic_100g.v");
+    let path = folder.path().join("shell/ferroce_nic_100g.v");
     let text = fs::read_to_string(&path).unwrap();
     let spoilt = text.replacen("        .irq_valid(irq_valid),\n", "", 1);
     assert_ne!(text, spoilt);

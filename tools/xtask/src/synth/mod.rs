@@ -13,7 +13,7 @@ mod yosys;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
-use ferroce_hdl::emit::Module;
+use ferroce_hdl::emit::{Module, block_of};
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
 use ferroce_proto::abi::regs::Params;
 
@@ -254,12 +254,14 @@ fn job(design: &[Module], name: &str) -> Result<Job> {
 /// The module that `name` means.
 fn module<'a>(modules: &'a [Module], name: &str) -> Result<&'a str> {
     let names = || modules.iter().map(|m| m.name.as_str());
-    if let Some(exact) = names().find(|n| *n == name) {
+    if let Some(exact) = names().find(|n| block_of(n) == name) {
         return Ok(exact);
     }
     // What follows the name is sizes, not the name of another block.
     let sized = |n: &&str| {
-        let rest = n.strip_prefix(name).and_then(|r| r.strip_prefix('_'));
+        let rest = block_of(n)
+            .strip_prefix(name)
+            .and_then(|r| r.strip_prefix('_'));
         let first = rest.and_then(|r| r.split('_').next());
         first.is_some_and(|part| part.bytes().any(|b| b.is_ascii_digit()))
     };
@@ -269,7 +271,10 @@ fn module<'a>(modules: &'a [Module], name: &str) -> Result<&'a str> {
         [] => format!(
             "--block {name}: no such module; the README of cargo xtask emit --out DIR lists them"
         ),
-        _ => format!("--block {name}: which of {}?", found.join(", ")),
+        _ => {
+            let found: Vec<_> = found.into_iter().map(block_of).collect();
+            format!("--block {name}: which of {}?", found.join(", "))
+        }
     };
     Err(Usage(text).into())
 }
@@ -301,8 +306,8 @@ mod tests {
             for name in BLOCKS {
                 module(name).unwrap();
             }
-            assert!(module("scatter").unwrap().starts_with("scatter_"));
-            assert_eq!(module("scatter_walk").unwrap(), "scatter_walk");
+            assert!(module("scatter").unwrap().starts_with("ferroce_scatter_"));
+            assert_eq!(module("scatter_walk").unwrap(), "ferroce_scatter_walk");
             for (name, part) in [("asic", "no such"), ("arbiter", "arbiter_2")] {
                 let error = module(name).unwrap_err();
                 assert!(error.is::<Usage>() && error.to_string().contains(part));

@@ -1,16 +1,23 @@
 //! Verilog of the shells: crossing cells and what stands between engine and vendor's blocks, from `hdl/shell`, and the top.
+//! Names here and in comments are without the `ferroce_` that all modules have.
 use std::fmt::Write;
 
 use super::{Card, Role};
 
 macro_rules! verilog {
     ($folder:literal: $($name:literal),*) => {
-        &[$(($name, include_str!(concat!("../../../../../hdl/shell/", $folder, $name, ".v")))),*]
+        &[$((
+            concat!("ferroce_", $name),
+            include_str!(concat!("../../../../../hdl/shell/", $folder, "ferroce_", $name, ".v")),
+        )),*]
     };
 }
 macro_rules! scoped {
     ($($name:literal),*) => {
-        &[$(($name, include_str!(concat!("../../../../../hdl/shell/cdc/", $name, ".xdc")))),*]
+        &[$((
+            concat!("ferroce_", $name),
+            include_str!(concat!("../../../../../hdl/shell/cdc/ferroce_", $name, ".xdc")),
+        )),*]
     };
 }
 
@@ -28,7 +35,7 @@ pub(crate) const NIC_100G: &[(&str, &str)] = verilog!("": "leds", "shell_page", 
 
 /// The engine on an ECP5-5G Versa, children before parents.
 pub(crate) const VERSA: &[(&str, &str)] = verilog!("": "leds", "frame_hold", "rx_drop", "mac_1g", "rgmii_ecp5", "uart_bus",
-    "axi_ram", "ferroce_versa_ecp5");
+    "axi_ram", "versa_ecp5");
 
 /// Stand-ins for cells of the ECP5.
 pub(crate) const VENDOR_ECP5: &str = include_str!("../../../../../hdl/shell/stub/vendor_ecp5.v");
@@ -87,7 +94,7 @@ pub(crate) fn top(card: &Card) -> String {
     }
     format!(
         "// Ferroce on the {}: pins.\n\
-         module ferroce_{} (\n    {}\n);\n{assigns}{unused}    nic_100g nic (\n        {}\n    );\nendmodule\n",
+         module ferroce_{} (\n    {}\n);\n{assigns}{unused}    ferroce_nic_100g nic (\n        {}\n    );\nendmodule\n",
         card.title,
         card.name,
         ports.join(",\n    "),

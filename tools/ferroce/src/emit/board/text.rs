@@ -99,7 +99,7 @@ pub(crate) fn readme(card: &Card, build: &Build) -> String {
          | `settings.tcl` | part, versions, sites: what may have to be changed |\n\
          | `ip.tcl`, `scope.tcl`, `build.tcl` | vendor's blocks; scoped constraints; the project |\n\
          | `stub/vendor.v` | stand-ins for the vendor's blocks, for other tools; not part of the build |\n\
-         | `registers.md`, `registers.rdl` | registers of the engine; those of the shell: `shell/shell_page.v` |\n\n\
+         | `registers.md`, `registers.rdl` | registers of the engine; those of the shell: `shell/ferroce_shell_page.v` |\n\n\
          ## Board\n\n",
         top = top,
     );

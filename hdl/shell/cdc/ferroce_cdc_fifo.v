@@ -8,7 +8,7 @@
 // Both resets come from one source and are asynchronous, see `cdc_reset`: a clock that stands still in reset does no harm.
 // Preconditions: LOG_DEPTH >= 4, 4 <= MARGIN < 2^LOG_DEPTH.
 (* keep_hierarchy = "yes" *)
-module cdc_fifo #(
+module ferroce_cdc_fifo #(
     parameter WIDTH     = 8,
     parameter LOG_DEPTH = 5,
     parameter MARGIN    = 8

@@ -4,7 +4,7 @@
 //                  ▲═══════ host memory, MSI-X ══════╝
 //
 // One clock for all but the inside of `mac_cmac`: that of the PCIe bridge, 250 MHz.
-module nic_100g (
+module ferroce_nic_100g (
     input  wire        pcie_refclk_p,
     input  wire        pcie_refclk_n,
     input  wire        pcie_reset_n,
@@ -103,9 +103,9 @@ module nic_100g (
     wire         tx_tready;
 
     // The reset of all that runs with the core, for some cycles longer than that of PCIe.
-    cdc_reset reset_core (.clk(core_clk), .arst(arst), .rst(core_rst));
+    ferroce_cdc_reset reset_core (.clk(core_clk), .arst(arst), .rst(core_rst));
 
-    host_qdma host (
+    ferroce_host_qdma host (
         .pcie_refclk_p(pcie_refclk_p),
         .pcie_refclk_n(pcie_refclk_n),
         .pcie_reset_n(pcie_reset_n),
@@ -168,7 +168,7 @@ module nic_100g (
         .irq_refused(irq_refused)
     );
 
-    shell_page page (
+    ferroce_shell_page page (
         .clk(core_clk),
         .rst(core_rst),
         .s_axil_araddr(host_araddr),
@@ -258,7 +258,7 @@ module nic_100g (
         .irq_ready(irq_ready)
     );
 
-    mac_cmac mac (
+    ferroce_mac_cmac mac (
         .core_clk(core_clk),
         .core_rst(core_rst),
         .arst(arst),
@@ -298,7 +298,7 @@ module nic_100g (
         trouble <= seen != (rx_overflow ^ rx_bad ^ tx_dropped);
     end
 
-    leds leds (
+    ferroce_leds leds (
         .clk(core_clk),
         .rst(core_rst),
         .up(link_status[0]),

@@ -6,7 +6,7 @@
 // that the MAC spoils it, and its rest is dropped. A reset of the MAC forgets what it has begun. Latency: one cycle.
 //
 // Precondition: WIDTH > 480, so that the smallest frame is one beat.
-module tx_gate #(
+module ferroce_tx_gate #(
     parameter WIDTH = 512
 ) (
     input  wire               clk,

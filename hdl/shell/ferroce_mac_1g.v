@@ -5,7 +5,7 @@
 // Full duplex at 1 Gb/s alone: `tx_d` and `rx_d` carry a byte a cycle. To the wire a frame waits until it is whole. From the wire it
 // cannot be held up: a frame for which there is no room is dropped whole or ends with the error mark, as one with a wrong FCS or a
 // receive error does. `rx_bad` and `rx_overflow` (domain of `rx_clk`) are high for a cycle each.
-module mac_1g (
+module ferroce_mac_1g (
     input  wire        clk,
     input  wire        rst,
     input  wire        rx_clk,
@@ -52,7 +52,7 @@ module mac_1g (
     wire        beat_valid;
     wire        beat_ready;
 
-    frame_hold #(.WIDTH(73), .LOG_DEPTH(10)) hold (
+    ferroce_frame_hold #(.WIDTH(73), .LOG_DEPTH(10)) hold (
         .clk(clk),
         .rst(rst),
         .s_data({s_axis_tuser, s_axis_tkeep, s_axis_tdata}),
@@ -191,7 +191,7 @@ module mac_1g (
     wire       high;
     wire       ready;
 
-    rx_drop #(.WIDTH(8)) dropper (
+    ferroce_rx_drop #(.WIDTH(8)) dropper (
         .clk(rx_clk),
         .mac_rst(rx_rst),
         .queue_rst(rx_rst),
@@ -216,7 +216,7 @@ module mac_1g (
     wire       in_valid;
     wire       in_ready = ~m_axis_tvalid | m_axis_tready;
 
-    cdc_fifo #(.WIDTH(10), .LOG_DEPTH(6), .MARGIN(8)) queue (
+    ferroce_cdc_fifo #(.WIDTH(10), .LOG_DEPTH(6), .MARGIN(8)) queue (
         .wr_clk(rx_clk),
         .wr_rst(rx_rst),
         .s_data({drop_user, drop_last, drop_data}),

@@ -3,7 +3,7 @@
 // Exact at an event a cycle: the number crosses in Gray code, a bit changes a step. `count` is late by at most a cycle of
 // `src_clk` and five of `dst_clk`. It wraps. Both resets come from one source, see `cdc_reset`.
 (* keep_hierarchy = "yes" *)
-module cdc_count #(
+module ferroce_cdc_count #(
     parameter WIDTH = 32
 ) (
     input  wire             src_clk,

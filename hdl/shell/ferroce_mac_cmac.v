@@ -9,7 +9,7 @@
 //
 // `arst` resets the core and both queues. The CMAC resets itself when its clocks come and go; that does not touch the queues:
 // `rx_drop` and `tx_gate` end what it cut off. `init_clk` has 125 MHz and runs always.
-module mac_cmac (
+module ferroce_mac_cmac (
     input  wire         core_clk,
     input  wire         core_rst,
     input  wire         arst,
@@ -65,7 +65,7 @@ module mac_cmac (
     reg          up;
     reg          send_rfi;
 
-    cdc_reset reset_mac (.clk(mac_clk), .arst(arst), .rst(queue_rst));
+    ferroce_cdc_reset reset_mac (.clk(mac_clk), .arst(arst), .rst(queue_rst));
 
     // Bring-up: receive at once; until the lanes are aligned tell the other side by remote fault indications.
     always @(posedge mac_clk) begin
@@ -137,7 +137,7 @@ module mac_cmac (
     wire            overflow;
     wire            bad;
 
-    rx_drop #(.WIDTH(512)) rx_drop (
+    ferroce_rx_drop #(.WIDTH(512)) rx_drop (
         .clk(mac_clk),
         .mac_rst(mac_rx_rst),
         .queue_rst(queue_rst),
@@ -155,7 +155,7 @@ module mac_cmac (
         .overflow(overflow),
         .bad(bad)
     );
-    cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(9), .MARGIN(8)) rx_queue (
+    ferroce_cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(9), .MARGIN(8)) rx_queue (
         .wr_clk(mac_clk),
         .wr_rst(queue_rst),
         .s_data(drop_beat),
@@ -179,7 +179,7 @@ module mac_cmac (
     wire            hold_ready;
     wire            dropped;
 
-    cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(5), .MARGIN(8)) tx_queue (
+    ferroce_cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(5), .MARGIN(8)) tx_queue (
         .wr_clk(core_clk),
         .wr_rst(core_rst),
         .s_data({s_axis_tlast, s_axis_tuser, s_axis_tkeep, s_axis_tdata}),
@@ -192,7 +192,7 @@ module mac_cmac (
         .m_valid(cross_valid),
         .m_ready(cross_ready)
     );
-    frame_hold #(.WIDTH(BEAT - 1), .LOG_DEPTH(9)) tx_hold (
+    ferroce_frame_hold #(.WIDTH(BEAT - 1), .LOG_DEPTH(9)) tx_hold (
         .clk(mac_clk),
         .rst(queue_rst),
         .s_data(cross_beat[BEAT-2:0]),
@@ -204,7 +204,7 @@ module mac_cmac (
         .m_valid(hold_valid),
         .m_ready(hold_ready)
     );
-    tx_gate #(.WIDTH(512)) tx_gate (
+    ferroce_tx_gate #(.WIDTH(512)) tx_gate (
         .clk(mac_clk),
         .mac_rst(mac_tx_rst),
         .queue_rst(queue_rst),
@@ -224,19 +224,19 @@ module mac_cmac (
         .dropped(dropped)
     );
 
-    cdc_count #(.WIDTH(32)) count_overflow (
+    ferroce_cdc_count #(.WIDTH(32)) count_overflow (
         .src_clk(mac_clk), .src_rst(queue_rst), .event_in(overflow),
         .dst_clk(core_clk), .dst_rst(core_rst), .count(rx_overflow)
     );
-    cdc_count #(.WIDTH(32)) count_bad (
+    ferroce_cdc_count #(.WIDTH(32)) count_bad (
         .src_clk(mac_clk), .src_rst(queue_rst), .event_in(bad),
         .dst_clk(core_clk), .dst_rst(core_rst), .count(rx_bad)
     );
-    cdc_count #(.WIDTH(32)) count_dropped (
+    ferroce_cdc_count #(.WIDTH(32)) count_dropped (
         .src_clk(mac_clk), .src_rst(queue_rst), .event_in(dropped),
         .dst_clk(core_clk), .dst_rst(core_rst), .count(tx_dropped)
     );
-    cdc_level #(.WIDTH(4)) status (
+    ferroce_cdc_level #(.WIDTH(4)) status (
         .clk(core_clk),
         .d({local_fault, remote_fault, aligned, up}),
         .q(link_status)

@@ -3,7 +3,7 @@
 // 8N1, `DIVIDE` cycles a bit. To the board: 'W', address, data (4 bytes each, lowest first), answer 'K' or, if the slave refused, 'E'. 'R',
 // address, answer 'K' or 'E' and 4 bytes of data. Any other byte is answered '?'. A byte too few waits for ever: send 'R's until one
 // is answered to start afresh. Address bits 23:2 go to the bus; bit 22 tells what is beside the registers (see the top).
-module uart_bus #(
+module ferroce_uart_bus #(
     parameter DIVIDE = 125
 ) (
     input  wire        clk,
@@ -40,7 +40,7 @@ module uart_bus #(
     reg         rx_done;
     wire        line;
 
-    cdc_level line_in (.clk(clk), .d(rxd), .q(line));
+    ferroce_cdc_level line_in (.clk(clk), .d(rxd), .q(line));
 
     always @(posedge clk) begin
         rx_done <= 1'b0;

@@ -2,7 +2,7 @@
 //
 // `link` is on while the link is up and blinks (3 Hz at 250 MHz) while it is not, so that a dark light is a dead card. `activity`
 // flashes for 2^24 cycles (67 ms) at traffic, `fault` for as long at a dropped frame.
-module leds #(
+module ferroce_leds #(
     parameter LOG_FLASH = 24
 ) (
     input  wire clk,

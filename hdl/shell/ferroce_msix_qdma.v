@@ -2,7 +2,7 @@
 //
 // The QDMA wants a request held until it is sent or refused, and idle between two. `refused` is high for a cycle when it
 // could not be sent (vector masked for good, function not enabled).
-module msix_qdma (
+module ferroce_msix_qdma (
     input  wire        clk,
     input  wire        rst,
     input  wire [10:0] irq_vector,

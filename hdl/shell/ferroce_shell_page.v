@@ -13,7 +13,7 @@
 //
 // Counters are 32 bits and wrap. Everything else of BAR0, and all writes, pass through to the engine. Answers keep the order
 // of the reads. A read of the page waits for the engine's reads before it.
-module shell_page (
+module ferroce_shell_page (
     input  wire        clk,
     input  wire        rst,
 

@@ -3,7 +3,7 @@
 // The clock that goes out is a quarter of a period late (2 ns), so that data stands around its edges. What comes in is delayed by
 // `RX_TAPS` steps of 25 ps against the clock of the PHY. Both are what published shells do on these boards; the straps of the PHY,
 // which may add delays of its own, were not looked at.
-module rgmii_ecp5 #(
+module ferroce_rgmii_ecp5 #(
     parameter RX_TAPS = 80
 ) (
     input  wire       clk,

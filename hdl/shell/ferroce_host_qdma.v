@@ -6,7 +6,7 @@
 //
 // `core_clk` is the bridge's own clock, 250 MHz, so that the host side needs no crossing. `arst` is high while PCIe is in reset, and
 // is to be taken in by `cdc_reset`. `init_clk` has 125 MHz; it stands still while PCIe is in reset.
-module host_qdma (
+module ferroce_host_qdma (
     input  wire         pcie_refclk_p,
     input  wire         pcie_refclk_n,
     input  wire         pcie_reset_n,
@@ -170,9 +170,9 @@ module host_qdma (
     initial pcie_rst = 1'b1;
     always @(posedge core_clk) pcie_rst <= ~axi_aresetn;
 
-    cdc_reset reset_all (.clk(core_clk), .arst(pcie_rst | ~init_locked), .rst(arst));
+    ferroce_cdc_reset reset_all (.clk(core_clk), .arst(pcie_rst | ~init_locked), .rst(arst));
 
-    msix_qdma msix (
+    ferroce_msix_qdma msix (
         .clk(core_clk),
         .rst(arst),
         .irq_vector(irq_vector),

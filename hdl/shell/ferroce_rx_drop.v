@@ -5,7 +5,7 @@
 // So is one that a reset of the MAC cuts off. Latency: one cycle.
 //
 // `overflow` and `bad` are high for a cycle for each frame that is dropped here for want of room, and that the MAC marked.
-module rx_drop #(
+module ferroce_rx_drop #(
     parameter WIDTH = 512
 ) (
     input  wire               clk,

@@ -2,7 +2,7 @@
 //
 // 2^`LOG_BYTES` bytes. Addresses beyond it are answered with SLVERR and touch nothing. One read and one write burst at a time, a beat
 // a cycle; INCR bursts of full width, which may begin at any byte. The word port waits for a cycle that the bursts leave free.
-module axi_ram #(
+module ferroce_axi_ram #(
     parameter LOG_BYTES = 14
 ) (
     input  wire        clk,

@@ -3,7 +3,7 @@
 // 2^`LOG_DEPTH` beats of `WIDTH` bits beside `last`. A frame that is longer than that goes on as it comes, when the store is
 // full, so that nothing can stand still; keep it longer than the longest frame. A beat a cycle; the first beat of a frame
 // comes out two cycles after its last went in.
-module frame_hold #(
+module ferroce_frame_hold #(
     parameter WIDTH     = 576,
     parameter LOG_DEPTH = 9
 ) (

@@ -2,7 +2,7 @@
 //
 // The bits have nothing to do with each other: a number crosses by `cdc_count` or `cdc_fifo`. `d` comes from a register.
 (* keep_hierarchy = "yes" *)
-module cdc_level #(
+module ferroce_cdc_level #(
     parameter WIDTH = 1
 ) (
     input  wire             clk,

@@ -4,7 +4,7 @@
 // Blocks that hold pointers of a crossing use `rst` as an asynchronous reset, so that they start afresh even if the clock
 // stood still meanwhile; all others use it as a synchronous one.
 (* keep_hierarchy = "yes" *)
-module cdc_reset (
+module ferroce_cdc_reset (
     input  wire clk,
     input  wire arst,
     output wire rst
