@@ -22,6 +22,7 @@ pub use crate::cell::product::Product;
 pub use crate::cell::ram::{Ram, Style};
 pub use crate::cell::ram_bytes::RamBytes;
 pub use crate::cell::reg::{Dff, Reg};
+pub use crate::cell::reset_copies::ResetCopies;
 pub use crate::cell::ring_ram::RingRam;
 pub use crate::cell::rmw::Rmw;
 pub use crate::cell::rotate::Rotate;

@@ -72,6 +72,7 @@ fn library_is_accepted() {
         &SkidRam::<Bits<24>>::default(),
         &Slice::<Bits<24>>::default(),
         &RingRam::<Bits<24>, 1, 6>::default(),
+        &ResetCopies::<3>::default(),
         &ByteReg::<64, 8>::default(),
         &Merge::<Bits<24>, 4>::default(),
         &Arbiter::<4>::default(),

@@ -247,7 +247,8 @@ impl<P: Pins> Engine<P> {
         all
     }
 
-    /// One cycle in reset: no valid may be set after its first clock edge (AXI4 A3.1.2).
+    /// One cycle in reset: no valid may be set after its second clock edge (AXI4 A3.1.2), as the core's reset is a register
+    /// behind the pin.
     fn in_reset(&mut self) {
         self.inputs = Inputs {
             rst: true,
@@ -264,7 +265,7 @@ impl<P: Pins> Engine<P> {
             ("s_axil R", o.lite.rvalid),
             ("irq", o.irq_valid),
         ];
-        if self.reset_left < RESET_CYCLES {
+        if self.reset_left < RESET_CYCLES - 1 {
             for (channel, _) in valids.iter().filter(|(_, valid)| *valid) {
                 self.log
                     .add(self.now, channel, "valid in reset; it must be 0");

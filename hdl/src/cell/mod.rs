@@ -17,6 +17,7 @@ pub mod product;
 pub mod ram;
 pub mod ram_bytes;
 pub mod reg;
+pub mod reset_copies;
 pub mod ring_ram;
 pub mod rmw;
 pub mod rotate;

@@ -6,7 +6,13 @@
 //! ```text
 //!  Run ─request─► Halt ─idle for 32 cycles─► Reset ─16 cycles─► Done ─request gone─► Run
 //! ```
+//!
+//! The reset comes from registers, one a part of the core, so it follows the pin by a cycle, both when it comes and when it
+//! goes.
 use crate::prelude::*;
+
+/// Parts of the core with a reset of their own.
+pub const PARTS: usize = 4;
 
 /// What the block is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -32,8 +38,8 @@ pub struct Restart {
     pub idle: Signal<In, Bit>,
     /// The DMA must not begin anything.
     pub stall: Signal<Out, Bit>,
-    /// Reset of the engine; also while the pin asks for it.
-    pub core_rst: Signal<Out, Bit>,
+    /// Reset of each part of the core, all the same; also while the pin asks for it.
+    pub core_rst: Signal<Out, Bits<PARTS>>,
     /// The reset is over.
     pub done: Signal<Out, Bit>,
 
@@ -41,8 +47,7 @@ pub struct Restart {
     state: Reg<RestartState>,
     count: Reg<Bits<6>>,
     halted: Reg<Bit>,
-    #[init(Reg::new(true))]
-    resets: Reg<Bit>,
+    resets: ResetCopies<PARTS>,
 }
 
 impl Logic for Restart {
@@ -50,7 +55,7 @@ impl Logic for Restart {
 
     #[kernel]
     fn update(&mut self) {
-        resets = false;
+        resets.d = state == RestartState::Reset;
         match state {
             RestartState::Run => {
                 count = bits::<6>(0);
@@ -70,7 +75,6 @@ impl Logic for Restart {
                 }
             }
             RestartState::Reset => {
-                resets = true;
                 halted = false;
                 count = count + 1;
                 if count == 15 {
@@ -87,7 +91,7 @@ impl Logic for Restart {
             }
         }
         stall = halted;
-        core_rst = clock.rst | resets;
+        core_rst = resets.q;
         done = state == RestartState::Done;
     }
 }

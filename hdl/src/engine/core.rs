@@ -6,6 +6,7 @@ use crate::bus::dma_client::*;
 use crate::control::counters::Counters;
 use crate::control::drain::section::*;
 use crate::control::exception_csr::ExceptionStatus;
+use crate::control::restart::PARTS;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::eth::exceptions::Exceptions;
 use crate::eth::loopback::Loopback;
@@ -36,6 +37,8 @@ pub struct Core<
 > {
     /// Clock, and the reset of the core.
     pub clock: ClkRst,
+    /// The same reset for each part: all else, `receive`, `transmit`, `control`.
+    pub resets: Signal<In, Bits<PARTS>>,
     /// Frames in.
     pub s_axis_rx: AxisIn<W, K>,
     /// Frames out.
@@ -122,6 +125,14 @@ impl<
 
     #[kernel]
     fn update(&mut self) {
+        // resets: the largest parts have their own
+        receive.clock.clk = clock.clk;
+        receive.clock.rst = resets.bit(1);
+        transmit.clock.clk = clock.clk;
+        transmit.clock.rst = resets.bit(2);
+        control.clock.clk = clock.clk;
+        control.clock.rst = resets.bit(3);
+
         // network
         forward!(s_axis_rx <= return_path.s_axis);
         forward!(return_path.own <= loopback.own);

@@ -152,7 +152,8 @@ impl<
     #[kernel]
     fn update(&mut self) {
         core.clock.clk = clock.clk;
-        core.clock.rst = restart.core_rst;
+        core.clock.rst = restart.core_rst.bit(0);
+        core.resets = restart.core_rst;
         restart.request = csr.reset;
         restart.idle = core.idle;
         csr.reset_done = restart.done;
