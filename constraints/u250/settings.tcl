@@ -8,8 +8,9 @@ set cmac_version {}
 set refclk_mhz 156.25
 set cmac_site CMACE4_X0Y8
 set gt_group {X1Y44~X1Y47}
-# Site of the PCIe block; empty: the vendor's block chooses by the pins' quads.
+# PCIe: site of the block (empty: the default of the vendor's block for this part), quad of lane 0.
 set pcie_location {}
+set pcie_quad GTY_Quad_227
 # PCI identity; a product needs one of its own.
 set pci_vendor 10ee
 set pci_device 9038

@@ -57,9 +57,11 @@ set qdma {
 lappend qdma vendor_id $pci_vendor pf0_device_id $pci_device pf0_subsystem_vendor_id $pci_vendor pf0_subsystem_id $pci_subsystem \
     pf0_revision_id $pci_revision pf0_class_code_qdma $pci_class pf0_class_code_base_qdma [string range $pci_class 0 1] \
     pf0_class_code_sub_qdma [string range $pci_class 2 3] pf0_class_code_interface_qdma [string range $pci_class 4 5]
+# The block is made without the constraints of the pins: its transceivers have to be theirs by these.
 if {$pcie_location ne ""} {
     lappend qdma pcie_blk_locn $pcie_location
 }
+lappend qdma en_gt_selection true select_quad $pcie_quad
 ferroce_ip qdma qdma_0 $qdma_version $qdma
 
 # FCS is added and removed by the MAC: that is its default.

@@ -72,6 +72,15 @@ fn the_scripts_make_the_project_of_every_card() {
         at("CONFIG.GT_GROUP_SELECT X9Y0~X9Y3");
         at("CONFIG.INCLUDE_RS_FEC 1");
         at("CONFIG.en_bridge_slv true");
+        at("CONFIG.select_quad GTY_Quad_227");
+        let site = if board == Board::U200 || board == Board::Vcu118 {
+            "X1Y2"
+        } else {
+            "PCIE4C_X1Y0"
+        };
+        if board != Board::U250 {
+            at(&format!("CONFIG.pcie_blk_locn {site}"));
+        }
         at("CONFIG.PF0_MSIX_CAP_TABLE_SIZE_qdma 01F");
         at("launch_runs impl_1 -jobs 2");
         for (path, _) in bundle.files().filter(|(p, _)| p.ends_with(".xdc")) {

@@ -117,6 +117,7 @@ pub(crate) const U50: Card = Card {
     power_w: Some(63),
     spi_width: 4,
     port: "QSFP",
+    pcie_location: Some("PCIE4C_X1Y0"),
     pcie: &PCIE_U50,
     qsfp: [
         ["J45", "J46", "D42", "D43"],
@@ -156,6 +157,7 @@ pub(crate) const U55C: Card = Card {
     power_w: Some(100),
     spi_width: 4,
     port: "QSFP0",
+    pcie_location: Some("PCIE4C_X1Y0"),
     pcie: &PCIE_H2892,
     qsfp: [
         ["AD51", "AD52", "AD46", "AD47"],
@@ -193,6 +195,7 @@ pub(crate) const U200: Card = Card {
     power_w: Some(160),
     spi_width: 4,
     port: "QSFP0",
+    pcie_location: Some("X1Y2"),
     pcie: &PCIE_U200,
     qsfp: QSFP_U200,
     pins: PINS_U200,
@@ -214,12 +217,14 @@ pub(crate) const U250: Card = Card {
     power_w: Some(160),
     spi_width: 4,
     port: "QSFP0",
+    pcie_location: None,
     pcie: &PCIE_U200,
     qsfp: QSFP_U200,
     pins: PINS_U200,
     notes: &[
         "QSFP1, DDR4 and the second reference clocks of the cages are not used.",
         "The pins are those of the U200, the sites of the transceivers are not.",
+        "No published design names the site of the PCIe block: it is the default of the vendor's block. If placement fails, name it, `-tclargs pcie_location=...`.",
         "Some projects spell the part xcu250-figd2104-2L-e.",
     ],
 };
@@ -236,6 +241,7 @@ pub(crate) const U280: Card = Card {
     power_w: Some(160),
     spi_width: 4,
     port: "QSFP0",
+    pcie_location: Some("PCIE4C_X1Y0"),
     pcie: &PCIE_H2892,
     qsfp: [
         ["L53", "L54", "L48", "L49"],
@@ -270,6 +276,7 @@ pub(crate) const VCU118: Card = Card {
     power_w: None,
     spi_width: 8,
     port: "QSFP1",
+    pcie_location: Some("X1Y2"),
     pcie: &PCIE_VCU118,
     qsfp: [
         ["Y2", "Y1", "V7", "V6"],

@@ -105,6 +105,8 @@ pub(crate) struct Card {
     pub(crate) spi_width: u32,
     /// Cage that is used.
     pub(crate) port: &'static str,
+    /// Site of the PCIe block as published designs have it, none if none is known; each has lane 0 in quad 227.
+    pub(crate) pcie_location: Option<&'static str>,
     /// Lanes of PCIe, 0 first.
     pub(crate) pcie: &'static [Lane; 16],
     /// Lanes of the cage.

@@ -23,8 +23,9 @@ pub(crate) fn settings(card: &Card) -> String {
          set refclk_mhz {}\n\
          set cmac_site {}\n\
          set gt_group {{{}}}\n\
-         # Site of the PCIe block; empty: the vendor's block chooses by the pins' quads.\n\
-         set pcie_location {{}}\n\
+         # PCIe: site of the block (empty: the default of the vendor's block for this part), quad of lane 0.\n\
+         set pcie_location {{{}}}\n\
+         set pcie_quad GTY_Quad_227\n\
          # PCI identity; a product needs one of its own.\n\
          set pci_vendor {:04x}\n\
          set pci_device {:04x}\n\
@@ -36,6 +37,7 @@ pub(crate) fn settings(card: &Card) -> String {
         card.refclk_mhz,
         card.cmac,
         card.gt_group.unwrap_or_default(),
+        card.pcie_location.unwrap_or_default(),
         pci::VENDOR,
         pci::DEVICE,
         pci::SUBSYSTEM_HARDWARE,

@@ -19,7 +19,7 @@ pub(crate) fn page(card: &Card) -> String {
          ```sh\ncargo xtask emit --board {name} --out out\ncd out && vivado -mode batch -source build.tcl\n```\n\n\
          | | |\n|---|---|\n\
          | part | `{part}` |\n\
-         | PCIe | Gen3 x16, reference clock 100 MHz |\n\
+         | PCIe | Gen3 x16, reference clock 100 MHz, block {pcie}, lane 0 in quad 227 |\n\
          | port | {port}, 100G with RS-FEC, reference clock {refclk} MHz |\n\
          | CMAC | `{cmac}`, transceivers {gt} |\n\
          | clocks | core 250 MHz (PCIe), MAC 322.265625 MHz, 125 MHz for the transceivers' start |\n\
@@ -28,6 +28,9 @@ pub(crate) fn page(card: &Card) -> String {
         name = card.name,
         part = card.part,
         port = card.port,
+        pcie = card
+            .pcie_location
+            .map_or("at its default site".into(), |site| format!("`{site}`")),
         refclk = card.refclk_mhz,
         cmac = card.cmac,
         gt = card
