@@ -27,12 +27,12 @@ impl Style {
         }
     }
 
-    /// LUT RAM up to 64 words, else block RAM.
+    /// LUT RAM up to 64 words, block RAM up to 16384, else UltraRAM: tables of that depth take all block RAM of a part.
     pub fn for_depth(log2: usize) -> Self {
-        if log2 <= 6 {
-            Self::Distributed
-        } else {
-            Self::Block
+        match log2 {
+            0..=6 => Self::Distributed,
+            7..=14 => Self::Block,
+            _ => Self::Ultra,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod board;
 mod bundle;
+mod memory;
 mod rtl;
 mod text;
 
@@ -19,6 +20,7 @@ use crate::Usage;
 use crate::output::put;
 
 pub use bundle::Bundle;
+pub use memory::Memories;
 pub use rtl::Build;
 
 /// Options of the task.
@@ -160,6 +162,24 @@ impl Board {
         )))
     }
 
+    /// Whether its part has the memories that a build of `modules` takes; the shell comes on top.
+    ///
+    /// # Errors
+    /// [`Usage`] with what is missing.
+    pub fn holds(self, modules: &[Module]) -> Result<(), Usage> {
+        let (Some(card), needs) = (self.card(), Memories::of(modules)) else {
+            return Ok(());
+        };
+        let (needs, has) = ((needs.ramb36(), needs.uram), card.memories);
+        if needs.0 <= has.0 && needs.1 <= has.1 {
+            return Ok(());
+        }
+        Err(Usage(format!(
+            "{} block RAMs and {} UltraRAMs: the {} has {} and {}; ask for smaller tables",
+            needs.0, needs.1, card.title, has.0, has.1
+        )))
+    }
+
     /// The files of a build of `modules` for this board.
     #[must_use]
     pub fn bundle(self, build: &Build, modules: &[Module]) -> Bundle {
@@ -236,7 +256,9 @@ pub fn run(args: &Args) -> Result<()> {
     let build = Build::new(&args.build, args.board.standard())?;
     args.board.check(&build)?;
     let place = bundle::Place::new(out, args.force)?;
-    let bundle = args.board.bundle(&build, &build.modules()?);
+    let modules = build.modules()?;
+    args.board.holds(&modules)?;
+    let bundle = args.board.bundle(&build, &modules);
     let bundle = bundle.signed(&commit());
     let files = bundle.files().count();
     place.write(&bundle)?;

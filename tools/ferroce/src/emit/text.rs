@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ferroce_hdl::emit::Module;
 use ferroce_hdl::engine::LOG_SRQ;
 
-use super::{Build, Bundle, bundle};
+use super::{Build, Bundle, Memories, bundle};
 
 /// The engine alone, with AXI ports.
 pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
@@ -94,7 +94,7 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         "# Ferroce engine\n\n\
          A RoCEv2 NIC between a MAC and host memory, as Verilog-2005. Written by `cargo xtask emit`; do not edit.\n\n",
     );
-    text += &sizes(build);
+    text += &sizes(build, modules);
     text += "## Next\n\n\
         Run these here:\n\n\
         ```sh\n\
@@ -127,8 +127,8 @@ fn readme(build: &Build, modules: &[Module]) -> String {
 }
 
 /// Table of the sizes of a build.
-pub(super) fn sizes(build: &Build) -> String {
-    let tables = &build.tables;
+pub(super) fn sizes(build: &Build, modules: &[Module]) -> String {
+    let (tables, memories) = (&build.tables, Memories::of(modules));
     format!(
         "| size | value |\n|---|---|\n\
          | data path | {} bits |\n\
@@ -137,7 +137,8 @@ pub(super) fn sizes(build: &Build) -> String {
          | completion queues | {} |\n\
          | outstanding messages | {} |\n\
          | GID entries, event queues | {}, {} |\n\
-         | address handles, shared receive queues | {}, {} |\n\n",
+         | address handles, shared receive queues | {}, {} |\n\
+         | memories in UltraScale+, by the Verilog | {} block RAMs (RAMB36), {} UltraRAMs |\n\n",
         build.width,
         1u32 << tables.log_qp,
         1u32 << tables.log_mr,
@@ -147,5 +148,7 @@ pub(super) fn sizes(build: &Build) -> String {
         1u32 << tables.log_eq,
         1u32 << tables.log_qp,
         1u32 << LOG_SRQ,
+        memories.ramb36(),
+        memories.uram,
     )
 }

@@ -131,7 +131,7 @@ pub(crate) fn bundle(build: &Build, modules: &[Module]) -> Bundle {
     }
     bundle.add("build.sh", script());
     bundle.add("ferroce.core", core(&paths));
-    bundle.add("README.md", readme(build));
+    bundle.add("README.md", readme(build, modules));
     bundle
 }
 
@@ -183,7 +183,7 @@ fn core(paths: &[String]) -> String {
     )
 }
 
-fn readme(build: &Build) -> String {
+fn readme(build: &Build, modules: &[Module]) -> String {
     let mut text = String::from(
         "# Ferroce on the ECP5-5G Versa\n\n\
          The RoCEv2 engine between a serial line and a 1G port, for open tools. Written by `cargo xtask emit --board versa_ecp5`; do\n\
@@ -192,7 +192,7 @@ fn readme(build: &Build) -> String {
          crossings were simulated; that each port has constraints and each constraint a port is tested. What of the engine was placed\n\
          and routed: `docs/resources.md` of the project.\n\n",
     );
-    text += &sizes(build);
+    text += &sizes(build, modules);
     let _ = write!(
         text,
         "## Next\n\n\

@@ -91,6 +91,8 @@ pub(crate) struct Card {
     pub(crate) title: &'static str,
     /// Part, as Vivado spells it.
     pub(crate) part: &'static str,
+    /// Block RAMs (RAMB36) and UltraRAMs of the part, of the vendor's product tables.
+    pub(crate) memories: (u64, u64),
     /// Reference clock of the port in MHz.
     pub(crate) refclk_mhz: &'static str,
     /// Its period in ns.
@@ -163,6 +165,6 @@ pub(crate) fn card(card: &Card, build: &Build, modules: &[Module]) -> Bundle {
     bundle.add("scope.tcl", script::SCOPE);
     bundle.add("build.tcl", script::BUILD);
     bundle.add("ferroce.core", script::core(card, &paths));
-    bundle.add("README.md", text::readme(card, build));
+    bundle.add("README.md", text::readme(card, build, modules));
     bundle
 }

@@ -1,6 +1,8 @@
 //! The README of a board, and its page in the documentation.
 use std::fmt::Write;
 
+use ferroce_hdl::emit::Module;
+
 use super::{Build, Card, Role};
 use crate::emit::text::sizes;
 
@@ -72,7 +74,7 @@ pub(crate) fn page(card: &Card) -> String {
 }
 
 /// What to do with the files.
-pub(crate) fn readme(card: &Card, build: &Build) -> String {
+pub(crate) fn readme(card: &Card, build: &Build, modules: &[Module]) -> String {
     let top = format!("ferroce_{}", card.name);
     let mut text = format!(
         "# Ferroce on the {}\n\n\
@@ -81,7 +83,7 @@ pub(crate) fn readme(card: &Card, build: &Build) -> String {
          the vendor's blocks; the crossings were simulated; that each port has constraints and each constraint a port is tested.\n\n",
         card.title, card.port, card.name
     );
-    text += &sizes(build);
+    text += &sizes(build, modules);
     let _ = write!(
         text,
         "## Next\n\n\
