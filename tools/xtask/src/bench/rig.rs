@@ -29,6 +29,10 @@ pub(super) struct Setup {
     pub(super) build: Build,
     /// Cycles until host memory answers a read; it takes half of them for a write.
     pub(super) latency: u32,
+    /// Reads of host memory under way at most, and writes.
+    pub(super) bursts: usize,
+    /// Data of reads wait for the response of register writes that came before them, as behind a bridge.
+    pub(super) tie: bool,
     /// Cycles of one way over the wire.
     pub(super) wire: u64,
     /// Share of the frames of the first host that are lost: requests, so that every NAK arrives.
@@ -48,7 +52,9 @@ impl Setup {
             read_latency: Delay::between(part(92), part(108)),
             write_latency: Delay::between(part(40), part(60)),
             reorder: self.latency > 0,
-            tie: false,
+            tie: self.tie,
+            max_reads: self.bursts,
+            max_writes: self.bursts,
             seed,
             ..axi::Config::default()
         }

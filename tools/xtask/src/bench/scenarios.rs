@@ -11,6 +11,10 @@ use crate::emit::Build;
 
 /// Latency of host memory in cycles: 1 us.
 const LATENCY: u32 = 250;
+/// Reads of host memory under way, and writes: more than the engine has use for; and what the QDMA's slave bridge takes
+/// (PG302 4.0, "Slave Bridge").
+const BURSTS: usize = 256;
+const BURSTS_BRIDGE: usize = 32;
 /// Cycles of one way over the wire: 100 ns.
 const WIRE: u64 = 25;
 /// Local ACK timeout code: 262 us, far above a round trip; with losses 33 us, as not even a NAK tells of a
@@ -61,6 +65,8 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
     let setup = Setup {
         build: standard(width),
         latency: LATENCY,
+        bursts: BURSTS,
+        tie: false,
         wire: WIRE,
         loss: 0.0,
         seed,
@@ -242,6 +248,36 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         ..load(Op::WriteInline, 8)
     };
     add(gate, "write_8_one_qp".into(), rate(one, setup));
+    // What a bridge from AXI to PCIe does to reads, one thing at a time.
+    let sends = Load {
+        op: Op::Send,
+        ..many
+    };
+    let limited = Setup {
+        bursts: BURSTS_BRIDGE,
+        ..setup
+    };
+    let tied = Setup { tie: true, ..setup };
+    add(full, "send_64_qps_64".into(), rate(sends, setup));
+    for (mode, setup) in [("bursts_32", limited), ("tied", tied)] {
+        for (name, op) in OPS {
+            let name = format!("{mode}_{name}_{LONG}");
+            add(quick, name, goodput(load(op, LONG), setup));
+        }
+        let both = Load {
+            traffic: Traffic::BothWays,
+            ..load(Op::Write, LONG)
+        };
+        let name = format!("{mode}_write_{LONG}_both_ways");
+        add(quick, name, goodput(both, setup));
+        for (name, load) in [
+            ("write_64_qps_64", many),
+            ("send_64_qps_64", sends),
+            ("write_8_one_qp", one),
+        ] {
+            add(quick, format!("{mode}_{name}"), rate(load, setup));
+        }
+    }
     add(gate, "ack_flood".into(), What::Acks(setup, 1));
     add(quick, "ack_flood_qps_64".into(), What::Acks(setup, 64));
     for (name, op) in [("write", Op::Write), ("send", Op::Send)] {
