@@ -1,8 +1,9 @@
 //! Copies of a reset: what drives thousands of registers drives them by several, each near what it resets.
 use crate::prelude::*;
 
-/// `N` registers that hold `d`, and 1 in a reset of their own. Synthesis keeps them apart; a placer may copy them again.
-/// They begin with 1: what they reset runs in no cycle before the first reset.
+/// `N` registers that hold `d`, and 1 in a reset of their own. `keep` tells Vivado not to merge them (UG901), and its placer
+/// may copy them again; Yosys, which knows no fan-out, makes one of them. They begin with 1: what they reset runs in no
+/// cycle before the first reset.
 #[derive(Clone, Debug, Block)]
 pub struct ResetCopies<const N: usize> {
     /// Clock and reset.
