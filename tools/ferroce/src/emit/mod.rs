@@ -268,3 +268,28 @@ pub fn run(args: &Args) -> Result<()> {
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_without_the_memories_of_a_build_is_refused_in_a_line() {
+        let of = |style: &str, words: u32| Module {
+            name: "m".into(),
+            text: format!(
+                "(* ram_style = \"{style}\" *) reg [71:0] mem [0:{}];",
+                words - 1
+            ),
+        };
+        // 641 UltraRAMs, 1345 block RAMs: one more than the U50 has
+        for (style, words) in [("ultra", 641 * 4096), ("block", 1345 * 512)] {
+            let error = Board::U50.holds(&[of(style, words)]).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("the Alveo U50 has 1344 and 640"), "{text}");
+            assert!(!text.contains('\n'));
+            assert!(Board::U250.holds(&[of(style, words)]).is_ok());
+            assert!(Board::Generic.holds(&[of(style, words)]).is_ok());
+        }
+    }
+}
