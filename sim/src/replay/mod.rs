@@ -38,6 +38,7 @@ mod resent;
 mod responder;
 mod rig;
 mod script;
+mod sent;
 mod writer;
 
 use std::fmt;

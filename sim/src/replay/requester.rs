@@ -8,12 +8,13 @@ use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::aeth::RNR_TIMER_NS;
 use ferroce_proto::wire::{Class, Psn, Syndrome};
 
-use super::compare::{self, Sent};
+use super::compare;
 use super::expect::Expect;
 use super::flow::{Connection, Sender};
 use super::input::{Frame, Refusal};
 use super::messages::{Line, Plan};
 use super::rig::{Rig, Setup, log2};
+use super::sent::Sent;
 use super::{Counts, Difference, Error, FILL, Options, Outcome, resent};
 use crate::memory::{HostMemory, Ranges};
 use crate::nic::{NS_PER_CYCLE, Nic};

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use ferroce_proto::wire::{Operation, Packet, RethRepr};
 
-use super::compare::{self, Comparison, Match, Sent};
+use super::compare::{self, Comparison, Match};
 use super::input::Frame;
 use super::messages::{Line, Message, Plan};
+use super::sent::Sent;
 
 /// Compares what the device sent with the messages of `plan`, of which `posted` were posted.
 pub(super) fn requests(plan: &Plan<'_>, posted: usize, sent: &[Sent]) -> Vec<Comparison> {

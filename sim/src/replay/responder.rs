@@ -7,11 +7,12 @@ use ferroce_proto::abi::qpc::MAX_RD_ATOMIC;
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::{Class, Operation, Psn};
 
-use super::compare::{self, Comparison, Rules, Sent};
+use super::compare::{self, Comparison, Rules};
 use super::flow::{Connection, Sender};
 use super::input::{Frame, Refusal};
 use super::rig::{Rig, Setup, log2};
 use super::script::{Completion, Receive, Script};
+use super::sent::Sent;
 use super::{Counts, Difference, Error, FILL, Options, Outcome};
 use crate::memory::HostMemory;
 use crate::nic::Nic;
