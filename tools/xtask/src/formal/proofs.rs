@@ -208,7 +208,7 @@ pub(super) const PROOFS: &[Proof] = &[
             },
             Bug {
                 what: "a window of one queue pair is reached by all",
-                from: "checks_d[MrChecks_queue] = !entry_q[MrCtx_qp_only] | (entry_q[MrCtx_qpn +: 24] == {8'd0, looked_up_q[MrAccess_qpn +: 16]});",
+                from: "checks_d[MrChecks_queue] = !entry_q[MrCtx_qp_only] | (entry_q[MrCtx_qpn +: 24] == {8'd0, access_q[MrAccess_qpn +: 16]});",
                 to: "checks_d[MrChecks_queue] = 1'b1;",
             },
         ],

@@ -34,6 +34,21 @@ pub(super) enum Outcome {
     NotInductive,
 }
 
+/// The source with a bug.
+///
+/// # Errors
+/// What it replaces does not stand there once.
+pub(super) fn broken(source: &str, bug: &Bug) -> Result<String> {
+    let found = source.matches(bug.from).count();
+    ensure!(
+        found == 1,
+        "the bug \"{}\" replaces `{}`, which stands {found} times in the source: adapt it",
+        bug.what,
+        bug.from
+    );
+    Ok(source.replace(bug.from, bug.to))
+}
+
 impl Model {
     /// Emitted Verilog, flattened, with the checker's instance.
     ///
@@ -45,16 +60,7 @@ impl Model {
         let source = design.source();
         let source = match bug {
             None => source,
-            Some(bug) => {
-                let found = source.matches(bug.from).count();
-                let what = bug.what;
-                ensure!(
-                    found == 1,
-                    "the bug \"{what}\" replaces `{}`, which stands {found} times in the source: adapt it",
-                    bug.from
-                );
-                source.replace(bug.from, bug.to)
-            }
+            Some(bug) => broken(&source, bug)?,
         };
         let top = &design.top;
         fs::write(path("block.v"), source).context("cannot write the block")?;
