@@ -192,7 +192,7 @@ pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
         AsyncEvent::QpAccessError { qpn } => to_qp(IBV_EVENT_QP_ACCESS_ERR, qpn),
         AsyncEvent::CommunicationEstablished { qpn } => to_qp(IBV_EVENT_COMM_EST, qpn),
         AsyncEvent::SqDrained { qpn } => {
-            let is_asked = |qp: &Arc<QpHandle>| qp.tells_drained.load(Ordering::Relaxed);
+            let is_asked = |qp: &Arc<QpHandle>| qp.reports_drained.load(Ordering::Relaxed);
             if qps(qpn).iter().any(is_asked) {
                 to_qp(IBV_EVENT_SQ_DRAINED, qpn);
             }

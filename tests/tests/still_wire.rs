@@ -15,6 +15,8 @@ use ferroce_sim::verilator;
 /// Cycles in which a card without work answers a RESET.
 const PROMPT: u64 = 5000;
 const OTHER: u32 = 777;
+/// Cycles of ACK timeout code 1: 4.096 us * 2.
+const TIMEOUT: u64 = 2048;
 
 /// Two hosts with engines whose ports take two frames and then wait.
 fn pair(width: usize) -> Pair {
@@ -44,6 +46,13 @@ fn frames(host: &mut Host, cycles: u64) -> Vec<(u32, u32)> {
         }
     }
     seen
+}
+
+/// The first host, its queue pair, that of the second one, and what stands at that end.
+fn connected(pair: &mut Pair, options: QpOptions) -> (&mut Host, u32, u32, Peer) {
+    let (qa, qb) = pair.connect(options, options);
+    let peer = pair.b.peer(qb);
+    (&mut pair.a, qa, qb, peer)
 }
 
 /// Frames leave until `wanted` does.
@@ -223,25 +232,21 @@ fn a_timeout_counts_from_the_packet_that_left() {
         retry_cnt: 7,
         ..QpOptions::default()
     };
-    // 4.096 us * 2
-    let timeout = 2048;
     for width in [64, 512] {
         let mut pair = pair(width);
-        let (qa, qb) = pair.connect(options, options);
-        let peer = pair.b.peer(qb);
-        let host = &mut pair.a;
+        let (host, qa, qb, peer) = connected(&mut pair, options);
         let mr = host.create_mr(&pattern(16 * 1024, 1), Rights::ALL);
         let mut psn = options.psn;
-        for stands in (0..6).map(|i| timeout + 100 + 401 * i) {
+        for stands in (0..6).map(|i| TIMEOUT + 100 + 401 * i) {
             host.post_send(qa, &Work::send(&[mr.all()]));
             steps(host, stands);
             psn += 16;
             drain(host, (qb, psn - 1));
-            let waited = (0..3 * timeout).find(|_| !frames(host, 1).is_empty());
+            let waited = (0..3 * TIMEOUT).find(|_| !frames(host, 1).is_empty());
             let waited = waited.expect("a timeout");
-            assert!(waited >= timeout, "{width}, {stands}: {waited}");
+            assert!(waited >= TIMEOUT, "{width}, {stands}: {waited}");
             host.nic.receive(&acknowledgement(host, qa, &peer, psn - 1));
-            frames(host, 2 * timeout);
+            frames(host, 2 * TIMEOUT);
             assert_eq!(host.poll(options.send_cq).expect("done").status, 0);
         }
     }
@@ -254,16 +259,12 @@ fn a_wire_that_stands_uses_no_retries() {
         retry_cnt: 2,
         ..QpOptions::default()
     };
-    // 4.096 us * 2 a timeout
-    let timeout = 2048;
     for width in [64, 512] {
         let mut pair = pair(width);
-        let (qa, qb) = pair.connect(options, options);
-        let peer = pair.b.peer(qb);
-        let host = &mut pair.a;
+        let (host, qa, qb, peer) = connected(&mut pair, options);
         let mr = host.create_mr(&pattern(64 * 1024, 1), Rights::ALL);
         host.post_send(qa, &Work::send(&[mr.all()]));
-        steps(host, 10 * timeout);
+        steps(host, 10 * TIMEOUT);
         assert_eq!(host.poll(options.send_cq), None, "it waits for the wire");
         assert_eq!(host.stat("local_ack_timeout_err"), 0);
         assert_eq!(host.stat("retransmissions"), 0);
@@ -271,7 +272,7 @@ fn a_wire_that_stands_uses_no_retries() {
         // once all has left the peer is to answer in time
         let last = options.psn + 63;
         drain(host, (qb, last));
-        steps(host, 3 * timeout);
+        steps(host, 3 * TIMEOUT);
         assert_eq!(host.stat("local_ack_timeout_err"), 1);
         drain(host, (qb, last));
         host.nic.receive(&acknowledgement(host, qa, &peer, last));

@@ -40,7 +40,7 @@ pub(crate) struct QpHandle {
     _srq: Option<Held<SrqHandle>>,
     pub(crate) events: Acks,
     /// The transition to SQD asked for an event when the send queue has drained.
-    pub(crate) tells_drained: AtomicBool,
+    pub(crate) reports_drained: AtomicBool,
     /// Operations of `ibv_wr_*` that it was made for; 0 if for none.
     operations: u64,
     /// Requests from `wr_start` to `wr_complete`.
@@ -163,7 +163,7 @@ fn create(
         _cqs: [send, recv],
         _srq: srq,
         events: Acks::default(),
-        tells_drained: AtomicBool::default(),
+        reports_drained: AtomicBool::default(),
         operations,
         batch: Turn::new(Batch::default()),
     };

@@ -185,7 +185,7 @@ impl QpHandle {
         }
         if to == IBV_QPS_SQD {
             let asked = given & IBV_QP_EN_SQD_ASYNC_NOTIFY != 0 && new.en_sqd_async_notify != 0;
-            self.tells_drained.store(asked, Ordering::Relaxed);
+            self.reports_drained.store(asked, Ordering::Relaxed);
         }
         // Other threads that modify the queue pair wait: finding the peer may take a while.
         let mut known = lock(&self.attr);

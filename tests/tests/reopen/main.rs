@@ -26,7 +26,7 @@ use ferroce_system::pool;
 use ferroce_tests::conformance::run::Target;
 use ferroce_tests::world::World;
 
-/// Rounds of each card, those of a seed, and how many lives run beside each other.
+/// Rounds of each card, those of a seed, and how many queue pairs are open at once.
 const ROUNDS: u64 = 200;
 const ROUNDS_OF_A_SEED: u64 = 50;
 const BESIDE: usize = 3;
@@ -44,7 +44,7 @@ const PATIENCE: u64 = 400_000;
 struct Life {
     qpn: u32,
     qp_type: u8,
-    /// Its completion queue: that of all lives, or one that ends with it.
+    /// Its completion queue: that of all queue pairs, or one that ends with it.
     cqn: u16,
     peer: Peer,
     vlan: Option<u16>,
@@ -310,7 +310,7 @@ impl Test {
 }
 
 /// The rounds of a seed.
-fn lives(target: Target, seed: u64, rounds: u64) {
+fn rounds_of_a_seed(target: Target, seed: u64, rounds: u64) {
     let mut test = Test::new(target, seed);
     // The number that ended last is taken again at once, mostly.
     let mut next = 2;
@@ -366,8 +366,8 @@ fn nothing_of_a_former_life_is_seen(target: Target) {
     pool::each(pool::processors(), seeds, || {
         |seed| {
             let left = rounds - (seed.min(last) - 1) * ROUNDS_OF_A_SEED;
-            let lives = || lives(target, seed, left.min(ROUNDS_OF_A_SEED));
-            let result = std::panic::catch_unwind(lives);
+            let run = || rounds_of_a_seed(target, seed, left.min(ROUNDS_OF_A_SEED));
+            let result = std::panic::catch_unwind(run);
             assert!(
                 result.is_ok(),
                 "{name}: repeat with FERROCE_SEED={seed} FERROCE_ROUNDS={rounds}"
