@@ -2,8 +2,8 @@
 //!
 //! A write has its effect two cycles later: a value beyond the range of its parameter is taken as the nearer end of it. A read is
 //! answered in its cycle, with 0 for other registers.
-use ferroce_proto::abi::rates::{RP_CONFIG_RESET, RP_RANGES};
-use ferroce_proto::abi::regs::REGISTERS;
+use ferroce_proto::abi::rates::RP_RANGES;
+use ferroce_proto::abi::regs::{REGISTERS, RP_CONFIG_RESET};
 
 use super::bar::{LINE_RATE, RP_CONFIG};
 use super::register_access::RegisterAccess;

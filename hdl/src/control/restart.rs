@@ -13,6 +13,14 @@ use crate::prelude::*;
 
 /// Parts of the core with a reset of their own.
 pub const PARTS: usize = 4;
+/// The receive path and the responder.
+pub const RECEIVE: usize = 1;
+/// The transmit path and the requester.
+pub const TRANSMIT: usize = 2;
+/// Commands, completions and events.
+pub const CONTROL: usize = 3;
+/// All else.
+pub const REST: usize = 0;
 
 /// What the block is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -6,7 +6,7 @@ use crate::bus::dma_client::*;
 use crate::control::counters::Counters;
 use crate::control::drain::section::*;
 use crate::control::exception_csr::ExceptionStatus;
-use crate::control::restart::PARTS;
+use crate::control::restart::{CONTROL, PARTS, RECEIVE, TRANSMIT};
 use crate::eth::exception_types::ExceptionSetup;
 use crate::eth::exceptions::Exceptions;
 use crate::eth::loopback::Loopback;
@@ -127,11 +127,11 @@ impl<
     fn update(&mut self) {
         // resets: the largest parts have their own
         receive.clock.clk = clock.clk;
-        receive.clock.rst = resets.bit(1);
+        receive.clock.rst = resets.bit(RECEIVE);
         transmit.clock.clk = clock.clk;
-        transmit.clock.rst = resets.bit(2);
+        transmit.clock.rst = resets.bit(TRANSMIT);
         control.clock.clk = clock.clk;
-        control.clock.rst = resets.bit(3);
+        control.clock.rst = resets.bit(CONTROL);
 
         // network
         forward!(s_axis_rx <= return_path.s_axis);
@@ -144,8 +144,7 @@ impl<
         return_path.overflow = receive.stats.rx_overflow;
         exceptions.setup = exception;
         exceptions.enable = enable;
-        exceptions.raw = receive.raw;
-        exceptions.raw_data = receive.raw_data;
+        copy!(exceptions <= receive; raw, raw_data);
         exceptions.other = transmit.tx_frames;
         exception_status.tx_consumer = exceptions.consumer;
         exception_status.busy = exceptions.busy;

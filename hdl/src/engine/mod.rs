@@ -19,7 +19,7 @@ use ferroce_proto::abi::regs::{Params, Params2, Params3, feature};
 use self::core::Core;
 use crate::bus::time::CLOCK_MHZ;
 use crate::control::csr::Csr;
-use crate::control::restart::Restart;
+use crate::control::restart::{REST, Restart};
 use crate::eth::gid_table::GID_ENTRIES;
 use crate::prelude::*;
 
@@ -152,7 +152,7 @@ impl<
     #[kernel]
     fn update(&mut self) {
         core.clock.clk = clock.clk;
-        core.clock.rst = restart.core_rst.bit(0);
+        core.clock.rst = restart.core_rst.bit(REST);
         core.resets = restart.core_rst;
         restart.request = csr.reset;
         restart.idle = core.idle;

@@ -22,9 +22,6 @@ layout! { $
     }
 }
 
-/// [`RP_CONFIG`] after reset: on, `clamp_tgt_rate_after_time_inc`.
-pub const RP_CONFIG_RESET: u32 = 1 << 2 | 1 << 0;
-
 /// The least and the greatest value of each parameter of the reaction point; one beyond them is taken as the nearer of the two.
 pub const RP_RANGES: &[(u32, u32, u32)] = &[
     (LINE_RATE, 0, RATE_MAX),

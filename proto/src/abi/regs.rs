@@ -2,7 +2,6 @@
 //! the documentation come from [`REGISTERS`].
 
 use super::layout::{codes, layout};
-use super::rates::RP_CONFIG_RESET;
 
 /// Bytes of BAR0.
 pub const BAR0_BYTES: u64 = 0x40_0000;
@@ -190,6 +189,9 @@ layout! { $
         enable: bool [1],
     }
 }
+
+/// [`RP_CONFIG`] after reset: on, `clamp_tgt_rate_after_time_inc`.
+pub const RP_CONFIG_RESET: u32 = 1 << 2 | 1 << 0;
 
 /// [`CNP_CONFIG`] after reset: on, DSCP 48 (CS6), PCP 6.
 pub const CNP_CONFIG_RESET: u32 = 1 << 16 | 6 << 8 | 48;

@@ -1,7 +1,7 @@
 //! Reaction point: the rates of the send queues, and when their packets may leave (docs/congestion.md).
 
 use ferroce_proto::abi::qpc::RATE_HEADERS;
-use ferroce_proto::abi::rates::{RP_CONFIG_RESET, RpConfig, line_rate};
+use ferroce_proto::abi::rates::{RpConfig, line_rate};
 use ferroce_proto::abi::regs;
 
 use super::congestion::{Dcqcn, Pace, Params, range};
@@ -24,7 +24,7 @@ impl Default for Reaction {
             line: 0,
             params: Params::default(),
         };
-        reaction.write(regs::RP_CONFIG, RP_CONFIG_RESET);
+        reaction.write(regs::RP_CONFIG, regs::RP_CONFIG_RESET);
         reaction
     }
 }

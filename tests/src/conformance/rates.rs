@@ -3,7 +3,7 @@
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::{SqCtx, state};
-use ferroce_proto::abi::rates::{RP_CONFIG_RESET, RP_RANGES};
+use ferroce_proto::abi::rates::RP_RANGES;
 use ferroce_proto::abi::regs::{self, REGISTERS, feature};
 use ferroce_proto::wire::Opcode;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
@@ -123,7 +123,11 @@ fn rate_registers(bench: &mut Bench) {
             check(&format!("{register:#x}"), host.read32(register), read);
         }
     }
-    check("RP_CONFIG", host.read32(regs::RP_CONFIG), RP_CONFIG_RESET);
+    check(
+        "RP_CONFIG",
+        host.read32(regs::RP_CONFIG),
+        regs::RP_CONFIG_RESET,
+    );
     host.write32(regs::RP_CONFIG, !0);
     check("RP_CONFIG", host.read32(regs::RP_CONFIG), 0xf);
 }
@@ -337,7 +341,7 @@ fn rate_after_reset(bench: &mut Bench) {
 
 fn rate_without_reaction(bench: &mut Bench) {
     let registers = [
-        (regs::RP_CONFIG, RP_CONFIG_RESET & !1),
+        (regs::RP_CONFIG, regs::RP_CONFIG_RESET & !1),
         (regs::RATE_TO_SET_ON_FIRST_CNP, 1),
     ];
     let (mut c, memory) = congested(bench, &registers);

@@ -54,7 +54,7 @@ impl Test {
             let acked = life.qp_type != qp_type::RC || cqe.wqe_index < life.acked;
             assert!(
                 acked,
-                "nobody acknowledged it: {cqe:?} of {} sends",
+                "it was not acknowledged: {cqe:?} of {} sends",
                 life.acked
             );
         }
@@ -90,7 +90,7 @@ impl Test {
             Some(life) => life,
             None => {
                 let ended = self.ended.iter_mut().find(|ended| is_of(&ended.life));
-                let ended = ended.unwrap_or_else(|| panic!("{headers:?} is for nobody"));
+                let ended = ended.unwrap_or_else(|| panic!("{headers:?} names no peer"));
                 ended.late += 1;
                 assert!(
                     ended.late <= self.leaving,

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ferroce_proto::abi::cq::{Cqe, status};
-use ferroce_proto::abi::rates::RP_CONFIG_RESET;
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::ip::{ECN_CE, ECN_ECT0};
 use ferroce_proto::wire::{Opcode, Packet};
@@ -85,7 +84,7 @@ pub struct CardHost {
 /// Writes the registers of congestion control.
 fn control(host: &mut Host, config: &paced::Config) {
     let registers = match config.control {
-        Control::None => vec![(regs::RP_CONFIG, RP_CONFIG_RESET & !1)],
+        Control::None => vec![(regs::RP_CONFIG, regs::RP_CONFIG_RESET & !1)],
         Control::Dcqcn { params, line } => {
             let mut registers = params.registers();
             registers.push((regs::LINE_RATE, line));
