@@ -61,7 +61,9 @@ struct Instance {
     explicit Instance(int seed, [[maybe_unused]] bool sum = false) {
         // 0: all registers without an initial value start at 0; 2: at random values.
         context.randReset(seed ? 2 : 0);
-        context.randSeed(seed);
+        // By default a context starts a thread per further processor, which runs no model of one thread; that of
+        // `Sum`, which is never destroyed, outlived the library.
+        context.threads(1);
 #if VM_TRACE_FST
         context.traceEverOn(true);
 #endif
@@ -69,6 +71,10 @@ struct Instance {
         making = &points;
         making_sum = sum;
 #endif
+        // The seed of one instance makes threads draw anew in the middle of another.
+        static std::mutex drawing;
+        const std::lock_guard<std::mutex> lock{drawing};
+        context.randSeed(seed);
         model = std::make_unique<Vmodel>(&context);
     }
 

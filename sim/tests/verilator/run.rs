@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use ferroce_sim::verilator::{self, Options, Port, Spec};
 
@@ -178,6 +179,37 @@ fn what_reset_misses_can_be_made_random() {
     assert_ne!(start(1), 0);
     assert_ne!(start(1), start(2));
     assert_eq!(start(7), start(7));
+}
+
+#[test]
+fn a_seed_gives_the_same_also_beside_other_threads() {
+    let source = "module many(input wire clk, output wire [1023:0] q);
+  reg [1023:0] q0, q1, q2, q3;
+  assign q = q0 ^ q1 ^ q2 ^ q3;
+endmodule
+";
+    let spec = Spec::new("many", source)
+        .clock("clk")
+        .ports([Port::input("clk", 1), Port::output("q", 1024)]);
+    let model = &build(&spec);
+    let q = model.output("q").unwrap();
+    let start = |seed: u64| {
+        let mut dut = model.instance_randomised(seed).unwrap();
+        dut.eval();
+        let mut words = [0; 32];
+        dut.read(q, &mut words);
+        words
+    };
+    let first = start(7);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..1000 {
+                    assert_eq!(start(7), first);
+                }
+            });
+        }
+    });
 }
 
 #[test]

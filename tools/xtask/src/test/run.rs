@@ -1,7 +1,7 @@
 //! Programs that run side by side, each with its output in one piece.
 
 use std::io::{IsTerminal, PipeReader, Read, Write, pipe, stderr, stdout};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -45,7 +45,11 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<Ended>> {
                 eprintln!("started {name}");
             }
             let start = Instant::now();
-            let (success, log) = run(&mut job.command).with_context(|| name.clone())?;
+            let (status, mut log) = run(&mut job.command).with_context(|| name.clone())?;
+            // A program that ends by a signal says nothing of it itself.
+            if status.code().is_none() {
+                log.extend(format!("{name} ended by {status}\n").bytes());
+            }
             let time = start.elapsed();
             bar.suspend(|| {
                 // Whole lines of one program: the lock is held. A closed output has no reader.
@@ -56,7 +60,7 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<Ended>> {
             bar.inc(1);
             Ok(Ended {
                 name: job.name,
-                success,
+                success: status.success(),
                 text: String::from_utf8_lossy(&log).into_owned(),
                 time,
             })
@@ -66,8 +70,8 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<Ended>> {
     ended
 }
 
-/// Whether it succeeded, and what it said on both of its outputs.
-fn run(command: &mut Command) -> Result<(bool, Vec<u8>)> {
+/// How it ended, and what it said on both of its outputs.
+fn run(command: &mut Command) -> Result<(ExitStatus, Vec<u8>)> {
     let (mut reader, writer): (PipeReader, _) = pipe()?;
     command.stdin(Stdio::null());
     command.stdout(writer.try_clone()?).stderr(writer);
@@ -76,7 +80,7 @@ fn run(command: &mut Command) -> Result<(bool, Vec<u8>)> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut log = Vec::new();
     reader.read_to_end(&mut log)?;
-    Ok((child.wait()?.success(), log))
+    Ok((child.wait()?, log))
 }
 
 fn bar(jobs: u64) -> ProgressBar {
