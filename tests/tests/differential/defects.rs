@@ -239,14 +239,17 @@ fn setup(defect: Defect) -> Setup {
     }
 }
 
-/// Every defect is found within a few scenarios, in every pairing, and shrunk.
+/// Every defect is found within a few scenarios in every pairing, and shrunk.
 #[test]
 fn defects_are_found() {
-    for defect in DEFECTS {
+    for (place, defect) in DEFECTS.into_iter().enumerate() {
         let setup = setup(defect);
         for pairing in Pairing::ALL {
+            // To shrink it takes long: in one pairing of each.
+            let shrinks = pairing == Pairing::ALL[place % Pairing::ALL.len()];
+            let most = if shrinks { 60 } else { 0 };
             let found = (1..=60).find_map(|seed| {
-                let result = setup.check(seed, Class::Lossless, pairing, 60);
+                let result = setup.check(seed, Class::Lossless, pairing, most);
                 result.err().map(|mismatch| (seed, mismatch))
             });
             let Some((seed, mismatch)) = found else {
@@ -258,7 +261,7 @@ fn defects_are_found() {
             );
             let steps = mismatch.scenario.steps.len();
             assert!(
-                steps <= 6,
+                steps <= 6 || !shrinks,
                 "{defect:?}, seed {seed}: {steps} steps left\n{}",
                 mismatch.scenario
             );

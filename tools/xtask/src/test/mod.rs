@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         junit::write(report.file(), &ended).context("cannot write the report")?;
         report.finish()?;
     }
+    eprint!("{}", run::slowest(&ended, 15));
     let failed = ended.iter().filter(|ended| !ended.success);
     let failed: Vec<_> = failed.map(|ended| ended.name.as_str()).collect();
     ensure!(

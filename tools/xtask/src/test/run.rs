@@ -1,5 +1,6 @@
 //! Programs that run side by side, each with its output in one piece.
 
+use std::cmp::Reverse;
 use std::io::{IsTerminal, PipeReader, Read, Write, pipe, stderr, stdout};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -70,6 +71,14 @@ pub(super) fn all(jobs: Vec<Job>) -> Result<Vec<Ended>> {
     ended
 }
 
+/// A line for each of the `most` that took longest.
+pub(super) fn slowest(ended: &[Ended], most: usize) -> String {
+    let mut longest: Vec<_> = ended.iter().collect();
+    longest.sort_by_key(|ended| Reverse(ended.time));
+    let line = |ended: &&Ended| format!("{:>8.1} s  {}\n", ended.time.as_secs_f64(), ended.name);
+    longest.iter().take(most).map(line).collect()
+}
+
 /// How it ended, and what it said on both of its outputs.
 fn run(command: &mut Command) -> Result<(ExitStatus, Vec<u8>)> {
     let (mut reader, writer): (PipeReader, _) = pipe()?;
@@ -112,8 +121,8 @@ mod tests {
     #[test]
     fn what_a_program_says_on_both_outputs_comes_in_order() {
         let mut job = shell("a", "echo one; echo two >&2; echo three; exit 3");
-        let (success, log) = run(&mut job.command).unwrap();
-        assert!(!success);
+        let (status, log) = run(&mut job.command).unwrap();
+        assert_eq!(status.code(), Some(3));
         assert_eq!(log, b"one\ntwo\nthree\n");
     }
 
@@ -129,6 +138,29 @@ mod tests {
         failed.sort();
         assert_eq!(failed, ["1", "3", "5", "7"]);
         assert!((0..8).all(|n| mark(n).exists()));
+    }
+
+    #[test]
+    fn a_signal_is_named() {
+        let ended = all(vec![shell("a", "kill -SEGV $$")]).unwrap();
+        assert!(!ended[0].success);
+        assert!(
+            ended[0].text.starts_with("a ended by signal: 11"),
+            "{}",
+            ended[0].text
+        );
+    }
+
+    #[test]
+    fn those_that_took_longest_come_first() {
+        let ended = |name: &str, secs| Ended {
+            name: name.into(),
+            success: true,
+            text: String::new(),
+            time: Duration::from_secs(secs),
+        };
+        let ended = [ended("a", 1), ended("b", 120), ended("c", 7)];
+        assert_eq!(slowest(&ended, 2), "   120.0 s  b\n     7.0 s  c\n");
     }
 
     #[test]
