@@ -10,6 +10,7 @@ extern crate self as ferroce_hdl;
 pub mod bus;
 pub mod cell;
 pub mod control;
+pub mod egress;
 pub mod emit;
 pub mod engine;
 pub mod eth;

@@ -12,7 +12,8 @@ mod yosys;
 
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use ferroce_hdl::egress;
 use ferroce_hdl::emit::{Module, block_of};
 use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
 use ferroce_proto::abi::regs::Params;
@@ -33,7 +34,7 @@ const PAGE: &str = "docs/resources.md";
 
 /// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine. Those that take long
 /// to map come first, so that they run side by side with all others.
-const BLOCKS: [&str; 24] = [
+const BLOCKS: [&str; 25] = [
     "tx_back",
     "rx_front",
     "send_queues",
@@ -52,6 +53,7 @@ const BLOCKS: [&str; 24] = [
     "mr_table",
     "notify",
     "reaction_point",
+    "class_egress",
     "send",
     "qp_events",
     "csr",
@@ -235,9 +237,16 @@ fn write_page(record: &Record) -> Result<()> {
     put(PAGE, &page::page(record))
 }
 
-/// The modules of the standard build; children before parents.
+/// The modules of the standard build, and of the blocks that are not part of it yet; children before parents.
 fn modules(width: usize) -> Result<Vec<Module>> {
-    Ok(builds::verilog(width).map_err(anyhow::Error::msg)?.modules)
+    let mut modules = builds::verilog(width).map_err(anyhow::Error::msg)?.modules;
+    let queues = egress::standard(width).map_err(|errors| anyhow!("{errors:?}"))?;
+    let more = queues.modules.into_iter();
+    let more: Vec<_> = more
+        .filter(|new| modules.iter().all(|module| module.name != new.name))
+        .collect();
+    modules.extend(more);
+    Ok(modules)
 }
 
 fn blocks(design: &[Module], quick: bool) -> Result<Vec<Job>> {

@@ -1,0 +1,250 @@
+//! Queues of frames in front of the wire, one a class or more: a queue that is paused stops behind its frame and holds no
+//! other (`docs/classes.md`).
+//!
+//! ```text
+//!  s_axis, queue ─► register ─► RAM: N rings ─► read ─► register ─► m_axis
+//!                      └─► class_queue[i] ─ ready ─► class_turn ─┘    └─ bytes ─► class_turn: accounts
+//!  reserve, give_back ─► class_queue[i] ─► open[i]
+//! ```
+//!
+//! * **Room** is told ahead: whoever makes a frame reserves its beats of a queue that is `open`, at most T of them, before
+//!   anything of it waits elsewhere. So `s_axis.tready` is constant 1, and what stands in front of this block always drains,
+//!   whatever is paused. What was reserved and does not come is given back.
+//! * **Order**: frames of a queue leave in the order in which they came. Which queue is next: `class_turn`.
+//! * **Pause**: from the cycle behind `pause` on no frame of the queue is begun; of what was begun before, the rest and up
+//!   to three frames of a beat leave, 192 bytes.
+//! * A frame **counts** its bytes and 24 more: check sequence, preamble and gap.
+//! * **Rate**: a beat a cycle, frames of one beat too; no idle cycle within a frame if it comes without. **Latency**: 4
+//!   cycles from `s_axis` to `m_axis`. A frame is sent while it comes (cut-through): to wait for its end would add 66 cycles
+//!   to the latency of a frame of 4 KiB.
+//!
+//! Assumes: the beats of a frame follow each other without a frame of another queue between, and without a pause, or the
+//! frame pauses on the wire; `tuser` is 0.
+use super::class_queue::ClassQueue;
+use super::class_turn::ClassTurn;
+use super::types::Space;
+use crate::bus::valid::Valid;
+use crate::prelude::*;
+
+/// Preamble, check sequence and gap.
+const AROUND: u64 = 24;
+
+/// `N` queues of 2^A beats of `W` bits = `K` bytes, in a memory of 2^M beats; the largest frame has T.
+#[derive(Clone, Debug, Block)]
+#[block(check)]
+pub struct ClassEgress<
+    const W: usize,
+    const K: usize,
+    const N: usize,
+    const A: usize,
+    const M: usize,
+    const T: usize,
+> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames.
+    pub s_axis: AxisIn<W, K>,
+    /// With each beat: the queue of its frame.
+    pub queue: Signal<In, Bits<4>>,
+    /// A frame will come.
+    pub reserve: Signal<In, Valid<Space>>,
+    /// It will not come, or is shorter.
+    pub give_back: Signal<In, Valid<Space>>,
+    /// Queues with room for a frame of any length.
+    pub open: Signal<Out, Bits<N>>,
+    /// Queues that hold a beat.
+    pub waiting: Signal<Out, Bits<N>>,
+    /// Queues that are to start no frame.
+    pub pause: Signal<In, Bits<N>>,
+    /// Share of each queue, 128 bytes a round; 0: strict.
+    pub weight: [Signal<In, Bits<7>>; N],
+    /// Frames.
+    pub m_axis: AxisOut<W, K>,
+    queues: [ClassQueue<A, T>; N],
+    turn: ClassTurn<N>,
+    #[init(Ram::new(Style::Block))]
+    data: Ram<Bits<W>, M>,
+    #[init(Ram::new(Style::Block))]
+    keep: Ram<Bits<K>, M>,
+    into: Pick<Bits<M>, N>,
+    from: Pick<Bits<M>, N>,
+    count: RunLength<K>,
+    // in
+    came: Reg<Bits<N>>,
+    came_data: Dff<Bits<W>>,
+    came_keep: Dff<Bits<K>>,
+    // its word is asked for, shown, offered
+    reading: Reg<Bits<N>>,
+    reading_last: Dff<Bit>,
+    shown: Reg<Bits<N>>,
+    shown_last: Dff<Bit>,
+    out_valid: Reg<Bit>,
+    out_data: Dff<Bits<W>>,
+    out_keep: Dff<Bits<K>>,
+    out_last: Dff<Bit>,
+    charged: Reg<Bits<N>>,
+    charge: Dff<Bits<7>>,
+}
+
+impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: usize, const T: usize>
+    ClassEgress<W, K, N, A, M, T>
+{
+    const BYTES: u64 = K as u64;
+
+    fn check() {
+        assert!(
+            W == 8 * K && K <= 64 && N <= 16 && N << A <= 1 << M && T < 1 << A,
+            "{N} queues of 2^{A} beats of {W} bits in 2^{M}, frames of up to {T} beats: a queue has room for more than the \
+             largest frame, the memory for all queues"
+        );
+    }
+}
+
+impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: usize, const T: usize>
+    Logic for ClassEgress<W, K, N, A, M, T>
+{
+    describe!(
+        "class_egress",
+        format!("w{W}_{N}x{}_{T}", 1usize << A),
+        "Queues of frames by class, with pause, strict and deficit round robin."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        s_axis.tready = true;
+        let mut comes = bits::<N>(0);
+        came_data = s_axis.tdata;
+        came_keep = s_axis.tkeep;
+        let mut opens = bits::<N>(0);
+        let mut full = bits::<N>(0);
+        let mut lasts = bits::<N>(0);
+        for i in 0..N {
+            let mine = s_axis.tvalid & (queue == i);
+            comes = comes.replace_bit(i, mine);
+            queues[i].push = mine;
+            queues[i].push_last = s_axis.tlast;
+            queues[i].pop = turn.pop.bit(i);
+            queues[i].reserve = bits::<10>(0);
+            if reserve.valid & (reserve.payload.queue == i) {
+                queues[i].reserve = reserve.payload.beats;
+            }
+            queues[i].give_back = bits::<10>(0);
+            if give_back.valid & (give_back.payload.queue == i) {
+                queues[i].give_back = give_back.payload.beats;
+            }
+            opens = opens.replace_bit(i, queues[i].open);
+            full = full.replace_bit(i, queues[i].ready);
+            lasts = lasts.replace_bit(i, queues[i].last);
+            into.item[i] = (bits::<M>(i) << A) | queues[i].write.resize::<M>();
+            from.item[i] = (bits::<M>(i) << A) | queues[i].read.resize::<M>();
+            turn.weight[i] = weight[i];
+        }
+        assert!(
+            !s_axis.tvalid | (queue < N),
+            "a frame for a queue that is not there"
+        );
+        assert!(
+            !s_axis.tvalid | !s_axis.tuser,
+            "a frame to send is marked bad"
+        );
+        came = comes;
+        open = opens;
+        waiting = full;
+        // Write, in the cycle behind that in which the beat came.
+        into.choice = came;
+        data.we = came.any();
+        data.waddr = into.picked;
+        data.wdata = came_data;
+        keep.we = came.any();
+        keep.waddr = into.picked;
+        keep.wdata = came_keep;
+        // Read.
+        let out_free = !out_valid | m_axis.tready;
+        let shown_free = !shown.any() | out_free;
+        let step = !reading.any() | shown_free;
+        turn.ready = full;
+        turn.last = lasts;
+        turn.step = step;
+        turn.pause = pause;
+        turn.charged = charged;
+        turn.charge = charge;
+        if step {
+            reading = turn.pop;
+            reading_last = (turn.pop & lasts).any();
+        }
+        from.choice = reading;
+        data.re = shown_free;
+        data.raddr = from.picked;
+        keep.re = shown_free;
+        keep.raddr = from.picked;
+        if shown_free {
+            shown = reading;
+            shown_last = reading_last;
+        }
+        if out_free {
+            out_valid = shown.any();
+            out_data = data.rdata;
+            out_keep = keep.rdata;
+            out_last = shown_last;
+        }
+        // What it counts.
+        count.keep = keep.rdata;
+        charged = bits::<N>(0);
+        if out_free {
+            charged = shown;
+        }
+        charge = bits::<7>(Self::BYTES);
+        if shown_last {
+            charge = count.bytes + AROUND;
+        }
+        m_axis.tdata = out_data;
+        m_axis.tkeep = out_keep;
+        m_axis.tlast = out_last;
+        m_axis.tuser = false;
+        m_axis.tvalid = out_valid;
+    }
+}
+
+/// How many lanes a run of ones from lane 0 has; no register.
+#[derive(Clone, Debug, Block)]
+struct RunLength<const K: usize> {
+    pub keep: Signal<In, Bits<K>>,
+    pub bytes: Signal<Out, Bits<7>>,
+}
+
+impl<const K: usize> Logic for RunLength<K> {
+    describe!("run_length", format!("k{K}"), "Length of a run of ones.");
+
+    fn update(&mut self) {
+        let ones = (0..K).filter(|&lane| self.keep.val().get_bit(lane));
+        self.bytes.next = (ones.count() as u64).to_bits();
+    }
+
+    fn connect(&mut self) {
+        self.bytes.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        // bit b is 1 where an odd multiple of 2^b is reached, and the multiple behind it is not
+        let bit = |b: usize| {
+            let terms: Vec<_> = (1..=K >> b)
+                .step_by(2)
+                .map(|odd| match (odd + 1) << b {
+                    next if next <= K => {
+                        format!("(keep[{}] & !keep[{}])", (odd << b) - 1, next - 1)
+                    }
+                    _ => format!("keep[{}]", (odd << b) - 1),
+                })
+                .collect();
+            if terms.is_empty() {
+                "1'b0".into()
+            } else {
+                terms.join(" | ")
+            }
+        };
+        let text: Vec<_> = (0..7)
+            .map(|b| format!("assign bytes[{b}] = {};\n", bit(b)))
+            .collect();
+        Verilog::Custom(text.concat())
+    }
+}

@@ -1,0 +1,149 @@
+//! One queue of beats: where they stand, whether there is one, how much room there is.
+//!
+//! The beats stand in the memory of [`ClassEgress`](super::class_egress::ClassEgress). Here are, of a ring of 2^A, the
+//! pointers and of each beat whether it is the last one of its frame. `write` and `read` are those behind the beat pushed
+//! or popped in the cycle before: its word stands there, one behind the place of its mark.
+//!
+//! Room is reserved before a frame is made: `room` counts what neither holds a beat nor is reserved. `open` says that it
+//! is enough for the largest frame; it follows a reservation in the next cycle.
+//!
+//! Assumes: nothing is pushed that was not reserved, nor popped that is not there.
+use crate::prelude::*;
+
+/// Queue of 2^A beats, T of which are the largest frame.
+#[derive(Clone, Debug, Block)]
+pub struct ClassQueue<const A: usize, const T: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A beat comes.
+    pub push: Signal<In, Bit>,
+    /// It is the last one of its frame.
+    pub push_last: Signal<In, Bit>,
+    /// The first one leaves.
+    pub pop: Signal<In, Bit>,
+    /// Beats that are reserved.
+    pub reserve: Signal<In, Bits<10>>,
+    /// Beats that were reserved and will not come.
+    pub give_back: Signal<In, Bits<10>>,
+    /// There is room for a frame of any length.
+    pub open: Signal<Out, Bit>,
+    /// There is a beat.
+    pub ready: Signal<Out, Bit>,
+    /// It is the last one of its frame.
+    pub last: Signal<Out, Bit>,
+    /// Of the beat pushed in the cycle before.
+    pub write: Signal<Out, Bits<A>>,
+    /// Of the beat popped in the cycle before.
+    pub read: Signal<Out, Bits<A>>,
+    marks: Marks<A>,
+    write_at: Reg<Bits<A>>,
+    read_at: Reg<Bits<A>>,
+    there: Reg<Bit>,
+    #[init(Reg::new((1_u64 << A).to_bits()))]
+    room: Reg<Bits<16>>,
+    #[init(Constant::new(((2_u64 << A) - 1).to_bits()))]
+    mask: Constant<Bits<16>>,
+    #[init(Constant::new((T as u64).to_bits()))]
+    largest: Constant<Bits<16>>,
+}
+
+impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
+    describe!(
+        "class_queue",
+        format!("{}_{T}", 1usize << A),
+        "Pointers, marks and room of a queue of beats."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        marks.we = push;
+        marks.waddr = write_at;
+        marks.wdata = push_last;
+        marks.raddr = read_at;
+        last = marks.rdata;
+        let next_read = read_at + 1;
+        if push {
+            write_at = write_at + 1;
+            there = true;
+        }
+        if pop {
+            read_at = next_read;
+        }
+        if pop & !push {
+            there = next_read != write_at;
+        }
+        assert!(
+            !push | !there | (read_at != write_at),
+            "a queue overflows: room was not reserved"
+        );
+        assert!(!pop | there, "an empty queue is popped");
+        let mut left = room + give_back.resize::<16>() - reserve.resize::<16>();
+        if pop {
+            left = left + 1;
+        }
+        room = left & mask;
+        assert!(
+            reserve.resize::<16>() <= room,
+            "more is reserved than there is"
+        );
+        open = room >= largest;
+        ready = there;
+        write = write_at;
+        read = read_at;
+    }
+}
+
+/// A bit of each beat: LUT RAM that is read in the same cycle.
+#[derive(Clone, Debug, Block)]
+#[block(no_default)]
+struct Marks<const A: usize> {
+    pub clock: ClkRst,
+    pub we: Signal<In, Bit>,
+    pub waddr: Signal<In, Bits<A>>,
+    pub wdata: Signal<In, Bit>,
+    pub raddr: Signal<In, Bits<A>>,
+    pub rdata: Signal<Out, Bit>,
+    _mem: Vec<bool>,
+}
+
+impl<const A: usize> Default for Marks<A> {
+    fn default() -> Self {
+        Self {
+            clock: ClkRst::default(),
+            we: Signal::default(),
+            waddr: Signal::default(),
+            wdata: Signal::default(),
+            raddr: Signal::default(),
+            rdata: Signal::default(),
+            _mem: vec![false; 1 << A],
+        }
+    }
+}
+
+impl<const A: usize> Logic for Marks<A> {
+    describe!(
+        "class_marks",
+        format!("{}", 1usize << A),
+        "A bit of each beat of a queue."
+    );
+
+    fn update(&mut self) {
+        if self.clock.clk.pos_edge() && self.we.val() {
+            self._mem[self.waddr.val().index()] = self.wdata.val();
+        }
+        self.rdata.next = self._mem[self.raddr.val().index()];
+    }
+
+    fn connect(&mut self) {
+        self.rdata.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom(format!(
+            "(* ram_style = \"distributed\" *) reg mem [0:{}];\n\
+             always @(posedge clk) if (we) mem[waddr] <= wdata;\n\
+             assign rdata = mem[raddr];\n",
+            (1usize << A) - 1
+        ))
+    }
+}

@@ -1,0 +1,39 @@
+//! Where frames wait for the wire, by class: queues, pause, and whose turn it is (`docs/classes.md`).
+pub mod account;
+pub mod class_egress;
+pub mod class_queue;
+pub mod class_turn;
+pub mod types;
+
+use crate::emit::{self, Design, EmitError};
+use crate::prelude::*;
+use class_egress::ClassEgress;
+
+/// Queues: of each of four classes one for data, and one for acknowledgements and CNPs.
+pub const QUEUES: usize = 8;
+/// Bytes of the largest frame: a payload of 4096 and all headers that there are.
+const LARGEST: usize = 4224;
+/// Bytes of a queue, as a logarithm.
+const LOG_BYTES: usize = 14;
+
+/// 16 KiB a queue, beats of 512 bits.
+pub type Wide =
+    ClassEgress<512, 64, QUEUES, { LOG_BYTES - 6 }, { LOG_BYTES - 3 }, { LARGEST / 64 }>;
+/// 16 KiB a queue, beats of 64 bits.
+pub type Narrow = ClassEgress<64, 8, QUEUES, { LOG_BYTES - 3 }, LOG_BYTES, { LARGEST / 8 }>;
+
+/// The Verilog of the queues for a data path of `width` bits, 512 or 64.
+///
+/// # Errors
+/// What the emission refuses.
+pub fn standard(width: usize) -> Result<Design, Vec<EmitError>> {
+    fn of<B: Block + Default>() -> Result<Design, Vec<EmitError>> {
+        let mut block = B::default();
+        block.connect_all();
+        emit::verilog(&block)
+    }
+    emit::with_stack(move || match width {
+        512 => of::<Wide>(),
+        _ => of::<Narrow>(),
+    })
+}

@@ -1,0 +1,224 @@
+//! The class queues in Verilog: order, room, pause, shares, rate.
+
+mod rig;
+
+use ferroce_hdl::egress::QUEUES;
+use ferroce_sim::random::Chance;
+use rig::{LARGEST, Load, Rig};
+
+const WIDTHS: [usize; 2] = [512, 64];
+
+/// Queues 0 to 3 by their weights, the others strict, as the engine is to have them.
+const WEIGHTS: [u64; QUEUES] = [10, 20, 30, 40, 0, 0, 0, 0];
+
+#[test]
+fn every_frame_leaves_whole_and_in_order() {
+    for width in WIDTHS {
+        let mut rig = Rig::new(width);
+        rig.ends.weights = WEIGHTS;
+        rig.ends.ready = Chance::new(0.7);
+        rig.ends.toggle = Chance::new(0.002);
+        rig.ends.returns = Chance::new(0.05);
+        for (queue, load) in rig.ends.loads.iter_mut().enumerate() {
+            *load = match queue {
+                0..4 => Load::full(60, LARGEST),
+                _ => Load {
+                    chance: 0.05,
+                    ..Load::full(60, 130)
+                },
+            };
+        }
+        rig.run(60_000);
+        rig.drain();
+        assert!(
+            rig.ends.frames.iter().all(|&frames| frames > 10),
+            "{:?}",
+            rig.ends.frames
+        );
+    }
+}
+
+#[test]
+fn a_paused_queue_starts_no_frame() {
+    for width in WIDTHS {
+        for longest in [60, 300, LARGEST] {
+            let mut rig = Rig::new(width);
+            rig.ends.weights = WEIGHTS;
+            rig.ends.toggle = Chance::new(0.02);
+            rig.ends.loads = [Load::full(60, longest); QUEUES];
+            rig.run(20_000);
+            rig.drain();
+            assert!(
+                rig.ends.frames.iter().all(|&frames| frames > 5),
+                "{:?}",
+                rig.ends.frames
+            );
+        }
+    }
+}
+
+/// Fills the queues, and lets them send.
+fn backlog(rig: &mut Rig) {
+    rig.ends.pause = (1 << QUEUES) - 1;
+    rig.run(8 * 16384 / 8);
+    rig.ends.pause = 0;
+    rig.run(200);
+    rig.count_afresh();
+}
+
+#[track_caller]
+fn assert_shares(rig: &Rig, queues: &[usize]) {
+    let all: u64 = queues.iter().map(|&queue| rig.ends.counted[queue]).sum();
+    let weights: u64 = queues.iter().map(|&queue| rig.ends.weights[queue]).sum();
+    for &queue in queues {
+        let share = rig.ends.counted[queue] as f64 / all as f64;
+        let due = rig.ends.weights[queue] as f64 / weights as f64;
+        assert!(
+            (share / due - 1.0).abs() < 0.03,
+            "queue {queue}: {share:.4} of the bytes, {due:.4} are due; {:?}",
+            rig.ends.counted
+        );
+    }
+}
+
+#[test]
+fn shares_are_those_of_the_weights() {
+    for width in WIDTHS {
+        let mut rig = Rig::new(width);
+        let cycles = 100_000 * 512 / width as u64;
+        rig.ends.ready = Chance::new(0.78);
+        rig.ends.weights = WEIGHTS;
+        // small frames here, large ones there
+        rig.ends.loads[0] = Load::full(LARGEST - 200, LARGEST);
+        rig.ends.loads[1] = Load::full(60, 70);
+        rig.ends.loads[2] = Load::full(60, 1500);
+        rig.ends.loads[3] = Load::full(1000, LARGEST);
+        backlog(&mut rig);
+        rig.run(cycles);
+        assert_shares(&rig, &[0, 1, 2, 3]);
+        // the share of one that is paused goes to the others by their weights
+        rig.ends.pause = 1 << 3;
+        rig.run(2000);
+        rig.count_afresh();
+        rig.run(cycles);
+        assert_eq!(rig.ends.counted[3], 0);
+        assert_shares(&rig, &[0, 1, 2]);
+        // and comes back with it
+        rig.ends.pause = 0;
+        rig.run(2000);
+        rig.count_afresh();
+        rig.run(cycles);
+        assert_shares(&rig, &[0, 1, 2, 3]);
+        rig.drain();
+    }
+}
+
+#[test]
+fn one_to_a_hundred() {
+    for (few, many) in [(LARGEST, 62), (62, LARGEST), (62, 62), (LARGEST, LARGEST)] {
+        let mut rig = Rig::new(512);
+        rig.ends.ready = Chance::new(0.78);
+        rig.ends.weights = [1, 100, 0, 0, 0, 0, 0, 0];
+        rig.ends.loads[0] = Load::full(few, few);
+        rig.ends.loads[1] = Load::full(many, many);
+        backlog(&mut rig);
+        rig.run(500_000);
+        assert_shares(&rig, &[0, 1]);
+        // never longer than it takes to pay for a frame: rounds of a quantum, of both
+        let rounds = (LARGEST as u64 + 24 + 4 * 88).div_ceil(128) + 1;
+        let most = rounds * 100 * 128 + LARGEST as u64 + 24;
+        assert!(
+            rig.ends.waited[0] <= most,
+            "{} of {most} bytes",
+            rig.ends.waited[0]
+        );
+        rig.drain();
+    }
+}
+
+#[test]
+fn a_beat_a_cycle_of_frames_of_a_beat() {
+    let mut rig = Rig::new(512);
+    rig.ends.weights = [1, 1, 3, 40, 0, 0, 0, 0];
+    for queues in [1, 2, 4, 8] {
+        rig.ends.loads = Default::default();
+        rig.ends.loads[..queues].fill(Load::full(60, 64));
+        backlog(&mut rig);
+        rig.run(10_000);
+        assert_eq!(rig.ends.idle, 0, "{queues} queues");
+    }
+    rig.drain();
+}
+
+#[test]
+fn one_queue_paused_full_rate_on_the_others() {
+    for width in WIDTHS {
+        for paused in 0..QUEUES {
+            let mut rig = Rig::new(width);
+            rig.ends.weights = WEIGHTS;
+            rig.ends.loads = [Load::full(60, LARGEST); QUEUES];
+            backlog(&mut rig);
+            rig.ends.pause = 1 << paused;
+            rig.run(1000);
+            rig.count_afresh();
+            rig.run(20_000);
+            assert_eq!(rig.ends.frames[paused], 0);
+            assert_eq!(rig.ends.idle, 0, "{paused} is paused, others wait");
+            rig.drain();
+            assert!(rig.ends.frames[paused] > 0);
+        }
+    }
+}
+
+#[test]
+fn a_frame_passes_in_four_cycles() {
+    for width in WIDTHS {
+        let mut rig = Rig::new(width);
+        rig.ends.weights = WEIGHTS;
+        for queue in [0, 7] {
+            rig.ends.loads = Default::default();
+            rig.ends.loads[queue] = Load {
+                chance: 0.001,
+                ..Load::full(60, LARGEST)
+            };
+            rig.run(20_000);
+            rig.drain();
+            assert!(rig.ends.frames[queue] > 4);
+            assert_eq!(rig.ends.slowest[queue], 4);
+        }
+    }
+}
+
+#[test]
+fn the_strict_wait_for_a_frame_the_higher_first() {
+    let mut rig = Rig::new(512);
+    rig.ends.weights = WEIGHTS;
+    rig.ends.loads[..4].fill(Load::full(60, LARGEST));
+    rig.ends.loads[4..].fill(Load {
+        chance: 0.01,
+        ..Load::full(60, 64)
+    });
+    rig.run(100_000);
+    // in: behind the frame that the source sends; out: behind the one on the wire, and the strict ones that came by then
+    let frame = (LARGEST / 64) as u64;
+    assert!(
+        rig.ends.slowest[7] <= frame + 4 + 1,
+        "{:?}",
+        rig.ends.slowest
+    );
+    assert!(
+        rig.ends.slowest[4..]
+            .iter()
+            .all(|&cycles| cycles <= frame + 12),
+        "{:?}",
+        rig.ends.slowest
+    );
+    // a strict queue that never ends leaves nothing to the others
+    rig.ends.loads[5] = Load::full(1000, LARGEST);
+    rig.ends.loads[6..].fill(Load::default());
+    rig.ends.ready = Chance::new(0.78);
+    backlog(&mut rig);
+    rig.run(5000);
+    assert_eq!(rig.ends.frames[..4], [0; 4]);
+    rig.drain();
+}
