@@ -301,6 +301,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_WC_WR_FLUSH_ERR 0x5u
 /* A memory window was not bound. */
 #define FERROCE_WC_MW_BIND_ERR 0x6u
+/* Local access error: the region of a WRITE with immediate went away before its last packet. */
+#define FERROCE_WC_LOC_ACCESS_ERR 0x8u
 /* Remote invalid request: NAK code 1. */
 #define FERROCE_WC_REM_INV_REQ_ERR 0x9u
 /* Remote access error: NAK code 2. */

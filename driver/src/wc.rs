@@ -27,6 +27,8 @@ pub enum WcStatus {
     MwBindErr,
     /// A response that cannot be.
     BadRespErr,
+    /// The memory that a peer's WRITE with immediate named went away before its end.
+    LocAccessErr,
     /// The peer refused the request as invalid.
     RemInvReqErr,
     /// The peer refused access: rkey, rights or bounds.
@@ -57,6 +59,7 @@ impl From<u8> for WcStatus {
             status::WR_FLUSH_ERR => Self::WrFlushErr,
             status::MW_BIND_ERR => Self::MwBindErr,
             status::BAD_RESP_ERR => Self::BadRespErr,
+            status::LOC_ACCESS_ERR => Self::LocAccessErr,
             status::REM_INV_REQ_ERR => Self::RemInvReqErr,
             status::REM_ACCESS_ERR => Self::RemAccessErr,
             status::REM_OP_ERR => Self::RemOpErr,
@@ -79,6 +82,7 @@ impl fmt::Display for WcStatus {
             Self::WrFlushErr => "Work Request Flushed Error",
             Self::MwBindErr => "memory bind operation error",
             Self::BadRespErr => "bad response error",
+            Self::LocAccessErr => "local access error",
             Self::RemInvReqErr => "remote invalid request error",
             Self::RemAccessErr => "remote access error",
             Self::RemOpErr => "remote operation error",

@@ -118,6 +118,7 @@ values! { pub(super) VALUES:
     IBV_WC_WR_FLUSH_ERR = 5,
     IBV_WC_MW_BIND_ERR = 6,
     IBV_WC_BAD_RESP_ERR = 7,
+    IBV_WC_LOC_ACCESS_ERR = 8,
     IBV_WC_REM_INV_REQ_ERR = 9,
     IBV_WC_REM_ACCESS_ERR = 10,
     IBV_WC_REM_OP_ERR = 11,

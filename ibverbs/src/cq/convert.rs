@@ -58,6 +58,7 @@ fn status_code(status: WcStatus) -> c_int {
         WcStatus::WrFlushErr => IBV_WC_WR_FLUSH_ERR,
         WcStatus::MwBindErr => IBV_WC_MW_BIND_ERR,
         WcStatus::BadRespErr => IBV_WC_BAD_RESP_ERR,
+        WcStatus::LocAccessErr => IBV_WC_LOC_ACCESS_ERR,
         WcStatus::RemInvReqErr => IBV_WC_REM_INV_REQ_ERR,
         WcStatus::RemAccessErr => IBV_WC_REM_ACCESS_ERR,
         WcStatus::RemOpErr => IBV_WC_REM_OP_ERR,

@@ -105,6 +105,8 @@ pub mod status {
     pub const WR_FLUSH_ERR: u8 = 5;
     /// A memory window was not bound.
     pub const MW_BIND_ERR: u8 = 6;
+    /// Local access error: the region of a WRITE with immediate went away before its last packet.
+    pub const LOC_ACCESS_ERR: u8 = 8;
     /// Remote invalid request: NAK code 1.
     pub const REM_INV_REQ_ERR: u8 = 9;
     /// Remote access error: NAK code 2.

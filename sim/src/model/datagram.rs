@@ -22,7 +22,7 @@ impl QueuePair {
             reth: None,
             recv: Some(recv),
             received: 0,
-            too_long: false,
+            failed: None,
         });
         env.stats.count(stats::RX_SEND_REQUESTS);
         let mut byte_len = 0;
@@ -31,7 +31,7 @@ impl QueuePair {
             byte_len += part.len() as u32;
             if u64::from(byte_len) > length {
                 env.stats.count(stats::INVALID_REQUEST_ERRORS);
-                return self.end_too_long(env);
+                return self.end_failed(env, cqe_opcode::RECV, status::LOC_LEN_ERR);
             }
             scatter(
                 &mut env.dma,

@@ -86,23 +86,23 @@ impl QueuePair {
                 reth: None,
                 recv,
                 received: 0,
-                too_long: false,
+                failed: None,
             });
             env.stats.count(stats::RX_SEND_REQUESTS);
         }
         let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
         let recv = message.recv.as_ref().expect("a SEND has a receive WQE");
         let len = packet.payload.len() as u32;
-        if message.too_long || u64::from(message.received + len) > recv.length {
+        if message.failed.is_some() || u64::from(message.received + len) > recv.length {
             if self.rq.ctx.qp_type == qp_type::RC {
                 return Err(Refusal::Invalid(Some(status::LOC_LEN_ERR)));
             }
             message.received += len;
-            if !std::mem::replace(&mut message.too_long, true) {
+            if message.failed.replace(status::LOC_LEN_ERR).is_none() {
                 env.stats.count(stats::INVALID_REQUEST_ERRORS);
             }
             if packet.bth.opcode.is_end() {
-                self.end_too_long(env)?;
+                self.end_failed(env, cqe_opcode::RECV, status::LOC_LEN_ERR)?;
             }
             return Ok(1);
         }
@@ -126,14 +126,21 @@ impl QueuePair {
         Ok(1)
     }
 
-    /// A message of UC or UD that was longer than its receive buffer is over: its receive WQE completes in error, and the
-    /// queue pair goes on (IB1 9.9.3, class E; docs/decisions/short-buffers.md).
-    pub(super) fn end_too_long(&mut self, env: &mut Env) -> Result<(), Refusal> {
-        let recv = self.rq.inbound.take().and_then(|message| message.recv);
+    /// A message of UC or UD that could not be placed is over: its receive WQE completes with `status`, and the queue
+    /// pair goes on (IB1 9.9.3, class E; docs/decisions/short-buffers.md).
+    pub(super) fn end_failed(
+        &mut self,
+        env: &mut Env,
+        opcode: u8,
+        status: u8,
+    ) -> Result<(), Refusal> {
+        let Some(recv) = self.rq.inbound.take().and_then(|message| message.recv) else {
+            return Ok(());
+        };
         let cqe = Cqe {
-            opcode: cqe_opcode::RECV,
-            status: status::LOC_LEN_ERR,
-            wqe_index: recv.expect("a SEND has a receive WQE").index,
+            opcode,
+            status,
+            wqe_index: recv.index,
             ..Cqe::default()
         };
         Ok(self.complete_recv(env, cqe)?)
@@ -164,14 +171,20 @@ impl QueuePair {
             )?;
         }
         // The region may have gone since the first packet.
-        env.regions.check(
+        let placed = env.regions.check(
             rkey,
             self.rq.ctx.pd,
             self.qpn,
             addr,
             len,
             Right::RemoteWrite,
-        )?;
+        );
+        let failed = self.rq.inbound.as_ref().and_then(|message| message.failed);
+        if self.rq.ctx.qp_type == qp_type::UC && !is_start && (failed.is_some() || placed.is_err())
+        {
+            return self.drop_write(env, packet);
+        }
+        placed?;
         let recv = match packet.ext.imm {
             Some(_) => Some(self.unread_recv(env)?),
             None => None,
@@ -183,7 +196,7 @@ impl QueuePair {
                 reth,
                 recv: None,
                 received: 0,
-                too_long: false,
+                failed: None,
             });
         }
         let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
@@ -192,6 +205,25 @@ impl QueuePair {
         message.recv = recv;
         if packet.bth.opcode.is_end() {
             self.finish(env, packet, cqe_opcode::RECV_WRITE_IMM)?;
+        }
+        Ok(1)
+    }
+
+    /// A packet of a UC WRITE whose region went away: it is dropped, and counted once a message. The receive WQE that its
+    /// immediate data takes completes in error.
+    fn drop_write(&mut self, env: &mut Env, packet: &Received) -> Result<u32, Refusal> {
+        let recv = match packet.ext.imm {
+            Some(_) => Some(self.unread_recv(env)?),
+            None => None,
+        };
+        let message = self.rq.inbound.as_mut().expect("it began");
+        message.recv = recv;
+        message.received += packet.payload.len() as u32;
+        if message.failed.replace(status::LOC_ACCESS_ERR).is_none() {
+            env.stats.count(stats::ACCESS_ERRORS);
+        }
+        if packet.bth.opcode.is_end() {
+            self.end_failed(env, cqe_opcode::RECV_WRITE_IMM, status::LOC_ACCESS_ERR)?;
         }
         Ok(1)
     }
@@ -284,7 +316,7 @@ impl QueuePair {
                 reth: None,
                 recv,
                 received: 0,
-                too_long: false,
+                failed: None,
             });
             Refusal::Operational(Some(status))
         })

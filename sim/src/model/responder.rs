@@ -60,8 +60,8 @@ pub(super) struct Inbound {
     pub(super) recv: Option<RecvRequest>,
     /// Payload bytes placed.
     pub(super) received: u32,
-    /// It is longer than its receive buffer, and of UC: the rest is dropped, and the receive WQE completes in error.
-    pub(super) too_long: bool,
+    /// It cannot be placed, and is of UC: the rest is dropped, and its receive WQE completes with this status.
+    pub(super) failed: Option<u8>,
 }
 
 /// Why a request is not executed.

@@ -5,7 +5,7 @@ use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::wire::Opcode;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, MTU};
+use super::bench::{Bench, MTU, QUIET};
 use super::script::Script;
 use super::{UC, cases, check, check_bytes};
 
@@ -21,6 +21,7 @@ cases! {
     uc_without_a_wqe, UC, "IB1 9.8.2", "A SEND without a receive WQE is dropped silently; the queue pair goes on.";
     uc_bad_length, UC, "IB1 9.8.2", "A First or Middle that is not of the path MTU drops its message.";
     uc_write_refused, UC, "IB1 9.8.2", "A WRITE without the right or beyond its region is dropped silently; nothing is written.";
+    uc_write_region_gone, UC, "IB1 11.6.2", "A WRITE whose region goes away before its last packet is dropped; with immediate its receive WQE completes with a local access error. The queue pair goes on.";
     uc_write_sum, UC, "IB1 9.8.2", "A WRITE whose packets disagree with its RETH is dropped.";
     uc_read_does_not_exist, UC, "IB1 9.8", "READ and atomics are no operations of UC: a local error.";
     uc_error_stops_the_send_queue, UC, "IB1 10.3.1", "A local error puts the send queue into SQE; the receive queue goes on, and RTS starts it again.";
@@ -252,6 +253,50 @@ fn uc_write_refused(bench: &mut Bench) {
     }
     s.untouched("after WRITEs that were refused");
     check_bytes("the other region", &s.host.contents(&readable), &[0; 64]);
+}
+
+fn uc_write_region_gone(bench: &mut Bench) {
+    let ends: [(&[Opcode], &[(u16, u8)]); 4] = [
+        (&[Opcode::UcWriteLastImm], &[(0, status::LOC_ACCESS_ERR)]),
+        (
+            &[Opcode::UcWriteMiddle, Opcode::UcWriteLastImm],
+            &[(0, status::LOC_ACCESS_ERR)],
+        ),
+        (&[Opcode::UcWriteMiddle, Opcode::UcWriteLast], &[]),
+        (&[Opcode::UcWriteMiddle], &[]),
+    ];
+    for (rest, expected) in ends {
+        let mut s = bench.script(options());
+        s.recv();
+        s.recv();
+        let gone = s.host.create_mr(&[0; 4096], Rights::ALL);
+        let middles = rest
+            .iter()
+            .filter(|opcode| **opcode == Opcode::UcWriteMiddle);
+        let len = MTU * (1 + middles.count()) + 8;
+        let mut first = s.write(Opcode::UcWriteFirst, len as u32);
+        let reth = first.ext.reth.as_mut().expect("a First");
+        (reth.va, reth.rkey) = (gone.addr, gone.key);
+        s.next(&first, &[1; MTU]);
+        s.host.deregister(&gone);
+        s.counts("access_errors", 1, |s| {
+            for opcode in rest {
+                let payload = if *opcode == Opcode::UcWriteMiddle {
+                    MTU
+                } else {
+                    8
+                };
+                s.next(&s.request(*opcode), &vec![2; payload]);
+            }
+            check("answers", s.run(QUIET).len(), 0);
+        });
+        check("completions", s.results(), expected.to_vec());
+        let behind = s.host.contents(&gone)[MTU..].to_vec();
+        check_bytes("what was taken back", &behind, &vec![0; behind.len()]);
+        let next = (expected.len() as u16, 0);
+        check("state", s.host.query(s.qpn).rq_state, state::RTS);
+        check("the next", give(&mut s, &[(Only, 0, 8)]), vec![next]);
+    }
 }
 
 fn uc_write_sum(bench: &mut Bench) {

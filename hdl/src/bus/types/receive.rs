@@ -110,7 +110,7 @@ payload! {
         end: Bit,
         /// An acknowledgement is due afterwards.
         ack: Bit,
-        /// Of a UC or UD queue pair: nothing is answered, failures neither. A WRITE that fails, unless it is the packet with `complete`, and a message longer than its receive buffer poison nothing: the rest of the message is dropped.
+        /// Of a UC or UD queue pair: nothing is answered, failures neither. A WRITE that fails, and a message longer than its receive buffer poison nothing: the rest of the message is dropped.
         unreliable: Bit,
         /// PSN of the acknowledgement; that of the packet if its payload is placed.
         psn: Bits<24>,

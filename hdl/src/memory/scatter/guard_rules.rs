@@ -7,7 +7,7 @@
 //! |---|---|---|---|---|
 //! | starts the queue pair afresh (`reset`) | no | | | not poisoned, not dropping |
 //! | of a poisoned queue pair | no | | the cause kept, then WR_FLUSH_ERR | poisoned |
-//! | WRITE, unreliable, without a receive WQE: denied, or behind one that was | no | remote access, once a message | | drops the rest of the message |
+//! | WRITE, unreliable: denied, or behind one that was | no | remote access, once a message | LOC_ACCESS_ERR | drops the rest of the message |
 //! | SEND, unreliable: longer than its buffer, or behind such a one | no | invalid request, once a message | LOC_LEN_ERR | drops the rest of the message |
 //! | WRITE: denied | no | remote access | | poisoned |
 //! | response: unusable WQE or list too short | no | | LOC_QP_OP_ERR | poisoned |
@@ -18,8 +18,8 @@
 //! | its key cannot be invalidated | yes | remote access | WR_FLUSH_ERR | poisoned |
 //! | else | yes | | as it says | as before |
 //!
-//! A WRITE that completes a receive WQE poisons an unreliable queue pair too, for a WQE that is taken cannot be given back.
-//! NAK codes: IB1 9.7.5.2.8.
+//! The receive WQE of a message that is dropped completes, for one that is taken cannot be given back
+//! (docs/decisions/short-buffers.md). NAK codes: IB1 9.7.5.2.8.
 use ferroce_proto::wire::NakCode;
 
 use super::types::{FailCause, MrResult, Pending, Poison};
@@ -84,7 +84,7 @@ impl Logic for GuardRules {
             if packet.complete {
                 next.cause = FailCause::Flush;
             }
-        } else if plain_write & !packet.complete & (denied | is_late) {
+        } else if plain_write & (denied | is_late) {
             if !is_late {
                 ruling.nak = REMOTE_ACCESS;
             }
@@ -97,7 +97,7 @@ impl Logic for GuardRules {
             ruling.cause = FailCause::Length;
             ruling.spared = true;
             next.dropping = true;
-        } else if checked.broken | checked.short | denied | is_late {
+        } else if checked.broken | checked.short | denied {
             if is_write {
                 ruling.nak = REMOTE_ACCESS;
             } else if is_response {

@@ -15,7 +15,7 @@
 //! | receive WQE unreadable, or its list too long for it or for a list | 0x63 | LOC_QP_OP_ERR |
 //! | scatter list too short for the packet | 0x61 | LOC_LEN_ERR |
 //! | region check of a scatter entry | 0x63 | LOC_PROT_ERR |
-//! | region check of an rkey | 0x62 | none |
+//! | region check of an rkey | 0x62 | UC: LOC_ACCESS_ERR |
 //! | key to invalidate: not valid, of another protection domain, or not for peers to end | 0x62 | WR_FLUSH_ERR |
 //! | send WQE (kind 3) unreadable, or its list is not as it was | none | the answer's: LOC_QP_OP_ERR |
 //! | region check of an entry of that list | none | the answer's: LOC_PROT_ERR |

@@ -4,11 +4,11 @@
 //! four blocks. Throughput: a placement a cycle. Latency: 1 cycle. All four streams must be ready, also those without a
 //! report.
 use ferroce_proto::abi::cq::status::{
-    GENERAL_ERR, LOC_LEN_ERR, LOC_PROT_ERR, LOC_QP_OP_ERR, WR_FLUSH_ERR,
+    GENERAL_ERR, LOC_ACCESS_ERR, LOC_LEN_ERR, LOC_PROT_ERR, LOC_QP_OP_ERR, WR_FLUSH_ERR,
 };
 
 use super::types::{FailCause, MrResult, Tail};
-use crate::bus::types::{AckToken, Answer, CqToken, PlaceError};
+use crate::bus::types::{AckToken, Answer, CqToken, PlaceError, PlaceKind};
 use crate::prelude::*;
 
 /// AETH syndrome of NAK code 0.
@@ -89,6 +89,10 @@ impl Logic for Report {
             FailCause::Operation => LOC_QP_OP_ERR,
             _ => WR_FLUSH_ERR,
         };
+        // IB1 11.6.2: of a WRITE with immediate the protection error has a name of its own
+        if mr_result.payload.spared & (tail.payload.kind == PlaceKind::Write) {
+            status = LOC_ACCESS_ERR;
+        }
         copy!(answered <= tail.payload; qpn, psn, syndrome);
         answered.data = tail.payload.data & mr_result.payload.good;
         answered.implied = tail.payload.implied;

@@ -147,7 +147,7 @@ pub struct MrResult {
     pub cause: FailCause,
     /// Sends an Answer to the requester.
     pub answer: Bit,
-    /// It failed, and with it its message alone: the queue pair goes on.
+    /// It failed, and with it its message alone: the queue pair goes on. Of a WRITE its CQE has LOC_ACCESS_ERR.
     pub spared: Bit,
 }
 

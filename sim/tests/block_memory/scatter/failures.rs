@@ -193,18 +193,25 @@ fn a_write_of_an_unreliable_queue_pair_fails_alone() {
     };
     assert_eq!(setup.push(&stray), Outcome::default());
     assert_eq!(setup.push(&middle), dropped);
-    // The last packet has taken a receive WQE: it completes, in error, and the queue pair ends.
+    // The last packet has taken a receive WQE: it completes, in error, and the queue pair goes on.
     let last = Placement {
         complete: true,
         ..last
     };
     let ended = setup.push(&last);
+    assert_eq!((ended.error, ended.spared), (None, true));
+    assert!(matches!(ended.cqe, Some((status::LOC_ACCESS_ERR, _))));
+    assert!(matches!(setup.push(&send).cqe, Some((0, _))));
+    // It fails alone, too.
+    assert_eq!(setup.push(&first), Outcome::default());
+    let gone = Placement {
+        key: last.key ^ 1,
+        ..last.clone()
+    };
+    let ended = setup.push(&gone);
     assert_eq!(ended.error, Some((0x62, status::GENERAL_ERR)));
-    assert!(matches!(ended.cqe, Some((status::WR_FLUSH_ERR, _))));
-    assert!(matches!(
-        setup.push(&send).cqe,
-        Some((status::WR_FLUSH_ERR, _))
-    ));
+    assert!(matches!(ended.cqe, Some((status::LOC_ACCESS_ERR, _))));
+    assert!(matches!(setup.push(&send).cqe, Some((0, _))));
     setup.finish(500);
 }
 

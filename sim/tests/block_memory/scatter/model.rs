@@ -320,14 +320,12 @@ impl Model {
         let mut result = self.pieces(p);
         if p.kind == 1 && p.unreliable {
             let late = p.offset > 0 && self.dropping.contains(&p.qpn);
-            if !p.complete && (late || result.is_err()) {
+            if late || result.is_err() {
                 self.dropping.insert(p.qpn);
                 outcome.spared = true;
                 outcome.error = (!late).then_some((0x62, status::GENERAL_ERR));
+                outcome.cqe = due(status::LOC_ACCESS_ERR, self.bursts);
                 return outcome;
-            }
-            if late {
-                result = Err((2, status::GENERAL_ERR));
             }
         }
         if p.kind == 2 && p.unreliable {
