@@ -610,6 +610,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_RQ_MAX_DEST_RD_ATOMIC FERROCE_FIELD(211, 5)
 /* Receive from the shared receive queue. */
 #define FERROCE_RQ_SRQ_VALID FERROCE_FIELD(216, 1)
+/* Packets must come in the VLAN `vlan` (RC, UC). */
+#define FERROCE_RQ_CHECK_VLAN FERROCE_FIELD(217, 1)
 /* P_Key. */
 #define FERROCE_RQ_PKEY FERROCE_FIELD(224, 16)
 /* Local GID table entry the packets must be addressed to (RC, UC). */
@@ -622,6 +624,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_RQ_SRQN FERROCE_FIELD(288, 16)
 /* Q_Key (UD). */
 #define FERROCE_RQ_QKEY FERROCE_FIELD(304, 32)
+/* VLAN identifier; 0: packets have no tag, or one with a priority alone. */
+#define FERROCE_RQ_VLAN FERROCE_FIELD(336, 12)
 
 /* Shared receive queue. Its WQEs are those of a receive queue. */
 #define FERROCE_SRQ_SIZE 64u

@@ -133,6 +133,9 @@ const fn both(first: Field, second: Field) -> Field {
 /// Width of the ECN codepoint, the low end of TOS and traffic class (RFC 3168).
 const ECN_BITS: usize = 2;
 
+/// Bits of a VLAN identifier, the lowest of the TCI.
+const VID_BITS: usize = 12;
+
 /// An IP field: its place in the header of the layout's version.
 fn ip(layout: Layout, v4: Field, v6: Field) -> Place {
     number(layout.ip(), if layout.ipv6 { v6 } else { v4 })
@@ -153,6 +156,15 @@ fn gid(layout: Layout, v4: Field, v6: Field) -> Place {
         bytes(layout.ip(), v6)
     } else {
         mapped(layout.ip(), v4)
+    }
+}
+
+/// VLAN identifier of the tag.
+fn vid(layout: Layout) -> Place {
+    if layout.vlan {
+        number(eth::LEN, low(eth::tag::field::TCI, VID_BITS))
+    } else {
+        vec![Wire::Constant(false); VID_BITS]
     }
 }
 
@@ -241,6 +253,8 @@ header_fields! {
 
     /// Fields from the IP header to the extension headers.
     RxFields {
+        /// VLAN identifier; 0 without a tag.
+        vid: Bits<12> = vid,
         /// IP version.
         version: Bits<4> = |l| ip(l, ipv4::field::VERSION, ipv6::field::VERSION),
         /// IPv4 header length in words.

@@ -174,7 +174,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         packet_8.d.ipv6 = link_3.ipv6;
         packet_8.d.pkey = select.fields.pkey;
         packet_8.d.qpn = select.fields.dest_qp;
-        copy!(packet_8.d <= select.fields; psn, src_gid, ext, rkey, dma_len, operands);
+        copy!(packet_8.d <= select.fields; vid, psn, src_gid, ext, rkey, dma_len, operands);
         grh_8.d = select.fields.grh;
         // Not known yet.
         packet_8.d.gid_index = bits::<8>(0);

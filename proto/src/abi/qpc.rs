@@ -139,8 +139,10 @@ layout! { $
         max_dest_rd_atomic: u8 [5],
         /// Receive from the shared receive queue.
         srq_valid: bool [1],
+        /// Packets must come in the VLAN `vlan` (RC, UC).
+        check_vlan: bool [1],
         /// Reserved, 0.
-        rsv0: u8 [7],
+        rsv0: u8 [6],
         /// P_Key.
         pkey: u16 [16],
         /// Local GID table entry the packets must be addressed to (RC, UC).
@@ -153,6 +155,8 @@ layout! { $
         srqn: u16 [16],
         /// Q_Key (UD).
         qkey: u32 [32],
+        /// VLAN identifier; 0: packets have no tag, or one with a priority alone.
+        vlan: u16 [12],
     }
 }
 

@@ -154,12 +154,20 @@ fn fault(ctx: &RqCtx, env: &Env, headers: &Headers) -> Option<Stat> {
 }
 
 /// The first of partition and addresses that is not that of a connection.
-pub(super) fn stranger(ctx: &RqCtx, env: &Env, Headers { ip, bth, .. }: &Headers) -> Option<Stat> {
+pub(super) fn stranger(
+    ctx: &RqCtx,
+    env: &Env,
+    Headers { eth, ip, bth, .. }: &Headers,
+) -> Option<Stat> {
     if !pkey_matches(bth.pkey, ctx.pkey) {
         return Some(stats::RX_PKEY_VIOLATIONS);
     }
     let is_ours = env.entry_of(ip) == Some(ctx.sgid_index.into());
-    (!is_ours || ip.src_gid() != gid(ctx.remote_gid)).then_some(stats::RX_WRONG_ADDRESS)
+    // A tag with VLAN 0 has a priority alone (IEEE 802.1Q 9.6).
+    let vid = eth.vlan.map_or(0, |tci| tci & 0xfff);
+    let is_abroad = ctx.check_vlan && vid != ctx.vlan;
+    let is_strange = !is_ours || is_abroad || ip.src_gid() != gid(ctx.remote_gid);
+    is_strange.then_some(stats::RX_WRONG_ADDRESS)
 }
 
 impl Env {

@@ -33,6 +33,7 @@ pub(crate) fn meta(item: Item, p: &Packet) -> Item {
         .with("qpn", p.qpn.into())
         .with("psn", p.psn.into())
         .with("gid_index", p.gid_index.into())
+        .with("vid", p.vid.into())
         .with("ext", p.ext)
         .with("rkey", p.rkey.into())
         .with("dma_len", p.dma_len.into())

@@ -363,6 +363,7 @@ impl Expected {
             ("qpn", bth.dest_qp.into()),
             ("psn", u32::from(bth.psn).into()),
             ("gid_index", self.gid_index.into()),
+            ("vid", headers.eth.vlan.map_or(0, |tci| tci & 0xfff).into()),
             ("imm", imm.into()),
             ("plen", bytes.len() as u64),
             ("lane", lane as u64),

@@ -33,7 +33,8 @@ cases! {
     ipv4_header, RC, "A17 CA17-3 to CA17-8", "The IPv4 header has no options, is not to be fragmented and has the lengths and TTL it should have.";
     udp_header, RC, "A17.3.2", "UDP goes to port 4791 from the port of the address vector, with checksum 0.";
     vlan_is_sent, VLAN, "IEEE 802.1Q 9", "The tag of the address vector stands in every frame.";
-    vlan_is_taken, VLAN, "IEEE 802.1Q 9", "A tagged frame is taken like one without.";
+    vlan_is_taken, VLAN, "IEEE 802.1Q 9", "A tagged frame is taken like one without, if the queue pair is not told to look at it.";
+    vlan_of_another, VLAN, "abi qpc", "A connection takes frames of its own VLAN alone: whatever their priority, and untagged ones if it has none. The rest is dropped silently, responses too.";
     qp_0_hears_nothing, RC, "A17 CA17-33", "Queue pair 0 does not exist on a RoCEv2 port.";
     qp_unknown, RC, "IB1 9.6.1", "A packet to a queue pair that does not exist is dropped and counted.";
     qp_number_outside_the_table, RC, "IB1 9.6.1", "All 24 bits of the number count: none beyond the table falls on one within.";
@@ -290,6 +291,37 @@ fn vlan_is_taken(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     taken(&mut s, |h| h.eth.vlan = Some(0x0005));
     taken(&mut s, |h| h.eth.vlan = None);
+}
+
+fn vlan_of_another(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    // VLAN identifiers that differ in the first and in the last bit
+    let tags = [
+        None,
+        Some(0xf000),
+        Some(0x0064),
+        Some(0xa064),
+        Some(0x0065),
+        Some(0x0864),
+    ];
+    for own in [0, 0x064] {
+        s.reopen(|contexts| (contexts.rq.check_vlan, contexts.rq.vlan) = (true, own));
+        for tag in tags {
+            if tag.unwrap_or(0) & 0xfff == own {
+                taken(&mut s, |h| h.eth.vlan = tag);
+            } else {
+                dropped(&mut s, "rx_wrong_address", |h| h.eth.vlan = tag);
+            }
+        }
+    }
+    s.post(&Work::write(&[s.target.sge(0, 8)], &s.target, 0));
+    let psn = QpOptions::default().psn;
+    for (tag, done) in [(0x0065, vec![]), (0x3064, vec![(0, 0)])] {
+        let mut ack = s.response(Opcode::RcAck, psn, Syndrome::ACK);
+        ack.eth.vlan = Some(tag);
+        s.send(&ack, &[]);
+        check("completions", s.results(), done);
+    }
 }
 
 fn qp_0_hears_nothing(bench: &mut Bench) {

@@ -40,6 +40,8 @@ payload! {
         ce: Bit,
         /// IPv6; else IPv4.
         ipv6: Bit,
+        /// VLAN identifier; 0 without a tag.
+        vid: Bits<12>,
         /// BTH P_Key.
         pkey: Bits<16>,
         /// BTH destination queue pair.

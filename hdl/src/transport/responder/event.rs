@@ -76,6 +76,10 @@ payload! {
         pkey: Bits<16>,
         /// Local GID table entry.
         sgid_index: Bits<8>,
+        /// Packets must come in the VLAN `vlan`.
+        check_vlan: Bit,
+        /// See `check_vlan`.
+        vlan: Bits<12>,
         /// Q_Key.
         qkey: Bits<32>,
         /// Protection domain.

@@ -130,11 +130,12 @@ fn same_pkey(packet: RxMeta, image: RqImage) -> Bit {
     (packet.pkey.low::<15>() == image.pkey.low::<15>()) & full
 }
 
-/// From its peer and to its own address; a datagram may come from anywhere.
+/// From its peer, to its own address and in its VLAN (docs/decisions/vlan.md); a datagram may come from anywhere.
 #[kernel_fn]
 fn same_address(packet: RxMeta, image: RqImage) -> Bit {
     let of_peer = (packet.src_gid == image.remote_gid) & (packet.gid_index == image.sgid_index);
-    (image.qp_type == UD) | of_peer
+    let of_vlan = !image.check_vlan | (packet.vid == image.vlan);
+    (image.qp_type == UD) | (of_peer & of_vlan)
 }
 
 /// Why a packet is no request for its queue pair: the first that applies.
@@ -224,7 +225,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         images.waddr = image_qpn;
         copy!(images.wdata <= image;
             remote_gid, rq_base, qp_type, mtu, rq_log, rq_stride, min_rnr_timer, remote_write,
-            remote_read, remote_atomic, max_dest_rd_atomic, pkey, sgid_index, qkey, pd, cqn,
+            remote_read, remote_atomic, max_dest_rd_atomic, pkey, sgid_index, check_vlan, vlan, qkey, pd, cqn,
             srq_valid, srqn);
 
         exist.we = known_we;

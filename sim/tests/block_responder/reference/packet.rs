@@ -15,6 +15,7 @@ pub(crate) struct Packet {
     pub(crate) psn: u32,
     pub(crate) src_gid: u128,
     pub(crate) gid_index: u8,
+    pub(crate) vid: u16,
     pub(crate) ext: u64,
     pub(crate) rkey: u32,
     pub(crate) dma_len: u32,
@@ -78,7 +79,10 @@ pub(crate) fn check(ctx: &RqCtx, packet: &Packet, log_qps: u32) -> u8 {
         } else {
             reason::QKEY
         }
-    } else if packet.src_gid != ctx.remote_gid || packet.gid_index != ctx.sgid_index {
+    } else if packet.src_gid != ctx.remote_gid
+        || packet.gid_index != ctx.sgid_index
+        || (ctx.check_vlan && packet.vid != ctx.vlan)
+    {
         reason::ADDRESS
     } else if opcode.is_some_and(Opcode::is_response) {
         reason::NO_REQUEST

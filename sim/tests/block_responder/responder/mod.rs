@@ -37,6 +37,8 @@ const CTX: RqCtx = RqCtx {
     srq_valid: false,
     srqn: 0,
     qkey: 0,
+    check_vlan: false,
+    vlan: 0,
 };
 
 /// The queue pair of the directed tests.

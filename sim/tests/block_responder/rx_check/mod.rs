@@ -217,6 +217,8 @@ fn context(rng: &mut Rng, qpn: u32) -> RqCtx {
         qkey: rng.u32(..),
         pkey: [0xffff, 0x7fff, rng.u16(..)][rng.usize(..3)],
         sgid_index: rng.u8(..),
+        check_vlan: rng.bool(),
+        vlan: rng.u16(..1 << 12),
         pd: rng.u32(..1 << 24),
         cqn: rng.u16(..),
         srq_valid: rng.bool(),
@@ -247,6 +249,7 @@ fn packet(rng: &mut Rng, contexts: &[RqCtx]) -> Packet {
         psn: rng.u32(..1 << 24),
         src_gid: ctx.remote_gid,
         gid_index: ctx.sgid_index,
+        vid: ctx.vlan,
         ext: if ctx.qp_type == 3 {
             u64::from(ctx.qkey) << 32 | u64::from(rng.u32(..))
         } else {
@@ -269,6 +272,7 @@ fn packet(rng: &mut Rng, contexts: &[RqCtx]) -> Packet {
         1 => packet.pkey ^= 1 << rng.u8(..16),
         2 => packet.src_gid ^= 1 << rng.u8(..128),
         3 => packet.gid_index ^= 1 << rng.u8(..8),
+        7 => packet.vid ^= 1 << rng.u8(..12),
         4 => packet.qpn |= 1 << rng.u8(Q as u8..24),
         5 => packet.opcode = Opcode::RcAck.code(),
         6 => packet.ext ^= 1 << rng.u8(32..64),
