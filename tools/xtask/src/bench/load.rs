@@ -109,6 +109,24 @@ pub(super) struct Measured {
     pub(super) timeouts: u64,
 }
 
+impl Measured {
+    /// What counts is the sum over all runs, a rate the mean.
+    pub(super) fn mean(runs: &[Self]) -> Self {
+        let sum = |of: fn(&Self) -> u64| runs.iter().map(of).sum();
+        let mean = |of: fn(&Self) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        Self {
+            messages: sum(|run| run.messages),
+            cycles: sum(|run| run.cycles),
+            goodput: mean(|run| run.goodput),
+            total: mean(|run| run.total),
+            run: sum(|run| run.run),
+            cpu: runs.iter().map(|run| run.cpu).sum(),
+            retransmissions: sum(|run| run.retransmissions),
+            timeouts: sum(|run| run.timeouts),
+        }
+    }
+}
+
 impl Load {
     /// Messages of a queue pair in flight.
     fn depth(&self) -> u32 {

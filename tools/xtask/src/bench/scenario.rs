@@ -55,8 +55,8 @@ pub(super) enum Tier {
 /// What a scenario measures.
 pub(super) enum What {
     Load(Load, Setup, Shown),
-    /// Its goodput, the mean over [`SEEDS`] from that of the setup on: losses come by chance.
-    Mean(Load, Setup),
+    /// Likewise, the mean over [`SEEDS`] from that of the setup on: losses, and which atomics wait for each other, are chance.
+    Mean(Load, Setup, Shown),
     /// Over so many queue pairs.
     Acks(Setup, u64),
     Tiny(Setup),
@@ -127,12 +127,11 @@ impl Scenario {
                 let figures = figures_of(name, &measured, *shown);
                 Ok(Found::of_load(figures, load, setup, &[measured]))
             }
-            What::Mean(load, setup) => {
+            What::Mean(load, setup, shown) => {
                 let seeds = setup.seed..setup.seed + SEEDS;
                 let runs = seeds.map(|seed| load.run(&Setup { seed, ..*setup }));
                 let runs = runs.collect::<Result<Vec<_>>>()?;
-                let mean = runs.iter().map(|run| run.goodput).sum::<f64>() / SEEDS as f64;
-                let figures = vec![goodput(name, mean)];
+                let figures = figures_of(name, &Measured::mean(&runs), *shown);
                 Ok(Found::of_load(figures, load, setup, &runs))
             }
             What::Acks(setup, qps) => Ok(flooded(name, "ack", flood::acks(setup, *qps)?)),

@@ -118,7 +118,11 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
                 messages: 256,
                 ..load(op, 8)
             };
-            add(tier, format!("{name}_qps_{qps}"), rate(load, setup));
+            let what = match (op, qps) {
+                (Op::FetchAdd, 64) => What::Mean(load, setup, Shown::CyclesPerMessage),
+                _ => rate(load, setup),
+            };
+            add(tier, format!("{name}_qps_{qps}"), what);
         }
     }
     for (name, op) in OPS {
@@ -232,7 +236,7 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
             ..load(Op::Write, LONG)
         };
         let what = match beside {
-            Beside::Lossy(_) => What::Mean(load, setup),
+            Beside::Lossy(_) => What::Mean(load, setup, Shown::Goodput),
             _ => goodput(load, setup),
         };
         add(quick, format!("write_{LONG}_beside_{name}"), what);
