@@ -1,5 +1,5 @@
-//! Writes a build of the engine with tables of any size, one file a module, and prints the names of the modules, children
-//! before parents. The sizes are constants of this program: `cargo xtask emit` compiles it with
+//! Writes a build of the engine with tables of any size, one file a module, and prints name, block and sizes of each
+//! module, children before parents. The sizes are constants of this program: `cargo xtask emit` compiles it with
 //! `FERROCE_WIDTH`, `FERROCE_LOG_QP`, `FERROCE_LOG_MR`, `FERROCE_LOG_CQ` and `FERROCE_LOG_OUTSTANDING` set.
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     match written {
         Ok(design) => {
             for module in design.modules {
-                println!("{}", module.name);
+                println!("{} {}", module.name, module.kind);
             }
             ExitCode::SUCCESS
         }

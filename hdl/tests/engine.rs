@@ -17,6 +17,19 @@ fn the_tools_accept_every_width() {
 }
 
 #[test]
+fn the_tools_accept_every_width_with_one_module_for_all_sizes() {
+    for width in WIDTHS {
+        let (sized, design) = (engine(width), engine(width).parametric());
+        // most modules are sizes of a few cells
+        assert!(
+            design.modules.len() * 10 < sized.modules.len() * 6,
+            "{width}"
+        );
+        accepted(&format!("engine_{width}_parametric"), &design);
+    }
+}
+
+#[test]
 fn the_text_is_the_same_from_run_to_run() {
     for width in WIDTHS {
         let (first, second) = (engine(width), engine(width));

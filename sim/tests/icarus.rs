@@ -341,7 +341,7 @@ fn nothing_that_counts_is_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let design = builds::verilog(WIDTH).expect("the engine is emitted");
     let files = [
-        ("engine.v", design.source()),
+        ("engine.v", design.parametric().source()),
         ("bench.v", bench(&design.top, trace.cycles)),
         ("inputs.txt", trace.inputs),
         ("outputs.txt", trace.outputs),

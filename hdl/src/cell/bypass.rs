@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// Queue of items of type `T` over a RAM of 2^A words.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(no_default, A = "LOG_DEPTH")]
 pub struct Bypass<T: Synth, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,

@@ -14,7 +14,7 @@ const NARROW: usize = 2;
 
 /// RAM of 2^A words of type `T`, or more.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(no_default, A = "LOG_DEPTH")]
 pub struct FifoRam<T: Synth, const A: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

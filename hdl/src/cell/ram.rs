@@ -39,7 +39,7 @@ impl Style {
 
 /// RAM of 2^A words of type `T`.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(no_default, A = "LOG_DEPTH")]
 pub struct Ram<T: Synth, const A: usize> {
     /// Clock; the reset is not used.
     pub clock: ClkRst,

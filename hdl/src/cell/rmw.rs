@@ -28,7 +28,7 @@ use crate::prelude::*;
 
 /// Table of 2^A words of type `T` whose owner answers in `Y` cycles, 1 or 2.
 #[derive(Clone, Debug, Block)]
-#[block(no_default)]
+#[block(no_default, A = "LOG_DEPTH")]
 pub struct Rmw<T: Synth, const A: usize, const Y: usize = 1> {
     /// Clock and reset.
     pub clock: ClkRst,

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use rust_hdl_core::prelude::{Logic, TimingInfo};
 
 use super::name::SEPARATOR;
+use super::parametric::Kind;
 
 const MARK: &str = "describe!";
 
@@ -31,7 +32,13 @@ macro_rules! describe {
         fn timing(&self) -> Vec<$crate::prelude::TimingInfo> {
             #[allow(unused_variables)]
             let $this = self;
-            $crate::emit::description($name, $suffix, $doc, <Self as $crate::front::Wired>::DOCS)
+            $crate::emit::description(
+                $name,
+                $suffix,
+                $doc,
+                <Self as $crate::front::Wired>::DOCS,
+                <Self as $crate::front::Wired>::SIZES,
+            )
         }
     };
 }
@@ -42,15 +49,17 @@ pub fn description(
     suffix: &str,
     doc: &str,
     fields: &[(&str, &str)],
+    sizes: &[(&str, u64)],
 ) -> Vec<TimingInfo> {
-    let name = match suffix {
+    let full = match suffix {
         "" => name.into(),
         suffix => format!("{name}_{suffix}"),
     };
+    let sizes = sizes.iter().map(|(name, value)| format!("{name}={value}"));
     vec![TimingInfo {
-        name,
+        name: full,
         clock: MARK.into(),
-        inputs: vec![doc.into()],
+        inputs: [doc.into(), name.into()].into_iter().chain(sizes).collect(),
         outputs: fields
             .iter()
             .map(|(name, doc)| format!("{name} {doc}"))
@@ -63,6 +72,7 @@ pub fn description(
 pub(crate) struct Description {
     pub(crate) name: String,
     pub(crate) doc: String,
+    pub(crate) kind: Kind,
     /// Constants that the kernel names: path and value.
     pub(crate) constants: Vec<(String, u64)>,
     /// What the fields are for.
@@ -74,7 +84,14 @@ impl Description {
         let entry = block.timing().into_iter().find(|info| info.clock == MARK)?;
         Some(Self {
             name: entry.name,
-            doc: entry.inputs.concat(),
+            doc: entry.inputs.first().cloned().unwrap_or_default(),
+            kind: entry
+                .inputs
+                .get(1..)
+                .unwrap_or_default()
+                .join(" ")
+                .parse()
+                .ok()?,
             constants: vec![],
             fields: entry.outputs.iter().filter_map(|f| split(f)).collect(),
         })

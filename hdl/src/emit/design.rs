@@ -8,6 +8,7 @@ use rust_hdl_core::prelude::{AtomKind, Block, TypeDescriptor, TypeKind};
 use super::collect::{self, Body, Node};
 use super::error::{EmitError, Reason};
 use super::lower::width_of;
+use super::parametric::{self, Kind};
 use super::{module, name};
 
 /// A block and everything below it in Verilog.
@@ -28,6 +29,8 @@ pub struct Module {
     pub name: String,
     /// Its Verilog.
     pub text: String,
+    /// The block it was made of.
+    pub kind: Kind,
 }
 
 /// A port of the top module.
@@ -73,6 +76,18 @@ impl Design {
             .map(|m| m.text.as_str())
             .collect::<Vec<_>>()
             .join("\n")
+    }
+
+    /// The same with one module for all sizes of a block where that can be.
+    ///
+    /// # Panics
+    /// If a module with its parameters put in is not the one it stands for.
+    #[must_use]
+    pub fn parametric(&self) -> Self {
+        Self {
+            modules: parametric::parametric(&self.modules),
+            ..self.clone()
+        }
     }
 
     /// Writes every module to a file of its own in `folder`, `<name>.v`.
@@ -210,6 +225,11 @@ impl Emission {
         self.modules.push(Module {
             name: name.clone(),
             text,
+            kind: node
+                .description
+                .as_ref()
+                .map(|d| d.kind.clone())
+                .unwrap_or_default(),
         });
         Some(name)
     }

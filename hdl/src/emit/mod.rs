@@ -4,7 +4,7 @@
 //! in a prefix form; [`verilog`] walks the hierarchy (`collect`), gives every expression its Rust type and refuses what
 //! cannot keep it (`lower`),
 //! checks the drivers (`check`), cuts the kernel into independent pieces (`group`) and prints them (`print`,
-//! `module`). Identical blocks share a module.
+//! `module`). Identical blocks share a module; `parametric` makes one of all sizes of a block.
 mod check;
 mod collect;
 mod describe;
@@ -15,6 +15,7 @@ mod ir;
 mod lower;
 mod module;
 mod name;
+mod parametric;
 mod print;
 mod register;
 mod scope;
@@ -24,6 +25,7 @@ pub use describe::description;
 pub use design::{Design, Direction, Field, Module, Port, verilog, with_stack};
 pub use error::{EmitError, Reason};
 pub use name::block_of;
+pub use parametric::{Kind, parametric};
 pub use register::register;
 
 /// The value of a literal.

@@ -37,6 +37,8 @@ pub trait Clocked {
 pub trait Wired {
     /// Name and first line of documentation of each field that has one.
     const DOCS: &'static [(&'static str, &'static str)];
+    /// Name and value of each size: the bits of the type parameters, and the numbers among the parameters.
+    const SIZES: &'static [(&'static str, u64)];
     /// Hands clock and reset on and lets registers hold their values.
     fn wire(&mut self);
 }

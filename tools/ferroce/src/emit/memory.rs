@@ -95,6 +95,7 @@ mod tests {
         let module = |name: &str, text: &str| Module {
             name: name.into(),
             text: text.into(),
+            kind: Default::default(),
         };
         let modules = [
             module(

@@ -281,6 +281,7 @@ mod tests {
                 "(* ram_style = \"{style}\" *) reg [71:0] mem [0:{}];",
                 words - 1
             ),
+            kind: Default::default(),
         };
         // 641 UltraRAMs, 1345 block RAMs: one more than the U50 has
         for (style, words) in [("ultra", 641 * 4096), ("block", 1345 * 512)] {

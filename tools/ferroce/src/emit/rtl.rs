@@ -100,13 +100,15 @@ impl Build {
         let names = self.compiled(folder.path())?;
         names
             .lines()
-            .map(|name| {
+            .map(|line| {
+                let (name, kind) = line.split_once(' ').context("a line is name and block")?;
                 let path = folder.path().join(format!("{name}.v"));
                 let text = fs::read_to_string(&path)
                     .with_context(|| format!("cannot read {}", path.display()))?;
                 Ok(Module {
                     name: name.into(),
                     text,
+                    kind: kind.parse().map_err(anyhow::Error::msg)?,
                 })
             })
             .collect()
@@ -132,7 +134,8 @@ impl Build {
         Ok(build::model_of(self.width, &top.name, &source, options)?)
     }
 
-    /// Compiles and runs the program that writes this build to `folder`; the names of the modules, a line each.
+    /// Compiles and runs the program that writes this build to `folder`; name, block and sizes of
+    /// the modules, a line each.
     fn compiled(&self, folder: &Path) -> Result<String> {
         let tables = &self.tables;
         let words = "run --quiet --package ferroce-hdl --example emit_engine --";

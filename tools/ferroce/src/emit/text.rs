@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ferroce_hdl::emit::Module;
+use ferroce_hdl::emit::{Module, parametric};
 use ferroce_hdl::engine::LOG_SRQ;
 
 use super::{Build, Bundle, Memories, bundle};
@@ -10,11 +10,9 @@ use super::{Build, Bundle, Memories, bundle};
 /// The engine alone, with AXI ports.
 pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
     let mut bundle = Bundle::default();
-    let paths: Vec<_> = modules
-        .iter()
-        .map(|m| format!("rtl/{}.v", m.name))
-        .collect();
-    for (path, module) in paths.iter().zip(modules) {
+    let engine = parametric(modules);
+    let paths: Vec<_> = engine.iter().map(|m| format!("rtl/{}.v", m.name)).collect();
+    for (path, module) in paths.iter().zip(&engine) {
         bundle.add(path, interfaces(module));
     }
     let list = paths.iter().fold(String::new(), |text, p| text + p + "\n");
@@ -28,7 +26,7 @@ pub(crate) fn generic(build: &Build, modules: &[Module]) -> Bundle {
     bundle.add("examples/write.c", crate::abi::EXAMPLE);
     bundle.add("examples/bench.v", bench(build.width));
     bundle.add("integration.md", INTEGRATION);
-    bundle.add("README.md", readme(build, modules));
+    bundle.add("README.md", readme(build, modules, &engine));
     bundle
 }
 
@@ -89,7 +87,8 @@ fn core(paths: &[String]) -> String {
     )
 }
 
-fn readme(build: &Build, modules: &[Module]) -> String {
+/// `engine` is what is written of `modules`.
+fn readme(build: &Build, modules: &[Module], engine: &[Module]) -> String {
     let mut text = String::from(
         "# Ferroce engine\n\n\
          A RoCEv2 NIC between a MAC and host memory, as Verilog-2005. Written by `cargo xtask emit`; do not edit.\n\n",
@@ -118,7 +117,7 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         ## Modules\n\n\
         Below first, the top is the last; one file each.\n\n\
         | module | what it is |\n|---|---|\n";
-    for module in modules {
+    for module in engine {
         let doc = module.text.lines().next().unwrap_or_default();
         let doc = doc.trim_start_matches("// ").replace('|', "\\|");
         let _ = writeln!(text, "| `{}` | {doc} |", module.name);
@@ -126,7 +125,7 @@ fn readme(build: &Build, modules: &[Module]) -> String {
     text
 }
 
-/// Table of the sizes of a build.
+/// Table of the sizes of a build; `modules` is one for each size.
 pub(super) fn sizes(build: &Build, modules: &[Module]) -> String {
     let (tables, memories) = (&build.tables, Memories::of(modules));
     format!(

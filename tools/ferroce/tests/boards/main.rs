@@ -43,7 +43,14 @@ pub(crate) fn hollow(board: Board) -> Bundle {
         "{doc}\n/* verilator lint_off UNDRIVEN */\n/* verilator lint_off UNUSEDSIGNAL */\n(* blackbox *)\n{module}endmodule\n"
     );
     let name = top.name.clone();
-    board.bundle(&build, &[Module { name, text }])
+    board.bundle(
+        &build,
+        &[Module {
+            name,
+            text,
+            kind: top.kind.clone(),
+        }],
+    )
 }
 
 /// Text of a file of a bundle.

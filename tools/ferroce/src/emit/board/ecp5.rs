@@ -1,7 +1,7 @@
 //! ECP5-5G Versa, by open tools: Yosys, nextpnr, ecppack.
 use std::fmt::Write;
 
-use ferroce_hdl::emit::Module;
+use ferroce_hdl::emit::{Module, parametric};
 use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_proto::abi::regs::Params;
 
@@ -123,7 +123,8 @@ fn lpf() -> [(&'static str, String); 4] {
 
 /// Everything for the board, around an engine of these modules.
 pub(crate) fn bundle(build: &Build, modules: &[Module]) -> Bundle {
-    let sources = sources(modules, shell::CELLS.iter().chain(shell::VERSA));
+    let engine = parametric(modules);
+    let sources = sources(&engine, shell::CELLS.iter().chain(shell::VERSA));
     let (mut bundle, paths) = begin(&sources);
     bundle.add("stub/vendor.v", shell::VENDOR_ECP5);
     for (name, text) in lpf() {

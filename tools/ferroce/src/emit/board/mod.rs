@@ -7,7 +7,7 @@ mod shell;
 pub(super) mod text;
 mod xdc;
 
-use ferroce_hdl::emit::Module;
+use ferroce_hdl::emit::{Module, parametric};
 
 use super::{Build, Bundle, bundle};
 
@@ -150,7 +150,8 @@ fn begin(sources: &[(String, &str)]) -> (Bundle, Vec<String>) {
 /// Everything for `card`, around an engine of these modules.
 pub(crate) fn card(card: &Card, build: &Build, modules: &[Module]) -> Bundle {
     let top = shell::top(card);
-    let mut sources = sources(modules, shell::CELLS.iter().chain(shell::NIC_100G));
+    let engine = parametric(modules);
+    let mut sources = sources(&engine, shell::CELLS.iter().chain(shell::NIC_100G));
     sources.push((format!("shell/ferroce_{}.v", card.name), &top));
     let (mut bundle, paths) = begin(&sources);
     bundle.add("stub/vendor.v", shell::VENDOR);
