@@ -1,5 +1,6 @@
 //! The proofs: block, checker, method, and for each the bugs that must break it.
 
+use ferroce_hdl::egress::class_turn::ClassTurn;
 use ferroce_hdl::emit::{self, Design};
 use ferroce_hdl::memory::dma_read::DmaRead;
 use ferroce_hdl::memory::dma_write::DmaWrite;
@@ -155,6 +156,40 @@ pub(super) const PROOFS: &[Proof] = &[
                 what: "two grants",
                 from: "grant = later & ~(from_later << 1);",
                 to: "grant = later;",
+            },
+        ],
+    },
+    Proof {
+        name: "class_turn",
+        block: || emitted(ClassTurn::<4>::default),
+        checker: checker!("class_turn"),
+        depth: 3,
+        reach: 12,
+        bugs: &[
+            Bug {
+                what: "a paused queue starts a frame",
+                from: "assign may_share_d = share & ~strict_q & ~pause;",
+                to: "assign may_share_d = share & ~strict_q;",
+            },
+            Bug {
+                what: "a paused strict queue starts a frame",
+                from: "assign may_strict_d = strict_q & ~pause;",
+                to: "assign may_strict_d = strict_q;",
+            },
+            Bug {
+                what: "a queue in debt waits for one that has nothing to send",
+                from: "assign refill = !(|(ready & ~shut_q & ~strict_q & rich));",
+                to: "assign refill = !(|(~shut_q & ~strict_q & rich));",
+            },
+            Bug {
+                what: "queues in debt send before those that are not",
+                from: "share = rich;",
+                to: "share = near;",
+            },
+            Bug {
+                what: "quanta are saved up",
+                from: "next = quantum;",
+                to: "next = sum;",
             },
         ],
     },
