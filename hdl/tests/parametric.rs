@@ -40,9 +40,7 @@ impl Logic for Sizes {
 }
 
 fn sizes() -> Design {
-    let mut block = Sizes::default();
-    block.connect_all();
-    emit::verilog(&block).unwrap_or_else(|errors| panic!("{errors:?}"))
+    emit::verilog(&Sizes::default()).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 fn named<'a>(modules: &'a [Module], name: &str) -> &'a str {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ferroce_proto::wire::eth::tag::vid;
 use ferroce_proto::wire::{Gid, Mac, eth};
 
 use super::parse::{self, Echo, Message};
@@ -12,17 +13,10 @@ use crate::Backend;
 /// Shortest time between two defences of an address, in ns (RFC 5227, DEFEND_INTERVAL).
 const DEFEND_NS: u64 = 10_000_000_000;
 
-/// VLAN of a frame; a tag with VLAN 0 has a priority only.
-fn vlan_id(tci: Option<u16>) -> u16 {
-    tci.unwrap_or(0) & 0xfff
-}
-
 impl<B: Backend> Neighbours<B> {
     pub(super) fn receive(&mut self, frame: &[u8]) {
         let (link, message) = match parse::parse(frame) {
-            Ok((link, Some(message))) if vlan_id(link.vlan) == vlan_id(self.config.vlan) => {
-                (link, message)
-            }
+            Ok((link, Some(message))) if vid(link.vlan) == vid(self.config.vlan) => (link, message),
             Ok(_) => return self.hand_to_bridge(frame),
             Err(parse::Malformed) => {
                 self.counters.malformed += 1;

@@ -7,7 +7,7 @@
 //!  reserve, give_back ─► class_queue[i] ─► open[i]
 //! ```
 //!
-//! * **Room** is told ahead: whoever makes a frame reserves its beats of a queue that is `open`, at most T of them, before
+//! * **Room** is announced ahead: whoever makes a frame reserves its beats of a queue that is `open`, at most T of them, before
 //!   anything of it waits elsewhere. So `s_axis.tready` is constant 1, and what stands in front of this block always drains,
 //!   whatever is paused. What was reserved and does not come is given back.
 //! * **Order**: frames of a queue leave in the order in which they came. Which queue is next: `class_turn`.

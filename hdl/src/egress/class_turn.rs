@@ -85,7 +85,7 @@ impl<const N: usize> Logic for ClassTurn<N> {
             account[i].charged = charged.bit(i) & !strict.bit(i);
             account[i].charge = charge;
         }
-        // who may start in the next cycle
+        // queues that may start in the next cycle
         shut = pause;
         share = rich;
         if refill {

@@ -6,7 +6,6 @@ pub mod class_turn;
 pub mod types;
 
 use crate::emit::{self, Design, EmitError};
-use crate::prelude::*;
 use class_egress::ClassEgress;
 
 /// Queues: of each of four classes one for data, and one for acknowledgements and CNPs.
@@ -27,13 +26,8 @@ pub type Narrow = ClassEgress<64, 8, QUEUES, { LOG_BYTES - 3 }, LOG_BYTES, { LAR
 /// # Errors
 /// What the emission refuses.
 pub fn standard(width: usize) -> Result<Design, Vec<EmitError>> {
-    fn of<B: Block + Default>() -> Result<Design, Vec<EmitError>> {
-        let mut block = B::default();
-        block.connect_all();
-        emit::verilog(&block)
-    }
-    emit::with_stack(move || match width {
-        512 => of::<Wide>(),
-        _ => of::<Narrow>(),
+    emit::with_stack(|| match width {
+        512 => emit::verilog(&Wide::default()),
+        _ => emit::verilog(&Narrow::default()),
     })
 }

@@ -133,9 +133,6 @@ const fn both(first: Field, second: Field) -> Field {
 /// Width of the ECN codepoint, the low end of TOS and traffic class (RFC 3168).
 const ECN_BITS: usize = 2;
 
-/// Bits of a VLAN identifier, the lowest of the TCI.
-const VID_BITS: usize = 12;
-
 /// An IP field: its place in the header of the layout's version.
 fn ip(layout: Layout, v4: Field, v6: Field) -> Place {
     number(layout.ip(), if layout.ipv6 { v6 } else { v4 })
@@ -162,9 +159,9 @@ fn gid(layout: Layout, v4: Field, v6: Field) -> Place {
 /// VLAN identifier of the tag.
 fn vid(layout: Layout) -> Place {
     if layout.vlan {
-        number(eth::LEN, low(eth::tag::field::TCI, VID_BITS))
+        number(eth::LEN, low(eth::tag::field::TCI, eth::tag::VID_BITS))
     } else {
-        vec![Wire::Constant(false); VID_BITS]
+        vec![Wire::Constant(false); eth::tag::VID_BITS]
     }
 }
 

@@ -29,6 +29,16 @@ pub mod tag {
             ETHERTYPE [16] => ethertype / set_ethertype: u16,
         }
     }
+
+    /// Bits of a VLAN identifier, the lowest of the tag control information.
+    pub const VID_BITS: usize = 12;
+
+    /// VLAN identifier of a frame with this tag control information, or without a tag: 0, as of a tag that has a priority alone
+    /// (IEEE 802.1Q 9.6).
+    #[must_use]
+    pub fn vid(tci: Option<u16>) -> u16 {
+        tci.unwrap_or(0) & ((1 << VID_BITS) - 1)
+    }
 }
 
 /// EtherType of IPv4.

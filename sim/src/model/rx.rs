@@ -2,6 +2,7 @@
 
 use ferroce_proto::abi::qpc::{RqCtx, qp_type, state};
 use ferroce_proto::wire::bth::pkey_matches;
+use ferroce_proto::wire::eth::tag::vid;
 use ferroce_proto::wire::ip::GRH_LEN;
 use ferroce_proto::wire::{
     BthRepr, Error, Extensions, Headers, Ip, Operation, Packet, eth, ip, ipv4, ipv6, udp,
@@ -163,9 +164,7 @@ pub(super) fn stranger(
         return Some(stats::RX_PKEY_VIOLATIONS);
     }
     let is_ours = env.entry_of(ip) == Some(ctx.sgid_index.into());
-    // A tag with VLAN 0 has a priority alone (IEEE 802.1Q 9.6).
-    let vid = eth.vlan.map_or(0, |tci| tci & 0xfff);
-    let is_abroad = ctx.check_vlan && vid != ctx.vlan;
+    let is_abroad = ctx.check_vlan && vid(eth.vlan) != ctx.vlan;
     let is_strange = !is_ours || is_abroad || ip.src_gid() != gid(ctx.remote_gid);
     is_strange.then_some(stats::RX_WRONG_ADDRESS)
 }

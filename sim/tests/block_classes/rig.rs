@@ -1,4 +1,4 @@
-//! The class queues between a source that keeps to the room told and a wire that checks every frame.
+//! The class queues between a source that keeps to its room and a wire that checks every frame.
 
 use std::collections::VecDeque;
 
@@ -360,7 +360,6 @@ impl Agent for Ends {
             .unwrap_or((usize::from(bytes[0]), vec![]));
         frame.extend(bytes);
         if !dut.is_set(self.ports.m_last) {
-            self.offered = false;
             self.partial = Some((queue, frame));
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fastrand::Rng;
 use ferroce_hdl::eth::gid_table::GID_ENTRIES;
 use ferroce_hdl::eth::rx_front::RxFront;
-use ferroce_proto::wire::{Class, Gid, Ip, Packet};
+use ferroce_proto::wire::{Class, Gid, Ip, Packet, eth};
 use ferroce_sim::bench::{Bench, Item, StreamSink};
 use ferroce_sim::random::{Chance, Pauses};
 use ferroce_sim::verilator::Input;
@@ -363,7 +363,7 @@ impl Expected {
             ("qpn", bth.dest_qp.into()),
             ("psn", u32::from(bth.psn).into()),
             ("gid_index", self.gid_index.into()),
-            ("vid", headers.eth.vlan.map_or(0, |tci| tci & 0xfff).into()),
+            ("vid", eth::tag::vid(headers.eth.vlan).into()),
             ("imm", imm.into()),
             ("plen", bytes.len() as u64),
             ("lane", lane as u64),

@@ -8,6 +8,7 @@
 mod baseline;
 mod flood;
 mod load;
+mod measured;
 mod paced;
 mod page;
 mod probe;

@@ -4,7 +4,8 @@ use anyhow::Result;
 
 use super::WIDTH;
 use super::flood;
-use super::load::{Load, Measured};
+use super::load::Load;
+use super::measured::Measured;
 use super::paced;
 use super::rig::Setup;
 use super::stages;
