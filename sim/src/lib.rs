@@ -8,6 +8,7 @@ pub mod bits;
 pub mod card;
 pub mod fabric;
 pub mod link;
+pub mod mac;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod model;

@@ -1,6 +1,7 @@
 //! Control: registers, commands, statistics, and what ends things in order.
 pub mod axil;
 mod bar;
+pub mod class_csr;
 pub mod command;
 pub mod command_check;
 pub mod command_events;

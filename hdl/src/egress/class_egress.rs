@@ -56,6 +56,8 @@ pub struct ClassEgress<
     pub waiting: Signal<Out, Bits<N>>,
     /// Queues that are to start no frame.
     pub pause: Signal<In, Bits<N>>,
+    /// Queues of which a frame is under way: from the cycle behind its first beat's read to that in which its last one is taken.
+    pub active: Signal<Out, Bits<N>>,
     /// Share of each queue, 128 bytes a round; 0: strict.
     pub weight: [Signal<In, Bits<7>>; N],
     /// Frames.
@@ -78,7 +80,7 @@ pub struct ClassEgress<
     reading_last: Dff<Bit>,
     shown: Reg<Bits<N>>,
     shown_last: Dff<Bit>,
-    out_valid: Reg<Bit>,
+    out: Reg<Bits<N>>,
     out_data: Dff<Bits<W>>,
     out_keep: Dff<Bits<K>>,
     out_last: Dff<Bit>,
@@ -159,7 +161,7 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         keep.waddr = into.picked;
         keep.wdata = came_keep;
         // Read.
-        let out_free = !out_valid | m_axis.tready;
+        let out_free = !out.any() | m_axis.tready;
         let shown_free = !shown.any() | out_free;
         let step = !reading.any() | shown_free;
         turn.ready = full;
@@ -182,7 +184,7 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
             shown_last = reading_last;
         }
         if out_free {
-            out_valid = shown.any();
+            out = shown;
             out_data = data.rdata;
             out_keep = keep.rdata;
             out_last = shown_last;
@@ -201,7 +203,8 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         m_axis.tkeep = out_keep;
         m_axis.tlast = out_last;
         m_axis.tuser = false;
-        m_axis.tvalid = out_valid;
+        m_axis.tvalid = out.any();
+        active = turn.under_way | reading | shown | out;
     }
 }
 

@@ -5,7 +5,7 @@
 //! or popped in the cycle before: its word stands there, one behind the place of its mark.
 //!
 //! Room is reserved before a frame is made: `room` counts what neither holds a beat nor is reserved. `open` says that it
-//! is enough for the largest frame; it follows a reservation in the next cycle.
+//! is enough for the largest frame; it follows a reservation in the next cycle, and what comes back in the second.
 //!
 //! Assumes: nothing is pushed that was not reserved, nor popped that is not there.
 use crate::prelude::*;
@@ -41,6 +41,7 @@ pub struct ClassQueue<const A: usize, const T: usize> {
     there: Reg<Bit>,
     #[init(Reg::new((1_u64 << A).to_bits()))]
     room: Reg<Bits<16>>,
+    back: Reg<Bits<11>>,
     #[init(Constant::new(((2_u64 << A) - 1).to_bits()))]
     mask: Constant<Bits<16>>,
     #[init(Constant::new((T as u64).to_bits()))]
@@ -77,11 +78,12 @@ impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
             "a queue overflows: room was not reserved"
         );
         assert!(!pop | there, "an empty queue is popped");
-        let mut left = room + give_back.resize::<16>() - reserve.resize::<16>();
+        // what comes back counts a cycle later
+        back = give_back.resize::<11>();
         if pop {
-            left = left + 1;
+            back = give_back.resize::<11>() + 1;
         }
-        room = left & mask;
+        room = (room + back.resize::<16>() - reserve.resize::<16>()) & mask;
         assert!(
             reserve.resize::<16>() <= room,
             "more is reserved than there is"

@@ -42,6 +42,8 @@ pub struct ClassTurn<const N: usize> {
     pub charge: Signal<In, Bits<7>>,
     /// Queue whose beat leaves, if any.
     pub pop: Signal<Out, Bits<N>>,
+    /// Queue whose frame has begun and not ended, if any.
+    pub under_way: Signal<Out, Bits<N>>,
     arbiter: Arbiter<N>,
     account: [Account; N],
     strict: Reg<Bits<N>>,
@@ -100,6 +102,7 @@ impl<const N: usize> Logic for ClassTurn<N> {
         below = below | (below >> 4);
         below = below | (below >> 8);
         let busy = begun.any();
+        under_way = begun;
         arbiter.request = ready & may_share;
         arbiter.take = step & !busy & !first.any();
         let mut turn = arbiter.grant;

@@ -1,33 +1,44 @@
 //! Where frames wait for the wire, by class: queues, pause, and whose turn it is (`docs/classes.md`).
 pub mod account;
 pub mod class_egress;
+pub mod class_of;
+pub mod class_port;
 pub mod class_queue;
 pub mod class_turn;
+pub mod pause_in;
 pub mod types;
 
 use crate::emit::{self, Design, EmitError};
 use class_egress::ClassEgress;
+use class_port::ClassPort;
+use ferroce_proto::abi::classes;
 
-/// Queues: of each of four classes one for data, and one for acknowledgements and CNPs.
-pub const QUEUES: usize = 8;
+/// Classes.
+pub const CLASSES: usize = classes::CLASSES;
+/// Queues: of each class one for data, and behind those one each for acknowledgements and CNPs.
+pub const QUEUES: usize = 2 * CLASSES;
 /// Bytes of the largest frame: a payload of 4096 and all headers that there are.
 const LARGEST: usize = 4224;
 /// Bytes of a queue, as a logarithm.
 const LOG_BYTES: usize = 14;
 
-/// 16 KiB a queue, beats of 512 bits.
+/// The queues, 16 KiB each, of beats of 512 bits.
 pub type Wide =
     ClassEgress<512, 64, QUEUES, { LOG_BYTES - 6 }, { LOG_BYTES - 3 }, { LARGEST / 64 }>;
-/// 16 KiB a queue, beats of 64 bits.
+/// Of 64 bits.
 pub type Narrow = ClassEgress<64, 8, QUEUES, { LOG_BYTES - 3 }, LOG_BYTES, { LARGEST / 8 }>;
+/// The same queues with the pauses of the peer, of beats of 512 bits.
+pub type WidePort = ClassPort<512, 64, { LOG_BYTES - 6 }, { LOG_BYTES - 3 }, { LARGEST / 64 }>;
+/// Of 64 bits.
+pub type NarrowPort = ClassPort<64, 8, { LOG_BYTES - 3 }, LOG_BYTES, { LARGEST / 8 }>;
 
-/// The Verilog of the queues for a data path of `width` bits, 512 or 64.
+/// The Verilog of the queues with the pauses of the peer, for a data path of `width` bits, 512 or 64.
 ///
 /// # Errors
 /// What the emission refuses.
 pub fn standard(width: usize) -> Result<Design, Vec<EmitError>> {
     emit::with_stack(|| match width {
-        512 => emit::verilog(&Wide::default()),
-        _ => emit::verilog(&Narrow::default()),
+        512 => emit::verilog(&WidePort::default()),
+        _ => emit::verilog(&NarrowPort::default()),
     })
 }

@@ -11,4 +11,20 @@ payload! {
         /// Beats.
         beats: Bits<10>,
     }
+
+    /// What the host says of classes (`ferroce_proto::abi::classes`).
+    ClassSetup {
+        /// The PCP says the priority; else the DSCP.
+        by_pcp: Bit,
+        /// Priority of what has no tag, when the PCP says it.
+        default_prio: Bits<3>,
+        /// Priority of each DSCP, four bits each.
+        dscp_prio: Bits<256>,
+        /// Class of each priority, four bits each.
+        prio_class: Bits<32>,
+        /// Weight of each class, eight bits each; 0: strict.
+        weight: Bits<32>,
+        /// Priorities whose pause is obeyed.
+        obeys: Bits<8>,
+    }
 }

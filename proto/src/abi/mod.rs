@@ -6,6 +6,7 @@
 
 mod layout;
 
+pub mod classes;
 pub mod cmd;
 pub mod cq;
 pub mod doorbell;

@@ -16,6 +16,7 @@
 //! | `completion`, `events` | completion queues; event queues and interrupts |
 //! | `datagram` | UD: receive |
 //! | `srq` | shared receive queues |
+//! | `classes` | class of a packet by DSCP or PCP |
 //! | `congestion` | DCQCN, start times |
 //! | `exceptions` | exception queue |
 //! | `notify` | marks of congestion, CNPs |
@@ -26,6 +27,7 @@
 //! The sources are those of `ferroce_proto::wire`: IB1 and A17.
 
 mod access;
+pub mod classes;
 mod command;
 mod completion;
 pub mod congestion;

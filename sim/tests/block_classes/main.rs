@@ -1,5 +1,8 @@
-//! The class queues in Verilog: order, room, pause, shares, rate.
+//! The class queues in Verilog: order, room, pause, shares, rate; the pauses of a MAC, the class of a packet.
 
+mod peer;
+mod port;
+mod ports;
 mod rig;
 
 use ferroce_hdl::egress::QUEUES;
@@ -59,9 +62,9 @@ fn a_paused_queue_starts_no_frame() {
 
 /// Fills the queues, and lets them send.
 fn backlog(rig: &mut Rig) {
-    rig.ends.pause = (1 << QUEUES) - 1;
+    rig.ends.pause_all(true);
     rig.run(8 * 16384 / 8);
-    rig.ends.pause = 0;
+    rig.ends.pause_all(false);
     rig.run(200);
     rig.count_afresh();
 }

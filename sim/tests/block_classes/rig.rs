@@ -3,11 +3,14 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use ferroce_hdl::egress::{Narrow, QUEUES, Wide};
+use ferroce_hdl::egress::{Narrow, NarrowPort, QUEUES, Wide, WidePort};
 use ferroce_sim::bench::{Agent, Bench};
 use ferroce_sim::bits;
 use ferroce_sim::random::Chance;
-use ferroce_sim::verilator::{Dut, Input, Output};
+use ferroce_sim::verilator::Dut;
+
+use crate::peer::Peer;
+use crate::ports::Ports;
 
 /// Bytes that a frame counts beside its own.
 const AROUND: u64 = 24;
@@ -51,7 +54,10 @@ pub(crate) struct Ends {
     ports: Ports,
     pub(crate) loads: [Load; QUEUES],
     pub(crate) weights: [u64; QUEUES],
+    /// Queues that are paused, without a MAC.
     pub(crate) pause: u64,
+    /// The peer of a port.
+    pub(crate) peer: Option<Peer>,
     /// Chance that a queue changes between paused and not, a cycle.
     pub(crate) toggle: Chance,
     /// Chance that the wire takes a beat.
@@ -82,26 +88,6 @@ pub(crate) struct Ends {
     waits: [u64; QUEUES],
 }
 
-struct Ports {
-    data: Input,
-    keep: Input,
-    last: Input,
-    valid: Input,
-    user: Input,
-    queue: Input,
-    reserve: Input,
-    give_back: Input,
-    pause: Input,
-    weights: Vec<Input>,
-    ready: Input,
-    open: Output,
-    waiting: Output,
-    m_data: Output,
-    m_keep: Output,
-    m_last: Output,
-    m_valid: Output,
-}
-
 /// The bench and its ends.
 pub(crate) struct Rig {
     bench: Bench,
@@ -111,11 +97,23 @@ pub(crate) struct Rig {
 impl Rig {
     /// Queues of a data path of `width` bits.
     pub(crate) fn new(width: usize) -> Self {
-        let mut bench = match width {
+        let bench = match width {
             512 => Bench::of(Wide::default),
             _ => Bench::of(Narrow::default),
-        }
-        .unwrap();
+        };
+        Self::with(bench.unwrap(), width)
+    }
+
+    /// The same with a MAC, whose pauses are obeyed.
+    pub(crate) fn port(width: usize) -> Self {
+        let bench = match width {
+            512 => Bench::of(WidePort::default),
+            _ => Bench::of(NarrowPort::default),
+        };
+        Self::with(bench.unwrap(), width)
+    }
+
+    fn with(mut bench: Bench, width: usize) -> Self {
         let mut ends = Ends::new(bench.dut(), width / 8);
         bench.reset(&mut [&mut ends]);
         Self { bench, ends }
@@ -133,8 +131,8 @@ impl Rig {
     #[track_caller]
     pub(crate) fn drain(&mut self) {
         self.ends.loads = Default::default();
-        self.ends.pause = 0;
         self.ends.toggle = Chance::NEVER;
+        self.ends.pause_all(false);
         if let Err(failure) = self.bench.finish(&mut [&mut self.ends], 400_000) {
             panic!("{failure}");
         }
@@ -156,33 +154,13 @@ impl Rig {
 
 impl Ends {
     fn new(dut: &Dut, lanes: usize) -> Self {
-        let input = |name: &str| dut.input(name).unwrap();
-        let output = |name: &str| dut.output(name).unwrap();
-        let ports = Ports {
-            data: input("s_axis_tdata"),
-            keep: input("s_axis_tkeep"),
-            last: input("s_axis_tlast"),
-            valid: input("s_axis_tvalid"),
-            user: input("s_axis_tuser"),
-            queue: input("queue"),
-            reserve: input("reserve"),
-            give_back: input("give_back"),
-            pause: input("pause"),
-            weights: (0..QUEUES).map(|i| input(&format!("weight_{i}"))).collect(),
-            ready: input("m_axis_tready"),
-            open: output("open"),
-            waiting: output("waiting"),
-            m_data: output("m_axis_tdata"),
-            m_keep: output("m_axis_tkeep"),
-            m_last: output("m_axis_tlast"),
-            m_valid: output("m_axis_tvalid"),
-        };
         Self {
             lanes,
-            ports,
+            ports: Ports::of(dut),
             loads: Default::default(),
             weights: [1; QUEUES],
             pause: 0,
+            peer: Peer::of(dut, lanes),
             toggle: Chance::NEVER,
             ready: Chance::new(1.0),
             returns: Chance::NEVER,
@@ -203,6 +181,26 @@ impl Ends {
             waited: [0; QUEUES],
             waits: [0; QUEUES],
         }
+    }
+
+    /// The peer sends a pause of `priority`; 0 quanta: go on.
+    pub(crate) fn paused(&mut self, priority: usize, quanta: u16) {
+        if let Some(peer) = &mut self.peer {
+            peer.pause(priority, quanta);
+        }
+    }
+
+    /// Everything is paused, or nothing.
+    pub(crate) fn pause_all(&mut self, on: bool) {
+        self.pause = if on { (1 << QUEUES) - 1 } else { 0 };
+        let quanta = if on { u16::MAX } else { 0 };
+        (0..8).for_each(|priority| self.paused(priority, quanta));
+    }
+
+    fn watch(&mut self, dut: &Dut, queue: Option<usize>) -> Result<(), String> {
+        self.peer
+            .as_mut()
+            .map_or(Ok(()), |peer| peer.observe(dut, queue))
     }
 
     fn largest(&self) -> usize {
@@ -250,8 +248,9 @@ impl Ends {
         self.waited[queue] = self.waited[queue].max(self.waits[queue]);
         self.waits[queue] = 0;
         let seen = self.pauses[0];
-        // with a wire that waits, what stands in the registers may be older
-        if self.ready == Chance::new(1.0) && seen >> queue & 1 == 1 {
+        // with a wire that waits, what stands in the registers may be older; the port has a cycle more
+        let is_port = self.peer.is_some();
+        if !is_port && self.ready == Chance::new(1.0) && seen >> queue & 1 == 1 {
             return Err(format!("queue {queue}: a frame begins while it is paused"));
         }
         Ok(())
@@ -264,11 +263,20 @@ impl Agent for Ends {
             dut.set(*input, weight);
         }
         for queue in 0..QUEUES {
-            if self.toggle.hit(rng) {
+            if !self.toggle.hit(rng) {
+            } else if self.peer.is_none() {
                 self.pause ^= 1 << queue;
+            } else {
+                let quanta = rng.u16(..400);
+                self.paused(queue, quanta * u16::from(rng.bool()));
             }
         }
-        dut.set(self.ports.pause, self.pause);
+        if let Some(pause) = self.ports.pause {
+            dut.set(pause, self.pause);
+        }
+        if let Some(peer) = &self.peer {
+            self.pause = peer.drive(dut, &self.weights);
+        }
         dut.set(self.ports.ready, u64::from(self.ready.hit(rng)));
         dut.set(self.ports.user, 0);
         let space = |space: Option<(usize, usize)>| {
@@ -328,6 +336,7 @@ impl Agent for Ends {
         let valid = dut.is_set(self.ports.m_valid);
         if !valid {
             self.idle += 1;
+            self.watch(dut, None)?;
             if self.partial.is_some() {
                 return Err("a pause within a frame".into());
             }
@@ -345,6 +354,11 @@ impl Agent for Ends {
             return Err(format!("tkeep has a gap: {keep:x}, {words:x?}"));
         }
         let bytes: Vec<u8> = bytes.take(count).collect();
+        let on_wire = self
+            .partial
+            .as_ref()
+            .map_or(usize::from(bytes[0]), |partial| partial.0);
+        self.watch(dut, Some(on_wire))?;
         if self.partial.is_none() && !self.offered {
             let queue = usize::from(bytes[0]);
             self.starts(queue.min(QUEUES - 1), cycle)?;

@@ -53,7 +53,7 @@ const BLOCKS: [&str; 25] = [
     "mr_table",
     "notify",
     "reaction_point",
-    "class_egress",
+    "class_port",
     "send",
     "qp_events",
     "csr",

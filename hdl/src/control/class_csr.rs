@@ -1,0 +1,124 @@
+//! Registers of the traffic classes, for [`csr`](super::csr), which has no part of them yet.
+//!
+//! A write has its effect one cycle later; a read is answered in its cycle, with 0 for other registers. Bits that mean nothing read
+//! 0.
+use ferroce_proto::abi::classes::{self, Trust};
+
+use super::register_access::RegisterAccess;
+use crate::egress::types::ClassSetup;
+use crate::prelude::*;
+
+/// Registers of the priorities of DSCPs, eight each.
+const TABLE: usize = 8;
+/// Numbers of the registers.
+const TRUST: usize = classes::TRUST as usize / 4;
+const DSCP_PRIO: usize = classes::DSCP_PRIO as usize / 4;
+const PRIO_CLASS: usize = classes::PRIO_CLASS as usize / 4;
+const CLASS_WEIGHT: usize = classes::CLASS_WEIGHT as usize / 4;
+const PFC_CONFIG: usize = classes::PFC_CONFIG as usize / 4;
+/// What is held of them.
+const TRUST_HELD: u64 = 0x703;
+const DSCP_PRIO_HELD: u64 = classes::DSCP_PRIO_MASK as u64;
+const PRIO_CLASS_HELD: u64 = classes::PRIO_CLASS_MASK as u64;
+const CLASS_WEIGHT_HELD: u64 = classes::CLASS_WEIGHT_MASK as u64;
+/// After reset.
+const TRUST_RESET: u64 = classes::TRUST_RESET as u64;
+const PRIO_CLASS_RESET: u64 = classes::PRIO_CLASS_RESET as u64;
+const CLASS_WEIGHT_RESET: u64 = classes::CLASS_WEIGHT_RESET as u64;
+/// Place of the default priority.
+const DEFAULT_PRIO: u64 = Trust::FIELDS[2].lsb as u64;
+const TRUST_PCP: u64 = classes::TRUST_PCP as u64;
+
+fn initial(i: usize) -> Bits<32> {
+    u64::from(classes::dscp_prio_reset(i)).to_bits()
+}
+
+/// The block.
+#[derive(Clone, Debug, Block)]
+pub struct ClassCsr {
+    /// Clock and reset of the pins.
+    pub clock: ClkRst,
+    /// The write and the read.
+    pub access: Signal<In, RegisterAccess>,
+    /// Its value, 0 if it is none of these.
+    pub value: Signal<Out, Bits<32>>,
+    /// What the host says.
+    pub setup: Signal<Out, ClassSetup>,
+    #[init(Reg::new(TRUST_RESET.into()))]
+    trust: Reg<Bits<11>>,
+    #[init(std::array::from_fn(|i| Reg::new(initial(i))))]
+    table: [Reg<Bits<32>>; TABLE],
+    #[init(std::array::from_fn(|i| Constant::new(initial(i))))]
+    initial: [Constant<Bits<32>>; TABLE],
+    #[init(Reg::new(PRIO_CLASS_RESET.into()))]
+    prio_class: Reg<Bits<32>>,
+    #[init(Reg::new(CLASS_WEIGHT_RESET.into()))]
+    weight: Reg<Bits<32>>,
+    obeys: Reg<Bits<8>>,
+}
+
+impl Logic for ClassCsr {
+    describe!("class_csr", "Registers of the traffic classes.");
+
+    #[kernel]
+    fn update(&mut self) {
+        if access.write {
+            match access.at {
+                TRUST => {
+                    trust = access.data.low::<11>() & TRUST_HELD;
+                }
+                PRIO_CLASS => {
+                    prio_class = access.data & PRIO_CLASS_HELD;
+                }
+                CLASS_WEIGHT => {
+                    weight = access.data & CLASS_WEIGHT_HELD;
+                }
+                PFC_CONFIG => {
+                    obeys = access.data.low::<8>();
+                }
+                _ => {}
+            }
+        }
+        value = bits::<32>(0);
+        match access.from {
+            TRUST => {
+                value = trust.resize::<32>();
+            }
+            PRIO_CLASS => {
+                value = prio_class;
+            }
+            CLASS_WEIGHT => {
+                value = weight;
+            }
+            PFC_CONFIG => {
+                value = obeys.resize::<32>();
+            }
+            _ => {}
+        }
+        let mut all = bits::<256>(0);
+        for i in 0..TABLE {
+            if access.write & (access.at == DSCP_PRIO + i) {
+                table[i] = access.data & DSCP_PRIO_HELD;
+            }
+            if access.clear {
+                table[i] = initial[i];
+            }
+            if access.from == DSCP_PRIO + i {
+                value = table[i];
+            }
+            all = all | (table[i].resize::<256>() << (32 * i));
+        }
+        if access.clear {
+            trust = bits::<11>(TRUST_RESET);
+            prio_class = bits::<32>(PRIO_CLASS_RESET);
+            weight = bits::<32>(CLASS_WEIGHT_RESET);
+            obeys = bits::<8>(0);
+        }
+        setup.by_pcp = trust.low::<2>() == TRUST_PCP;
+        setup.default_prio = trust.slice::<3>(DEFAULT_PRIO);
+        setup.dscp_prio = all;
+        setup.prio_class = prio_class;
+        setup.weight = weight;
+        setup.obeys = obeys;
+    }
+}

@@ -1,0 +1,75 @@
+//! The queues of the classes with the pauses of the peer: weights, classes and what is obeyed come from registers. Wiring only.
+//!
+//! ```text
+//!  s_axis, queue ─► class_egress ─► m_axis
+//!                    ▲ pause │ active
+//!  pause_req ─► pause_in ◄───┘ ─► pause_ack
+//! ```
+//!
+//! Queue c holds data of class c, queue c + 4 its acknowledgements and CNPs, which are strict.
+use super::class_egress::ClassEgress;
+use super::pause_in::PauseIn;
+use super::types::{ClassSetup, Space};
+use super::{CLASSES, QUEUES};
+use crate::bus::valid::Valid;
+use crate::prelude::*;
+
+/// Queues of 2^A beats of `W` bits = `K` bytes, in a memory of 2^M beats; the largest frame has T.
+#[derive(Clone, Debug, Block)]
+pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: usize, const T: usize>
+{
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// What the host says.
+    pub setup: Signal<In, ClassSetup>,
+    /// Frames.
+    pub s_axis: AxisIn<W, K>,
+    /// With each beat: the queue of its frame.
+    pub queue: Signal<In, Bits<4>>,
+    /// A frame will come.
+    pub reserve: Signal<In, Valid<Space>>,
+    /// It will not come, or is shorter.
+    pub give_back: Signal<In, Valid<Space>>,
+    /// Queues with room for a frame of any length.
+    pub open: Signal<Out, Bits<QUEUES>>,
+    /// Queues that hold a beat.
+    pub waiting: Signal<Out, Bits<QUEUES>>,
+    /// Priorities that the peer pauses, in this clock.
+    pub pause_req: Signal<In, Bits<8>>,
+    /// Of which nothing is sent any more.
+    pub pause_ack: Signal<Out, Bits<8>>,
+    /// Frames.
+    pub m_axis: AxisOut<W, K>,
+    queues: ClassEgress<W, K, QUEUES, A, M, T>,
+    pauses: PauseIn,
+}
+
+impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: usize> Logic
+    for ClassPort<W, K, A, M, T>
+{
+    describe!(
+        "class_port",
+        format!("w{W}_{}_{T}", 1usize << A),
+        "Queues of frames by class, with the pauses of the peer."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        forward!(s_axis <= queues.s_axis);
+        queues.queue = queue;
+        queues.reserve = reserve;
+        queues.give_back = give_back;
+        open = queues.open;
+        waiting = queues.waiting;
+        for c in 0..CLASSES {
+            queues.weight[c] = setup.weight.slice::<7>(8 * c);
+            queues.weight[c + CLASSES] = bits::<7>(0);
+        }
+        pauses.setup = setup;
+        pauses.request = pause_req;
+        pause_ack = pauses.acknowledge;
+        pauses.active = queues.active;
+        queues.pause = pauses.pause;
+        forward!(m_axis <= queues.m_axis);
+    }
+}

@@ -1,0 +1,95 @@
+//! Class of a packet by its DSCP or PCP: priorities of IEEE 802.1Q, DSCP of RFC 2474, the trust of a port as in mlx5's QPTS and
+//! QPDPM.
+
+use ferroce_proto::abi::classes::{
+    CLASSES, DSCP_PRIO, PRIO_CLASS, PRIO_CLASS_RESET, PRIORITIES, TRUST, TRUST_PCP, TRUST_RESET,
+    Trust, dscp_prio_reset,
+};
+
+/// Code points of a DSCP.
+const DSCPS: usize = 64;
+
+/// The trust tables of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    trust: Trust,
+    priority: [u8; DSCPS],
+    class: [u8; PRIORITIES],
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        let mut tables = Self {
+            trust: Trust::default(),
+            priority: [0; DSCPS],
+            class: [0; PRIORITIES],
+        };
+        tables.write(TRUST, TRUST_RESET);
+        tables.write(PRIO_CLASS, PRIO_CLASS_RESET);
+        for i in 0..8 {
+            tables.write(DSCP_PRIO + 4 * i, dscp_prio_reset(i as usize));
+        }
+        tables
+    }
+}
+
+impl Tables {
+    /// A register of them is written; others have no effect.
+    pub fn write(&mut self, offset: u32, value: u32) {
+        let nibble = |i: usize| (value >> (4 * i)) as u8 & 0xf;
+        match offset {
+            TRUST => self.trust = Trust::parse(&value.to_le_bytes()),
+            PRIO_CLASS => self.class = std::array::from_fn(|i| nibble(i) % CLASSES as u8),
+            offset if (DSCP_PRIO..DSCP_PRIO + 32).contains(&offset) => {
+                let first = 2 * (offset - DSCP_PRIO) as usize;
+                for (i, priority) in self.priority[first..first + 8].iter_mut().enumerate() {
+                    *priority = nibble(i) % PRIORITIES as u8;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Priority of a packet with traffic class (or type of service) `tclass`, and `pcp` if it has an 802.1Q tag.
+    #[must_use]
+    pub fn priority(&self, tclass: u8, pcp: Option<u8>) -> u8 {
+        if self.trust.trust == TRUST_PCP {
+            pcp.unwrap_or(self.trust.default_prio)
+        } else {
+            self.priority[usize::from(tclass >> 2)]
+        }
+    }
+
+    /// Class of a packet of this priority.
+    #[must_use]
+    pub fn class(&self, priority: u8) -> u8 {
+        self.class[usize::from(priority)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_reset_the_dscp_says_the_class() {
+        let tables = Tables::default();
+        for tclass in 0..=255 {
+            // eight DSCPs a priority, two priorities a class
+            let priority = tables.priority(tclass, Some(7));
+            assert_eq!(priority, tclass >> 5);
+            assert_eq!(tables.class(priority), tclass >> 6);
+        }
+    }
+
+    #[test]
+    fn the_pcp_where_it_is_trusted() {
+        let mut tables = Tables::default();
+        tables.write(TRUST, 5 << 8 | u32::from(TRUST_PCP));
+        // DSCP 26 of RoCE
+        assert_eq!(tables.priority(26 << 2, Some(3)), 3);
+        assert_eq!(tables.priority(26 << 2, None), 5);
+        tables.write(PRIO_CLASS, 0x0000_3000);
+        assert_eq!((tables.class(3), tables.class(4)), (3, 0));
+    }
+}
