@@ -13,7 +13,7 @@ use crate::barrier;
 use crate::context::Card;
 use crate::dma::DmaBuf;
 use crate::ring::phase;
-use crate::{Backend, BackendError, Features};
+use crate::{AnyBackend, Backend, BackendError, Features};
 
 /// Longest wait in ns for the card to be done with the memory of a queue that is dropped.
 pub const EXCEPTION_LIMIT_NS: u64 = 100_000_000;
@@ -64,7 +64,7 @@ pub enum SendError {
 }
 
 /// Frames that are not RoCEv2, to and from the host. Dropping it turns it off.
-pub struct ExceptionQueue<B: Backend> {
+pub struct ExceptionQueue<B: Backend = AnyBackend> {
     card: Arc<Card<B>>,
     rings: DmaBuf<B>,
     config: Config,

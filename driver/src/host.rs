@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::{Backend, BackendError, eventfd};
 
@@ -13,6 +14,11 @@ const LOOK_NS: u64 = 1_000_000;
 /// Takes a lock; what it guards is kept consistent, also when a thread panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A limit of the card's time; one too long to count is for ever.
+pub(crate) fn nanoseconds(limit: Duration) -> u64 {
+    limit.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
 /// Pages mapped as a unit; they stay until their last user is gone.

@@ -1,13 +1,15 @@
-//! Verbs over the card: the objects of libibverbs with Rust's ownership, over a [`Backend`] that is the
-//! simulated card or a card behind VFIO.
+//! Verbs over the card: the objects of libibverbs with Rust's ownership, over a [`Backend`]: a card
+//! behind VFIO or a simulated one ([`Context::open_device`]), or one that a program brings itself ([`Context::open`]). Types
+//! without a parameter are on [`AnyBackend`], a card of the first two kinds.
 //!
 //! | verbs | here |
 //! |---|---|
-//! | `ibv_open_device`, `ibv_query_device` | [`Context::open`], [`Context::query_device`] |
+//! | `ibv_get_device_list` | [`devices`] |
+//! | `ibv_open_device`, `ibv_query_device` | [`Context::open_device`], [`Context::query_device`] |
 //! | `ibv_alloc_pd` | [`Context::alloc_pd`] |
 //! | `ibv_reg_mr`, `ibv_rereg_mr` | [`Pd::reg_mr`], or with a buffer of its own [`Pd::alloc_mr`]; [`Mr::rereg`] |
 //! | `ibv_create_cq`, `ibv_poll_cq` | [`Context::create_cq`], [`Cq::poll`] |
-//! | `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event` | [`Context::create_comp_channel`], [`Cq::req_notify`], [`CompChannel::get_event`] |
+//! | `ibv_create_comp_channel`, `ibv_req_notify_cq`, `ibv_get_cq_event` | [`Context::create_comp_channel`], [`Cq::req_notify`], [`CompChannel::get_event`]; as a stream `Context::completions` (feature `tokio`) |
 //! | `ibv_ack_cq_events` | not needed: events of destroyed queues are skipped |
 //! | `ibv_get_async_event` | [`Context::async_events`], [`AsyncEvents::get_event`] |
 //! | `ibv_create_ah` | [`Pd::create_ah`] |
@@ -20,21 +22,22 @@
 //! Objects hold what they need, so any order of drops is right; a drop returns when the card is done
 //! with the object. Posting and polling take no lock, make no system call and do not allocate.
 //! Queue pairs and completion queues are used from different threads at the same time if the backend
-//! is `Sync`; one of them is used by one thread at a time, as `&mut` says.
+//! is `Sync`; one of them is used by one thread at a time, as `&mut` says, or by one for each side ([`Qp::split`]).
 //!
 //! ```
+//! use std::time::Duration;
+//!
 //! use ferroce_driver::{
-//!     Access, Backend, Context, Gid, Mac, Qp, QpEndpoint, Remote, SendOp, SendWr, Wc,
+//!     Access, Context, Gid, Mac, Qp, QpEndpoint, Remote, SendOp, SendWr, Wc,
 //! };
 //!
 //! /// Writes `message` to the memory of a peer; `exchange` tells each side the other's endpoint.
-//! fn write<B: Backend>(
-//!     backend: B,
+//! fn write(
 //!     message: &[u8],
 //!     remote: Remote,
 //!     exchange: impl FnOnce(QpEndpoint) -> QpEndpoint,
 //! ) -> Result<(), Box<dyn std::error::Error>> {
-//!     let context = Context::open(backend)?;
+//!     let context = Context::open_device("0000:01:00.0")?;
 //!     context.set_mac(Mac([2, 0, 0, 0, 0, 1]))?;
 //!     context.set_gid(0, Gid::from(std::net::Ipv4Addr::new(10, 0, 0, 1)))?;
 //!
@@ -50,7 +53,7 @@
 //!     let list = [buffer.sge(..)];
 //!     qp.post_send(&[SendWr::new(SendOp::Write(remote), &list).wr_id(1).signaled()])?;
 //!     let mut wcs = [Wc::default(); 4];
-//!     let n = cq.wait(&mut wcs, 1_000_000_000);
+//!     let n = cq.wait(&mut wcs, Duration::from_secs(1));
 //!     for wc in &wcs[..n] {
 //!         wc.ok()?;
 //!     }
@@ -58,12 +61,15 @@
 //! }
 //! ```
 
+#![warn(missing_debug_implementations)]
+
 mod alloc;
 mod backend;
 mod barrier;
 mod command;
 mod context;
 mod cq;
+mod debug;
 mod device;
 mod dma;
 mod event;
@@ -77,7 +83,6 @@ mod misuse;
 mod mr;
 mod names;
 mod neighbour;
-#[cfg(all(feature = "vfio", feature = "vfio-user"))]
 pub mod open;
 mod owned;
 mod path;
@@ -89,6 +94,8 @@ mod ring;
 mod sge;
 mod shell;
 mod srq;
+#[cfg(feature = "tokio")]
+mod stream;
 #[cfg(feature = "vfio")]
 pub mod vfio;
 #[cfg(feature = "vfio-user")]
@@ -109,16 +116,19 @@ pub use neighbour::{
     NeighbourConfig, NeighbourCounters, NeighbourState, Neighbours, Pong, ResolveError, Tap,
     TapError,
 };
+pub use open::{AnyBackend, Device, OpenDeviceError, devices};
 pub use owned::{Buf, Done, NotAdded, OwnedQueues, Refused, RefusedCause};
 pub use path::{Ah, AhError, Destination, Path, PathError};
 pub use pd::Pd;
 pub use peek::{Peek, PeekError};
 pub use qp::{
-    BuildError, ChangeAttr, ConnectAttr, DEFAULT_MTU, DEFAULT_PKEY, GSI_QKEY, InitAttr,
-    ModifyError, PostCause, PostError, Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo, QpState, QpType,
-    Receives, RtrAttr, RtsAttr, Sends,
+    BuildError, ChangeAttr, ConnectAttr, DEFAULT_MTU, DEFAULT_PKEY, EndpointError, GSI_QKEY,
+    InitAttr, ModifyError, PostCause, PostError, Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo,
+    QpState, QpType, Receives, RecvHalf, RtrAttr, RtsAttr, SendHalf, Sends,
 };
 pub use sge::Sge;
 pub use srq::{SharedReceives, Srq, SrqError};
+#[cfg(feature = "tokio")]
+pub use stream::{Completions, EventStream, StreamError};
 pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};
 pub use wr::{Data, RecvWr, Remote, SendFlags, SendOp, SendWr};

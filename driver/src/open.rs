@@ -1,13 +1,17 @@
 //! A card by its name: the backend that fits it.
 
+use std::convert::Infallible;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use ferroce_proto::abi::pci;
 use thiserror::Error;
 
+#[cfg(feature = "vfio")]
 use crate::vfio::{Vfio, VfioError};
+#[cfg(feature = "vfio-user")]
 use crate::vfio_user::{VfioUser, VfioUserError};
-use crate::{Backend, BackendError, Mac, Opened};
+use crate::{Backend, BackendError, Context, Mac, OpenError, Opened};
 
 /// The forms of a card's name.
 pub const FORMS: &str =
@@ -24,6 +28,7 @@ pub enum OpenDeviceError {
         name: String,
     },
     /// The card of this host cannot be used.
+    #[cfg(feature = "vfio")]
     #[error("{name}")]
     Vfio {
         /// Its address.
@@ -33,6 +38,7 @@ pub enum OpenDeviceError {
         source: VfioError,
     },
     /// The simulated card cannot be used.
+    #[cfg(feature = "vfio-user")]
     #[error("{name}")]
     VfioUser {
         /// Its name.
@@ -41,22 +47,41 @@ pub enum OpenDeviceError {
         #[source]
         source: VfioUserError,
     },
+    /// The device cannot be used as a card.
+    #[error("{name}")]
+    Card {
+        /// Its name.
+        name: String,
+        /// Why not.
+        #[source]
+        source: OpenError,
+    },
 }
 
-/// A card of any kind.
+/// A card of any kind that this build of the crate knows (features `vfio` and `vfio-user`). The objects of the crate
+/// are on one of these unless a program names another backend.
 #[non_exhaustive]
 pub enum AnyBackend {
     /// Of this host, through VFIO.
+    #[cfg(feature = "vfio")]
     Vfio(Vfio),
     /// Behind a vfio-user socket.
+    #[cfg(feature = "vfio-user")]
     VfioUser(VfioUser),
+    /// None: a build without both features has no card.
+    #[doc(hidden)]
+    None(Infallible),
 }
 
 impl AnyBackend {
     /// Its time is not the host's: a simulated card.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
-        matches!(self, Self::VfioUser(_))
+        match self {
+            #[cfg(feature = "vfio-user")]
+            Self::VfioUser(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -65,25 +90,102 @@ impl AnyBackend {
 /// # Errors
 /// [`OpenDeviceError`]: no such form, or what the backend says.
 pub fn open(name: &str) -> Result<AnyBackend, OpenDeviceError> {
-    let owned = || name.to_owned();
     match name.strip_prefix("unix:") {
+        #[cfg(feature = "vfio-user")]
         Some(path) if !path.is_empty() => match VfioUser::connect(Path::new(path)) {
             Ok(card) => Ok(AnyBackend::VfioUser(card)),
             Err(source) => Err(OpenDeviceError::VfioUser {
-                name: owned(),
+                name: name.into(),
                 source,
             }),
         },
-        Some(_) => Err(OpenDeviceError::Form { name: owned() }),
+        #[cfg(feature = "vfio")]
         None => match Vfio::open(name) {
             Ok(card) => Ok(AnyBackend::Vfio(card)),
-            Err(VfioError::Address { .. }) => Err(OpenDeviceError::Form { name: owned() }),
+            Err(VfioError::Address { .. }) => Err(OpenDeviceError::Form { name: name.into() }),
             Err(source) => Err(OpenDeviceError::Vfio {
-                name: owned(),
+                name: name.into(),
                 source,
             }),
         },
+        _ => Err(OpenDeviceError::Form { name: name.into() }),
     }
+}
+
+impl Context {
+    /// Opens the card `name`, of one of [`FORMS`].
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let context = ferroce_driver::Context::open_device("unix:/tmp/card")?;
+    /// println!("{:?}", context.query_device());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpenDeviceError`]: as of [`open`], or [`OpenDeviceError::Card`].
+    pub fn open_device(name: &str) -> Result<Self, OpenDeviceError> {
+        Self::open(open(name)?).map_err(|source| OpenDeviceError::Card {
+            name: name.into(),
+            source,
+        })
+    }
+}
+
+/// A card in this host, open or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Device {
+    /// Its PCI address: what [`Context::open_device`] takes.
+    pub name: String,
+    /// Kernel driver it is bound to; `vfio-pci` for use by this crate.
+    pub driver: Option<String>,
+}
+
+impl Device {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// As of [`Context::open_device`].
+    pub fn open(&self) -> Result<Context, OpenDeviceError> {
+        Context::open_device(&self.name)
+    }
+}
+
+/// The cards on the PCI bus of this host, by address. Simulated cards behind a socket are on no bus: open them by name.
+#[must_use]
+pub fn devices() -> Vec<Device> {
+    devices_in(Path::new("/sys/bus/pci/devices"))
+}
+
+/// Name of the card of this host that vfio-pci has, if there is one alone: what programs use that were given no name.
+#[must_use]
+pub fn only_device() -> Option<String> {
+    let mut usable = devices()
+        .into_iter()
+        .filter(|card| card.driver.as_deref() == Some("vfio-pci"));
+    let only = usable.next()?;
+    usable.next().is_none().then_some(only.name)
+}
+
+/// The cards in a folder like that of the kernel.
+fn devices_in(folder: &Path) -> Vec<Device> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let card = |entry: std::fs::DirEntry| {
+        let id = |file| {
+            let text = std::fs::read_to_string(entry.path().join(file)).ok()?;
+            u16::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
+        };
+        let is_ours = id("vendor")? == pci::VENDOR && id("device")? == pci::DEVICE;
+        let driver = std::fs::read_link(entry.path().join("driver")).ok();
+        let driver = driver.and_then(|link| Some(link.file_name()?.to_str()?.to_owned()));
+        let name = entry.file_name().into_string().ok()?;
+        is_ours.then_some(Device { name, driver })
+    };
+    let mut found: Vec<_> = entries.filter_map(card).collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
 }
 
 /// The MAC address of a card that was given none: of local administration, and the same each time for a card in a host
@@ -117,12 +219,19 @@ pub fn parse_mac(text: &str) -> Result<Mac, String> {
 macro_rules! each {
     ($self:ident, $card:ident => $call:expr) => {
         match $self {
+            #[cfg(feature = "vfio")]
             Self::Vfio($card) => $call,
+            #[cfg(feature = "vfio-user")]
             Self::VfioUser($card) => $call,
+            Self::None(never) => match *never {},
         }
     };
 }
 
+#[cfg_attr(
+    not(any(feature = "vfio", feature = "vfio-user")),
+    allow(unused_variables)
+)]
 impl Backend for AnyBackend {
     fn read32(&self, offset: u64) -> u32 {
         each!(self, card => card.read32(offset))
@@ -184,6 +293,39 @@ impl Backend for AnyBackend {
 mod tests {
     use super::*;
 
+    #[test]
+    fn cards_among_other_devices() {
+        let folder = std::env::temp_dir().join(format!("ferroce-devices-{}", std::process::id()));
+        let ours = (pci::VENDOR, pci::DEVICE);
+        for (name, (vendor, device), driver) in [
+            ("0000:02:00.0", ours, Some("vfio-pci")),
+            ("0000:01:00.0", ours, None),
+            ("0000:03:00.0", (pci::VENDOR, 1), None),
+            ("0000:04:00.0", (0x8086, pci::DEVICE), None),
+        ] {
+            let at = folder.join(name);
+            std::fs::create_dir_all(&at).unwrap();
+            std::fs::write(at.join("vendor"), format!("{vendor:#06x}\n")).unwrap();
+            std::fs::write(at.join("device"), format!("{device:#06x}\n")).unwrap();
+            if let Some(driver) = driver {
+                std::os::unix::fs::symlink(format!("../{driver}"), at.join("driver")).unwrap();
+            }
+        }
+        std::fs::create_dir_all(folder.join("0000:05:00.0")).unwrap();
+        let found = devices_in(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let names: Vec<_> = found
+            .iter()
+            .map(|d| (&d.name[..], d.driver.as_deref()))
+            .collect();
+        assert_eq!(
+            names,
+            [("0000:01:00.0", None), ("0000:02:00.0", Some("vfio-pci"))]
+        );
+        assert!(devices_in(Path::new("/nonexistent")).is_empty());
+    }
+
+    #[cfg(all(feature = "vfio", feature = "vfio-user"))]
     #[test]
     fn names() {
         for name in [

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut, RangeBounds};
 use std::slice;
+use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::host::nanoseconds;
 use crate::mr::Kind;
 use crate::{
-    Access, Backend, Cq, CqError, MrBuf, MrError, Notify, Pd, PostError, Qp, QpAttr, QpState,
-    RecvWr, SendOp, SendWr, Wc,
+    Access, AnyBackend, Backend, Cq, CqError, MrBuf, MrError, Notify, Pd, PostError, Qp, QpAttr,
+    QpState, RecvWr, SendOp, SendWr, Wc,
 };
 
 /// Registered bytes, zero at first, for requests of this side only: no peer has rights to them.
 ///
 /// Whoever holds it may read and write the bytes as a slice; while a request uses them it is not to be had.
-pub struct Buf<B: Backend>(Box<MrBuf<B>>);
+pub struct Buf<B: Backend = AnyBackend>(Box<MrBuf<B>>);
 
 impl<B: Backend> Buf<B> {
     pub(crate) fn new(pd: &Pd<B>, len: usize) -> Result<Self, MrError> {
@@ -51,7 +53,7 @@ impl<B: Backend> DerefMut for Buf<B> {
 /// A request that was not posted, with its buffer.
 #[derive(Error)]
 #[error("{cause}")]
-pub struct Refused<B: Backend> {
+pub struct Refused<B: Backend = AnyBackend> {
     /// Why.
     #[source]
     pub cause: RefusedCause,
@@ -83,7 +85,7 @@ pub enum RefusedCause {
 /// A queue pair that cannot join.
 #[derive(Error)]
 #[error("queue pair {} cannot join: {why}", .qp.qpn())]
-pub struct NotAdded<B: Backend> {
+pub struct NotAdded<B: Backend = AnyBackend> {
     /// What is wrong with it, and what to do.
     pub why: &'static str,
     /// The queue pair.
@@ -97,7 +99,7 @@ impl<B: Backend> fmt::Debug for NotAdded<B> {
 }
 
 /// A request that is done.
-pub struct Done<B: Backend> {
+pub struct Done<B: Backend = AnyBackend> {
     /// Its completion. `wr_id` is that of the request.
     pub wc: Wc,
     /// Its buffer.
@@ -123,15 +125,17 @@ struct Posted<B: Backend> {
 /// ones. Each request is signaled.
 ///
 /// ```
-/// use ferroce_driver::{Backend, Done, OwnedQueues, Pd, SendOp};
+/// use std::time::Duration;
 ///
-/// fn echo<B: Backend>(
-///     queues: &mut OwnedQueues<B>,
-///     pd: &Pd<B>,
+/// use ferroce_driver::{Done, OwnedQueues, Pd, SendOp};
+///
+/// fn echo(
+///     queues: &mut OwnedQueues,
+///     pd: &Pd,
 ///     qpn: u32,
 /// ) -> Result<(), Box<dyn std::error::Error>> {
 ///     queues.recv(qpn, pd.alloc_buf(4096)?, 1).map_err(|refused| refused.cause)?;
-///     let Some(Done { wc, mut buf }) = queues.wait(1_000_000_000) else {
+///     let Some(Done { wc, mut buf }) = queues.wait(Duration::from_secs(1)) else {
 ///         return Err("no message within a second".into());
 ///     };
 ///     let len = wc.ok()?.byte_len as usize;
@@ -140,7 +144,7 @@ struct Posted<B: Backend> {
 ///     Ok(())
 /// }
 /// ```
-pub struct OwnedQueues<B: Backend> {
+pub struct OwnedQueues<B: Backend = AnyBackend> {
     // Fields drop in order: the card is done with the queue pairs before the buffers go.
     qps: BTreeMap<u32, Qp<B>>,
     cq: Cq<B>,
@@ -303,10 +307,10 @@ impl<B: Backend> OwnedQueues<B> {
         None
     }
 
-    /// The next request that is done; polls for `limit_ns` at most.
-    pub fn wait(&mut self, limit_ns: u64) -> Option<Done<B>> {
+    /// The next request that is done; polls for `limit` of the card's time at most.
+    pub fn wait(&mut self, limit: Duration) -> Option<Done<B>> {
         let host = self.cq.core().card.host.clone();
-        host.wait(limit_ns, || self.poll())
+        host.wait(nanoseconds(limit), || self.poll())
     }
 
     /// Asks for one event on the channel of the completion queue, see [`Cq::req_notify`].

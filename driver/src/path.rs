@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::command::{Command, CommandError};
 use crate::context::Card;
 use crate::host::lock;
-use crate::{Backend, DEFAULT_PKEY, Features, Pd};
+use crate::{AnyBackend, Backend, DEFAULT_PKEY, Features, Pd};
 
 /// The way to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ pub enum AhError {
 
 /// An address handle: a way that datagrams take. Requests that name it are to be completed before it is dropped; its
 /// number may then lead elsewhere.
-pub struct Ah<B: Backend> {
+pub struct Ah<B: Backend = AnyBackend> {
     number: u32,
     card: Arc<Card<B>>,
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::Backend;
 use crate::context::Card;
 use crate::host::lock;
 use crate::mr::{Access, Kind, Mr, MrBuf, MrError, Mw, MwError, MwType};
 use crate::owned::Buf;
 use crate::path::{Ah, AhError, Path};
 use crate::srq::{Srq, SrqError};
+use crate::{AnyBackend, Backend};
 
 pub(crate) struct PdNumber<B: Backend> {
     pub(crate) card: Arc<Card<B>>,
@@ -24,7 +24,7 @@ impl<B: Backend> Drop for PdNumber<B> {
 /// A protection domain: queue pairs reach memory regions of their own domain only.
 ///
 /// Clones are handles of the same domain; it exists as long as anything in it.
-pub struct Pd<B: Backend> {
+pub struct Pd<B: Backend = AnyBackend> {
     inner: Arc<PdNumber<B>>,
 }
 

@@ -17,7 +17,7 @@ use crate::qp::encode::{self, Extent};
 use crate::qp::{PostCause, PostError, check_list};
 use crate::queue::SharedQueue;
 use crate::wr::RecvWr;
-use crate::{Backend, BackendError};
+use crate::{AnyBackend, Backend, BackendError};
 
 /// A shared receive queue could not be created.
 #[derive(Debug, Error)]
@@ -105,7 +105,7 @@ impl<B: Backend> Drop for SrqCore<B> {
 /// not hold up the others. One that waits for ever does in the end: its peer is gone. A queue pair that is reset or
 /// dropped in the middle of a message takes the request of that with it for good; bring it to ERR first, and poll its
 /// completions.
-pub struct Srq<B: Backend> {
+pub struct Srq<B: Backend = AnyBackend> {
     core: Arc<SrqCore<B>>,
     max_sge: usize,
 }
@@ -247,7 +247,7 @@ impl<B: Backend> SrqCore<B> {
 }
 
 /// Requests of a shared receive queue that are posted one by one, by one doorbell: when this is dropped.
-pub struct SharedReceives<'a, B: Backend> {
+pub struct SharedReceives<'a, B: Backend = AnyBackend> {
     srq: &'a mut Srq<B>,
     /// Behind what is written.
     producer: u32,

@@ -21,6 +21,7 @@ bitflags! {
 
 /// Where data of the peer stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct Remote {
     /// Virtual address at the peer.
     pub addr: u64,

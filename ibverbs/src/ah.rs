@@ -3,7 +3,6 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{Ah, Destination, Gid, Path};
 
 use crate::abi::*;
@@ -37,7 +36,7 @@ pub(crate) fn path(card: &Card, attr: &ibv_ah_attr) -> Result<Path, Errno> {
 /// An address handle.
 pub(crate) struct AhHandle {
     shown: Shown<ibv_ah>,
-    ah: Core<Ah<AnyBackend>>,
+    ah: Core<Ah>,
     pd: Held<PdHandle>,
 }
 

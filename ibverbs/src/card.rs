@@ -7,7 +7,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ferroce_cabi::signals;
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{
     AsyncEvent, AsyncEvents, Backend, Context, EventAttr, Gid, Mac, Mtu, NeighbourConfig,
     Neighbours, ResolveError, eventfd,
@@ -59,11 +58,11 @@ impl Drop for Entry {
 
 /// An opened card.
 pub(crate) struct Card {
-    pub(crate) context: Context<AnyBackend>,
+    pub(crate) context: Context,
     /// Path MTU that the network takes.
     pub(crate) mtu: Mtu,
     is_simulated: bool,
-    neighbours: Mutex<Neighbours<AnyBackend>>,
+    neighbours: Mutex<Neighbours>,
     /// Wakes the thread: the card goes, or a channel came.
     wake: Arc<OwnedFd>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -178,11 +177,7 @@ impl Card {
     }
 
     /// What the thread does when it is awake; whether the card is to be asked to tell of frames.
-    fn turn(
-        &self,
-        channels: &[Arc<Channel>],
-        events: Option<&mut AsyncEvents<AnyBackend>>,
-    ) -> bool {
+    fn turn(&self, channels: &[Arc<Channel>], events: Option<&mut AsyncEvents>) -> bool {
         // No interrupt reports the loss of the card; below it becomes an event.
         let _ = self.context.is_lost();
         for channel in channels {
@@ -203,7 +198,7 @@ impl Card {
 }
 
 /// The thread: sleeps, hands on events and answers neighbours, until the card is gone.
-fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents<AnyBackend>>) {
+fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents>) {
     let mut is_armed = false;
     loop {
         let Some(card) = card.upgrade() else { return };

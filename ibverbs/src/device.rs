@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use ferroce_driver::open::{default_mac, parse_mac};
+use ferroce_driver::open::{default_mac, only_device, parse_mac};
 use ferroce_driver::{DEFAULT_MTU, Gid, Mac, Mtu};
 use tracing::level_filters::LevelFilter;
 
@@ -16,7 +16,7 @@ use crate::context;
 use crate::errno::{Errno, or_minus_one, or_null};
 use crate::handle::{Shown, lock};
 
-/// Names the card, as `ferroce_driver::open` takes it.
+/// Names the card, as `ferroce_driver::open` takes it; without it the only one of the host is used.
 const DEVICE_VARIABLE: &str = "FERROCE_DEVICE";
 /// MAC address of the card.
 const MAC_VARIABLE: &str = "FERROCE_MAC";
@@ -57,7 +57,7 @@ impl Device {
     fn from_environment() -> Result<Option<Self>, Mistake> {
         ferroce_driver::log::start(LevelFilter::OFF);
         let read = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-        let Some(name) = read(DEVICE_VARIABLE) else {
+        let Some(name) = read(DEVICE_VARIABLE).or_else(only_device) else {
             return Ok(None);
         };
         let wrong = |variable, text: &str, expected: &str| {
@@ -104,7 +104,7 @@ impl Device {
         }))
     }
 
-    /// The one device, if the environment names one. It stays until the process ends.
+    /// The one device, if the environment or the host has one. It stays until the process ends.
     fn the_one() -> Result<Option<&'static Self>, Errno> {
         static DEVICE: OnceLock<Result<Option<Device>, Mistake>> = OnceLock::new();
         match DEVICE.get_or_init(Self::from_environment) {

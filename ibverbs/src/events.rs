@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{AsyncEvent, CompChannel, EventAttr, WcStatus};
 
 use crate::abi::*;
@@ -21,7 +20,7 @@ use crate::srq::SrqHandle;
 /// A completion channel. The thread of the card moves its events to where the program waits.
 pub(crate) struct Channel {
     shown: Shown<ibv_comp_channel>,
-    pub(crate) core: Core<CompChannel<AnyBackend>>,
+    pub(crate) core: Core<CompChannel>,
     /// Readable when the card has reported an event.
     interrupt: OwnedFd,
     /// Completion queues, by the address that the program knows.

@@ -3,7 +3,6 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{Access, Mr, MrChange};
 
 use crate::abi::*;
@@ -44,7 +43,7 @@ pub(crate) struct MrHandle {
 
 /// A region and its protection domain.
 struct Registered {
-    mr: Mr<AnyBackend>,
+    mr: Mr,
     pd: Held<PdHandle>,
 }
 
@@ -121,10 +120,7 @@ extern "C" fn ibv_reg_mr_iova2(
 
 impl MrHandle {
     /// Calls `then` with the region; `EINVAL` if it was deregistered.
-    pub(crate) fn with<R>(
-        &self,
-        then: impl FnOnce(&Mr<AnyBackend>) -> Result<R, Errno>,
-    ) -> Result<R, Errno> {
+    pub(crate) fn with<R>(&self, then: impl FnOnce(&Mr) -> Result<R, Errno>) -> Result<R, Errno> {
         self.core.with(|core| then(&core.mr))
     }
 

@@ -16,7 +16,7 @@ use crate::qp::{self, QpHandle};
 /// A memory window.
 pub(crate) struct MwHandle {
     shown: Shown<ibv_mw>,
-    core: Core<Mw<AnyBackend>>,
+    core: Core<Mw>,
     _pd: Held<PdHandle>,
 }
 
@@ -101,13 +101,13 @@ impl Bind {
     /// Calls `then` with the window and what it is to be bound to.
     fn with<R>(
         &self,
-        then: impl FnOnce(&mut Mw<AnyBackend>, &MwBind<'_, AnyBackend>) -> Result<R, Errno>,
+        then: impl FnOnce(&mut Mw, &MwBind<'_, AnyBackend>) -> Result<R, Errno>,
     ) -> Result<R, Errno> {
         let handle = get::<MwHandle>(self.mw)?;
         let info = &self.info;
         let access = mr::access(info.mw_access_flags as c_uint)?;
         handle.core.with(|mw| {
-            let bind = |mr: Option<&Mr<AnyBackend>>| {
+            let bind = |mr: Option<&Mr>| {
                 let (addr, len) = (info.addr, info.length);
                 let bind = MwBind {
                     mr,
@@ -130,11 +130,7 @@ impl Bind {
     }
 
     /// Binds it and posts the request that tells of it.
-    pub(crate) fn post(
-        &self,
-        qp: &mut Qp<AnyBackend>,
-        request: (u64, SendFlags),
-    ) -> Result<(), Errno> {
+    pub(crate) fn post(&self, qp: &mut Qp, request: (u64, SendFlags)) -> Result<(), Errno> {
         self.with(|mw, bind| {
             qp.post_bind(mw, bind, self.key, request)
                 .map_err(ToErrno::errno)
@@ -143,7 +139,7 @@ impl Bind {
     }
 
     /// Binds it; whether the rules permit it.
-    pub(crate) fn bind(&self, qp: &Qp<AnyBackend>) -> Result<bool, Errno> {
+    pub(crate) fn bind(&self, qp: &Qp) -> Result<bool, Errno> {
         self.with(|mw, bind| mw.bind(qp, bind, self.key).map_err(ToErrno::errno))
     }
 }

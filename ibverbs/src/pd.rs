@@ -5,7 +5,6 @@ use std::ptr;
 use std::sync::Arc;
 
 use ferroce_driver::Pd;
-use ferroce_driver::open::AnyBackend;
 
 use crate::abi::{Zero, ibv_context, ibv_parent_domain_init_attr, ibv_pd};
 use crate::context::Opened;
@@ -15,7 +14,7 @@ use crate::handle::{Held, Object, Shown, Used, Users, get, object};
 /// A protection domain.
 pub(crate) struct PdHandle {
     shown: Shown<ibv_pd>,
-    pub(crate) pd: Pd<AnyBackend>,
+    pub(crate) pd: Pd,
     pub(crate) context: Opened,
     users: Users,
     /// The domain that a parent domain is made of.
@@ -36,7 +35,7 @@ extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
 fn add(
     context: *mut ibv_context,
     opened: Opened,
-    pd: Pd<AnyBackend>,
+    pd: Pd,
     of: Option<Held<PdHandle>>,
 ) -> *mut ibv_pd {
     let mut shown = ibv_pd::zero();

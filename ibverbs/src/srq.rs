@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ferroce_driver::Srq;
-use ferroce_driver::open::AnyBackend;
 
 use crate::abi::*;
 use crate::context::Opened;
@@ -17,7 +16,7 @@ use crate::pd::PdHandle;
 /// A shared receive queue.
 pub(crate) struct SrqHandle {
     shown: Shown<ibv_srq>,
-    pub(crate) srq: Core<Srq<AnyBackend>>,
+    pub(crate) srq: Core<Srq>,
     pub(crate) number: u32,
     pd: Held<PdHandle>,
     max_wr: u32,

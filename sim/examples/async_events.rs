@@ -1,4 +1,4 @@
-//! Completion and asynchronous events in tokio: the file descriptor of each is an `AsyncFd`.
+//! Completions and asynchronous events as streams, in tokio.
 //!
 //! `cargo run -p ferroce-sim --example async_events`
 
@@ -7,65 +7,16 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use ferroce_driver::{
-    Access, AsyncEvent, AsyncEvents, Backend, CompChannel, Context, Cq, EventAttr, Gid, Mac,
-    Notify, Qp, RecvWr, Remote, SendOp, SendWr, Wc,
+    Access, AsyncEvent, Backend, Context, Gid, Mac, Qp, RecvWr, Remote, SendOp, SendWr,
 };
 use ferroce_sim::card::SimCard;
-use tokio::io::unix::AsyncFd;
 use tokio::task::{LocalSet, spawn_local, yield_now};
+use tokio_stream::StreamExt;
 
 /// Messages to receive.
 const MESSAGES: u64 = 20;
 /// A bound in case that something hangs, in ns of the cards' time.
 const LIMIT_NS: u64 = 100_000_000;
-
-/// The next completion queue with completions.
-async fn next_event<B: Backend>(channel: &mut AsyncFd<CompChannel<B>>) -> std::io::Result<u32> {
-    loop {
-        let mut guard = channel.readable_mut().await?;
-        match guard.get_inner_mut().try_event() {
-            Some(cqn) => return Ok(cqn),
-            // The file descriptor was cleared with the last event.
-            None => guard.clear_ready(),
-        }
-    }
-}
-
-/// The next asynchronous event.
-async fn next_async<B: Backend>(
-    events: &mut AsyncFd<AsyncEvents<B>>,
-) -> std::io::Result<AsyncEvent> {
-    loop {
-        let mut guard = events.readable_mut().await?;
-        match guard.get_inner_mut().try_event() {
-            Some(event) => return Ok(event),
-            None => guard.clear_ready(),
-        }
-    }
-}
-
-/// Completions as they come: armed first, so that none is missed.
-async fn receive<B: Backend>(
-    channel: &mut AsyncFd<CompChannel<B>>,
-    cq: &mut Cq<B>,
-) -> Result<Vec<u64>, Box<dyn Error>> {
-    let mut received = Vec::new();
-    let mut wcs = [Wc::default(); 4];
-    while received.len() < MESSAGES as usize {
-        cq.req_notify(Notify::Any)?;
-        assert_eq!(next_event(channel).await?, cq.cqn());
-        loop {
-            let taken = cq.poll(&mut wcs);
-            for wc in &wcs[..taken] {
-                received.push(wc.ok()?.wr_id);
-            }
-            if taken == 0 {
-                break;
-            }
-        }
-    }
-    Ok(received)
-}
 
 fn open(card: SimCard, last: u8) -> Result<Context<Rc<SimCard>>, Box<dyn Error>> {
     let context = Context::open(Rc::new(card))?;
@@ -77,16 +28,11 @@ fn open(card: SimCard, last: u8) -> Result<Context<Rc<SimCard>>, Box<dyn Error>>
 /// What the program does.
 async fn work(a: Context<Rc<SimCard>>, b: Context<Rc<SimCard>>) -> Result<(), Box<dyn Error>> {
     let (pd_a, pd_b) = (a.alloc_pd(), b.alloc_pd());
-    let channel = b.create_comp_channel(&EventAttr::default())?;
-    let mut cq_b = b.create_cq_on(32, &channel)?;
-    let events = a.async_events(&EventAttr::default())?;
-    // SAFETY: a channel owns its file descriptor and keeps it until it is dropped.
-    let mut channel = unsafe { AsyncFd::register(channel) }?;
-    // SAFETY: as the channel.
-    let mut events = unsafe { AsyncFd::register(events) }?;
+    let mut completions = b.completions(32)?;
+    let mut events = a.event_stream()?;
     let cq_a = a.create_cq(32)?;
     let mut qp_a = Qp::builder(&pd_a).rc().cq(&cq_a).build()?;
-    let mut qp_b = Qp::builder(&pd_b).rc().cq(&cq_b).build()?;
+    let mut qp_b = Qp::builder(&pd_b).rc().cq(completions.cq()).build()?;
     let (end_a, end_b) = (qp_a.endpoint()?, qp_b.endpoint()?);
     qp_a.connect(&end_b)?;
     qp_b.connect(&end_a)?;
@@ -106,9 +52,11 @@ async fn work(a: Context<Rc<SimCard>>, b: Context<Rc<SimCard>>) -> Result<(), Bo
         }
         Ok::<_, ferroce_driver::PostError>(qp_a)
     });
-    let received = receive(&mut channel, &mut cq_b).await?;
-    assert_eq!(received, Vec::from_iter(0..MESSAGES));
-    println!("{} messages came, each in order", received.len());
+    for i in 0..MESSAGES {
+        let wc = completions.next().await.ok_or("the card is lost")?;
+        assert_eq!(wc.ok()?.wr_id, i);
+    }
+    println!("{MESSAGES} messages came, each in order");
 
     // A peer that refuses access ends the queue pair, and an event says so.
     let mut qp_a = sender.await??;
@@ -116,7 +64,7 @@ async fn work(a: Context<Rc<SimCard>>, b: Context<Rc<SimCard>>) -> Result<(), Bo
     let region = pd_a.alloc_mr(8, Access::empty())?;
     let list = [region.sge(..)];
     qp_a.post_send(&[SendWr::new(SendOp::Write(remote), &list)])?;
-    let event = next_async(&mut events).await?;
+    let event = events.next().await.ok_or("no event")?;
     assert!(matches!(event, AsyncEvent::QpFatal { qpn, .. } if qpn == qp_a.qpn()));
     println!("and then {event:?}");
     Ok(())

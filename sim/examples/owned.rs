@@ -4,12 +4,13 @@
 
 use std::error::Error;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use ferroce_driver::{Context, Done, Gid, Mac, OwnedQueues, Pd, Qp, QpEndpoint, SendOp};
 use ferroce_sim::card::SimCard;
 
 const ROUNDS: u8 = 5;
-const LIMIT_NS: u64 = 1_000_000;
+const LIMIT: Duration = Duration::from_millis(1);
 
 /// One side.
 struct Side {
@@ -51,7 +52,7 @@ impl Side {
 
     /// Waits for a message and answers it: its buffer goes out again, and comes back for the next receive.
     fn answer(&mut self) -> Result<u8, Box<dyn Error>> {
-        let Done { wc, mut buf } = self.queues.wait(LIMIT_NS).ok_or("no message in time")?;
+        let Done { wc, mut buf } = self.queues.wait(LIMIT).ok_or("no message in time")?;
         let len = wc.ok()?.byte_len as usize;
         buf[..len].iter_mut().for_each(|byte| *byte += 1);
         let count = buf[0];
@@ -66,7 +67,7 @@ impl Side {
     ) -> Result<(), Box<dyn Error>> {
         let sent = self.queues.send(self.qpn, SendOp::Send, buf, ..len, 1);
         sent.map_err(|e| e.cause)?;
-        let Done { wc, buf } = self.queues.wait(LIMIT_NS).ok_or("not sent in time")?;
+        let Done { wc, buf } = self.queues.wait(LIMIT).ok_or("not sent in time")?;
         wc.ok()?;
         Ok(self.queues.recv(self.qpn, buf, 0).map_err(|e| e.cause)?)
     }
@@ -82,7 +83,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     first[..8].copy_from_slice(&[0; 8]);
     let sent = a.queues.send(a.qpn, SendOp::Send, first, ..8, 1);
     sent.map_err(|e| e.cause)?;
-    a.queues.wait(LIMIT_NS).ok_or("not sent in time")?.wc.ok()?;
+    a.queues.wait(LIMIT).ok_or("not sent in time")?.wc.ok()?;
     let mut last = 0;
     for _ in 0..ROUNDS {
         b.answer()?;

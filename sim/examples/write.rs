@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use ferroce_driver::{Access, Context, Gid, Mac, Qp, Remote, SendOp, SendWr, Wc};
 use ferroce_sim::card::SimCard;
@@ -41,7 +42,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         .wr_id(1)
         .signaled()])?;
     let mut wcs = [Wc::default(); 4];
-    let taken = cq_a.wait(&mut wcs, 1_000_000);
+    let taken = cq_a.wait(&mut wcs, Duration::from_millis(1));
     let [wc] = wcs[..taken] else {
         return Err("the WRITE did not complete within 1 ms".into());
     };

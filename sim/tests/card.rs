@@ -4,6 +4,7 @@ use std::alloc::{self, Layout};
 use std::cell::RefCell;
 use std::error::Error;
 use std::rc::Rc;
+use std::time::Duration;
 
 use ferroce_driver::{
     Access, Backend, BackendError, Context, Gid, Mac, Qp, RecvWr, Remote, SendOp, SendWr, Wc,
@@ -272,9 +273,9 @@ fn two_drivers_talk_over_a_link_that_loses_a_frame() -> Result<(), Box<dyn Error
         .wr_id(9)
         .signaled()])?;
     let mut wcs = [Wc::default(); 4];
-    assert_eq!(cq_b.wait(&mut wcs, 1_000_000_000), 1);
+    assert_eq!(cq_b.wait(&mut wcs, Duration::from_secs(1)), 1);
     assert_eq!((wcs[0].ok()?.wr_id, wcs[0].imm_data()), (7, Some(0xabcd)));
-    assert_eq!(cq_a.wait(&mut wcs, 1_000_000_000), 1);
+    assert_eq!(cq_a.wait(&mut wcs, Duration::from_secs(1)), 1);
     assert_eq!(wcs[0].ok()?.wr_id, 9);
     assert!(to.to_vec(0, LEN) == message);
     assert!(

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use ferroce_driver::{
     Access, Backend, CompChannel, ConnectAttr, Context, Cq, EventAttr, Gid, Mac, MrBuf, Mtu,
@@ -17,7 +18,7 @@ const MESSAGE: usize = 10_001;
 /// Code of the ACK timeout, 4.3 s: a simulated peer is slow, and nothing is lost here.
 const PATIENT: u8 = 20;
 /// Longest wait for a completion in ns of the card's time.
-const LIMIT_NS: u64 = 2_000_000_000;
+const LIMIT: Duration = Duration::from_secs(2);
 
 /// What goes wrong.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -154,7 +155,7 @@ impl<B: Backend> End<B> {
     pub(crate) fn completion(&mut self) -> Result<Wc> {
         self.cq.req_notify(Notify::Any)?;
         // A lost card is reported in the same way, by a completion in error.
-        let event = self.channel.get_event(LIMIT_NS);
+        let event = self.channel.get_event(LIMIT);
         event.ok_or("no interrupt reported a completion in time")?;
         let mut wcs = [Wc::default()];
         if self.cq.poll(&mut wcs) == 0 {

@@ -10,19 +10,19 @@ use ferroce_proto::wire::{Gid, Mac};
 pub(crate) use card::Card;
 pub use error::{GidError, OpenError};
 
-use crate::Backend;
 use crate::command::CommandError;
 use crate::cq::{Cq, CqError};
 use crate::device::{DeviceInfo, Status};
 use crate::event::{AsyncEvents, CompChannel, EventAttr, EventError};
 use crate::exception::{ExceptionError, ExceptionQueue};
 use crate::pd::Pd;
+use crate::{AnyBackend, Backend};
 
 /// Longest wait for a card to be ready after its reset in ns.
 pub const READY_LIMIT_NS: u64 = 100_000_000;
 
 /// An opened card. Clones are handles of the same card, which is reset when the last object on it is dropped.
-pub struct Context<B: Backend> {
+pub struct Context<B: Backend = AnyBackend> {
     card: Arc<Card<B>>,
 }
 

@@ -6,6 +6,7 @@ mod resize;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::doorbell;
@@ -14,9 +15,9 @@ use crate::barrier;
 use crate::command::CommandError;
 use crate::context::Card;
 use crate::event::CompChannel;
-use crate::host::lock;
+use crate::host::{lock, nanoseconds};
 use crate::queue::Queues;
-use crate::{Backend, Wc, WcOpcode, WcStatus};
+use crate::{AnyBackend, Backend, Wc, WcOpcode, WcStatus};
 
 pub(crate) use self::core::{Completes, CqCore};
 use self::core::{Life, Ring};
@@ -38,7 +39,7 @@ pub enum Notify {
 ///
 /// It is polled by one owner at a time (`&mut`); queue pairs on it are used from any thread. The card's
 /// ring is kept until the last of them is dropped.
-pub struct Cq<B: Backend> {
+pub struct Cq<B: Backend = AnyBackend> {
     core: Arc<CqCore<B>>,
     ring: Arc<Ring<B>>,
     /// CQEs consumed.
@@ -174,15 +175,15 @@ impl<B: Backend> Cq<B> {
         wcs.len() - left
     }
 
-    /// Polls until there is a completion, for `limit_ns` at most; 0 after that, and once the card is lost and all that
+    /// Polls until there is a completion, for `limit` of the card's time at most; 0 after that, and once the card is lost and all that
     /// was posted is reported.
-    pub fn wait(&mut self, wcs: &mut [Wc], limit_ns: u64) -> usize {
+    pub fn wait(&mut self, wcs: &mut [Wc], limit: Duration) -> usize {
         let host = self.core.card.host.clone();
         let some = || match self.poll(wcs) {
             0 => None,
             taken => Some(taken),
         };
-        host.wait(limit_ns, some).unwrap_or(0)
+        host.wait(nanoseconds(limit), some).unwrap_or(0)
     }
 
     /// Asks for one event on the channel of the queue: at the next completion that `notify` names, or at once if one

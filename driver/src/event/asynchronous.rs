@@ -2,14 +2,15 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferroce_proto::abi::eq::{Eqe, event};
 
 use super::queue::{EventQueue, supported};
 use super::{ASYNC_EQN, EventAttr, EventError};
 use crate::context::Card;
-use crate::host::lock;
-use crate::{Backend, WcStatus};
+use crate::host::{lock, nanoseconds};
+use crate::{AnyBackend, Backend, WcStatus};
 
 /// What happened to an object of the card, or to its port (`enum ibv_event_type`).
 ///
@@ -113,7 +114,7 @@ impl From<Eqe> for AsyncEvent {
 /// channel's events are taken, which its readable file descriptor asks for.
 ///
 /// The file descriptor is used as that of a channel.
-pub struct AsyncEvents<B: Backend> {
+pub struct AsyncEvents<B: Backend = AnyBackend> {
     // Fields drop in order: the event queue is free before another handle can be had.
     queue: EventQueue<B>,
     _taken: Taken<B>,
@@ -156,10 +157,10 @@ impl<B: Backend> AsyncEvents<B> {
         Self::next(&mut self.queue, &mut self.is_over)
     }
 
-    /// The next event; sleeps until there is one, for `limit_ns` at most, and not at all after the last.
-    pub fn get_event(&mut self, limit_ns: u64) -> Option<AsyncEvent> {
+    /// The next event; sleeps until there is one, for `limit` of the card's time at most, and not at all after the last.
+    pub fn get_event(&mut self, limit: Duration) -> Option<AsyncEvent> {
         let Self { queue, is_over, .. } = self;
-        queue.wait(limit_ns, |queue| Self::next(queue, is_over))
+        queue.wait(nanoseconds(limit), |queue| Self::next(queue, is_over))
     }
 
     fn next(queue: &mut EventQueue<B>, is_over: &mut bool) -> Option<AsyncEvent> {

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ferroce_proto::abi::eq::event;
 
 use super::queue::{EventQueue, Ring, supported};
 use super::{EventAttr, EventError};
-use crate::Backend;
 use crate::context::Card;
-use crate::host::lock;
+use crate::host::{lock, nanoseconds};
+use crate::{AnyBackend, Backend};
 
 /// The part of a channel that its completion queues know.
 pub(crate) struct Channel<B: Backend> {
@@ -64,7 +65,7 @@ impl<B: Backend> Channel<B> {
 ///
 /// The channel's file descriptor is for `poll`, `epoll` or an async runtime, level or edge triggered: when it is
 /// readable take events with [`try_event`](Self::try_event) until there is none. Only the channel reads the descriptor.
-pub struct CompChannel<B: Backend> {
+pub struct CompChannel<B: Backend = AnyBackend> {
     queue: EventQueue<B>,
     core: Arc<Channel<B>>,
     /// Completion queues with lower numbers were reported since the card was lost.
@@ -101,15 +102,17 @@ impl<B: Backend> CompChannel<B> {
         Self::next(&mut self.queue, &self.core, &mut self.next_cqn)
     }
 
-    /// Number of a completion queue with completions; sleeps until there is an event, for `limit_ns` at most. `None` at
+    /// Number of a completion queue with completions; sleeps until there is an event, for `limit` of the card's time at most. `None` at
     /// once if the card is lost and all queues were reported.
-    pub fn get_event(&mut self, limit_ns: u64) -> Option<u32> {
+    pub fn get_event(&mut self, limit: Duration) -> Option<u32> {
         let Self {
             queue,
             core,
             next_cqn,
         } = self;
-        queue.wait(limit_ns, |queue| Self::next(queue, core, next_cqn))
+        queue.wait(nanoseconds(limit), |queue| {
+            Self::next(queue, core, next_cqn)
+        })
     }
 
     fn next(queue: &mut EventQueue<B>, core: &Channel<B>, next_cqn: &mut u32) -> Option<u32> {

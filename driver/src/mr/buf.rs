@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::{Access, Kind, Mr, MrError};
 use crate::dma::DmaBuf;
 use crate::pd::PdNumber;
-use crate::{Backend, Sge};
+use crate::{AnyBackend, Backend, Sge};
 
 /// A memory region with a buffer of its own: whole pages, zero at first.
 ///
 /// The card may write at any time, so the bytes are copied in and out and never referenced.
-pub struct MrBuf<B: Backend> {
+pub struct MrBuf<B: Backend = AnyBackend> {
     // Fields drop in order: the region goes before its memory.
     mr: Mr<B>,
     buf: DmaBuf<B>,

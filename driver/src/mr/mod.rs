@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::command::CommandError;
 use crate::host::Host;
 use crate::pd::PdNumber;
-use crate::{Backend, BackendError, Pd, Sge};
+use crate::{AnyBackend, Backend, BackendError, Pd, Sge};
 pub use buf::MrBuf;
 use entry::{Entry, Extent};
 pub(crate) use entry::{Keys, Kind};
@@ -127,7 +127,7 @@ impl<B: Backend> Drop for Pinned<B> {
 }
 
 /// What [`Mr::rereg`] changes of a region; what is `None` stays.
-pub struct MrChange<'a, B: Backend> {
+pub struct MrChange<'a, B: Backend = AnyBackend> {
     /// Protection domain.
     pub pd: Option<&'a Pd<B>>,
     /// First byte and number of bytes.
@@ -150,7 +150,7 @@ impl<B: Backend> Default for MrChange<'_, B> {
 ///
 /// When it is dropped the card forgets the key, and the windows that are bound to it, and is done with the memory before
 /// the drop returns.
-pub struct Mr<B: Backend> {
+pub struct Mr<B: Backend = AnyBackend> {
     // Fields drop in order: the card lets go before the memory leaves its reach.
     entry: Entry<B>,
     pinned: Pinned<B>,

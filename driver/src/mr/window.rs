@@ -12,12 +12,12 @@ use thiserror::Error;
 
 use super::entry::Kind;
 use super::{Access, Mr};
-use crate::Backend;
 use crate::command::{Command, CommandError};
 use crate::context::Card;
 use crate::host::lock;
 use crate::pd::PdNumber;
 use crate::wr::{SendFlags, SendOp, SendWr};
+use crate::{AnyBackend, Backend};
 use crate::{Features, PostError, Qp};
 
 /// Bits of a key that are not the place in the table.
@@ -34,7 +34,7 @@ pub enum MwType {
 }
 
 /// What a window is bound to.
-pub struct MwBind<'a, B: Backend> {
+pub struct MwBind<'a, B: Backend = AnyBackend> {
     /// The region; may be left out of what has no bytes.
     pub mr: Option<&'a Mr<B>>,
     /// First address.
@@ -130,7 +130,7 @@ fn write<B: Backend>(card: &Card<B>, place: u32, entry: MrCtx) -> Result<(), Com
 }
 
 /// A memory window. After its drop no peer reaches memory through it.
-pub struct Mw<B: Backend> {
+pub struct Mw<B: Backend = AnyBackend> {
     pd: Arc<PdNumber<B>>,
     mw_type: MwType,
     place: u32,

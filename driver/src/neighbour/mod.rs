@@ -17,7 +17,9 @@ use std::os::fd::OwnedFd;
 use ferroce_proto::wire::eth;
 
 use crate::path::PathError;
-use crate::{Backend, Context, ExceptionError, ExceptionQueue, Gid, Mac, Path, SendError};
+use crate::{
+    AnyBackend, Backend, Context, ExceptionError, ExceptionQueue, Gid, Mac, Path, SendError,
+};
 use bridge::Bridge;
 pub use cache::NeighbourState;
 use cache::{Cache, Question};
@@ -35,7 +37,7 @@ const KEPT: usize = 256;
 /// It works within its calls: somebody calls [`poll`](Self::poll) often enough for peers that wait for an answer, from a
 /// wait loop or when the event that [`arm`](Self::arm) asks for comes. Addresses are those of the context's GID table,
 /// as they are when a frame comes.
-pub struct Neighbours<B: Backend> {
+pub struct Neighbours<B: Backend = AnyBackend> {
     context: Context<B>,
     queue: ExceptionQueue<B>,
     config: NeighbourConfig,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ferroce_proto::abi::qpc::{qp_type, state};
-use ferroce_proto::wire::{Gid, Mac, Mtu};
+use ferroce_proto::wire::Mtu;
 use thiserror::Error;
 
 use crate::command::CommandError;
@@ -242,19 +242,6 @@ impl QpAttr {
             Self::Err => QpState::Err,
         }
     }
-}
-
-/// What a peer must know of a queue pair to connect to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QpEndpoint {
-    /// Number of the queue pair.
-    pub qpn: u32,
-    /// First PSN it sends.
-    pub psn: u32,
-    /// GID it sends from.
-    pub gid: Gid,
-    /// MAC address it sends from.
-    pub mac: Mac,
 }
 
 /// A queue pair could not be modified.

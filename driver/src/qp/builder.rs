@@ -12,7 +12,7 @@ use crate::dma::DmaBuf;
 use crate::host::lock;
 use crate::queue::{Queues, WorkQueue};
 use crate::srq::{Srq, SrqCore};
-use crate::{Backend, BackendError, Cq, DeviceInfo, Features, Pd};
+use crate::{AnyBackend, Backend, BackendError, Cq, DeviceInfo, Features, Pd};
 
 /// Entries of the outstanding ring that a queue pair gets unasked, if it posts that many.
 const OUTSTANDING: u32 = 64;
@@ -84,7 +84,7 @@ pub enum BuildError {
 
 /// Describes a queue pair before it is built.
 #[must_use = "nothing is built before `build`"]
-pub struct QpBuilder<'a, B: Backend> {
+pub struct QpBuilder<'a, B: Backend = AnyBackend> {
     pd: &'a Pd<B>,
     qp_type: QpType,
     is_gsi: bool,

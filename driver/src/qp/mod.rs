@@ -5,6 +5,7 @@ mod builder;
 mod change;
 mod connect;
 pub(crate) mod encode;
+mod endpoint;
 mod modify;
 mod post;
 
@@ -17,15 +18,15 @@ use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
 use ferroce_proto::wire::Mtu;
 
 pub use attr::{
-    DEFAULT_MTU, DEFAULT_PKEY, InitAttr, ModifyError, QpAttr, QpEndpoint, QpState, QpType, RtrAttr,
-    RtsAttr,
+    DEFAULT_MTU, DEFAULT_PKEY, InitAttr, ModifyError, QpAttr, QpState, QpType, RtrAttr, RtsAttr,
 };
 pub use builder::{BuildError, QpBuilder};
 pub use change::ChangeAttr;
 pub use connect::ConnectAttr;
 pub(crate) use encode::send_slots;
+pub use endpoint::{EndpointError, QpEndpoint};
 pub(crate) use post::check_list;
-pub use post::{PostCause, PostError, Receives, Sends};
+pub use post::{PostCause, PostError, Receives, RecvHalf, SendHalf, Sends};
 
 use crate::command::{Command, CommandError};
 use crate::cq::{Completes, CqCore};
@@ -35,7 +36,7 @@ use crate::mr::end_of_queue_pair;
 use crate::pd::PdNumber;
 use crate::queue::Queues;
 use crate::srq::SrqCore;
-use crate::{Backend, Features, Pd};
+use crate::{AnyBackend, Backend, Features, Pd};
 
 /// Number of the queue pair of management (IB1 3.9.2).
 pub(crate) const GSI_QPN: u32 = 1;
@@ -52,7 +53,7 @@ struct Outstanding {
 ///
 /// It keeps alive what it uses. When it is dropped, the card is done with it before the drop returns;
 /// requests still posted are forgotten without completions.
-pub struct Qp<B: Backend> {
+pub struct Qp<B: Backend = AnyBackend> {
     number: u32,
     qp_type: QpType,
     state: QpState,

@@ -1,6 +1,7 @@
 //! Posting of work requests: no lock, no system call, no allocation.
 
 mod each;
+mod half;
 
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe;
@@ -8,6 +9,7 @@ use ferroce_proto::wire::Mtu;
 use thiserror::Error;
 
 pub use each::{Receives, Sends};
+pub use half::{RecvHalf, SendHalf};
 
 use super::encode::{self, Extent};
 use super::{Qp, QpState, QpType};
@@ -111,6 +113,12 @@ impl<B: Backend> Qp<B> {
     /// # Errors
     /// [`PostError`] names the first request that cannot be posted and why; nothing has changed then.
     pub fn post_send(&mut self, wrs: &[SendWr<'_>]) -> Result<(), PostError> {
+        self.send_all(wrs)
+    }
+
+    /// [`post_send`](Self::post_send) by the one that posts sends.
+    #[inline]
+    fn send_all(&self, wrs: &[SendWr<'_>]) -> Result<(), PostError> {
         if wrs.is_empty() {
             return Ok(());
         }
@@ -141,7 +149,7 @@ impl<B: Backend> Qp<B> {
 
     /// Writes send requests into slots that the card does not know of yet; the place behind them.
     #[inline]
-    fn write_send(&mut self, wrs: &[SendWr<'_>]) -> Result<Place, PostError> {
+    fn write_send(&self, wrs: &[SendWr<'_>]) -> Result<Place, PostError> {
         let sq = &self.queues.sq;
         let (mut producer, done) = (sq.producer(), sq.consumer());
         // Nothing of this exists for the card before the doorbell.
@@ -181,6 +189,12 @@ impl<B: Backend> Qp<B> {
     /// # Errors
     /// [`PostError`] names the first request that cannot be posted and why; nothing has changed then.
     pub fn post_recv(&mut self, wrs: &[RecvWr<'_>]) -> Result<(), PostError> {
+        self.recv_all(wrs)
+    }
+
+    /// [`post_recv`](Self::post_recv) by the one that posts receives.
+    #[inline]
+    fn recv_all(&self, wrs: &[RecvWr<'_>]) -> Result<(), PostError> {
         if wrs.is_empty() {
             return Ok(());
         }

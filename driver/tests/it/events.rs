@@ -1,6 +1,7 @@
 //! Completion channels and asynchronous events.
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 use ferroce_driver::{
     AsyncEvent, Context, CqError, EventAttr, EventError, Features, Notify, Qp, QpAttr, SendOp,
@@ -39,7 +40,7 @@ fn a_channel_names_the_queue_with_completions() {
     assert_eq!(fake.take_doorbells(), [(at, doorbell::ARM_ANY)]);
     assert_eq!(channel.try_event(), None);
     let start = fake.state().now_ns;
-    assert_eq!(channel.get_event(5_000), None);
+    assert_eq!(channel.get_event(Duration::from_micros(5)), None);
     assert_eq!(fake.state().now_ns, start + 5_000, "it waits as long");
 
     let wr = SendWr::new(SendOp::Send, &[]).signaled();
@@ -48,7 +49,7 @@ fn a_channel_names_the_queue_with_completions() {
     assert!(fake.put_event(eqn, event::COMPLETION, 0, cq.cqn()));
     assert!(fake.put_event(eqn, event::COMPLETION, 0, other.cqn()));
     assert!(eventfd::wait(&channel, 0), "readable");
-    assert_eq!(channel.get_event(5_000), Some(cq.cqn()));
+    assert_eq!(channel.get_event(Duration::from_micros(5)), Some(cq.cqn()));
     assert!(eventfd::wait(channel.as_fd(), 0), "there is another event");
     assert_eq!(channel.try_event(), Some(other.cqn()));
     assert_eq!(channel.try_event(), None);
@@ -180,9 +181,9 @@ fn asynchronous_events_have_their_kinds() {
     for (kind, detail, expected) in cases {
         assert!(fake.put_event(0, kind, detail, 5));
         assert!(eventfd::wait(&events, 0));
-        assert_eq!(events.get_event(u64::MAX), Some(expected));
+        assert_eq!(events.get_event(Duration::MAX), Some(expected));
     }
-    assert_eq!(events.get_event(1_000), None);
+    assert_eq!(events.get_event(Duration::from_micros(1)), None);
     assert!(!eventfd::wait(&events, 0));
     let used = context.async_events(&attr()).err();
     assert!(matches!(used, Some(EventError::InUse)));

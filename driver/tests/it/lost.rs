@@ -1,5 +1,7 @@
 //! A card that is gone: its registers read as all ones and nothing comes from it any more.
 
+use std::time::Duration;
+
 use ferroce_driver::{
     Access, AsyncEvent, Backend, COMMAND_LIMIT_NS, CommandError, Context, CqError, EventAttr,
     MrError, Notify, OpenError, OwnedQueues, Qp, RecvWr, SendOp, SendWr, Wc, WcOpcode, WcStatus,
@@ -14,7 +16,7 @@ use crate::setup::{Connected, LOCAL_MAC, REMOTE, open, peer, sges};
 const NOTICED_NS: u64 = 25_000_000;
 /// Polls of an empty queue in which it is noticed.
 const POLLS: u32 = 1 << 17;
-const FOR_EVER: u64 = u64::MAX;
+const FOR_EVER: Duration = Duration::MAX;
 
 /// Runs `what` within the time in which the end of the card is noticed.
 fn soon<T>(fake: &Fake, what: impl FnOnce() -> T) -> T {
@@ -311,7 +313,11 @@ fn memory_that_cannot_be_taken_from_it_is_not_given_back() {
     fake.state().refuse_unmap = true;
     assert!(!context.is_lost() && context.status().absent);
     let mut wcs = [Wc::default()];
-    assert_eq!(cq.wait(&mut wcs, 50_000_000), 0, "it might still write");
+    assert_eq!(
+        cq.wait(&mut wcs, Duration::from_millis(50)),
+        0,
+        "it might still write"
+    );
     fake.state().refuse_unmap = false;
     assert_eq!(soon(&fake, || cq.wait(&mut wcs, FOR_EVER)), 1);
     assert_eq!(summary(&wcs).len(), 1);

@@ -17,4 +17,6 @@ mod regions;
 mod rings;
 mod setup;
 mod srq;
+#[cfg(feature = "tokio")]
+mod streams;
 mod threads;

@@ -1,5 +1,7 @@
 //! Requests that own their buffers.
 
+use std::time::Duration;
+
 use ferroce_driver::{
     Context, Done, OwnedQueues, PostCause, Qp, QpState, RefusedCause, SendOp, SendWr, WcStatus,
 };
@@ -31,10 +33,10 @@ fn a_buffer_comes_back_with_its_completion() {
     assert_eq!((list[0].addr(), list[0].length()), (at + 10, 4));
     queues.recv(qpn, pd.alloc_buf(64).unwrap(), 78).unwrap();
     queues.recv(qpn, pd.alloc_buf(32).unwrap(), 79).unwrap();
-    assert!(queues.poll().is_none() && queues.wait(1_000).is_none());
+    assert!(queues.poll().is_none() && queues.wait(Duration::from_micros(1)).is_none());
 
     assert!(fake.complete_recv(qpn, 0, 0) && fake.complete_send(qpn, 0, status::RETRY_EXC_ERR));
-    let Done { wc, buf } = queues.wait(1_000).unwrap();
+    let Done { wc, buf } = queues.wait(Duration::from_micros(1)).unwrap();
     assert_eq!((wc.wr_id, wc.qp_num, buf.len()), (78, qpn, 64));
     wc.ok().unwrap();
     let Done { wc, buf } = queues.poll().unwrap();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use ferroce_driver::{Qp, SendOp, SendWr, Wc};
+use ferroce_driver::{Cq, Qp, RecvWr, SendOp, SendWr, Wc};
+use ferroce_proto::abi::doorbell;
 
 use crate::fake::{ALL, Fake};
 use crate::setup::{open, peer};
@@ -79,5 +80,46 @@ fn one_thread_polls_what_others_post() {
     assert_eq!(seen.len(), 3);
     for wr_ids in seen.values() {
         assert_eq!(*wr_ids, Vec::from_iter(0..POSTED));
+    }
+}
+
+#[test]
+fn a_side_of_a_queue_pair_for_each_thread() {
+    const POSTED: u32 = 2000;
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let mut sends = context.create_cq(64).unwrap();
+    let mut receives = context.create_cq(64).unwrap();
+    let builder = Qp::builder(&pd).send_cq(&sends).recv_cq(&receives);
+    let mut qp = builder.max_send_wr(8).max_recv_wr(8).build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let qpn = qp.qpn();
+    let (mut tx, mut rx) = qp.split();
+    assert_eq!((tx.qp().qpn(), rx.qp().qpn()), (qpn, qpn));
+    let take = |cq: &mut Cq<Fake>, i: u32| {
+        let mut wcs = [Wc::default(); 2];
+        assert_eq!(cq.poll(&mut wcs), 1);
+        assert_eq!(wcs[0].wr_id, u64::from(i));
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0..POSTED {
+                rx.post_recv(&[RecvWr::new(i.into(), &[])]).unwrap();
+                assert!(fake.complete_recv(qpn, i, 0));
+                take(&mut receives, i);
+            }
+        });
+        for i in 0..POSTED {
+            let wr = SendWr::new(SendOp::Send, &[]).wr_id(i.into()).signaled();
+            tx.post_send(&[wr]).unwrap();
+            assert!(fake.complete_send(qpn, i, 0));
+            take(&mut sends, i);
+        }
+    });
+    let doorbells = fake.take_doorbells();
+    for bell in [doorbell::sq(qpn), doorbell::rq(qpn)] {
+        let rung: Vec<_> = doorbells.iter().filter(|d| d.0 == bell).collect();
+        assert_eq!(rung.len(), POSTED as usize);
+        assert!(rung.is_sorted_by_key(|d| d.1));
     }
 }

@@ -7,7 +7,6 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{Cq, Notify, Wc};
 
 use crate::abi::*;
@@ -25,7 +24,7 @@ const BATCH: usize = 16;
 /// A completion queue.
 pub(crate) struct CqHandle {
     shown: Shown<ibv_cq_ex>,
-    pub(crate) cq: Core<Cq<AnyBackend>>,
+    pub(crate) cq: Core<Cq>,
     /// Its number in the card.
     pub(crate) number: u32,
     pub(crate) context: Opened,

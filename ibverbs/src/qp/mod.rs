@@ -29,7 +29,7 @@ pub(crate) use post::{flags, post_recv, post_send};
 /// A queue pair.
 pub(crate) struct QpHandle {
     shown: Shown<ibv_qp_ex>,
-    pub(crate) qp: Core<Qp<AnyBackend>>,
+    pub(crate) qp: Core<Qp>,
     pub(crate) number: u32,
     /// As it was made, with the sizes it got.
     init: ibv_qp_init_attr,
@@ -208,7 +208,7 @@ extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
 }
 
 impl QpHandle {
-    fn is_ud(qp: &Qp<AnyBackend>) -> bool {
+    fn is_ud(qp: &Qp) -> bool {
         qp.qp_type() == QpType::Ud
     }
 

@@ -3,7 +3,6 @@
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{ChangeAttr, InitAttr, Mtu, Qp, QpAttr, QpState, RtrAttr, RtsAttr};
 
 use super::QpHandle;
@@ -211,7 +210,7 @@ impl QpHandle {
             true => Some(QpAttr::Init(Self::init_attr(&attr)?)),
             false => None,
         };
-        let state = self.qp.with(|qp: &mut Qp<AnyBackend>| {
+        let state = self.qp.with(|qp: &mut Qp| {
             // What may fail without a change of state comes first.
             if let Some(changes) = changes.filter(|changes| *changes != ChangeAttr::default()) {
                 qp.change(&changes).map_err(ToErrno::errno)?;

@@ -36,7 +36,7 @@ impl QpHandle {
     }
 
     /// What a request does.
-    fn operation(&self, qp: &Qp<AnyBackend>, wr: &ibv_send_wr) -> Result<SendOp, Errno> {
+    fn operation(&self, qp: &Qp, wr: &ibv_send_wr) -> Result<SendOp, Errno> {
         // SAFETY: all fields of the union are numbers and a pointer that is not followed here: any bytes will do.
         let (rdma, atomic, ud) = unsafe { (wr.wr.rdma, wr.wr.atomic, wr.wr.ud) };
         let remote = Remote {

@@ -1,6 +1,7 @@
 //! Completion channels, asynchronous events and draining.
 
 use std::error::Error;
+use std::time::Duration;
 
 use ferroce_driver::{
     Access, AsyncEvent, AsyncEvents, Backend, CompChannel, Context, Cq, EventAttr, Notify, Pd, Qp,
@@ -8,10 +9,10 @@ use ferroce_driver::{
 };
 use ferroce_sim::card::SimCard;
 
-use crate::{Done, LIMIT_NS, connect, open, take};
+use crate::{Done, LIMIT, connect, open, take};
 
 /// Wait for an event that must not come, in ns.
-const QUIET_NS: u64 = 20_000;
+const QUIET: Duration = Duration::from_micros(20);
 
 /// One side, with a queue pair whose send and receive completions come to different queues.
 struct Side {
@@ -76,14 +77,14 @@ fn a_queue_is_resized_under_load(cards: [SimCard; 2]) -> Done {
         }
         a.send_cq.resize(size)?;
         assert_eq!(a.send_cq.capacity(), size);
-        assert_eq!(a.channel.get_event(LIMIT_NS), Some(a.send_cq.cqn()));
+        assert_eq!(a.channel.get_event(LIMIT), Some(a.send_cq.cqn()));
         for _ in 0..6 {
             let wc = take(&mut a.send_cq);
             assert_eq!((wc.wr_id, wc.status), (wr_id, WcStatus::Success));
             wr_id += 1;
         }
         take_all(&mut b.recv_cq, 6);
-        assert_eq!(a.channel.get_event(QUIET_NS), None);
+        assert_eq!(a.channel.get_event(QUIET), None);
     }
     assert_eq!(a.send_cq.unknown_cqes(), 0);
     Ok(())
@@ -101,23 +102,23 @@ fn channels_report_completions(cards: [SimCard; 2]) -> Done {
     (0..4).try_for_each(|_| b.receive())?;
     a.send(empty)?;
     take(&mut b.recv_cq);
-    assert_eq!(b.channel.get_event(QUIET_NS), None, "not armed");
+    assert_eq!(b.channel.get_event(QUIET), None, "not armed");
 
     b.recv_cq.req_notify(Notify::Any)?;
-    assert_eq!(b.channel.get_event(QUIET_NS), None, "all is polled");
+    assert_eq!(b.channel.get_event(QUIET), None, "all is polled");
     a.send(empty)?;
-    assert_eq!(b.channel.get_event(LIMIT_NS), Some(b.recv_cq.cqn()));
+    assert_eq!(b.channel.get_event(LIMIT), Some(b.recv_cq.cqn()));
     // An unpolled completion is reported at once, and once.
     b.recv_cq.req_notify(Notify::Any)?;
-    assert_eq!(b.channel.get_event(LIMIT_NS), Some(b.recv_cq.cqn()));
+    assert_eq!(b.channel.get_event(LIMIT), Some(b.recv_cq.cqn()));
     take(&mut b.recv_cq);
-    assert_eq!(b.channel.get_event(QUIET_NS), None, "armed for one");
+    assert_eq!(b.channel.get_event(QUIET), None, "armed for one");
 
     b.recv_cq.req_notify(Notify::Solicited)?;
     a.send(empty)?;
-    assert_eq!(b.channel.get_event(QUIET_NS), None, "not solicited");
+    assert_eq!(b.channel.get_event(QUIET), None, "not solicited");
     a.send(empty.solicited())?;
-    assert_eq!(b.channel.get_event(LIMIT_NS), Some(b.recv_cq.cqn()));
+    assert_eq!(b.channel.get_event(LIMIT), Some(b.recv_cq.cqn()));
     take_all(&mut b.recv_cq, 2);
 
     // Two queues share the channel of the other side.
@@ -128,7 +129,7 @@ fn channels_report_completions(cards: [SimCard; 2]) -> Done {
     b.receive()?;
     b.send(empty)?;
     a.send(empty)?;
-    let mut events = [(); 2].map(|()| a.channel.get_event(LIMIT_NS).unwrap_or(u32::MAX));
+    let mut events = [(); 2].map(|()| a.channel.get_event(LIMIT).unwrap_or(u32::MAX));
     events.sort_unstable();
     let mut both = [a.send_cq.cqn(), a.recv_cq.cqn()];
     both.sort_unstable();
@@ -138,7 +139,7 @@ fn channels_report_completions(cards: [SimCard; 2]) -> Done {
 
 /// The next asynchronous event; those of a queue pair come by the channel of its send completion queue.
 fn events(side: &mut Side) -> Option<AsyncEvent> {
-    assert_eq!(side.channel.get_event(LIMIT_NS), None, "no completion");
+    assert_eq!(side.channel.get_event(LIMIT), None, "no completion");
     assert!(eventfd::wait(&side.events, 0), "woken");
     side.events.try_event()
 }
@@ -156,7 +157,7 @@ fn failures_are_reported(cards: [SimCard; 2]) -> Done {
         Some(AsyncEvent::QpFatal { qpn: qa, status })
     );
     assert_eq!(events(&mut b), Some(AsyncEvent::QpAccessError { qpn: qb }));
-    assert_eq!(a.events.get_event(QUIET_NS), None);
+    assert_eq!(a.events.get_event(QUIET), None);
     Ok(())
 }
 
@@ -168,7 +169,7 @@ fn overflows_are_reported(cards: [SimCard; 2]) -> Done {
         a.send(SendWr::new(SendOp::Send, &[]))?;
         take(&mut b.recv_cq);
     }
-    let mut found = [(); 2].map(|()| a.events.get_event(LIMIT_NS));
+    let mut found = [(); 2].map(|()| a.events.get_event(LIMIT));
     found.sort_by_key(|event| !matches!(event, Some(AsyncEvent::CqError { .. })));
     let status = WcStatus::GeneralErr;
     let expected = [
@@ -190,14 +191,14 @@ fn a_send_queue_drains_and_goes_on(cards: [SimCard; 2]) -> Done {
     a.send(empty)?;
     a.send(empty)?;
     let mut wcs = [Wc::default(); 4];
-    b.recv_cq.wait(&mut wcs, LIMIT_NS);
-    assert_eq!(b.recv_cq.wait(&mut wcs, QUIET_NS), 0, "nothing starts");
+    b.recv_cq.wait(&mut wcs, LIMIT);
+    assert_eq!(b.recv_cq.wait(&mut wcs, QUIET), 0, "nothing starts");
     a.qp.modify(&QpAttr::Resume)?;
     take_all(&mut b.recv_cq, 2);
     for _ in 0..3 {
         take(&mut a.send_cq).ok()?;
     }
-    assert_eq!(a.events.get_event(QUIET_NS), None);
+    assert_eq!(a.events.get_event(QUIET), None);
     Ok(())
 }
 
@@ -223,7 +224,7 @@ fn shared_receive_queues_report_their_limit(cards: [SimCard; 2]) -> Done {
         a.send(SendWr::new(SendOp::Send, &[]))?;
         take(&mut recv_cq).ok()?;
         let expected = (left < 2).then_some(limit);
-        let wait = if left < 2 { LIMIT_NS } else { QUIET_NS };
+        let wait = if left < 2 { LIMIT } else { QUIET };
         assert_eq!(events.get_event(wait), expected, "{left} left");
     }
     drop(context);
@@ -237,9 +238,9 @@ fn raw_frames_are_reported(cards: [SimCard; 2]) -> Done {
     let mut frame = vec![0xff; 60];
     frame[12..14].copy_from_slice(&[0x88, 0xb5]);
     receiver.arm();
-    assert_eq!(b.events.get_event(QUIET_NS), None);
+    assert_eq!(b.events.get_event(QUIET), None);
     sender.send(&frame)?;
-    assert_eq!(b.events.get_event(LIMIT_NS), Some(AsyncEvent::Exception));
+    assert_eq!(b.events.get_event(LIMIT), Some(AsyncEvent::Exception));
     assert_eq!(receiver.poll(&mut [0; 64]), Some(60));
     assert_eq!(a.events.try_event(), None);
     Ok(())
@@ -262,7 +263,7 @@ fn dropping_in_any_order_leaves_no_fault(cards: [SimCard; 2]) -> Done {
     take(&mut recv_cq).ok()?;
     assert!(recv_cq.req_notify(Notify::Any).is_err());
     let mut late = context.create_comp_channel(&EventAttr::default())?;
-    assert_eq!(late.get_event(QUIET_NS), None, "not for it");
+    assert_eq!(late.get_event(QUIET), None, "not for it");
     drop((a, context, recv_cq, late));
     let failures = world.borrow().failures();
     assert!(failures.is_empty(), "{failures:?}");

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use ferroce_driver::{Context, Cq, Gid, Mac, Qp, Wc};
 use ferroce_sim::card::SimCard;
@@ -9,7 +10,7 @@ use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::verilator;
 
 /// Longest wait for what must come, in ns.
-const LIMIT_NS: u64 = 200_000;
+const LIMIT: Duration = Duration::from_micros(200);
 
 type Done = Result<(), Box<dyn Error>>;
 
@@ -60,6 +61,6 @@ fn connect(a: &mut Qp<SimCard>, b: &mut Qp<SimCard>) -> Done {
 
 fn take(cq: &mut Cq<SimCard>) -> Wc {
     let mut wcs = [Wc::default()];
-    assert_eq!(cq.wait(&mut wcs, LIMIT_NS), 1, "a completion in time");
+    assert_eq!(cq.wait(&mut wcs, LIMIT), 1, "a completion in time");
     wcs[0]
 }

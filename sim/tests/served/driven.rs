@@ -1,5 +1,7 @@
 //! The driver over a socket.
 
+use std::time::Duration;
+
 use ferroce_driver::vfio_user::{VfioUser, VfioUserError};
 use ferroce_driver::{Backend, Context, OpenError};
 use ferroce_proto::abi::regs;
@@ -60,7 +62,7 @@ fn a_lost_server_ends_every_wait() {
     served.end();
     let mut wcs = [ferroce_driver::Wc::default()];
     // An hour of the card's time, and no time at all.
-    assert_eq!(cq.wait(&mut wcs, 3_600_000_000_000), 0);
+    assert_eq!(cq.wait(&mut wcs, Duration::from_secs(3600)), 0);
     assert!(card.is_lost());
     let readable = card.wait_readable(std::os::fd::AsFd::as_fd(&event), 3_600_000_000_000);
     assert!(!readable);

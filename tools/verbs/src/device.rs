@@ -17,7 +17,7 @@ const DEVICE_VARIABLE: &str = "FERROCE_DEVICE";
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DeviceArgs {
     /// Card: PCI address of one bound to vfio-pci (0000:01:00.0), or unix:PATH of a simulated one [default:
-    /// $FERROCE_DEVICE]
+    /// $FERROCE_DEVICE, or the only card bound to vfio-pci]
     #[arg(short = 'd', long = "ib-dev", value_name = "CARD")]
     pub device: Option<String>,
     /// Port of the card, which has one
@@ -81,10 +81,11 @@ impl DeviceArgs {
         let given = self
             .device
             .clone()
-            .or_else(|| std::env::var(DEVICE_VARIABLE).ok());
+            .or_else(|| std::env::var(DEVICE_VARIABLE).ok())
+            .or_else(open::only_device);
         given.ok_or_else(|| {
             BadInput(format!(
-                "no card: name one by -d or in ${DEVICE_VARIABLE}, {}",
+                "no card, or more than one, is bound to vfio-pci here: name one by -d or in ${DEVICE_VARIABLE}, {}",
                 open::FORMS
             ))
             .into()

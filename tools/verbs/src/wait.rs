@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use ferroce_driver::{Backend, CompChannel, Cq, EventAttr, Notify, Wc};
@@ -18,7 +19,7 @@ const LAST_SIMULATED_NS: u64 = 20_000_000;
 /// Turns of a wait that polls from one look at the neighbours to the next.
 const TURNS: u32 = 64;
 /// Longest sleep in ns of the card's time: the neighbours wait meanwhile.
-const SLEEP_NS: u64 = 1_000_000;
+const SLEEP: Duration = Duration::from_millis(1);
 
 /// A completion queue that is polled, or slept on by a channel of its own.
 pub struct Completions<B: Backend> {
@@ -80,7 +81,7 @@ impl<B: Backend> Completions<B> {
             self.cq.req_notify(Notify::Any)?;
             self.armed = true;
         }
-        self.armed = channel.get_event(SLEEP_NS).is_none();
+        self.armed = channel.get_event(SLEEP).is_none();
         Ok(0)
     }
 }

@@ -3,10 +3,10 @@
 use super::PostCause;
 use crate::queue::Place;
 use crate::wr::{RecvWr, SendWr};
-use crate::{Backend, Qp};
+use crate::{AnyBackend, Backend, Qp};
 
 /// Send requests that are posted one by one, by one doorbell: when this is dropped, or before.
-pub struct Sends<'a, B: Backend> {
+pub struct Sends<'a, B: Backend = AnyBackend> {
     qp: &'a mut Qp<B>,
     /// Behind what is written.
     producer: Place,
@@ -53,7 +53,7 @@ impl<B: Backend> Drop for Sends<'_, B> {
 }
 
 /// Receive requests that are posted one by one, by one doorbell: when this is dropped.
-pub struct Receives<'a, B: Backend> {
+pub struct Receives<'a, B: Backend = AnyBackend> {
     qp: &'a mut Qp<B>,
     /// Behind what is written.
     producer: Place,

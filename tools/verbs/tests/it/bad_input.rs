@@ -45,12 +45,7 @@ fn refused(program: &str, options: &[&str], status: i32, expected: &str) {
 #[test]
 fn of_every_program() {
     for program in PROGRAMS {
-        refused(
-            program,
-            &[],
-            2,
-            "no card: name one by -d or in $FERROCE_DEVICE",
-        );
+        refused(program, &[], 2, "name one by -d or in $FERROCE_DEVICE");
         refused(
             program,
             &["-d", "mlx5_0"],
