@@ -7,10 +7,8 @@
 
 pub mod abi;
 mod api;
-mod cm;
 mod errno;
 mod id;
-mod mad;
 mod port;
 mod symbols;
 

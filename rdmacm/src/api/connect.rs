@@ -10,7 +10,7 @@ use super::{complete, done};
 use crate::abi::*;
 use crate::errno::Errno;
 use crate::id::{Asked, CmId};
-use crate::mad::PortSpace;
+use ferroce_cm::PortSpace;
 
 /// `IBV_EVENT_COMM_EST`.
 const COMMUNICATION_ESTABLISHED: c_int = 4;

@@ -12,8 +12,8 @@ use super::{acknowledge_last, complete, done};
 use crate::abi::*;
 use crate::errno::{Errno, or_null};
 use crate::id::{Channel, CmId, socket_address};
-use crate::mad::PortSpace;
 use crate::port;
+use ferroce_cm::PortSpace;
 
 /// The port space by its number.
 pub(super) fn space(number: c_uint) -> Result<(PortSpace, c_int), Errno> {

@@ -12,10 +12,9 @@ use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, 
 use super::event::{Details, Event};
 use super::{CmId, Inner, Phase};
 use crate::abi::*;
-use crate::cm::Address;
 use crate::errno::Errno;
-use crate::mad::PortSpace;
 use crate::port::{self, Port, gid, ip};
+use ferroce_cm::{Address, PortSpace};
 
 /// Ports for programs that ask for none in particular.
 const EPHEMERAL: std::ops::Range<u16> = 32768..60999;

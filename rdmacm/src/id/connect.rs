@@ -6,16 +6,9 @@ use ferroce_cabi::handle::Object;
 
 use super::{CmId, Details, Event, Inner, Phase};
 use crate::abi::*;
-use crate::cm::{Family, Listener, WrongState};
 use crate::errno::{Errno, log};
-use crate::mad::{IP_BYTES, IpHeader, PortSpace, Rep, Req, SidrReq, reason};
 use crate::port::{self, Port, gid};
-
-impl From<WrongState> for Errno {
-    fn from(_: WrongState) -> Self {
-        Self::INVAL
-    }
-}
+use ferroce_cm::{Family, IP_BYTES, IpHeader, Listener, PortSpace, Rep, Req, SidrReq, reason};
 
 /// What a program asks of a connection.
 pub(crate) struct Asked {
@@ -140,29 +133,22 @@ impl CmId {
             let mut private = private::<92>(IP_BYTES, &asked.private)?;
             ends.emit(&mut private);
             let req = Req {
-                local: 0,
                 service,
-                guid: 0,
                 qpn,
                 responder_resources: inner.responder_resources,
                 initiator_depth: inner.initiator_depth,
-                remote_timeout: 0,
-                transport: 0,
                 flow_control: asked.flow_control,
                 psn: inner.psn,
-                local_timeout: 0,
                 retry: inner.retry,
                 mtu: port.path_mtu,
                 rnr_retry: asked.rnr_retry.min(7),
-                cm_retries: 0,
                 srq,
                 local_gid: gid(ends.from),
                 remote_gid: peer.gid,
-                flow_label: 0,
                 traffic_class: inner.traffic_class,
-                hop_limit: 64,
                 ack_timeout: inner.ack_timeout.unwrap_or(super::qp::ACK_TIMEOUT),
                 private,
+                ..Req::default()
             };
             inner.comm = Some(self.start(port, |manager, now| manager.connect(now, peer, req)));
         }
@@ -184,7 +170,7 @@ impl CmId {
             let service = inner.service;
             let private = private::<136>(0, &asked.private)?;
             let found = Some((qpn, RDMA_UDP_QKEY as u32));
-            port.with(|m, now| m.answer(now, comm, service, found, private))?;
+            port.change(|m, now| m.answer(now, comm, service, found, private))?;
             inner.phase = Phase::Connected;
             return Ok(());
         }
@@ -201,25 +187,21 @@ impl CmId {
         inner.retry = inner.req.as_ref().map_or(7, |req| req.retry);
         inner.rnr_retry = rnr_retry;
         let rep = Rep {
-            local: 0,
-            remote: 0,
-            qkey: 0,
             qpn,
             psn: inner.psn,
             responder_resources: inner.responder_resources,
             initiator_depth: inner.initiator_depth,
-            ack_delay: 0,
             flow_control: asked.flow_control,
             rnr_retry: asked.rnr_retry.min(7),
             srq,
-            guid: 0,
             private: private(0, &asked.private)?,
+            ..Rep::default()
         };
         drop(inner);
         // What the peer sends when it has the answer is received.
         self.ready()?;
         let mut inner = self.lock();
-        port.with(|manager, now| manager.accept(now, comm, rep))?;
+        port.change(|manager, now| manager.accept(now, comm, rep))?;
         inner.phase = Phase::Connecting;
         Ok(())
     }
@@ -232,10 +214,10 @@ impl CmId {
         if self.space == PortSpace::Udp {
             let service = inner.service;
             let private = private::<136>(0, data)?;
-            port.with(|m, now| m.answer(now, comm, service, None, private))?;
+            port.change(|m, now| m.answer(now, comm, service, None, private))?;
         } else {
             let private = private::<148>(0, data)?;
-            port.with(|manager, _| manager.reject(comm, reason::CONSUMER, private))?;
+            port.change(|manager, _| manager.reject(comm, reason::CONSUMER, private))?;
         }
         inner.phase = Phase::Failed;
         Ok(())
@@ -246,7 +228,7 @@ impl CmId {
         let port = port::open()?;
         let mut inner = self.lock();
         let comm = inner.comm.ok_or(Errno::INVAL)?;
-        port.with(|manager, _| manager.establish(comm))?;
+        port.change(|manager, _| manager.establish(comm))?;
         inner.phase = Phase::Connected;
         Ok(())
     }
@@ -254,7 +236,7 @@ impl CmId {
     /// The queue pair received something before the peer said that it is ready.
     pub(crate) fn communicates(&self) -> Result<(), Errno> {
         let comm = self.lock().comm.ok_or(Errno::INVAL)?;
-        Ok(port::open()?.with(|manager, _| manager.communicates(comm))?)
+        port::open()?.change(|manager, _| manager.communicates(comm))
     }
 
     /// Ends the connection.
@@ -267,8 +249,8 @@ impl CmId {
         self.stop()?;
         match port.with(|manager, now| manager.disconnect(now, comm)) {
             // The peer did so, and that is long ago.
-            Err(WrongState) if phase == Phase::Disconnected => Ok(()),
-            result => Ok(result?),
+            Err(_) if phase == Phase::Disconnected => Ok(()),
+            result => result.map_err(|_| Errno::INVAL),
         }
     }
 
@@ -294,7 +276,7 @@ impl CmId {
         let comm = self.lock().comm.take();
         if let (Some(comm), Ok(port)) = (comm, port::open()) {
             let refused =
-                |m: &mut crate::cm::Manager, _| m.reject(comm, reason::CONSUMER, [0; 148]);
+                |m: &mut ferroce_cm::Manager, _| m.reject(comm, reason::CONSUMER, [0; 148]);
             // The peer may have said so before.
             let _ = port.with(refused);
         }
@@ -305,8 +287,8 @@ impl CmId {
     pub(super) fn of_request(
         listener: &Arc<Self>,
         port: &Port,
-        comm: crate::cm::Id,
-        peer: crate::cm::Address,
+        comm: ferroce_cm::Id,
+        peer: ferroce_cm::Address,
         ends: IpHeader,
         fill: impl FnOnce(&mut Inner),
     ) -> Result<Arc<Self>, Errno> {

@@ -8,15 +8,16 @@ use super::connect::{details_of_rep, details_of_req};
 use super::event::{Details, Event};
 use super::{CONNECTED, CmId, Phase};
 use crate::abi::*;
-use crate::cm::{Address, CmEvent, Id};
 use crate::errno::{Errno, log};
-use crate::mad::IP_BYTES;
 use crate::port::{PORT, Port, gid, path};
+use ferroce_cm::{Address, CmEvent, IP_BYTES, Id};
 
 /// Hands on what became of the connection `comm`.
 pub(crate) fn deliver(port: &Port, comm: Id, event: CmEvent) {
     let (key, ends) = match &event {
-        CmEvent::Asked(key, _, ends) | CmEvent::AskedForDatagrams(key, _, ends) => (*key, *ends),
+        CmEvent::ReqReceived(key, _, ends) | CmEvent::SidrReqReceived(key, _, ends) => {
+            (*key, *ends)
+        }
         _ => {
             let known = lock(&CONNECTED)
                 .get(&comm)
@@ -35,7 +36,7 @@ pub(crate) fn deliver(port: &Port, comm: Id, event: CmEvent) {
         };
         let mut details = Details::default();
         let id = CmId::of_request(&listener, port, comm, peer, ends, |inner| match event {
-            CmEvent::Asked(_, req, _) => {
+            CmEvent::ReqReceived(_, req, _) => {
                 details = details_of_req(&req);
                 // What a program that names nothing gets.
                 inner.responder_resources = req.initiator_depth.min(port.max_rd_atomic);
@@ -45,7 +46,7 @@ pub(crate) fn deliver(port: &Port, comm: Id, event: CmEvent) {
                 inner.traffic_class = req.traffic_class;
                 inner.req = Some(req);
             }
-            CmEvent::AskedForDatagrams(_, req, _) => {
+            CmEvent::SidrReqReceived(_, req, _) => {
                 details.private = req.private[IP_BYTES..].to_vec();
                 inner.service = req.service;
             }
@@ -73,7 +74,7 @@ fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
         ..Details::default()
     };
     let (phase, kind, details) = match event {
-        CmEvent::Answered(rep) => {
+        CmEvent::RepReceived(rep) => {
             let details = details_of_rep(&rep);
             // The other end may do less than this one asked for.
             inner.responder_resources = inner.responder_resources.min(rep.initiator_depth);
@@ -87,7 +88,7 @@ fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
             RDMA_CM_EVENT_ESTABLISHED,
             Details::default(),
         ),
-        CmEvent::Found(rep) => {
+        CmEvent::SidrRepReceived(rep) => {
             let Some(peer) = inner.peer else { return };
             let mut ah_attr = path(peer);
             ah_attr.port_num = PORT;
@@ -126,7 +127,7 @@ fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
             RDMA_CM_EVENT_TIMEWAIT_EXIT,
             Details::default(),
         ),
-        CmEvent::Asked(..) | CmEvent::AskedForDatagrams(..) => return,
+        CmEvent::ReqReceived(..) | CmEvent::SidrReqReceived(..) => return,
     };
     inner.phase = phase;
     drop(inner);

@@ -15,15 +15,14 @@ use ferroce_cabi::abi::*;
 use ferroce_cabi::handle::{Acks, Object, Shown, lock, object};
 
 use crate::abi::*;
-use crate::cm::{self, Address};
 use crate::errno::Errno;
-use crate::mad::{PortSpace, Rep, Req};
 use crate::port::{PORT, Port};
 pub(crate) use address::{local, socket_address};
 pub(crate) use connect::Asked;
 pub(crate) use deliver::{deliver, device_is_gone};
 use event::Details;
 pub(crate) use event::{Channel, Event};
+use ferroce_cm::{self as cm, Address, PortSpace, Rep, Req};
 pub(crate) use qp::create as create_qp;
 
 /// How far an identifier is.

@@ -9,9 +9,9 @@ use ferroce_cabi::handle::Object;
 use super::{CmId, Inner};
 use crate::abi::*;
 use crate::errno::Errno;
-use crate::mad::PortSpace;
 use crate::port::verbs::*;
 use crate::port::{self, PORT, path, pointer, success};
+use ferroce_cm::PortSpace;
 
 /// Code of the ACK timeout without what a device needs: 0.54 s, as Linux has it for RoCE.
 pub(super) const ACK_TIMEOUT: u8 = 17;

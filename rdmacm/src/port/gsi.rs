@@ -10,9 +10,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::verbs::*;
 use super::{PORT, pointer, success};
-use crate::cm::Address;
 use crate::errno::{Errno, log};
-use crate::mad::MAD_BYTES;
+use ferroce_cm::{Address, MAD_BYTES};
 
 /// Q_Key of queue pairs of management (IB1 10.2.5), and their number.
 const QKEY: u32 = 0x8001_0000;

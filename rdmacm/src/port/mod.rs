@@ -17,9 +17,9 @@ use ferroce_cabi::signals;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
 
-use crate::cm::{Address, Manager, Output};
 use crate::errno::{Errno, log};
 use crate::id;
+use ferroce_cm::{Address, Manager, Output, WrongState};
 use gsi::Gsi;
 use verbs::*;
 
@@ -178,6 +178,14 @@ impl Port {
         let done = then(&mut lock(&self.manager), self.start.elapsed());
         self.wake();
         done
+    }
+
+    /// The same with what a state may refuse.
+    pub(crate) fn change(
+        &self,
+        then: impl FnOnce(&mut Manager, Duration) -> Result<(), WrongState>,
+    ) -> Result<(), Errno> {
+        self.with(then).map_err(|WrongState| Errno::INVAL)
     }
 
     fn wake(&self) {

@@ -7,22 +7,28 @@ use crate::mad::{IpHeader, PortSpace};
 
 /// Which addresses a listener without one takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
+    /// IPv4 addresses.
     V4,
+    /// IPv6 addresses.
     V6,
+    /// Both.
     Both,
 }
 
 /// A listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listener {
+pub struct Listener {
     /// Names the listener in the events of its requests.
-    pub(crate) key: u64,
-    pub(crate) space: PortSpace,
-    pub(crate) port: u16,
+    pub key: u64,
+    /// Its port space.
+    pub space: PortSpace,
+    /// Its port.
+    pub port: u16,
     /// Its address; `None` for all of the family.
-    pub(crate) address: Option<IpAddr>,
-    pub(crate) family: Family,
+    pub address: Option<IpAddr>,
+    /// Which addresses it takes when it has none.
+    pub family: Family,
 }
 
 impl Listener {
@@ -39,12 +45,12 @@ impl Listener {
 
 impl Manager {
     /// Reports requests for a service from now on.
-    pub(crate) fn listen(&mut self, listener: Listener) {
+    pub fn listen(&mut self, listener: Listener) {
         self.listeners.push(listener);
     }
 
     /// And not any more.
-    pub(crate) fn unlisten(&mut self, key: u64) {
+    pub fn unlisten(&mut self, key: u64) {
         self.listeners.retain(|listener| listener.key != key);
     }
 

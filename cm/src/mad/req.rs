@@ -12,38 +12,85 @@ const RATE: u8 = 15;
 
 /// A REQ, as far as RoCE uses it: without end-to-end contexts and an alternate path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Req {
-    pub(crate) local: u32,
-    pub(crate) service: u64,
-    pub(crate) guid: u64,
-    pub(crate) qpn: u32,
-    pub(crate) responder_resources: u8,
-    pub(crate) initiator_depth: u8,
+pub struct Req {
+    /// Communication ID of the sender.
+    pub local: u32,
+    /// Service ID.
+    pub service: u64,
+    /// GUID of the card of the sender.
+    pub guid: u64,
+    /// Queue pair of the sender, 24 bits.
+    pub qpn: u32,
+    /// READs and atomics that the sender takes at a time.
+    pub responder_resources: u8,
+    /// READs and atomics that the sender starts at a time.
+    pub initiator_depth: u8,
     /// Code of the time the receiver may take to answer.
-    pub(crate) remote_timeout: u8,
+    pub remote_timeout: u8,
     /// Transport: 0 for RC, 1 for UC.
-    pub(crate) transport: u8,
-    pub(crate) flow_control: bool,
+    pub transport: u8,
+    /// End-to-end credits.
+    pub flow_control: bool,
     /// PSN that the sender expects first (IB1 12.7.31).
-    pub(crate) psn: u32,
+    pub psn: u32,
     /// Code of the time the sender takes to answer.
-    pub(crate) local_timeout: u8,
-    pub(crate) retry: u8,
+    pub local_timeout: u8,
+    /// Retries of a request without acknowledgement, 3 bits.
+    pub retry: u8,
     /// Code of the path MTU.
-    pub(crate) mtu: u8,
-    pub(crate) rnr_retry: u8,
+    pub mtu: u8,
+    /// Retries after an RNR NAK, 3 bits; 7 for ever.
+    pub rnr_retry: u8,
     /// How often messages are sent again.
-    pub(crate) cm_retries: u8,
-    pub(crate) srq: bool,
-    /// GIDs of the sender and the receiver.
-    pub(crate) local_gid: [u8; 16],
-    pub(crate) remote_gid: [u8; 16],
-    pub(crate) flow_label: u32,
-    pub(crate) traffic_class: u8,
-    pub(crate) hop_limit: u8,
+    pub cm_retries: u8,
+    /// The queue pair has a shared receive queue.
+    pub srq: bool,
+    /// GID of the sender.
+    pub local_gid: [u8; 16],
+    /// GID of the receiver.
+    pub remote_gid: [u8; 16],
+    /// Flow label of the path, 20 bits.
+    pub flow_label: u32,
+    /// Traffic class of the path.
+    pub traffic_class: u8,
+    /// Hop limit of the path.
+    pub hop_limit: u8,
     /// Code of the ACK timeout that the receiver is to use.
-    pub(crate) ack_timeout: u8,
-    pub(crate) private: [u8; 92],
+    pub ack_timeout: u8,
+    /// Data of the program.
+    pub private: [u8; 92],
+}
+
+impl Default for Req {
+    /// Of a reliable connection with packets of 1024 bytes, 7 retries of each kind and an ACK timeout of 0.5 s; without
+    /// service, ends and data.
+    fn default() -> Self {
+        Self {
+            local: 0,
+            service: 0,
+            guid: 0,
+            qpn: 0,
+            responder_resources: 1,
+            initiator_depth: 1,
+            remote_timeout: 0,
+            transport: 0,
+            flow_control: false,
+            psn: 0,
+            local_timeout: 0,
+            retry: 7,
+            mtu: 3,
+            rnr_retry: 7,
+            cm_retries: 0,
+            srq: false,
+            local_gid: [0; 16],
+            remote_gid: [0; 16],
+            flow_label: 0,
+            traffic_class: 0,
+            hop_limit: 64,
+            ack_timeout: 17,
+            private: [0; 92],
+        }
+    }
 }
 
 impl Req {

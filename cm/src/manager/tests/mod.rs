@@ -29,47 +29,26 @@ pub(super) fn req(from: usize, space: PortSpace, port: u16) -> Req {
     let mut private = [7; 92];
     ends.emit(&mut private);
     Req {
-        local: 0,
         service: space.service(port),
-        guid: 0,
         qpn: 5,
-        responder_resources: 1,
         initiator_depth: 2,
-        remote_timeout: 0,
-        transport: 0,
         flow_control: true,
         psn: 6,
-        local_timeout: 0,
-        retry: 7,
-        mtu: 3,
-        rnr_retry: 7,
-        cm_retries: 0,
-        srq: false,
         local_gid: address(from).gid,
         remote_gid: address(1 - from).gid,
-        flow_label: 0,
-        traffic_class: 0,
-        hop_limit: 64,
-        ack_timeout: 17,
         private,
+        ..Req::default()
     }
 }
 
 pub(super) fn rep() -> Rep {
     Rep {
-        local: 0,
-        remote: 0,
-        qkey: 0,
         qpn: 8,
         psn: 9,
         responder_resources: 2,
-        initiator_depth: 1,
-        ack_delay: 0,
         flow_control: true,
-        rnr_retry: 7,
-        srq: false,
-        guid: 0,
         private: [1; 196],
+        ..Rep::default()
     }
 }
 
@@ -160,7 +139,7 @@ impl World {
     pub(super) fn connected(&mut self) -> [Id; 2] {
         let a = self.sides[0].connect(self.now, address(1), req(0, PortSpace::Tcp, PORT));
         let (b, event) = self.next(1);
-        let CmEvent::Asked(77, asked, ends) = event else {
+        let CmEvent::ReqReceived(77, asked, ends) = event else {
             panic!("{event:?}");
         };
         assert_eq!(
@@ -171,7 +150,7 @@ impl World {
         assert_eq!(asked.private[IP_BYTES..], [7; 56]);
         self.sides[1].accept(self.now, b, rep()).unwrap();
         let (of, event) = self.next(0);
-        let CmEvent::Answered(answer) = event else {
+        let CmEvent::RepReceived(answer) = event else {
             panic!("{event:?}");
         };
         assert_eq!((of, answer.local, answer.guid, answer.qpn), (a, b, 200, 8));

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub(crate) use listen::{Family, Listener};
+pub use listen::{Family, Listener};
 use repeat::{ANSWER, DECIDE, RETRIES, TIME_WAIT, UNDECIDED, time};
 
 use crate::mad::{
@@ -22,49 +22,64 @@ use crate::mad::{
 
 /// Where a peer is: an entry of the GID table, and its GID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Address {
-    pub(crate) sgid_index: u8,
-    pub(crate) gid: [u8; 16],
+pub struct Address {
+    /// Entry of the GID table.
+    pub sgid_index: u8,
+    /// GID of the peer.
+    pub gid: [u8; 16],
 }
 
 /// A connection, or a question for a service: the local communication ID.
-pub(crate) type Id = u32;
+pub type Id = u32;
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub enum Output {
     /// A message goes.
     Send(Address, Box<[u8; MAD_BYTES]>),
     /// The program is to know.
     Event(Id, CmEvent),
 }
 
-/// What became of a connection.
+/// A change of a connection, or a request for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CmEvent {
-    /// Somebody asks the listener with this number for a connection.
-    Asked(u64, Box<Req>, IpHeader),
-    /// Somebody asks the listener with this number for its queue pair of datagrams.
-    AskedForDatagrams(u64, Box<SidrReq>, IpHeader),
+pub enum CmEvent {
+    /// A request for a connection, for the listener with this key.
+    ReqReceived(u64, Box<Req>, IpHeader),
+    /// A request for a queue pair of datagrams, for the listener with this key.
+    SidrReqReceived(u64, Box<SidrReq>, IpHeader),
     /// The peer accepted; the program establishes the connection.
-    Answered(Box<Rep>),
+    RepReceived(Box<Rep>),
     /// The connection is there.
     Established,
     /// The peer's queue pair of datagrams.
-    Found(Box<SidrRep>),
+    SidrRepReceived(Box<SidrRep>),
     /// The peer said no: the reason, and its data.
     Rejected(u16, Box<[u8; 148]>),
     /// The peer did not answer.
     Unreachable,
     /// The connection is gone; whether the peer said so, or did not answer.
-    Disconnected { in_time: bool },
+    Disconnected {
+        /// The peer answered, or ended it itself.
+        in_time: bool,
+    },
     /// Late messages are gone too.
     TimeWaitOver,
 }
 
 /// The call does not fit the state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WrongState;
+pub struct WrongState;
+
+impl std::fmt::Display for WrongState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "the call does not fit the state of the connection, or there is no such connection",
+        )
+    }
+}
+
+impl std::error::Error for WrongState {}
 
 /// A message that waits for its answer.
 #[derive(Debug)]
@@ -106,7 +121,7 @@ struct Connection {
 
 /// All connections and listeners of a port.
 #[derive(Debug)]
-pub(crate) struct Manager {
+pub struct Manager {
     connections: BTreeMap<Id, Connection>,
     listeners: Vec<Listener>,
     guid: u64,
@@ -117,7 +132,7 @@ pub(crate) struct Manager {
 
 impl Manager {
     /// That of the card `guid`; communication IDs go on from `first`, which is another in each life of the card.
-    pub(crate) fn new(guid: u64, first: u32) -> Self {
+    pub fn new(guid: u64, first: u32) -> Self {
         Self {
             connections: BTreeMap::new(),
             listeners: Vec::new(),
@@ -129,7 +144,7 @@ impl Manager {
     }
 
     /// The next thing to be done.
-    pub(crate) fn output(&mut self) -> Option<Output> {
+    pub fn output(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
 
@@ -183,7 +198,7 @@ impl Manager {
     }
 
     /// Asks for a connection. `req` is without communication ID and GUID.
-    pub(crate) fn connect(&mut self, now: Duration, peer: Address, req: Req) -> Id {
+    pub fn connect(&mut self, now: Duration, peer: Address, req: Req) -> Id {
         let tid = self.next_tid();
         let id = self.add(Connection::new(peer, tid, State::ReqReceived));
         let guid = self.guid;
@@ -201,7 +216,7 @@ impl Manager {
     }
 
     /// Asks for the queue pair of a service.
-    pub(crate) fn find(&mut self, now: Duration, peer: Address, req: SidrReq) -> Id {
+    pub fn find(&mut self, now: Duration, peer: Address, req: SidrReq) -> Id {
         let tid = self.next_tid();
         let id = self.add(Connection::new(peer, tid, State::SidrReceived));
         let message = Message::SidrReq(SidrReq { request: id, ..req });
@@ -221,7 +236,7 @@ impl Manager {
     }
 
     /// Accepts a connection that was asked for. `rep` is without communication IDs and GUID.
-    pub(crate) fn accept(&mut self, now: Duration, id: Id, rep: Rep) -> Result<(), WrongState> {
+    pub fn accept(&mut self, now: Duration, id: Id, rep: Rep) -> Result<(), WrongState> {
         let c = self.get(id)?;
         let (peer, tid, remote) = (c.peer, c.tid, c.remote);
         if !matches!(c.state, State::ReqReceived) {
@@ -240,7 +255,7 @@ impl Manager {
     }
 
     /// Answers a question for a service with a queue pair, its Q_Key and data, or if there is no queue pair with no.
-    pub(crate) fn answer(
+    pub fn answer(
         &mut self,
         now: Duration,
         id: Id,
@@ -271,7 +286,7 @@ impl Manager {
     }
 
     /// The queue pair is ready for what the peer sends: the connection is established.
-    pub(crate) fn establish(&mut self, id: Id) -> Result<(), WrongState> {
+    pub fn establish(&mut self, id: Id) -> Result<(), WrongState> {
         if !matches!(self.get(id)?.state, State::RepReceived) {
             return Err(WrongState);
         }
@@ -288,7 +303,7 @@ impl Manager {
     }
 
     /// The queue pair received something of the peer: that says as much as an RTU.
-    pub(crate) fn communicates(&mut self, id: Id) -> Result<(), WrongState> {
+    pub fn communicates(&mut self, id: Id) -> Result<(), WrongState> {
         match self.get(id)?.state {
             State::RepSent(_) => {
                 self.put(id, State::Established);
@@ -301,12 +316,7 @@ impl Manager {
     }
 
     /// Refuses a connection: one that was asked for, or one that the peer accepted.
-    pub(crate) fn reject(
-        &mut self,
-        id: Id,
-        reason: u16,
-        private: [u8; 148],
-    ) -> Result<(), WrongState> {
+    pub fn reject(&mut self, id: Id, reason: u16, private: [u8; 148]) -> Result<(), WrongState> {
         let c = self.get(id)?;
         let about = match c.state {
             State::ReqReceived => about::REQ,
@@ -328,7 +338,7 @@ impl Manager {
     }
 
     /// Ends a connection; also when the peer has done so already.
-    pub(crate) fn disconnect(&mut self, now: Duration, id: Id) -> Result<(), WrongState> {
+    pub fn disconnect(&mut self, now: Duration, id: Id) -> Result<(), WrongState> {
         let c = self.get(id)?;
         match c.state {
             State::Established | State::RepSent(_) => {
@@ -348,7 +358,7 @@ impl Manager {
     }
 
     /// The program is done with a connection, whatever its state: the peer gets a message, the program no more events.
-    pub(crate) fn abandon(&mut self, now: Duration, id: Id) {
+    pub fn abandon(&mut self, now: Duration, id: Id) {
         let Some(c) = self.connections.get_mut(&id) else {
             return;
         };
@@ -368,7 +378,7 @@ impl Manager {
     }
 
     /// The process ends: no connection is to stay. Whether answers are due.
-    pub(crate) fn abandon_all(&mut self, now: Duration) -> bool {
+    pub fn abandon_all(&mut self, now: Duration) -> bool {
         let ids: Vec<_> = self.connections.keys().copied().collect();
         ids.into_iter().for_each(|id| self.abandon(now, id));
         let mut states = self.connections.values().map(|c| &c.state);

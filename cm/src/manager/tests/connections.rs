@@ -148,7 +148,7 @@ fn a_stale_connection_is_asked_for_again() {
     .emit();
     world.sides[0].receive(world.now, address(1), &bytes);
     // It is sent again, and comes.
-    assert!(matches!(world.next(1).1, CmEvent::Asked(..)));
+    assert!(matches!(world.next(1).1, CmEvent::ReqReceived(..)));
     assert_eq!(world.event[0], []);
 }
 
@@ -164,7 +164,7 @@ fn a_program_may_take_its_time() {
     assert_eq!(deadline, world.now + time(DECIDE) + time(ANSWER));
     assert_eq!(world.event, [vec![], vec![]]);
     world.sides[1].accept(world.now, b, rep()).unwrap();
-    assert!(matches!(world.next(0), (id, CmEvent::Answered(_)) if id == a));
+    assert!(matches!(world.next(0), (id, CmEvent::RepReceived(_)) if id == a));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn services_of_datagrams_are_found() {
     let a = world.sides[0].find(world.now, address(1), req);
     let (b, event) = world.next(1);
     assert!(
-        matches!(event, CmEvent::AskedForDatagrams(78, ..)),
+        matches!(event, CmEvent::SidrReqReceived(78, ..)),
         "{event:?}"
     );
     let service = PortSpace::Udp.service(PORT);
@@ -214,7 +214,7 @@ fn services_of_datagrams_are_found() {
         .answer(world.now, b, service, Some((5, 6)), [4; 136])
         .unwrap();
     let (id, event) = world.next(0);
-    let CmEvent::Found(found) = event else {
+    let CmEvent::SidrRepReceived(found) = event else {
         panic!("{event:?}")
     };
     assert_eq!(

@@ -92,8 +92,8 @@ proptest! {
                     let now = world.now;
                     let manager = &mut world.sides[side];
                     let done = match event {
-                        CmEvent::Asked(..) => manager.accept(now, id, rep()),
-                        CmEvent::Answered(_) => manager.establish(id),
+                        CmEvent::ReqReceived(..) => manager.accept(now, id, rep()),
+                        CmEvent::RepReceived(_) => manager.establish(id),
                         CmEvent::Established => manager.disconnect(now, id),
                         _ => Ok(()),
                     };

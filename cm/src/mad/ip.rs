@@ -3,11 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes of the header, in front of the private data of the program.
-pub(crate) const IP_BYTES: usize = 36;
+pub const IP_BYTES: usize = 36;
 
 /// Port spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum PortSpace {
+pub enum PortSpace {
     /// RDMA_PS_TCP: connections.
     Tcp,
     /// RDMA_PS_UDP: datagrams.
@@ -16,7 +16,7 @@ pub(crate) enum PortSpace {
 
 impl PortSpace {
     /// The service ID of a port.
-    pub(crate) fn service(self, port: u16) -> u64 {
+    pub fn service(self, port: u16) -> u64 {
         let space: u64 = match self {
             Self::Tcp => 0x0106,
             Self::Udp => 0x0111,
@@ -25,7 +25,7 @@ impl PortSpace {
     }
 
     /// The port of a service ID of this space.
-    pub(crate) fn port(self, service: u64) -> Option<u16> {
+    pub fn port(self, service: u64) -> Option<u16> {
         let port = service as u16;
         (self.service(port) == service).then_some(port)
     }
@@ -33,16 +33,18 @@ impl PortSpace {
 
 /// Where the two ends are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IpHeader {
+pub struct IpHeader {
     /// Port of the sender.
-    pub(crate) port: u16,
-    pub(crate) from: IpAddr,
-    pub(crate) to: IpAddr,
+    pub port: u16,
+    /// Address of the sender.
+    pub from: IpAddr,
+    /// Address of the receiver.
+    pub to: IpAddr,
 }
 
 impl IpHeader {
     /// Reads the header; `None` if it is of another version.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
         let b: &[u8; IP_BYTES] = bytes.first_chunk()?;
         // The version of the header, of which there is one, comes first.
         let address: fn(&[u8]) -> Option<IpAddr> = match (b[0], b[1] >> 4) {
@@ -58,7 +60,7 @@ impl IpHeader {
     }
 
     /// Writes the header into the front of the private data. Both addresses are of one version.
-    pub(crate) fn emit(&self, private: &mut [u8]) {
+    pub fn emit(&self, private: &mut [u8]) {
         let version = if self.from.is_ipv4() { 4 } else { 6 };
         private[0] = 0;
         private[1] = version << 4;

@@ -7,9 +7,9 @@ mod req;
 mod tests;
 
 use bytes::Bytes;
-pub(crate) use bytes::MAD_BYTES;
-pub(crate) use ip::{IP_BYTES, IpHeader, PortSpace};
-pub(crate) use req::Req;
+pub use bytes::MAD_BYTES;
+pub use ip::{IP_BYTES, IpHeader, PortSpace};
+pub use req::Req;
 
 /// Where a message starts, behind the head of every MAD.
 const HEAD: usize = 24;
@@ -33,120 +33,182 @@ mod attribute {
 }
 
 /// Reasons of a REJ (IB1 12.6.7.2).
-pub(crate) mod reason {
+pub mod reason {
     /// The peer did not answer in time.
-    pub(crate) const TIMEOUT: u16 = 4;
+    pub const TIMEOUT: u16 = 4;
     /// A communication ID that is not known.
-    pub(crate) const INVALID_COMM_ID: u16 = 6;
+    pub const INVALID_COMM_ID: u16 = 6;
     /// There is no listener.
-    pub(crate) const INVALID_SERVICE_ID: u16 = 8;
+    pub const INVALID_SERVICE_ID: u16 = 8;
     /// A transport that is not offered.
-    pub(crate) const INVALID_TRANSPORT: u16 = 9;
+    pub const INVALID_TRANSPORT: u16 = 9;
     /// The program said no.
-    pub(crate) const CONSUMER: u16 = 28;
+    pub const CONSUMER: u16 = 28;
 }
 
 /// Which message a REJ or an MRA is about.
-pub(crate) mod about {
-    pub(crate) const REQ: u8 = 0;
-    pub(crate) const REP: u8 = 1;
+pub mod about {
+    /// The REQ.
+    pub const REQ: u8 = 0;
+    /// The REP.
+    pub const REP: u8 = 1;
     /// Of a REJ only: none in particular.
-    pub(crate) const OTHER: u8 = 2;
+    pub const OTHER: u8 = 2;
 }
 
 /// A message received (IB1 12.6.6): more time is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mra {
-    pub(crate) local: u32,
-    pub(crate) remote: u32,
-    pub(crate) about: u8,
+pub struct Mra {
+    /// Communication ID of the sender.
+    pub local: u32,
+    /// Communication ID of the receiver.
+    pub remote: u32,
+    /// Which message it is about, see [`about`].
+    pub about: u8,
     /// Code of the time until an answer, 4.096 us * 2^code.
-    pub(crate) service_timeout: u8,
+    pub service_timeout: u8,
 }
 
 /// A refusal (IB1 12.6.7).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rej {
-    pub(crate) local: u32,
-    pub(crate) remote: u32,
-    pub(crate) about: u8,
-    pub(crate) reason: u16,
-    pub(crate) private: [u8; 148],
+pub struct Rej {
+    /// Communication ID of the sender.
+    pub local: u32,
+    /// Communication ID of the receiver.
+    pub remote: u32,
+    /// Which message it is about, see [`about`].
+    pub about: u8,
+    /// Why, see [`reason`].
+    pub reason: u16,
+    /// Data of the program.
+    pub private: [u8; 148],
 }
 
 /// An answer to a REQ (IB1 12.6.8).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rep {
-    pub(crate) local: u32,
-    pub(crate) remote: u32,
-    pub(crate) qkey: u32,
-    pub(crate) qpn: u32,
+pub struct Rep {
+    /// Communication ID of the sender.
+    pub local: u32,
+    /// Communication ID of the receiver.
+    pub remote: u32,
+    /// Q_Key of the queue pair of datagrams.
+    pub qkey: u32,
+    /// Queue pair of the sender, 24 bits.
+    pub qpn: u32,
     /// PSN that the sender expects first (IB1 12.7.31).
-    pub(crate) psn: u32,
-    pub(crate) responder_resources: u8,
-    pub(crate) initiator_depth: u8,
+    pub psn: u32,
+    /// READs and atomics that the sender takes at a time.
+    pub responder_resources: u8,
+    /// READs and atomics that the sender starts at a time.
+    pub initiator_depth: u8,
     /// Code of the time the card takes to acknowledge.
-    pub(crate) ack_delay: u8,
-    pub(crate) flow_control: bool,
-    pub(crate) rnr_retry: u8,
-    pub(crate) srq: bool,
-    pub(crate) guid: u64,
-    pub(crate) private: [u8; 196],
+    pub ack_delay: u8,
+    /// End-to-end credits.
+    pub flow_control: bool,
+    /// Retries after an RNR NAK, 3 bits; 7 for ever.
+    pub rnr_retry: u8,
+    /// The queue pair has a shared receive queue.
+    pub srq: bool,
+    /// GUID of the card of the sender.
+    pub guid: u64,
+    /// Data of the program.
+    pub private: [u8; 196],
+}
+
+impl Default for Rep {
+    /// Without ends and data.
+    fn default() -> Self {
+        Self {
+            local: 0,
+            remote: 0,
+            qkey: 0,
+            qpn: 0,
+            psn: 0,
+            responder_resources: 1,
+            initiator_depth: 1,
+            ack_delay: 0,
+            flow_control: false,
+            rnr_retry: 7,
+            srq: false,
+            guid: 0,
+            private: [0; 196],
+        }
+    }
 }
 
 /// What RTU, DREQ and DREP say (IB1 12.6.9 to 12.6.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ends {
-    pub(crate) local: u32,
-    pub(crate) remote: u32,
+pub struct Ends {
+    /// Communication ID of the sender.
+    pub local: u32,
+    /// Communication ID of the receiver.
+    pub remote: u32,
 }
 
 /// A question for the queue pair of a service (IB1 12.11).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SidrReq {
-    pub(crate) request: u32,
-    pub(crate) service: u64,
-    pub(crate) private: [u8; 216],
+pub struct SidrReq {
+    /// Request ID.
+    pub request: u32,
+    /// Service ID.
+    pub service: u64,
+    /// Data of the program.
+    pub private: [u8; 216],
 }
 
 /// Its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SidrRep {
-    pub(crate) request: u32,
+pub struct SidrRep {
+    /// Request ID.
+    pub request: u32,
     /// 0 if there is one.
-    pub(crate) status: u8,
-    pub(crate) qpn: u32,
-    pub(crate) service: u64,
-    pub(crate) qkey: u32,
-    pub(crate) private: [u8; 136],
+    pub status: u8,
+    /// Queue pair of the sender, 24 bits.
+    pub qpn: u32,
+    /// Service ID.
+    pub service: u64,
+    /// Q_Key of the queue pair of datagrams.
+    pub qkey: u32,
+    /// Data of the program.
+    pub private: [u8; 136],
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "one is made at a time")]
-pub(crate) enum Message {
+pub enum Message {
+    /// A request for a connection.
     Req(Req),
+    /// More time is needed.
     Mra(Mra),
+    /// A refusal.
     Rej(Rej),
+    /// The answer to a request.
     Rep(Rep),
+    /// The sender is ready.
     Rtu(Ends),
-    /// With the queue pair at the receiver's end.
+    /// A request to end the connection, with the queue pair at the receiver's end.
     Dreq(Ends, u32),
+    /// The answer to it.
     Drep(Ends),
+    /// A request for the queue pair of a service.
     SidrReq(SidrReq),
+    /// The answer to it.
     SidrRep(SidrRep),
 }
 
 /// A message with its transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mad {
-    pub(crate) tid: u64,
-    pub(crate) message: Message,
+pub struct Mad {
+    /// Transaction ID.
+    pub tid: u64,
+    /// What it says.
+    pub message: Message,
 }
 
 impl Mad {
     /// Reads a MAD; `None` if it is none of the communication manager, or of a kind that is not known.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
         let b = Bytes(bytes.try_into().ok()?);
         if b.array(0) != [BASE_VERSION, CLASS_CM, CLASS_VERSION, METHOD_SEND] {
             return None;
@@ -210,7 +272,7 @@ impl Mad {
     }
 
     /// The bytes of the MAD.
-    pub(crate) fn emit(&self) -> [u8; MAD_BYTES] {
+    pub fn emit(&self) -> [u8; MAD_BYTES] {
         let mut b = Bytes([0; MAD_BYTES]);
         b.set(0, &[BASE_VERSION, CLASS_CM, CLASS_VERSION, METHOD_SEND]);
         b.set_u64(8, self.tid);

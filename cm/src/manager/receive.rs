@@ -9,7 +9,7 @@ const STALE: u16 = 10;
 
 impl Manager {
     /// A MAD came from `from`. What is none, or fits nothing, is left.
-    pub(crate) fn receive(&mut self, now: Duration, from: Address, bytes: &[u8]) {
+    pub fn receive(&mut self, now: Duration, from: Address, bytes: &[u8]) {
         let Some(Mad { tid, message }) = Mad::parse(bytes) else {
             return;
         };
@@ -114,7 +114,7 @@ impl Manager {
             ..Connection::new(from, tid, State::ReqReceived)
         };
         let id = self.add(connection);
-        self.report(id, CmEvent::Asked(key, Box::new(req), ends));
+        self.report(id, CmEvent::ReqReceived(key, Box::new(req), ends));
     }
 
     fn on_mra(&mut self, now: Duration, from: Address, mra: &Mra) {
@@ -164,7 +164,7 @@ impl Manager {
                 c.remote = rep.local;
                 c.remote_qpn = rep.qpn;
                 c.state = State::RepReceived;
-                self.report(rep.remote, CmEvent::Answered(Box::new(rep)));
+                self.report(rep.remote, CmEvent::RepReceived(Box::new(rep)));
             }
             // The RTU was lost.
             State::Established if c.remote == rep.local => self.rtu(rep.remote),
@@ -230,7 +230,7 @@ impl Manager {
             ..Connection::new(from, tid, State::SidrReceived)
         };
         let id = self.add(connection);
-        self.report(id, CmEvent::AskedForDatagrams(key, Box::new(req), ends));
+        self.report(id, CmEvent::SidrReqReceived(key, Box::new(req), ends));
     }
 
     fn on_sidr_rep(&mut self, from: Address, rep: SidrRep) {
@@ -242,7 +242,7 @@ impl Manager {
             return;
         }
         let event = match rep.status {
-            0 => CmEvent::Found(Box::new(rep)),
+            0 => CmEvent::SidrRepReceived(Box::new(rep)),
             status => {
                 let mut private = [0; 148];
                 private[..136].copy_from_slice(&rep.private);

@@ -22,12 +22,12 @@ pub(super) const fn time(code: u8) -> Duration {
 
 impl Manager {
     /// When [`tick`](Self::tick) has something to do.
-    pub(crate) fn deadline(&self) -> Option<Duration> {
+    pub fn deadline(&self) -> Option<Duration> {
         self.connections.values().filter_map(|c| c.state.at()).min()
     }
 
     /// Sends again what was not answered in time, and gives up what was sent often enough.
-    pub(crate) fn tick(&mut self, now: Duration) {
+    pub fn tick(&mut self, now: Duration) {
         let due = |(&id, c): (&Id, &Connection)| c.state.at().filter(|&at| at <= now).map(|_| id);
         let due: Vec<_> = self.connections.iter().filter_map(due).collect();
         for id in due {
