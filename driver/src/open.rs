@@ -337,7 +337,7 @@ mod tests {
             "0000:01:00.00",
             "0000:g1:00.0",
         ] {
-            let refused = open(name).err().expect(name);
+            let refused = open(name).expect_err(name);
             assert!(
                 matches!(refused, OpenDeviceError::Form { .. }),
                 "{name}: {refused}"
@@ -347,11 +347,9 @@ mod tests {
                     && refused.to_string().contains("unix:PATH")
             );
         }
-        let absent = open("ffff:ff:1f.7").err().expect("no such card");
+        let absent = open("ffff:ff:1f.7").expect_err("no such card");
         assert!(matches!(absent, OpenDeviceError::Vfio { .. }), "{absent}");
-        let absent = open("unix:/nonexistent/card")
-            .err()
-            .expect("nobody is there");
+        let absent = open("unix:/nonexistent/card").expect_err("no card there");
         assert!(
             matches!(absent, OpenDeviceError::VfioUser { .. }),
             "{absent}"
