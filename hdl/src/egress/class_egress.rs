@@ -7,9 +7,9 @@
 //!  reserve, give_back ─► class_queue[i] ─► open[i]
 //! ```
 //!
-//! * **Room** is announced ahead: whoever makes a frame reserves its beats of a queue that is `open`, at most T of them, before
-//!   anything of it waits elsewhere. So `s_axis.tready` is constant 1, and what stands in front of this block always drains,
-//!   whatever is paused. What was reserved and does not come is given back.
+//! * **Room** is announced ahead: whoever makes frames reserves their beats of `room`, or those of one of a queue that is `open`,
+//!   at most T, before anything of them waits elsewhere. So `s_axis.tready` is constant 1, and what stands in front of this block
+//!   always drains, whatever is paused. What was reserved and does not come is given back.
 //! * **Order**: frames of a queue leave in the order in which they came. Which queue is next: `class_turn`.
 //! * **Pause**: from the cycle behind `pause` on no frame of the queue is begun; of what was begun before, the rest and up
 //!   to three frames of a beat leave, 192 bytes.
@@ -50,6 +50,8 @@ pub struct ClassEgress<
     pub reserve: Signal<In, Valid<Space>>,
     /// It will not come, or is shorter.
     pub give_back: Signal<In, Valid<Space>>,
+    /// Beats that each queue has room for.
+    pub room: [Signal<Out, Bits<16>>; N],
     /// Queues with room for a frame of any length.
     pub open: Signal<Out, Bits<N>>,
     /// Queues that hold a beat.
@@ -126,14 +128,15 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
             queues[i].push = mine;
             queues[i].push_last = s_axis.tlast;
             queues[i].pop = turn.pop.bit(i);
-            queues[i].reserve = bits::<10>(0);
+            queues[i].reserve = bits::<14>(0);
             if reserve.valid & (reserve.payload.queue == i) {
                 queues[i].reserve = reserve.payload.beats;
             }
-            queues[i].give_back = bits::<10>(0);
+            queues[i].give_back = bits::<14>(0);
             if give_back.valid & (give_back.payload.queue == i) {
                 queues[i].give_back = give_back.payload.beats;
             }
+            room[i] = queues[i].left;
             opens = opens.replace_bit(i, queues[i].open);
             full = full.replace_bit(i, queues[i].ready);
             lasts = lasts.replace_bit(i, queues[i].last);

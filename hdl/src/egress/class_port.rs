@@ -30,6 +30,8 @@ pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: us
     pub reserve: Signal<In, Valid<Space>>,
     /// It will not come, or is shorter.
     pub give_back: Signal<In, Valid<Space>>,
+    /// Beats that each queue has room for.
+    pub room: [Signal<Out, Bits<16>>; QUEUES],
     /// Queues with room for a frame of any length.
     pub open: Signal<Out, Bits<QUEUES>>,
     /// Queues that hold a beat.
@@ -60,6 +62,9 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: us
         queues.reserve = reserve;
         queues.give_back = give_back;
         open = queues.open;
+        for i in 0..QUEUES {
+            room[i] = queues.room[i];
+        }
         waiting = queues.waiting;
         for c in 0..CLASSES {
             queues.weight[c] = setup.weight.slice::<7>(8 * c);

@@ -22,9 +22,11 @@ pub struct ClassQueue<const A: usize, const T: usize> {
     /// The first one leaves.
     pub pop: Signal<In, Bit>,
     /// Beats that are reserved.
-    pub reserve: Signal<In, Bits<10>>,
+    pub reserve: Signal<In, Bits<14>>,
     /// Beats that were reserved and will not come.
-    pub give_back: Signal<In, Bits<10>>,
+    pub give_back: Signal<In, Bits<14>>,
+    /// Beats that there is room for.
+    pub left: Signal<Out, Bits<16>>,
     /// There is room for a frame of any length.
     pub open: Signal<Out, Bit>,
     /// There is a beat.
@@ -41,7 +43,7 @@ pub struct ClassQueue<const A: usize, const T: usize> {
     there: Reg<Bit>,
     #[init(Reg::new((1_u64 << A).to_bits()))]
     room: Reg<Bits<16>>,
-    back: Reg<Bits<11>>,
+    back: Reg<Bits<15>>,
     #[init(Constant::new(((2_u64 << A) - 1).to_bits()))]
     mask: Constant<Bits<16>>,
     #[init(Constant::new((T as u64).to_bits()))]
@@ -79,15 +81,16 @@ impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
         );
         assert!(!pop | there, "an empty queue is popped");
         // what comes back counts a cycle later
-        back = give_back.resize::<11>();
+        back = give_back.resize::<15>();
         if pop {
-            back = give_back.resize::<11>() + 1;
+            back = give_back.resize::<15>() + 1;
         }
         room = (room + back.resize::<16>() - reserve.resize::<16>()) & mask;
         assert!(
             reserve.resize::<16>() <= room,
             "more is reserved than there is"
         );
+        left = room;
         open = room >= largest;
         ready = there;
         write = write_at;

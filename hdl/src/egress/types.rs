@@ -4,12 +4,20 @@ use crate::bus::payload::payload;
 use crate::prelude::*;
 
 payload! {
-    /// Room of a queue that a frame will take.
+    /// Room of a queue that frames will take.
     Space {
         /// Queue.
         queue: Bits<4>,
         /// Beats.
-        beats: Bits<10>,
+        beats: Bits<14>,
+    }
+
+    /// A frame has left the assembler.
+    FramePass {
+        /// Number of its part.
+        part: Bits<8>,
+        /// Beats.
+        beats: Bits<14>,
     }
 
     /// What the host says of classes (`ferroce_proto::abi::classes`).

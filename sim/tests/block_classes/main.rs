@@ -1,13 +1,17 @@
-//! The class queues in Verilog: order, room, pause, shares, rate; the pauses of a MAC, the class of a packet.
+//! The class queues in Verilog: order, room, pause, shares, rate; who has room in them; the pauses of a MAC, the class of a packet.
 
+mod lane;
+mod load;
 mod peer;
 mod port;
 mod ports;
 mod rig;
+mod room;
 
 use ferroce_hdl::egress::QUEUES;
 use ferroce_sim::random::Chance;
-use rig::{LARGEST, Load, Rig};
+use load::Load;
+use rig::{LARGEST, Rig};
 
 const WIDTHS: [usize; 2] = [512, 64];
 

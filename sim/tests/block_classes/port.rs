@@ -9,8 +9,9 @@ use ferroce_sim::bits;
 use ferroce_sim::model::classes::Tables;
 use ferroce_sim::random::Chance;
 
+use crate::load::Load;
 use crate::peer::Peer;
-use crate::rig::{LARGEST, Load, Rig};
+use crate::rig::{LARGEST, Rig};
 use crate::{WEIGHTS, WIDTHS, backlog};
 
 #[test]

@@ -9,6 +9,7 @@ use ferroce_sim::bits;
 use ferroce_sim::random::Chance;
 use ferroce_sim::verilator::Dut;
 
+use crate::load::Load;
 use crate::peer::Peer;
 use crate::ports::Ports;
 
@@ -18,28 +19,6 @@ const AROUND: u64 = 24;
 pub(crate) const LARGEST: usize = 4224;
 /// Cycles from a pause to the first beat that it holds back.
 const DEPTH: u64 = 4;
-
-/// What a test wants of a queue.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Load {
-    /// Shortest frame, bytes; 0: no frames.
-    pub(crate) shortest: usize,
-    /// Longest.
-    pub(crate) longest: usize,
-    /// Chance that a frame comes in a cycle in which one may.
-    pub(crate) chance: f64,
-}
-
-impl Load {
-    /// As much as there is room for.
-    pub(crate) fn full(shortest: usize, longest: usize) -> Self {
-        Self {
-            shortest,
-            longest,
-            chance: 1.0,
-        }
-    }
-}
 
 /// A frame on its way.
 struct Sent {
@@ -280,7 +259,7 @@ impl Agent for Ends {
         dut.set(self.ports.ready, u64::from(self.ready.hit(rng)));
         dut.set(self.ports.user, 0);
         let space = |space: Option<(usize, usize)>| {
-            space.map_or(0, |(queue, beats)| (queue | beats << 4 | 1 << 14) as u64)
+            space.map_or(0, |(queue, beats)| (queue | beats << 4 | 1 << 18) as u64)
         };
         dut.set(self.ports.reserve, space(self.reserving));
         self.returning = None;

@@ -34,7 +34,7 @@ const PAGE: &str = "docs/resources.md";
 
 /// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine. Those that take long
 /// to map come first, so that they run side by side with all others.
-const BLOCKS: [&str; 25] = [
+const BLOCKS: [&str; 26] = [
     "tx_back",
     "rx_front",
     "send_queues",
@@ -54,6 +54,7 @@ const BLOCKS: [&str; 25] = [
     "notify",
     "reaction_point",
     "class_port",
+    "class_room",
     "send",
     "qp_events",
     "csr",
@@ -240,8 +241,12 @@ fn write_page(record: &Record) -> Result<()> {
 /// The modules of the standard build, and of the blocks that are not part of it yet; children before parents.
 fn modules(width: usize) -> Result<Vec<Module>> {
     let mut modules = builds::verilog(width).map_err(anyhow::Error::msg)?.modules;
-    let queues = egress::standard(width).map_err(|errors| anyhow!("{errors:?}"))?;
-    let more = queues.modules.into_iter();
+    let parts = [egress::standard(width), egress::room(width)];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(|errors| anyhow!("{errors:?}"))?;
+    let more = parts.into_iter().flat_map(|part| part.modules);
     let more: Vec<_> = more
         .filter(|new| modules.iter().all(|module| module.name != new.name))
         .collect();
