@@ -175,12 +175,6 @@ pub(crate) fn check_parameters(
 }
 
 impl DeviceInfo {
-    /// Send requests that a queue pair may be built for, with lists of `sges` entries and `inline` bytes of inline data.
-    #[must_use]
-    pub fn max_send_wr(&self, sges: u32, inline: u32) -> u32 {
-        self.max_qp_wr / crate::qp::send_slots(sges, inline)
-    }
-
     pub(crate) fn read(backend: &impl Backend) -> Self {
         let read = |register: u32| backend.read32(register.into());
         let params = Params::parse(&bytes(backend, regs::PARAMS));

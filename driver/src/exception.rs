@@ -10,10 +10,10 @@ use ferroce_proto::abi::regs;
 use thiserror::Error;
 
 use crate::barrier;
-use crate::context::Card;
+use crate::card::Card;
 use crate::dma::DmaBuf;
 use crate::ring::phase;
-use crate::{AnyBackend, Backend, BackendError, Features};
+use crate::{AnyBackend, Backend, BackendError, Context, Features};
 
 /// Longest wait in ns for the card to be done with the memory of a queue that is dropped.
 pub const EXCEPTION_LIMIT_NS: u64 = 100_000_000;
@@ -73,6 +73,21 @@ pub struct ExceptionQueue<B: Backend = AnyBackend> {
     /// Frames handed to the card, and of those the ones known to be read.
     sent: u16,
     read: u16,
+}
+
+impl<B: Backend> Context<B> {
+    /// The queue of frames that are not RoCEv2, with `slots` slots each way (rounded up to a power of two, 1 to 256). A
+    /// slot holds a frame of 1984 bytes, or with `jumbo` of 16320. There is one such queue.
+    ///
+    /// # Errors
+    /// [`ExceptionError`]: the card has none, it is in use, too many slots, no memory.
+    pub fn create_exception_queue(
+        &self,
+        slots: u32,
+        jumbo: bool,
+    ) -> Result<ExceptionQueue<B>, ExceptionError> {
+        ExceptionQueue::new(&self.card, slots, jumbo)
+    }
 }
 
 impl<B: Backend> ExceptionQueue<B> {

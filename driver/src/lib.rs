@@ -64,14 +64,17 @@
 #![warn(missing_debug_implementations)]
 
 mod alloc;
+mod any;
 mod backend;
 mod barrier;
+mod card;
 mod command;
 mod context;
 mod cq;
 mod debug;
 mod device;
 mod dma;
+mod encode;
 mod event;
 pub mod eventfd;
 mod exception;
@@ -88,12 +91,14 @@ mod owned;
 mod path;
 mod pd;
 mod peek;
+mod post_error;
 mod qp;
 mod queue;
 mod ring;
 mod sge;
 mod shell;
 mod srq;
+mod state;
 #[cfg(feature = "tokio")]
 mod stream;
 #[cfg(feature = "vfio")]
@@ -103,9 +108,11 @@ pub mod vfio_user;
 mod wc;
 mod wr;
 
+pub use any::AnyBackend;
 pub use backend::{Backend, BackendError, Opened};
+pub use card::{GidError, OpenError, READY_LIMIT_NS};
 pub use command::{COMMAND_LIMIT_NS, CommandError};
-pub use context::{Context, GidError, OpenError, READY_LIMIT_NS};
+pub use context::Context;
 pub use cq::{Cq, CqError, Notify};
 pub use device::{AbiVersion, DeviceInfo, Features, Status};
 pub use event::{AsyncEvent, AsyncEvents, CompChannel, EventAttr, EventError};
@@ -116,18 +123,20 @@ pub use neighbour::{
     NeighbourConfig, NeighbourCounters, NeighbourState, Neighbours, Pong, ResolveError, Tap,
     TapError,
 };
-pub use open::{AnyBackend, Device, OpenDeviceError, devices};
+pub use open::{Device, OpenDeviceError, devices};
 pub use owned::{Buf, Done, NotAdded, OwnedQueues, Refused, RefusedCause};
-pub use path::{Ah, AhError, Destination, Path, PathError};
+pub use path::{Ah, AhError, DEFAULT_PKEY, Destination, Path, PathError};
 pub use pd::Pd;
 pub use peek::{Peek, PeekError};
+pub use post_error::{PostCause, PostError};
 pub use qp::{
-    BuildError, ChangeAttr, ConnectAttr, DEFAULT_MTU, DEFAULT_PKEY, EndpointError, GSI_QKEY,
-    InitAttr, ModifyError, PostCause, PostError, Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo,
-    QpState, QpType, Receives, RecvHalf, RtrAttr, RtsAttr, SendHalf, Sends,
+    BuildError, ChangeAttr, ConnectAttr, DEFAULT_MTU, EndpointError, GSI_QKEY, InitAttr,
+    ModifyError, Qp, QpAttr, QpBuilder, QpEndpoint, QpInfo, Receives, RecvHalf, RtrAttr, RtsAttr,
+    SendHalf, Sends,
 };
 pub use sge::Sge;
 pub use srq::{SharedReceives, Srq, SrqError};
+pub use state::{QpState, QpType};
 #[cfg(feature = "tokio")]
 pub use stream::{Completions, EventStream, StreamError};
 pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::card::Kind;
 use crate::host::nanoseconds;
-use crate::mr::Kind;
 use crate::{
     Access, AnyBackend, Backend, Cq, CqError, MrBuf, MrError, Notify, Pd, PostError, Qp, QpAttr,
     QpState, RecvWr, SendOp, SendWr, Wc,
@@ -19,6 +19,17 @@ use crate::{
 ///
 /// Whoever holds it may read and write the bytes as a slice; while a request uses them it is not to be had.
 pub struct Buf<B: Backend = AnyBackend>(Box<MrBuf<B>>);
+
+impl<B: Backend> Pd<B> {
+    /// Allocates and registers a zeroed buffer of `len` bytes for requests that own it, see
+    /// [`OwnedQueues`](crate::OwnedQueues).
+    ///
+    /// # Errors
+    /// As of [`alloc_mr`](Self::alloc_mr).
+    pub fn alloc_buf(&self, len: usize) -> Result<Buf<B>, MrError> {
+        Buf::new(self, len)
+    }
+}
 
 impl<B: Backend> Buf<B> {
     pub(crate) fn new(pd: &Pd<B>, len: usize) -> Result<Self, MrError> {

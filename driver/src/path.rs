@@ -7,10 +7,13 @@ use ferroce_proto::abi::qpc::AvCtx;
 use ferroce_proto::wire::{Gid, Mac, udp};
 use thiserror::Error;
 
+use crate::card::Card;
 use crate::command::{Command, CommandError};
-use crate::context::Card;
 use crate::host::lock;
-use crate::{AnyBackend, Backend, DEFAULT_PKEY, Features, Pd};
+use crate::{AnyBackend, Backend, Features, Pd};
+
+/// P_Key of every RoCEv2 port (A17.7.1).
+pub const DEFAULT_PKEY: u16 = 0xffff;
 
 /// The way to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +161,16 @@ pub enum AhError {
 pub struct Ah<B: Backend = AnyBackend> {
     number: u32,
     card: Arc<Card<B>>,
+}
+
+impl<B: Backend> Pd<B> {
+    /// An address handle: a way that datagrams take.
+    ///
+    /// # Errors
+    /// [`AhError`]: a path that cannot be, no handle left, or refused.
+    pub fn create_ah(&self, path: &Path) -> Result<Ah<B>, AhError> {
+        Ah::new(self, path)
+    }
 }
 
 impl<B: Backend> Ah<B> {

@@ -11,13 +11,13 @@ use thiserror::Error;
 use crate::barrier;
 use crate::command::{Command, CommandError};
 use crate::dma::DmaBuf;
+use crate::encode::{self, Extent};
 use crate::host::lock;
 use crate::pd::PdNumber;
-use crate::qp::encode::{self, Extent};
-use crate::qp::{PostCause, PostError, check_list};
+use crate::post_error::{PostCause, PostError, check_list};
 use crate::queue::SharedQueue;
 use crate::wr::RecvWr;
-use crate::{AnyBackend, Backend, BackendError};
+use crate::{AnyBackend, Backend, BackendError, Pd};
 
 /// A shared receive queue could not be created.
 #[derive(Debug, Error)]
@@ -108,6 +108,17 @@ impl<B: Backend> Drop for SrqCore<B> {
 pub struct Srq<B: Backend = AnyBackend> {
     core: Arc<SrqCore<B>>,
     max_sge: usize,
+}
+
+impl<B: Backend> Pd<B> {
+    /// A receive queue for many queue pairs, of at least `max_wr` requests with lists of up to `max_sge` entries. The
+    /// memory that requests name is of this protection domain, whatever that of the queue pair.
+    ///
+    /// # Errors
+    /// [`SrqError`]: beyond a limit of the card, none left, no memory, or refused.
+    pub fn create_srq(&self, max_wr: u32, max_sge: u32) -> Result<Srq<B>, SrqError> {
+        Srq::new(self.inner(), max_wr, max_sge)
+    }
 }
 
 impl<B: Backend> Srq<B> {

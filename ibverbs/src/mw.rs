@@ -3,7 +3,6 @@
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{Mr, Mw, MwBind, MwType, Qp, SendFlags};
 
 use crate::abi::*;
@@ -101,7 +100,7 @@ impl Bind {
     /// Calls `then` with the window and what it is to be bound to.
     fn with<R>(
         &self,
-        then: impl FnOnce(&mut Mw, &MwBind<'_, AnyBackend>) -> Result<R, Errno>,
+        then: impl FnOnce(&mut Mw, &MwBind<'_>) -> Result<R, Errno>,
     ) -> Result<R, Errno> {
         let handle = get::<MwHandle>(self.mw)?;
         let info = &self.info;

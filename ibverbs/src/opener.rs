@@ -5,7 +5,7 @@ use std::error::Error;
 use std::sync::OnceLock;
 
 use ferroce_cabi::signals;
-use ferroce_driver::open::{self, AnyBackend};
+use ferroce_driver::{AnyBackend, open};
 
 /// An error of any kind.
 pub type BoxError = Box<dyn Error + Send + Sync>;

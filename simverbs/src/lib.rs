@@ -8,7 +8,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ferroce_driver::open::{self, AnyBackend};
+use ferroce_driver::{AnyBackend, open};
 use ferroce_ibverbs::opener::{self, BoxError, Keep};
 use ferroce_sim::link;
 use ferroce_sim::vfio_user::dma::Dma;

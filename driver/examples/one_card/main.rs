@@ -22,7 +22,8 @@ mod exercise;
 use std::io::stdin;
 
 use exercise::{End, Peer, Result};
-use ferroce_driver::open::{AnyBackend, open};
+use ferroce_driver::AnyBackend;
+use ferroce_driver::open::open;
 
 /// Messages after which transfers count as under way.
 const GOING: usize = 8;

@@ -9,9 +9,10 @@ use ferroce_proto::abi::cq::{CqCtx, Cqe};
 
 use super::CqError;
 use crate::Backend;
+use crate::card::ASYNC_EQN;
+use crate::card::Card;
 use crate::command::Command;
-use crate::context::Card;
-use crate::event::{ASYNC_EQN, Channel};
+use crate::event::Channel;
 use crate::host::lock;
 use crate::queue::Queues;
 use crate::ring::EntryRing;

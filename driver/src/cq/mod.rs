@@ -12,12 +12,12 @@ use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::doorbell;
 
 use crate::barrier;
+use crate::card::Card;
 use crate::command::CommandError;
-use crate::context::Card;
 use crate::event::CompChannel;
 use crate::host::{lock, nanoseconds};
 use crate::queue::Queues;
-use crate::{AnyBackend, Backend, Wc, WcOpcode, WcStatus};
+use crate::{AnyBackend, Backend, Context, Wc, WcOpcode, WcStatus};
 
 pub(crate) use self::core::{Completes, CqCore};
 use self::core::{Life, Ring};
@@ -48,6 +48,25 @@ pub struct Cq<B: Backend = AnyBackend> {
     table: Vec<Option<Life>>,
     /// Polls since the card was looked for that found nothing.
     empty_polls: u32,
+}
+
+impl<B: Backend> Context<B> {
+    /// A new completion queue for at least `entries` completions.
+    ///
+    /// # Errors
+    /// [`CqError`]: beyond a limit of the card, no memory, or refused.
+    pub fn create_cq(&self, entries: u32) -> Result<Cq<B>, CqError> {
+        Cq::new(&self.card, entries, None)
+    }
+
+    /// A new completion queue for at least `entries` completions, of which `channel` tells when asked by
+    /// [`Cq::req_notify`].
+    ///
+    /// # Errors
+    /// [`CqError`]: beyond a limit of the card, another card's channel, no memory, or refused.
+    pub fn create_cq_on(&self, entries: u32, channel: &CompChannel<B>) -> Result<Cq<B>, CqError> {
+        Cq::new(&self.card, entries, Some(channel))
+    }
 }
 
 impl<B: Backend> Cq<B> {

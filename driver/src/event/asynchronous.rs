@@ -7,10 +7,11 @@ use std::time::Duration;
 use ferroce_proto::abi::eq::{Eqe, event};
 
 use super::queue::{EventQueue, supported};
-use super::{ASYNC_EQN, EventAttr, EventError};
-use crate::context::Card;
+use super::{EventAttr, EventError};
+use crate::card::ASYNC_EQN;
+use crate::card::Card;
 use crate::host::{lock, nanoseconds};
-use crate::{AnyBackend, Backend, WcStatus};
+use crate::{AnyBackend, Backend, Context, WcStatus};
 
 /// What happened to an object of the card, or to its port (`enum ibv_event_type`).
 ///
@@ -128,6 +129,16 @@ struct Taken<B: Backend>(Arc<Card<B>>);
 impl<B: Backend> Drop for Taken<B> {
     fn drop(&mut self) {
         *lock(&self.0.parked) = Default::default();
+    }
+}
+
+impl<B: Backend> Context<B> {
+    /// The asynchronous events of the card. There is one handle at a time.
+    ///
+    /// # Errors
+    /// [`EventError`]: no events or interrupts, in use, an attribute out of range, no memory, or refused.
+    pub fn async_events(&self, attr: &EventAttr) -> Result<AsyncEvents<B>, EventError> {
+        AsyncEvents::new(&self.card, attr)
     }
 }
 

@@ -9,9 +9,9 @@ use ferroce_proto::abi::eq::event;
 
 use super::queue::{EventQueue, Ring, supported};
 use super::{EventAttr, EventError};
-use crate::context::Card;
+use crate::card::Card;
 use crate::host::{lock, nanoseconds};
-use crate::{AnyBackend, Backend};
+use crate::{AnyBackend, Backend, Context};
 
 /// The part of a channel that its completion queues know.
 pub(crate) struct Channel<B: Backend> {
@@ -70,6 +70,17 @@ pub struct CompChannel<B: Backend = AnyBackend> {
     core: Arc<Channel<B>>,
     /// Completion queues with lower numbers were reported since the card was lost.
     next_cqn: u32,
+}
+
+impl<B: Backend> Context<B> {
+    /// A new completion channel. A card has one less than event queues ([`DeviceInfo::max_eq`]), or fewer if the backend
+    /// has fewer interrupt vectors.
+    ///
+    /// # Errors
+    /// [`EventError`]: no events or interrupts, none left, an attribute out of range, no memory, or refused.
+    pub fn create_comp_channel(&self, attr: &EventAttr) -> Result<CompChannel<B>, EventError> {
+        CompChannel::new(&self.card, attr)
+    }
 }
 
 impl<B: Backend> CompChannel<B> {

@@ -8,10 +8,6 @@ mod asynchronous;
 mod channel;
 mod queue;
 
-use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
-
-use ferroce_proto::abi::eq::Eqe;
 use thiserror::Error;
 
 pub use asynchronous::{AsyncEvent, AsyncEvents};
@@ -20,10 +16,6 @@ pub use channel::CompChannel;
 
 use crate::BackendError;
 use crate::command::CommandError;
-use crate::eventfd;
-
-/// Event queue of asynchronous events.
-pub(crate) const ASYNC_EQN: u32 = 0;
 
 /// How a card tells of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,23 +78,4 @@ pub enum EventError {
     /// The card refused.
     #[error(transparent)]
     Command(#[from] CommandError),
-}
-
-/// Events that came to a channel, on their way to the handle for asynchronous events.
-#[derive(Default)]
-pub(crate) struct Parked {
-    events: VecDeque<Eqe>,
-    /// Raised with each event; `None`: there is no handle for asynchronous events.
-    fd: Option<OwnedFd>,
-}
-
-impl Parked {
-    /// Hands an event on, or drops it if there is no handle.
-    fn put(&mut self, eqe: Eqe) {
-        let Some(fd) = &self.fd else { return };
-        self.events.push_back(eqe);
-        if let Err(e) = eventfd::raise(fd) {
-            tracing::error!("cannot signal an asynchronous event: {e}");
-        }
-    }
 }

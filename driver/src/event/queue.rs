@@ -6,9 +6,10 @@ use std::sync::Arc;
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::eq::{self, EqCtx, Eqe};
 
-use super::{ASYNC_EQN, EventAttr, EventError};
+use super::{EventAttr, EventError};
+use crate::card::ASYNC_EQN;
+use crate::card::Card;
 use crate::command::Command;
-use crate::context::Card;
 use crate::host::lock;
 use crate::ring::EntryRing;
 use crate::{Backend, Features, eventfd};

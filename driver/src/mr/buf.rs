@@ -3,7 +3,8 @@
 use std::ops::{Deref, RangeBounds};
 use std::sync::Arc;
 
-use super::{Access, Kind, Mr, MrError};
+use super::{Access, Mr, MrError};
+use crate::card::Kind;
 use crate::dma::DmaBuf;
 use crate::pd::PdNumber;
 use crate::{AnyBackend, Backend, Sge};

@@ -13,15 +13,14 @@ use bitflags::bitflags;
 use rustix::mm::MsyncFlags;
 use thiserror::Error;
 
+use crate::card::Kind;
 use crate::command::CommandError;
 use crate::host::Host;
 use crate::pd::PdNumber;
 use crate::{AnyBackend, Backend, BackendError, Pd, Sge};
 pub use buf::MrBuf;
 use entry::{Entry, Extent};
-pub(crate) use entry::{Keys, Kind};
 pub use window::{Mw, MwBind, MwError, MwType};
-pub(crate) use window::{Windows, end_of_queue_pair};
 
 bitflags! {
     /// Rights to a memory region, or of a peer over a queue pair. The card may always read for local operations.
@@ -155,6 +154,36 @@ pub struct Mr<B: Backend = AnyBackend> {
     entry: Entry<B>,
     pinned: Pinned<B>,
     access: Access,
+}
+
+impl<B: Backend> Pd<B> {
+    /// Registers `len` bytes at `addr`, of the caller's memory.
+    ///
+    /// # Errors
+    /// [`MrError`]: no bytes, rights that make no sense, no free table entry, or refused by system or card.
+    ///
+    /// # Safety
+    /// Until the region is dropped the memory stays allocated. With remote rights its bytes are the peer's as long as a
+    /// queue pair of the domain is connected: a peer that may write does so at any time, so no
+    /// reference to them may exist; what a peer may only read, others do not write meanwhile. [`Mr::sge`] covers the
+    /// requests of this side.
+    pub unsafe fn reg_mr(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        access: Access,
+    ) -> Result<Mr<B>, MrError> {
+        // SAFETY: the rule is the caller's, unchanged.
+        unsafe { Mr::new(self.inner(), addr, len, access, Kind::Promised) }
+    }
+
+    /// Allocates and registers a zeroed buffer of `len` bytes.
+    ///
+    /// # Errors
+    /// As of [`reg_mr`](Self::reg_mr), and no memory.
+    pub fn alloc_mr(&self, len: usize, access: Access) -> Result<MrBuf<B>, MrError> {
+        MrBuf::new(self.inner(), len, access, Kind::Open)
+    }
 }
 
 impl<B: Backend> Mr<B> {

@@ -3,22 +3,19 @@
 //! The host binds and invalidates by commands, at once; a request that sends nothing ([`SendOp::BindMw`],
 //! [`SendOp::LocalInv`]) tells of it in the order of the send queue.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::mr::MrCtx;
 use thiserror::Error;
 
-use super::entry::Kind;
 use super::{Access, Mr};
-use crate::command::{Command, CommandError};
-use crate::context::Card;
+use crate::card::Kind;
+use crate::card::{Bound, Windows, write_window};
+use crate::command::CommandError;
 use crate::host::lock;
 use crate::pd::PdNumber;
-use crate::wr::{SendFlags, SendOp, SendWr};
-use crate::{AnyBackend, Backend};
-use crate::{Features, PostError, Qp};
+use crate::{AnyBackend, Backend, Pd};
+use crate::{Features, PostError};
 
 /// Bits of a key that are not the place in the table.
 const VARIANT: u32 = 0xff;
@@ -74,67 +71,22 @@ pub enum MwError {
     Command(#[from] CommandError),
 }
 
-/// A window that is bound.
-struct Bound {
-    key: u32,
-    pd: u32,
-    /// Place of its region.
-    region: u32,
-    /// Of type 2: the queue pair.
-    qpn: Option<u32>,
-    /// A peer invalidated it, as a completion reported. That may be an older bind under the same key, so it ends with
-    /// its region and its queue pair all the same.
-    invalidated: bool,
-}
-
-/// The windows of a card that are bound, by their places. A command that is under way holds the lock, so that a window
-/// never outlives what it is bound to.
-#[derive(Default)]
-pub(crate) struct Windows(BTreeMap<u32, Bound>);
-
-impl Windows {
-    /// Ends the windows that `ends` picks.
-    fn end<B: Backend>(
-        &mut self,
-        card: &Card<B>,
-        ends: impl Fn(&Bound) -> bool,
-    ) -> Result<(), CommandError> {
-        let picked = self.0.iter().filter(|(_, bound)| ends(bound));
-        for place in picked.map(|(place, _)| *place).collect::<Vec<_>>() {
-            write(card, place, MrCtx::default())?;
-            self.0.remove(&place);
-        }
-        Ok(())
-    }
-
-    /// A peer invalidated a key, as a completion tells.
-    pub(crate) fn note_invalidated(&mut self, key: u32) {
-        let named = self.0.values_mut().filter(|bound| bound.key == key);
-        named.for_each(|bound| bound.invalidated = true);
-    }
-}
-
-/// Ends the windows of a region.
-pub(super) fn end_of_region<B: Backend>(card: &Card<B>, region: u32) -> Result<(), CommandError> {
-    lock(&card.windows).end(card, |bound| bound.region == region)
-}
-
-/// Ends the type 2 windows of a queue pair.
-pub(crate) fn end_of_queue_pair<B: Backend>(card: &Card<B>, qpn: u32) -> Result<(), CommandError> {
-    lock(&card.windows).end(card, |bound| bound.qpn == Some(qpn))
-}
-
-fn write<B: Backend>(card: &Card<B>, place: u32, entry: MrCtx) -> Result<(), CommandError> {
-    let command = Command::new(opcode::WRITE_MR, place).with(entry.emit());
-    card.execute("write MW", &command).map(drop)
-}
-
 /// A memory window. After its drop no peer reaches memory through it.
 pub struct Mw<B: Backend = AnyBackend> {
     pd: Arc<PdNumber<B>>,
     mw_type: MwType,
     place: u32,
     key: u32,
+}
+
+impl<B: Backend> Pd<B> {
+    /// A memory window, bound to nothing.
+    ///
+    /// # Errors
+    /// [`MwError`]: the card has none, or none is left.
+    pub fn alloc_mw(&self, mw_type: MwType) -> Result<Mw<B>, MwError> {
+        Mw::new(self.inner(), mw_type)
+    }
 }
 
 impl<B: Backend> Mw<B> {
@@ -166,14 +118,10 @@ impl<B: Backend> Mw<B> {
         self.key
     }
 
-    /// Binds the window at once, as a request at the head of the send queue of `qp` would, under a key of which the
-    /// lowest 8 bits count: whether it was bound. If a rule of IB1 10.6.7.2 forbids it nothing has changed.
-    ///
-    /// # Errors
-    /// [`MwError::Command`]: nothing has changed.
-    pub fn bind(
+    /// As [`bind`](Self::bind), for the queue pair of that domain and number.
+    pub(crate) fn bind_for(
         &mut self,
-        qp: &Qp<B>,
+        qp: (&Arc<PdNumber<B>>, u32),
         bind: &MwBind<'_, B>,
         key: Option<u32>,
     ) -> Result<bool, MwError> {
@@ -192,7 +140,7 @@ impl<B: Backend> Mw<B> {
         let Some(entry) = self.entry(&windows, qp, bind, key) else {
             return Ok(false);
         };
-        write(&card, self.place, entry)?;
+        write_window(&card, self.place, entry)?;
         self.key = key;
         match bind.mr.filter(|_| entry.valid) {
             None => drop(windows.0.remove(&self.place)),
@@ -214,14 +162,14 @@ impl<B: Backend> Mw<B> {
     fn entry(
         &self,
         windows: &Windows,
-        qp: &Qp<B>,
+        (pd, qpn): (&Arc<PdNumber<B>>, u32),
         bind: &MwBind<'_, B>,
         key: u32,
     ) -> Option<MrCtx> {
         let is_2 = self.mw_type == MwType::Type2;
         let bound = windows.0.get(&self.place);
         let is_bound = bound.is_some_and(|bound| !bound.invalidated);
-        if !Arc::ptr_eq(qp.pd(), &self.pd) || is_2 && (is_bound || bind.len == 0) {
+        if !Arc::ptr_eq(pd, &self.pd) || is_2 && (is_bound || bind.len == 0) {
             return None;
         }
         let writes = Access::REMOTE_WRITE | Access::REMOTE_ATOMIC;
@@ -247,7 +195,7 @@ impl<B: Backend> Mw<B> {
             remote_read: bind.access.contains(Access::REMOTE_READ),
             remote_atomic: bind.access.contains(Access::REMOTE_ATOMIC),
             qp_only: is_2,
-            qpn: if is_2 { qp.qpn() } else { 0 },
+            qpn: if is_2 { qpn } else { 0 },
             ..MrCtx::default()
         })
     }
@@ -258,73 +206,12 @@ impl<B: Backend> Drop for Mw<B> {
         let card = &self.pd.card;
         let mut windows = lock(&card.windows);
         // What was never bound, or a peer invalidated, may have an entry all the same.
-        match write(card, self.place, MrCtx::default()) {
+        match write_window(card, self.place, MrCtx::default()) {
             Ok(()) => {
                 windows.0.remove(&self.place);
                 lock(&card.keys).put(self.place);
             }
             Err(e) => tracing::error!("the table entry stays taken: {e}"),
         }
-    }
-}
-
-/// A request that sends nothing.
-fn local(op: SendOp, (wr_id, flags): (u64, SendFlags)) -> SendWr<'static> {
-    SendWr {
-        wr_id,
-        flags,
-        ..SendWr::new(op, &[])
-    }
-}
-
-impl<B: Backend> Qp<B> {
-    /// Binds a window and posts a request that tells of it: its new key. The window is bound when this returns, whatever was
-    /// posted before and is not done; if a rule forbids it the request fails with `MwBindErr`, and the queue pair with it.
-    ///
-    /// # Errors
-    /// [`MwError`]: nothing was posted, and nothing is bound.
-    pub fn post_bind(
-        &mut self,
-        mw: &mut Mw<B>,
-        bind: &MwBind<'_, B>,
-        key: Option<u32>,
-        request: (u64, SendFlags),
-    ) -> Result<u32, MwError> {
-        let local_op = |bound| local(SendOp::BindMw { bound }, request);
-        self.check_send(&[local_op(true)])?;
-        let bound = mw.bind(self, bind, key)?;
-        self.post_send(&[local_op(bound)])?;
-        Ok(mw.rkey())
-    }
-
-    /// Invalidates the key of a type 2 window that this queue pair bound, at once, as a request at the head of the send
-    /// queue would: whether there was such a key.
-    ///
-    /// # Errors
-    /// [`CommandError`]: nothing has changed.
-    pub fn invalidate(&self, key: u32) -> Result<bool, CommandError> {
-        let card = &self.pd().card;
-        let mut windows = lock(&card.windows);
-        let (pd, qpn) = (self.pd().number, Some(self.qpn()));
-        let is_own = |bound: &Bound| {
-            (bound.key, bound.pd, bound.qpn) == (key, pd, qpn) && !bound.invalidated
-        };
-        if !windows.0.values().any(is_own) {
-            return Ok(false);
-        }
-        windows.end(card, is_own)?;
-        Ok(true)
-    }
-
-    /// Invalidates a key as [`invalidate`](Self::invalidate) does, and posts a request that tells of it.
-    ///
-    /// # Errors
-    /// [`MwError`]: nothing was posted, and nothing is invalidated.
-    pub fn post_invalidate(&mut self, key: u32, request: (u64, SendFlags)) -> Result<(), MwError> {
-        let local_op = |invalidated| local(SendOp::LocalInv { invalidated }, request);
-        self.check_send(&[local_op(true)])?;
-        let invalidated = self.invalidate(key)?;
-        self.post_send(&[local_op(invalidated)])?;
-        Ok(())
     }
 }

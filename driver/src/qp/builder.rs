@@ -6,12 +6,14 @@ use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
 use ferroce_proto::abi::wqe::{INLINE_FIRST, RECV_SGES_FIRST, SEND_SGES_FIRST, SLOT_BYTES};
 use thiserror::Error;
 
-use super::{InitAttr, Outstanding, Qp, QpState, QpType, encode};
+use super::{InitAttr, Outstanding, Qp};
 use crate::cq::CqCore;
 use crate::dma::DmaBuf;
+use crate::encode;
 use crate::host::lock;
 use crate::queue::{Queues, WorkQueue};
 use crate::srq::{Srq, SrqCore};
+use crate::state::{QpState, QpType};
 use crate::{AnyBackend, Backend, BackendError, Cq, DeviceInfo, Features, Pd};
 
 /// Entries of the outstanding ring that a queue pair gets unasked, if it posts that many.

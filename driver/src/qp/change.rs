@@ -3,8 +3,9 @@
 use ferroce_proto::abi::cmd::CmdHead;
 use ferroce_proto::abi::rates::RATE_MAX;
 
-use super::{ModifyError, Qp, QpState};
+use super::{ModifyError, Qp};
 use crate::mr::Access;
+use crate::state::QpState;
 use crate::{Backend, Features};
 
 /// What [`Qp::change`] changes; what is `None` stays.

@@ -4,10 +4,10 @@ mod attr;
 mod builder;
 mod change;
 mod connect;
-pub(crate) mod encode;
 mod endpoint;
 mod modify;
 mod post;
+mod window;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,29 +17,24 @@ use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
 use ferroce_proto::wire::Mtu;
 
-pub use attr::{
-    DEFAULT_MTU, DEFAULT_PKEY, InitAttr, ModifyError, QpAttr, QpState, QpType, RtrAttr, RtsAttr,
-};
+pub use attr::{DEFAULT_MTU, InitAttr, ModifyError, QpAttr, RtrAttr, RtsAttr};
 pub use builder::{BuildError, QpBuilder};
 pub use change::ChangeAttr;
 pub use connect::ConnectAttr;
-pub(crate) use encode::send_slots;
 pub use endpoint::{EndpointError, QpEndpoint};
-pub(crate) use post::check_list;
-pub use post::{PostCause, PostError, Receives, RecvHalf, SendHalf, Sends};
+pub use post::{Receives, RecvHalf, SendHalf, Sends};
 
+use crate::card::{GSI_QPN, end_of_queue_pair};
 use crate::command::{Command, CommandError};
 use crate::cq::{Completes, CqCore};
 use crate::dma::DmaBuf;
 use crate::host::lock;
-use crate::mr::end_of_queue_pair;
 use crate::pd::PdNumber;
 use crate::queue::Queues;
 use crate::srq::SrqCore;
+use crate::state::{QpState, QpType};
 use crate::{AnyBackend, Backend, Features, Pd};
 
-/// Number of the queue pair of management (IB1 3.9.2).
-pub(crate) const GSI_QPN: u32 = 1;
 /// Q_Key of queue pairs of management (IB1 10.2.5).
 pub const GSI_QKEY: u32 = 0x8001_0000;
 

@@ -6,9 +6,10 @@ use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
 use ferroce_proto::wire::{Mtu, ip, psn};
 
-use super::{InitAttr, ModifyError, Qp, QpAttr, QpState, QpType, RtrAttr, RtsAttr};
+use super::{InitAttr, ModifyError, Qp, QpAttr, RtrAttr, RtsAttr};
 use crate::command::Command;
 use crate::mr::Access;
+use crate::state::{QpState, QpType};
 use crate::{Backend, Features};
 
 impl<B: Backend> Qp<B> {

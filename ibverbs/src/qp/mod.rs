@@ -10,7 +10,6 @@ use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{Qp, QpBuilder, QpState, QpType};
 
 use crate::abi::*;
@@ -80,10 +79,7 @@ fn code(state: QpState) -> c_int {
 }
 
 /// A queue of 0 requests is one of 1, which stays unused.
-fn sized<'a>(
-    builder: QpBuilder<'a, AnyBackend>,
-    init: &ibv_qp_init_attr,
-) -> QpBuilder<'a, AnyBackend> {
+fn sized<'a>(builder: QpBuilder<'a>, init: &ibv_qp_init_attr) -> QpBuilder<'a> {
     let cap = &init.cap;
     let builder = builder
         .max_send_wr(cap.max_send_wr.max(1))

@@ -4,7 +4,6 @@ use std::ffi::{c_int, c_uint};
 use std::mem::MaybeUninit;
 use std::slice;
 
-use ferroce_driver::open::AnyBackend;
 use ferroce_driver::{Data, Destination, Qp, Remote, SendFlags, SendOp, SendWr, Sends, Sge};
 
 use super::QpHandle;
@@ -77,11 +76,7 @@ impl QpHandle {
     ///
     /// # Safety
     /// As of [`post_send`].
-    unsafe fn send(
-        &self,
-        sends: &mut Sends<'_, AnyBackend>,
-        wr: &ibv_send_wr,
-    ) -> Result<(), Errno> {
+    unsafe fn send(&self, sends: &mut Sends<'_>, wr: &ibv_send_wr) -> Result<(), Errno> {
         let flags = flags(wr.send_flags)?;
         let request = (wr.wr_id, flags);
         match wr.opcode {

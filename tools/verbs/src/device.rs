@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use ferroce_driver::open::{self, AnyBackend};
+use ferroce_driver::{AnyBackend, open};
 use ferroce_driver::{Backend, Context, Gid, Mac, Mtu, NeighbourConfig, Neighbours, ResolveError};
 
 use crate::program::{BadInput, check_interrupt};

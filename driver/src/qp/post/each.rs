@@ -1,6 +1,6 @@
 //! Requests that are posted one by one, by one doorbell.
 
-use super::PostCause;
+use crate::post_error::PostCause;
 use crate::queue::Place;
 use crate::wr::{RecvWr, SendWr};
 use crate::{AnyBackend, Backend, Qp};

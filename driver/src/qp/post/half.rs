@@ -1,6 +1,6 @@
 //! The two sides of a queue pair, for a thread each.
 
-use super::PostError;
+use crate::post_error::PostError;
 use crate::wr::{RecvWr, SendWr};
 use crate::{AnyBackend, Backend, Qp};
 

@@ -5,9 +5,9 @@ use ferroce_proto::abi::wqe::{
     SendWqe,
 };
 
-use crate::Sge;
 use crate::dma::Slot;
 use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
+use crate::{DeviceInfo, Sge};
 
 const SGES_PER_SLOT: usize = SLOT_BYTES / SGE_BYTES;
 /// Byte of the operands in the WQE of an atomic.
@@ -15,7 +15,7 @@ const OPERANDS_AT: usize = SendWqe::BYTES + SGE_BYTES;
 
 /// The entries of a list that hold bytes.
 #[inline]
-pub(super) fn pieces(sges: &[Sge]) -> impl Iterator<Item = &Sge> {
+pub(crate) fn pieces(sges: &[Sge]) -> impl Iterator<Item = &Sge> {
     sges.iter().filter(|sge| sge.length() != 0)
 }
 
@@ -25,12 +25,12 @@ const fn slots(units: usize, first: usize, others: usize) -> usize {
 }
 
 /// Slots of a send WQE with a list of `sges` entries.
-pub(super) const fn list_slots(sges: usize) -> usize {
+pub(crate) const fn list_slots(sges: usize) -> usize {
     slots(sges, SEND_SGES_FIRST, SGES_PER_SLOT)
 }
 
 /// Slots of a send WQE with `bytes` bytes of inline data.
-pub(super) const fn inline_slots(bytes: usize) -> usize {
+pub(crate) const fn inline_slots(bytes: usize) -> usize {
     slots(bytes, INLINE_FIRST, SLOT_BYTES)
 }
 
@@ -66,7 +66,7 @@ impl Extent {
     }
 
     #[inline]
-    pub(super) fn of(data: Data<'_>) -> Self {
+    pub(crate) fn of(data: Data<'_>) -> Self {
         match data {
             Data::Sges(sges) => Self::of_list(sges),
             Data::Inline(bytes) => Self {
@@ -78,7 +78,7 @@ impl Extent {
 
     /// Slots of a send WQE with it.
     #[inline]
-    pub(super) fn slots(self, data: Data<'_>) -> u32 {
+    pub(crate) fn slots(self, data: Data<'_>) -> u32 {
         let slots = match data {
             Data::Sges(_) => list_slots(self.entries),
             Data::Inline(bytes) => inline_slots(bytes.len()),
@@ -89,7 +89,7 @@ impl Extent {
 
 /// Writes a send WQE of so many `slots` into those that `slot` gives by their place in the WQE.
 #[inline]
-pub(super) fn send<'a>(
+pub(crate) fn send<'a>(
     wr: &SendWr<'_>,
     signaled: bool,
     extent: Extent,
@@ -169,5 +169,13 @@ fn write_list<'a>(first: &Slot<'a>, at: usize, sges: &[Sge], slot: &impl Fn(usiz
         let to = next.as_ref().unwrap_or(first);
         to.write(at, &sge.0.emit());
         at += SGE_BYTES;
+    }
+}
+
+impl DeviceInfo {
+    /// Send requests that a queue pair may be built for, with lists of `sges` entries and `inline` bytes of inline data.
+    #[must_use]
+    pub fn max_send_wr(&self, sges: u32, inline: u32) -> u32 {
+        self.max_qp_wr / send_slots(sges, inline)
     }
 }

@@ -1,29 +1,17 @@
 //! An opened card.
 
-mod card;
-mod error;
-
 use std::sync::Arc;
 
 use ferroce_proto::wire::{Gid, Mac};
 
-pub(crate) use card::Card;
-pub use error::{GidError, OpenError};
-
+use crate::card::{Card, GidError, OpenError};
 use crate::command::CommandError;
-use crate::cq::{Cq, CqError};
 use crate::device::{DeviceInfo, Status};
-use crate::event::{AsyncEvents, CompChannel, EventAttr, EventError};
-use crate::exception::{ExceptionError, ExceptionQueue};
-use crate::pd::Pd;
 use crate::{AnyBackend, Backend};
-
-/// Longest wait for a card to be ready after its reset in ns.
-pub const READY_LIMIT_NS: u64 = 100_000_000;
 
 /// An opened card. Clones are handles of the same card, which is reset when the last object on it is dropped.
 pub struct Context<B: Backend = AnyBackend> {
-    card: Arc<Card<B>>,
+    pub(crate) card: Arc<Card<B>>,
 }
 
 impl<B: Backend> Clone for Context<B> {
@@ -39,7 +27,7 @@ impl<B: Backend> Context<B> {
     /// command rings and enables it. A card that a driver left in use is reset.
     ///
     /// # Errors
-    /// [`OpenError`]: no such card, versions or parameters do not fit, not ready within [`READY_LIMIT_NS`], no memory, no answer.
+    /// [`OpenError`]: no such card, versions or parameters do not fit, not ready within [`READY_LIMIT_NS`](crate::READY_LIMIT_NS), no memory, no answer.
     pub fn open(backend: B) -> Result<Self, OpenError> {
         Ok(Self {
             card: Arc::new(Card::open(backend)?),
@@ -121,59 +109,6 @@ impl<B: Backend> Context<B> {
     #[must_use]
     pub fn gid(&self, index: u8) -> Option<Gid> {
         self.card.gid(index)
-    }
-
-    /// A new protection domain.
-    #[must_use]
-    pub fn alloc_pd(&self) -> Pd<B> {
-        Pd::new(&self.card)
-    }
-
-    /// A new completion queue for at least `entries` completions.
-    ///
-    /// # Errors
-    /// [`CqError`]: beyond a limit of the card, no memory, or refused.
-    pub fn create_cq(&self, entries: u32) -> Result<Cq<B>, CqError> {
-        Cq::new(&self.card, entries, None)
-    }
-
-    /// A new completion queue for at least `entries` completions, of which `channel` tells when asked by
-    /// [`Cq::req_notify`].
-    ///
-    /// # Errors
-    /// [`CqError`]: beyond a limit of the card, another card's channel, no memory, or refused.
-    pub fn create_cq_on(&self, entries: u32, channel: &CompChannel<B>) -> Result<Cq<B>, CqError> {
-        Cq::new(&self.card, entries, Some(channel))
-    }
-
-    /// A new completion channel. A card has one less than event queues ([`DeviceInfo::max_eq`]), or fewer if the backend
-    /// has fewer interrupt vectors.
-    ///
-    /// # Errors
-    /// [`EventError`]: no events or interrupts, none left, an attribute out of range, no memory, or refused.
-    pub fn create_comp_channel(&self, attr: &EventAttr) -> Result<CompChannel<B>, EventError> {
-        CompChannel::new(&self.card, attr)
-    }
-
-    /// The asynchronous events of the card. There is one handle at a time.
-    ///
-    /// # Errors
-    /// [`EventError`]: no events or interrupts, in use, an attribute out of range, no memory, or refused.
-    pub fn async_events(&self, attr: &EventAttr) -> Result<AsyncEvents<B>, EventError> {
-        AsyncEvents::new(&self.card, attr)
-    }
-
-    /// The queue of frames that are not RoCEv2, with `slots` slots each way (rounded up to a power of two, 1 to 256). A
-    /// slot holds a frame of 1984 bytes, or with `jumbo` of 16320. There is one such queue.
-    ///
-    /// # Errors
-    /// [`ExceptionError`]: the card has none, it is in use, too many slots, no memory.
-    pub fn create_exception_queue(
-        &self,
-        slots: u32,
-        jumbo: bool,
-    ) -> Result<ExceptionQueue<B>, ExceptionError> {
-        ExceptionQueue::new(&self.card, slots, jumbo)
     }
 
     /// The backend: to pass time in a wait loop of one's own, or to reach what the driver has no verb for.

@@ -1,5 +1,10 @@
 //! The opened card behind all objects: opening and closing, commands, addresses of its port, what is free.
 
+mod error;
+mod keys;
+mod parked;
+mod windows;
+
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
@@ -7,16 +12,25 @@ use ferroce_proto::abi::cmd::{GidEntry, PortConfig, opcode};
 use ferroce_proto::abi::regs::{self, control, status};
 use ferroce_proto::wire::{Gid, Mac};
 
-use super::{GidError, OpenError, READY_LIMIT_NS};
 use crate::Backend;
 use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
-use crate::event::{ASYNC_EQN, Parked};
 use crate::host::{Host, lock};
-use crate::mr::{Keys, Windows};
 use crate::names::Names;
-use crate::qp::GSI_QPN;
+
+pub use error::{GidError, OpenError};
+pub(crate) use keys::{Keys, Kind};
+pub(crate) use parked::Parked;
+pub(crate) use windows::{Bound, Windows, end_of_queue_pair, end_of_region, write_window};
+
+/// Longest wait for a card to be ready after its reset in ns.
+pub const READY_LIMIT_NS: u64 = 100_000_000;
+
+/// Event queue of asynchronous events.
+pub(crate) const ASYNC_EQN: u32 = 0;
+/// Number of the queue pair of management (IB1 3.9.2).
+pub(crate) const GSI_QPN: u32 = 1;
 
 /// Addresses of the port, as written to the card.
 struct Port {
@@ -50,8 +64,8 @@ pub(crate) struct Card<B: Backend> {
 }
 
 impl<B: Backend> Card<B> {
-    /// See [`Context::open`](super::Context::open).
-    pub(super) fn open(backend: B) -> Result<Self, OpenError> {
+    /// See [`Context::open`](crate::Context::open).
+    pub(crate) fn open(backend: B) -> Result<Self, OpenError> {
         identify(&backend)?;
         let host = Arc::new(Host::new(backend).ok_or(OpenError::InUse)?);
         let read = |register: u32| host.backend.read32(register.into());
@@ -138,8 +152,8 @@ impl<B: Backend> Card<B> {
         if is_gsi { &self.gsi } else { &self.qps }
     }
 
-    /// See [`Context::set_port`](super::Context::set_port).
-    pub(super) fn set_port(&self, mac: Mac, promiscuous: bool) -> Result<(), CommandError> {
+    /// See [`Context::set_port`](crate::Context::set_port).
+    pub(crate) fn set_port(&self, mac: Mac, promiscuous: bool) -> Result<(), CommandError> {
         let config = PortConfig {
             mac: mac.to_le_bits(),
             promiscuous,
@@ -152,7 +166,7 @@ impl<B: Backend> Card<B> {
     }
 
     /// Sets entry `index` of the GID table, or empties it.
-    pub(super) fn write_gid(&self, index: u8, gid: Option<Gid>) -> Result<(), GidError> {
+    pub(crate) fn write_gid(&self, index: u8, gid: Option<Gid>) -> Result<(), GidError> {
         let mut port = lock(&self.port);
         if usize::from(index) >= port.gids.len() {
             let limit = self.info.max_gid;
@@ -175,8 +189,8 @@ impl<B: Backend> Card<B> {
         Ok(())
     }
 
-    /// See [`Context::statistics`](super::Context::statistics).
-    pub(super) fn statistics(&self) -> Vec<(&'static str, u64)> {
+    /// See [`Context::statistics`](crate::Context::statistics).
+    pub(crate) fn statistics(&self) -> Vec<(&'static str, u64)> {
         // Reading a low half latches the high half: one reader at a time.
         let _one = lock(&self.commands);
         crate::device::statistics(|offset| self.host.backend.read32(offset))
