@@ -2,7 +2,7 @@
 mod common;
 
 use ferroce_hdl::emit;
-use ferroce_hdl::ib::tx_back::TxBack;
+use ferroce_hdl::eth::tx_back::TxBack;
 use ferroce_hdl::prelude::Block;
 
 fn accepted<const W: usize, const K: usize>(test: &str) {

@@ -8,7 +8,7 @@ use ferroce_driver::{Ah, Destination, Gid, Path};
 use crate::abi::*;
 use crate::card::Card;
 use crate::context::ContextHandle;
-use crate::errno::{Errno, ToErrno, or_null, status};
+use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
 use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
 
@@ -182,4 +182,28 @@ unsafe extern "C" fn ibv_create_ah_from_wc(
         reply(&pd.context, port, unsafe { &*wc }, grh)
     });
     or_null(attr.and_then(|attr| create(pd, &attr)))
+}
+
+/// Where a peer is, for programs that ask by themselves.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_resolve_eth_l2_from_gid(
+    context: *mut ibv_context,
+    attr: *mut ibv_ah_attr,
+    mac: *mut [u8; 6],
+    vlan: *mut u16,
+) -> c_int {
+    let found = get::<ContextHandle>(context).and_then(|context| {
+        // SAFETY: the caller gives the attributes.
+        let path = path(&context.card, unsafe { &*attr })?;
+        Ok(path.dmac)
+    });
+    or_minus_one(found.map(|found| {
+        // SAFETY: the caller gives places for both.
+        unsafe {
+            *mac = found.0;
+            // None.
+            *vlan = 0xffff;
+        }
+        0
+    }))
 }

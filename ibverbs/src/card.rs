@@ -1,7 +1,7 @@
 //! An opened card, and the thread that answers its neighbours and hands on its events.
 
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -14,8 +14,7 @@ use ferroce_driver::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::errno::{Errno, say, say_line};
-use crate::events::{self, Channel};
-use crate::handle::{Object, lock};
+use crate::handle::lock;
 use crate::opener::{self, Keep};
 
 /// Longest sleep of the thread if the card tells of frames; else from one look to the next.
@@ -56,6 +55,24 @@ impl Drop for Entry {
     }
 }
 
+/// A completion channel, as the thread of its card sees it.
+pub(crate) trait Interrupts {
+    /// Readable when the card has reported an event.
+    fn interrupt(&self) -> BorrowedFd<'_>;
+
+    /// Moves the events that the card reported to where the program waits.
+    fn collect(&self);
+}
+
+/// Where the thread of a card hands on what the card reports.
+#[derive(Clone, Copy)]
+pub(crate) struct Receivers {
+    /// Its completion channels.
+    pub(crate) channels: fn(&Arc<Card>) -> Vec<Arc<dyn Interrupts>>,
+    /// Takes an asynchronous event.
+    pub(crate) deliver: fn(&Card, AsyncEvent),
+}
+
 /// An opened card.
 pub(crate) struct Card {
     pub(crate) context: Context,
@@ -63,6 +80,7 @@ pub(crate) struct Card {
     pub(crate) mtu: Mtu,
     is_simulated: bool,
     neighbours: Mutex<Neighbours>,
+    receivers: Receivers,
     /// Wakes the thread: the card goes, or a channel came.
     wake: Arc<OwnedFd>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -80,6 +98,7 @@ impl Card {
         ips: &[IpAddr],
         mtu: Mtu,
         entry: Entry,
+        receivers: Receivers,
     ) -> Result<Arc<Self>, Errno> {
         let failed = |errno| {
             move |e: &dyn std::error::Error| {
@@ -117,6 +136,7 @@ impl Card {
             mtu,
             is_simulated,
             neighbours: Mutex::new(neighbours),
+            receivers,
             wake: Arc::new(wake),
             thread: Mutex::default(),
             _simulation: keep,
@@ -177,7 +197,7 @@ impl Card {
     }
 
     /// What the thread does when it is awake; whether the card is to be asked to tell of frames.
-    fn turn(&self, channels: &[Arc<Channel>], events: Option<&mut AsyncEvents>) -> bool {
+    fn turn(&self, channels: &[Arc<dyn Interrupts>], events: Option<&mut AsyncEvents>) -> bool {
         // No interrupt reports the loss of the card; below it becomes an event.
         let _ = self.context.is_lost();
         for channel in channels {
@@ -190,7 +210,7 @@ impl Card {
             if event == AsyncEvent::Exception {
                 is_reported = true;
             } else {
-                events::deliver(self, event);
+                (self.receivers.deliver)(self, event);
             }
         }
         is_reported
@@ -203,7 +223,7 @@ fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents>) {
     loop {
         let Some(card) = card.upgrade() else { return };
         eventfd::clear(&*card.wake);
-        let channels = Channel::registry().all(|channel| channel.is_of(&card));
+        let channels = (card.receivers.channels)(&card);
         let is_reported = card.turn(&channels, events.as_mut());
         if events.is_some() && (is_reported || !is_armed) {
             // At once if a frame came meanwhile.

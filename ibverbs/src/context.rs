@@ -5,12 +5,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::async_box::AsyncBox;
 use crate::card::Card;
-use crate::device::Device;
 use crate::errno::{Errno, or_minus_one, or_null, status};
-use crate::events::AsyncBox;
 use crate::handle::{Held, Object, Shown, Used, Users, get, places};
-use crate::{cq, limits, mw, pd, qp, srq};
 
 /// The one port.
 pub(crate) const PORT: u8 = 1;
@@ -40,44 +38,6 @@ impl Used for ContextHandle {
     }
 }
 
-/// Opens a device.
-pub(crate) fn open(device: &'static Device) -> Result<*mut ibv_context, Errno> {
-    let card = device.open()?;
-    let events = AsyncBox::new()?;
-    let mut shown = verbs_context::zero();
-    shown.sz = size_of::<verbs_context>();
-    shown.query_port = Some(limits::query_port);
-    shown.query_device_ex = Some(limits::query_device_ex);
-    shown.alloc_parent_domain = Some(pd::alloc_parent_domain);
-    shown.create_cq_ex = Some(cq::create_cq_ex);
-    shown.create_qp_ex = Some(qp::create_qp_ex);
-    shown.modify_qp_rate_limit = Some(qp::modify_qp_rate_limit);
-    let context = &mut shown.context;
-    context.device = device.shown();
-    // No commands go through it; programs duplicate it.
-    context.cmd_fd = events.fd();
-    context.async_fd = events.fd();
-    context.num_comp_vectors = 1;
-    context.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
-    // All ones: the functions that came later are there.
-    context.abi_compat = ptr::without_provenance_mut(usize::MAX);
-    context.ops.alloc_mw = Some(mw::alloc_mw);
-    context.ops.bind_mw = Some(mw::bind_mw);
-    context.ops.dealloc_mw = Some(mw::dealloc_mw);
-    context.ops.poll_cq = Some(cq::poll_cq);
-    context.ops.req_notify_cq = Some(cq::req_notify_cq);
-    context.ops.post_send = Some(qp::post_send);
-    context.ops.post_recv = Some(qp::post_recv);
-    context.ops.post_srq_recv = Some(srq::post_srq_recv);
-    let handle = ContextHandle {
-        shown: Shown::new(shown),
-        card,
-        events,
-        users: Users::default(),
-    };
-    Ok(ContextHandle::registry().add(Arc::new(handle)))
-}
-
 /// The card stays open while the program has objects on it.
 #[unsafe(no_mangle)]
 extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
@@ -86,6 +46,17 @@ extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
 }
 
 impl ContextHandle {
+    /// Files an opened device; the structure that the program knows it by.
+    pub(crate) fn add(shown: verbs_context, card: Arc<Card>, events: AsyncBox) -> *mut ibv_context {
+        let handle = Self {
+            shown: Shown::new(shown),
+            card,
+            events,
+            users: Users::default(),
+        };
+        Self::registry().add(Arc::new(handle))
+    }
+
     /// `EINVAL` for a port that is not there.
     pub(crate) fn check_port(port: impl Into<u32>) -> Result<(), Errno> {
         if port.into() == u32::from(PORT) {
@@ -93,6 +64,20 @@ impl ContextHandle {
         } else {
             Err(Errno::INVAL)
         }
+    }
+}
+
+/// Writes as much of `found` as a place of `len` bytes holds, and zeros behind it.
+///
+/// # Safety
+/// `to` has `len` bytes.
+pub(crate) unsafe fn write_as_known<T>(to: *mut T, found: &T, len: usize) {
+    let to = to.cast::<u8>();
+    let known = len.min(size_of::<T>());
+    // SAFETY: the place has the bytes, and the value has those that are known.
+    unsafe {
+        ptr::copy_nonoverlapping(ptr::from_ref(found).cast::<u8>(), to, known);
+        ptr::write_bytes(to.add(known), 0, len - known);
     }
 }
 
@@ -168,7 +153,7 @@ unsafe extern "C" fn _ibv_query_gid_ex(
     }
     status(gid_entry(context, port, index).map(|found| {
         // SAFETY: the caller gives a place of `size` bytes.
-        unsafe { limits::write_as_known(entry, &found, size) }
+        unsafe { write_as_known(entry, &found, size) }
     }))
 }
 
@@ -191,7 +176,7 @@ unsafe extern "C" fn _ibv_query_gid_table(
             return -(Errno::INVAL.raw_os_error() as isize);
         }
         // SAFETY: the caller gives a place for `max` entries of `size` bytes.
-        unsafe { limits::write_as_known(entries.byte_add(count * size), &entry, size) };
+        unsafe { write_as_known(entries.byte_add(count * size), &entry, size) };
         count += 1;
     }
     count as isize
@@ -221,30 +206,6 @@ extern "C" fn ibv_get_pkey_index(context: *mut ibv_context, port: u8, pkey: u16)
 
 /// A context that objects of it keep.
 pub(crate) type Opened = Held<ContextHandle>;
-
-/// Where a peer is, for programs that ask by themselves.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_resolve_eth_l2_from_gid(
-    context: *mut ibv_context,
-    attr: *mut ibv_ah_attr,
-    mac: *mut [u8; 6],
-    vlan: *mut u16,
-) -> c_int {
-    let found = get::<ContextHandle>(context).and_then(|context| {
-        // SAFETY: the caller gives the attributes.
-        let path = crate::ah::path(&context.card, unsafe { &*attr })?;
-        Ok(path.dmac)
-    });
-    or_minus_one(found.map(|found| {
-        // SAFETY: the caller gives places for both.
-        unsafe {
-            *mac = found.0;
-            // None.
-            *vlan = 0xffff;
-        }
-        0
-    }))
-}
 
 /// Cards whose memory a child of `fork` shares: the kernel copies pinned pages for the child.
 #[unsafe(no_mangle)]

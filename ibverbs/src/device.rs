@@ -10,9 +10,8 @@ use ferroce_driver::open::{default_mac, only_device, parse_mac};
 use ferroce_driver::{DEFAULT_MTU, Gid, Mac, Mtu};
 use tracing::level_filters::LevelFilter;
 
-use crate::abi::{IBV_NODE_CA, IBV_TRANSPORT_IB, Zero, ibv_context, ibv_device};
-use crate::card::{Card, Gate};
-use crate::context;
+use crate::abi::{IBV_NODE_CA, IBV_TRANSPORT_IB, Zero, ibv_device};
+use crate::card::{Card, Gate, Receivers};
 use crate::errno::{Errno, or_minus_one, or_null};
 use crate::handle::{Shown, lock};
 
@@ -117,7 +116,7 @@ impl Device {
     }
 
     /// The device behind a pointer; `EINVAL` if it is none.
-    fn get(handle: *mut ibv_device) -> Result<&'static Self, Errno> {
+    pub(crate) fn get(handle: *mut ibv_device) -> Result<&'static Self, Errno> {
         let device = Self::the_one()?.ok_or(Errno::INVAL)?;
         if device.shown.get() != handle {
             return Err(Errno::INVAL);
@@ -130,13 +129,13 @@ impl Device {
     }
 
     /// Opens the card, or shares it with the contexts that have it open.
-    pub(crate) fn open(&self) -> Result<Arc<Card>, Errno> {
+    pub(crate) fn open(&self, receivers: Receivers) -> Result<Arc<Card>, Errno> {
         let mut place = lock(&self.card);
         if let Some(card) = place.upgrade() {
             return Ok(card);
         }
         let entry = self.gate.enter();
-        let card = Card::open(&self.name, self.mac, &self.ips, self.mtu, entry)?;
+        let card = Card::open(&self.name, self.mac, &self.ips, self.mtu, entry, receivers)?;
         *place = Arc::downgrade(&card);
         Ok(card)
     }
@@ -192,11 +191,6 @@ extern "C" fn ibv_get_device_index(_: *mut ibv_device) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn ibv_get_device_guid(device: *mut ibv_device) -> u64 {
     Device::get(device).map_or(0, Device::guid)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context {
-    or_null(Device::get(device).and_then(context::open))
 }
 
 /// There is no sysfs of the device: a file there is not found.

@@ -1,172 +1,34 @@
-//! Completion channels and asynchronous events.
+//! Asynchronous events: from the card to the contexts and objects that they are of.
 
-use std::ffi::{c_int, c_void};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferroce_driver::{AsyncEvent, CompChannel, EventAttr, WcStatus};
+use ferroce_driver::{AsyncEvent, WcStatus};
 
 use crate::abi::*;
-use crate::card::Card;
-use crate::context::{ContextHandle, Opened, PORT};
-use crate::cq::CqHandle;
-use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
-use crate::handle::{Core, Object, Shown, Used, Users, get, object};
-use crate::mailbox::Mailbox;
+use crate::async_box::ShownEvent;
+use crate::card::{Card, Interrupts, Receivers};
+use crate::context::{ContextHandle, PORT};
+use crate::cq::{Channel, CqHandle};
+use crate::errno::or_minus_one;
+use crate::handle::{Object, get};
 use crate::qp::QpHandle;
 use crate::srq::SrqHandle;
 
-/// A completion channel. The thread of the card moves its events to where the program waits.
-pub(crate) struct Channel {
-    shown: Shown<ibv_comp_channel>,
-    pub(crate) core: Core<CompChannel>,
-    /// Readable when the card has reported an event.
-    interrupt: OwnedFd,
-    /// Completion queues, by the address that the program knows.
-    events: Mailbox<usize>,
-    context: Opened,
-    users: Users,
-}
+/// What the thread of a card calls.
+pub(crate) const RECEIVERS: Receivers = Receivers { channels, deliver };
 
-object!(Channel, ibv_comp_channel, used);
-
-impl Channel {
-    pub(crate) fn is_of(&self, card: &Arc<Card>) -> bool {
-        Arc::ptr_eq(&self.context.card, card)
-    }
-
-    pub(crate) fn interrupt(&self) -> BorrowedFd<'_> {
-        self.interrupt.as_fd()
-    }
-
-    /// Moves the events that the card reported.
-    pub(crate) fn collect(&self) {
-        // Destroyed meanwhile: there is nothing to move.
-        let _ = self.core.with(|channel| {
-            while let Some(number) = channel.try_event() {
-                let cqs = CqHandle::registry().all(|cq| {
-                    let own = cq.channel.as_deref();
-                    cq.number == number && own.is_some_and(|own| std::ptr::eq(own, self))
-                });
-                for cq in cqs {
-                    self.events.put(cq.shown().addr());
-                }
-            }
-            Ok(())
-        });
-    }
-
-    /// Forgets events of a completion queue.
-    pub(crate) fn discard(&self, cq: &CqHandle) {
-        let gone = cq.shown().addr();
-        self.events.discard(|&addr| addr == gone);
-    }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn ibv_create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
-    let create = || {
-        let opened = Opened::get(context)?;
-        let attr = EventAttr::default();
-        let channel = opened.card.context.create_comp_channel(&attr);
-        let channel = channel.map_err(ToErrno::errno)?;
-        let interrupt = channel.as_fd().try_clone_to_owned();
-        let interrupt = interrupt.map_err(|_| Errno::MFILE)?;
-        let events = Mailbox::new()?;
-        let card = opened.card.clone();
-        let mut shown = ibv_comp_channel::zero();
-        shown.context = context;
-        shown.fd = events.fd();
-        let handle = Channel {
-            shown: Shown::new(shown),
-            core: Core::new(channel),
-            interrupt,
-            events,
-            context: opened,
-            users: Users::default(),
-        };
-        let shown = Channel::registry().add(Arc::new(handle));
-        card.wake();
-        Ok(shown)
-    };
-    or_null(create())
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
-    let destroy = || {
-        let channel = get::<Channel>(channel)?;
-        channel.check_unused()?;
-        Channel::registry().remove(&channel);
-        channel.core.destroy()?;
-        channel.context.card.wake();
-        Ok(())
-    };
-    status(destroy())
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_get_cq_event(
-    channel: *mut ibv_comp_channel,
-    cq: *mut *mut ibv_cq,
-    cq_context: *mut *mut c_void,
-) -> c_int {
-    let next = || {
-        let channel = get::<Channel>(channel)?;
-        loop {
-            let addr = channel.events.take()?;
-            let found = get::<CqHandle>(std::ptr::without_provenance_mut(addr));
-            // Destroyed meanwhile, or not yet.
-            if let Ok(found) = found {
-                found.events.taken();
-                break Ok(found);
-            }
-        }
-    };
-    or_minus_one(next().map(|found| {
-        // SAFETY: the caller gives places for both.
-        unsafe {
-            *cq = found.shown();
-            *cq_context = found.user_context();
-        }
-        0
-    }))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn ibv_ack_cq_events(cq: *mut ibv_cq, count: u32) {
-    if let Ok(cq) = get::<CqHandle>(cq) {
-        cq.events.acknowledge(count.into());
-    }
-}
-
-/// An asynchronous event: its kind, and the object or port that it is of.
-struct ShownEvent {
-    kind: c_int,
-    element: usize,
-}
-
-/// Asynchronous events of a context.
-pub(crate) struct AsyncBox(Mailbox<ShownEvent>);
-
-impl AsyncBox {
-    pub(crate) fn new() -> Result<Self, Errno> {
-        Ok(Self(Mailbox::new()?))
-    }
-
-    pub(crate) fn fd(&self) -> RawFd {
-        self.0.fd()
-    }
-
-    /// Forgets events of an object that goes.
-    pub(crate) fn discard(&self, object: Opaque) {
-        self.0.discard(|event| event.element == object.addr());
-    }
+/// The completion channels of a card.
+fn channels(card: &Arc<Card>) -> Vec<Arc<dyn Interrupts>> {
+    let all = Channel::registry().all(|channel| channel.is_of(card));
+    all.into_iter()
+        .map(|channel| channel as Arc<dyn Interrupts>)
+        .collect()
 }
 
 /// Hands an event of a card to the contexts that it is for.
-pub(crate) fn deliver(card: &Card, event: AsyncEvent) {
+fn deliver(card: &Card, event: AsyncEvent) {
     let is_of = |context: &ContextHandle| std::ptr::eq(&*context.card, card);
     let qps = |number| QpHandle::registry().all(|qp| qp.number == number && is_of(qp.context()));
     let to_qp = |kind, number| {

@@ -7,6 +7,7 @@
 //! of address.
 
 mod ah;
+mod async_box;
 mod card;
 mod context;
 mod cq;
@@ -17,6 +18,7 @@ mod limits;
 mod list;
 mod mr;
 mod mw;
+mod open;
 pub mod opener;
 mod pd;
 mod qp;

@@ -2,14 +2,13 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
-use std::ptr;
 
 use ferroce_driver::{Backend, Features};
 use ferroce_proto::abi::pci;
 use ferroce_proto::abi::rates::RATE_MAX;
 
 use crate::abi::*;
-use crate::context::ContextHandle;
+use crate::context::{ContextHandle, write_as_known};
 use crate::device::guid;
 use crate::errno::{Errno, status};
 use crate::handle::get;
@@ -133,20 +132,6 @@ impl ContextHandle {
             flags: GRH_REQUIRED,
             ..ibv_port_attr::zero()
         }
-    }
-}
-
-/// Writes as much of `found` as a place of `len` bytes holds, and zeros behind it.
-///
-/// # Safety
-/// `to` has `len` bytes.
-pub(crate) unsafe fn write_as_known<T>(to: *mut T, found: &T, len: usize) {
-    let to = to.cast::<u8>();
-    let known = len.min(size_of::<T>());
-    // SAFETY: the place has the bytes, and the value has those that are known.
-    unsafe {
-        ptr::copy_nonoverlapping(ptr::from_ref(found).cast::<u8>(), to, known);
-        ptr::write_bytes(to.add(known), 0, len - known);
     }
 }
 

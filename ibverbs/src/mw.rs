@@ -10,7 +10,6 @@ use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::mr::{self, MrHandle};
 use crate::pd::PdHandle;
-use crate::qp::{self, QpHandle};
 
 /// A memory window.
 pub(crate) struct MwHandle {
@@ -54,22 +53,6 @@ pub(crate) extern "C" fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
         mw.core.destroy()
     };
     status(dealloc())
-}
-
-/// Binds a window of type 1; its key is a new one then.
-pub(crate) unsafe extern "C" fn bind_mw(
-    qp: *mut ibv_qp,
-    mw: *mut ibv_mw,
-    bind: *mut ibv_mw_bind,
-) -> c_int {
-    // SAFETY: the caller gives what to bind the window to.
-    let bind = unsafe { *bind };
-    let posted = get::<QpHandle>(qp).and_then(|qp| {
-        let request = (bind.wr_id, qp::flags(bind.send_flags)?);
-        qp.qp
-            .with(|qp| Bind::new(mw, None, &bind.bind_info)?.post(qp, request))
-    });
-    status(posted)
 }
 
 /// A window that is to be bound.

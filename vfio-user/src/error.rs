@@ -7,7 +7,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ProtocolError {
     /// The size in the header cannot be.
-    #[error("a message of {size} bytes; {least} to {most} are expected", least = crate::header::Header::BYTES, most = crate::MAX_MESSAGE)]
+    #[error("a message of {size} bytes; {least} to {most} are expected", least = crate::MIN_MESSAGE, most = crate::MAX_MESSAGE)]
     Size {
         /// Size in the header.
         size: u32,

@@ -1,6 +1,6 @@
 //! The header of every message.
 
-use crate::{MAX_MESSAGE, ProtocolError};
+use crate::{MAX_MESSAGE, MIN_MESSAGE, ProtocolError};
 
 macro_rules! commands {
     ($($(#[doc = $doc:literal])* $name:ident = $number:literal;)*) => {
@@ -95,7 +95,7 @@ pub struct Header {
 
 impl Header {
     /// Bytes of a header.
-    pub const BYTES: usize = 16;
+    pub const BYTES: usize = MIN_MESSAGE;
 
     /// The header as it is sent.
     #[must_use]

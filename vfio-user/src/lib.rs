@@ -45,6 +45,8 @@ pub const MAJOR: u16 = 0;
 pub const MINOR: u16 = 1;
 /// Longest transfer of one message in bytes, unless negotiated (capability `max_data_xfer_size`).
 pub const MAX_TRANSFER: usize = 1 << 20;
+/// Bytes of the header of every message, the shortest one.
+pub const MIN_MESSAGE: usize = 16;
 /// Longest message in bytes: a transfer, the largest payload before it, and room for a version's JSON.
 pub const MAX_MESSAGE: usize = MAX_TRANSFER + 4096;
 /// Most file descriptors taken with one message; QEMU refuses a server that says more.

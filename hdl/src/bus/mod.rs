@@ -5,6 +5,7 @@ pub mod axis;
 pub mod dma;
 pub mod dma_client;
 pub mod frame;
+pub mod layout;
 pub mod path;
 pub(crate) mod payload;
 pub mod qp_state;

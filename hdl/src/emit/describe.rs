@@ -11,38 +11,6 @@ use super::parametric::Kind;
 
 const MARK: &str = "describe!";
 
-/// Names a block, inside its `impl Logic`, beside the kernel.
-///
-/// `describe!("csr", "Register file.")`, or with a suffix that tells parameterisations apart:
-/// `describe!("fifo", format!("w{}_d{}", T::BITS, D), "First-in first-out queue.")`, or with one that needs the
-/// block's own data: `describe!("crc", |this| format!("{}", this._lanes), "CRC-32.")`. The module is called
-/// `ferroce_<name>_<suffix>`; the doc line is printed above it.
-#[macro_export]
-macro_rules! describe {
-    ($name: expr, $doc: expr $(,)?) => {
-        $crate::describe!(@timing this, $name, "", $doc);
-    };
-    ($name: expr, |$this: ident| $suffix: expr, $doc: expr $(,)?) => {
-        $crate::describe!(@timing $this, $name, &$suffix, $doc);
-    };
-    ($name: expr, $suffix: expr, $doc: expr $(,)?) => {
-        $crate::describe!(@timing this, $name, &$suffix, $doc);
-    };
-    (@timing $this: ident, $name: expr, $suffix: expr, $doc: expr) => {
-        fn timing(&self) -> Vec<$crate::prelude::TimingInfo> {
-            #[allow(unused_variables)]
-            let $this = self;
-            $crate::emit::description(
-                $name,
-                $suffix,
-                $doc,
-                <Self as $crate::front::Wired>::DOCS,
-                <Self as $crate::front::Wired>::SIZES,
-            )
-        }
-    };
-}
-
 /// What `describe!` expands to.
 pub fn description(
     name: &str,

@@ -21,6 +21,9 @@ mod register;
 mod scope;
 mod value;
 
+/// First word of the text that stands for a kernel.
+pub(crate) const KERNEL: &str = "(kernel ";
+
 pub use describe::description;
 pub use design::{Design, Direction, Field, Module, Port, verilog, with_stack};
 pub use error::{EmitError, Reason};

@@ -3,7 +3,7 @@ use crate::bus::types::image::QpState;
 use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc};
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
-use crate::ib::tx_back::TxBack;
+use crate::eth::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;

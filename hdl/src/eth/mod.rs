@@ -18,3 +18,4 @@ pub mod rx_front;
 pub mod rx_header;
 pub mod rx_link;
 pub mod rx_parse;
+pub mod tx_back;

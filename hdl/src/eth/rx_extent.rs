@@ -15,7 +15,8 @@
 
 use ferroce_proto::wire::{Mtu, bth, eth, icrc, ipv4, udp};
 
-use super::rx_fields::{Layout, RxFields};
+use super::rx_fields::RxFields;
+use crate::bus::layout::Layout;
 use crate::ib::opcode_decode::OpcodeDecode;
 use crate::prelude::*;
 

@@ -4,7 +4,8 @@
 //! from them by layout, one LUT level a bit.
 use std::fmt::Write;
 
-use super::rx_fields::{EthFields, HEADER_BITS, HEADER_BYTES, HeaderFields, Layout, Place, Wire};
+use super::rx_fields::{EthFields, HeaderFields, Place, Wire};
+use crate::bus::layout::{HEADER_BITS, HEADER_BYTES, Layout};
 use crate::prelude::*;
 
 /// The start of the frame that passes.

@@ -9,8 +9,8 @@
 
 use ferroce_proto::wire::eth;
 
-use super::rx_fields::HEADER_BITS;
 use super::rx_header::HeaderWindow;
+use crate::bus::layout::HEADER_BITS;
 use crate::cell::delay::Delay;
 use crate::prelude::*;
 

@@ -5,7 +5,7 @@
 //! Assumes: behind the BTH stand bytes of 0 only; frames are 2 modulo 4 bytes long, so the last beat is never full.
 use super::tx_types::TxHeader;
 use crate::bus::frame::FrameBeat;
-use crate::eth::rx_fields::Layout;
+use crate::bus::layout::Layout;
 use crate::prelude::*;
 
 /// Bits of the longest headers up to the BTH.

@@ -7,7 +7,7 @@ use ferroce_proto::wire::{Field, bth, eth, ip, ipv4, ipv6, udp};
 
 use super::tx_types::{EXT_BYTES, TxFields};
 use super::wiring::Wiring;
-use crate::eth::rx_fields::{HEADER_BITS, Layout};
+use crate::bus::layout::{HEADER_BITS, Layout};
 use crate::prelude::*;
 
 /// The block.

@@ -27,10 +27,10 @@ use super::ext_tx::ExtTx;
 use super::header_layout::{HeaderLayout, constant_words};
 use super::tx_entry::{LANES, TxEntry};
 use super::tx_types::{TxBase, TxBody, TxHeader, TxLengths, TxPlaces, TxSizes, TxSlot, TxTag};
+use crate::bus::layout::Layout;
 use crate::bus::path::kind_of;
 use crate::bus::types::{Activity, TxDesc, image};
 use crate::cell::delay::Delay;
-use crate::eth::rx_fields::Layout;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
 

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use ferroce_proto::wire::icrc;
 
-use crate::eth::rx_fields::Layout;
+use crate::bus::layout::Layout;
 use crate::prelude::*;
 
 /// The block.

@@ -8,7 +8,6 @@ pub mod icrc_check;
 pub mod icrc_insert;
 pub mod icrc_mask;
 pub mod opcode_decode;
-pub mod tx_back;
 pub mod tx_entry;
 pub mod tx_types;
 pub mod wiring;

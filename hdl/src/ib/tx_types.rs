@@ -3,8 +3,8 @@
 // The methods that the derive generates have no documentation.
 #![allow(missing_docs)]
 
+use crate::bus::layout::HEADER_BITS;
 use crate::bus::payload::payload;
-use crate::eth::rx_fields::HEADER_BITS;
 use crate::prelude::*;
 
 /// Bytes of the longest extension headers.

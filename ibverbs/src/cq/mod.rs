@@ -1,5 +1,6 @@
 //! Completion queues.
 
+mod channel;
 mod convert;
 mod extended;
 
@@ -12,9 +13,9 @@ use ferroce_driver::{Cq, Notify, Wc};
 use crate::abi::*;
 use crate::context::Opened;
 use crate::errno::{Errno, ToErrno, or_null, status};
-use crate::events::Channel;
 use crate::handle::{Acks, Core, Held, Object, Shown, Used, Users, get, object};
 use crate::turn::Turn;
+pub(crate) use channel::Channel;
 use convert::convert;
 pub(crate) use extended::create_cq_ex;
 

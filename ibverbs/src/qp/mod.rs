@@ -23,7 +23,7 @@ use crate::turn::Turn;
 use batch::Batch;
 pub(crate) use extended::create_qp_ex;
 pub(crate) use modify::modify_qp_rate_limit;
-pub(crate) use post::{flags, post_recv, post_send};
+pub(crate) use post::{bind_mw, post_recv, post_send};
 
 /// A queue pair.
 pub(crate) struct QpHandle {

@@ -9,7 +9,7 @@ use ferroce_driver::{Data, Destination, Qp, Remote, SendFlags, SendOp, SendWr, S
 use super::QpHandle;
 use crate::abi::*;
 use crate::ah::AhHandle;
-use crate::errno::{Errno, ToErrno};
+use crate::errno::{Errno, ToErrno, status};
 use crate::handle::get;
 use crate::list;
 use crate::mw::Bind;
@@ -188,4 +188,20 @@ pub(crate) unsafe extern "C" fn post_recv(
     };
     // SAFETY: as of `post_send`.
     unsafe { list::on(qp, first, bad, post) }
+}
+
+/// Binds a window of type 1; its key is a new one then.
+pub(crate) unsafe extern "C" fn bind_mw(
+    qp: *mut ibv_qp,
+    mw: *mut ibv_mw,
+    bind: *mut ibv_mw_bind,
+) -> c_int {
+    // SAFETY: the caller gives what to bind the window to.
+    let bind = unsafe { *bind };
+    let posted = get::<QpHandle>(qp).and_then(|qp| {
+        let request = (bind.wr_id, flags(bind.send_flags)?);
+        qp.qp
+            .with(|qp| Bind::new(mw, None, &bind.bind_info)?.post(qp, request))
+    });
+    status(posted)
 }

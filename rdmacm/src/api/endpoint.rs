@@ -27,7 +27,7 @@ unsafe extern "C" fn rdma_create_ep(
         let (info, init) = unsafe { (info.as_ref().ok_or(Errno::INVAL)?, init.as_mut()) };
         let number = u32::try_from(info.ai_port_space).map_err(|_| Errno::INVAL)?;
         let (space, _) = space(number)?;
-        crate::port::open()?;
+        crate::id::port()?;
         let id = CmId::create(None, std::ptr::null_mut(), space, info.ai_qp_type)?;
         let prepare = || {
             // SAFETY: addresses of the families that they say.

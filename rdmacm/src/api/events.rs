@@ -8,12 +8,11 @@ use super::{done, next};
 use crate::abi::*;
 use crate::errno::or_null;
 use crate::id::{Channel, Event};
-use crate::port;
 
 #[unsafe(no_mangle)]
 extern "C" fn rdma_create_event_channel() -> *mut rdma_event_channel {
     // Without a device there is nothing to tell.
-    let channel = port::open().and_then(|_| Channel::create());
+    let channel = crate::id::port().and_then(|_| Channel::create());
     or_null(channel.map(|channel| channel.shown()))
 }
 

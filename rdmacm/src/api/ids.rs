@@ -12,7 +12,6 @@ use super::{acknowledge_last, complete, done};
 use crate::abi::*;
 use crate::errno::{Errno, or_null};
 use crate::id::{Channel, CmId, socket_address};
-use crate::port;
 use ferroce_cm::PortSpace;
 
 /// The port space by its number.
@@ -38,7 +37,7 @@ unsafe extern "C" fn rdma_create_id(
             true => None,
             false => Some(get::<Channel>(channel)?),
         };
-        port::open()?;
+        crate::id::port()?;
         CmId::create(channel, context, space, qp_type)
     };
     done(create().map(|made| {
@@ -54,7 +53,7 @@ extern "C" fn rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
 
 pub(super) fn destroy(id: &Arc<CmId>) {
     acknowledge_last(id);
-    id.destroy(port::open().ok());
+    id.destroy(crate::id::port().ok());
 }
 
 #[unsafe(no_mangle)]
@@ -176,7 +175,7 @@ extern "C" fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_event_chan
 /// Contexts of the devices, and how many they are: there is one.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rdma_get_devices(count: *mut c_int) -> *mut *mut ibv_context {
-    or_null(port::open().map(|port| {
+    or_null(crate::id::port().map(|port| {
         if !count.is_null() {
             // SAFETY: the caller gives a place for the number.
             unsafe { *count = 1 };

@@ -37,7 +37,7 @@ unsafe extern "C" fn rdma_create_qp_ex(
         // SAFETY: the caller gives the attributes.
         let asked = unsafe { extended.as_mut() }.ok_or(Errno::INVAL)?;
         if asked.comp_mask & HAS_PD == 0 || asked.pd.is_null() {
-            asked.pd = crate::port::open()?.pd;
+            asked.pd = crate::id::port()?.pd;
             asked.comp_mask |= HAS_PD;
         }
         let mut init = ibv_qp_init_attr {
@@ -52,7 +52,7 @@ unsafe extern "C" fn rdma_create_qp_ex(
         id.create_qp(&mut init, |init| {
             asked.send_cq = init.send_cq;
             asked.recv_cq = init.recv_cq;
-            let context = crate::port::open()?.context;
+            let context = crate::id::port()?.context;
             // SAFETY: the context of this library is the last part of a larger one, as its mark says.
             unsafe {
                 if (*context).abi_compat.addr() != usize::MAX {

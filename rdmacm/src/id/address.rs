@@ -13,7 +13,7 @@ use super::event::{Details, Event};
 use super::{CmId, Inner, Phase};
 use crate::abi::*;
 use crate::errno::Errno;
-use crate::port::{self, Port, gid, ip};
+use crate::port::{Port, gid, ip};
 use ferroce_cm::{Address, PortSpace};
 
 /// Ports for programs that ask for none in particular.
@@ -150,7 +150,7 @@ fn towards(port: &Port, peer: IpAddr) -> Result<(u8, IpAddr), Errno> {
 impl CmId {
     /// Binds it to an address, or to none in particular, and to a port.
     pub(crate) fn bind(&self, address: SocketAddr) -> Result<(), Errno> {
-        let device = port::open()?;
+        let device = super::port()?;
         let mut inner = self.lock();
         if inner.phase != Phase::Idle {
             return Err(Errno::INVAL);
@@ -204,7 +204,7 @@ impl CmId {
         to: SocketAddr,
         limit: Duration,
     ) -> Result<(), Errno> {
-        let device = port::open()?;
+        let device = super::port()?;
         let mut inner = self.lock();
         if !matches!(inner.phase, Phase::Idle | Phase::Bound) {
             return Err(Errno::INVAL);
@@ -278,7 +278,7 @@ impl CmId {
         else {
             return Err(Errno::INVAL);
         };
-        self.show_path(port::open()?, &mut inner, gid(local.ip()), peer);
+        self.show_path(super::port()?, &mut inner, gid(local.ip()), peer);
         inner.phase = Phase::Routed;
         drop(inner);
         Event::report(self, None, RDMA_CM_EVENT_ROUTE_RESOLVED, Details::default());

@@ -7,7 +7,7 @@ use ferroce_cabi::handle::Object;
 use super::{CmId, Details, Event, Inner, Phase};
 use crate::abi::*;
 use crate::errno::{Errno, log};
-use crate::port::{self, Port, gid};
+use crate::port::{Port, gid};
 use ferroce_cm::{Family, IP_BYTES, IpHeader, Listener, PortSpace, Rep, Req, SidrReq, reason};
 
 /// What a program asks of a connection.
@@ -77,7 +77,7 @@ impl CmId {
 
     /// Waits for requests from now on.
     pub(crate) fn listen(self: &Arc<Self>) -> Result<(), Errno> {
-        let port = port::open()?;
+        let port = super::port()?;
         if self.lock().phase == Phase::Idle {
             self.bind((std::net::Ipv4Addr::UNSPECIFIED, 0).into())?;
         }
@@ -107,7 +107,7 @@ impl CmId {
 
     /// Asks the peer for a connection, or for its queue pair of datagrams.
     pub(crate) fn connect(self: &Arc<Self>, asked: &Asked) -> Result<(), Errno> {
-        let port = port::open()?;
+        let port = super::port()?;
         let (qpn, srq) = self.number(asked);
         let mut inner = self.lock();
         let (Phase::Routed, Some(peer)) = (inner.phase, inner.peer) else {
@@ -158,7 +158,7 @@ impl CmId {
 
     /// Accepts a request; what the program does not name is as it was asked for.
     pub(crate) fn accept(self: &Arc<Self>, asked: Option<&Asked>) -> Result<(), Errno> {
-        let port = port::open()?;
+        let port = super::port()?;
         let default = Asked::default();
         let asked = asked.unwrap_or(&default);
         let (qpn, srq) = self.number(asked);
@@ -208,7 +208,7 @@ impl CmId {
 
     /// Refuses a request.
     pub(crate) fn reject(&self, data: &[u8]) -> Result<(), Errno> {
-        let port = port::open()?;
+        let port = super::port()?;
         let mut inner = self.lock();
         let comm = inner.comm.ok_or(Errno::INVAL)?;
         if self.space == PortSpace::Udp {
@@ -225,7 +225,7 @@ impl CmId {
 
     /// The peer has answered and the queue pair is ready: the connection is there.
     pub(crate) fn establish(&self) -> Result<(), Errno> {
-        let port = port::open()?;
+        let port = super::port()?;
         let mut inner = self.lock();
         let comm = inner.comm.ok_or(Errno::INVAL)?;
         port.change(|manager, _| manager.establish(comm))?;
@@ -236,12 +236,12 @@ impl CmId {
     /// The queue pair received something before the peer said that it is ready.
     pub(crate) fn communicates(&self) -> Result<(), Errno> {
         let comm = self.lock().comm.ok_or(Errno::INVAL)?;
-        port::open()?.change(|manager, _| manager.communicates(comm))
+        super::port()?.change(|manager, _| manager.communicates(comm))
     }
 
     /// Ends the connection.
     pub(crate) fn disconnect(&self) -> Result<(), Errno> {
-        let port = port::open()?;
+        let port = super::port()?;
         let (comm, phase) = {
             let inner = self.lock();
             (inner.comm.ok_or(Errno::INVAL)?, inner.phase)
@@ -274,7 +274,7 @@ impl CmId {
 
     fn give_up(&self) {
         let comm = self.lock().comm.take();
-        if let (Some(comm), Ok(port)) = (comm, port::open()) {
+        if let (Some(comm), Ok(port)) = (comm, super::port()) {
             let refused =
                 |m: &mut ferroce_cm::Manager, _| m.reject(comm, reason::CONSUMER, [0; 148]);
             // The peer may have said so before.

@@ -13,7 +13,7 @@ use crate::port::{PORT, Port, gid, path};
 use ferroce_cm::{Address, CmEvent, IP_BYTES, Id};
 
 /// Hands on what became of the connection `comm`.
-pub(crate) fn deliver(port: &Port, comm: Id, event: CmEvent) {
+pub(super) fn deliver(port: &Port, comm: Id, event: CmEvent) {
     let (key, ends) = match &event {
         CmEvent::ReqReceived(key, _, ends) | CmEvent::SidrReqReceived(key, _, ends) => {
             (*key, *ends)
@@ -135,7 +135,7 @@ fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
 }
 
 /// Tells all identifiers that the device is gone.
-pub(crate) fn device_is_gone() {
+pub(super) fn device_is_gone() {
     for id in CmId::registry().all(|_| true) {
         Event::report(&id, None, RDMA_CM_EVENT_DEVICE_REMOVAL, Details::default());
     }

@@ -16,14 +16,21 @@ use ferroce_cabi::handle::{Acks, Object, Shown, lock, object};
 
 use crate::abi::*;
 use crate::errno::Errno;
-use crate::port::{PORT, Port};
+use crate::port::{self, PORT, Port, Receivers};
 pub(crate) use address::{local, socket_address};
 pub(crate) use connect::Asked;
-pub(crate) use deliver::{deliver, device_is_gone};
 use event::Details;
 pub(crate) use event::{Channel, Event};
 use ferroce_cm::{self as cm, Address, PortSpace, Rep, Req};
 pub(crate) use qp::create as create_qp;
+
+/// The port, which the first call opens. `ENODEV` if there is no device.
+pub(crate) fn port() -> Result<&'static Port, Errno> {
+    port::open(Receivers {
+        deliver: deliver::deliver,
+        device_is_gone: deliver::device_is_gone,
+    })
+}
 
 /// How far an identifier is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::{CmId, Inner};
 use crate::abi::*;
 use crate::errno::Errno;
 use crate::port::verbs::*;
-use crate::port::{self, PORT, path, pointer, success};
+use crate::port::{PORT, path, pointer, success};
 use ferroce_cm::PortSpace;
 
 /// Code of the ACK timeout without what a device needs: 0.54 s, as Linux has it for RoCE.
@@ -91,7 +91,7 @@ impl Inner {
             return Some((req.mtu.into(), req.qpn, req.psn));
         }
         let rep = self.rep.as_ref()?;
-        let port = port::open().ok()?;
+        let port = super::port().ok()?;
         Some((port.path_mtu.into(), rep.qpn, rep.psn))
     }
 
@@ -267,7 +267,7 @@ impl CmId {
 /// Makes a queue pair in `pd`, or without one in that of the library.
 pub(crate) fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr) -> Result<*mut ibv_qp, Errno> {
     let pd = match pd.is_null() {
-        true => port::open()?.pd,
+        true => super::port()?.pd,
         false => pd,
     };
     // SAFETY: a handle, which libibverbs looks up, and attributes.

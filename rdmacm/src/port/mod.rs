@@ -18,8 +18,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
 
 use crate::errno::{Errno, log};
-use crate::id;
-use ferroce_cm::{Address, Manager, Output, WrongState};
+use ferroce_cm::{Address, CmEvent, Id, Manager, Output, WrongState};
 use gsi::Gsi;
 use verbs::*;
 
@@ -46,6 +45,7 @@ pub(crate) struct Port {
     /// The process that opened it: a child of `fork` has its memory, and not its thread.
     process: u32,
     manager: Mutex<Manager>,
+    receivers: Receivers,
     /// Wakes the thread: there is something to send, or it ends.
     wake: OwnedFd,
     /// Whether every peer got the end of its connection.
@@ -115,17 +115,26 @@ pub(crate) fn gid(ip: IpAddr) -> [u8; 16] {
 /// The port that was opened.
 static OPENED: OnceLock<Result<&'static Port, Errno>> = OnceLock::new();
 
+/// Where the thread of the port hands on what happens.
+#[derive(Clone, Copy)]
+pub(crate) struct Receivers {
+    /// Takes an event of a connection.
+    pub(crate) deliver: fn(&Port, Id, CmEvent),
+    /// The device is gone.
+    pub(crate) device_is_gone: fn(),
+}
+
 /// The port, which the first call opens. `ENODEV` if there is no device.
-pub(crate) fn open() -> Result<&'static Port, Errno> {
+pub(crate) fn open(receivers: Receivers) -> Result<&'static Port, Errno> {
     *OPENED.get_or_init(|| {
-        let port: &'static Port = Box::leak(Box::new(Port::open()?));
+        let port: &'static Port = Box::leak(Box::new(Port::open(receivers)?));
         port.run()?;
         Ok(port)
     })
 }
 
 impl Port {
-    fn open() -> Result<Self, Errno> {
+    fn open(receivers: Receivers) -> Result<Self, Errno> {
         // SAFETY: handles that this function got of the library; the list is given back once.
         unsafe {
             let list = pointer(ibv_get_device_list(ptr::null_mut()))?;
@@ -150,6 +159,7 @@ impl Port {
                 max_rd_atomic: attr.max_qp_rd_atom.clamp(0, 255) as u8,
                 start: Instant::now(),
                 process: std::process::id(),
+                receivers,
                 manager: Mutex::new(Manager::new(u64::from_be(guid), u32::from_ne_bytes(seed))),
                 wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
                 drained: Mutex::default(),
@@ -164,7 +174,7 @@ impl Port {
             if let Err(errno) = self.serve(&mut gsi) {
                 log(&format!("the connection manager ends: {errno}"));
                 lock(&self.drained).is_done = true;
-                id::device_is_gone();
+                (self.receivers.device_is_gone)();
             }
         });
         started.map_err(|_| Errno::AGAIN)?;
@@ -244,7 +254,7 @@ impl Port {
                 };
                 match output {
                     Output::Send(to, mad) => gsi.send(to, &mad),
-                    Output::Event(comm, event) => id::deliver(self, comm, event),
+                    Output::Event(comm, event) => (self.receivers.deliver)(self, comm, event),
                 }
             }
             if is_asked && !is_due && gsi.is_idle() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use ferroce_hdl::ib::tx_back::TxBack;
+use ferroce_hdl::eth::tx_back::TxBack;
 use ferroce_proto::wire::Opcode;
 use ferroce_sim::bench::{Agent, AxisSink, Bench, Frame, StreamSource};
 use ferroce_sim::random::Pauses;

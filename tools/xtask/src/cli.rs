@@ -1,7 +1,7 @@
 //! The command line.
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::{
     bench, conformance, coverage, docs, fabric, formal, hostile, interop, mutate, pyverbs, synth,
@@ -57,7 +57,7 @@ impl Task {
             Self::Bench(args) => bench::run(args),
             Self::Conformance(args) => conformance::run(args),
             Self::Coverage(args) => coverage::run(args),
-            Self::Docs(args) => docs::run(args),
+            Self::Docs(args) => docs::run(args, Self::command()),
             Self::Fabric(args) => fabric::run(args),
             Self::Formal(args) => formal::run(args),
             Self::Hostile(args) => hostile::run(args),
@@ -78,7 +78,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Task::command().debug_assert();
     }
 

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use clap::{Command, CommandFactory, Subcommand};
+use clap::{Command, Subcommand};
 
-use crate::cli::Task;
 use crate::output::put;
 use crate::{abi, emit, regs};
 
@@ -16,14 +15,14 @@ const TASKS: &str = "docs/tasks.md";
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-/// The files: path below the root of the repository, and text.
-pub(crate) fn files() -> Vec<(String, String)> {
+/// The files, with `cargo xtask` as its command line: path below the root of the repository, and text.
+pub(crate) fn files(xtask: Command) -> Vec<(String, String)> {
     let mut files = vec![
         (regs::PAGE.into(), regs::page()),
         (regs::RDL.into(), regs::rdl()),
         (abi::PAGE.into(), abi::page()),
         (abi::HEADER.into(), abi::header()),
-        (TASKS.into(), tasks()),
+        (TASKS.into(), tasks(xtask)),
     ];
     files.extend(emit::pages());
     files.extend(emit::constraints());
@@ -34,8 +33,8 @@ pub(crate) fn files() -> Vec<(String, String)> {
 ///
 /// # Errors
 /// Those of the file system.
-pub(crate) fn run(_: &Args) -> Result<()> {
-    for (path, text) in files() {
+pub(crate) fn run(_: &Args, xtask: Command) -> Result<()> {
+    for (path, text) in files(xtask) {
         put(&path, &text)?;
         println!("wrote {path}");
     }
@@ -43,8 +42,7 @@ pub(crate) fn run(_: &Args) -> Result<()> {
 }
 
 /// The page of all tasks and their options.
-fn tasks() -> String {
-    let mut command = Task::command();
+fn tasks(mut command: Command) -> String {
     command.build();
     let tasks = || command.get_subcommands().filter(|c| c.get_name() != "help");
     let users = ferroce::cli::Command::augment_subcommands(Command::new("ferroce"));
@@ -89,13 +87,16 @@ fn about(task: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::cli::Task;
     use std::path::Path;
 
     #[test]
     fn the_files_are_those_of_the_sources() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        for (path, text) in files() {
+        for (path, text) in files(Task::command()) {
             let stands = std::fs::read_to_string(root.join(&path)).unwrap_or_default();
             assert!(stands == text, "{path} is stale: run cargo xtask docs");
         }
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_task_and_option_is_on_the_page() {
-        let page = tasks();
+        let page = tasks(Task::command());
         for part in ["## demo", "## test", "`--loss <SHARE>`", "`[FILTER]`"] {
             assert!(page.contains(part), "{part}");
         }

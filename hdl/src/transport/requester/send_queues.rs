@@ -8,16 +8,16 @@ use super::decision::SqCounts;
 use super::event::{SentPacket, SqEvent};
 use super::grant::{SendCompletion, StartGrant};
 use super::retire::Retire;
+use super::scheduler::Scheduler;
 use super::sq_events::SqEvents;
 use super::sq_state::SqStateTable;
 use super::timer::Timer;
+use super::wqe_fetch::WqeFetch;
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::types::{Activity, Answer, CqToken, Departure, FetchedWqe, ReadReq, Recall};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
-use crate::queue::scheduler::Scheduler;
-use crate::queue::wqe_fetch::WqeFetch;
 use crate::transport::congestion::pace_types::CongestionSetup;
 use crate::transport::congestion::send_pace::SendPace;
 

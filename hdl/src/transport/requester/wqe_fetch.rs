@@ -5,10 +5,10 @@
 //! The scheduler reserved room for the slots, so the answers are never held up. `credit` reports the slots that are
 //! free again: those a grant did not use, and each slot taken out of the buffer. Rate: a slot a cycle at W = 512, a
 //! slot in 8 cycles at W = 64.
+use super::grant::FetchGrant;
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::{Activity, FetchedWqe, ReadReq};
 use crate::prelude::*;
-use crate::transport::requester::grant::FetchGrant;
 
 /// WQE fetch with a buffer of 2^B slots.
 #[derive(Block)]

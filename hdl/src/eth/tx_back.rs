@@ -12,13 +12,13 @@
 //! payload one `token`, when all of its payload is there, and its `payload` beats, the first byte at lane (header length
 //! modulo K). A beat a cycle; a packet a cycle; no pause within a frame while `m_axis_tx.tready` is 1. From `desc` to the
 //! first beat of an acknowledgement 17 cycles. A CNP goes before all that waits: it leaves behind the frame under way.
-use super::assemble::Assemble;
-use super::bare_frame::BareFrame;
-use super::header_tx::HeaderTx;
-use super::icrc_insert::IcrcInsert;
-use super::tx_entry::LANES;
+use super::frame_mux::FrameMux;
 use crate::bus::types::{Activity, Departure, PayloadToken, TxDesc, image};
-use crate::eth::frame_mux::FrameMux;
+use crate::ib::assemble::Assemble;
+use crate::ib::bare_frame::BareFrame;
+use crate::ib::header_tx::HeaderTx;
+use crate::ib::icrc_insert::IcrcInsert;
+use crate::ib::tx_entry::LANES;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
 
