@@ -54,6 +54,27 @@ impl Fault {
     }
 }
 
+/// What the bus makes of an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trouble {
+    /// What was asked for.
+    #[default]
+    None,
+    /// It fails.
+    Refused {
+        /// The beat of a read that fails, modulo their number.
+        beat: u8,
+        /// xRESP: SLVERR or DECERR.
+        response: u8,
+        /// The data of that beat are all ones.
+        ones: bool,
+    },
+    /// A write that is answered well and goes nowhere, as an IOMMU has it.
+    Vanishes,
+    /// It takes so many cycles more.
+    Late(u64),
+}
+
 /// The memory of a host, shared between the host and its card as `Rc<dyn HostMemory>`.
 pub trait HostMemory {
     /// Reads `data.len()` bytes at `addr`; zero bytes always succeed.
@@ -74,6 +95,11 @@ pub trait HostMemory {
     /// The host took some of these bytes back: an access to them is a fault that changes nothing else.
     fn is_gone(&self, _addr: u64, _len: usize) -> bool {
         false
+    }
+
+    /// What the bus makes of an access that begins at `addr`; asked once of each.
+    fn trouble(&self, _addr: u64, _kind: FaultKind) -> Trouble {
+        Trouble::None
     }
 
     /// All faults so far, oldest first.

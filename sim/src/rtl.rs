@@ -280,6 +280,9 @@ impl<P: Pins> Engine<P> {
         self.pins.settle(i, o);
         self.axi.write_waits(self.lite.waits_since());
         self.axi.step(now, &o.axi, &mut i.axi);
+        if o.lite.rvalid {
+            self.axi.register_was_read(now);
+        }
         self.lite.step(now, &mut i.lite, &o.lite);
         self.rx.step(now, &mut i.rx, o.rx_ready);
         self.tx.step(now, &o.tx, &mut i.tx_ready);

@@ -7,5 +7,7 @@ pub mod differential;
 pub mod hostile;
 pub mod mutation;
 mod quiet;
+mod scene;
 mod shared;
+pub mod soak;
 pub mod world;

@@ -55,12 +55,29 @@ pub struct Config {
     pub reorder: bool,
     /// Read data do not pass the host's writes to registers.
     pub tie: bool,
+    /// Writes are answered when the bridge has them, and visible later, all in order; reads see those before them.
+    pub early_b: bool,
+    /// A burst is read line by line of 64 bytes, each at its time.
+    pub tear: bool,
     /// Read bursts outstanding, at most 65535.
     pub max_reads: usize,
     /// Write bursts outstanding, at most 65535.
     pub max_writes: usize,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+impl Config {
+    /// A bridge: B before a write is visible, lines that tear, and 32 reads in all.
+    #[must_use]
+    pub fn bridge(self) -> Self {
+        Self {
+            early_b: true,
+            tear: true,
+            max_reads: 32,
+            ..self
+        }
+    }
 }
 
 impl Default for Config {
@@ -78,6 +95,8 @@ impl Default for Config {
             r: Pauses::NONE,
             reorder: false,
             tie: true,
+            early_b: false,
+            tear: false,
             max_reads: 256,
             max_writes: 256,
             seed: 1,
@@ -154,6 +173,8 @@ pub(super) struct Shared {
     /// Data that came in this cycle or later are held back.
     pub(super) held_from: u64,
     tie: bool,
+    pub(super) early_b: bool,
+    pub(super) tear: bool,
     /// Answers have no latency.
     pub(super) hurry: bool,
     pub(super) rng: Rng,
@@ -196,6 +217,8 @@ impl Memory {
                 reorder: config.reorder,
                 held_from: u64::MAX,
                 tie: config.tie,
+                early_b: config.early_b,
+                tear: config.tear,
                 hurry: false,
                 rng: Rng::with_seed(config.seed),
                 stats: Stats::default(),
@@ -216,6 +239,9 @@ impl Memory {
         self.w.check(now, from.w.valid, to.wready, &from.w, log);
         self.ar.check(now, from.ar.valid, to.arready, &from.ar, log);
         self.writes.step(now, from, to, &mut self.shared);
+        if from.ar.valid && to.arready {
+            self.writes.flush(now, u64::MAX, &mut self.shared);
+        }
         self.reads.step(now, from, to, &mut self.shared);
     }
 
@@ -278,6 +304,10 @@ impl Slave for Memory {
         if self.shared.tie {
             self.shared.held_from = since.unwrap_or(u64::MAX);
         }
+    }
+
+    fn register_was_read(&mut self, now: u64) {
+        self.writes.flush(now, u64::MAX, &mut self.shared);
     }
 
     fn hurry(&mut self, on: bool) {

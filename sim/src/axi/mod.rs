@@ -26,6 +26,8 @@ pub const MAX_LANES: usize = 64;
 pub const IDS: usize = 16;
 /// Bursts do not cross multiples of this (AXI4 A3.4.1).
 pub const BOUNDARY: u64 = 4096;
+/// Bytes that memory is read in at once, if it tears.
+pub const LINE: u64 = 64;
 /// Most beats of a burst.
 pub const MAX_BEATS: usize = 256;
 
@@ -163,6 +165,9 @@ pub trait Slave {
 
     /// The oldest register write that the bridge passed on and that has no response came in cycle `since`.
     fn write_waits(&mut self, _since: Option<u64>) {}
+
+    /// A register read is answered: on PCIe its completion pushes the posted writes before it, which are visible then.
+    fn register_was_read(&mut self, _now: u64) {}
 
     /// Answers have no latency from now on, or again that of the configuration.
     fn hurry(&mut self, _on: bool) {}

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::memory::{Config, Shared};
-use super::{Address, DECERR, FromMaster, IDS, MAX_BEATS, OKAY, ToMaster, check};
+use super::{Address, DECERR, FromMaster, IDS, LINE, MAX_BEATS, OKAY, ToMaster, check};
+use crate::memory::{FaultKind, Trouble};
 use crate::random::{Delay, Pausing};
 use crate::rate::Pacer;
 
@@ -11,6 +12,7 @@ use crate::rate::Pacer;
 struct Burst {
     id: u8,
     resp: u8,
+    trouble: Trouble,
     /// Memory was looked at.
     sampled: bool,
     addr: u64,
@@ -44,6 +46,7 @@ impl Reads {
         let burst = |_| Burst {
             id: 0,
             resp: OKAY,
+            trouble: Trouble::None,
             sampled: false,
             addr: 0,
             beats: 0,
@@ -113,6 +116,10 @@ impl Reads {
         burst.beats = ar.beats();
         burst.sent = 0;
         burst.ready_at = now + 1 + s.latency(self.latency);
+        burst.trouble = s.memory.trouble(ar.addr, FaultKind::Read);
+        if let Trouble::Late(cycles) = burst.trouble {
+            burst.ready_at += cycles;
+        }
         burst.number = self.begun;
         burst.sampled = false;
         if s.reorder && s.rng.bool() {
@@ -165,15 +172,28 @@ impl Reads {
             .front()
             .expect("chosen because it has a burst");
         let burst = &mut self.bursts[usize::from(index)];
-        if !burst.sampled {
+        let at = burst.sent * s.lanes;
+        let line = (burst.addr & (s.lanes as u64 - 1).wrapping_neg()) + at as u64;
+        if !burst.sampled || s.tear && line.is_multiple_of(LINE) {
             burst.sample(now, s);
         }
-        let at = burst.sent * s.lanes;
         to.r.data[..s.lanes].copy_from_slice(&burst.data[at..at + s.lanes]);
-        burst.sent += 1;
         to.r.valid = true;
         to.r.id = burst.id;
         to.r.resp = burst.resp;
+        if let Trouble::Refused {
+            beat,
+            response,
+            ones,
+        } = burst.trouble
+            && usize::from(beat) % burst.beats == burst.sent
+        {
+            to.r.resp = response;
+            if ones {
+                to.r.data[..s.lanes].fill(0xff);
+            }
+        }
+        burst.sent += 1;
         to.r.last = burst.sent == burst.beats;
         self.current = (!to.r.last).then_some(id);
         if to.r.last {

@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::memory::{Config, Shared};
 use super::{Address, DECERR, FromMaster, IDS, MAX_BEATS, OKAY, ToMaster, WriteData, check};
+use crate::memory::{FaultKind, Trouble};
 use crate::random::{Delay, Pausing};
 use crate::rate::Pacer;
 
@@ -15,6 +16,7 @@ const MAX_EARLY: usize = 16;
 struct Burst {
     id: u8,
     resp: u8,
+    trouble: Trouble,
     /// Address of the first lane of the first beat.
     base: u64,
     /// Lanes below the address in the first beat.
@@ -40,6 +42,8 @@ pub(super) struct Writes {
     early: VecDeque<WriteData>,
     /// Complete bursts that memory does not show yet: (cycle, order, burst).
     hidden: BinaryHeap<Reverse<(u64, u64, u16)>>,
+    /// Bursts that were answered before memory shows them, in order.
+    posted: VecDeque<Burst>,
     /// Bursts of each ID without response, oldest first.
     queues: [VecDeque<u16>; IDS],
     begun: u64,
@@ -55,6 +59,7 @@ impl Writes {
         let burst = |_| Burst {
             id: 0,
             resp: OKAY,
+            trouble: Trouble::None,
             base: 0,
             skip: 0,
             beats: 0,
@@ -72,6 +77,7 @@ impl Writes {
             filling: VecDeque::with_capacity(most),
             early: VecDeque::with_capacity(MAX_EARLY),
             hidden: BinaryHeap::with_capacity(most),
+            posted: VecDeque::new(),
             queues: std::array::from_fn(|_| VecDeque::with_capacity(most)),
             begun: 0,
             latency: config.write_latency,
@@ -90,15 +96,17 @@ impl Writes {
         self.filling.clear();
         self.early.clear();
         self.hidden.clear();
+        self.posted.clear();
         self.queues.iter_mut().for_each(VecDeque::clear);
     }
 
     pub(super) fn idle(&self) -> bool {
-        self.free.len() == self.bursts.len() && self.early.is_empty()
+        self.free.len() == self.bursts.len() && self.early.is_empty() && self.posted.is_empty()
     }
 
     pub(super) fn step(&mut self, now: u64, from: &FromMaster, to: &mut ToMaster, s: &mut Shared) {
         self.show(now, s);
+        self.flush(now, now, s);
         if from.aw.valid && to.awready {
             self.accept(now, &from.aw, s);
         }
@@ -145,6 +153,7 @@ impl Writes {
         let burst = &mut self.bursts[usize::from(index)];
         burst.id = aw.id % IDS as u8;
         burst.resp = OKAY;
+        burst.trouble = s.memory.trouble(aw.addr, FaultKind::Write);
         burst.skip = (aw.addr & (s.lanes as u64 - 1)) as usize;
         burst.base = aw.addr - burst.skip as u64;
         burst.beats = aw.beats();
@@ -208,6 +217,12 @@ impl Writes {
     fn complete(&mut self, now: u64, index: u16, s: &mut Shared) {
         let burst = &self.bursts[usize::from(index)];
         let mut response_at = now + 1 + s.latency(self.latency);
+        if let Trouble::Late(cycles) = burst.trouble {
+            response_at += cycles;
+        }
+        if s.early_b {
+            return self.post(now, response_at, index, s.lanes);
+        }
         let mut visible_at = if s.reorder {
             s.rng.u64(now..response_at)
         } else {
@@ -227,6 +242,32 @@ impl Writes {
             burst.commit(now, s);
         } else {
             self.hidden.push(Reverse((visible_at, burst.number, index)));
+        }
+    }
+
+    /// All data is here, and a bridge answers: memory shows it later, in the order of the data.
+    fn post(&mut self, now: u64, visible_at: u64, index: u16, lanes: usize) {
+        let burst = &mut self.bursts[usize::from(index)];
+        burst.response_at = now + 1;
+        let newest = self.posted.back().map_or(0, |posted| posted.visible_at);
+        // The place of the burst is free again before memory shows it; a bridge that has answered refuses nothing.
+        self.posted.push_back(Burst {
+            visible_at: visible_at.max(newest),
+            trouble: match burst.trouble {
+                Trouble::Refused { .. } => Trouble::Vanishes,
+                other => other,
+            },
+            strobes: burst.strobes[..burst.beats].into(),
+            data: burst.data[..burst.beats * lanes].into(),
+            ..*burst
+        });
+    }
+
+    /// Memory shows what a bridge answered early, up to what is due at `now`.
+    pub(super) fn flush(&mut self, now: u64, due: u64, s: &mut Shared) {
+        while self.posted.front().is_some_and(|b| b.visible_at <= due) {
+            let mut burst = self.posted.pop_front().expect("there is one");
+            burst.commit(now, s);
         }
     }
 
@@ -276,6 +317,11 @@ impl Burst {
 
     /// Writes every run of strobed bytes to memory, in cycle `now`.
     fn commit(&mut self, now: u64, s: &mut Shared) {
+        match self.trouble {
+            Trouble::Refused { response, .. } => return self.resp = response,
+            Trouble::Vanishes => return,
+            Trouble::None | Trouble::Late(_) => {}
+        }
         let full = full(s.lanes);
         let end = self.beats * s.lanes;
         // A run may go on over beats; so do the bytes of `data`.

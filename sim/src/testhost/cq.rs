@@ -16,7 +16,7 @@ pub(super) struct Cq {
 
 impl Cq {
     /// Address and bytes of the ring.
-    const fn ring(&self) -> (u64, u64) {
+    pub(super) const fn ring(&self) -> (u64, u64) {
         (self.base, (Cqe::BYTES as u64) << self.log_size)
     }
 }

@@ -153,10 +153,27 @@ impl Host {
         }
     }
 
-    /// Resets the card through register CONTROL and brings it up again; what was made on it is gone, memory stays.
+    /// Resets the card through register CONTROL and brings it up again, see [`start_again`](Self::start_again).
     pub fn restart(&mut self) {
+        self.stop();
+        self.start_again();
+    }
+
+    /// Resets the card through register CONTROL.
+    pub fn stop(&mut self) {
         self.write32(regs::CONTROL, regs::control::RESET);
         self.wait_ready();
+    }
+
+    /// Brings the card up after a reset of any kind; what was made on it is gone, memory stays, and the card must not reach it.
+    pub fn start_again(&mut self) {
+        self.wait_ready();
+        let regions = self.live.iter().map(|mr| (mr.addr, mr.len));
+        let rings = self.qps.values().flat_map(queue::Qp::rings);
+        let cqs = self.cqs.values().map(cq::Cq::ring);
+        for (addr, len) in regions.chain(rings).chain(cqs) {
+            self.reach.take_back(addr, len);
+        }
         (self.issued, self.regions) = (0, 0);
         self.live.clear();
         self.cqs.clear();
@@ -214,6 +231,11 @@ impl Host {
                 return addr;
             }
         }
+    }
+
+    /// Notes that the card must not reach these bytes any more.
+    pub fn take_back(&self, addr: u64, len: u64) {
+        self.reach.take_back(addr, len);
     }
 
     /// Writes host memory.

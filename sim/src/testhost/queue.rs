@@ -20,6 +20,11 @@ pub(super) struct Qp {
 }
 
 impl Qp {
+    /// Both rings.
+    pub(super) const fn rings(&self) -> [(u64, u64); 2] {
+        [self.send_ring(), self.recv_ring()]
+    }
+
     /// Address and bytes of the send queue.
     const fn send_ring(&self) -> (u64, u64) {
         (self.sq_base, (SLOT_BYTES as u64) << self.options.sq_log)
@@ -187,7 +192,7 @@ impl Host {
     pub fn was_reset(&mut self, qpn: u32) {
         let qp = self.qps.get_mut(&qpn).expect("created");
         (qp.sq_producer, qp.rq_producer) = (0, 0);
-        for (base, bytes) in [qp.send_ring(), qp.recv_ring()] {
+        for (base, bytes) in qp.rings() {
             self.reach.take_back(base, bytes);
         }
         self.nic.write32(doorbell::sq(qpn), 0);

@@ -46,12 +46,23 @@ impl Target {
     /// # Errors
     /// The engine cannot be built.
     pub fn card(self, around: World) -> Result<(Card, u32), BuildError> {
+        self.card_in(move |seed| world(around, seed))
+    }
+
+    /// A maker of cards in worlds that `options` has of a seed, and what they can, register FEATURES.
+    ///
+    /// # Errors
+    /// The engine cannot be built.
+    pub fn card_in(
+        self,
+        options: impl Fn(u64) -> Options + 'static,
+    ) -> Result<(Card, u32), BuildError> {
         let card = match self {
             Self::Model => Card::new("model", |memory, _| Box::new(Model::new(STANDARD, memory))),
             Self::Rtl(width) => {
                 let engine = build::model(width, &verilator::Options::default())?;
                 Card::new("engine", move |memory, seed| {
-                    let engine = build::engine(&engine, memory, &world(around, seed));
+                    let engine = build::engine(&engine, memory, &options(seed));
                     Box::new(engine.expect("there is memory for an engine"))
                 })
             }

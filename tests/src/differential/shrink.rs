@@ -51,22 +51,15 @@ pub fn shrink(
     mut fails: impl FnMut(&Scenario) -> bool,
 ) -> Selection {
     let mut best = Selection::all(scenario);
-    let mut chunk = best.steps.len().div_ceil(2);
-    while chunk > 0 {
-        let mut start = 0;
-        while start < best.steps.len() && budget > 0 {
-            let mut candidate = best.clone();
-            let end = (start + chunk).min(candidate.steps.len());
-            candidate.steps.drain(start..end);
-            budget -= 1;
-            if fails(&candidate.of(scenario)) {
-                best = candidate;
-            } else {
-                start = end;
-            }
-        }
-        chunk = if chunk == 1 { 0 } else { chunk.div_ceil(2) };
-    }
+    let connections = best.connections.clone();
+    best.steps = fewer(best.steps.len(), budget, |steps| {
+        budget -= 1;
+        let candidate = Selection {
+            steps: steps.to_vec(),
+            connections: connections.clone(),
+        };
+        fails(&candidate.of(scenario))
+    });
     for connection in (0..best.connections.len()).rev() {
         let mut candidate = best.clone();
         let number = candidate.connections.remove(connection);
@@ -79,6 +72,29 @@ pub fn shrink(
         if fails(&candidate.of(scenario)) {
             best = candidate;
         }
+    }
+    best
+}
+
+/// Leaves out places of 0 to `count` as long as `fails` holds of those that are left, asking at most `budget` times.
+#[must_use]
+pub fn fewer(count: usize, mut budget: u32, mut fails: impl FnMut(&[usize]) -> bool) -> Vec<usize> {
+    let mut best: Vec<usize> = (0..count).collect();
+    let mut chunk = count.div_ceil(2);
+    while chunk > 0 {
+        let mut start = 0;
+        while start < best.len() && budget > 0 {
+            let mut candidate = best.clone();
+            let end = (start + chunk).min(candidate.len());
+            candidate.drain(start..end);
+            budget -= 1;
+            if fails(&candidate) {
+                best = candidate;
+            } else {
+                start = end;
+            }
+        }
+        chunk = if chunk == 1 { 0 } else { chunk.div_ceil(2) };
     }
     best
 }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
 use crate::{
-    bench, conformance, coverage, docs, fabric, formal, hostile, interop, mutate, pyverbs, synth,
-    test,
+    bench, conformance, coverage, docs, fabric, formal, hostile, interop, mutate, pyverbs, soak,
+    synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -32,7 +32,7 @@ pub(crate) enum Task {
     Fabric(fabric::Args),
     /// Prove properties of blocks on their emitted Verilog.
     Formal(formal::Args),
-    /// Attack a card with frames, beside a connection that must not notice.
+    /// Attack a card from the wire, as the owner of queues or by the bus, beside connections that must not notice.
     Hostile(hostile::Args),
     /// Run unmodified verbs programs on a card against the same programs on Linux soft-RoCE in a guest.
     Interop(interop::Args),
@@ -40,6 +40,8 @@ pub(crate) enum Task {
     Mutate(mutate::Args),
     /// Run rdma-core's own tests of verbs on a served card.
     Pyverbs(pyverbs::Args),
+    /// Endurance: many queue pairs on a bad wire, processes that die and cards that are reset, each byte compared.
+    Soak(soak::Args),
     /// Map the blocks of the engine by Yosys and show what they take and how deep their logic is.
     Synth(synth::Args),
     /// Run all tests.
@@ -64,6 +66,7 @@ impl Task {
             Self::Interop(args) => interop::run(args),
             Self::Mutate(args) => mutate::run(args),
             Self::Pyverbs(args) => pyverbs::run(args),
+            Self::Soak(args) => soak::run(args),
             Self::Synth(args) => synth::run(args),
             Self::Test(args) => test::run(args),
         }
@@ -93,6 +96,13 @@ mod tests {
             (&["demo", "--pcap"], "--pcap"),
             (&["conformance", "--dut", "asic"], "model, rtl512"),
             (&["hostile", "--frames", "many"], "--frames"),
+            (&["hostile", "--owner", "--acts", "0"], "--acts"),
+            (&["hostile", "--acts", "9"], "--owner"),
+            (&["hostile", "--owner", "--bus"], "--bus"),
+            (&["soak"], "--hours"),
+            (&["soak", "--hours", "0"], "more than 0 hours"),
+            (&["soak", "--hours", "-1"], "--hours"),
+            (&["soak", "--hours", "day"], "a number of hours"),
             (&["fabric", "outcast"], "incast, victim"),
             (&["fabric", "incast", "--ecmp", "--spray"], "--spray"),
             (&["fabric", "incast", "--cc", "swift"], "dcqcn"),

@@ -1,14 +1,21 @@
-//! `cargo xtask hostile`: frames of an attacker, beside a connection that must not notice.
+//! `cargo xtask hostile`: who would break a card, from the wire, from the host or by the bus, beside connections that must
+//! not notice.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use ferroce_system::pool;
-use ferroce_tests::hostile::{Report, attack};
+use ferroce_tests::hostile::{Disturbed, Misuse, Report, attack, disturb, misuse};
+use ferroce_tests::world::World;
 
 use crate::conformance::Dut;
 use crate::tools;
 
-/// Frames of one attack; a longer campaign has several seeds.
+/// Frames of one attack, acts of one owner and bursts of one bus; a longer campaign has several seeds.
 const FRAMES: u64 = 5000;
+const ACTS: u64 = 500;
+const BURSTS: u64 = 10;
+
+/// Runs spent on fewer acts.
+const SHRINKING: u32 = 60;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -19,7 +26,19 @@ pub(crate) struct Args {
     /// Frames in all.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     frames: u64,
-    /// First seed; attacks of 5000 frames have a seed each.
+    /// The enemy is the owner of queues of the card, not the wire.
+    #[arg(long, conflicts_with_all = ["bus", "frames"])]
+    owner: bool,
+    /// Acts of the owner in all.
+    #[arg(long, default_value_t = 10_000, requires = "owner", value_parser = clap::value_parser!(u64).range(1..))]
+    acts: u64,
+    /// The enemy is the bus: errors, lost writes, late answers, resets.
+    #[arg(long, conflicts_with = "frames")]
+    bus: bool,
+    /// Bursts of trouble on the bus in all, a reset behind each.
+    #[arg(long, default_value_t = 200, requires = "bus", value_parser = clap::value_parser!(u64).range(1..))]
+    bursts: u64,
+    /// First seed; attacks of 5000 frames, 500 acts or 10 bursts have a seed each.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -33,28 +52,53 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     }
     let target = args.dut.target();
-    let seeds = args.seed..args.seed + args.frames.div_ceil(FRAMES);
-    let frames = |seed| FRAMES.min(args.frames - (seed - args.seed) * FRAMES);
-    let reports = pool::each(pool::processors(), seeds, || {
-        |seed| attack(target, frames(seed), seed)
-    });
-    let mut sum = Report::default();
-    for report in reports {
-        match report {
-            Ok(report) => {
-                sum.frames += report.frames;
-                sum.messages += report.messages;
-                sum.revived += report.revived;
-            }
-            Err(what) => bail!("{what}"),
-        }
+    let direct = args.dut == Dut::Model;
+    let name = target.name();
+    if args.owner {
+        let sum: Misuse = campaign(args.acts, ACTS, args.seed, |acts, seed| {
+            let (card, _) = target.card(World::of(seed)).map_err(|e| e.to_string())?;
+            misuse(&card, direct, acts, seed, SHRINKING)
+        })?;
+        println!(
+            "{name}: {} acts of owners in {} cycles, {} of their completions, {} deaths, {} messages of bystanders right beside them, {} cycles for a command at most",
+            sum.acts, sum.cycles, sum.completions, sum.deaths, sum.messages, sum.slowest
+        );
+    } else if args.bus {
+        let sum: Disturbed = campaign(args.bursts, BURSTS, args.seed, |bursts, seed| {
+            disturb(target, bursts, seed)
+        })?;
+        println!(
+            "{name}: {} bursts of trouble on the bus, {} accesses failed, {} were late, {} resets, {} messages right beside and behind them",
+            sum.bursts, sum.failed, sum.late, sum.resets, sum.messages
+        );
+    } else {
+        let sum: Report = campaign(args.frames, FRAMES, args.seed, |frames, seed| {
+            attack(target, frames, seed)
+        })?;
+        println!(
+            "{name}: {} hostile frames, {} messages of the neighbour right beside them, {} queue pairs opened again",
+            sum.frames, sum.messages, sum.revived
+        );
     }
-    println!(
-        "{}: {} hostile frames, {} messages of the neighbour right beside them, {} queue pairs opened again",
-        target.name(),
-        sum.frames,
-        sum.messages,
-        sum.revived
-    );
     Ok(())
+}
+
+/// `count` of something, `part` with each seed from `first` on, on all processors.
+fn campaign<R: Default + std::ops::AddAssign + Send>(
+    count: u64,
+    part: u64,
+    first: u64,
+    one: impl Fn(u64, u64) -> Result<R, String> + Sync,
+) -> Result<R> {
+    let seeds = first..first + count.div_ceil(part);
+    let share = |seed| part.min(count - (seed - first) * part);
+    let one = &one;
+    let reports = pool::try_each(pool::processors(), seeds, || {
+        move |seed| one(share(seed), seed)
+    });
+    let mut sum = R::default();
+    for report in reports.map_err(anyhow::Error::msg)? {
+        sum += report;
+    }
+    Ok(sum)
 }

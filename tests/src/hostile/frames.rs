@@ -19,8 +19,9 @@ use ferroce_sim::scoreboard::icrc::Roce;
 use ferroce_sim::testhost::{Mr, Pair, Peer, QpOptions, Rights, Side, Work};
 
 use crate::conformance::run::Target;
+use crate::quiet;
+use crate::shared::Shared;
 use crate::world::World;
-use crate::{quiet, shared::Shared};
 
 /// Where the attacker is.
 const ATTACKER: Mac = Mac([0x52, 0x54, 0, 0, 0, 0x66]);
@@ -45,6 +46,14 @@ pub struct Report {
     pub messages: u64,
     /// Times that a queue pair of the attacker had to be opened afresh.
     pub revived: u64,
+}
+
+impl std::ops::AddAssign for Report {
+    fn add_assign(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.messages += other.messages;
+        self.revived += other.revived;
+    }
 }
 
 struct Attack {

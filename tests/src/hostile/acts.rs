@@ -1,0 +1,296 @@
+//! What an owner of queues does to them: steps that a seed draws, each by itself, so that any of them can be left out.
+
+use fastrand::Rng;
+use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::wqe::{MAX_MSG, SLOT_BYTES, SendWqe, Sge, opcode};
+use ferroce_sim::testhost::{Host, Mr, Work};
+
+use super::owner::Owner;
+use super::tenant::{LOG, Tenant, query};
+use super::{stranger, tenant};
+use crate::scene::Scene;
+
+/// A step of an owner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Act {
+    /// Cycles before it.
+    wait: u16,
+    what: What,
+    /// Seed of the rest of it.
+    draw: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// A send that makes sense, or nearly.
+    Post,
+    /// A receive, of the queue pair or the shared queue.
+    Receive,
+    /// A WQE is written over, or its bytes change at the card's n-th read of it.
+    Rewrite,
+    /// A producer index that makes no sense.
+    Ring,
+    /// A consumer record of the completion queue or the event queue moves.
+    Record,
+    /// The completion queue is armed, often.
+    Arm,
+    /// The peer answers what was not asked.
+    Lie,
+    /// The peer asks.
+    Request,
+    /// The kernel asks for the state of a queue pair.
+    Query,
+    /// The owner dies; another gets its numbers.
+    Die,
+}
+
+const WHAT: [(What, u8); 10] = [
+    (What::Post, 22),
+    (What::Receive, 8),
+    (What::Rewrite, 22),
+    (What::Ring, 3),
+    (What::Record, 6),
+    (What::Arm, 3),
+    (What::Lie, 10),
+    (What::Request, 14),
+    (What::Query, 3),
+    (What::Die, 3),
+];
+
+/// The acts of a seed.
+pub(super) fn plan(count: u64, seed: u64) -> Vec<Act> {
+    let mut rng = Rng::with_seed(seed);
+    let weights: u8 = WHAT.iter().map(|(_, weight)| weight).sum();
+    let act = |_| {
+        let mut place = rng.u8(..weights);
+        let chosen = WHAT.iter().find(|(_, weight)| {
+            let here = place < *weight;
+            place = place.wrapping_sub(*weight);
+            here
+        });
+        Act {
+            wait: rng.u16(..128),
+            what: chosen.expect("within the weights").0,
+            draw: rng.u64(..),
+        }
+    };
+    (0..count).map(act).collect()
+}
+
+impl Act {
+    /// Does it.
+    pub(super) fn apply(self, owner: &mut Owner, scene: &mut Scene) {
+        let mut rng = Rng::with_seed(self.draw);
+        let rng = &mut rng;
+        owner.wait(scene, self.wait.into());
+        // What needs no doorbell goes on while the kernel takes all back.
+        let silent = [What::Rewrite, What::Record, What::Lie, What::Request];
+        if !owner.lives(scene) && !silent.contains(&self.what) {
+            owner.survive(scene);
+        }
+        match self.what {
+            What::Post => post(owner, scene, rng),
+            What::Receive => receive(&mut owner.tenant, &mut scene.pair.a, rng),
+            What::Rewrite => rewrite(&owner.tenant, scene, rng),
+            What::Ring => {
+                ring(&mut owner.tenant, rng);
+                owner.rings(scene);
+            }
+            What::Record => record(&owner.tenant, &scene.pair.a, rng),
+            What::Arm => {
+                let index = rng.u32(..);
+                let times = [1, 1, 16, 600][rng.usize(..4)];
+                (0..times).for_each(|_| Tenant::arm(&mut scene.pair.a, index));
+            }
+            What::Lie => {
+                let place = rng.usize(..3);
+                let near = owner.asked[place];
+                let victim = &owner.tenant.victims[place];
+                let frame = stranger::lie(&scene.pair.a, victim, near, rng);
+                scene.pair.a.nic.receive(&frame);
+            }
+            What::Request => {
+                for _ in 0..rng.u8(1..=4) {
+                    let frame = stranger::request(&scene.pair.a, &mut owner.tenant, rng);
+                    scene.pair.a.nic.receive(&frame);
+                }
+            }
+            What::Query => {
+                let qpn = tenant::QPNS[rng.usize(..3)];
+                scene.kernels[0].order(query(qpn), &[], crate::scene::kernel::ok);
+            }
+            What::Die => owner.die(scene, rng),
+        }
+    }
+}
+
+/// A WQE of the owner's own memory to its own peer.
+fn sound(tenant: &Tenant, kind: u8, rng: &mut Rng) -> Work {
+    let region = tenant.region;
+    let most = if kind == qp_type::UD { 80 } else { 1200 };
+    let list: Vec<Sge> = (0..rng.usize(1..=3))
+        .map(|_| region.sge(rng.u64(..8192), rng.u32(0..=most)))
+        .collect();
+    let far = Mr {
+        key: rng.u32(..),
+        ..region
+    };
+    match (kind, rng.u8(..8)) {
+        (qp_type::UD, _) => {
+            let peer = tenant::peer_qpn(tenant.number);
+            Work::datagram(&list, tenant::QPNS[2], peer, 0x11)
+        }
+        (qp_type::RC, 0) => Work::read(&list, &far, rng.u64(..4096)),
+        (qp_type::RC, 1) => Work::fetch_add(region.sge(8 * rng.u64(..64), 8), &far, 0, 1),
+        (_, 2) => Work::send(&[]).inline(&vec![0x21; rng.usize(..288)]),
+        (_, 3..=5) => Work::write(&list, &far, rng.u64(..4096)),
+        _ => Work::send(&list),
+    }
+}
+
+/// Its slots, with one thing or several wrong.
+fn spoilt(owner: &Tenant, bystander: &Mr, kind: u8, rng: &mut Rng) -> Vec<[u8; SLOT_BYTES]> {
+    let mut slots = sound(owner, kind, rng).slots();
+    let slot = &mut slots[0];
+    let mut head = SendWqe::parse(slot.first_chunk().expect("64 bytes"));
+    let mut sge = Sge::parse(slot[32..48].first_chunk().expect("16 bytes"));
+    for _ in 0..rng.u8(1..=2) {
+        match rng.u8(..12) {
+            0 => {
+                let lengths = [0, 1 << 31, u32::MAX, MAX_MSG, head.length.wrapping_add(1)];
+                head.length = lengths[rng.usize(..lengths.len())];
+            }
+            1 => head.num_sge = [0, 255, 16, 17, head.num_sge.wrapping_add(1)][rng.usize(..5)],
+            2 => {
+                let places = [bystander.addr, 0, u64::MAX - 7, owner.cq.base, rng.u64(..)];
+                sge.addr = places[rng.usize(..places.len())];
+            }
+            3 => {
+                sge.lkey = [
+                    bystander.key,
+                    sge.lkey ^ 1,
+                    sge.lkey.wrapping_sub(1),
+                    rng.u32(..),
+                ][rng.usize(..4)]
+            }
+            4 => (sge.addr, sge.lkey) = (bystander.addr, bystander.key),
+            5 => head.opcode = rng.u8(..),
+            6 => head.slots = rng.u8(..),
+            7 => (head.fence, head.inline_data) = (rng.bool(), rng.bool()),
+            8 => head.remote_addr = head.remote_addr & !0xffff_ffff | rng.u64(..300),
+            9 => (head.opcode, head.imm) = (opcode::LOCAL, rng.u32(..)),
+            10 => {
+                sge.length = [0, 1, sge.length.wrapping_add(64), 1 << 31, u32::MAX][rng.usize(..5)]
+            }
+            _ => {
+                let byte = [0, 0xff][rng.usize(..2)];
+                return vec![[byte; SLOT_BYTES]; 2];
+            }
+        }
+    }
+    slot[..SendWqe::BYTES].copy_from_slice(&head.emit());
+    if rng.u8(..8) > 0 && !head.inline_data {
+        slot[32..48].copy_from_slice(&sge.emit());
+    }
+    slots
+}
+
+/// A region of a bystander.
+fn aim(tenant: &Tenant, scene: &Scene) -> Mr {
+    scene.lines[0].memory(0).unwrap_or(tenant.region)
+}
+
+fn at(base: u64, index: u16) -> u64 {
+    base + (u64::from(index) & ((1 << LOG) - 1)) * SLOT_BYTES as u64
+}
+
+fn post(owner: &mut Owner, scene: &mut Scene, rng: &mut Rng) {
+    let place = rng.usize(..3);
+    let kind = owner.tenant.victims[place].kind;
+    let slots = match rng.u8(..8) {
+        0 => spoilt(&owner.tenant, &aim(&owner.tenant, scene), kind, rng),
+        _ => sound(&owner.tenant, kind, rng).slots(),
+    };
+    owner.post(scene, place, &slots);
+}
+
+fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {
+    let (region, place) = (tenant.region, rng.usize(..3));
+    let shared = place == 1;
+    let (base, producer) = match shared {
+        true => (tenant.srq, &mut tenant.srq_producer),
+        false => {
+            let victim = &mut tenant.victims[place];
+            (victim.rq, &mut victim.rq_producer)
+        }
+    };
+    for _ in 0..rng.u8(1..=4) {
+        let sge = region.sge(rng.u64(..8192), 512 + 64);
+        let mut bytes = [0; SLOT_BYTES];
+        bytes[0] = if rng.u8(..8) == 0 { rng.u8(..) } else { 1 };
+        bytes[4..8].copy_from_slice(&sge.length.to_le_bytes());
+        bytes[16..32].copy_from_slice(&sge.emit());
+        if rng.u8(..16) == 0 {
+            bytes[rng.usize(16..32)] ^= 1 << rng.u8(..8);
+        }
+        host.write(at(base, *producer), &bytes);
+        *producer = producer.wrapping_add(1);
+    }
+    let value = u32::from(*producer);
+    match shared {
+        true => tenant.ring_srq(host),
+        false => host
+            .nic
+            .write32(doorbell::rq(tenant.victims[place].qpn), value),
+    }
+}
+
+fn rewrite(tenant: &Tenant, scene: &Scene, rng: &mut Rng) {
+    let victim = &tenant.victims[rng.usize(..3)];
+    let slots = spoilt(tenant, &aim(tenant, scene), victim.kind, rng);
+    let index = victim.producer.wrapping_sub(4).wrapping_add(rng.u16(..12));
+    let aimed = rng.u8(..3) > 0;
+    for (slot, bytes) in slots.iter().enumerate() {
+        let at = at(victim.sq, index.wrapping_add(slot as u16));
+        match aimed {
+            true => scene.watches[0].ambush(at, rng.u32(1..=2), bytes.to_vec()),
+            false => scene.pair.a.write(at, bytes),
+        }
+    }
+}
+
+fn ring(tenant: &mut Tenant, rng: &mut Rng) {
+    let by = [
+        0,
+        rng.u16(1..=20),
+        rng.u16(..),
+        0u16.wrapping_sub(rng.u16(1..=64)),
+    ];
+    let by = by[rng.usize(..by.len())];
+    let victim = &mut tenant.victims[rng.usize(..3)];
+    if by != 0 {
+        victim.sane = false;
+    }
+    match rng.u8(..3) {
+        0 => victim.rq_producer = victim.rq_producer.wrapping_add(by),
+        1 => victim.producer = victim.producer.wrapping_add(by),
+        _ => tenant.srq_producer = tenant.srq_producer.wrapping_add(by),
+    }
+}
+
+fn record(tenant: &Tenant, host: &Host, rng: &mut Rng) {
+    let record = [tenant.cq.consumer, tenant.cq.consumer, tenant.eq.consumer][rng.usize(..3)];
+    let bytes = host.read(record, 4);
+    let count = u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
+    let near = count.wrapping_add(rng.u32(..8));
+    let values = [
+        near,
+        near,
+        near,
+        count.wrapping_sub(1),
+        count.wrapping_add(1 << 23),
+        rng.u32(..),
+    ];
+    host.write(record, &values[rng.usize(..values.len())].to_le_bytes());
+}

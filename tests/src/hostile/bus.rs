@@ -1,0 +1,152 @@
+//! A bus that fails: single beats with SLVERR or DECERR, with all ones or with data, writes that vanish, answers that are
+//! late by up to 8192 cycles, responses to writes that nobody sees yet, lines that tear, and resets at any moment.
+//!
+//! A burst of trouble has two halves. In the first the memory of an owner of queues fails while it does what it likes, and
+//! connections of others have exactly the results of the golden model. In the second all memory fails, those of the others
+//! and the rings of commands too, until a reset, by the pin or by register CONTROL, in the midst of it. Registers answer all the
+//! while, memory that is nobody's or was taken back is not reached, and behind the reset all connections work again, each byte
+//! right.
+
+use fastrand::Rng;
+use ferroce_sim::rtl::Options;
+use ferroce_sim::testhost::Side;
+
+use super::acts::plan;
+use super::owner::{Owner, Patience, scene};
+use crate::conformance::run::{Target, world};
+use crate::quiet;
+use crate::scene::Scene;
+use crate::scene::line::State;
+use crate::scene::tapped::Troubles;
+use crate::world::World;
+
+/// Acts of the owner in a burst.
+const ACTS: u64 = 40;
+/// Steps of a good exchange.
+const GOOD: u64 = 1500;
+/// Cycles in which all comes to rest.
+const REST: u64 = 2_000_000;
+const PATIENCE: Patience = Patience {
+    command: 400_000,
+    message: 1_000_000,
+};
+
+/// What a bus came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disturbed {
+    /// Bursts of trouble.
+    pub bursts: u64,
+    /// Accesses that failed.
+    pub failed: u64,
+    /// Accesses that were late.
+    pub late: u64,
+    /// Resets.
+    pub resets: u64,
+    /// Messages that came right.
+    pub messages: u64,
+}
+
+impl std::ops::AddAssign for Disturbed {
+    fn add_assign(&mut self, other: Self) {
+        self.bursts += other.bursts;
+        self.failed += other.failed;
+        self.late += other.late;
+        self.resets += other.resets;
+        self.messages += other.messages;
+    }
+}
+
+/// The bus that a seed has.
+fn around(seed: u64) -> Options {
+    let mut options = world(World::of(seed), seed);
+    if seed.is_multiple_of(2) {
+        options.memory = options.memory.bridge();
+    }
+    options
+}
+
+/// `bursts` of trouble of a seed.
+///
+/// # Errors
+/// What broke, with the seed.
+pub fn disturb(target: Target, bursts: u64, seed: u64) -> Result<Disturbed, String> {
+    let (card, _) = target
+        .card_in(move |_| around(seed))
+        .map_err(|e| e.to_string())?;
+    let run = || {
+        let mut rng = Rng::with_seed(seed);
+        let mut scene = scene(&card, target == Target::Model, seed, PATIENCE);
+        let mut report = Disturbed::default();
+        for burst in 0..bursts {
+            beside(&mut scene, &mut report, &mut rng, burst as u32);
+            everywhere(&mut scene, &mut report, &mut rng);
+            report.bursts += 1;
+            // A good exchange.
+            scene.open_all();
+            (0..GOOD).for_each(|_| scene.step());
+            scene.rest(REST);
+            assert!(
+                scene.strays.is_empty(),
+                "a frame of an owner behind a reset"
+            );
+            scene.check();
+            scene
+                .lines
+                .iter_mut()
+                .for_each(|line| line.state = State::Open);
+        }
+        report.messages = scene.tally().messages;
+        report
+    };
+    quiet::caught(run).map_err(|what| format!("seed {seed}: {what}"))
+}
+
+/// The owner's memory fails.
+fn beside(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng, burst: u32) {
+    let mut owner = Owner::new(scene, rng.u64(..), 1 + 8 * burst);
+    owner.strict = false;
+    let one_in = 1 << rng.u32(1..=6);
+    let late_in = [0, 0, 200, 2000][rng.usize(..4)];
+    for act in plan(ACTS, rng.u64(..)) {
+        let troubles = Troubles::new(owner.places(), one_in, late_in, rng.u64(..));
+        report.count(scene.watches[0].trouble(Some(troubles)));
+        act.apply(&mut owner, scene);
+    }
+    owner.survive(scene);
+    let late = Troubles::new(Vec::new(), 0, late_in, rng.u64(..));
+    report.count(scene.watches[0].trouble(Some(late)));
+    if rng.bool() {
+        owner.die_now(scene);
+    }
+    owner.leave(scene);
+    report.count(scene.watches[0].trouble(None));
+    scene.check();
+}
+
+/// All memory fails, and then there is a reset.
+fn everywhere(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng) {
+    let idle = |scene: &Scene| scene.kernels[0].idle();
+    scene.until(PATIENCE.command, "commands end", idle);
+    for line in &mut scene.lines {
+        line.gave_up = true;
+    }
+    let one_in = 1 << rng.u32(..=6);
+    let late_in = [0, 20, 200][rng.usize(..3)];
+    let troubles = Troubles::new(Vec::new(), one_in, late_in, rng.u64(..));
+    scene.watches[0].trouble(Some(troubles));
+    (0..rng.u32(..1000)).for_each(|_| scene.step());
+    scene.reset(Side::A, rng.bool());
+    report.count(scene.watches[0].trouble(None));
+    scene.recover(Side::A);
+    report.resets += 1;
+    scene.strays.clear();
+}
+
+impl Disturbed {
+    fn count(&mut self, troubles: Option<Troubles>) {
+        if let Some(troubles) = troubles {
+            self.failed += troubles.failed;
+            self.late += troubles.late;
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! A connection whose every byte is looked at: messages of all kinds both ways, with what each has to come to.
+//!
+//! What a message says follows from its number, so each byte that arrives is compared with the one that was meant. A
+//! source is overwritten when its completion is there. All is as the golden model has it: each message once, in order,
+//! with success, unless the wire loses frames of a transport that does not send them again.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use fastrand::Rng;
+use ferroce_proto::abi::cmd::opcode as cmd;
+use ferroce_proto::abi::qpc::qp_type;
+use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Side};
+
+use super::kernel::Kernel;
+
+/// Messages under way one way, and receives that wait.
+pub(super) const WINDOW: usize = 4;
+const RECEIVES: usize = 8;
+/// Connections of a scene, and the keys that one has in turn.
+pub(crate) const MOST: u32 = 32;
+const LIVES: u32 = 8;
+/// Bytes before a datagram, where its GRH comes.
+pub(super) const GRH: usize = 40;
+/// Bytes between two places of a region, which nobody writes.
+const GUARD: usize = 64;
+pub(super) const UNTOUCHED: u8 = 0x3c;
+pub(super) const SPOILT: u8 = 0xe7;
+
+/// The bytes of a message.
+pub(crate) fn message(mark: u32, number: u32, len: usize) -> Vec<u8> {
+    let word = |at: u32| {
+        let [a, b, c, d] = mark.to_le_bytes();
+        let [e, f, g, h] = (number ^ at.wrapping_mul(0x9e37_79b1)).to_le_bytes();
+        [a, b, c, d, e, f, g, h]
+    };
+    let mut bytes: Vec<u8> = (0..len.div_ceil(8) as u32).flat_map(word).collect();
+    bytes.truncate(len);
+    bytes
+}
+
+/// How a connection is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) options: QpOptions,
+    /// Longest message.
+    pub(crate) longest: usize,
+    /// The wire loses frames.
+    pub(crate) lossy: bool,
+    /// Cycles that a message takes at most.
+    pub(crate) patience: u64,
+    /// In each word of each message.
+    pub(crate) mark: u32,
+}
+
+/// A message under way.
+pub(super) struct Sent {
+    pub(super) number: u32,
+    pub(super) index: u16,
+    pub(super) slot: usize,
+    pub(super) len: usize,
+    pub(super) opcode: u8,
+    pub(super) since: u64,
+}
+
+/// What a receiver is to find.
+pub(super) struct Coming {
+    pub(super) number: u32,
+    pub(super) len: usize,
+    pub(super) imm: Option<u32>,
+    /// Place of a WRITE, which has no receive buffer.
+    pub(super) written: Option<usize>,
+    /// A completion tells.
+    pub(super) told: bool,
+}
+
+/// One side of a connection.
+pub(super) struct End {
+    pub(super) qpn: u32,
+    pub(super) cqn: u16,
+    pub(super) memory: Option<Mr>,
+    pub(super) sent: VecDeque<Sent>,
+    pub(super) coming: VecDeque<Coming>,
+    pub(super) receives: BTreeMap<u16, usize>,
+    pub(super) next: u32,
+    pub(super) counter: u64,
+    /// Its end was answered.
+    pub(super) ended: Rc<Cell<bool>>,
+    pub(super) silent: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing is there.
+    Closed,
+    /// Commands are under way.
+    Opening,
+    Open,
+    /// As open, but nothing is posted.
+    Draining,
+    /// Commands are under way that end it.
+    Dying,
+}
+
+/// What connections came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Messages that came.
+    pub messages: u64,
+    /// Their bytes, each compared.
+    pub bytes: u64,
+    /// Messages that the wire lost of a transport that does not repeat.
+    pub lost: u64,
+}
+
+/// A connection.
+pub(crate) struct Line {
+    pub(crate) state: State,
+    pub(super) shape: Shape,
+    pub(super) number: u32,
+    pub(super) ends: [End; 2],
+    pub(super) pending: Rc<Cell<u32>>,
+    pub(super) rng: Rng,
+    pub(crate) tally: Tally,
+    /// It gave up, as it may on a wire that loses frames.
+    pub(crate) gave_up: bool,
+    pub(crate) opened: u32,
+}
+
+const SIDES: [Side; 2] = [Side::A, Side::B];
+
+impl Line {
+    /// A connection of the queue pairs `qpn`, with a completion queue each.
+    pub(crate) fn new(
+        hosts: [&mut Host; 2],
+        qpn: [u32; 2],
+        number: u32,
+        shape: Shape,
+        seed: u64,
+    ) -> Self {
+        let mut hosts = hosts.into_iter();
+        let ends = qpn.map(|qpn| {
+            let host = hosts.next().expect("there are two");
+            let cqn = host.create_cq_as(qpn as u16, 5);
+            End {
+                qpn,
+                cqn,
+                memory: None,
+                sent: VecDeque::new(),
+                coming: VecDeque::new(),
+                receives: BTreeMap::new(),
+                next: 0,
+                counter: 0,
+                ended: Rc::default(),
+                silent: false,
+            }
+        });
+        Self {
+            state: State::Closed,
+            shape,
+            number,
+            ends,
+            pending: Rc::default(),
+            rng: Rng::with_seed(seed),
+            tally: Tally::default(),
+            gave_up: false,
+            opened: 0,
+        }
+    }
+
+    /// The region at a side.
+    pub(crate) fn memory(&self, side: usize) -> Option<Mr> {
+        self.ends[side].memory
+    }
+
+    /// A card was reset, so its objects are to be made again.
+    pub(crate) fn was_reset(&mut self, side: Side, host: &mut Host) {
+        let end = &mut self.ends[side as usize];
+        end.cqn = host.create_cq_as(end.qpn as u16, 5);
+        if let Some(mr) = end.memory.take() {
+            host.take_back(mr.addr, mr.len);
+        }
+        end.silent = true;
+    }
+
+    fn stride(&self) -> usize {
+        self.shape.longest + GRH + GUARD
+    }
+
+    /// First byte of a place: `WINDOW` of sends, `RECEIVES` of receives, `WINDOW` each of WRITEs and of READs, one that is
+    /// read, and the counter.
+    pub(super) fn at(&self, area: usize, slot: usize) -> usize {
+        let before = [
+            0,
+            WINDOW,
+            WINDOW + RECEIVES,
+            2 * WINDOW + RECEIVES,
+            3 * WINDOW + RECEIVES,
+            3 * WINDOW + RECEIVES + 1,
+        ];
+        (before[area] + slot) * self.stride()
+    }
+
+    /// Both queue pairs are opened, with new memory.
+    pub(crate) fn open(&mut self, hosts: [&mut Host; 2], kernels: &mut [Kernel; 2]) {
+        assert_eq!(self.state, State::Closed);
+        self.state = State::Opening;
+        self.opened += 1;
+        self.gave_up = false;
+        self.pending.set(2);
+        let [a, b] = hosts;
+        let bytes = (3 * WINDOW + RECEIVES + 2) * self.stride();
+        let fixed = self.fixed();
+        for (end, host) in self.ends.iter().zip([&mut *a, &mut *b]) {
+            let psn = self.rng.u32(..1 << 24);
+            host.create_qp_as(
+                end.qpn,
+                QpOptions {
+                    psn,
+                    send_cq: end.cqn,
+                    recv_cq: end.cqn,
+                    ..self.shape.options
+                },
+            );
+        }
+        let peers = [b.peer(self.ends[1].qpn), a.peer(self.ends[0].qpn)];
+        for (side, host) in [(0, a), (1, b)] {
+            let addr = host.alloc(bytes);
+            host.write(addr, &vec![UNTOUCHED; bytes]);
+            host.write(addr + self.at(4, 0) as u64, &fixed);
+            host.write(addr + self.at(5, 0) as u64, &[0; 8]);
+            // A place that is used again has another key for long.
+            host.number_regions(1 + self.number + MOST * (self.opened % LIVES));
+            let mr = host.plan_region(addr, bytes as u64);
+            let kernel = &mut kernels[side];
+            kernel.register(host, &mr, Rights::ALL);
+            let peer = peers[side];
+            if self.shape.options.qp_type == qp_type::UD {
+                kernel.create(cmd::WRITE_AH, self.number, &peer.path().emit());
+            }
+            let end = &mut self.ends[side];
+            let pending = Rc::clone(&self.pending);
+            let (head, images) = (host.opening(end.qpn, &peer), host.images(end.qpn, &peer));
+            kernel.order(head, &images, move |host, answer| {
+                super::kernel::ok(host, answer);
+                pending.set(pending.get() - 1);
+            });
+            *end = End {
+                qpn: end.qpn,
+                cqn: end.cqn,
+                memory: Some(mr),
+                sent: VecDeque::new(),
+                coming: VecDeque::new(),
+                receives: BTreeMap::new(),
+                next: 0,
+                counter: 0,
+                ended: Rc::default(),
+                silent: false,
+            };
+        }
+    }
+
+    pub(super) fn fixed(&self) -> Vec<u8> {
+        message(self.shape.mark, u32::MAX, self.shape.longest)
+    }
+
+    /// Nothing more is posted.
+    pub(crate) fn drain(&mut self) {
+        if self.state == State::Open {
+            self.state = State::Draining;
+        }
+    }
+
+    /// Nothing is under way.
+    pub(crate) fn at_rest(&self) -> bool {
+        let may_miss = self.shape.lossy && self.shape.options.qp_type != qp_type::RC;
+        let rests = |end: &End| {
+            end.sent.is_empty() && (may_miss || end.coming.iter().all(|coming| !coming.told))
+        };
+        self.state == State::Closed
+            || self.state == State::Draining && (self.gave_up || self.ends.iter().all(rests))
+    }
+
+    /// Both ends die, each as its host has it; those of `there` alone.
+    pub(crate) fn die(&mut self, kernels: &mut [Kernel; 2], there: [bool; 2]) {
+        self.state = State::Dying;
+        self.pending
+            .set(there.iter().filter(|t| **t).count() as u32);
+        for side in SIDES
+            .map(|side| side as usize)
+            .into_iter()
+            .filter(|s| there[*s])
+        {
+            let (end, kernel) = (&mut self.ends[side], &mut kernels[side]);
+            let early = self.rng.u8(..4) == 0;
+            if early && let Some(mr) = end.memory.take() {
+                kernel.deregister(mr);
+            }
+            if self.rng.bool() {
+                kernel.fail(end.qpn);
+            }
+            let (pending, ended) = (Rc::clone(&self.pending), Rc::clone(&end.ended));
+            kernel.reset(end.qpn, move || {
+                pending.set(pending.get() - 1);
+                ended.set(true);
+            });
+            if let Some(mr) = end.memory.take() {
+                kernel.deregister(mr);
+            }
+        }
+    }
+
+    /// What came is looked at, and new messages are posted.
+    ///
+    /// # Panics
+    /// If anything is not as the golden model has it.
+    pub(crate) fn step(&mut self, hosts: [&mut Host; 2], now: u64) {
+        match self.state {
+            State::Opening if self.pending.get() == 0 => {
+                self.state = State::Open;
+                let [a, b] = hosts;
+                for (side, host) in [(0, a), (1, b)] {
+                    (0..RECEIVES).for_each(|slot| self.receive(side, slot, host));
+                }
+                return;
+            }
+            State::Dying if self.pending.get() == 0 => self.state = State::Closed,
+            _ => {}
+        }
+        for (side, host) in hosts.into_iter().enumerate() {
+            while let Some(cqe) = host.poll(self.ends[side].cqn) {
+                self.completed(side, host, &cqe);
+            }
+            let end = &mut self.ends[side];
+            end.silent |= end.ended.get();
+            if self.state == State::Open {
+                self.post(side, host, now);
+            }
+            if matches!(self.state, State::Open | State::Draining)
+                && !self.gave_up
+                && let Some(sent) = self.ends[side].sent.front()
+            {
+                let (number, waited) = (sent.number, now - sent.since);
+                assert!(
+                    waited < self.shape.patience,
+                    "{}: message {number} does not end in {waited} cycles",
+                    self.name(side)
+                );
+            }
+        }
+    }
+
+    pub(super) fn name(&self, side: usize) -> String {
+        let kind = ["RC", "UC", "", "UD"][usize::from(self.shape.options.qp_type)];
+        format!("{kind} line {} {:?}", self.number, SIDES[side])
+    }
+
+    /// The bytes between the places of a region are as they were.
+    pub(crate) fn check_guards(&self, hosts: [&Host; 2]) {
+        for (side, host) in hosts.into_iter().enumerate() {
+            let Some(mr) = self.ends[side].memory else {
+                continue;
+            };
+            let bytes = host.contents(&mr);
+            for guard in bytes.chunks(self.stride()) {
+                let guard = &guard[self.stride() - GUARD..];
+                let name = self.name(side);
+                assert!(
+                    guard.iter().all(|b| *b == UNTOUCHED),
+                    "{name}: between two places"
+                );
+            }
+        }
+    }
+}

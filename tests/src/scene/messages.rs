@@ -1,0 +1,255 @@
+//! The messages of a [`Line`]: what is posted, and what has to come of it.
+
+use fastrand::Rng;
+use ferroce_proto::abi::cq::{Cqe, opcode, status};
+use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::wqe;
+use ferroce_sim::testhost::{Host, Mr, Work};
+
+use super::line::{Coming, GRH, Line, SPOILT, Sent, State, UNTOUCHED, WINDOW, message};
+
+impl Line {
+    pub(super) fn receive(&mut self, side: usize, slot: usize, host: &mut Host) {
+        let at = self.at(1, slot) as u64;
+        let end = &mut self.ends[side];
+        let mr = end.memory.expect("it is open");
+        let len = self.shape.longest + GRH;
+        let index = host.post_recv(end.qpn, &[mr.sge(at, len as u32)]);
+        end.receives.insert(index, slot);
+    }
+
+    pub(super) fn post(&mut self, side: usize, host: &mut Host, now: u64) {
+        let kind = self.shape.options.qp_type;
+        let far = &self.ends[1 - side];
+        let crowded = far.coming.len() >= WINDOW && !self.shape.lossy;
+        if self.ends[side].sent.len() >= WINDOW || crowded || self.rng.u8(..4) > 0 {
+            return;
+        }
+        let (remote, far_qpn) = (far.memory.expect("it is open"), far.qpn);
+        let longest = match kind {
+            qp_type::UD => self.shape.longest.min(1 << self.shape.options.mtu.log2()),
+            _ => self.shape.longest,
+        };
+        let len = match self.rng.u8(..4) {
+            0 => self.rng.usize(8..=64),
+            _ => self.rng.usize(8..=longest),
+        };
+        let number = self.ends[side].next;
+        let taken = |slot: &usize| self.ends[side].sent.iter().any(|sent| sent.slot == *slot);
+        let slot = (0..WINDOW).find(|slot| !taken(slot)).expect("of a window");
+        let written = |slot: &usize| far.coming.iter().any(|c| c.written == Some(*slot));
+        let free = (0..WINDOW).find(|slot| !written(slot));
+        let mr = self.ends[side].memory.expect("it is open");
+        let source = self.at(0, slot);
+        let bytes = message(self.shape.mark, number, len);
+        host.write(mr.addr + source as u64, &bytes);
+        let list = self.list(&mr, source, len);
+        let send = |rng: &mut Rng| match rng.u8(..4) {
+            0 if len <= 200 => Work::send(&[]).inline(&bytes),
+            _ => Work::send(&list),
+        };
+        let places: [u64; WINDOW] = std::array::from_fn(|slot| self.at(2, slot) as u64);
+        let (area, area_read) = (self.at(3, slot), self.at(4, 0) as u64);
+        let counter = self.at(5, 0) as u64;
+        // A WRITE that no completion tells of is looked at with the next that does.
+        let untold = far.coming.iter().filter(|coming| !coming.told).count();
+        let what = match kind {
+            qp_type::RC if untold < WINDOW - 2 => self.rng.u8(..7),
+            _ => self.rng.u8(..2),
+        };
+        let mut coming = Coming {
+            number,
+            len,
+            imm: None,
+            written: None,
+            told: true,
+        };
+        let mut comes = true;
+        let mut work = match (what, free) {
+            (0, _) => send(&mut self.rng),
+            (2 | 3, Some(slot)) => {
+                (coming.written, coming.told) = (Some(slot), what == 3);
+                Work::write(&list, &remote, places[slot])
+            }
+            (4 | 5, _) => {
+                comes = false;
+                let from = self.rng.usize(..=self.shape.longest - len) as u64;
+                let work = Work::read(&self.list(&mr, area, len), &remote, area_read + from);
+                host.write(mr.addr + area as u64, &vec![UNTOUCHED; len + 8]);
+                work
+            }
+            (6, _) => {
+                comes = false;
+                Work::fetch_add(mr.sge(area as u64, 8), &remote, counter, 1)
+            }
+            _ => send(&mut self.rng),
+        };
+        if what == 1 || what == 3 && coming.written.is_some() {
+            work = work.imm(number ^ self.shape.mark);
+            coming.imm = Some(number ^ self.shape.mark);
+        }
+        if kind == qp_type::UD {
+            work.head.remote_addr = u64::from(far_qpn) << 32 | u64::from(self.number);
+            work.head.rkey = self.shape.options.qkey;
+        }
+        let since = now;
+        let index = host.post_send(self.ends[side].qpn, &work);
+        // Bytes 8 on of a READ say where it was read.
+        let number = if work.head.opcode == wqe::opcode::READ {
+            (work.head.remote_addr - remote.addr - area_read) as u32
+        } else {
+            number
+        };
+        self.ends[side].sent.push_back(Sent {
+            number,
+            index,
+            slot,
+            len,
+            opcode: work.head.opcode,
+            since,
+        });
+        self.ends[side].next += 1;
+        if comes {
+            self.ends[1 - side].coming.push_back(coming);
+        }
+    }
+
+    /// The bytes in up to three pieces.
+    fn list(&self, mr: &Mr, at: usize, len: usize) -> Vec<wqe::Sge> {
+        let cut = (len * 7 / 11, len * 10 / 11);
+        let piece = |from: usize, to: usize| mr.sge((at + from) as u64, (to - from) as u32);
+        match len % 3 {
+            0 => vec![piece(0, len)],
+            1 => vec![piece(0, cut.0), piece(cut.0, len)],
+            _ => vec![piece(0, cut.0), piece(cut.0, cut.1), piece(cut.1, len)],
+        }
+    }
+
+    pub(super) fn completed(&mut self, side: usize, host: &mut Host, cqe: &Cqe) {
+        let name = self.name(side);
+        assert!(!self.ends[side].silent, "{name}: {cqe:?} behind its end");
+        assert_eq!(cqe.qpn, self.ends[side].qpn, "{name}: {cqe:?}");
+        if matches!(self.state, State::Dying | State::Closed) || self.gave_up {
+            return;
+        }
+        let gives_up = [
+            status::RETRY_EXC_ERR,
+            status::RNR_RETRY_EXC_ERR,
+            status::WR_FLUSH_ERR,
+        ];
+        if self.shape.lossy && gives_up.contains(&cqe.status) {
+            self.gave_up = true;
+            return;
+        }
+        assert_eq!(cqe.status, status::SUCCESS, "{name}: {cqe:?}");
+        if cqe.recv {
+            self.received(side, host, cqe);
+        } else {
+            self.was_sent(side, host, cqe);
+        }
+    }
+
+    fn was_sent(&mut self, side: usize, host: &Host, cqe: &Cqe) {
+        let name = self.name(side);
+        let sent = self.ends[side].sent.pop_front();
+        let sent = sent.unwrap_or_else(|| panic!("{name}: {cqe:?} of what was not sent"));
+        assert_eq!(cqe.wqe_index, sent.index, "{name}: {cqe:?}");
+        let mr = self.ends[side].memory.expect("it is open");
+        let result = mr.addr + self.at(3, sent.slot) as u64;
+        match sent.opcode {
+            wqe::opcode::READ => {
+                let from = sent.number as usize;
+                let expected = &self.fixed()[from..from + sent.len];
+                assert_eq!(
+                    (cqe.opcode, cqe.byte_len as usize),
+                    (opcode::READ, sent.len)
+                );
+                let mut bytes = host.read(result, sent.len + 8);
+                assert_eq!(
+                    bytes.split_off(sent.len),
+                    [UNTOUCHED; 8],
+                    "{name}: behind a READ"
+                );
+                self.compare(side, "READ", &bytes, expected);
+            }
+            wqe::opcode::FETCH_ADD => {
+                let before = u64::from_le_bytes(host.read(result, 8).try_into().expect("8 bytes"));
+                assert_eq!(before, self.ends[side].counter, "{name}: an atomic");
+                self.ends[side].counter += 1;
+                self.tally.messages += 1;
+            }
+            _ => {
+                let source = mr.addr + self.at(0, sent.slot) as u64;
+                host.write(source, &vec![SPOILT; sent.len]);
+            }
+        }
+    }
+
+    fn received(&mut self, side: usize, host: &mut Host, cqe: &Cqe) {
+        let name = self.name(side);
+        let slot = self.ends[side].receives.remove(&cqe.wqe_index);
+        let slot = slot.unwrap_or_else(|| panic!("{name}: {cqe:?} of what was not posted"));
+        let mr = self.ends[side].memory.expect("it is open");
+        let skip = if self.shape.options.qp_type == qp_type::UD {
+            GRH
+        } else {
+            0
+        };
+        let place = mr.addr + (self.at(1, slot) + skip) as u64;
+        let repeats = self.shape.options.qp_type == qp_type::RC;
+        loop {
+            let coming = self.ends[side].coming.pop_front();
+            let coming = coming.unwrap_or_else(|| panic!("{name}: {cqe:?} of what was not sent"));
+            let is_write = coming.written.is_some();
+            let from = match coming.written {
+                Some(slot) => mr.addr + self.at(2, slot) as u64,
+                None => place,
+            };
+            let bytes = host.read(from, coming.len);
+            let expected = message(self.shape.mark, coming.number, coming.len);
+            let its_own = cqe.byte_len as usize == coming.len + skip
+                && cqe.imm == coming.imm.unwrap_or(0)
+                && bytes == expected;
+            if self.shape.lossy && !repeats && !its_own {
+                self.tally.lost += 1;
+                continue;
+            }
+            self.compare(side, "message", &bytes, &expected);
+            if !coming.told {
+                continue;
+            }
+            let code = if is_write {
+                opcode::RECV_WRITE_IMM
+            } else {
+                opcode::RECV
+            };
+            assert_eq!(
+                (
+                    cqe.opcode,
+                    cqe.byte_len as usize,
+                    cqe.with_imm.then_some(cqe.imm)
+                ),
+                (code, coming.len + skip, coming.imm),
+                "{name}: {cqe:?}"
+            );
+            break;
+        }
+        let spoilt = vec![UNTOUCHED; self.shape.longest + GRH];
+        host.write(mr.addr + self.at(1, slot) as u64, &spoilt);
+        self.receive(side, slot, host);
+    }
+
+    fn compare(&mut self, side: usize, what: &str, found: &[u8], expected: &[u8]) {
+        if let Some(at) = (0..expected.len()).find(|&at| found[at] != expected[at]) {
+            panic!(
+                "{}: byte {at} of {} of a {what} is {:#x}, not {:#x}",
+                self.name(side),
+                expected.len(),
+                found[at],
+                expected[at]
+            );
+        }
+        self.tally.messages += 1;
+        self.tally.bytes += expected.len() as u64;
+    }
+}

@@ -1,0 +1,117 @@
+//! Who would break a card, beside connections that must not notice: see [`ferroce_tests::hostile`].
+
+mod defects;
+
+use ferroce_tests::conformance::run::Target;
+use ferroce_tests::hostile::{attack, disturb, misuse};
+use ferroce_tests::soak;
+use ferroce_tests::world::World;
+
+mod model {
+    use super::*;
+
+    #[test]
+    fn frames() {
+        super::frames(Target::Model);
+    }
+
+    #[test]
+    fn owner() {
+        super::owner(Target::Model, seeds(1..=8), 500);
+    }
+
+    #[test]
+    fn bus() {
+        super::bus(Target::Model, seeds(1..=4), 4);
+    }
+}
+
+mod rtl_512 {
+    use super::*;
+
+    #[test]
+    fn frames() {
+        super::frames(Target::Rtl(512));
+    }
+
+    #[test]
+    fn owner() {
+        super::owner(Target::Rtl(512), seeds(2..=2), 100);
+    }
+
+    #[test]
+    fn bus() {
+        super::bus(Target::Rtl(512), seeds(1..=2), 1);
+    }
+}
+
+mod rtl_64 {
+    use super::*;
+
+    #[test]
+    fn frames() {
+        super::frames(Target::Rtl(64));
+    }
+
+    #[test]
+    fn owner() {
+        super::owner(Target::Rtl(64), seeds(3..=3), 60);
+    }
+
+    #[test]
+    fn bus() {
+        super::bus(Target::Rtl(64), seeds(3..=4), 1);
+    }
+}
+
+/// `$FERROCE_SEED` picks one.
+fn seeds(usual: std::ops::RangeInclusive<u64>) -> std::ops::RangeInclusive<u64> {
+    let chosen = std::env::var("FERROCE_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    chosen.map_or(usual, |seed| seed..=seed)
+}
+
+/// One seed in each world.
+fn frames(target: Target) {
+    for world in World::ALL {
+        let seed = (1..)
+            .find(|seed| World::of(*seed) == world)
+            .expect("each is drawn");
+        let report = attack(target, 1000, seed).unwrap_or_else(|what| panic!("{what}"));
+        assert!(report.messages > 60 && report.revived > 3, "{report:?}");
+    }
+}
+
+fn owner(target: Target, seeds: std::ops::RangeInclusive<u64>, acts: u64) {
+    for seed in seeds {
+        let (card, _) = target.card(World::of(seed)).expect("the engine builds");
+        let direct = target == Target::Model;
+        let report = misuse(&card, direct, acts, seed, 60).unwrap_or_else(|what| panic!("{what}"));
+        assert!(report.messages > 20 && report.completions > 3, "{report:?}");
+        println!("{seed}: {report:?}");
+    }
+}
+
+fn bus(target: Target, seeds: std::ops::RangeInclusive<u64>, bursts: u64) {
+    for seed in seeds {
+        let report = disturb(target, bursts, seed).unwrap_or_else(|what| panic!("{what}"));
+        println!("{seed}: {report:?}");
+    }
+}
+
+/// Rounds of endurance, see [`ferroce_tests::soak`].
+#[test]
+fn endurance() {
+    let mut sum = soak::Soaked::default();
+    for (target, seeds) in [(Target::Model, 1..=8), (Target::Rtl(64), 100..=100)] {
+        for seed in seeds {
+            sum += soak::round(target, 20_000, seed).unwrap_or_else(|what| panic!("{what}"));
+        }
+    }
+    println!("{sum:?}");
+    assert!(
+        sum.messages > 500 && sum.deaths > 10 && sum.resets > 0,
+        "{sum:?}"
+    );
+}
