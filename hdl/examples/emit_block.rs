@@ -30,6 +30,7 @@ fn main() {
             "rq_fetch64" => go(ferroce_hdl::queue::rq_fetch::RqFetch::<64>::default()),
             "sq_state" => go(requester::sq_state::SqStateTable::<8>::default()),
             "send" => go(requester::send::SendPath::<8>::default()),
+            "send_queues" => go(requester::send_queues::SendQueues::<512, 8, 14>::default()),
             "list_walk" => go(requester::list_walk::ListWalk::default()),
             "header_tx" => go(ferroce_hdl::ib::header_tx::HeaderTx::<8>::default()),
             "segmenter" => go(requester::segmenter::Segmenter::<8>::default()),

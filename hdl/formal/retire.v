@@ -33,7 +33,7 @@ module check_retire (
     input [15:0] wqe_index, // = wqe_index of done_payload as done_payload
     input [7:0] status, // = status of done_payload as done_payload
     input reports, // = out_s_valid
-    input [15:0] reported, // = out_s_payload[102:87]
+    input [15:0] reported, // = out_s_payload[104:89]
     input [4:0] reported_reads, // = out_s_payload[85:81]
     input [2:0] state, // = state_q
     input advance,

@@ -96,6 +96,10 @@ pub struct Control<
     pub lost: Signal<In, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<In, Bits<16>>,
+    /// Its PSN.
+    pub lost_psn: Signal<In, Bits<24>>,
+    /// Incarnation of its queue pair.
+    pub lost_incarnation: Signal<In, Bits<2>>,
     /// Commands, and failures of send queues, for the responder.
     pub rq_events: StreamOut<RqEvent>,
     /// Answer to a command.
@@ -212,6 +216,8 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         forward!(sq_down <= failures.sq_down);
         failures.lost = lost;
         failures.lost_qpn = lost_qpn;
+        failures.lost_psn = lost_psn;
+        failures.lost_incarnation = lost_incarnation;
         forward!(rq_failures <= failures.responder);
         forward!(failures.lost_cqe <= completions.lost);
         forward!(sq_failure <= failures.sq);

@@ -236,7 +236,8 @@ impl<
         forward!(transmit.failure <= control.sq_failure);
         forward!(control.sq_down <= transmit.down);
         copy!(control <= transmit;
-            sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn);
+            sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn,
+            lost_psn, lost_incarnation);
         forward!(receive.events <= control.rq_events);
         copy!(control <= receive; rq_query_valid, rq_query);
         forward!(control.rq_failures <= receive.failures);

@@ -4,13 +4,12 @@
 //! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, tell
 //! the requester. The report of a responder's first request (COMM_EST) only passes through, to `qp_events`. Of lost packets
 //! 16 can wait; one that finds no room is found again when it is sent again.
-use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::abi::eq::event::COMM_EST;
 
 use crate::bus::types::Activity;
 use crate::prelude::*;
 use crate::queue::cq_write::CqLost;
-use crate::transport::requester::event::{SqEvent, SqEventKind};
+use crate::transport::requester::event::{SqEvent, SqEventKind, UnreadPacket};
 use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
 
 /// Failures on their way.
@@ -24,6 +23,10 @@ pub struct Failures {
     pub lost: Signal<In, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<In, Bits<16>>,
+    /// Its PSN.
+    pub lost_psn: Signal<In, Bits<24>>,
+    /// Incarnation of its queue pair.
+    pub lost_incarnation: Signal<In, Bits<2>>,
     /// Queue pairs that went into error as responder.
     pub responder: StreamIn<RqFailure>,
     /// Completions that were lost.
@@ -40,7 +43,7 @@ pub struct Failures {
     pub to_sq: Signal<Out, Activity>,
 
     down: Fifo<Bits<16>, 4>,
-    unread: Fifo<Bits<16>, 4>,
+    unread: Fifo<UnreadPacket, 4>,
     /// Of `responder`: `err_report` does not wait for the arbiter.
     failed: Skid<Bits<16>>,
     merge: Merge<SqEvent, 3>,
@@ -64,12 +67,14 @@ impl Logic for Failures {
         down.m.ready = rq.ready;
 
         unread.s.valid = lost;
-        unread.s.payload = lost_qpn;
+        unread.s.payload.qpn = lost_qpn;
+        unread.s.payload.psn = lost_psn;
+        unread.s.payload.incarnation = lost_incarnation;
         merge.s[0].valid = unread.m.valid;
         merge.s[0].payload = no_sq_event;
-        merge.s[0].payload.kind = SqEventKind::Failed;
-        merge.s[0].payload.qpn = unread.m.payload;
-        merge.s[0].payload.status = GENERAL_ERR;
+        merge.s[0].payload.kind = SqEventKind::Unread;
+        copy!(merge.s[0].payload <= unread.m.payload; qpn, psn);
+        merge.s[0].payload.generation = unread.m.payload.incarnation;
         unread.m.ready = merge.s[0].ready;
         // `err_report` takes the failure before the requester can fail because of it
         err_report.valid = responder.valid & failed.s.ready;

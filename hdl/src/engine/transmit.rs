@@ -87,6 +87,10 @@ pub struct TransmitSide<
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
     pub lost_qpn: Signal<Out, Bits<16>>,
+    /// Its PSN.
+    pub lost_psn: Signal<Out, Bits<24>>,
+    /// Incarnation of its queue pair.
+    pub lost_incarnation: Signal<Out, Bits<2>>,
     /// A response was not sent because its payload could not be read.
     pub response_lost: Signal<Out, Bit>,
     /// Its queue pair.
@@ -230,6 +234,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(m_axis_tx <= back.m_axis_tx);
         lost = back.lost[0];
         lost_qpn = back.lost_qpn[0];
+        lost_psn = back.lost_psn[0];
+        lost_incarnation = back.lost_incarnation[0];
         response_lost = back.lost[1];
         response_lost_qpn = back.lost_qpn[1];
         response_lost_psn = back.lost_psn[1];

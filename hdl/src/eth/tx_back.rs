@@ -67,6 +67,8 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub lost_psn: [Signal<Out, Bits<24>>; LANES],
     /// Its MSN.
     pub lost_msn: [Signal<Out, Bits<24>>; LANES],
+    /// Incarnation of the queue pair of a request.
+    pub lost_incarnation: [Signal<Out, Bits<2>>; LANES],
     /// A request leaves; one cycle.
     pub left_valid: Signal<Out, Bit>,
     /// Which.
@@ -108,6 +110,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
             lost_qpn[i] = assemble[i].lost_qpn;
             lost_psn[i] = assemble[i].lost_psn;
             lost_msn[i] = assemble[i].lost_msn;
+            lost_incarnation[i] = assemble[i].lost_incarnation;
         }
         forward!(cnp <= headers.cnp);
         headers.notify = notify;

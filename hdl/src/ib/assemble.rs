@@ -84,6 +84,8 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub lost_psn: Signal<Out, Bits<24>>,
     /// Its MSN.
     pub lost_msn: Signal<Out, Bits<24>>,
+    /// Incarnation of its queue pair.
+    pub lost_incarnation: Signal<Out, Bits<2>>,
     /// A packet leaves; one cycle.
     pub left_valid: Signal<Out, Bit>,
     /// Which.
@@ -101,6 +103,7 @@ pub struct Assemble<const W: usize, const K: usize> {
     lost_qpn_q: Dff<Bits<16>>,
     lost_msn_q: Dff<Bits<24>>,
     lost_psn_q: Dff<Bits<24>>,
+    lost_incarnation_q: Dff<Bits<2>>,
     left_valid_q: Reg<Bit>,
     left_q: Dff<Departure>,
 }
@@ -149,6 +152,8 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         lost_psn = lost_psn_q;
         lost_msn_q = current.msn;
         lost_msn = lost_msn_q;
+        lost_incarnation_q = current.incarnation;
+        lost_incarnation = lost_incarnation_q;
         left_valid_q = fire & turn.front & !drops;
         copy!(left_q <= current; qpn, incarnation, next_psn, notify);
         left_valid = left_valid_q;

@@ -3,7 +3,6 @@
 use ferroce_hdl::engine::failures::Failures;
 use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_hdl::transport::responder::event::RqEventKind;
-use ferroce_proto::abi::cq::status;
 use ferroce_sim::bench::{Bench, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
@@ -36,6 +35,8 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
     let mut sq = StreamSink::new(bench.dut(), "sq", Pauses::new(0.5, 5)).unwrap();
     let lost = bench.dut().input("lost").unwrap();
     let lost_qpn = bench.dut().input("lost_qpn").unwrap();
+    let lost_psn = bench.dut().input("lost_psn").unwrap();
+    let lost_incarnation = bench.dut().input("lost_incarnation").unwrap();
     bench.dut_mut().set(lost, 0);
     let kind = SqEventKind::Failed as u64;
     for qpn in 0..20 {
@@ -65,12 +66,15 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
     for qpn in [3, 9] {
         sq.expect(
             sq.item()
-                .with("kind", kind)
+                .with("kind", SqEventKind::Unread as u64)
                 .with("qpn", qpn)
-                .with("status", u64::from(status::GENERAL_ERR)),
+                .with("psn", 1000 + qpn)
+                .with("generation", qpn % 4),
         );
         bench.dut_mut().set(lost, 1);
         bench.dut_mut().set(lost_qpn, qpn);
+        bench.dut_mut().set(lost_psn, 1000 + qpn);
+        bench.dut_mut().set(lost_incarnation, qpn % 4);
         bench
             .step(&mut [&mut responder, &mut cqe, &mut err_report, &mut sq])
             .unwrap();

@@ -5,6 +5,7 @@ mod bench;
 mod failures;
 mod reads;
 mod reread;
+mod unread;
 
 use bench::{Peer, Rig, sge};
 use ferroce_proto::abi::qpc::SqCtx;

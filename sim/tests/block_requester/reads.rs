@@ -48,7 +48,7 @@ fn a_flush_does_not_hold_up_the_reads_that_completions_wait_for() {
             rig.post(qpn, wqe(opcode::WRITE, 64), one(64));
         }
         rig.ring(qpn);
-        rig.fail(qpn, 0);
+        rig.fail(qpn);
     }
     rig.run(300_000);
     for qpn in steady {

@@ -255,7 +255,7 @@ fn the_cause_is_kept_until_the_flush() {
     rig.hold = true;
     post_all(&mut rig, &[read(1000), send(10)]);
     rig.run(100);
-    rig.fail(1, status::GENERAL_ERR);
+    rig.unread(1, 100);
     rig.run(50);
     rig.modify(1, state::ERR, None);
     rig.run(50);

@@ -70,7 +70,7 @@ fn long_wqes_that_were_not_sent_are_flushed() {
     }
     rig.ring(2);
     rig.run(45);
-    rig.fail(2, 0);
+    rig.fail(2);
     rig.run(3000);
     let indices: Vec<_> = rig.done(2).iter().map(|d| d.0).collect();
     let mut at = 0;

@@ -88,16 +88,19 @@ fn a_local_error_is_that_of_the_send_queue_alone() {
 }
 
 #[test]
-fn payload_that_cannot_be_read_fails_the_oldest() {
+fn payload_that_cannot_be_read_fails_its_message() {
     let mut rig = rig(qp_type::UD, 1000);
     rig.post(1, send(10));
     rig.post(1, send(10));
     rig.ring(1);
     rig.run(200);
-    rig.fail(1, status::GENERAL_ERR);
-    rig.fail(1, status::GENERAL_ERR);
+    // of the second, before the first has left
+    rig.unread(1, 0xff_fffe);
+    rig.unread(1, 0xff_fffe);
     rig.run(300);
-    assert_eq!(rig.done(1), [(0, status::GENERAL_ERR), (1, FLUSHED)]);
+    assert_eq!(rig.done(1), []);
+    rig.run(2000);
+    assert_eq!(rig.done(1), [(0, 0), (1, status::GENERAL_ERR)]);
     let failure = Failure {
         qpn: 1,
         status: status::GENERAL_ERR,
@@ -110,7 +113,7 @@ fn payload_that_cannot_be_read_fails_the_oldest() {
     );
     // the responder fails: now all of the queue pair
     assert!(rig.down.is_empty());
-    rig.fail(1, 0);
+    rig.fail(1);
     rig.run(300);
     assert_eq!(rig.failures.len(), 2);
     assert_eq!(rig.down, [1]);
@@ -122,7 +125,7 @@ fn a_failure_of_the_responder_is_that_of_the_queue_pair() {
     rig.post(1, send(10));
     rig.ring(1);
     rig.run(100);
-    rig.fail(1, 0);
+    rig.fail(1);
     rig.run(300);
     assert_eq!(rig.done(1), [(0, FLUSHED)]);
     assert_eq!(rig.down, [1]);

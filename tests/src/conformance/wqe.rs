@@ -1,12 +1,13 @@
 //! Send work queue entries that make no sense: a local error, and nothing is sent for them.
 
 use ferroce_proto::abi::cq::{opcode as cqe, status};
-use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::wqe::{self, MAX_MSG, SendWqe};
-use ferroce_sim::testhost::{QpOptions, Rights, Side, Work};
+use ferroce_proto::wire::{Opcode, Psn, Syndrome};
+use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Side, Work};
 
-use super::bench::Bench;
-use super::{ATOMIC, LONG, RC, READ, WINDOW, cases, check};
+use super::bench::{Bench, MTU, QUIET};
+use super::{ATOMIC, LONG, RC, READ, UC, WINDOW, cases, check};
 
 cases! {
     send_wqe_of_unknown_operation, RC, "abi wqe", "An operation that does not exist is a local operation error.";
@@ -23,6 +24,8 @@ cases! {
     send_wqe_inline_past_its_slots, RC, "abi wqe", "Inline payload beyond the slots of its WQE is a local operation error.";
     send_wqe_inline_read, READ, "abi wqe", "A READ cannot be inline: local operation error.";
     send_wqe_atomic_of_two_pieces, ATOMIC, "abi wqe", "An atomic has one buffer: local operation error.";
+    send_payload_unread_waits, RC, "IB1 9.9.2", "A request whose payload cannot be read from memory fails with a general error, and only when those before it are acknowledged.";
+    send_payload_unread_in_part, UC, "IB1 9.9.2", "So does one of several packets of which one cannot be read, of UC too; the request before it completes, the one behind is flushed.";
     send_wqe_error_keeps_its_order, RC, "IB1 10.8", "The WQE before completes with success, the one behind is flushed.";
 }
 
@@ -235,4 +238,65 @@ fn send_wqe_error_keeps_its_order(bench: &mut Bench) {
     c.ends(Side::A, 1, OP);
     c.ends(Side::A, 2, status::WR_FLUSH_ERR);
     c.succeeds(Side::B, 0);
+}
+
+/// A region over memory that is not there.
+fn nowhere(host: &mut Host) -> Mr {
+    host.register(0x7ead_0000_0000, 4096, Rights::ALL)
+}
+
+fn send_payload_unread_waits(bench: &mut Bench) {
+    bench.expect_bad_reads();
+    let options = QpOptions {
+        timeout: 0,
+        ..QpOptions::default()
+    };
+    let mut s = bench.script(options);
+    let good = s.host.create_mr(&[7; 64], Rights::NONE);
+    let bad = nowhere(&mut s.host);
+    for source in [good.all(), bad.sge(0, 64), good.all()] {
+        s.host
+            .post_send(s.qpn, &Work::write(&[source], &s.target, 0));
+    }
+    s.run(4 * QUIET);
+    check("completions", s.results(), vec![]);
+    check("state", s.host.query(s.qpn).sq_state, state::RTS);
+    let first = Psn::new(options.psn).value();
+    s.send(&s.response(Opcode::RcAck, first, Syndrome::ACK), &[]);
+    let expected = [status::SUCCESS, status::GENERAL_ERR, status::WR_FLUSH_ERR];
+    let expected = (0..).zip(expected).collect::<Vec<_>>();
+    check("completions", s.results(), expected);
+}
+
+fn send_payload_unread_in_part(bench: &mut Bench) {
+    bench.expect_bad_reads();
+    let len = MTU as u32;
+    for (qp_type, failed) in [(qp_type::RC, state::ERR), (qp_type::UC, state::SQE)] {
+        for is_last in [true, false] {
+            let mut c = bench.connect(QpOptions {
+                qp_type,
+                ..QpOptions::default()
+            });
+            let good = c.a.create_mr(&[7; MTU], Rights::NONE);
+            let target = c.b.create_mr(&[0; 2 * MTU], Rights::ALL);
+            let bad = nowhere(&mut c.a);
+            let mut pieces = [bad.sge(0, len), good.sge(0, len)];
+            if is_last {
+                pieces.reverse();
+            }
+            c.post_all(&[
+                Work::write(&[good.all()], &target, 0),
+                Work::write(&pieces, &target, 0),
+                Work::write(&[good.all()], &target, 0),
+            ]);
+            for (index, expected) in [
+                (0, status::SUCCESS),
+                (1, status::GENERAL_ERR),
+                (2, status::WR_FLUSH_ERR),
+            ] {
+                c.ends(Side::A, index, expected);
+            }
+            check("state", c.query(Side::A).sq_state, failed);
+        }
+    }
 }

@@ -42,10 +42,16 @@ payload! {
         paced: Bit,
         /// Answer: the PSN is in the window; of two acknowledgements one of them.
         in_window: Bit,
+        /// Answer: it is heard in this state, and no packet before it could not be read if it is `sent`.
+        counts: Bit,
         /// Answer: both are.
         both: Bit,
-        /// Answer: PSNs newly acknowledged.
+        /// Answer: PSNs newly acknowledged, unless `earlier`.
         progress: Bits<24>,
+        /// Answer: of two acknowledgements the later one is outside.
+        earlier: Bit,
+        /// Answer: PSNs newly acknowledged then.
+        earlier_progress: Bits<24>,
         /// Answer: these are not 0.
         progresses: Bit,
         /// Answer, Timeout: retries left, all of them again after progress.
@@ -66,6 +72,14 @@ payload! {
         current: Bit,
         /// Retired: no acknowledgement came since.
         same_una: Bit,
+        /// Unread: the packet is outstanding, and none before it could not be read.
+        unread: Bit,
+        /// Answer: of the packet that could not be read.
+        at_stall: Bit,
+        /// Retired: the packet that could not be read is acknowledged.
+        passed: Bit,
+        /// Retired: its message is the oldest, and fails.
+        stalled: Bit,
         /// It goes on in RTS: nothing of what is to be flushed is left.
         resumed: Bit,
         /// Command: something of what was posted is not flushed yet.

@@ -24,8 +24,10 @@ pub enum SqEventKind {
     Retired,
     /// A command sets the state, or asks for it.
     Command,
-    /// The queue pair failed elsewhere; with a `status`, its oldest message fails with it, else all is flushed.
+    /// The queue pair failed elsewhere: all is flushed.
     Failed,
+    /// The packet `psn` was not sent: its payload could not be read.
+    Unread,
     /// The WQE at `index` is not whole in its grant: it is to be fetched again, as the first of a grant.
     Refetch,
 }
@@ -39,7 +41,7 @@ payload! {
         qpn: Bits<16>,
         /// Doorbell: producer index. Start, Refetch: WQE index. Retired: slot behind the last message taken off.
         index: Bits<16>,
-        /// Answer: PSN. Retired: first PSN of the new head. Command: first PSN.
+        /// Answer: PSN. Retired: first PSN of the new head. Command: first PSN. Unread: PSN.
         psn: Bits<24>,
         /// Retired: `una_psn` that `retire` saw. Answer: the PSN `missing`, see [`Answer`](crate::bus::types::Answer).
         una_psn: Bits<24>,
@@ -67,11 +69,15 @@ payload! {
         merged: Bit,
         /// Answer: none came; the packet `psn`, the last of a UC or UD message, was sent.
         sent: Bit,
+        /// Retired: the packet `stall_psn` of the state is of the new head.
+        stalled: Bit,
+        /// Retired: it is acknowledged.
+        passed: Bit,
         /// Retired: messages taken off.
         count: Bits<16>,
         /// Answer: AETH syndrome.
         syndrome: Bits<8>,
-        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Answer, Failed: see there. Else 0.
+        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Answer: see there. Else 0.
         status: Bits<8>,
         /// Start, Refetch: epoch of the fetch.
         epoch: Bits<4>,
@@ -81,7 +87,7 @@ payload! {
         cqe_opcode: Bits<3>,
         /// Start: a CQE is due on success.
         signaled: Bit,
-        /// Timeout: generation of the timer. Retired, Answer with `sent`: incarnation of the queue pair.
+        /// Timeout: generation of the timer. Retired, Unread, Answer with `sent`: incarnation of the queue pair.
         generation: Bits<2>,
         /// Doorbell: slots are reserved for it.
         fetches: Bit,
@@ -136,6 +142,10 @@ payload! {
         rnr_wait: Bit,
         /// A WQE that cannot run was met: nothing behind it is sent.
         broken: Bit,
+        /// The payload of packet `stall_psn` could not be read: nothing more is sent, and its message fails when it is the oldest.
+        stall: Bit,
+        /// See `stall`.
+        stall_psn: Bits<24>,
         /// Execution goes back to the oldest message when `retire` reports.
         rewind: Bit,
         /// It goes back because of an answer: what was granted before is of no use. After a timeout it is, as the timer may
@@ -189,6 +199,16 @@ payload! {
 
     /// The last packet of a UC or UD message is sent.
     SentPacket {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// PSN.
+        psn: Bits<24>,
+        /// Incarnation of the queue pair.
+        incarnation: Bits<2>,
+    }
+
+    /// A packet that was not sent because its payload could not be read.
+    UnreadPacket {
         /// Queue pair.
         qpn: Bits<16>,
         /// PSN.

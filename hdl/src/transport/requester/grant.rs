@@ -116,6 +116,10 @@ payload! {
         ot_log: Bits<4>,
         /// Completions wait until the payload of this grant is read.
         unread: Bits<16>,
+        /// See [`SqState`](super::event::SqState).
+        stall: Bit,
+        /// Likewise.
+        stall_psn: Bits<24>,
     }
 
     /// What `retire` asks for or reports: the fields of its two events.
@@ -134,6 +138,10 @@ payload! {
         reads: Bits<5>,
         /// See [`SqEvent`](super::event::SqEvent).
         unfenced: Bit,
+        /// See [`SqEvent`](super::event::SqEvent).
+        stalled: Bit,
+        /// Likewise.
+        passed: Bit,
         /// Messages taken off.
         count: Bits<16>,
         /// Status of the message that failed, else 0.

@@ -9,7 +9,8 @@
 //! * in error everything completes, and a last entry behind them says that the failure is complete: then the responder
 //!   of the queue pair may fail.
 //!
-//! The Retired event reports how far the walk came and where the oldest message now starts.
+//! The Retired event reports how far the walk came, where the oldest message now starts, and whether the packet whose
+//! payload could not be read is of that one.
 //!
 //! The completion of a READ or atomic waits for the payload writes issued when the latest data was placed. One that
 //! asks for no completion hands that to the next completion of its queue pair, which says that it is done too.
@@ -77,6 +78,8 @@ pub struct Retire<const Q: usize, const O: usize> {
     local_status: Dff<Bits<8>>,
     head_psn: Dff<Bits<24>>,
     reads: Dff<Bits<5>>,
+    /// The packet whose payload could not be read is of the new head.
+    stalled: Dff<Bit>,
     /// A READ or atomic was taken off, and no completion since.
     unfenced: Dff<Bit>,
 
@@ -204,6 +207,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         copy!(out.s.payload <= g; una_psn, incarnation);
         out.s.payload.reads = reads;
         out.s.payload.unfenced = unfenced;
+        out.s.payload.stalled = stalled;
+        out.s.payload.passed = (g.stall_psn - g.una_psn).bit(23);
         out.s.payload.count = count;
         out.s.payload.status = local_status;
         event.valid = out.m.valid;
@@ -213,7 +218,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         if out.m.payload.done {
             event.payload.kind = SqEventKind::Retired;
         }
-        copy!(event.payload <= out.m.payload; qpn, index, psn, una_psn, reads, unfenced, count, status);
+        copy!(event.payload <= out.m.payload; qpn, index, psn, una_psn, reads, unfenced, stalled, passed, count, status);
         event.payload.generation = out.m.payload.incarnation;
 
         match state {
@@ -246,6 +251,9 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             }
             RetireState::Walk => {
                 if !takes {
+                    let from_first = g.stall_psn - o.first_psn;
+                    let to_last = o.last_psn - g.stall_psn;
+                    stalled = g.stall & !at_end & !from_first.bit(23) & !to_last.bit(23);
                     head_psn = o.first_psn;
                     if at_end {
                         head_psn = g.una_psn;

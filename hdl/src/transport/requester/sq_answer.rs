@@ -6,7 +6,6 @@ use ferroce_proto::abi::cq::status;
 
 use super::decision::*;
 use super::event::*;
-use crate::bus::qp_state::takes_responses;
 use crate::bus::syndrome::{NAK_ACCESS, NAK_INVALID, NAK_OPERATIONAL, NAK_SEQUENCE};
 use crate::prelude::*;
 
@@ -44,8 +43,6 @@ impl Logic for SqAnswer {
     fn update(&mut self) {
         let mut next = state;
         let mut out = no_decision;
-        // Responses count.
-        let open = takes_responses(state.state);
         // 0 acknowledge, 1 RNR, 3 NAK, else reserved
         let answer = sq_event.syndrome.slice::<3>(5);
         let acked = answer == 0;
@@ -64,6 +61,10 @@ impl Logic for SqAnswer {
                 counts.remote_errors = true;
             }
         }
+        let mut progress = terms.progress;
+        if terms.earlier {
+            progress = terms.earlier_progress;
+        }
         // nothing acknowledged ends the wait for a receiver
         // Waits for an RNR timer or goes back already.
         let pauses = (state.rnr_wait & !terms.progresses) | state.rewind;
@@ -76,14 +77,14 @@ impl Logic for SqAnswer {
                 out.push_list = true;
                 out.push_ready = true;
             }
-        } else if terms.in_window & open {
+        } else if terms.in_window & terms.counts {
             out.counts = counts;
-            next.una_psn = state.una_psn + terms.progress;
-            next.inflight = state.inflight - terms.progress;
-            if terms.progress > terms.ahead {
+            next.una_psn = state.una_psn + progress;
+            next.inflight = state.inflight - progress;
+            if progress > terms.ahead {
                 // what was to be sent again has arrived after all
-                next.next_psn = state.una_psn + terms.progress;
-                next.resend = state.inflight - terms.progress;
+                next.next_psn = state.una_psn + progress;
+                next.resend = state.inflight - progress;
                 next.rewind = true;
                 next.recalls = true;
                 out.stop = true;
@@ -95,7 +96,7 @@ impl Logic for SqAnswer {
                 next.extended = false;
                 next.rnr_wait = false;
                 out.push_list = true;
-                if terms.progress == state.inflight {
+                if progress == state.inflight {
                     out.stop_timer = true;
                 } else {
                     out.start_timer = true;
@@ -141,7 +142,8 @@ impl Logic for SqAnswer {
                 }
             } else if sq_event.syndrome == NAK_SEQUENCE {
                 // the NAK that some responders send after an RNR NAK must not cut the wait short
-                out.retries = !pauses;
+                // nor be acted upon if what it asks for cannot be read
+                out.retries = !pauses & !terms.at_stall;
             } else {
                 out.fail = true;
                 next.error_status = BAD_RESP_ERR;

@@ -1,10 +1,10 @@
-//! The rules of a send queue for commands and for failures elsewhere: Command, Failed. No state of its own.
+//! The rules of a send queue for commands and for failures elsewhere: Command, Failed, Unread. No state of its own.
 //!
 //! Source: IBA vol. 1, 10.3.1 (states of a queue pair).
 
 use super::decision::*;
 use super::event::*;
-use crate::bus::qp_state::{ERR, RESET, RTS, SQD, SQE, is_sq_error};
+use crate::bus::qp_state::{ERR, RESET, RTS, SQD, SQE, is_sq_error, takes_responses};
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
@@ -86,6 +86,7 @@ impl Logic for SqCommand {
                     next.rewind = false;
                     next.recalls = false;
                     next.broken = false;
+                    next.stall = false;
                     next.lengthy = false;
                     next.single = false;
                     next.exec_index = bits::<16>(0);
@@ -104,15 +105,21 @@ impl Logic for SqCommand {
             }
             SqEventKind::Failed => {
                 // neither in RESET nor failed before; a send queue that failed alone fails with the queue pair
-                if (state.state != RESET)
-                    & (state.state != ERR)
-                    & ((state.state != SQE) | !sq_event.status.any())
-                {
+                if (state.state != RESET) & (state.state != ERR) {
                     out.fail = true;
                     if !in_error {
-                        next.error_status = sq_event.status;
+                        next.error_status = bits::<8>(0);
                         next.error_syndrome = bits::<8>(0);
                     }
+                }
+            }
+            SqEventKind::Unread => {
+                // its message fails when those before it are complete; `retire` sees that
+                if takes_responses(state.state) & terms.unread {
+                    next.stall = true;
+                    next.stall_psn = sq_event.psn;
+                    out.stop = true;
+                    out.push_list = true;
                 }
             }
             _ => {}

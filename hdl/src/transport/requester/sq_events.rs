@@ -28,7 +28,7 @@ pub struct SqEvents {
     pub fetch: StreamIn<SqEvent>,
     /// Doorbell.
     pub doorbell: StreamIn<SqEvent>,
-    /// Failed.
+    /// Failed and Unread.
     pub failure: StreamIn<SqEvent>,
     /// Last packets of UC and UD messages, as Answer.
     pub sent: StreamIn<SentPacket>,
@@ -54,7 +54,8 @@ impl Logic for SqEvents {
             .replace_bit(5, fetch.valid)
             .replace_bit(6, doorbell.valid)
             .replace_bit(7, failure.valid)
-            .replace_bit(8, sent.valid);
+            // behind the packets of its message that were not sent
+            .replace_bit(8, sent.valid & !failure.valid);
         arbiter.request = requests;
         arbiter.take = skid.s.ready;
         let turn = arbiter.grant;
@@ -77,7 +78,7 @@ impl Logic for SqEvents {
         kinds.item[4] = start.payload.kind;
         kinds.item[5] = SqEventKind::Fetch;
         kinds.item[6] = SqEventKind::Doorbell;
-        kinds.item[7] = SqEventKind::Failed;
+        kinds.item[7] = failure.payload.kind;
         kinds.item[8] = SqEventKind::Answer;
         qpns.choice = turn;
         qpns.item[0] = command.payload.qpn;
@@ -94,7 +95,7 @@ impl Logic for SqEvents {
         // named by one
         skid.s.payload = start.payload;
         skid.s.payload.writes = answer.payload.writes;
-        copy!(skid.s.payload <= retire.payload; reads, unfenced, count);
+        copy!(skid.s.payload <= retire.payload; reads, unfenced, stalled, passed, count);
         skid.s.payload.fetches = doorbell.payload.fetches;
         copy!(skid.s.payload <= command.payload; state, set, reset, image);
         skid.s.payload.kind = kinds.picked;
@@ -112,12 +113,16 @@ impl Logic for SqEvents {
         } else if turn.bit(2) {
             skid.s.payload.psn = retire.payload.psn;
             skid.s.payload.una_psn = retire.payload.una_psn;
+        } else if turn.bit(7) {
+            skid.s.payload.psn = failure.payload.psn;
         } else if turn.bit(8) {
             skid.s.payload.psn = sent.payload.psn;
         }
         skid.s.payload.generation = timeout.payload.generation;
         if turn.bit(2) {
             skid.s.payload.generation = retire.payload.generation;
+        } else if turn.bit(7) {
+            skid.s.payload.generation = failure.payload.generation;
         } else if turn.bit(8) {
             skid.s.payload.generation = sent.payload.incarnation;
         }
@@ -139,8 +144,6 @@ impl Logic for SqEvents {
             skid.s.payload.status = retire.payload.status;
         } else if turn.bit(4) {
             skid.s.payload.status = start.payload.status;
-        } else if turn.bit(7) {
-            skid.s.payload.status = failure.payload.status;
         }
         forward!(m <= skid.m);
     }

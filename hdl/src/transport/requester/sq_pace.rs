@@ -5,7 +5,7 @@ use ferroce_proto::abi::qpc::RATE_HEADERS;
 
 use super::decision::*;
 use super::event::*;
-use super::grant::{SendAction, StartGrant};
+use super::grant::SendAction;
 use crate::bus::qp_state::{RESET, is_sq_error};
 use crate::bus::types::image::SqCtx;
 use crate::bus::valid::Valid;
@@ -36,8 +36,8 @@ pub struct SqPace {
     pub pushes: Signal<In, Bit>,
     /// It goes by the calendar: what is flushed is not paced.
     pub paces: Signal<Out, Bit>,
-    /// A cycle later: its grant.
-    pub grant: Signal<In, StartGrant>,
+    /// Packets of its grant.
+    pub count: Signal<In, Bits<8>>,
     /// Packets were granted to a queue pair.
     pub sent: Signal<Out, Valid<PaceGrant>>,
     /// A paced queue pair got a grant, or has something to fetch, or both.
@@ -52,8 +52,12 @@ pub struct SqPace {
     wants: Reg<Bit>,
     qpn: Dff<Bits<16>>,
     mtu: Dff<Bits<3>>,
-    length: Dff<Bits<17>>,
-    answered: Dff<Bit>,
+    offset: Dff<Bits<17>>,
+    /// The grant ends its message.
+    finishes: Dff<Bit>,
+    /// Bytes with headers of whole packets, and of the whole message.
+    whole: Dff<Bits<17>>,
+    message: Dff<Bits<17>>,
     renewal_q: Reg<Valid<PaceRenewal>>,
     // stage V
     sent_q: Reg<Valid<PaceGrant>>,
@@ -71,8 +75,15 @@ impl Logic for SqPace {
         granted = valid & (decision.action == SendAction::Send) & terms.part.any();
         qpn = sq_event.qpn;
         mtu = image.mtu;
-        length = sq_event.length.low::<17>();
-        answered = terms.answered;
+        offset = state.exec_offset.low::<17>();
+        // a READ is its headers
+        finishes = terms.ends & !terms.answered;
+        let headers = count.resize::<17>() << LOG_HEADERS;
+        whole = headers;
+        if !terms.answered {
+            whole = headers + ((count.resize::<17>() << image.mtu) << 7);
+        }
+        message = headers + sq_event.length.low::<17>();
         let ends = sq_event.set & (sq_event.state == RESET);
         renewal_q.valid = valid
             & (sq_event.kind == SqEventKind::Command)
@@ -86,24 +97,18 @@ impl Logic for SqPace {
         }
         renewal = renewal_q;
 
-        // bytes of the grant: what is left of the message, or whole packets
-        let before = (grant.offset.low::<17>() << mtu) << 7;
-        let mut bytes = (grant.count.resize::<17>() << mtu) << 7;
-        if grant.final_part {
-            bytes = length - before;
+        let mut bytes = whole;
+        if finishes {
+            bytes = message - ((offset << mtu) << 7);
         }
-        if answered {
-            bytes = bits::<17>(0);
-        }
-        let with_headers = bytes + (grant.count.resize::<17>() << LOG_HEADERS);
         sent_q.valid = granted;
         sent_q.payload.qpn = qpn;
-        sent_q.payload.bytes = with_headers;
+        sent_q.payload.bytes = bytes;
         order_q.valid = (granted & paced) | wants;
         order_q.payload.qpn = qpn;
         order_q.payload.bytes = bits::<17>(0);
         if granted {
-            order_q.payload.bytes = with_headers;
+            order_q.payload.bytes = bytes;
         }
         order_q.payload.pushes = wants;
         sent = sent_q;

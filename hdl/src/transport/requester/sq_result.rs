@@ -176,7 +176,8 @@ impl Logic for SqResults {
         w_grant.action = decision.action;
         w_grant.psn = state.next_psn;
         w_grant.offset = state.exec_offset;
-        w_grant.count = granted_count(terms);
+        let count = granted_count(terms);
+        w_grant.count = count;
         w_grant.again = granted_again(state, terms);
         w_grant.final_part = terms.ends;
         w_grant.fresh = terms.fresh;
@@ -194,7 +195,7 @@ impl Logic for SqResults {
         pace.terms = terms;
         pace.decision = decision;
         pace.pushes = pushes;
-        pace.grant = w_grant;
+        pace.count = count;
         sent = pace.sent;
         order = pace.order;
         renewal = pace.renewal;
@@ -222,7 +223,7 @@ impl Logic for SqResults {
         w_retire_grant.status = state.error_status;
         w_retire_grant.syndrome = state.error_syndrome;
         copy!(w_retire_grant <= state;
-            used, head_index, una_psn, writes, unfenced, incarnation, unread);
+            used, head_index, una_psn, writes, unfenced, incarnation, unread, stall, stall_psn);
         copy!(w_retire_grant <= image; mtu, cqn, ot_base, ot_log);
         w_tail = state.tail;
         w_packets = sq_event.packets;

@@ -2,10 +2,14 @@
 //!
 //! Source: IBA vol. 1, 9.7.6.1.3 (timeout), 9.9 (order of completions).
 
+use ferroce_proto::abi::cq::status;
+
 use super::decision::*;
 use super::event::*;
 use crate::bus::qp_state::{SQD, is_sq_error, takes_responses};
 use crate::prelude::*;
+
+const GENERAL_ERR: u64 = status::GENERAL_ERR as u64;
 
 /// The rules for events of messages under way, combinational.
 #[derive(Block)]
@@ -82,7 +86,9 @@ impl Logic for SqRetired {
                             next.read_blocked = false;
                             next.rewind = false;
                             // a WQE that cannot run is met again behind what is sent again
+                            // and one that cannot be read
                             next.broken = false;
+                            next.stall = false;
                             next.msgs_to_resend = terms.used_after;
                             next.exec_index = sq_event.index;
                             next.exec_offset = state.una_psn - sq_event.psn;
@@ -105,9 +111,18 @@ impl Logic for SqRetired {
                         next.exec_offset = bits::<24>(0);
                         out.stop = true;
                     }
+                    if terms.passed {
+                        // sent before, and arrived
+                        next.stall = false;
+                    }
                     if sq_event.status.any() & open {
                         out.fail = true;
                         next.error_status = bits::<8>(0);
+                    } else if terms.stalled {
+                        out.fail = true;
+                        out.local = true;
+                        next.error_status = GENERAL_ERR;
+                        next.error_syndrome = bits::<8>(0);
                     } else if in_error & !state.closing {
                         out.push_list = !terms.idle;
                     } else if (state.state == SQD) & terms.idle & !state.drained {

@@ -17,7 +17,8 @@
 //! | Retired | going back | execution goes on at the oldest message | [`SqRetired`] |
 //! | Retired | a message failed | the queue pair fails with its status | [`SqRetired`] |
 //! | Command | see there | state, PSNs and retries are set | [`SqCommand`] |
-//! | Failed | the responder or memory failed | the queue pair fails | [`SqCommand`] |
+//! | Failed | the responder failed, or a completion was lost | the queue pair fails | [`SqCommand`] |
+//! | Unread | the packet is outstanding | nothing more is sent; its message fails when it is the oldest | [`SqCommand`], [`SqRetired`] |
 //!
 //! **Retry** with `retry_cnt` used up fails the queue pair (RETRY_EXC_ERR). A queue pair that **fails** goes to ERR, an
 //! unreliable one whose own request failed to SQE; nothing more of it is sent, and what it has posted is flushed.
@@ -98,7 +99,7 @@ impl Logic for SqRules {
                 next = retires.next_state;
                 out = retires.decision;
             }
-            SqEventKind::Command | SqEventKind::Failed => {
+            SqEventKind::Command | SqEventKind::Failed | SqEventKind::Unread => {
                 next = commands.next_state;
                 out = commands.decision;
             }
@@ -125,7 +126,7 @@ impl Logic for SqRules {
         if out.fail {
             next.state = ERR;
             out.status = next.error_status;
-            if kind == SqEventKind::Retired {
+            if (kind == SqEventKind::Retired) & sq_event.status.any() {
                 out.status = sq_event.status;
             }
             // a local error of an unreliable queue pair is that of its send queue alone
@@ -148,6 +149,7 @@ impl Logic for SqRules {
             next.blocked = false;
             next.read_blocked = false;
             next.broken = false;
+            next.stall = false;
             next.lengthy = false;
             next.single = false;
             out.stop = true;

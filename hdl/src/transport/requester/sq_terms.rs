@@ -3,7 +3,7 @@ use ferroce_proto::abi::qpc::{RATE_HEADERS, qp_type};
 
 use super::decision::*;
 use super::event::*;
-use crate::bus::qp_state::{RTS, SQD, SQE, is_sq_error};
+use crate::bus::qp_state::{RTS, SQD, SQE, is_sq_error, takes_responses};
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
@@ -52,6 +52,7 @@ impl Logic for SqTermsOf {
             | ((state.state == SQD) & state.msgs_to_resend.any()))
             & !state.rewind
             & !state.rnr_wait
+            & !state.stall
             & !state.broken;
         out.running = is_running;
         let in_error = is_sq_error(state.state);
@@ -149,6 +150,18 @@ impl Logic for SqTermsOf {
         if sq_event.sent {
             at_psn = (distance < state.inflight) & current;
         }
+        // what left behind a packet that did not is not complete
+        let unstalled = !state.stall | (sq_event.psn - state.stall_psn).bit(23);
+        out.counts = takes_responses(state.state) & (unstalled | !sq_event.sent);
+        // Unread: one that is to be sent again is met again
+        let granted = (sq_event.psn - state.next_psn).bit(23);
+        out.unread = (distance < state.inflight) & granted & current & unstalled;
+        out.at_stall = state.stall & (sq_event.psn == state.stall_psn);
+        // Retired: what is to be sent again is read again
+        let stalled = state.stall & !state.rewind & current;
+        out.passed = stalled & sq_event.passed;
+        out.stalled =
+            stalled & sq_event.stalled & !sq_event.status.any() & takes_responses(state.state);
         let at_other = (missing < state.inflight) & (missing < reach) & known;
         out.in_window = at_psn & (!sq_event.implied | at_other);
         if sq_event.merged {
@@ -165,9 +178,8 @@ impl Logic for SqTermsOf {
             progresses = sq_event.una_psn != state.una_psn;
         }
         // what is sent is not merged; the comparison is known last
-        if sq_event.merged & !sq_event.implied & !is_outstanding {
-            out.progress = missing + 1;
-        }
+        out.earlier = sq_event.merged & !sq_event.implied & !is_outstanding;
+        out.earlier_progress = missing + 1;
         if !(sq_event.kind == SqEventKind::Answer) {
             progresses = false;
         }

@@ -10,6 +10,7 @@ use super::{Qp, RING, Rig, mtu_bytes};
 const DOORBELL: u64 = SqEventKind::Doorbell as u64;
 const COMMAND: u64 = SqEventKind::Command as u64;
 const FAILED: u64 = SqEventKind::Failed as u64;
+const UNREAD: u64 = SqEventKind::Unread as u64;
 
 impl Rig {
     /// Brings queue pair `qpn` to RTS.
@@ -70,15 +71,27 @@ impl Rig {
         );
     }
 
-    /// The queue pair failed elsewhere; its oldest message with `status`, if that is not 0.
-    pub(crate) fn fail(&mut self, qpn: u64, status: u8) {
+    /// The queue pair failed elsewhere.
+    pub(crate) fn fail(&mut self, qpn: u64) {
+        let item = self.failure.item();
+        self.failure
+            .push(item.with("kind", FAILED).with("qpn", qpn));
+    }
+
+    /// The payload of packet `psn` could not be read, in an incarnation of the queue pair.
+    pub(crate) fn unread(&mut self, qpn: u64, psn: u32, incarnation: u64) {
+        let item = self.failure.item();
         self.failure.push(
-            self.failure
-                .item()
-                .with("kind", FAILED)
+            item.with("kind", UNREAD)
                 .with("qpn", qpn)
-                .with("status", status.into()),
+                .with("psn", psn.into())
+                .with("generation", incarnation),
         );
+    }
+
+    /// The peer answers.
+    pub(crate) fn answer(&mut self, qpn: u64, psn: u32, syndrome: u8) {
+        self.answers.push_back((0, qpn, psn, syndrome));
     }
 
     /// Writes a WQE that becomes no packet into the ring; answers its address.

@@ -14,6 +14,7 @@ use super::{Done, Kind, Message, Post, Qp, RING, Rig};
 const DOORBELL: u64 = SqEventKind::Doorbell as u64;
 const COMMAND: u64 = SqEventKind::Command as u64;
 const FAILED: u64 = SqEventKind::Failed as u64;
+const UNREAD: u64 = SqEventKind::Unread as u64;
 
 /// Answers the reads of slots, `latency` cycles later.
 pub(crate) struct Memory {
@@ -115,13 +116,21 @@ impl Rig {
         );
     }
 
-    /// The queue pair failed elsewhere; its oldest message with `status`, if that is not 0.
-    pub(crate) fn fail(&mut self, qpn: u64, status: u8) {
+    /// The queue pair failed elsewhere.
+    pub(crate) fn fail(&mut self, qpn: u64) {
+        let item = self.failure.item();
+        self.failure
+            .push(item.with("kind", FAILED).with("qpn", qpn));
+    }
+
+    /// The payload of packet `psn` could not be read, in the first incarnation of the queue pair.
+    pub(crate) fn unread(&mut self, qpn: u64, psn: u32) {
         let item = self.failure.item();
         self.failure.push(
-            item.with("kind", FAILED)
+            item.with("kind", UNREAD)
                 .with("qpn", qpn)
-                .with("status", status.into()),
+                .with("psn", psn.into())
+                .with("generation", 1),
         );
     }
 
