@@ -24,7 +24,8 @@ pub struct Path {
     pub dmac: Mac,
     /// Entry of the local GID table to send from; of the same address family as `dgid`.
     pub sgid_index: u8,
-    /// 802.1Q tag control information to send: PCP, DEI, VLAN id.
+    /// 802.1Q tag control information to send: PCP, DEI, VLAN id. A connection takes frames of that VLAN alone; with `None`, as
+    /// with VLAN 0, those without a tag or of VLAN 0.
     pub vlan: Option<u16>,
     /// Type of service or traffic class: DSCP and ECN.
     pub traffic_class: u8,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx};
+use ferroce_proto::wire::eth::tag::vid;
 use ferroce_proto::wire::{Mtu, ip, psn};
 
 use super::{InitAttr, ModifyError, Qp, QpAttr, RtrAttr, RtsAttr};
@@ -91,6 +92,8 @@ impl<B: Backend> Qp<B> {
             min_rnr_timer: attr.min_rnr_timer,
             max_dest_rd_atomic: self.rd_atomic("max_dest_rd_atomic", attr.max_dest_rd_atomic)?,
             sgid_index: path.sgid_index,
+            check_vlan: true,
+            vlan: vid(path.vlan),
             ..self.responder(attr.path_mtu)
         };
         // The requester stays in INIT until it has its own image.

@@ -100,6 +100,7 @@ fn images_hold_what_was_asked_for() {
         (av.vlan_valid, av.vlan, av.tclass, av.hop_limit),
         (true, 0x6123, 0x6a, 3)
     );
+    assert_eq!((rq.check_vlan, rq.vlan), (true, 0x123));
     assert_eq!(
         (av.flow_label, av.udp_sport, av.remote_qpn),
         (0x1_2345, 0xcafe, 0xabcdef)
@@ -131,6 +132,8 @@ fn connect_takes_the_defaults() {
         (images.av.hop_limit, images.av.pkey, images.av.ipv6),
         (64, 0xffff, false)
     );
+    // untagged frames alone
+    assert_eq!((images.rq.check_vlan, images.rq.vlan), (true, 0));
     // 2 * 0x23 = 70, at least 0xc000.
     assert_eq!(images.av.udp_sport, 0xc000 + 70);
     let info = qp.query().unwrap();
