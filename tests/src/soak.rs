@@ -17,8 +17,8 @@ use crate::scene::line::{Shape, State};
 use crate::scene::{STEP, Scene, options};
 use crate::world::World;
 
-/// Cycles in which a command is answered.
-const COMMAND: u64 = 50_000;
+/// Cycles in which a command is answered beside all that traffic.
+const COMMAND: u64 = 2_000_000;
 /// Cycles that a message takes at most on a wire with losses, and all of them together.
 const PATIENCE: u64 = 20_000_000;
 /// Cycles between two deaths, about.
@@ -169,7 +169,7 @@ fn soak(scene: &mut Scene, cycles: u64, rng: &mut Rng) -> Soaked {
         if rng.u64(..DEATH / STEP * u64::from(RESET)) == 0 {
             let side = [Side::A, Side::B][rng.usize(..2)];
             let idle = |scene: &Scene| scene.kernels.iter().all(super::scene::kernel::Kernel::idle);
-            scene.until(COMMAND * 64, "commands end", idle);
+            scene.until(COMMAND * 8, "commands end", idle);
             scene.reset(side, rng.bool());
             scene.recover(side);
             closed.fill(scene.now);
@@ -177,7 +177,7 @@ fn soak(scene: &mut Scene, cycles: u64, rng: &mut Rng) -> Soaked {
         }
     }
     let idle = |scene: &Scene| scene.kernels.iter().all(super::scene::kernel::Kernel::idle);
-    scene.until(COMMAND * 64, "commands end", idle);
+    scene.until(COMMAND * 8, "commands end", idle);
     scene.rest(PATIENCE);
     scene.check();
     report
