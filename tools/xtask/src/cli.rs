@@ -101,7 +101,7 @@ mod tests {
             (&["hostile", "--owner", "--bus"], "--bus"),
             (&["soak"], "--hours"),
             (&["soak", "--hours", "0"], "more than 0 hours"),
-            (&["soak", "--hours", "-1"], "--hours"),
+            (&["soak", "--hours", "-1"], "unexpected argument '-1'"),
             (&["soak", "--hours", "day"], "a number of hours"),
             (&["fabric", "outcast"], "incast, victim"),
             (&["fabric", "incast", "--ecmp", "--spray"], "--spray"),
