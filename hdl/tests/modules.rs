@@ -181,39 +181,30 @@ module ferroce_top_of_four (
 
     localparam Job_kind = 0;
 
-    wire [7:0] first_x;
     wire [7:0] first_y;
-    wire [7:0] other_0_x;
     wire [7:0] other_0_y;
-    wire [7:0] other_1_x;
     wire [7:0] other_1_y;
-    wire [7:0] other_2_x;
     wire [7:0] other_2_y;
-    reg  [7:0] sum_d;
-    reg  [7:0] sum_q;
+    reg  [7:0] sum_d, sum_q;
 
     ferroce_adder_w8_1 u_first (
-        .x(first_x),
+        .x(s_axis_rx_tdata[7:0]),
         .y(first_y)
     );
     ferroce_adder_w8_2 u_other_0 (
-        .x(other_0_x),
+        .x(s_axis_rx_tdata[15:8]),
         .y(other_0_y)
     );
     ferroce_adder_w8_1 u_other_1 (
-        .x(other_1_x),
+        .x(s_axis_rx_tdata[23:16]),
         .y(other_1_y)
     );
     ferroce_adder_w8_2 u_other_2 (
-        .x(other_2_x),
+        .x(s_axis_rx_tdata[31:24]),
         .y(other_2_y)
     );
 
     assign s_axis_rx_tready = 1'b1;
-    assign first_x = s_axis_rx_tdata[7:0];
-    assign other_0_x = s_axis_rx_tdata[15:8];
-    assign other_1_x = s_axis_rx_tdata[23:16];
-    assign other_2_x = s_axis_rx_tdata[31:24];
 
     always @* begin
         sum_d = sum_q;

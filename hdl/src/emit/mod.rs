@@ -4,11 +4,13 @@
 //! in a prefix form; [`verilog`] walks the hierarchy (`collect`), gives every expression its Rust type and refuses what
 //! cannot keep it (`lower`),
 //! checks the drivers (`check`), cuts the kernel into independent pieces (`group`) and prints them (`print`,
-//! `module`). Identical blocks share a module; `parametric` makes one of all sizes of a block.
+//! `module`); what a child takes under another name stands in its port list itself (`direct`). Identical blocks share a
+//! module; `parametric` makes one of all sizes of a block.
 mod check;
 mod collect;
 mod describe;
 mod design;
+mod direct;
 mod error;
 mod group;
 mod ir;

@@ -3,6 +3,7 @@ use std::collections::HashSet;
 
 use super::check;
 use super::collect::{Body, Node};
+use super::direct::{self, Direct};
 use super::error::{EmitError, Reason};
 use super::group::{self, Piece};
 use super::ir::{Expr, Stmt, Sym, Target};
@@ -118,6 +119,8 @@ struct Assembly<'a> {
     scope: &'a Scope,
     alias: Vec<Sym>,
     pieces: Vec<Piece>,
+    /// What children take without an `assign` before.
+    direct: Direct,
     /// Signals that some `always` assigns.
     variables: HashSet<Sym>,
     assertions: Vec<(Sym, String)>,
@@ -139,17 +142,20 @@ impl<'a> Assembly<'a> {
                 default_temporaries(scope, code);
             }
         }
+        let direct = direct::take(scope, &mut pieces);
         Self {
             scope,
             alias,
             pieces,
+            direct,
             variables,
             assertions,
         }
     }
 
     fn print(&self, node: &Node, children: &[String]) -> String {
-        let printer = Printer::new(self.scope, &self.alias);
+        let printer = Printer::new(self.scope, &self.alias, &self.direct);
+        let instances = self.instances(node, children, &printer);
         let registers = register::print(node, self.scope, &printer);
         let logic = self.logic(&printer);
         let output = |name: &str| {
@@ -163,7 +169,7 @@ impl<'a> Assembly<'a> {
         let sections = [
             printer.parameters(),
             self.declarations(node),
-            self.instances(node, children, &printer),
+            instances,
             logic,
             registers,
             assertions,
@@ -205,28 +211,42 @@ impl<'a> Assembly<'a> {
         let mut order: Vec<_> = self.scope.symbols.iter().enumerate().collect();
         order.sort_by_key(|(_, symbol)| &symbol.name);
         for (sym, symbol) in order {
-            let register = |child: usize| matches!(node.children[child].body, Body::Register(_));
-            if self.alias[sym] != sym || matches!(symbol.role, Role::Input | Role::Output) {
+            if self.alias[sym] != sym
+                || self.direct.contains_key(&sym)
+                || matches!(symbol.role, Role::Input | Role::Output)
+            {
                 continue;
             }
-            let variable = match symbol.role {
-                Role::ChildOutput(child) => register(child),
-                _ => self.variables.contains(&sym),
-            };
-            let kind = if variable { "reg " } else { "wire" };
-            let doc = match symbol.role {
-                // what a register holds
-                Role::ChildOutput(child) if register(child) => {
-                    let block = node.description.as_ref();
-                    block.and_then(|d| d.field(&symbol.key))
+            let register = match symbol.role {
+                Role::ChildInput(child) | Role::ChildOutput(child) => {
+                    matches!(node.children[child].body, Body::Register(_))
                 }
-                _ => None,
+                _ => false,
             };
-            let doc = doc.map(|doc| format!(" // {doc}")).unwrap_or_default();
+            let (kind, mut names, mut doc) = match symbol.role {
+                // what a register takes and what it holds, in one line if both are variables
+                Role::ChildInput(_) if register && self.variables.contains(&sym) => continue,
+                Role::ChildOutput(child) if register => {
+                    let next = self
+                        .scope
+                        .symbol(&format!("{}$d", node.children[child].key));
+                    let next = next.filter(|d| self.variables.contains(d));
+                    let name = |d: Sym| format!("{}, ", self.scope.symbols[d].name);
+                    let doc = node.description.as_ref().and_then(|b| b.field(&symbol.key));
+                    ("reg ", next.map(name).unwrap_or_default(), doc)
+                }
+                _ if self.variables.contains(&sym) => ("reg ", String::new(), None),
+                _ => ("wire", String::new(), None),
+            };
+            names.push_str(&symbol.name);
+            let doc = doc
+                .take()
+                .map(|doc| format!(" // {doc}"))
+                .unwrap_or_default();
             line(
                 &mut out,
                 &indent(1),
-                &format!("{kind} {}{};{doc}", range(symbol.width), symbol.name),
+                &format!("{kind} {}{names};{doc}", range(symbol.width)),
             );
         }
         out
@@ -251,7 +271,7 @@ impl<'a> Assembly<'a> {
                         "{}.{}({})",
                         indent(2),
                         name::verilog(&leaf.key),
-                        printer.name(sym)
+                        printer.taken(sym)
                     )
                 })
                 .collect();

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use num_bigint::BigUint;
 
+use super::direct::Direct;
 use super::ir::{Binary, Expr, Stmt, Sym, Target, Unary};
 use super::scope::Scope;
 
@@ -13,6 +14,7 @@ pub(crate) struct Printer<'a> {
     scope: &'a Scope,
     /// For each symbol the one it is wired to.
     alias: &'a [Sym],
+    direct: &'a Direct,
     /// Text and value.
     labels: RefCell<BTreeMap<String, (String, BigUint)>>,
 }
@@ -41,16 +43,25 @@ pub(crate) fn range(width: usize) -> String {
 }
 
 impl<'a> Printer<'a> {
-    pub(crate) fn new(scope: &'a Scope, alias: &'a [Sym]) -> Self {
+    pub(crate) fn new(scope: &'a Scope, alias: &'a [Sym], direct: &'a Direct) -> Self {
         Self {
             scope,
             alias,
+            direct,
             labels: RefCell::default(),
         }
     }
 
     pub(crate) fn name(&self, sym: Sym) -> &str {
         &self.scope.symbols[self.alias[sym]].name
+    }
+
+    /// What a child or a register takes: a signal, or what would be assigned to it.
+    pub(crate) fn taken(&self, sym: Sym) -> String {
+        match self.direct.get(&sym) {
+            Some(value) => self.expression(value),
+            None => self.name(sym).into(),
+        }
     }
 
     /// The name of a constant; its value if the name stands for another width already.

@@ -62,7 +62,7 @@ pub(super) fn print(node: &Node, scope: &Scope, printer: &Printer) -> String {
         });
         let domain = &mut domains[index];
         let pad = indent(if rst.is_some() { 3 } else { 2 });
-        let (d, q) = (printer.name(port("d")), printer.name(port("q")));
+        let (d, q) = (printer.taken(port("d")), printer.name(port("q")));
         if let Some(value) = reset {
             let value = printer.expression(&scope.value_of(&scope.symbols[port("q")], value));
             line(&mut domain.under_reset, &pad, &format!("{q} <= {value};"));
