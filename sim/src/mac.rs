@@ -1,6 +1,6 @@
 //! What a MAC does with the pauses of its peer, as CMAC does (AMD PG203): it takes the frames, and holds a request of each priority
 //! while its time runs. The time counts only while the priority is acknowledged (`ctl_rx_check_ack`), so no pause is shorter than was
-//! asked for. To stop is left to who sends.
+//! asked for. To stop is left to the sender.
 
 use crate::fabric::pause::{Pause, quanta_time};
 use crate::fabric::{CLASSES, Line, Time};

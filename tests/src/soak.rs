@@ -34,7 +34,7 @@ pub struct Soaked {
     /// Rounds.
     pub rounds: u64,
     /// Queue pairs, each of a life.
-    pub lives: u64,
+    pub incarnations: u64,
     /// Messages that came.
     pub messages: u64,
     /// Their bytes, each compared.
@@ -54,7 +54,7 @@ pub struct Soaked {
 impl std::ops::AddAssign for Soaked {
     fn add_assign(&mut self, other: Self) {
         self.rounds += other.rounds;
-        self.lives += other.lives;
+        self.incarnations += other.incarnations;
         self.messages += other.messages;
         self.bytes += other.bytes;
         self.lost += other.lost;
@@ -91,7 +91,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
         report.messages = tally.messages;
         report.bytes = tally.bytes;
         report.lost = tally.lost;
-        report.lives = scene
+        report.incarnations = scene
             .lines
             .iter()
             .map(|line| 2 * u64::from(line.opened))

@@ -3,6 +3,7 @@
 //! There is no device, no clock and no thread in it: the port, which has these, gives it messages and the time, and
 //! takes what it has to send and to report. Times are durations since some start.
 
+mod error;
 mod listen;
 mod receive;
 mod repeat;
@@ -12,6 +13,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+pub use error::WrongState;
 pub use listen::{Family, Listener};
 use repeat::{ANSWER, DECIDE, RETRIES, TIME_WAIT, UNDECIDED, time};
 
@@ -66,20 +68,6 @@ pub enum CmEvent {
     /// Late messages are gone too.
     TimeWaitOver,
 }
-
-/// The call does not fit the state of the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WrongState;
-
-impl std::fmt::Display for WrongState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "the call does not fit the state of the connection, or there is no such connection",
-        )
-    }
-}
-
-impl std::error::Error for WrongState {}
 
 /// A message that waits for its answer.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Who may have room in the queue of a class: parts of messages, and turns of responses, before anything of them is under way
+//! Which lane may have room in the queue of a class: parts of messages, and turns of responses, before anything of them is under way
 //! (`docs/classes.md`).
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! * A lane asks for the room of a part. It is **taken** when the queue has it. It waits while it has not, but is **refused** at once
 //!   if the class is shut or slow, and after 2^L cycles, which makes the class slow: a lane stands still for no class for long. A slow
 //!   class is one no more when there is room for the largest part, T beats, and is tried again every 2^16 cycles.
-//! * Who was answered no, or waits, is **owed**: the other lane has room of that class only if it is owed too and was not the last to
+//! * A lane that was refused, or waits, is **owed**: the other lane has room of that class only if it is owed too and was not the last to
 //!   take. What is owed and not asked for again is forgotten in 2^L to 2^(L + 1) cycles.
 //! * What was taken begins as a part, or is undone. A part that is over gives back what its frames did not need.
 //!

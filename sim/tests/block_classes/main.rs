@@ -1,4 +1,4 @@
-//! The class queues in Verilog: order, room, pause, shares, rate; who has room in them; the pauses of a MAC, the class of a packet.
+//! The class queues in Verilog: order, room, pause, shares, rate; which lane has room in them; the pauses of a MAC, the class of a packet.
 
 mod lane;
 mod load;

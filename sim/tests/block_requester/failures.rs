@@ -6,12 +6,7 @@ use ferroce_proto::abi::wqe::{MAX_MSG, SendWqe, Sge, opcode};
 use ferroce_sim::random::Pauses;
 
 use super::bench::{Peer, Q, Rig, sge};
-use super::{ctx, one, wqe};
-
-/// WQE index and status of completions.
-pub(super) fn completions<const N: usize>(of: [(u64, u8); N]) -> [(u64, u64); N] {
-    of.map(|(index, status)| (index, status.into()))
-}
+use super::{completions, ctx, one, wqe};
 
 /// Queue pair 1 with few retries, from PSN 100 on.
 pub(super) fn rig(peer: Peer) -> Rig {

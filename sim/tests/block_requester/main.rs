@@ -12,6 +12,11 @@ use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_proto::abi::wqe::{SendWqe, Sge};
 use ferroce_sim::random::Pauses;
 
+/// WQE index and status of completions.
+fn completions<const N: usize>(of: [(u64, u8); N]) -> [(u64, u64); N] {
+    of.map(|(index, status)| (index, status.into()))
+}
+
 fn ctx(mtu: u8) -> SqCtx {
     SqCtx {
         mtu,

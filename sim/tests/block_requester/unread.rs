@@ -1,11 +1,11 @@
-//! Packets whose payload could not be read: each fails its message, in its turn.
+//! Packets whose payload could not be read: each fails its message when those before are acknowledged.
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::wqe::opcode;
 
 use super::bench::{Peer, Rig};
-use super::failures::{completions, rig};
-use super::{one, wqe};
+use super::failures::rig;
+use super::{completions, one, wqe};
 
 /// Three messages of three packets, of PSN 100, 103 and 106 on, none acknowledged.
 fn three_messages() -> Rig {
@@ -22,7 +22,7 @@ fn three_messages() -> Rig {
 }
 
 #[test]
-fn a_packet_that_cannot_be_read_fails_its_message_behind_those_before() {
+fn a_packet_that_cannot_be_read_fails_its_message_after_those_before() {
     let (failed, flushed) = (status::GENERAL_ERR, status::WR_FLUSH_ERR);
     // what the peer says: an ACK of the first message, a NAK for the packet that is missing
     for (psn, syndrome) in [(102, 0), (104, 0x60)] {

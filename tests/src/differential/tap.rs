@@ -270,7 +270,7 @@ impl Sorter<'_> {
     fn packet(&mut self, from: Side, headers: &Headers, payload: &[u8]) {
         let (to, qpn) = (other(from) as usize, headers.bth.dest_qp);
         let Some(connection) = self.links.iter().position(|link| link.qpn[to] == qpn) else {
-            let what = format!("{from:?} sent to queue pair {qpn:#x}, which is nobody's");
+            let what = format!("{from:?} sent to queue pair {qpn:#x}, which is of no connection");
             return self.broken.push(what);
         };
         let key = (connection, self.incarnations[connection], from as usize);

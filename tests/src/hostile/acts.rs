@@ -85,8 +85,8 @@ impl Act {
         let rng = &mut rng;
         owner.wait(scene, self.wait.into());
         // What needs no doorbell goes on while the kernel takes all back.
-        let silent = [What::Rewrite, What::Record, What::Lie, What::Request];
-        if !owner.lives(scene) && !silent.contains(&self.what) {
+        let after_end = [What::Rewrite, What::Record, What::Lie, What::Request];
+        if !owner.is_alive(scene) && !after_end.contains(&self.what) {
             owner.survive(scene);
         }
         match self.what {

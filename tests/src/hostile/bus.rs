@@ -1,10 +1,10 @@
-//! A bus that fails: single beats with SLVERR or DECERR, with all ones or with data, writes that vanish, answers that are
-//! late by up to 8192 cycles, responses to writes that nobody sees yet, lines that tear, and resets at any moment.
+//! A bus that fails: single beats with SLVERR or DECERR, with all ones or with data; writes that vanish. Answers are late by
+//! up to 8192 cycles, responses come before writes are visible, lines tear, and resets come at any moment.
 //!
 //! A burst of trouble has two halves. In the first the memory of an owner of queues fails while it does what it likes, and
 //! connections of others have exactly the results of the golden model. In the second all memory fails, those of the others
 //! and the rings of commands too, until a reset, by the pin or by register CONTROL, in the midst of it. Registers answer all the
-//! while, memory that is nobody's or was taken back is not reached, and behind the reset all connections work again, each byte
+//! while, memory outside all regions or taken back is not reached, and behind the reset all connections work again, each byte
 //! right.
 
 use fastrand::Rng;

@@ -1,12 +1,14 @@
-//! Those who would break a card, beside connections that must not notice.
+//! Attackers of a card, beside connections that must not notice.
 
 mod acts;
 mod bus;
 mod frames;
+mod misuse;
 mod owner;
 mod stranger;
 mod tenant;
 
 pub use bus::{Disturbed, disturb};
 pub use frames::{Report, attack};
-pub use owner::{Misuse, misuse};
+pub use misuse::Misuse;
+pub use owner::misuse;

@@ -1,9 +1,14 @@
 //! The owner of a send queue as an enemy.
 //!
-//! A process holds rings, records, doorbells and a region, and does with them what it likes while the card works on them: it
-//! writes WQEs over, also between the card's first and second look at one, rings indices that make no sense, moves its
-//! consumer records, never empties its event queue, has its peer answer with any PSN, and dies at any cycle, when its numbers
-//! go to another at once. Whatever it does:
+//! A process holds rings, records, doorbells and a region, and does with them what it likes while the card works on them:
+//!
+//! * it writes WQEs over, also between the card's first and second look at one;
+//! * it rings indices that make no sense, and moves its consumer records;
+//! * it never empties its event queue;
+//! * its peer answers with any PSN;
+//! * it ends at any cycle, and its numbers go to another at once.
+//!
+//! Whatever it does:
 //!
 //! * connections of others (RC both ways, UD both ways) have exactly the results of the golden model, each in time;
 //! * no frame has bytes of another owner, and none of a tenant comes for long when its end was answered;
@@ -23,6 +28,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::acts::{Act, plan};
+use super::misuse::Misuse;
 use super::stranger;
 use super::tenant::{LOG, QPNS, Tenant, peer_qpn, query};
 use crate::differential::Card;
@@ -50,41 +56,14 @@ const END: u64 = 1_000_000;
 const LEAVING: u64 = 2_000;
 /// In the words of the bystanders.
 const MARK: u32 = 0xb57a_1de5;
-/// What an owner came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Misuse {
-    /// Acts.
-    pub acts: u64,
-    /// Messages of the bystanders that came right.
-    pub messages: u64,
-    /// Completions of the owners.
-    pub completions: u64,
-    /// Owners that died.
-    pub deaths: u64,
-    /// Cycles.
-    pub cycles: u64,
-    /// Most cycles that a command took.
-    pub slowest: u64,
-}
 
-impl std::ops::AddAssign for Misuse {
-    fn add_assign(&mut self, other: Self) {
-        self.acts += other.acts;
-        self.messages += other.messages;
-        self.completions += other.completions;
-        self.deaths += other.deaths;
-        self.cycles += other.cycles;
-        self.slowest = self.slowest.max(other.slowest);
-    }
-}
-
-/// The owner of today, and who was it before.
+/// The present owner, and the one before.
 pub(super) struct Owner {
     pub(super) tenant: Tenant,
     /// Mark and peer of the one before, and the cycle of its end.
     former: Option<(u32, u32, u64)>,
     marks: Vec<u32>,
-    dying: bool,
+    ending: bool,
     /// Its completions are looked at; a bus that loses writes loses some.
     pub(super) strict: bool,
     /// PSN of the last request of each queue pair.
@@ -175,7 +154,7 @@ impl Owner {
         let mut owner = Self {
             marks: Vec::new(),
             former: None,
-            dying: false,
+            ending: false,
             strict: true,
             asked: [0; 3],
             tenant,
@@ -189,7 +168,7 @@ impl Owner {
     fn opened(&mut self, scene: &mut Scene) {
         self.marks.push(self.tenant.mark);
         scene.foreign.push(self.tenant.mark);
-        self.dying = false;
+        self.ending = false;
         let bound = scene.kernels[0].bound * 20;
         self.until(scene, bound, "a tenant opens", |scene| {
             scene.kernels[0].idle()
@@ -197,11 +176,11 @@ impl Owner {
     }
 
     /// Its queues are there.
-    pub(super) fn lives(&mut self, scene: &mut Scene) -> bool {
-        if self.dying && scene.kernels[0].idle() {
+    pub(super) fn is_alive(&mut self, scene: &mut Scene) -> bool {
+        if self.ending && scene.kernels[0].idle() {
             self.succeed(scene);
         }
-        !self.dying
+        !self.ending
     }
 
     /// The numbers go to another.
@@ -216,7 +195,7 @@ impl Owner {
 
     pub(super) fn die(&mut self, scene: &mut Scene, rng: &mut Rng) {
         self.report.deaths += 1;
-        self.dying = true;
+        self.ending = true;
         self.tenant.die(scene, rng.bool(), rng.u8(..4) == 0);
     }
 
@@ -299,7 +278,7 @@ impl Owner {
         {
             panic!("a frame to the peer of a tenant that is gone: {headers:?}");
         }
-        if to != peer_qpn(self.tenant.number) || !headers.bth.opcode.is_request() || self.dying {
+        if to != peer_qpn(self.tenant.number) || !headers.bth.opcode.is_request() || self.ending {
             return;
         }
         // A frame does not say which queue pair it is of: the nearest PSN tells.
@@ -329,7 +308,7 @@ impl Owner {
     }
 
     pub(super) fn die_now(&mut self, scene: &mut Scene) {
-        self.dying = true;
+        self.ending = true;
         self.tenant.die(scene, false, false);
         let bound = scene.kernels[0].bound * 20;
         self.until(scene, bound, "the last tenant dies", |scene| {
@@ -338,7 +317,7 @@ impl Owner {
         self.wait(scene, LEAVING);
     }
 
-    /// Nobody looks at it any more.
+    /// It is not watched any more.
     pub(super) fn leave(&mut self, scene: &Scene) {
         scene.watches[0].leave(self.tenant.cq.base);
         scene.watches[0].disarm();
@@ -351,7 +330,7 @@ impl Owner {
 
     /// Waits until there is one whose queues are there.
     pub(super) fn survive(&mut self, scene: &mut Scene) {
-        while !self.lives(scene) {
+        while !self.is_alive(scene) {
             self.step(scene);
         }
     }

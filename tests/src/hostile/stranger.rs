@@ -1,4 +1,4 @@
-//! Who sits at the other end of an owner's queue pairs: it answers as a peer does, or as it likes.
+//! The other end of an owner's queue pairs: it answers as a peer does, or as it likes.
 
 use fastrand::Rng;
 use ferroce_proto::abi::qpc::qp_type;

@@ -49,7 +49,7 @@ pub(super) struct Victim {
     pub(super) last: [Option<u16>; 2],
 }
 
-/// Who holds the queues for a while.
+/// A process that holds the queues for a while.
 pub(super) struct Tenant {
     /// In each word of its memory; the peers' queue pairs are numbered by it.
     pub(super) number: u32,

@@ -23,7 +23,7 @@ pub(crate) const MOST: u32 = 32;
 const LIVES: u32 = 8;
 /// Bytes before a datagram, where its GRH comes.
 pub(super) const GRH: usize = 40;
-/// Bytes between two places of a region, which nobody writes.
+/// Bytes between two places of a region, which no peer writes.
 const GUARD: usize = 64;
 pub(super) const UNTOUCHED: u8 = 0x3c;
 pub(super) const SPOILT: u8 = 0xe7;
@@ -65,14 +65,14 @@ pub(super) struct Sent {
 }
 
 /// What a receiver is to find.
-pub(super) struct Coming {
+pub(super) struct Inbound {
     pub(super) number: u32,
     pub(super) len: usize,
     pub(super) imm: Option<u32>,
     /// Place of a WRITE, which has no receive buffer.
     pub(super) written: Option<usize>,
     /// A completion tells.
-    pub(super) told: bool,
+    pub(super) announced: bool,
 }
 
 /// One side of a connection.
@@ -81,13 +81,13 @@ pub(super) struct End {
     pub(super) cqn: u16,
     pub(super) memory: Option<Mr>,
     pub(super) sent: VecDeque<Sent>,
-    pub(super) coming: VecDeque<Coming>,
+    pub(super) inbound: VecDeque<Inbound>,
     pub(super) receives: BTreeMap<u16, usize>,
     pub(super) next: u32,
     pub(super) counter: u64,
     /// Its end was answered.
     pub(super) ended: Rc<Cell<bool>>,
-    pub(super) silent: bool,
+    pub(super) closed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,12 +148,12 @@ impl Line {
                 cqn,
                 memory: None,
                 sent: VecDeque::new(),
-                coming: VecDeque::new(),
+                inbound: VecDeque::new(),
                 receives: BTreeMap::new(),
                 next: 0,
                 counter: 0,
                 ended: Rc::default(),
-                silent: false,
+                closed: false,
             }
         });
         Self {
@@ -181,7 +181,7 @@ impl Line {
         if let Some(mr) = end.memory.take() {
             host.take_back(mr.addr, mr.len);
         }
-        end.silent = true;
+        end.closed = true;
     }
 
     fn stride(&self) -> usize {
@@ -251,12 +251,12 @@ impl Line {
                 cqn: end.cqn,
                 memory: Some(mr),
                 sent: VecDeque::new(),
-                coming: VecDeque::new(),
+                inbound: VecDeque::new(),
                 receives: BTreeMap::new(),
                 next: 0,
                 counter: 0,
                 ended: Rc::default(),
-                silent: false,
+                closed: false,
             };
         }
     }
@@ -276,7 +276,8 @@ impl Line {
     pub(crate) fn at_rest(&self) -> bool {
         let may_miss = self.shape.lossy && self.shape.options.qp_type != qp_type::RC;
         let rests = |end: &End| {
-            end.sent.is_empty() && (may_miss || end.coming.iter().all(|coming| !coming.told))
+            end.sent.is_empty()
+                && (may_miss || end.inbound.iter().all(|inbound| !inbound.announced))
         };
         self.state == State::Closed
             || self.state == State::Draining && (self.gave_up || self.ends.iter().all(rests))
@@ -333,7 +334,7 @@ impl Line {
                 self.completed(side, host, &cqe);
             }
             let end = &mut self.ends[side];
-            end.silent |= end.ended.get();
+            end.closed |= end.ended.get();
             if self.state == State::Open {
                 self.post(side, host, now);
             }

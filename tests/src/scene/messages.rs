@@ -6,7 +6,7 @@ use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe;
 use ferroce_sim::testhost::{Host, Mr, Work};
 
-use super::line::{Coming, GRH, Line, SPOILT, Sent, State, UNTOUCHED, WINDOW, message};
+use super::line::{GRH, Inbound, Line, SPOILT, Sent, State, UNTOUCHED, WINDOW, message};
 
 impl Line {
     pub(super) fn receive(&mut self, side: usize, slot: usize, host: &mut Host) {
@@ -21,7 +21,7 @@ impl Line {
     pub(super) fn post(&mut self, side: usize, host: &mut Host, now: u64) {
         let kind = self.shape.options.qp_type;
         let far = &self.ends[1 - side];
-        let crowded = far.coming.len() >= WINDOW && !self.shape.lossy;
+        let crowded = far.inbound.len() >= WINDOW && !self.shape.lossy;
         if self.ends[side].sent.len() >= WINDOW || crowded || self.rng.u8(..4) > 0 {
             return;
         }
@@ -37,7 +37,7 @@ impl Line {
         let number = self.ends[side].next;
         let taken = |slot: &usize| self.ends[side].sent.iter().any(|sent| sent.slot == *slot);
         let slot = (0..WINDOW).find(|slot| !taken(slot)).expect("of a window");
-        let written = |slot: &usize| far.coming.iter().any(|c| c.written == Some(*slot));
+        let written = |slot: &usize| far.inbound.iter().any(|c| c.written == Some(*slot));
         let free = (0..WINDOW).find(|slot| !written(slot));
         let mr = self.ends[side].memory.expect("it is open");
         let source = self.at(0, slot);
@@ -52,23 +52,27 @@ impl Line {
         let (area, area_read) = (self.at(3, slot), self.at(4, 0) as u64);
         let counter = self.at(5, 0) as u64;
         // A WRITE that no completion tells of is looked at with the next that does.
-        let untold = far.coming.iter().filter(|coming| !coming.told).count();
+        let unannounced = far
+            .inbound
+            .iter()
+            .filter(|inbound| !inbound.announced)
+            .count();
         let what = match kind {
-            qp_type::RC if untold < WINDOW - 2 => self.rng.u8(..7),
+            qp_type::RC if unannounced < WINDOW - 2 => self.rng.u8(..7),
             _ => self.rng.u8(..2),
         };
-        let mut coming = Coming {
+        let mut inbound = Inbound {
             number,
             len,
             imm: None,
             written: None,
-            told: true,
+            announced: true,
         };
         let mut comes = true;
         let mut work = match (what, free) {
             (0, _) => send(&mut self.rng),
             (2 | 3, Some(slot)) => {
-                (coming.written, coming.told) = (Some(slot), what == 3);
+                (inbound.written, inbound.announced) = (Some(slot), what == 3);
                 Work::write(&list, &remote, places[slot])
             }
             (4 | 5, _) => {
@@ -84,9 +88,9 @@ impl Line {
             }
             _ => send(&mut self.rng),
         };
-        if what == 1 || what == 3 && coming.written.is_some() {
+        if what == 1 || what == 3 && inbound.written.is_some() {
             work = work.imm(number ^ self.shape.mark);
-            coming.imm = Some(number ^ self.shape.mark);
+            inbound.imm = Some(number ^ self.shape.mark);
         }
         if kind == qp_type::UD {
             work.head.remote_addr = u64::from(far_qpn) << 32 | u64::from(self.number);
@@ -110,7 +114,7 @@ impl Line {
         });
         self.ends[side].next += 1;
         if comes {
-            self.ends[1 - side].coming.push_back(coming);
+            self.ends[1 - side].inbound.push_back(inbound);
         }
     }
 
@@ -127,7 +131,7 @@ impl Line {
 
     pub(super) fn completed(&mut self, side: usize, host: &mut Host, cqe: &Cqe) {
         let name = self.name(side);
-        assert!(!self.ends[side].silent, "{name}: {cqe:?} behind its end");
+        assert!(!self.ends[side].closed, "{name}: {cqe:?} behind its end");
         assert_eq!(cqe.qpn, self.ends[side].qpn, "{name}: {cqe:?}");
         if matches!(self.state, State::Dying | State::Closed) || self.gave_up {
             return;
@@ -198,24 +202,24 @@ impl Line {
         let place = mr.addr + (self.at(1, slot) + skip) as u64;
         let repeats = self.shape.options.qp_type == qp_type::RC;
         loop {
-            let coming = self.ends[side].coming.pop_front();
-            let coming = coming.unwrap_or_else(|| panic!("{name}: {cqe:?} of what was not sent"));
-            let is_write = coming.written.is_some();
-            let from = match coming.written {
+            let inbound = self.ends[side].inbound.pop_front();
+            let inbound = inbound.unwrap_or_else(|| panic!("{name}: {cqe:?} of what was not sent"));
+            let is_write = inbound.written.is_some();
+            let from = match inbound.written {
                 Some(slot) => mr.addr + self.at(2, slot) as u64,
                 None => place,
             };
-            let bytes = host.read(from, coming.len);
-            let expected = message(self.shape.mark, coming.number, coming.len);
-            let its_own = cqe.byte_len as usize == coming.len + skip
-                && cqe.imm == coming.imm.unwrap_or(0)
+            let bytes = host.read(from, inbound.len);
+            let expected = message(self.shape.mark, inbound.number, inbound.len);
+            let its_own = cqe.byte_len as usize == inbound.len + skip
+                && cqe.imm == inbound.imm.unwrap_or(0)
                 && bytes == expected;
             if self.shape.lossy && !repeats && !its_own {
                 self.tally.lost += 1;
                 continue;
             }
             self.compare(side, "message", &bytes, &expected);
-            if !coming.told {
+            if !inbound.announced {
                 continue;
             }
             let code = if is_write {
@@ -229,7 +233,7 @@ impl Line {
                     cqe.byte_len as usize,
                     cqe.with_imm.then_some(cqe.imm)
                 ),
-                (code, coming.len + skip, coming.imm),
+                (code, inbound.len + skip, inbound.imm),
                 "{name}: {cqe:?}"
             );
             break;

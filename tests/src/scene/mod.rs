@@ -1,4 +1,4 @@
-//! Two hosts with their cards in which much goes on at once: connections, commands, register reads, and who disturbs them.
+//! Two hosts with their cards in which much goes on at once: connections, commands, register reads, and what disturbs them.
 
 pub(crate) mod kernel;
 pub(crate) mod line;
@@ -24,7 +24,7 @@ pub(crate) const STEP: u64 = 4;
 /// Cycles in which nothing may happen once all is at rest.
 const QUIET: u64 = 2_500;
 
-/// Two hosts, what goes on between them, and who looks at it.
+/// Two hosts, what goes on between them, and what watches it.
 pub(crate) struct Scene {
     pub(crate) pair: Pair,
     cards: Vec<Shared>,
@@ -34,7 +34,7 @@ pub(crate) struct Scene {
     /// One way each: for reliable connections, and for the rest.
     wires: [[Wire; 2]; 2],
     pub(crate) now: u64,
-    /// Frames that A sent to who is not B, to be taken.
+    /// Frames that A sent to others than B, to be taken.
     pub(crate) strays: Vec<Vec<u8>>,
     /// No frame between the two may hold bytes of these owners.
     pub(crate) foreign: Vec<u32>,

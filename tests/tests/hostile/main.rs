@@ -1,4 +1,4 @@
-//! Who would break a card, beside connections that must not notice: see [`ferroce_tests::hostile`].
+//! Attackers of a card, beside connections that must not notice: see [`ferroce_tests::hostile`].
 
 mod defects;
 

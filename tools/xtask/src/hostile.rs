@@ -1,4 +1,4 @@
-//! `cargo xtask hostile`: who would break a card, from the wire, from the host or by the bus, beside connections that must
+//! `cargo xtask hostile`: attacks on a card, from the wire, from the host or by the bus, beside connections that must
 //! not notice.
 
 use anyhow::Result;

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         target.name(),
         sum.rounds,
         sum.cycles,
-        sum.lives,
+        sum.incarnations,
         sum.messages,
         sum.bytes,
         sum.lost,

@@ -42,7 +42,7 @@ payload! {
         paced: Bit,
         /// Answer: the PSN is in the window; of two acknowledgements one of them.
         in_window: Bit,
-        /// Answer: it is heard in this state, and no packet before it could not be read if it is `sent`.
+        /// Answer: it counts in this state, and no packet before it could not be read if it is `sent`.
         counts: Bit,
         /// Answer: both are.
         both: Bit,

@@ -180,8 +180,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
             }
             unfenced = !completes & (o.answered | unfenced);
         }
-        // the next entry that is read
-        // An entry is read, and the one read before comes under the walk.
+        // the next entry is read, and the one read before comes under the walk
         let moves = advance | (state == RetireState::Read);
         let mut read_place = place;
         if state == RetireState::Seek {
@@ -190,7 +189,6 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         pool.re = moves | (state == RetireState::Seek);
         let ring = !(bits::<16>(0xffff) << g.ot_log);
         pool.raddr = g.ot_base.low::<O>() | (read_place & ring).resize::<O>();
-        // The entry behind it.
         let following = pool.rdata;
         let una_distance = following.last_psn - g.una_psn;
         if moves {
