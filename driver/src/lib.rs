@@ -101,6 +101,7 @@ mod srq;
 mod state;
 #[cfg(feature = "tokio")]
 mod stream;
+mod sysfs;
 #[cfg(feature = "vfio")]
 pub mod vfio;
 #[cfg(feature = "vfio-user")]

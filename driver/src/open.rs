@@ -5,6 +5,7 @@ use std::path::Path;
 use ferroce_proto::abi::pci;
 use thiserror::Error;
 
+use crate::sysfs::{PCI_DEVICES, link_name};
 #[cfg(feature = "vfio")]
 use crate::vfio::{Vfio, VfioError};
 #[cfg(feature = "vfio-user")]
@@ -127,7 +128,7 @@ impl Device {
 /// The cards on the PCI bus of this host, by address. Simulated cards behind a socket are on no bus: open them by name.
 #[must_use]
 pub fn devices() -> Vec<Device> {
-    devices_in(Path::new("/sys/bus/pci/devices"))
+    devices_in(Path::new(PCI_DEVICES))
 }
 
 /// Name of the card of this host that vfio-pci has, if there is one alone: what programs use that were given no name.
@@ -149,8 +150,7 @@ fn devices_in(folder: &Path) -> Vec<Device> {
             u16::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
         };
         let is_ours = id("vendor")? == pci::VENDOR && id("device")? == pci::DEVICE;
-        let driver = std::fs::read_link(entry.path().join("driver")).ok();
-        let driver = driver.and_then(|link| Some(link.file_name()?.to_str()?.to_owned()));
+        let driver = link_name(&entry.path().join("driver"));
         let name = entry.file_name().into_string().ok()?;
         is_ours.then_some(Device { name, driver })
     };

@@ -13,6 +13,7 @@ use ferroce_sim::testhost::{QpOptions, Side};
 
 use crate::conformance::run::Target;
 use crate::quiet;
+use crate::scene::kernel::Kernel;
 use crate::scene::line::{Shape, State};
 use crate::scene::{STEP, Scene, options};
 use crate::world::World;
@@ -21,8 +22,8 @@ use crate::world::World;
 const COMMAND: u64 = 2_000_000;
 /// Cycles that a message takes at most on a wire with losses, and all of them together.
 const PATIENCE: u64 = 20_000_000;
-/// Cycles between two deaths, about.
-const DEATH: u64 = 4_000;
+/// Cycles from the end of one process to that of the next, about.
+const INTERVAL: u64 = 4_000;
 /// Deaths for one reset of a card.
 const RESET: u32 = 12;
 /// Cycles in which frames of a former life are gone from the wire.
@@ -146,6 +147,13 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
     }
 }
 
+/// All commands that were given are answered.
+fn commands_end(scene: &mut Scene) {
+    scene.until(COMMAND * 8, "commands end", |scene| {
+        scene.kernels.iter().all(Kernel::idle)
+    });
+}
+
 fn soak(scene: &mut Scene, cycles: u64, rng: &mut Rng) -> Soaked {
     let mut report = Soaked::default();
     scene.open_all();
@@ -154,7 +162,7 @@ fn soak(scene: &mut Scene, cycles: u64, rng: &mut Rng) -> Soaked {
         scene.step();
         for line in 0..scene.lines.len() {
             let it = &mut scene.lines[line];
-            let dies = rng.u64(..DEATH / STEP * closed.len() as u64) == 0;
+            let dies = rng.u64(..INTERVAL / STEP * closed.len() as u64) == 0;
             match it.state {
                 State::Open if it.gave_up || dies => {
                     report.gave_up += u64::from(it.gave_up);
@@ -166,18 +174,16 @@ fn soak(scene: &mut Scene, cycles: u64, rng: &mut Rng) -> Soaked {
                 _ => {}
             }
         }
-        if rng.u64(..DEATH / STEP * u64::from(RESET)) == 0 {
+        if rng.u64(..INTERVAL / STEP * u64::from(RESET)) == 0 {
             let side = [Side::A, Side::B][rng.usize(..2)];
-            let idle = |scene: &Scene| scene.kernels.iter().all(super::scene::kernel::Kernel::idle);
-            scene.until(COMMAND * 8, "commands end", idle);
+            commands_end(scene);
             scene.reset(side, rng.bool());
             scene.recover(side);
             closed.fill(scene.now);
             report.resets += 1;
         }
     }
-    let idle = |scene: &Scene| scene.kernels.iter().all(super::scene::kernel::Kernel::idle);
-    scene.until(COMMAND * 8, "commands end", idle);
+    commands_end(scene);
     scene.rest(PATIENCE);
     scene.check();
     report

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::VfioError;
+use crate::sysfs::{PCI_DEVICES, link_name};
 
 /// Place of a function on the PCI bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Address {
 
     /// Its folder in sysfs.
     pub(super) fn folder(self) -> PathBuf {
-        Path::new("/sys/bus/pci/devices").join(self.to_string())
+        Path::new(PCI_DEVICES).join(self.to_string())
     }
 
     /// Checks that a device is there, behind an IOMMU and bound to vfio-pci; answers its group.
@@ -90,12 +91,6 @@ impl fmt::Display for Address {
         } = self;
         write!(f, "{domain:04x}:{bus:02x}:{device:02x}.{function}")
     }
-}
-
-/// Last name of what a symbolic link points to.
-fn link_name(link: &Path) -> Option<String> {
-    let target = fs::read_link(link).ok()?;
-    Some(target.file_name()?.to_str()?.to_owned())
 }
 
 #[cfg(test)]

@@ -223,7 +223,7 @@ impl<'a> Assembly<'a> {
                 }
                 _ => false,
             };
-            let (kind, mut names, mut doc) = match symbol.role {
+            let (kind, mut names, doc) = match symbol.role {
                 // what a register takes and what it holds, in one line if both are variables
                 Role::ChildInput(_) if register && self.variables.contains(&sym) => continue,
                 Role::ChildOutput(child) if register => {
@@ -239,10 +239,7 @@ impl<'a> Assembly<'a> {
                 _ => ("wire", String::new(), None),
             };
             names.push_str(&symbol.name);
-            let doc = doc
-                .take()
-                .map(|doc| format!(" // {doc}"))
-                .unwrap_or_default();
+            let doc = doc.map(|doc| format!(" // {doc}")).unwrap_or_default();
             line(
                 &mut out,
                 &indent(1),

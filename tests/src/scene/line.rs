@@ -20,7 +20,7 @@ pub(super) const WINDOW: usize = 4;
 const RECEIVES: usize = 8;
 /// Connections of a scene, and the keys that one has in turn.
 pub(crate) const MOST: u32 = 32;
-const LIVES: u32 = 8;
+const KEYS: u32 = 8;
 /// Bytes before a datagram, where its GRH comes.
 pub(super) const GRH: usize = 40;
 /// Bytes between two places of a region, which no peer writes.
@@ -90,6 +90,24 @@ pub(super) struct End {
     pub(super) closed: bool,
 }
 
+impl End {
+    /// With nothing posted.
+    fn new(qpn: u32, cqn: u16, memory: Option<Mr>) -> Self {
+        Self {
+            qpn,
+            cqn,
+            memory,
+            sent: VecDeque::new(),
+            inbound: VecDeque::new(),
+            receives: BTreeMap::new(),
+            next: 0,
+            counter: 0,
+            ended: Rc::default(),
+            closed: false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing is there.
@@ -143,18 +161,7 @@ impl Line {
         let ends = qpn.map(|qpn| {
             let host = hosts.next().expect("there are two");
             let cqn = host.create_cq_as(qpn as u16, 5);
-            End {
-                qpn,
-                cqn,
-                memory: None,
-                sent: VecDeque::new(),
-                inbound: VecDeque::new(),
-                receives: BTreeMap::new(),
-                next: 0,
-                counter: 0,
-                ended: Rc::default(),
-                closed: false,
-            }
+            End::new(qpn, cqn, None)
         });
         Self {
             state: State::Closed,
@@ -231,7 +238,7 @@ impl Line {
             host.write(addr + self.at(4, 0) as u64, &fixed);
             host.write(addr + self.at(5, 0) as u64, &[0; 8]);
             // A place that is used again has another key for long.
-            host.number_regions(1 + self.number + MOST * (self.opened % LIVES));
+            host.number_regions(1 + self.number + MOST * (self.opened % KEYS));
             let mr = host.plan_region(addr, bytes as u64);
             let kernel = &mut kernels[side];
             kernel.register(host, &mr, Rights::ALL);
@@ -246,18 +253,7 @@ impl Line {
                 super::kernel::ok(host, answer);
                 pending.set(pending.get() - 1);
             });
-            *end = End {
-                qpn: end.qpn,
-                cqn: end.cqn,
-                memory: Some(mr),
-                sent: VecDeque::new(),
-                inbound: VecDeque::new(),
-                receives: BTreeMap::new(),
-                next: 0,
-                counter: 0,
-                ended: Rc::default(),
-                closed: false,
-            };
+            *end = End::new(end.qpn, end.cqn, Some(mr));
         }
     }
 
