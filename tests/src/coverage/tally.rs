@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferroce_hdl::emit::block_of;
-use serde::{Deserialize, Serialize};
 
 use super::block;
 use super::data::{Kind, Point};
@@ -11,7 +10,7 @@ use super::exclude::Exclusion;
 use super::netlist::Constants;
 
 /// Covered, of how many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share(pub u32, pub u32);
 
 impl Share {
@@ -37,7 +36,7 @@ impl Share {
 }
 
 /// What is covered of a block.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Lines with a statement.
     pub lines: Share,
@@ -53,8 +52,6 @@ pub struct Tally {
     pub unreached: BTreeSet<String>,
     /// The signals with bits that did not change both ways, those with the most first: the bits as ranges.
     pub still: Vec<String>,
-    /// How many such signals there are.
-    pub still_signals: u32,
 }
 
 /// What is covered of the blocks of `source`, and how many lines, arms and bits each exclusion leaves out.
@@ -129,7 +126,6 @@ pub fn tally(
     still.sort_by_key(|(_, bits)| std::cmp::Reverse(bits.len()));
     for ((module, signal), bits) in still {
         let tally = blocks.entry(block(module).into()).or_default();
-        tally.still_signals += 1;
         let bits = ranges(&bits);
         let module = block_of(module);
         tally.still.push(format!("{signal}[{bits}] of {module}"));

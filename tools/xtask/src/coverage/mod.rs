@@ -15,13 +15,11 @@ use ferroce_tests::coverage::exclude::Exclusion;
 use ferroce_tests::coverage::run::Engine;
 use ferroce_tests::coverage::tally::{Share, Tally, tally};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::{Deserialize, Serialize};
 
 use crate::output::{put, write};
 use crate::{synth, tools};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-const RECORD: &str = "tools/xtask/coverage.json";
 const EXCLUSIONS: &str = "tools/xtask/coverage-exclusions.json";
 const PAGE: &str = "docs/coverage.md";
 
@@ -60,13 +58,13 @@ pub(crate) struct Args {
         conflicts_with = "write"
     )]
     only: String,
-    /// Keep the outcome, tools/xtask/coverage.json, and write the page of it, docs/coverage.md.
+    /// Write what came into docs/coverage.md.
     #[arg(long)]
     write: bool,
 }
 
 /// What a run came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 struct Record {
     width: usize,
     scenarios: u64,
@@ -86,12 +84,6 @@ impl Record {
         totals
     }
 
-    fn store(&self) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).context("the record")? + "\n";
-        put(RECORD, &text)?;
-        put(PAGE, &self.page())
-    }
-
     /// Which blocks hold most of what the goal for bits still wants.
     fn missing(&self) -> String {
         let Share(reached, all) = self.totals()[2];
@@ -104,7 +96,7 @@ impl Record {
         let most: Vec<_> = most.collect();
         format!(
             "\n{} bits are missing, most of them in these blocks: {}. Those of `fifo`, `fifo_ram`, `skid` and `merge` are the \
-             payloads of others. What they are stands below, by signal.\n",
+             payloads of others. `--missing FILE` lists all, by signal.\n",
             all - reached,
             most.join(", ")
         )
@@ -170,18 +162,6 @@ impl Record {
             });
             page += "```\n";
         }
-        page += "\n## Bits that did not rise and fall\n\nOf each block the signals with the most of them.\n";
-        for (block, tally) in self.blocks.iter().filter(|(_, t)| !t.still.is_empty()) {
-            let signals: Vec<_> = tally.still.iter().map(|s| format!("`{s}`")).collect();
-            let Share(reached, all) = tally.bits;
-            let _ = write!(
-                page,
-                "\n{block}, {} bits of {} signals: {}\n",
-                all - reached,
-                tally.still_signals,
-                signals.join(", ")
-            );
-        }
         let _ = write!(
             page,
             "\n## Left out\n\nListed in `{EXCLUSIONS}`.\n\n\
@@ -207,9 +187,6 @@ impl Record {
 
 /// Blocks that the page names for the bits that are missing in them.
 const MISSING: usize = 16;
-
-/// Signals of a block that the page names.
-const NAMED: usize = 6;
 
 /// Bits of the widest signal that Verilator counts.
 const LIMIT: usize = 256;
@@ -245,14 +222,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let source = source.source();
     let [constants, held] = constants::of(TOP, &source, &exclusions)?;
     let tallies = tally(&points, &source, &exclusions, &constants, &held);
-    let (mut blocks, points) = tallies.map_err(anyhow::Error::msg)?;
+    let (blocks, points) = tallies.map_err(anyhow::Error::msg)?;
     if let Some(path) = &args.missing {
         let signals = blocks.values().flat_map(|tally| &tally.still);
         let text: String = signals.map(|signal| format!("{signal}\n")).collect();
         write(path, &text)?;
-    }
-    for tally in blocks.values_mut() {
-        tally.still.truncate(NAMED);
     }
     let record = Record {
         width: args.width,
@@ -262,7 +236,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     print!("{}", table(&record));
     if args.write {
-        record.store()?;
+        put(PAGE, &record.page())?;
     }
     let [lines, _, bits] = record.totals();
     for (what, share, goal) in [("lines", lines, LINES), ("bits", bits, BITS)] {
@@ -316,32 +290,38 @@ fn table(record: &Record) -> String {
 mod tests {
     use super::*;
 
-    fn kept() -> Record {
-        let text = fs::read_to_string(Path::new(ROOT).join(RECORD)).unwrap();
-        serde_json::from_str(&text).unwrap()
+    #[test]
+    fn what_is_left_out_has_its_reason_on_the_page() {
+        let text = |path| fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
+        let listed: Vec<Exclusion> = serde_json::from_str(&text(EXCLUSIONS)).unwrap();
+        let page = text(PAGE);
+        for exclusion in &listed {
+            let reason = format!("| {} |\n", exclusion.reason);
+            let is_there = !exclusion.reason.is_empty() && page.contains(&reason);
+            assert!(is_there, "cargo xtask coverage --write: {exclusion:?}");
+        }
     }
 
     #[test]
-    fn the_page_is_that_of_the_record() {
-        let page = fs::read_to_string(Path::new(ROOT).join(PAGE)).unwrap();
-        assert!(page == kept().page(), "cargo xtask coverage --write");
-    }
-
-    #[test]
-    fn what_is_left_out_has_its_reason() {
-        let record = kept();
-        let text = fs::read_to_string(Path::new(ROOT).join(EXCLUSIONS)).unwrap();
-        let listed: Vec<Exclusion> = serde_json::from_str(&text).unwrap();
-        let reasons: Vec<_> = record.exclusions.iter().map(|(e, _)| e).collect();
-        assert_eq!(
-            reasons,
-            listed.iter().collect::<Vec<_>>(),
-            "cargo xtask coverage --write"
-        );
-        for (exclusion, points) in &record.exclusions {
-            // What is held may be a signal that is too wide to be counted.
-            let found = exclusion.held || *points > 0;
-            assert!(!exclusion.reason.is_empty() && found, "{exclusion:?}");
+    fn the_page_has_sums_and_what_was_not_reached() {
+        let tally = Tally {
+            lines: Share(3, 4),
+            bits: Share(90, 100),
+            unreached: ["else".to_owned()].into(),
+            ..Tally::default()
+        };
+        let record = Record {
+            blocks: [("crc".to_owned(), tally)].into(),
+            ..Record::default()
+        };
+        let page = record.page();
+        for part in [
+            "| lines | 3 | 4 | 75.0 % | 95 % |",
+            "10 bits are missing, most of them in these blocks: crc 10.",
+            "| crc | 75.0 % of 4 |  | 90.0 % of 100 |  |",
+            "\ncrc:\n\n```\nelse\n```\n",
+        ] {
+            assert!(page.contains(part), "{part} in {page}");
         }
     }
 }
