@@ -1,17 +1,13 @@
 //! Bit ranges of little-endian word arrays: bit `i` is bit `i % 32` of word `i / 32`.
 
+use bitvec::{field::BitField, order::Lsb0, slice::BitSlice, view::BitView};
+
 /// The `width` bits (1 to 64) of `words` from bit `offset` up.
 ///
 /// # Panics
 /// If the range is wider than 64 bits or not within `words`.
 pub fn extract(words: &[u32], offset: usize, width: usize) -> u64 {
-    assert!(width <= 64, "{width} bits do not fit in a u64");
-    let (first, shift) = (offset / 32, offset % 32);
-    let mut value = u128::from(words[first]);
-    for (place, word) in (first + 1..(offset + width).div_ceil(32)).zip([32, 64]) {
-        value |= u128::from(words[place]) << word;
-    }
-    (value >> shift) as u64 & mask(width)
+    range(words, offset, width).load_le()
 }
 
 /// Replaces the `width` bits (1 to 64) of `words` from bit `offset` up by the lowest of `value`.
@@ -19,15 +15,7 @@ pub fn extract(words: &[u32], offset: usize, width: usize) -> u64 {
 /// # Panics
 /// If the range is wider than 64 bits or not within `words`.
 pub fn insert(words: &mut [u32], offset: usize, width: usize, value: u64) {
-    assert!(width <= 64, "{width} bits do not fit in a u64");
-    let (first, shift) = (offset / 32, offset % 32);
-    let mut keep = !(u128::from(mask(width)) << shift);
-    let mut value = u128::from(value & mask(width)) << shift;
-    for word in &mut words[first..(offset + width).div_ceil(32)] {
-        *word = (*word & keep as u32) | value as u32;
-        keep >>= 32;
-        value >>= 32;
-    }
+    words.view_bits_mut::<Lsb0>()[offset..offset + width].store_le(value);
 }
 
 /// Copies the `width` bits of `words` from bit `offset` up to the start of `out`, whose last word
@@ -37,16 +25,8 @@ pub fn insert(words: &mut [u32], offset: usize, width: usize, value: u64) {
 /// If the range is not within `words`, or `out` is not of `width.div_ceil(32)` words.
 pub fn read(words: &[u32], offset: usize, width: usize, out: &mut [u32]) {
     assert_eq!(out.len(), width.div_ceil(32), "words for {width} bits");
-    let (first, whole) = (offset / 32, width / 32);
-    if offset.is_multiple_of(32) {
-        out[..whole].copy_from_slice(&words[first..first + whole]);
-    } else {
-        for (index, out) in out[..whole].iter_mut().enumerate() {
-            *out = extract(words, offset + index * 32, 32) as u32;
-        }
-    }
-    if let Some(last) = out.get_mut(whole) {
-        *last = extract(words, offset + whole * 32, width % 32) as u32;
+    for (out, bits) in out.iter_mut().zip(range(words, offset, width).chunks(32)) {
+        *out = bits.load_le();
     }
 }
 
@@ -56,22 +36,19 @@ pub fn read(words: &[u32], offset: usize, width: usize, out: &mut [u32]) {
 /// If the range is not within `words`, or `value` is not of `width.div_ceil(32)` words.
 pub fn write(words: &mut [u32], offset: usize, width: usize, value: &[u32]) {
     assert_eq!(value.len(), width.div_ceil(32), "words for {width} bits");
-    let (first, whole) = (offset / 32, width / 32);
-    if offset.is_multiple_of(32) {
-        words[first..first + whole].copy_from_slice(&value[..whole]);
-    } else {
-        for (index, value) in value[..whole].iter().enumerate() {
-            insert(words, offset + index * 32, 32, u64::from(*value));
-        }
-    }
-    if let Some(last) = value.get(whole) {
-        insert(words, offset + whole * 32, width % 32, u64::from(*last));
+    let bits = &mut words.view_bits_mut::<Lsb0>()[offset..offset + width];
+    for (bits, value) in bits.chunks_mut(32).zip(value) {
+        bits.store_le(*value);
     }
 }
 
 /// The lowest `width` bits (0 to 64) set.
 pub fn mask(width: usize) -> u64 {
     if width >= 64 { !0 } else { (1 << width) - 1 }
+}
+
+fn range(words: &[u32], offset: usize, width: usize) -> &BitSlice<u32, Lsb0> {
+    &words.view_bits()[offset..offset + width]
 }
 
 #[cfg(test)]

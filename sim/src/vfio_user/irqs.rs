@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use bitvec::{order::Lsb0, vec::BitVec};
 use ferroce_proto::abi::pci::MSIX_VECTORS;
 use ferroce_vfio_user::Errno;
 use ferroce_vfio_user::payload::{SetIrqs, irq};
@@ -10,7 +11,7 @@ use ferroce_vfio_user::payload::{SetIrqs, irq};
 pub struct Irqs {
     events: Vec<Option<OwnedFd>>,
     /// Raised while nothing was attached.
-    pending: Vec<bool>,
+    pending: BitVec<u8, Lsb0>,
 }
 
 impl Default for Irqs {
@@ -18,7 +19,7 @@ impl Default for Irqs {
         let vectors = usize::from(MSIX_VECTORS);
         Self {
             events: (0..vectors).map(|_| None).collect(),
-            pending: vec![false; vectors],
+            pending: BitVec::repeat(false, vectors),
         }
     }
 }
@@ -28,7 +29,7 @@ impl Irqs {
     pub fn raise(&mut self, vector: usize) {
         match self.events.get(vector) {
             Some(Some(event)) => signal(event),
-            Some(None) => self.pending[vector] = true,
+            Some(None) => self.pending.set(vector, true),
             None => {}
         }
     }
@@ -41,11 +42,7 @@ impl Irqs {
     /// Pending bits as the PBA has them, bit 0 for vector 0.
     #[must_use]
     pub fn pending(&self) -> Vec<u8> {
-        let byte = |bits: &[bool]| {
-            let set = bits.iter().enumerate().filter(|(_, is_set)| **is_set);
-            set.fold(0, |byte, (bit, _)| byte | 1 << bit)
-        };
-        self.pending.chunks(8).map(byte).collect()
+        self.pending.as_raw_slice().to_vec()
     }
 
     /// Interrupts of a type.
@@ -84,7 +81,7 @@ impl Irqs {
             }
             (irq::DATA_EVENTFD, irq::ACTION_TRIGGER) if fds.len() == vectors.len() => {
                 for (vector, event) in vectors.zip(fds) {
-                    if std::mem::take(&mut self.pending[vector]) {
+                    if self.pending.replace(vector, false) {
                         signal(&event);
                     }
                     self.events[vector] = Some(event);
