@@ -150,10 +150,8 @@ impl<
         exception_status.busy = exceptions.busy;
 
         // between the sides
-        receive.enable = enable;
-        receive.notify = notify;
-        transmit.notify = notify;
-        transmit.congestion = congestion;
+        copy!(receive <= self; enable, notify);
+        copy!(transmit <= self; notify, congestion);
         transmit.cnp_received = receive.cnp_received;
         forward!(sq_doorbell <= transmit.doorbell);
         forward!(rq_doorbell <= receive.doorbells);
@@ -224,11 +222,7 @@ impl<
         regions.entry = control.tables.mr;
 
         // control
-        control.enable = enable;
-        control.cmd_base = cmd_base;
-        control.cpl_base = cpl_base;
-        control.cmd_log_size = cmd_log_size;
-        control.cmd_pi = cmd_pi;
+        copy!(control <= self; enable, cmd_base, cpl_base, cmd_log_size, cmd_pi, irq_ready);
         forward!(cq_doorbell <= control.cq_doorbell);
         receive.tables = control.tables;
         transmit.tables = control.tables;
@@ -245,9 +239,7 @@ impl<
         control.exception = exceptions.notify;
         forward!(control.recv <= receive.cq);
         forward!(control.send <= transmit.cq);
-        irq_vector = control.irq_vector;
-        irq_valid = control.irq_valid;
-        control.irq_ready = irq_ready;
+        copy!(self <= control; irq_vector, irq_valid);
         control.activity[FETCHES] = transmit.fetches;
         control.activity[WQES] = transmit.wqes;
         control.activity[PAYLOAD] = transmit.pieces;

@@ -70,14 +70,7 @@ impl Logic for SqTermsOf {
             producer = sq_event.index;
         }
         let available = producer - state.fetch_index;
-        let mut most: Bits<16> = bits::<16>(8);
-        if image.sq_log == 2 {
-            most = bits::<16>(4);
-        } else if image.sq_log == 1 {
-            most = bits::<16>(2);
-        } else if image.sq_log == 0 {
-            most = bits::<16>(1);
-        }
+        let most = slots_at_once(image.sq_log);
         out.more = available > most;
         out.fetched = most.low::<4>();
         if available < most {
@@ -119,10 +112,8 @@ impl Logic for SqTermsOf {
             & !sq_event.status.any()
             & ((sq_event.fence & state.reads.any())
                 | (sq_event.answered & (state.reads >= image.max_rd_atomic)));
-        out.read_bound = read_bound;
         // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
         // are among them nearly 2^23; what was sent before, and UC and UD packets, may always go
-        // PSNs outstanding with those of a whole READ.
         let all = state.inflight.resize::<25>() + sq_event.packets.resize::<25>();
         let crowded = if answered {
             fresh & all.slice::<2>(23).any()
@@ -133,8 +124,8 @@ impl Logic for SqTermsOf {
         } else {
             (image.qp_type == RC) & state.inflight.slice::<11>(13).any()
         };
-        out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !read_bound;
         out.read_bound = read_bound;
+        out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !read_bound;
         // Answer
         let distance = sq_event.psn - state.una_psn;
         let missing = sq_event.una_psn - state.una_psn;
@@ -180,9 +171,7 @@ impl Logic for SqTermsOf {
         // what is sent is not merged; the comparison is known last
         out.earlier = sq_event.merged & !sq_event.implied & !is_outstanding;
         out.earlier_progress = missing + 1;
-        if !(sq_event.kind == SqEventKind::Answer) {
-            progresses = false;
-        }
+        progresses = progresses & (sq_event.kind == SqEventKind::Answer);
         out.progresses = progresses;
         out.retry = state.retry;
         out.rnr_retry = state.rnr_retry;
@@ -206,5 +195,16 @@ impl Logic for SqTermsOf {
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
         terms = out;
+    }
+}
+
+/// Slots that a Fetch takes at most, of a ring of 2^`log`.
+#[kernel_fn]
+fn slots_at_once(log: Bits<4>) -> Bits<16> {
+    match log {
+        0 => bits::<16>(1),
+        1 => bits::<16>(2),
+        2 => bits::<16>(4),
+        _ => bits::<16>(8),
     }
 }
