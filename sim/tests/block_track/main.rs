@@ -1,5 +1,6 @@
 //! What decides on responses and brings placements into order, as Verilog, against the rules in plain Rust.
 mod order;
+mod random;
 mod reference;
 mod rig;
 mod track;
