@@ -171,11 +171,11 @@ impl Logic for SqTermsOf {
         // what is sent is not merged; the comparison is known last
         out.earlier = sq_event.merged & !sq_event.implied & !is_outstanding;
         out.earlier_progress = missing + 1;
-        progresses = progresses & (sq_event.kind == SqEventKind::Answer);
-        out.progresses = progresses;
+        let counts = progresses & (sq_event.kind == SqEventKind::Answer);
+        out.progresses = counts;
         out.retry = state.retry;
         out.rnr_retry = state.rnr_retry;
-        if progresses {
+        if counts {
             out.retry = image.retry_cnt;
             out.rnr_retry = image.rnr_retry;
         }

@@ -41,10 +41,13 @@ impl Record {
         serde_json::from_str(&text).with_context(|| PATH.to_owned())
     }
 
-    /// Writes it where the next one is loaded from.
+    /// Writes it where the next one is loaded from; of a block with its longest path only, which is what the page shows.
     pub(super) fn store(&self) -> Result<()> {
-        let mut text = serde_json::to_string_pretty(self).context("the record")?;
-        text.push('\n');
+        let mut kept = self.clone();
+        for cost in kept.blocks.values_mut() {
+            cost.paths.truncate(1);
+        }
+        let text = serde_json::to_string_pretty(&kept).context("the record")? + "\n";
         fs::write(PATH, text).with_context(|| format!("cannot write {PATH}"))
     }
 }
