@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// in the target folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write what was found into docs/interop.md, over what was found there of these cells.
+    /// Write what was found into docs/interop.md, beside what earlier runs of this target folder found of other cells.
     #[arg(long, conflicts_with = "list")]
     write: bool,
     #[command(flatten)]

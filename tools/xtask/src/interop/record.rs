@@ -18,7 +18,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/interop.md")
 
 /// Where cells that were run are kept, so that a long run can go on later.
 fn path() -> PathBuf {
-    tools::target_folder().join("interop/record.json")
+    tools::target_folder().join("interop.json")
 }
 
 /// The lines of the page between which the measured part stands.
