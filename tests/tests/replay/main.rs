@@ -115,6 +115,14 @@ fn change(
     at + 1
 }
 
+fn is_answer(packet: &Packet) -> bool {
+    packet.headers.bth.opcode.is_response()
+}
+
+fn holds_answer(recorded: &pcap::Packet) -> bool {
+    Packet::parse(&recorded.data).is_ok_and(|packet| is_answer(&packet))
+}
+
 /// Replays every capture against a device, and answers how many it has what it takes for.
 fn replay_all((device, build): (&str, Build), options: &Options) -> usize {
     let paths = captures();
@@ -253,9 +261,6 @@ fn the_refusal_of_a_long_send_is_the_one_permitted_nak() {
 /// What the comparison must notice: a recorded answer that is not the right one.
 #[test]
 fn a_different_answer_is_found() {
-    fn is_answer(packet: &Packet) -> bool {
-        packet.headers.bth.opcode.is_response()
-    }
     type Change = fn(&mut Headers);
     let changes: [(&str, Change); 7] = [
         ("AETH MSN", |h| h.ext.aeth.as_mut().unwrap().msn += 1),
@@ -284,9 +289,7 @@ fn a_different_answer_is_found() {
 #[test]
 fn a_missing_answer_and_one_too_many_are_found() {
     let mut recorded = capture("rc_send_multi_3000");
-    let is_answer =
-        |p: &pcap::Packet| Packet::parse(&p.data).is_ok_and(|p| p.headers.bth.opcode.is_response());
-    let last = recorded.packets.iter().rposition(is_answer).unwrap();
+    let last = recorded.packets.iter().rposition(holds_answer).unwrap();
     recorded.packets.remove(last);
     let outcome = run(&recorded).unwrap();
     assert_eq!(outcome.differences.len(), 1, "{:?}", outcome.differences);
@@ -296,11 +299,7 @@ fn a_missing_answer_and_one_too_many_are_found() {
     );
 
     let mut recorded = capture("rc_send_multi_3000");
-    let number = change(
-        &mut recorded,
-        |p| p.headers.bth.opcode.is_response(),
-        |h| h.bth.psn = h.bth.psn.next(),
-    );
+    let number = change(&mut recorded, is_answer, |h| h.bth.psn = h.bth.psn.next());
     let outcome = run(&recorded).unwrap();
     assert!(outcome.differences.iter().any(|d| d.packet == Some(number)));
 }
@@ -308,9 +307,7 @@ fn a_missing_answer_and_one_too_many_are_found() {
 #[test]
 fn a_coalesced_answer_is_no_difference() {
     let mut recorded = capture("rc_send_imm");
-    let is_answer =
-        |p: &pcap::Packet| Packet::parse(&p.data).is_ok_and(|p| p.headers.bth.opcode.is_response());
-    let first = recorded.packets.iter().position(is_answer).unwrap();
+    let first = recorded.packets.iter().position(holds_answer).unwrap();
     recorded.packets.remove(first);
     let outcome = run(&recorded).unwrap();
     assert_same("first ACK coalesced by the recorded side", &outcome);

@@ -160,22 +160,22 @@ impl Logic for SqTermsOf {
         }
         out.both = at_psn & at_other;
         out.progress = distance;
-        let mut progresses = is_good | (sq_event.psn != state.una_psn);
+        let mut moves = is_good | (sq_event.psn != state.una_psn);
         if is_good {
             out.progress = distance + 1;
         }
         if sq_event.implied {
             out.progress = missing;
-            progresses = sq_event.una_psn != state.una_psn;
+            moves = sq_event.una_psn != state.una_psn;
         }
         // what is sent is not merged; the comparison is known last
         out.earlier = sq_event.merged & !sq_event.implied & !is_outstanding;
         out.earlier_progress = missing + 1;
-        let counts = progresses & (sq_event.kind == SqEventKind::Answer);
-        out.progresses = counts;
+        let progresses = moves & (sq_event.kind == SqEventKind::Answer);
+        out.progresses = progresses;
         out.retry = state.retry;
         out.rnr_retry = state.rnr_retry;
-        if counts {
+        if progresses {
             out.retry = image.retry_cnt;
             out.rnr_retry = image.rnr_retry;
         }
