@@ -21,22 +21,23 @@
 //! | 6 | completions that wait for payload to be read |
 //! | 7 | completions |
 //! | 8 | CQEs being written |
-//! | 9 | checked responses and atomics |
-//! | 10 | payload of responses being read |
-//! | 11 | requests on their way to the wire, until a frame of them starts |
-//! | 12 | responses, likewise |
-//! | 13 | CNPs, likewise |
-//! | 14 | failures on their way to the requester |
-//! | 15 | failures on their way to the responder |
-//! | 16 | events of queue pairs and shared receive queues |
-//! | 17 | reports of completion queues |
-//! | 18 | events becoming EQEs |
-//! | 19 | EQEs being written |
+//! | 9 | acknowledgements that wait for a completion |
+//! | 10 | checked responses and atomics |
+//! | 11 | payload of responses being read |
+//! | 12 | requests on their way to the wire, until a frame of them starts |
+//! | 13 | responses, likewise |
+//! | 14 | CNPs, likewise |
+//! | 15 | failures on their way to the requester |
+//! | 16 | failures on their way to the responder |
+//! | 17 | events of queue pairs and shared receive queues |
+//! | 18 | reports of completion queues |
+//! | 19 | events becoming EQEs |
+//! | 20 | EQEs being written |
 //!
-//! Packets have the address vector read, and their peer chosen, in sections 11 to 13. They wait there for as long as the
+//! Packets have the address vector read, and their peer chosen, in sections 12 to 14. They wait there for as long as the
 //! wire stands, and a command with them.
 //!
-//! Latency: 337 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
+//! Latency: 357 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
 use crate::bus::types::Activity;
 use crate::prelude::*;
 
@@ -56,24 +57,26 @@ pub mod section {
     pub const HELD: usize = 5;
     /// Completions.
     pub const COMPLETIONS: usize = 6;
+    /// Acknowledgements that wait for a completion.
+    pub const ACKS: usize = 7;
     /// Checked responses and atomics.
-    pub const REPLIES: usize = 7;
+    pub const REPLIES: usize = 8;
     /// Payload of responses being read.
-    pub const RESPONSE_PAYLOAD: usize = 8;
+    pub const RESPONSE_PAYLOAD: usize = 9;
     /// Requests on their way to the wire.
-    pub const REQUESTS: usize = 9;
+    pub const REQUESTS: usize = 10;
     /// Responses on their way to the wire.
-    pub const RESPONSES: usize = 10;
+    pub const RESPONSES: usize = 11;
     /// CNPs on their way to the wire.
-    pub const CNPS: usize = 11;
+    pub const CNPS: usize = 12;
     /// Failures on their way to the requester.
-    pub const TO_REQUESTER: usize = 12;
+    pub const TO_REQUESTER: usize = 13;
     /// Failures on their way to the responder.
-    pub const TO_RESPONDER: usize = 13;
+    pub const TO_RESPONDER: usize = 14;
     /// Events of queue pairs and shared receive queues.
-    pub const QP_EVENTS: usize = 14;
+    pub const QP_EVENTS: usize = 15;
     /// Events becoming EQEs.
-    pub const EVENTS: usize = 15;
+    pub const EVENTS: usize = 16;
 }
 
 /// How many are watched.
@@ -82,11 +85,11 @@ pub const WATCHED: usize = section::EVENTS + 1;
 pub const ELSEWHERE: usize = section::CNPS + 1;
 
 /// Events of queue pairs, by section: these are not left because many have moved.
-const EVENTS: u64 = 16;
+const EVENTS: u64 = 17;
 /// Reports of completion queues.
-const REPORTS: u64 = 17;
+const REPORTS: u64 = 18;
 /// The last section.
-const LAST: u64 = 19;
+const LAST: u64 = 20;
 
 /// The drain.
 #[derive(Block)]
@@ -97,7 +100,7 @@ pub struct Drain {
     pub start: Signal<In, Bit>,
     /// Everything that was under way at `start` is done; one cycle.
     pub done: Signal<Out, Bit>,
-    /// Sections 0 to 4, 6, 7, 9 to 16 and 18.
+    /// Sections 0 to 4, 6, 7, 9 to 17 and 19.
     pub activity: [Signal<In, Activity>; WATCHED],
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
@@ -148,7 +151,8 @@ impl Logic for Drain {
             14 => activity[12],
             15 => activity[13],
             16 => activity[14],
-            18 => activity[15],
+            17 => activity[15],
+            19 => activity[16],
             _ => activity[0],
         };
         issued = payload_issued;

@@ -6,12 +6,13 @@ use super::{LOG_EQ, LOG_SRQ};
 use crate::bus::dma_client::*;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
+use crate::bus::valid::Valid;
 use crate::control::command::Command;
 use crate::control::drain::section::*;
 use crate::control::drain::{Drain, ELSEWHERE};
 use crate::control::table_writes::TableWrites;
 use crate::prelude::*;
-use crate::queue::cq_write::{CqArm, CqWrite};
+use crate::queue::cq_write::{CqArm, CqVerdict, CqWrite};
 use crate::queue::eq_write::notice::EqNotice;
 use crate::queue::eq_write::qp_events::QpEvents;
 use crate::queue::eq_write::{EqEvent, EqWrite};
@@ -116,6 +117,8 @@ pub struct Control<
     pub recv: StreamIn<CqToken>,
     /// Completions of sends.
     pub send: StreamIn<CqToken>,
+    /// What became of those of receives that an acknowledgement waits for.
+    pub verdict: Signal<Out, Valid<CqVerdict>>,
     /// MSI-X vector to send.
     pub irq_vector: Signal<Out, Bits<11>>,
     /// `irq_vector` is valid.
@@ -208,6 +211,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         forward!(cqe_write <= completions.write);
         forward!(cqe_beats <= completions.beats);
         cq_overflow = completions.overflow;
+        verdict = completions.verdict;
 
         // failures
         forward!(rq_merge.s[0] <= command.rq_event);

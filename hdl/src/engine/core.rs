@@ -238,6 +238,7 @@ impl<
         forward!(control.srq_limits <= receive.limits);
         control.exception = exceptions.notify;
         forward!(control.recv <= receive.cq);
+        receive.verdict = control.verdict;
         forward!(control.send <= transmit.cq);
         copy!(self <= control; irq_vector, irq_valid);
         control.activity[FETCHES] = transmit.fetches;
@@ -247,6 +248,7 @@ impl<
         control.activity[PLACED] = receive.placed;
         control.activity[HELD] = transmit.held;
         control.activity[COMPLETIONS] = control.cq_activity;
+        control.activity[ACKS] = receive.acks;
         control.activity[REPLIES] = receive.replies;
         control.activity[RESPONSE_PAYLOAD] = transmit.response_pieces;
         control.activity[REQUESTS] = transmit.requests;

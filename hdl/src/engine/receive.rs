@@ -12,12 +12,14 @@ use crate::eth::packet_buffer::RxStats;
 use crate::eth::rx_front::RxFront;
 use crate::memory::scatter::Scatter;
 use crate::prelude::*;
+use crate::queue::cq_write::CqVerdict;
 use crate::queue::rq_fetch::RqFetch;
 use crate::transport::congestion::notify::Notify;
 use crate::transport::congestion::notify_types::{NotifyCounts, NotifySetup};
 use crate::transport::place_order::PlaceOrder;
 use crate::transport::requester::track::Track;
 use crate::transport::responder::Responder;
+use crate::transport::responder::ack_hold::AckHold;
 use crate::transport::responder::event::{RqCounts, RqEvent, RqEventKind, RqFailure};
 use crate::transport::responder::reply::ReplyQueue;
 use crate::transport::responder::rx_check::RxCheck;
@@ -93,6 +95,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub atomic_written: Signal<In, Bits<16>>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
+    /// What became of those that an acknowledgement waits for.
+    pub verdict: Signal<In, Valid<CqVerdict>>,
     /// Queue pairs that went into error because of a request.
     pub failures: StreamOut<RqFailure>,
     /// Shared receive queues that fell below their limits.
@@ -123,6 +127,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub decided: Signal<Out, Activity>,
     /// Placements being checked and moved.
     pub placed: Signal<Out, Activity>,
+    /// Acknowledgements that wait for a completion.
+    pub acks: Signal<Out, Activity>,
     /// Checked responses and atomics under way.
     pub replies: Signal<Out, Activity>,
     /// A lost response waits to end its queue pair.
@@ -138,10 +144,11 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     order: PlaceOrder,
     fetch: RqFetch<W>,
     scatter: Scatter<W, K, Q>,
+    hold: AckHold<Q>,
     reply: ReplyQueue<W, K, Q>,
     rung: Slice<RqEvent>,
     rq_events: Merge<RqEvent, 2>,
-    errors: Merge<PlaceError, 2>,
+    errors: Merge<PlaceError, 3>,
 }
 
 impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
@@ -235,10 +242,14 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(cq <= scatter.cq);
         forward!(errors.s[0] <= scatter.error);
         forward!(errors.s[1] <= reply.errors);
+        forward!(errors.s[2] <= hold.errors);
         forward!(responder.errors <= errors.m);
         placed = scatter.activity;
 
-        forward!(reply.tokens <= scatter.ack);
+        forward!(hold.s <= scatter.ack);
+        hold.verdict = verdict;
+        acks = hold.activity;
+        forward!(reply.tokens <= hold.m);
         forward!(reply.replies <= responder.replies);
         reply.done = payload_done;
         reply.av_we = tables.av_we;

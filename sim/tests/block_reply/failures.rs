@@ -168,3 +168,25 @@ fn a_lost_response_ends_its_queue_pair() {
     rig.run(500);
     assert!(rig.packets().is_empty());
 }
+
+/// A NAK that ends the queue pair leaves behind what was due before it; what comes behind it is dropped.
+#[test]
+fn nothing_follows_a_nak_that_ends_the_queue_pair() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    let read = Request::read(3, 50, 3000);
+    rig.request_after(&read, 1, false);
+    rig.ack(3, 53, 6, NAK_OPERATIONAL);
+    rig.request(&Request::read(3, 54, 100));
+    rig.ack(3, 55, 8, 0x1f);
+    rig.run(100);
+    rig.set_done(1);
+    rig.run(200);
+    let sent = rig.packets();
+    assert_eq!(sent[..3], answer(&read, 0)[..]);
+    let last: Vec<_> = sent[3..].iter().map(|p| (p.psn, p.syndrome)).collect();
+    assert_eq!(last, [(53, NAK_OPERATIONAL)]);
+    rig.start_afresh(3);
+    rig.ack(3, 7, 1, 0x1f);
+    rig.run(100);
+    assert_eq!(rig.packets().len(), 1);
+}

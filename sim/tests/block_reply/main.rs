@@ -2,6 +2,7 @@
 mod acks;
 mod atomics;
 mod failures;
+mod hold;
 mod host;
 mod random;
 mod rates;

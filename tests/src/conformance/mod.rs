@@ -28,6 +28,7 @@ mod exception;
 mod flush;
 mod hostile;
 mod invalidate;
+mod late_failure;
 mod lists;
 mod long;
 mod malformed;
@@ -103,6 +104,7 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: order of packets in a message", sequence::CASES),
     topic("RC: acknowledgements", ack::CASES),
     topic("RC: negative acknowledgements", nak::CASES),
+    topic("Failures behind the placement", late_failure::CASES),
     topic("RC: receiver not ready", rnr::CASES),
     topic("RC: what a requester makes of responses", response::CASES),
     topic("RC: timeouts and retries", retry::CASES),

@@ -71,6 +71,8 @@ payload! {
         /// No completion: the send queue of `qpn` drained, or with `recv` it took its last receive WQE of a shared receive
         /// queue; its completions stand in front of it.
         marker: Bit,
+        /// Its acknowledgement waits for what becomes of it (`ack_hold`).
+        judged: Bit,
     }
 
     /// A read for `dma_read`: any address, any length; the client has room for the answer, which is the beats that hold a byte of the range.

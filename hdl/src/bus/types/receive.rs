@@ -158,7 +158,7 @@ payload! {
         closed: Bit,
     }
 
-    /// An acknowledgement that is due (`scatter` to `ack`).
+    /// An acknowledgement that is due (`scatter` to `ack_hold` to `reply`).
     AckToken {
         /// Queue pair.
         qpn: Bits<16>,
@@ -178,6 +178,12 @@ payload! {
         rsp_flush: Bit,
         /// The payload writes issued before this count (modulo 2^16) must have their B response before memory is read for the reply.
         fence: Bits<16>,
+        /// It is due when its completion, a `CqToken` with `judged`, is there.
+        completes: Bit,
+        /// With `completes`: none was asked for. It is due only if the completion is lost.
+        silent: Bit,
+        /// Incarnation of the queue pair, for [`PlaceError`].
+        incarnation: Bits<2>,
     }
 
     /// A READ or atomic to execute (responder to `reply`), one for each [`Place`] with `reply`, in order.
@@ -274,7 +280,7 @@ payload! {
         fence: Bits<16>,
     }
 
-    /// A placement that failed (`scatter` to `responder`): the queue pair is poisoned or, if `spared`, its message dropped, see [`Place`].
+    /// A placement that failed, or lost its completion (`scatter`, `ack_hold` to `responder`): the queue pair is poisoned or, if `spared`, its message dropped, see [`Place`].
     PlaceError {
         /// Queue pair.
         qpn: Bits<16>,

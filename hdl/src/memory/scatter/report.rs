@@ -61,8 +61,15 @@ impl Logic for Report {
         mr_result.ready = fire;
         done.ready = fire;
         let failed = mr_result.payload.nak != 0;
+        // a message of a connection that succeeds: what is answered waits for its completion
+        let judged = mr_result.payload.good
+            & tail.payload.complete
+            & !tail.payload.unreliable
+            & !tail.payload.status.any();
 
-        copy!(ack_token <= tail.payload; qpn, psn, msn, syndrome, reply);
+        copy!(ack_token <= tail.payload; qpn, psn, msn, syndrome, reply, incarnation);
+        ack_token.completes = judged;
+        ack_token.silent = judged & !tail.payload.ack;
         ack_token.void = tail.payload.reply & !mr_result.payload.good;
         ack_token.reset = tail.payload.reset;
         ack_token.rsp_flush = tail.payload.rsp_flush;
@@ -80,6 +87,7 @@ impl Logic for Report {
                 | tail.payload.reply
                 | tail.payload.reset
                 | tail.payload.rsp_flush
+                | judged
                 | (mr_result.payload.good & tail.payload.ack));
         forward!(ack <= acks.m);
 
@@ -122,6 +130,7 @@ impl Logic for Report {
         copy!(cq_token <= tail.payload; src_qpn, pkey, grh);
         cq_token.fenced = true;
         cq_token.marker = tail.payload.last_wqe;
+        cq_token.judged = judged;
         cqs.s.payload = cq_token;
         cqs.s.valid = fire
             & (mr_result.payload.complete

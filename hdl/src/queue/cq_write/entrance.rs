@@ -68,6 +68,7 @@ impl Logic for CqEntrance {
         tokens.s[1].payload.src_qpn = bits::<24>(0);
         tokens.s[1].payload.pkey = bits::<16>(0);
         tokens.s[1].payload.grh = false;
+        tokens.s[1].payload.judged = false;
         forward!(m <= tokens.m);
         busy = recv.valid | send.valid | recv_fence.busy | send_fence.busy | tokens.m.valid;
     }

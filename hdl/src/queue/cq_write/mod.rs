@@ -24,6 +24,9 @@
 //! receive queue. It becomes no CQE: `marks` tells of it when all CQEs in front of it, and all payload written before it came,
 //! are in host memory.
 //!
+//! An acknowledgement waits for a token with `judged`: `verdict` tells, 9 cycles behind the token or later, whether it became
+//! a CQE or was lost.
+//!
 //! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
 //! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
 //! of a queue while the first waits to be taken is the same. An overflow is reported too. Reports hold up nothing.
@@ -42,6 +45,7 @@ pub mod sender;
 pub mod types;
 
 use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
 
@@ -87,8 +91,10 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub refused: Signal<Out, Bit>,
     /// Entries of its queue written before the last command, modulo 2^24: the first of the new ring.
     pub switched: Signal<Out, Bits<24>>,
-    /// Completions that were lost: their queue pairs go into error.
+    /// Completions that were lost, but those with `judged`: their queue pairs go into error.
     pub lost: StreamOut<CqLost>,
+    /// What became of one with `judged`; those of receives in their order.
+    pub verdict: Signal<Out, Valid<CqVerdict>>,
     /// A queue overflowed, in this cycle.
     pub overflow: Signal<Out, Bit>,
     /// Tokens, commands, CQEs and reads that are not done.
@@ -146,6 +152,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     w_marked: Dff<CqMarked>,
     w_lost: Reg<Bit>,
     w_loss: Dff<CqLost>,
+    w_judged: Reg<Bit>,
     w_overflow: Reg<Bit>,
 }
 
@@ -287,7 +294,10 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         w_lost = decision.loses;
         copy!(w_loss <= token; qpn, cqn);
         w_overflow = decision.overflows;
-        losses.s.valid = w_lost;
+        w_judged = (decision.writes | decision.loses) & token.judged;
+        verdict.valid = w_judged;
+        verdict.payload.lost = w_lost;
+        losses.s.valid = w_lost & !w_judged;
         losses.s.payload = w_loss;
         forward!(lost <= losses.m);
         overflow = w_overflow;

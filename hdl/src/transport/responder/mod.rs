@@ -13,6 +13,7 @@
 //! output queues have room for all that is under way. A doorbell must not wait for that room: behind a PCIe bridge the
 //! data of reads, which make room, do not pass the host's writes.
 
+pub mod ack_hold;
 pub mod event;
 pub mod place;
 pub mod reply;

@@ -3,7 +3,7 @@
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_sim::bench::Item;
 
-use super::{FROM_SEND, Rig, Token};
+use super::{FROM_SEND, Rig, Token, is_judged};
 
 impl Rig {
     pub(super) fn compare(&mut self) -> Result<(), String> {
@@ -36,12 +36,30 @@ impl Rig {
             self.landed(addr, cycle, &bytes)?;
         }
         while let Some((_, item)) = self.lost.pop() {
-            self.was_lost(item.get("qpn") as u16, item.get("cqn") as u16)?;
+            let qpn = item.get("qpn") as u16;
+            if is_judged(qpn) {
+                return Err(format!("{qpn:#x} is lost by its verdict alone"));
+            }
+            self.was_lost(qpn, item.get("cqn") as u16)?;
         }
+        self.judge()?;
         while let Some((_, item)) = self.marks.pop() {
             self.was_marked(item.get("qpn") as u16, item.get("recv") == 0)?;
         }
         Ok(())
+    }
+
+    /// Verdicts come in the order of the tokens. That of a token which is no CQE in the end tells that it was lost.
+    fn judge(&mut self) -> Result<(), String> {
+        let verdict = self.bench.dut().get(self.verdict);
+        if verdict & 2 == 0 {
+            return Ok(());
+        }
+        let (qpn, cqn) = self.judged.pop_front().ok_or("a verdict on nothing")?;
+        match verdict & 1 {
+            0 => Ok(()),
+            _ => self.was_lost(qpn, cqn),
+        }
     }
 
     /// No burst leaves before the payload of a completion that can be its own.

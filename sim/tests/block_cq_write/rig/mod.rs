@@ -94,12 +94,15 @@ pub(crate) struct Rig {
     overflow: Output,
     refused: Output,
     switched: Output,
+    verdict: Output,
     busy: Output,
     lanes: usize,
     /// Payload bursts issued and done.
     pub(crate) issued: u64,
     pub(crate) done: u64,
     tokens: [VecDeque<Token>; 2],
+    /// Number and queue of the tokens that a verdict is due for.
+    judged: VecDeque<(u16, u16)>,
     pushed: [u16; 2],
     /// Some sends have a fence too.
     pub(crate) fenced_sends: bool,
@@ -112,6 +115,11 @@ pub(crate) struct Rig {
     pub(crate) losses: u64,
     pub(crate) overflows: u64,
     expected_overflows: u64,
+}
+
+/// Every second receive.
+fn is_judged(qpn: u16) -> bool {
+    qpn & (FROM_SEND | 1) == 1
 }
 
 fn sink(bench: &Bench, name: &str, back: Pauses) -> StreamSink {
@@ -152,12 +160,14 @@ impl Rig {
             overflow: dut.output("overflow").expect("a port"),
             refused: dut.output("refused").expect("a port"),
             switched: dut.output("switched").expect("a port"),
+            verdict: dut.output("verdict").expect("a port"),
             busy: dut.output("activity.busy").expect("a port"),
             lanes: K,
             // the counts wrap around early
             issued: 0xfff0,
             done: 0xfff0,
             tokens: Default::default(),
+            judged: VecDeque::new(),
             pushed: [0; 2],
             fenced_sends: false,
             bursts: VecDeque::new(),
@@ -283,8 +293,12 @@ impl Rig {
                 .with("recv", cqe.recv.into())
                 .with("src_qpn", cqe.src_qpn.into())
                 .with("pkey", cqe.pkey.into())
-                .with("grh", cqe.grh.into()),
+                .with("grh", cqe.grh.into())
+                .with("judged", (input == SEND || is_judged(qpn)).into()),
         );
+        if is_judged(qpn) {
+            self.judged.push_back((qpn, cqn));
+        }
         if input == SEND {
             // What only receives have does not count.
             cqe = Cqe {

@@ -153,6 +153,8 @@ pub(super) enum Token {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) ack: Option<Token>,
+    /// The acknowledgement waits for the completion.
+    pub(super) judged: bool,
     /// Data, status and fence.
     pub(super) answer: Option<(bool, u8, u16)>,
     /// Status of the CQE and its fence.
@@ -354,7 +356,9 @@ impl Model {
         }
         match result {
             Ok(_) => {
-                outcome.ack = p.ack.then_some(Token::Ack(p.psn, p.msn, p.syndrome));
+                outcome.judged = p.complete && !p.unreliable && p.status == status::SUCCESS;
+                outcome.ack =
+                    (p.ack || outcome.judged).then_some(Token::Ack(p.psn, p.msn, p.syndrome));
                 if p.reply {
                     outcome.ack = Some(Token::Reply(false));
                 }

@@ -226,7 +226,10 @@ impl Setup {
                 .with("reply", matches!(token, Token::Reply(_)).into())
                 .with("void", (token == Token::Reply(true)).into())
                 .with("reset", (token == Token::Reset).into())
-                .with("rsp_flush", (token == Token::RspFlush).into());
+                .with("rsp_flush", (token == Token::RspFlush).into())
+                .with("completes", outcome.judged.into())
+                .with("silent", (outcome.judged && !p.ack).into())
+                .with("incarnation", p.incarnation.into());
             self.ack
                 .expect(item.with("fence", self.model.bursts & 0xffff));
         }
@@ -258,6 +261,7 @@ impl Setup {
                 .with("fenced", 1)
                 .with("recv", 1)
                 .with("marker", outcome.marker.into())
+                .with("judged", outcome.judged.into())
                 .with("vendor_err", 0);
             let item = through
                 .iter()

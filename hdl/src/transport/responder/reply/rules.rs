@@ -5,6 +5,7 @@
 //! | Ack | nothing else of its queue pair waits, and there is room on the way out | leaves at once |
 //! | Ack | else | waits in the place of the one that waits; ACKs coalesce (IB1 9.7.5.1) |
 //! | Ack | it is an ACK, and of PSNs before the one that waits | forgotten: that one covers it |
+//! | Ack | it is a NAK that ends the queue pair (IB1 9.9.3) | likewise, and no Ack and no Reply behind it counts |
 //! | Reply | a new one | enters the ring; its response acknowledges what is before it, so that a waiting acknowledgement goes |
 //! | Reply | a duplicate | enters the ring, to be executed or looked up again (IB1 9.7.5.1.5) |
 //! | Reply | a duplicate whose answer is due already, or the 17th; the ring is full | dropped |
@@ -62,6 +63,8 @@ impl Logic for ReplyRules {
         let current = (op.generation == state.generation) & !state.dead;
         let may_run = state.released.any();
         let is_positive = !op.syndrome.slice::<2>(5).any();
+        let is_final = op.syndrome.slice::<2>(5).all() & op.syndrome.low::<5>().any();
+        let open = !state.dead & !state.ended;
 
         // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
         let in_dups = !order.before_dup & !order.after_dup;
@@ -72,7 +75,8 @@ impl Logic for ReplyRules {
 
         match op.kind {
             OpKind::Ack => {
-                if !state.dead {
+                if open {
+                    next.ended = is_final;
                     if idle & !state.listed & room {
                         out.leaves = true;
                     } else {
@@ -86,7 +90,7 @@ impl Logic for ReplyRules {
                 }
             }
             OpKind::Reply => {
-                if !state.dead & !refused {
+                if open & !refused {
                     out.enters = true;
                     next.live = true;
                     next.incarnation = op.incarnation;

@@ -119,6 +119,8 @@ payload! {
         listed: Bit,
         /// Failed: nothing is answered until it starts afresh.
         dead: Bit,
+        /// The NAK that ends it came: nothing behind that is answered until it starts afresh.
+        ended: Bit,
         /// A reply came since it started afresh.
         live: Bit,
         /// Raised whenever it starts afresh.

@@ -1,0 +1,140 @@
+//! Holds the acknowledgement of a message back until its completion is there (docs/decisions/ack-after-completion.md).
+//!
+//! ```text
+//!  s ─► token ─┬─ nothing of its queue pair waits, and it completes nothing ─┬─► m (reply)
+//!              └─► queue, 512 deep ─► the verdict on its completion is there ─┤
+//!  verdict (cq_write) ─► verdicts, 512 deep ─┘                                └─► errors (responder)
+//! ```
+//!
+//! A token with `completes` goes into the queue, and so does every token of a queue pair that has one there: they keep
+//! their order, turns of READs and atomics too, as a response acknowledges what is before it. Which they are, a count of
+//! each queue pair's latest token in the queue tells; a count as old as to come round again makes a token wait for no reason, once.
+//! Verdicts have no name: the n-th is that of the n-th token with `completes`.
+//!
+//! | head of the queue | leaves | as |
+//! |---|---|---|
+//! | completes nothing | at once | it is |
+//! | completes, written | with the verdict | it is; `silent`: not at all |
+//! | completes, lost | with the verdict | NAK remote operational error of a message that does not count, and a [`PlaceError`] |
+//!
+//! What follows that NAK `reply` drops. It names the first message that failed; the [`PlaceError`]s of further ones find
+//! the queue pair in error.
+//!
+//! Throughput: a token a cycle, both ways by turns. Latency: 2 cycles; through the queue 3, or 2 behind the verdict.
+//! Assumes: `verdict` comes for every token with `completes`, in their order, whatever becomes of the tokens.
+use ferroce_proto::abi::cq::status::GENERAL_ERR;
+
+use crate::bus::syndrome::NAK_OPERATIONAL;
+use crate::bus::types::{AckToken, Activity, PlaceError};
+use crate::bus::valid::Valid;
+use crate::prelude::*;
+use crate::queue::cq_write::CqVerdict;
+
+/// Acknowledgements of 2^Q queue pairs.
+#[derive(Block)]
+pub struct AckHold<const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// What placements led to.
+    pub s: StreamIn<AckToken>,
+    /// What became of a completion.
+    pub verdict: Signal<In, Valid<CqVerdict>>,
+    /// What is due.
+    pub m: StreamOut<AckToken>,
+    /// Queue pairs whose completion was lost.
+    pub errors: StreamOut<PlaceError>,
+    /// Tokens that wait.
+    pub activity: Signal<Out, Activity>,
+
+    /// A token that came.
+    there: Reg<Bit>,
+    token: Dff<AckToken>,
+    /// The token before it was queued when it came, and is of the same queue pair.
+    follows: Dff<Bit>,
+    /// Of each queue pair: tokens queued before its latest one, modulo 2^16.
+    latest: Ram<Bits<16>, Q>,
+    queue: Fifo<AckToken, 9>,
+    verdicts: Fifo<CqVerdict, 9>,
+    /// Tokens queued, modulo 2^16.
+    queued: Reg<Bits<16>>,
+    /// Of these, those that left.
+    left: Reg<Bits<16>>,
+    merge: Merge<AckToken, 2>,
+    failed: Skid<PlaceError>,
+}
+
+impl<const Q: usize> Logic for AckHold<Q> {
+    describe!(
+        "ack_hold",
+        format!("q{Q}"),
+        "Holds acknowledgements back until the completion is there."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        // the token: past the queue, or into it; a few places are left for verdicts that come before their token
+        let since = latest.rdata - left;
+        let behind = follows | (since < queue.level);
+        let waits = token.completes | behind;
+        let room = !(queue.level.slice::<6>(3).all() | queue.level.bit(9));
+        let enters = there & waits & room;
+        merge.s[0].valid = there & !waits;
+        merge.s[0].payload = token;
+        let passes = there & !waits & merge.s[0].ready;
+        let free = !there | enters | passes;
+        s.ready = free;
+        if free {
+            there = s.valid;
+            token = s.payload;
+            follows = enters & (s.payload.qpn.low::<Q>() == token.qpn.low::<Q>());
+        }
+        latest.re = free;
+        latest.raddr = s.payload.qpn.low::<Q>();
+        latest.we = enters;
+        latest.waddr = token.qpn.low::<Q>();
+        latest.wdata = queued;
+        queue.s.valid = enters;
+        queue.s.payload = token;
+        if enters {
+            queued = queued + 1;
+        }
+        assert!(!enters | queue.s.ready, "the queue has room");
+
+        // the head of the queue and its verdict
+        verdicts.s.valid = verdict.valid;
+        verdicts.s.payload = verdict.payload;
+        assert!(
+            !verdict.valid | verdicts.s.ready,
+            "no more verdicts than tokens that wait for one"
+        );
+        let head = queue.m.payload;
+        let lost = head.completes & verdicts.m.payload.lost;
+        let judged = !head.completes | (verdicts.m.valid & failed.s.ready);
+        let is_silent = head.completes & head.silent & !verdicts.m.payload.lost;
+        merge.s[1].valid = queue.m.valid & judged & !is_silent;
+        merge.s[1].payload = head;
+        if lost {
+            merge.s[1].payload.syndrome = NAK_OPERATIONAL;
+            merge.s[1].payload.msn = head.msn - 1;
+        }
+        let leaves = queue.m.valid & judged & (is_silent | merge.s[1].ready);
+        queue.m.ready = leaves;
+        verdicts.m.ready = leaves & head.completes;
+        if leaves {
+            left = left + 1;
+        }
+        failed.s.valid = leaves & lost;
+        failed.s.payload = PlaceError {
+            qpn: head.qpn,
+            incarnation: head.incarnation,
+            spared: false,
+            syndrome: NAK_OPERATIONAL,
+            status: GENERAL_ERR,
+        };
+        forward!(m <= merge.m);
+        forward!(errors <= failed.m);
+        activity.busy = s.valid | there | queue.m.valid | merge.m.valid;
+        // past tokens in the queue others may go for ever
+        activity.moved = leaves | (passes & !queue.m.valid);
+    }
+}
