@@ -5,7 +5,7 @@ use super::failures::Failures;
 use super::{LOG_EQ, LOG_SRQ};
 use crate::bus::dma_client::*;
 use crate::bus::types::image::QpState;
-use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
+use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd, WriteMarks};
 use crate::bus::valid::Valid;
 use crate::control::command::Command;
 use crate::control::drain::section::*;
@@ -119,6 +119,12 @@ pub struct Control<
     pub send: StreamIn<CqToken>,
     /// What became of those of receives that an acknowledgement waits for.
     pub verdict: Signal<Out, Valid<CqVerdict>>,
+    /// Payload writes done, of which it is known whether they were refused, modulo 2^16.
+    pub judged: Signal<In, Bits<16>>,
+    /// Queue pair of a completion.
+    pub look: Signal<Out, Bits<16>>,
+    /// A cycle later: since when its payload was refused.
+    pub refused_since: Signal<In, WriteMarks>,
     /// MSI-X vector to send.
     pub irq_vector: Signal<Out, Bits<11>>,
     /// `irq_vector` is valid.
@@ -212,6 +218,8 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         forward!(cqe_beats <= completions.beats);
         cq_overflow = completions.overflow;
         verdict = completions.verdict;
+        look = completions.look;
+        completions.refused_since = refused_since;
 
         // failures
         forward!(rq_merge.s[0] <= command.rq_event);
@@ -279,7 +287,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         drain.report_issued = completions.reported;
         drain.report_done = completions.handed;
         completions.issued = issued[WRITE_PAYLOAD];
-        completions.done = written[WRITE_PAYLOAD];
+        completions.done = judged;
         completions.cqe_done = written[WRITE_CQE];
         events.done = written[WRITE_EQE];
         drain.payload_issued = issued[WRITE_PAYLOAD];

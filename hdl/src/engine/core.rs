@@ -200,6 +200,7 @@ impl<
         forward!(host.write[WRITE_EXCEPTION] <= exceptions.write);
         forward!(host.beats[WRITE_EXCEPTION] <= exceptions.beats);
         receive.payload_done = host.done[WRITE_PAYLOAD];
+        receive.payload_refused = host.refused;
         receive.atomic_written = host.done[WRITE_ATOMIC];
         exceptions.written = host.done[WRITE_EXCEPTION];
         cmd_ci = host.done[WRITE_COMMAND];
@@ -239,6 +240,9 @@ impl<
         control.exception = exceptions.notify;
         forward!(control.recv <= receive.cq);
         receive.verdict = control.verdict;
+        control.judged = receive.payload_judged;
+        receive.look = control.look;
+        control.refused_since = receive.refused_since;
         forward!(control.send <= transmit.cq);
         copy!(self <= control; irq_vector, irq_valid);
         control.activity[FETCHES] = transmit.fetches;

@@ -1,9 +1,13 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
+use ferroce_proto::abi::cq::status::GENERAL_ERR;
+
 use super::LOG_SRQ;
 use crate::bus::qp_state::RESET;
+use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
     Activity, Answer, CqToken, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd,
+    WriteMarks,
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
@@ -11,6 +15,7 @@ use crate::eth::exception_types::RawBeat;
 use crate::eth::packet_buffer::RxStats;
 use crate::eth::rx_front::RxFront;
 use crate::memory::scatter::Scatter;
+use crate::memory::write_faults::WriteFaults;
 use crate::prelude::*;
 use crate::queue::cq_write::CqVerdict;
 use crate::queue::rq_fetch::RqFetch;
@@ -83,6 +88,14 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub response_mr: MrCheckOut,
     /// Payload bursts done, modulo 2^16.
     pub payload_done: Signal<In, Bits<16>>,
+    /// The last one done was refused.
+    pub payload_refused: Signal<In, Bit>,
+    /// Payload bursts done, of which it is known whose they are, modulo 2^16.
+    pub payload_judged: Signal<Out, Bits<16>>,
+    /// Queue pair of a completion.
+    pub look: Signal<In, Bits<16>>,
+    /// A cycle later: since when its payload was refused.
+    pub refused_since: Signal<Out, WriteMarks>,
     /// Reads of atomics.
     pub atomic_read: StreamOut<ReadReq>,
     /// Their answers.
@@ -144,10 +157,12 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     order: PlaceOrder,
     fetch: RqFetch<W>,
     scatter: Scatter<W, K, Q>,
+    faults: WriteFaults<Q>,
     hold: AckHold<Q>,
     reply: ReplyQueue<W, K, Q>,
     rung: Slice<RqEvent>,
-    rq_events: Merge<RqEvent, 2>,
+    rq_events: Merge<RqEvent, 3>,
+    no_event: Zero<RqEvent>,
     errors: Merge<PlaceError, 3>,
 }
 
@@ -196,6 +211,14 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(responder.doorbells <= rung.m);
         forward!(events <= rq_events.s[0]);
         forward!(rq_events.s[1] <= reply.events);
+        rq_events.s[2].valid = faults.failed.valid;
+        rq_events.s[2].payload = no_event;
+        rq_events.s[2].payload.kind = RqEventKind::PlaceError;
+        copy!(rq_events.s[2].payload <= faults.failed.payload; qpn, incarnation);
+        rq_events.s[2].payload.syndrome = NAK_OPERATIONAL;
+        rq_events.s[2].payload.status = GENERAL_ERR;
+        rq_events.s[2].payload.late = !faults.failed.payload.unreliable;
+        faults.failed.ready = rq_events.s[2].ready;
         forward!(responder.events <= rq_events.m);
         forward!(rkey <= responder.check);
         responder.image_we = tables.rq_we;
@@ -209,7 +232,12 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         rq_query_valid = responder.query_valid;
         rq_query = responder.query;
         counts = responder.counts;
-        ready = check.ready & responder.ready & track.ready & reply.ready & notification.ready;
+        ready = check.ready
+            & responder.ready
+            & track.ready
+            & reply.ready
+            & notification.ready
+            & faults.ready;
 
         forward!(issue <= track.issue);
         track.failed = sq_failed;
@@ -245,6 +273,21 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(errors.s[2] <= hold.errors);
         forward!(responder.errors <= errors.m);
         placed = scatter.activity;
+
+        faults.owner = scatter.owner;
+        scatter.room = faults.room;
+        faults.done = payload_done;
+        faults.refused = payload_refused;
+        payload_judged = faults.judged;
+        faults.starts_recv = events.valid
+            & rq_events.s[0].ready
+            & (events.payload.kind == RqEventKind::Command)
+            & events.payload.reset;
+        faults.recv_qpn = events.payload.qpn;
+        faults.starts_send = sq_reset;
+        faults.send_qpn = sq_qpn;
+        faults.look = look;
+        refused_since = faults.marks;
 
         forward!(hold.s <= scatter.ack);
         hold.verdict = verdict;

@@ -40,6 +40,8 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     pub done: [Signal<Out, Bits<16>>; CLIENTS],
     /// No command is taken while it is 1.
     pub stall: Signal<In, Bit>,
+    /// The last one done of client 0 was refused (BRESP SLVERR or DECERR).
+    pub refused: Signal<Out, Bit>,
     /// Every burst that was taken has its response.
     pub idle: Signal<Out, Bit>,
     /// A write failed in this cycle (BRESP SLVERR or DECERR).
@@ -57,6 +59,7 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     issued_count: [Reg<Bits<16>>; CLIENTS],
     done_count: [Reg<Bits<16>>; CLIENTS],
     failed: Reg<Bit>,
+    payload_failed: Reg<Bit>,
     /// Bursts under way.
     open: Reg<Bits<16>>,
     next_address: Signal<Local, Burst>,
@@ -205,5 +208,9 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         }
         idle = open == 0;
         error = failed;
+        if m_axi.bvalid & (m_axi.bid == client[0]) {
+            payload_failed = m_axi.bresp.bit(1);
+        }
+        refused = payload_failed;
     }
 }

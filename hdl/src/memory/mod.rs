@@ -8,3 +8,4 @@ pub mod mr_table;
 pub mod scatter;
 pub mod split;
 pub mod types;
+pub mod write_faults;

@@ -41,8 +41,11 @@ impl Dma {
         data
     }
 
-    pub(super) fn write(&mut self, addr: u64, data: &[u8]) {
-        self.failed |= self.memory.write(addr, data).is_err();
+    /// Whether it could be written.
+    pub(super) fn write(&mut self, addr: u64, data: &[u8]) -> bool {
+        let failed = self.memory.write(addr, data).is_err();
+        self.failed |= failed;
+        !failed
     }
 }
 
@@ -154,7 +157,7 @@ pub(super) fn gather(
 }
 
 /// Writes `data` at byte `offset` of the message that `list` describes; nothing if any piece of it is
-/// not permitted. The list holds offset + length bytes.
+/// not permitted. The list holds offset + length bytes. The status with which the message fails is that of [`gather`].
 pub(super) fn scatter(
     dma: &mut Dma,
     regions: &Regions,
@@ -162,18 +165,19 @@ pub(super) fn scatter(
     list: &[Sge],
     offset: u32,
     data: &[u8],
-) -> Result<(), Denied> {
+) -> Result<(), u8> {
     let pieces = pieces(list, offset, data.len());
     for p in &pieces {
-        regions.check(p.lkey, pd, qpn, p.addr, p.length, Right::LocalWrite)?;
+        let check = regions.check(p.lkey, pd, qpn, p.addr, p.length, Right::LocalWrite);
+        check.map_err(|_| status::LOC_PROT_ERR)?;
     }
-    let mut data = data;
+    let (mut data, mut written) = (data, true);
     for p in &pieces {
         let (now, rest) = data.split_at(p.length as usize);
-        dma.write(p.addr, now);
+        written &= dma.write(p.addr, now);
         data = rest;
     }
-    Ok(())
+    written.then_some(()).ok_or(status::GENERAL_ERR)
 }
 
 #[cfg(test)]

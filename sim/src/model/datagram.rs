@@ -41,7 +41,7 @@ impl QueuePair {
                 offset,
                 part,
             )
-            .map_err(|_| Refusal::Operational(Some(status::LOC_PROT_ERR)))?;
+            .map_err(|status| Refusal::Operational(Some(status)))?;
         }
         self.rq.inbound = None;
         let deth = packet.ext.deth.expect("a datagram has a DETH");

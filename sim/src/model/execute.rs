@@ -115,7 +115,7 @@ impl QueuePair {
             message.received,
             packet.payload,
         )
-        .map_err(|_| Refusal::Operational(Some(status::LOC_PROT_ERR)))?;
+        .map_err(|status| Refusal::Operational(Some(status)))?;
         message.received += len;
         if packet.bth.opcode.is_end() {
             if let Some(key) = packet.ext.ieth {
@@ -200,9 +200,13 @@ impl QueuePair {
             });
         }
         let message = self.rq.inbound.as_mut().expect("checked by check_sequence");
-        env.dma.write(addr, packet.payload);
         message.received += len;
         message.recv = recv;
+        if !env.dma.write(addr, packet.payload) {
+            // Memory that the host takes back under a region of its own is its own fault.
+            let status = message.recv.is_some().then_some(status::GENERAL_ERR);
+            return Err(Refusal::Operational(status));
+        }
         if packet.bth.opcode.is_end() {
             self.finish(env, packet, cqe_opcode::RECV_WRITE_IMM)?;
         }

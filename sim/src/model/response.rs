@@ -110,7 +110,7 @@ impl QueuePair {
         self.advance(env, psn);
         match placed {
             Ok(()) => self.advance(env, psn.next()),
-            Err(_) => self.fail_oldest(env, status::LOC_PROT_ERR, 0),
+            Err(status) => self.fail_oldest(env, status, 0),
         }
     }
 

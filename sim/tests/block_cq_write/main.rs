@@ -317,3 +317,22 @@ fn payload_that_is_not_there_holds_only_what_has_a_fence() {
     rig.settle();
     assert_eq!(rig.seen.len(), 21);
 }
+
+/// Completions behind the count from which on payload of their queue pair was refused are in error, and told of.
+#[test]
+fn refused_payload() {
+    let mut rig = Rig::new::<512, 64>(uneven(), uneven());
+    rig.fenced_sends = true;
+    let mut rng = rig.bench.rng().fork();
+    rig.open(3, 12);
+    for _ in 0..800 {
+        rig.issued += rng.u64(..3);
+        let since = rig.issued - 2 + rng.u64(..4);
+        rig.push_refused(rng.usize(..2), 3, since);
+        rig.done += rng.u64(..=rig.issued - rig.done);
+        (0..3).for_each(|_| rig.step());
+    }
+    rig.settle();
+    assert!(rig.spoiled.len() == 800 && rig.due_refusals.is_empty());
+    assert_eq!(rig.losses, 0);
+}

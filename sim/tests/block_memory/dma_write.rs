@@ -259,6 +259,32 @@ fn a_failed_write_is_reported_and_counts_as_done() {
     setup.check(1, 2);
 }
 
+/// `refused` is of the latest response of client 0.
+#[test]
+fn a_refused_payload_write_is_told_with_its_count() {
+    let mut setup = Setup::new::<512, 64>(&Config::default(), Pauses::NONE);
+    fill(&setup.ranges, 0x1_0000_0000, 4096);
+    let refused = setup.bench.dut().output("refused").unwrap();
+    for (n, addr) in [BASE + 64, 0x4000, BASE + 128, 0x8000]
+        .into_iter()
+        .enumerate()
+    {
+        setup.write(0, addr, 64);
+        setup.write(1, 0x4000, 64);
+        while setup.bench.dut().get(setup.done[0]) == n as u64 {
+            setup.with(|bench, agents| bench.step(agents)).unwrap();
+        }
+        let told = setup.bench.dut().is_set(refused);
+        assert_eq!(told, addr < BASE, "write {n}");
+        setup.with(|bench, agents| bench.run(agents, 20)).unwrap();
+        assert_eq!(
+            setup.bench.dut().is_set(refused),
+            told,
+            "client 1 counts not"
+        );
+    }
+}
+
 #[test]
 fn reset_leaves_nothing_under_way() {
     let mut setup = Setup::new::<512, 64>(&Config::hostile(25), Pauses::NONE);

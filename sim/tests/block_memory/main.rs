@@ -6,3 +6,4 @@ mod gather;
 mod mr_table;
 mod reader;
 mod scatter;
+mod write_faults;

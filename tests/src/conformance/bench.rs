@@ -41,7 +41,7 @@ pub(super) const IP: [IpAddr; 2] = [
 pub struct Bench<'a> {
     card: &'a Card,
     cards: Vec<Shared>,
-    unreadable: bool,
+    refused: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -49,13 +49,13 @@ impl<'a> Bench<'a> {
         Self {
             card,
             cards: Vec::new(),
-            unreadable: false,
+            refused: false,
         }
     }
 
-    /// The case has cards read memory that is not there.
-    pub(super) fn expect_bad_reads(&mut self) {
-        self.unreadable = true;
+    /// The case has cards reach for memory that is not there.
+    pub(super) fn expect_refusals(&mut self) {
+        self.refused = true;
     }
 
     /// A card of the kind under test.
@@ -86,7 +86,7 @@ impl<'a> Bench<'a> {
     pub(super) fn failures(&self) -> Vec<String> {
         let all = self.cards.iter();
         all.flat_map(|card| card.0.borrow().failures())
-            .filter(|failure| !self.unreadable || !failure.starts_with("DMA read"))
+            .filter(|failure| !self.refused || !failure.starts_with("DMA "))
             .collect()
     }
 }

@@ -1,17 +1,27 @@
-//! Failures that show when the packet is placed already: a completion that finds no room.
+//! Failures that show when the packet is placed already: a completion that finds no room, a write that memory refuses.
 
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::wire::{AethRepr, NakCode, Opcode, Syndrome};
-use ferroce_sim::testhost::{QpOptions, Side, Work};
+use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::wire::{AethRepr, NakCode, Opcode, RethRepr, Syndrome};
+use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, Conn, IP, Sent};
-use super::script::{PEER_PSN, Script};
-use super::{RC, cases, check};
+use super::bench::{Bench, Conn, IP, MTU, Sent};
+use super::event_queue::Eq;
+use super::script::{PEER_PSN, QKEY, Script};
+use super::wqe::nowhere;
+use super::{EVENTS, RC, UC, UD, cases, check, check_bytes};
 
 cases! {
     cq_overflow_answered, RC, "IB1 9.7.5", "A message is acknowledged when its completion is there; the first whose completion finds no room is answered NAK remote operational error, and nothing behind it is answered.";
     cq_overflow_not_asked, RC, "IB1 9.7.5", "So is one that asked for no acknowledgement.";
     cq_overflow_behind_a_read, RC, "IB1 9.7.5", "A READ in front of it is answered first, one behind it never.";
+    refused_receive, EVENTS, "IB1 9.9.3", "A message whose payload host memory refuses is answered NAK remote operational error; its WQE completes with a general error, and the queue pair fails.";
+    refused_part, EVENTS, "IB1 9.9.3", "The same of a message of which a packet is refused: no completion tells of success.";
+    refused_write, EVENTS, "IB1 9.9.3", "A WRITE that host memory refuses ends the queue pair.";
+    refused_datagram, UD | UC | EVENTS, "IB1 9.9.3", "So does an unreliable message, whose WQE completes with a general error.";
+    refused_read_data, EVENTS, "IB1 9.9.2", "A READ whose data host memory refuses completes with a general error.";
+    refused_of_one, RC, "IB1 9.9.3", "Other queue pairs notice nothing, and the one that failed starts afresh.";
     cq_overflow_of_one, RC, "IB1 10.2", "Queue pairs that complete elsewhere notice nothing.";
 }
 
@@ -155,4 +165,191 @@ fn cq_overflow_of_one(bench: &mut Bench) {
     let statuses: Vec<_> = others.iter().map(|cqe| cqe.status).collect();
     check("statuses of the other one", statuses, vec![0; 4]);
     check("its receives", c.statuses(Side::B), vec![0; 4]);
+}
+
+/// The queue pair has failed for what its own host refused, which is reported once.
+#[track_caller]
+fn failed_for_memory(s: &mut Script, what: &str, eq: &Eq) {
+    s.in_error(what);
+    let fatal = (event::QP_FATAL, s.qpn, status::GENERAL_ERR);
+    let events = eq.there(&s.host);
+    let failures = events.into_iter().filter(|e| e.0 != event::COMM_EST);
+    check(
+        &format!("{what}: events"),
+        failures.collect::<Vec<_>>(),
+        vec![fatal],
+    );
+}
+
+/// A script with an event queue.
+fn watched(bench: &mut Bench, qp_type: u8) -> (Script, Eq) {
+    bench.expect_refusals();
+    let mut s = bench.script(QpOptions {
+        qp_type,
+        qkey: QKEY,
+        ..QpOptions::default()
+    });
+    let eq = Eq::new(&mut s.host, 0, 4, 5);
+    (s, eq)
+}
+
+fn refused_receive(bench: &mut Bench) {
+    for opcode in [Opcode::RcSendOnly, Opcode::RcWriteOnlyImm] {
+        for (at_once, ack_req) in [(false, true), (true, true), (true, false)] {
+            let what = format!("{opcode:?}, at once: {at_once}, asked: {ack_req}");
+            let (mut s, eq) = watched(bench, qp_type::RC);
+            let bad = nowhere(&mut s.host);
+            let good = s.target;
+            for list in [
+                good.sge(0, 8),
+                bad.sge(0, 8),
+                good.sge(8, 8),
+                good.sge(8, 8),
+            ] {
+                s.host.post_recv(s.qpn, &[list]);
+            }
+            s.quiet();
+            let answers = s.counts("operational_errors", 1, |s| {
+                let mut answers = Vec::new();
+                for region in [&good, &bad, &good] {
+                    let mut headers = s.request(opcode);
+                    headers.bth.ack_req = ack_req;
+                    if let Some(reth) = &mut headers.ext.reth {
+                        (reth.va, reth.rkey) = (region.addr, region.key);
+                    }
+                    s.hand_next(&headers, &[1; 8]);
+                    if !at_once {
+                        answers.extend(s.quiet());
+                    }
+                }
+                answers.extend(s.quiet());
+                answers
+            });
+            ends_refused(&what, &answers, 1, 1);
+            let results = s.results();
+            check(
+                &what,
+                results[..2].to_vec(),
+                vec![(0, status::SUCCESS), (1, status::GENERAL_ERR)],
+            );
+            // the third may be placed before the second is known to have failed
+            let none = results[2..].iter().all(|(_, s)| *s != status::SUCCESS);
+            check(&what, (results.len(), none), (4, true));
+            failed_for_memory(&mut s, &what, &eq);
+        }
+    }
+}
+
+fn refused_part(bench: &mut Bench) {
+    for refused in 0..3 {
+        let what = format!("packet {refused}");
+        let (mut s, eq) = watched(bench, qp_type::RC);
+        let bad = nowhere(&mut s.host);
+        let good = s.target;
+        let mut list = [0, 1, 2].map(|n| good.sge(n * MTU as u64, MTU as u32));
+        list[refused] = bad.sge(0, MTU as u32);
+        s.host.post_recv(s.qpn, &list);
+        s.quiet();
+        for opcode in [
+            Opcode::RcSendFirst,
+            Opcode::RcSendMiddle,
+            Opcode::RcSendLast,
+        ] {
+            s.hand_next(&s.request(opcode), &[1; MTU]);
+        }
+        let answers = s.quiet();
+        let nak = answers.last().map(|last| last.aeth().syndrome);
+        check(&what, nak, Some(Syndrome::Nak(NakCode::RemoteOperational)));
+        let results = s.results();
+        check(&what, results.len(), 1);
+        check(&what, results[0].1 == status::SUCCESS, false);
+        failed_for_memory(&mut s, &what, &eq);
+    }
+}
+
+fn refused_write(bench: &mut Bench) {
+    let (mut s, eq) = watched(bench, qp_type::RC);
+    let bad = nowhere(&mut s.host);
+    s.recv();
+    s.quiet();
+    let mut headers = s.request(Opcode::RcWriteOnly);
+    headers.ext.reth = headers.ext.reth.map(|reth| RethRepr {
+        va: bad.addr,
+        rkey: bad.key,
+        ..reth
+    });
+    s.next(&headers, &[1; 8]);
+    failed_for_memory(&mut s, "WRITE", &eq);
+    check("completions", s.results(), vec![(0, status::WR_FLUSH_ERR)]);
+    let answers = s.next(&s.request(Opcode::RcSendOnly), &[1; 8]);
+    check("answers in error", answers, vec![]);
+}
+
+fn refused_datagram(bench: &mut Bench) {
+    for (qp_type, opcode) in [
+        (qp_type::UD, Opcode::UdSendOnly),
+        (qp_type::UC, Opcode::UcSendOnly),
+    ] {
+        let what = format!("{opcode:?}");
+        let (mut s, eq) = watched(bench, qp_type);
+        let bad = nowhere(&mut s.host);
+        let list = [s.target.sge(0, 40), bad.sge(0, 64)];
+        let from = if qp_type == qp_type::UD { 0 } else { 1 };
+        s.host.post_recv(s.qpn, &list[from..]);
+        s.recv();
+        s.quiet();
+        let answers = s.next(&s.request(opcode), &[1; 8]);
+        check(&what, answers, vec![]);
+        check(
+            &what,
+            s.results(),
+            vec![(0, status::GENERAL_ERR), (1, status::WR_FLUSH_ERR)],
+        );
+        failed_for_memory(&mut s, &what, &eq);
+    }
+}
+
+fn refused_read_data(bench: &mut Bench) {
+    let (mut s, eq) = watched(bench, qp_type::RC);
+    let bad = nowhere(&mut s.host);
+    let sent = s.post(&Work::read(&[bad.sge(0, 8)], &s.target, 0));
+    let psn = sent[0].psn();
+    let response = s.response(Opcode::RcReadResponseOnly, psn, Syndrome::ACK);
+    s.send(&response, &[1; 8]);
+    check("completions", s.results(), vec![(0, status::GENERAL_ERR)]);
+    failed_for_memory(&mut s, "READ", &eq);
+}
+
+fn refused_of_one(bench: &mut Bench) {
+    bench.expect_refusals();
+    let mut c = bench.connect(QpOptions::default());
+    let (other, far) = c.pair.connect(QpOptions::default(), QpOptions::default());
+    let bad = nowhere(&mut c.b);
+    let good = c.b.create_mr(&[0; 4096], Rights::ALL);
+    let source = c.a.create_mr(&pattern(4096, 1), Rights::ALL);
+    c.recv(&[bad.sge(0, 3000)]);
+    for _ in 0..4 {
+        c.b.post_recv(far, &[good.all()]);
+    }
+    c.post(&Work::send(&[source.sge(0, 3000)]));
+    for _ in 0..4 {
+        c.a.post_send(other, &Work::send(&[source.all()]));
+    }
+    let (ends, others): (Vec<_>, Vec<_>) = c
+        .drain(Side::A)
+        .into_iter()
+        .partition(|cqe| cqe.qpn != other);
+    check("status", ends[0].status, status::REM_OP_ERR);
+    let statuses: Vec<_> = others.iter().map(|cqe| cqe.status).collect();
+    check("statuses of the other one", statuses, vec![0; 4]);
+    check_bytes("its data", &c.b.contents(&good), &pattern(4096, 1));
+    let received = c.drain(Side::B).into_iter().filter(|cqe| cqe.qpn == far);
+    check(
+        "its receives",
+        received.map(|cqe| cqe.status).collect::<Vec<_>>(),
+        vec![0; 4],
+    );
+    c.start_again();
+    c.recv(&[good.all()]);
+    c.execute(&Work::send(&[source.all()]));
 }

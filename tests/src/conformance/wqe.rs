@@ -241,12 +241,12 @@ fn send_wqe_error_keeps_its_order(bench: &mut Bench) {
 }
 
 /// A region over memory that is not there.
-fn nowhere(host: &mut Host) -> Mr {
+pub(super) fn nowhere(host: &mut Host) -> Mr {
     host.register(0x7ead_0000_0000, 4096, Rights::ALL)
 }
 
 fn send_payload_unread_waits(bench: &mut Bench) {
-    bench.expect_bad_reads();
+    bench.expect_refusals();
     let options = QpOptions {
         timeout: 0,
         ..QpOptions::default()
@@ -269,7 +269,7 @@ fn send_payload_unread_waits(bench: &mut Bench) {
 }
 
 fn send_payload_unread_in_part(bench: &mut Bench) {
-    bench.expect_bad_reads();
+    bench.expect_refusals();
     let len = MTU as u32;
     for (qp_type, failed) in [(qp_type::RC, state::ERR), (qp_type::UC, state::SQE)] {
         for is_last in [true, false] {

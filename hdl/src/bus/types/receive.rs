@@ -186,6 +186,36 @@ payload! {
         incarnation: Bits<2>,
     }
 
+    /// A placement that has handed its last burst to `dma_write` (`scatter` to `write_faults`).
+    WriteOwner {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Data of a READ or atomic; else of a request.
+        response: Bit,
+        /// Of a request: see [`Place`].
+        incarnation: Bits<2>,
+        /// Of a request: see [`Place`].
+        unreliable: Bit,
+        /// Payload bursts up to its end, modulo 2^16.
+        end: Bits<16>,
+    }
+
+    /// Since when payload of a queue pair was refused by host memory.
+    WriteMark {
+        /// It was.
+        failed: Bit,
+        /// Payload bursts up to the end of the first placement that failed, modulo 2^16.
+        end: Bits<16>,
+    }
+
+    /// Marks of a queue pair (`write_faults` to `cq_write`).
+    WriteMarks {
+        /// Requests.
+        recv: WriteMark,
+        /// Data of READs and atomics.
+        send: WriteMark,
+    }
+
     /// A READ or atomic to execute (responder to `reply`), one for each [`Place`] with `reply`, in order.
     Reply {
         /// Queue pair.

@@ -24,6 +24,8 @@
 //! with `closed` are given; the turns of its replies are void. The acknowledgement and the completion of a
 //! placement leave after its last beat was handed to `dma_write`; `fence` counts the payload bursts up to there.
 //!
+//! A placement whose payload is written reports itself (`owner`) with its last beat, and none is ruled on while `room` is 0.
+//!
 //! Throughput: a beat a cycle within a piece; a placement of one piece takes the larger one of its source and target
 //! beats, one without data a cycle. Latency from `place.valid` on: `command.valid` 6 cycles, by a list 8, `beats.valid` one more (the
 //! payload being there), ACK 9 or after the last beat. 64 placements are under way; receive WQEs have at most 31
@@ -39,7 +41,10 @@ pub mod report;
 pub mod types;
 pub mod walk;
 
-use crate::bus::types::{AckToken, Activity, Answer, CqToken, Place, PlaceError, RqSlot, WriteCmd};
+use crate::bus::types::{
+    AckToken, Activity, Answer, CqToken, Place, PlaceError, RqSlot, WriteCmd, WriteOwner,
+};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 use mover::Mover;
@@ -75,6 +80,10 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     pub cq: StreamOut<CqToken>,
     /// Failed placements (responder).
     pub error: StreamOut<PlaceError>,
+    /// A placement has handed its last burst over.
+    pub owner: Signal<Out, Valid<WriteOwner>>,
+    /// There is room for 120 owners (`write_faults`).
+    pub room: Signal<In, Bit>,
     /// Placements that are not done.
     pub activity: Signal<Out, Activity>,
     walk: Walk,
@@ -87,6 +96,10 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     mr_results: Fifo<MrResult, 6>,
     /// As deep as `tails`: the mover never waits for the report, so a burst once begun always ends.
     dones: Fifo<Bits<16>, 6>,
+    /// Of each placement that is ruled on and has not ended.
+    owners: Fifo<WriteOwner, 6>,
+    /// Payload bursts so far.
+    bursts: Reg<Bits<16>>,
 }
 
 impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> {
@@ -113,6 +126,16 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         forward!(command <= mover.command);
         forward!(beats <= mover.beats);
         forward!(dones.s <= mover.done);
+        mr_guard.room = room;
+        owners.s.valid = mr_guard.mr_result.valid;
+        owners.s.payload = mr_guard.owner;
+        owners.m.ready = mover.done.valid;
+        if mover.done.valid {
+            bursts = mover.done.payload;
+        }
+        owner.valid = mover.done.valid & (mover.done.payload != bursts);
+        owner.payload = owners.m.payload;
+        owner.payload.end = mover.done.payload;
         forward!(report.done <= dones.m);
         forward!(report.tail <= tails.m);
         forward!(report.mr_result <= mr_results.m);

@@ -17,7 +17,7 @@
 use super::guard_rules::GuardRules;
 use super::types::{MrResult, Pending, Poison, Run, Target};
 use crate::bus::dma::MR_LATENCY;
-use crate::bus::types::{MrReq, MrRight, PlaceKind};
+use crate::bus::types::{MrReq, MrRight, PlaceKind, WriteOwner};
 use crate::prelude::*;
 
 /// The last piece of a placement with a key to invalidate.
@@ -52,6 +52,10 @@ pub struct MrGuard<const Q: usize> {
     pub plan: StreamOut<Bit>,
     /// For the report.
     pub mr_result: StreamOut<MrResult>,
+    /// With `mr_result`: whose placement it is; `end` is not known yet.
+    pub owner: Signal<Out, WriteOwner>,
+    /// Placements with payload may go on.
+    pub room: Signal<In, Bit>,
     poison: Rmw<Poison, Q>,
     pending: [Dff<Pending>; MR_LATENCY],
     under_way: Reg<Bits<MR_LATENCY>>,
@@ -62,6 +66,7 @@ pub struct MrGuard<const Q: usize> {
     refused: Reg<Bit>,
     void: Reg<Bit>,
     no_request: Zero<MrReq>,
+    no_owner: Zero<WriteOwner>,
     enters: Signal<Local, Pending>,
     rules: GuardRules,
 }
@@ -80,7 +85,7 @@ impl<const Q: usize> Logic for MrGuard<Q> {
     fn update(&mut self) {
         // A piece enters, a guarded one when it was looked at before.
         let guarded = s.payload.inv & s.payload.last;
-        let go = runs.ready & poison.ready & (!guarded | (guard == Guard::Pass));
+        let go = runs.ready & poison.ready & room & (!guarded | (guard == Guard::Pass));
         s.ready = go;
         let accept = s.valid & go;
         let probe = s.valid & guarded & poison.ready & !under_way.any() & (guard == Guard::Idle);
@@ -181,5 +186,8 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         plan.payload = rules.written;
         mr_result.valid = ruled;
         mr_result.payload = rules.ruling;
+        owner = no_owner;
+        copy!(owner <= checked.packet; qpn, incarnation, unreliable);
+        owner.response = checked.packet.kind == PlaceKind::Response;
     }
 }

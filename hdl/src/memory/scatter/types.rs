@@ -14,6 +14,8 @@ pub struct Packet {
     /// See `Place`.
     pub kind: PlaceKind,
     /// See `Place`.
+    pub incarnation: Bits<2>,
+    /// See `Place`.
     pub unreliable: Bit,
     /// It begins its message.
     pub opens: Bit,

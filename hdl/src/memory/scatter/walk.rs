@@ -105,7 +105,7 @@ impl Logic for Walk {
         } else {
             0
         };
-        copy!(packet <= place.payload; qpn, kind, unreliable, complete, reset, answer, closed);
+        copy!(packet <= place.payload; qpn, kind, incarnation, unreliable, complete, reset, answer, closed);
         packet.opens = !place.payload.offset.any();
         if drain {
             drain = !(slots.valid & slots.payload.last);

@@ -27,6 +27,8 @@
 //! An acknowledgement waits for a token with `judged`: `verdict` tells, 9 cycles behind the token or later, whether it became
 //! a CQE or was lost.
 //!
+//! A completion of payload that host memory refused becomes a CQE with GENERAL_ERR; its verdict is that of a lost one.
+//!
 //! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
 //! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
 //! of a queue while the first waits to be taken is the same. An overflow is reported too. Reports hold up nothing.
@@ -39,12 +41,13 @@ pub mod fence_queue;
 pub mod place;
 pub mod queues;
 pub mod record;
+pub mod refusal;
 pub mod reports;
 pub mod rules;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd};
+use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd, WriteMarks};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
@@ -53,6 +56,7 @@ use entrance::CqEntrance;
 use place::CqPlace;
 use queues::CqQueues;
 use record::CqRecord;
+use refusal::CqRefusal;
 use reports::CqReports;
 pub use types::*;
 
@@ -71,6 +75,10 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub issued: Signal<In, Bits<16>>,
     /// Of these, those that have their response.
     pub done: Signal<In, Bits<16>>,
+    /// Queue pair of a completion.
+    pub look: Signal<Out, Bits<16>>,
+    /// A cycle later: since when its payload was refused (`write_faults`).
+    pub refused_since: Signal<In, WriteMarks>,
     /// Arm doorbells.
     pub arm: StreamIn<CqArm>,
     /// CQE bursts that have their response, modulo 2^16.
@@ -91,7 +99,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub refused: Signal<Out, Bit>,
     /// Entries of its queue written before the last command, modulo 2^24: the first of the new ring.
     pub switched: Signal<Out, Bits<24>>,
-    /// Completions that were lost, but those with `judged`: their queue pairs go into error.
+    /// Completions that were lost, but those with `judged`, and of sends those whose payload was refused: their queue pairs
+    /// go into error.
     pub lost: StreamOut<CqLost>,
     /// What became of one with `judged`; those of receives in their order.
     pub verdict: Signal<Out, Valid<CqVerdict>>,
@@ -129,6 +138,9 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     // stage 1
     entered: Reg<Bit>,
     token: Dff<CqToken>,
+    refusal: CqRefusal,
+    /// Payload of it was refused.
+    spoiled: Dff<Bit>,
 
     // stage X: the state is there
     live: Reg<Bit>,
@@ -152,7 +164,9 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     w_marked: Dff<CqMarked>,
     w_lost: Reg<Bit>,
     w_loss: Dff<CqLost>,
+    w_fails: Reg<Bit>,
     w_judged: Reg<Bit>,
+    w_bad: Dff<Bit>,
     w_overflow: Reg<Bit>,
 }
 
@@ -167,8 +181,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
     fn update(&mut self) {
         forward!(recv <= entrance.recv);
         forward!(send <= entrance.send);
-        entrance.issued = issued;
-        entrance.done = done;
+        copy!(entrance <= self; issued, done);
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
         let commanding = live & (op == CqOp::Command);
@@ -227,18 +240,18 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         // stage 1: a new token is taken, unless the one before it was found to wait
         let takes = entered & (op == CqOp::Token) & !again & !held;
         entrance.m.ready = takes;
+        look = entrance.m.payload.qpn;
+        refusal.found = entrance.m.payload;
+        refusal.since = refused_since;
         if takes {
-            token = entrance.m.payload;
+            token = refusal.token;
+            spoiled = refusal.refused;
         }
         live = entered & (takes | again | !(op == CqOp::Token));
 
         // stage X
-        queues.op = op;
-        queues.live = live;
+        copy!(queues <= self; op, live, doorbell, token, refreshed);
         queues.command = command.payload;
-        queues.doorbell = doorbell;
-        queues.token = token;
-        queues.refreshed = refreshed;
         queues.may_ask = !record.reading;
         queues.updates = update_ok & !stale;
         queues.taken = update;
@@ -267,15 +280,13 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
 
         place.valid = decision.writes;
         place.token = token;
-        place.image = queues.image;
-        place.mask = queues.mask;
+        copy!(place <= queues; image, mask);
         place.written = queues.state.written;
         forward!(write <= place.write);
         forward!(beats <= place.beats);
 
         // stage W
-        refused = queues.refused;
-        switched = queues.switched;
+        copy!(self <= queues; refused, switched);
         w_wrote = decision.writes;
         w_report = decision.reports;
         w_cqn = queues.cqn.resize::<16>();
@@ -292,16 +303,17 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         reports.error = decision.error;
         reports.eqn = queues.image.eqn;
         w_lost = decision.loses;
+        w_fails = (decision.loses & !token.judged) | (decision.writes & spoiled & !token.recv);
         copy!(w_loss <= token; qpn, cqn);
         w_overflow = decision.overflows;
         w_judged = (decision.writes | decision.loses) & token.judged;
+        w_bad = decision.loses | spoiled;
         verdict.valid = w_judged;
-        verdict.payload.lost = w_lost;
-        losses.s.valid = w_lost & !w_judged;
+        verdict.payload.lost = w_bad;
+        losses.s.valid = w_fails;
         losses.s.payload = w_loss;
         forward!(lost <= losses.m);
         overflow = w_overflow;
-
         activity.busy = command.valid
             | entrance.busy
             | ((entered | live) & !(op == CqOp::Arm) & !(op == CqOp::Report))

@@ -44,7 +44,7 @@ payload! {
 
     /// What became of a completion with `judged`.
     CqVerdict {
-        /// It was lost; else it is on its way to the ring.
+        /// It was lost, or its payload was; else it is on its way to the ring.
         lost: Bit,
     }
 

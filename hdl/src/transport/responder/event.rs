@@ -211,6 +211,8 @@ payload! {
         status: Bits<8>,
         /// PlaceError: the queue pair goes on.
         spared: Bit,
+        /// PlaceError: its NAK has not been made.
+        late: Bit,
     }
 
     /// Dynamic state of a receive queue.
@@ -306,6 +308,8 @@ payload! {
         misplaced: Bit,
         /// With `misplaced`: the queue pair goes on.
         spared: Bit,
+        /// With `misplaced`: a NAK is due at the PSN expected.
+        late: Bit,
         /// Syndrome of its NAK.
         syndrome: Bits<8>,
         /// CQE status of its receive WQE.

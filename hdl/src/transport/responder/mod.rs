@@ -155,6 +155,7 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         if take_error {
             table.entry.kind = RqEventKind::PlaceError;
             copy!(table.entry <= errors.payload; qpn, incarnation, syndrome, status, spared);
+            table.entry.late = false;
         }
         if rung {
             copy!(table.entry <= doorbells.payload; kind, qpn, srqn, index);

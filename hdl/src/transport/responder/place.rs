@@ -6,7 +6,7 @@ use ferroce_proto::abi::cq::opcode::{RECV, RECV_WRITE_IMM};
 use ferroce_proto::abi::cq::status::{SUCCESS, WR_FLUSH_ERR};
 
 use super::event::*;
-use crate::bus::syndrome::{ACK, NAK_ACCESS, NAK_INVALID, NAK_SEQUENCE, RNR};
+use crate::bus::syndrome::{ACK, NAK_ACCESS, NAK_INVALID, NAK_OPERATIONAL, NAK_SEQUENCE, RNR};
 use crate::bus::types::{Place, PlaceKind, Reply, RqRead};
 use crate::prelude::*;
 
@@ -86,13 +86,14 @@ impl Logic for PlaceBuilder {
 
         // acknowledgement
         let ends = decision.accepted & request.last;
-        let acks = !request.unreliable
+        let answers = !request.unreliable
             & ((decision.accepted & request.ack_req & (request.send | request.write))
                 | (decision.duplicate & (request.send | request.write))
                 | (decision.gap & !decision.nak_sent)
                 | decision.rnr
                 | decision.invalid
                 | decision.denied);
+        let acks = answers | decision.late;
         out.end = ends;
         out.ack = acks;
         out.unreliable = decision.packet & request.unreliable;
@@ -121,6 +122,9 @@ impl Logic for PlaceBuilder {
         }
         if decision.denied {
             out.syndrome = NAK_ACCESS;
+        }
+        if decision.late {
+            out.syndrome = NAK_OPERATIONAL;
         }
         if decision.rnr {
             out.syndrome = request.min_rnr_timer.resize::<8>() | RNR;

@@ -210,6 +210,7 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             outcome.accepted & !current.established & (current.state == RTR) & !request_5.datagram;
         copy!(w_decision <= event; spared, syndrome, status);
         copy!(w_decision <= effects; misplaced, last_wqe);
+        w_decision.late = effects.misplaced & event.late;
         w_decision.flush = effects.flushes;
         w_decision.reset = effects.restarts;
         w_decision.rsp_flush = effects.fails

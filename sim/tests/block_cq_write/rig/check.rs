@@ -37,6 +37,9 @@ impl Rig {
         }
         while let Some((_, item)) = self.lost.pop() {
             let qpn = item.get("qpn") as u16;
+            if self.told_refused(qpn) {
+                continue;
+            }
             if is_judged(qpn) {
                 return Err(format!("{qpn:#x} is lost by its verdict alone"));
             }
@@ -49,6 +52,18 @@ impl Rig {
         Ok(())
     }
 
+    /// Payload of a token was refused, and its status tells of it.
+    pub(super) fn is_refused(&self, qpn: u16, fence: u64, fenced: bool) -> bool {
+        let since = self.spoiled.get(&qpn);
+        since.is_some_and(|&end| fenced && fence >= end)
+    }
+
+    /// A refused token that was a success otherwise is told of beside its CQE, once: takes it off the list.
+    fn told_refused(&mut self, qpn: u16) -> bool {
+        let end = self.spoiled.get(&qpn);
+        end.is_some_and(|_| self.due_refusals.remove(&qpn))
+    }
+
     /// Verdicts come in the order of the tokens. That of a token which is no CQE in the end tells that it was lost.
     fn judge(&mut self) -> Result<(), String> {
         let verdict = self.bench.dut().get(self.verdict);
@@ -56,7 +71,10 @@ impl Rig {
             return Ok(());
         }
         let (qpn, cqn) = self.judged.pop_front().ok_or("a verdict on nothing")?;
+        let told = self.told_refused(qpn);
         match verdict & 1 {
+            0 if told => Err(format!("a good verdict on {qpn:#x}")),
+            1 if told => Ok(()),
             0 => Ok(()),
             _ => self.was_lost(qpn, cqn),
         }

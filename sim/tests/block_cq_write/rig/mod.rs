@@ -4,10 +4,10 @@ mod check;
 mod command;
 mod reports;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ferroce_hdl::queue::cq_write::CqWrite;
-use ferroce_proto::abi::cq::{CqCtx, Cqe};
+use ferroce_proto::abi::cq::{CqCtx, Cqe, status};
 use ferroce_sim::bench::{Bench, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::{Input, Output};
@@ -95,6 +95,14 @@ pub(crate) struct Rig {
     refused: Output,
     switched: Output,
     verdict: Output,
+    look: Output,
+    refused_since: Input,
+    /// Queue pair that was looked for in the cycle before.
+    looked: u64,
+    /// Tokens that belong to a queue pair whose payload was refused from this count on.
+    pub(crate) spoiled: BTreeMap<u16, u64>,
+    /// Of these, those that are to be told of beside their CQE.
+    pub(crate) due_refusals: BTreeSet<u16>,
     busy: Output,
     lanes: usize,
     /// Payload bursts issued and done.
@@ -161,6 +169,11 @@ impl Rig {
             refused: dut.output("refused").expect("a port"),
             switched: dut.output("switched").expect("a port"),
             verdict: dut.output("verdict").expect("a port"),
+            look: dut.output("look").expect("a port"),
+            refused_since: dut.input("refused_since").expect("a port"),
+            looked: 0,
+            spoiled: BTreeMap::new(),
+            due_refusals: BTreeSet::new(),
             busy: dut.output("activity.busy").expect("a port"),
             lanes: K,
             // the counts wrap around early
@@ -210,6 +223,13 @@ impl Rig {
         );
         self.events = sink(&self.bench, "events", pauses);
         self.deaf = deaf;
+    }
+
+    /// Queues a token of success whose payload was refused from the count `since` on.
+    pub(crate) fn push_refused(&mut self, input: usize, cqn: u16, since: u64) {
+        let from = if input == SEND { FROM_SEND } else { 0 };
+        self.spoiled.insert(self.pushed[input] | from, since);
+        self.push_as(input, cqn, Some((false, status::SUCCESS)));
     }
 
     /// Queues a token whose fence is `issued`.
@@ -299,6 +319,12 @@ impl Rig {
         if is_judged(qpn) {
             self.judged.push_back((qpn, cqn));
         }
+        if self.is_refused(qpn, fence, fenced) && cqe.status == 0 {
+            cqe.status = status::GENERAL_ERR;
+            if input == SEND || is_judged(qpn) {
+                self.due_refusals.insert(qpn);
+            }
+        }
         if input == SEND {
             // What only receives have does not count.
             cqe = Cqe {
@@ -376,6 +402,18 @@ impl Rig {
         let dut = self.bench.dut_mut();
         dut.set(self.issued_port, self.issued & 0xffff);
         dut.set(self.done_port, self.done & 0xffff);
+        // the other side of the queue pair was refused everything
+        let (qpn, other) = (self.looked as u16, 1);
+        let mark = self.spoiled.get(&qpn);
+        let mark = mark.map_or(0, |end| 1 | (end & 0xffff) << 1);
+        let is_send = qpn & FROM_SEND != 0;
+        let marks = if is_send {
+            other | mark << 17
+        } else {
+            mark | other << 17
+        };
+        dut.set(self.refused_since, marks);
+        self.looked = dut.get(self.look);
         self.land();
         let before = [self.sources[RECV].sent(), self.sources[SEND].sent()];
         let cycle = self.bench.cycle();

@@ -15,6 +15,52 @@ use ferroce_sim::verilator::{Dut, Input, Output};
 use super::super::common::bytes;
 use super::model::{allowed, invalidate};
 
+/// Watches `owner`: each placement with payload, when its last burst is handed over.
+pub(super) struct Owners {
+    port: Output,
+    room: Input,
+    /// As packed: queue pair, READ data, incarnation, unreliable, bursts up to its end.
+    pub(super) expected: VecDeque<u64>,
+}
+
+impl Owners {
+    pub(super) fn new(dut: &Dut) -> Self {
+        Self {
+            port: dut.output("owner").unwrap(),
+            room: dut.input("room").unwrap(),
+            expected: VecDeque::new(),
+        }
+    }
+}
+
+impl Agent for Owners {
+    fn drive(&mut self, dut: &mut Dut, _rng: &mut Rng) {
+        dut.set(self.room, 1);
+    }
+
+    fn observe(&mut self, dut: &Dut, _cycle: u64) -> Result<(), String> {
+        let seen = dut.get(self.port);
+        if seen >> 36 == 0 {
+            return Ok(());
+        }
+        let (seen, expected) = (seen & ((1 << 36) - 1), self.expected.pop_front());
+        match expected == Some(seen) {
+            true => Ok(()),
+            false => Err(format!("owner {seen:#x}, expected {expected:x?}")),
+        }
+    }
+
+    fn pending(&self) -> Option<String> {
+        let owner = self.expected.front()?;
+        Some(format!("the owner {owner:#x}"))
+    }
+
+    fn reset(&mut self, dut: &mut Dut) {
+        self.expected.clear();
+        dut.set(self.room, 1);
+    }
+}
+
 /// Answers region checks at the ports `mr` and invalidates keys at the ports `inv`.
 pub(super) struct Regions {
     request: [Output; 5],

@@ -151,13 +151,14 @@ fn a_burst_ends_even_if_no_completion_is_taken() {
             answer,
             cq,
             error,
+            owners,
             ..
         } = &mut setup;
         for sink in [ack, answer, cq, error] {
             sink.reset(bench.dut_mut());
         }
         bench
-            .run(&mut [regions, writer, place, slots, payload], 2_000)
+            .run(&mut [regions, writer, place, slots, payload, owners], 2_000)
             .unwrap();
         assert_eq!(writer.pending(), None, "a burst holds the W channel");
         assert!(writer.ended >= 30, "{} bursts", writer.ended);

@@ -11,7 +11,7 @@ use ferroce_sim::memory::Ranges;
 use ferroce_sim::random::Pauses;
 
 use super::super::common::{dump, words};
-use super::agents::{Regions, Writer};
+use super::agents::{Owners, Regions, Writer};
 use super::model::{Model, Outcome, Placement, Token, Wqe};
 
 const QUEUE_PAIRS: u16 = 16;
@@ -61,6 +61,7 @@ pub(super) struct Setup {
     pub(super) answer: StreamSink,
     pub(super) cq: StreamSink,
     pub(super) error: StreamSink,
+    pub(super) owners: Owners,
     pub(super) model: Model,
     memory: Rc<Ranges>,
     lanes: usize,
@@ -92,6 +93,7 @@ impl Setup {
             answer: StreamSink::new(dut, "answer", pauses).unwrap(),
             cq: StreamSink::new(dut, "cq", pauses).unwrap(),
             error: StreamSink::new(dut, "error", pauses).unwrap(),
+            owners: Owners::new(dut),
             model,
             memory,
             lanes: K,
@@ -119,12 +121,13 @@ impl Setup {
             answer,
             cq,
             error,
+            owners,
             ..
         } = self;
         act(
             &mut self.bench,
             &mut [
-                regions, writer, place, slots, payload, ack, answer, cq, error,
+                regions, writer, place, slots, payload, ack, answer, cq, error, owners,
             ],
         )
     }
@@ -211,8 +214,17 @@ impl Setup {
                 self.slots.push(item);
             }
         }
+        let before = self.model.bursts;
         let outcome = self.model.place(p);
         let qpn = u64::from(p.qpn);
+        if self.model.bursts != before {
+            let owner = qpn
+                | u64::from(p.kind == 3) << 16
+                | u64::from(p.incarnation) << 17
+                | u64::from(p.unreliable) << 19
+                | (self.model.bursts & 0xffff) << 20;
+            self.owners.expected.push_back(owner);
+        }
         if let Some(token) = outcome.ack {
             let item = self.ack.item().with("qpn", qpn);
             let (psn, msn, syndrome) = match token {

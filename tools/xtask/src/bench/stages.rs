@@ -112,12 +112,13 @@ const RECEIVE: [Stage; 8] = [
 ];
 
 /// The responder, from the first burst of payload to the first beat of the ACK.
-const ACK: [Stage; 6] = [
+const ACK: [Stage; 7] = [
     ("burst", End::First(&["u_core.receive_write_valid"])),
     (
         "ack_token",
         End::First(&["u_core.u_receive.scatter_ack_valid"]),
     ),
+    ("ack_hold", End::First(&["u_core.u_receive.hold_m_valid"])),
     (
         "ack_reply",
         End::First(&["u_core.u_transmit.response_descs_m_valid"]),
