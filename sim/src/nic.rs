@@ -53,6 +53,11 @@ pub trait Nic {
     /// Frames queue inside the implementation until the port takes them; none is lost here.
     fn receive(&mut self, frame: &[u8]);
 
+    /// Frames of [`receive`](Nic::receive) that have not come in whole.
+    fn arriving(&self) -> usize {
+        0
+    }
+
     /// The next frame whose last beat left the port in an earlier step, without FCS and not padded to
     /// the Ethernet minimum of 60 bytes.
     fn transmit(&mut self) -> Option<Vec<u8>>;
@@ -116,6 +121,10 @@ impl<T: Nic + ?Sized> Nic for Box<T> {
 
     fn receive(&mut self, frame: &[u8]) {
         (**self).receive(frame);
+    }
+
+    fn arriving(&self) -> usize {
+        (**self).arriving()
     }
 
     fn transmit(&mut self) -> Option<Vec<u8>> {

@@ -334,6 +334,10 @@ impl<P: Pins> Nic for Engine<P> {
         self.rx.push(frame, false);
     }
 
+    fn arriving(&self) -> usize {
+        self.rx.waiting()
+    }
+
     fn transmit(&mut self) -> Option<Vec<u8>> {
         self.tx.pop()
     }

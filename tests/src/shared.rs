@@ -34,6 +34,9 @@ impl Nic for Shared {
     fn receive(&mut self, frame: &[u8]) {
         self.0.borrow_mut().receive(frame);
     }
+    fn arriving(&self) -> usize {
+        self.0.borrow().arriving()
+    }
     fn transmit(&mut self) -> Option<Vec<u8>> {
         self.0.borrow_mut().transmit()
     }

@@ -19,14 +19,14 @@ use crate::scene::{STEP, Scene, options};
 use crate::world::World;
 
 /// Cycles in which a command is answered beside all that traffic.
-const COMMAND: u64 = 2_000_000;
+const COMMAND: u64 = 100_000;
 /// Cycles that a message takes at most on a wire with losses, and all of them together.
 const PATIENCE: u64 = 20_000_000;
 /// Cycles from the end of one process to that of the next, about.
 const INTERVAL: u64 = 4_000;
 /// Deaths for one reset of a card.
 const RESET: u32 = 12;
-/// Cycles in which frames of a former life are gone from the wire.
+/// Cycles in which frames of a former life are gone from the wire, though not from the port that takes them.
 const TIME_WAIT: u64 = 8_000;
 
 /// What a round, or several, came to.
@@ -50,6 +50,8 @@ pub struct Soaked {
     pub resets: u64,
     /// Cycles.
     pub cycles: u64,
+    /// Most cycles that a command took.
+    pub slowest: u64,
 }
 
 impl std::ops::AddAssign for Soaked {
@@ -63,6 +65,7 @@ impl std::ops::AddAssign for Soaked {
         self.gave_up += other.gave_up;
         self.resets += other.resets;
         self.cycles += other.cycles;
+        self.slowest = self.slowest.max(other.slowest);
     }
 }
 
@@ -98,6 +101,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
             .map(|line| 2 * u64::from(line.opened))
             .sum();
         report.cycles = scene.now;
+        report.slowest = scene.kernels[0].slowest;
         report
     };
     quiet::caught(run).map_err(|what| format!("{around:?} world, seed {seed}: {what}"))
@@ -161,6 +165,7 @@ fn soak(scene: &mut Scene, cycles: u64, rng: &mut Rng) -> Soaked {
     while scene.now < cycles {
         scene.step();
         for line in 0..scene.lines.len() {
+            let over = scene.have_taken(closed[line] + TIME_WAIT);
             let it = &mut scene.lines[line];
             let dies = rng.u64(..INTERVAL / STEP * closed.len() as u64) == 0;
             match it.state {
@@ -170,7 +175,7 @@ fn soak(scene: &mut Scene, cycles: u64, rng: &mut Rng) -> Soaked {
                     it.die(&mut scene.kernels, [true; 2]);
                     closed[line] = scene.now;
                 }
-                State::Closed if scene.now > closed[line] + TIME_WAIT => scene.open(line),
+                State::Closed if over => scene.open(line),
                 _ => {}
             }
         }

@@ -3,80 +3,95 @@
 //! A command may take something away from the engine: a memory region, a queue pair, a completion queue. It first
 //! changes the tables, so that nothing new starts, and is answered when what had started is done.
 //!
-//! The sections of the
-//! engine are looked at one after the other, in the order in which work passes them. A section is through when it was
-//! empty for 16 cycles on end or when 512 things have left it, more than any section holds: so other queue pairs under
-//! full load do not hold a command up. Writes to host memory are counted instead: those issued when the section's turn
-//! came have their response; and so are reports of completion queues, of which each armed queue can have one. Events of
-//! queue pairs and shared receive queues are waited for to the last: without a command none comes a second time.
+//! The sections of the engine are looked at one after the other, in the order in which work passes them. A section is
+//! through when as many things have left it as stood in it when its turn came, or when it was empty for 16 cycles on
+//! end: so other queue pairs under full load do not hold a command up longer than what stood in front takes. Its turn
+//! comes 16 cycles behind the end of the one before, in which what was between the two arrives. Writes to host memory are
+//! counted: those issued when the section's turn came have their response; and so are reports of completion queues, of
+//! which each armed queue can have one. Events of queue pairs and shared receive queues are waited for to the last:
+//! without a command none comes a second time.
 //!
 //! | section | is |
 //! |---|---|
 //! | 0 | send WQEs being read |
-//! | 1 | send WQEs checked, not yet packets |
-//! | 2 | payload being read |
-//! | 3 | placements decided |
-//! | 4 | placements being checked and moved |
-//! | 5 | payload being written |
-//! | 6 | completions that wait for payload to be read |
-//! | 7 | completions |
-//! | 8 | CQEs being written |
-//! | 9 | acknowledgements that wait for a completion |
-//! | 10 | checked responses and atomics |
-//! | 11 | payload of responses being read |
-//! | 12 | requests on their way to the wire, until a frame of them starts |
-//! | 13 | responses, likewise |
-//! | 14 | CNPs, likewise |
-//! | 15 | failures on their way to the requester |
-//! | 16 | failures on their way to the responder |
-//! | 17 | events of queue pairs and shared receive queues |
-//! | 18 | reports of completion queues |
-//! | 19 | events becoming EQEs |
-//! | 20 | EQEs being written |
+//! | 1 | send WQEs that wait for their checks or their grant |
+//! | 2 | granted parts of messages that become packets |
+//! | 3 | payload being read |
+//! | 4 | placements of requests |
+//! | 5 | placements of responses |
+//! | 6 | placements in the order of the packets |
+//! | 7 | placements being checked and moved |
+//! | 8 | payload being written |
+//! | 9 | completions that wait for payload to be read |
+//! | 10 | completions |
+//! | 11 | CQEs being written |
+//! | 12 | acknowledgements that wait for a completion |
+//! | 13 | turns of READs and atomics to be answered |
+//! | 14 | atomics |
+//! | 15 | payload of responses being read |
+//! | 16 | requests on their way to the wire, until a frame of them starts |
+//! | 17 | responses, likewise |
+//! | 18 | CNPs, likewise |
+//! | 19 | failures on their way to the requester |
+//! | 20 | failures on their way to the responder |
+//! | 21 | events of queue pairs and shared receive queues |
+//! | 22 | reports of completion queues |
+//! | 23 | events becoming EQEs |
+//! | 24 | EQEs being written |
 //!
-//! Packets have the address vector read, and their peer chosen, in sections 12 to 14. They wait there for as long as the
+//! Packets have the address vector read, and their peer chosen, in sections 16 to 18. They wait there for as long as the
 //! wire stands, and a command with them.
 //!
-//! Latency: 357 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
-use crate::bus::types::Activity;
+//! Latency: 441 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
+//!
+//! Assumes: things leave a section in their order, and no more are in it than [`Activity`] says.
+use crate::bus::types::{Activity, if_there};
 use crate::prelude::*;
 
 /// The sections watched by their activity: all but those of writes.
 pub mod section {
     /// Send WQEs being read.
     pub const FETCHES: usize = 0;
-    /// Send WQEs checked, not yet packets.
+    /// Send WQEs that wait for their checks or their grant.
     pub const WQES: usize = 1;
+    /// Granted parts of messages that become packets.
+    pub const GRANTED: usize = 2;
     /// Payload being read.
-    pub const PAYLOAD: usize = 2;
-    /// Placements decided.
-    pub const DECIDED: usize = 3;
+    pub const PAYLOAD: usize = 3;
+    /// Placements of requests.
+    pub const REQUESTED: usize = 4;
+    /// Placements of responses.
+    pub const TRACKED: usize = 5;
+    /// Placements in the order of the packets.
+    pub const DECIDED: usize = 6;
     /// Placements being checked and moved.
-    pub const PLACED: usize = 4;
+    pub const PLACED: usize = 7;
     /// Completions that wait for payload to be read.
-    pub const HELD: usize = 5;
+    pub const HELD: usize = 8;
     /// Completions.
-    pub const COMPLETIONS: usize = 6;
+    pub const COMPLETIONS: usize = 9;
     /// Acknowledgements that wait for a completion.
-    pub const ACKS: usize = 7;
-    /// Checked responses and atomics.
-    pub const REPLIES: usize = 8;
+    pub const ACKS: usize = 10;
+    /// Turns of READs and atomics to be answered.
+    pub const TURNS: usize = 11;
+    /// Atomics.
+    pub const ATOMICS: usize = 12;
     /// Payload of responses being read.
-    pub const RESPONSE_PAYLOAD: usize = 9;
-    /// Requests on their way to the wire.
-    pub const REQUESTS: usize = 10;
-    /// Responses on their way to the wire.
-    pub const RESPONSES: usize = 11;
-    /// CNPs on their way to the wire.
-    pub const CNPS: usize = 12;
+    pub const RESPONSE_PAYLOAD: usize = 13;
+    /// Requests on their way to the wire, until a frame of them starts.
+    pub const REQUESTS: usize = 14;
+    /// Responses, likewise.
+    pub const RESPONSES: usize = 15;
+    /// CNPs, likewise.
+    pub const CNPS: usize = 16;
     /// Failures on their way to the requester.
-    pub const TO_REQUESTER: usize = 13;
+    pub const TO_REQUESTER: usize = 17;
     /// Failures on their way to the responder.
-    pub const TO_RESPONDER: usize = 14;
+    pub const TO_RESPONDER: usize = 18;
     /// Events of queue pairs and shared receive queues.
-    pub const QP_EVENTS: usize = 15;
+    pub const QP_EVENTS: usize = 19;
     /// Events becoming EQEs.
-    pub const EVENTS: usize = 16;
+    pub const EVENTS: usize = 20;
 }
 
 /// How many are watched.
@@ -84,12 +99,15 @@ pub const WATCHED: usize = section::EVENTS + 1;
 /// Of these, the first, those that control does not know itself.
 pub const ELSEWHERE: usize = section::CNPS + 1;
 
-/// Events of queue pairs, by section: these are not left because many have moved.
-const EVENTS: u64 = 17;
+/// Sections of writes, by number.
+const PAYLOAD_WRITES: u64 = 8;
+const CQE_WRITES: u64 = 11;
 /// Reports of completion queues.
-const REPORTS: u64 = 18;
-/// The last section.
-const LAST: u64 = 20;
+const REPORTS: u64 = 22;
+/// EQEs being written, the last section.
+const LAST: u64 = 24;
+/// Cycles from the end of a section to the turn of the next.
+const TURN: u64 = 19;
 
 /// The drain.
 #[derive(Block)]
@@ -100,7 +118,7 @@ pub struct Drain {
     pub start: Signal<In, Bit>,
     /// Everything that was under way at `start` is done; one cycle.
     pub done: Signal<Out, Bit>,
-    /// Sections 0 to 4, 6, 7, 9 to 17 and 19.
+    /// The sections but for those of writes, in their order.
     pub activity: [Signal<In, Activity>; WATCHED],
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
@@ -121,9 +139,11 @@ pub struct Drain {
 
     running: Reg<Bit>,
     section: Reg<Bits<5>>,
-    settle: Reg<Bits<2>>,
+    /// Cycles since the section before was through, up to that of the turn.
+    age: Reg<Bits<5>>,
     quiet: Reg<Bits<5>>,
-    count: Reg<Bits<10>>,
+    /// From the turn on: things that stood in the section and are there.
+    due: Reg<Bits<10>>,
     mark: Dff<Bits<16>>,
     finished: Reg<Bit>,
     seen: Dff<Activity>,
@@ -141,23 +161,27 @@ impl Logic for Drain {
             2 => activity[2],
             3 => activity[3],
             4 => activity[4],
-            6 => activity[5],
-            7 => activity[6],
-            9 => activity[7],
-            10 => activity[8],
-            11 => activity[9],
+            5 => activity[5],
+            6 => activity[6],
+            7 => activity[7],
+            9 => activity[8],
+            10 => activity[9],
             12 => activity[10],
             13 => activity[11],
             14 => activity[12],
             15 => activity[13],
             16 => activity[14],
             17 => activity[15],
-            19 => activity[16],
+            18 => activity[16],
+            19 => activity[17],
+            20 => activity[18],
+            21 => activity[19],
+            23 => activity[20],
             _ => activity[0],
         };
         issued = payload_issued;
         written = payload_done;
-        if section == 8 {
+        if section == CQE_WRITES {
             issued = cqe_issued;
             written = cqe_done;
         } else if section == REPORTS {
@@ -167,36 +191,46 @@ impl Logic for Drain {
             issued = eqe_issued;
             written = eqe_done;
         }
-        let counts_writes =
-            (section == 5) | (section == 8) | (section == REPORTS) | (section == LAST);
+        let counts_writes = (section == PAYLOAD_WRITES)
+            | (section == CQE_WRITES)
+            | (section == REPORTS)
+            | (section == LAST);
 
-        quiet = quiet + 1;
-        if seen.busy & !counts_writes {
-            quiet = bits::<5>(0);
+        // 3 cycles later `seen`, `issued` and `written` show the section
+        let settling = !age.slice::<3>(2).any();
+        let turn = age == TURN;
+        quiet += 1;
+        if seen.busy | settling {
+            quiet = 0;
         }
-        if seen.moved & (section != EVENTS) {
-            count = count + 1;
+        let there = if turn { due } else { seen.level };
+        due = if there.any() {
+            there - if_there(seen.moved, bits::<10>(1))
+        } else {
+            0
+        };
+        if !turn {
+            age += 1;
         }
-        let age = written - mark;
-        let mut through = quiet.bit(4) | count.bit(9);
-        if counts_writes {
-            through = !age.bit(15);
+        let gone = written - mark;
+        let over = if counts_writes {
+            !gone.bit(15)
+        } else {
+            quiet.bit(4) | (turn & !due.any())
+        };
+        let through = over & !settling;
+        if settling {
+            mark = issued;
         }
 
         finished = false;
         if !running {
             running = start;
-            section = bits::<5>(0);
-            settle = bits::<2>(0);
-        } else if !settle.all() {
-            // `seen`, `issued` and `written` still show the section before
-            settle = settle + 1;
-            quiet = bits::<5>(0);
-            count = bits::<10>(0);
-            mark = issued;
+            section = 0;
+            age = 0;
         } else if through {
-            section = section + 1;
-            settle = bits::<2>(0);
+            section += 1;
+            age = 0;
             if section == LAST {
                 running = false;
                 finished = true;

@@ -282,7 +282,9 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         drain.activity[TO_REQUESTER] = failures.to_sq;
         drain.activity[TO_RESPONDER] = failures.to_rq;
         drain.activity[QP_EVENTS].busy = completions.marking | qp_events.busy | srq_limits.valid;
+        // waited for to the last
         drain.activity[QP_EVENTS].moved = false;
+        drain.activity[QP_EVENTS].level = 1;
         drain.activity[EVENTS] = events.activity;
         drain.report_issued = completions.reported;
         drain.report_done = completions.handed;

@@ -3,6 +3,7 @@ use super::control::Control;
 use super::receive::ReceiveSide;
 use super::transmit::TransmitSide;
 use crate::bus::dma_client::*;
+use crate::bus::types::if_there;
 use crate::control::counters::Counters;
 use crate::control::drain::section::*;
 use crate::control::exception_csr::ExceptionStatus;
@@ -248,16 +249,22 @@ impl<
         control.activity[FETCHES] = transmit.fetches;
         control.activity[WQES] = transmit.wqes;
         control.activity[PAYLOAD] = transmit.pieces;
+        control.activity[GRANTED] = transmit.parts;
+        control.activity[REQUESTED] = receive.requested;
+        control.activity[TRACKED] = receive.tracked;
         control.activity[DECIDED] = receive.decided;
         control.activity[PLACED] = receive.placed;
         control.activity[HELD] = transmit.held;
         control.activity[COMPLETIONS] = control.cq_activity;
         control.activity[ACKS] = receive.acks;
-        control.activity[REPLIES] = receive.replies;
+        control.activity[TURNS] = receive.turns;
+        control.activity[ATOMICS] = receive.atomics;
         control.activity[RESPONSE_PAYLOAD] = transmit.response_pieces;
         control.activity[REQUESTS] = transmit.requests;
         control.activity[RESPONSES].busy = transmit.responses.busy | receive.losing;
         control.activity[RESPONSES].moved = transmit.responses.moved & !receive.losing;
+        control.activity[RESPONSES].level =
+            transmit.responses.level + receive.waiting + if_there(receive.losing, bits::<10>(1));
         control.activity[CNPS] = transmit.cnps;
 
         // counters

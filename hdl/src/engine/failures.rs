@@ -12,6 +12,9 @@ use crate::queue::cq_write::CqLost;
 use crate::transport::requester::event::{SqEvent, SqEventKind, UnreadPacket};
 use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
 
+/// More than are on their way, and in front of the blocks that they come from.
+const MOST: u64 = 512;
+
 /// Failures on their way.
 #[derive(Block)]
 pub struct Failures {
@@ -96,6 +99,7 @@ impl Logic for Failures {
         forward!(sq <= merge.m);
         to_rq.busy = sq_down.valid | down.m.valid;
         to_rq.moved = down.m.valid & rq.ready;
+        to_rq.level = MOST;
         to_sq.busy = responder.valid
             | lost
             | unread.m.valid
@@ -103,5 +107,6 @@ impl Logic for Failures {
             | lost_cqe.valid
             | merge.m.valid;
         to_sq.moved = merge.m.valid & sq.ready;
+        to_sq.level = MOST;
     }
 }

@@ -136,14 +136,22 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub rx_bytes: Signal<Out, Bits<7>>,
     /// Counter pulses of the responder.
     pub counts: Signal<Out, RqCounts>,
-    /// Placements that are decided.
+    /// Placements of requests that are decided.
+    pub requested: Signal<Out, Activity>,
+    /// Responses that are looked at or decided.
+    pub tracked: Signal<Out, Activity>,
+    /// Placements in the order of the packets.
     pub decided: Signal<Out, Activity>,
     /// Placements being checked and moved.
     pub placed: Signal<Out, Activity>,
     /// Acknowledgements that wait for a completion.
     pub acks: Signal<Out, Activity>,
-    /// Checked responses and atomics under way.
-    pub replies: Signal<Out, Activity>,
+    /// Turns of replies.
+    pub turns: Signal<Out, Activity>,
+    /// Atomics under way.
+    pub atomics: Signal<Out, Activity>,
+    /// No fewer responses wait for `response`.
+    pub waiting: Signal<Out, Bits<10>>,
     /// A lost response waits to end its queue pair.
     pub losing: Signal<Out, Bit>,
     /// Tables are swept after reset.
@@ -252,9 +260,9 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(order.reads[0] <= responder.reads);
         forward!(order.reads[1] <= track.reads);
         forward!(fetch.s <= order.read);
-        // of 512 that leave, the last came behind all that were here
-        decided.busy = order.activity.busy | track.activity.busy;
-        decided.moved = order.activity.moved;
+        requested = responder.activity;
+        tracked = track.activity;
+        decided = order.activity;
 
         forward!(wqe_read <= fetch.read);
         forward!(wqe_beat <= fetch.beats);
@@ -310,7 +318,9 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(atomic_write <= reply.write);
         forward!(atomic_beats <= reply.beats);
         reply.written = atomic_written;
-        replies = reply.activity;
+        turns = reply.turns;
+        atomics = reply.atomics;
+        waiting = reply.waiting;
         losing = reply.losing;
     }
 }

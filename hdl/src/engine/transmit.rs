@@ -1,6 +1,8 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::QpState;
-use crate::bus::types::{Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc};
+use crate::bus::types::{
+    Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, if_there,
+};
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
 use crate::eth::tx_back::TxBack;
@@ -121,8 +123,10 @@ pub struct TransmitSide<
     pub cnp_lost: Signal<Out, Bit>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
-    /// Send WQEs on their way to packets.
+    /// Send WQEs that wait for their checks or their grant.
     pub wqes: Signal<Out, Activity>,
+    /// Parts of messages that were granted and are not packets yet.
+    pub parts: Signal<Out, Activity>,
     /// Payload being read.
     pub pieces: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
@@ -188,6 +192,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         retransmission = requester.retransmission;
         fetches = requester.fetches;
         wqes = requester.wqes;
+        parts = requester.parts;
         ready = requester.ready;
 
         forward!(gather.command[0] <= requester.gather);
@@ -213,8 +218,14 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(back.payload[0] <= gather.payload[0]);
         requests.busy = requester.desc.valid | descs.m.valid | recall.busy | back.activity[0].busy;
         requests.moved = back.activity[0].moved;
+        // behind `desc` one more may wait
+        requests.level = descs.level.resize::<10>()
+            + back.activity[0].level
+            + if_there(recall.busy, bits::<10>(1))
+            + if_there(requester.desc.valid, bits::<10>(2));
         responses.busy = response.valid | response_descs.m.valid | back.activity[1].busy;
         responses.moved = back.activity[1].moved;
+        responses.level = response_descs.level.resize::<10>() + back.activity[1].level;
         forward!(response <= response_descs.s);
         forward!(back.desc[1] <= response_descs.m);
         // responses are never recalled
@@ -226,6 +237,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         back.notify = notify;
         cnps.busy = cnp.valid | back.cnp_activity.busy;
         cnps.moved = back.cnp_activity.moved;
+        cnps.level = back.cnp_activity.level;
         copy!(back <= tables; av_we, ah_we, gid_we, mac);
         back.image_qpn = tables.qpn;
         back.av_image = tables.av;

@@ -12,6 +12,8 @@ use crate::prelude::*;
 pub const LANES: usize = 2;
 /// Descriptors that may be between `s` and `left` for one more to enter; two more may before the count shows.
 const MOST: u64 = 29;
+/// CNPs that are here, or made (`transport/congestion/notify`).
+const CNPS: u64 = 18;
 const CNP: u64 = Opcode::Cnp.code() as u64;
 
 /// Entry of [`header_tx`](super::header_tx).
@@ -73,6 +75,7 @@ impl Logic for TxEntry {
             room[i] = used[i] < MOST;
             activity[i].busy = used[i].any();
             activity[i].moved = left[i];
+            activity[i].level = used[i].resize::<10>();
         }
         if cnp_left {
             cnp_busy = false;
@@ -82,6 +85,7 @@ impl Logic for TxEntry {
         }
         cnp_activity.busy = cnp_busy;
         cnp_activity.moved = cnp_left;
+        cnp_activity.level = CNPS;
 
         slot_q.valid = requests.any() | enters_cnp;
         slot_q.lane = arbiter.grant.bit(1);

@@ -35,7 +35,7 @@ pub struct PlaceOrder {
     pub m: StreamOut<Place>,
     /// WQEs to read.
     pub read: StreamOut<RqRead>,
-    /// Placements that wait here.
+    /// Placements that wait here; of its level those at the inputs are not.
     pub activity: Signal<Out, Activity>,
     bits: Fifo<Bit, 6>,
     places: Bypass<Place, 8>,
@@ -86,5 +86,6 @@ impl Logic for PlaceOrder {
 
         activity.busy = s[0].valid | s[1].valid | (places.level != 0);
         activity.moved = places.m.valid & m.ready;
+        activity.level = places.level.resize::<10>();
     }
 }

@@ -81,6 +81,12 @@ impl Source {
         self.frames.push_back((buffer, bad));
     }
 
+    /// Frames that have not passed whole.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.frames.len()
+    }
+
     /// No frame waits.
     #[must_use]
     pub fn idle(&self) -> bool {

@@ -18,7 +18,7 @@ enum Section {
 }
 
 /// How many.
-const COUNT: usize = 21;
+const COUNT: usize = 25;
 
 const SECTIONS: [Section; COUNT] = [
     Section::Watched(0),
@@ -26,26 +26,35 @@ const SECTIONS: [Section; COUNT] = [
     Section::Watched(2),
     Section::Watched(3),
     Section::Watched(4),
-    Section::Writes("payload"),
     Section::Watched(5),
     Section::Watched(6),
-    Section::Writes("cqe"),
     Section::Watched(7),
+    Section::Writes("payload"),
     Section::Watched(8),
     Section::Watched(9),
+    Section::Writes("cqe"),
     Section::Watched(10),
     Section::Watched(11),
     Section::Watched(12),
     Section::Watched(13),
     Section::Watched(14),
+    Section::Watched(15),
+    Section::Watched(16),
+    Section::Watched(17),
+    Section::Watched(18),
     Section::Watched(EVENTS),
     Section::Writes("report"),
-    Section::Watched(16),
+    Section::Watched(20),
     Section::Writes("eqe"),
 ];
 
 /// Port of the events of queue pairs.
-const EVENTS: usize = 15;
+const EVENTS: usize = 19;
+
+/// Activity of a section in which so many are; one has left.
+fn activity(things: usize, moved: bool) -> u64 {
+    u64::from(things > 0) | u64::from(moved) << 1 | ((things + usize::from(moved)) as u64) << 2
+}
 
 fn is_events(section: Section) -> bool {
     matches!(section, Section::Watched(EVENTS))
@@ -72,7 +81,7 @@ fn block() -> Block {
 fn events_are_waited_for_to_the_last() {
     let mut block = block();
     let busy = format!("activity_{EVENTS}");
-    block.set(&busy, 0b11);
+    block.set(&busy, activity(1, false));
     block.set("report_issued", 0x7000);
     block.set("start", 1);
     block.step();
@@ -104,6 +113,8 @@ struct Pipeline {
     issued: [u16; COUNT],
     done: [u16; COUNT],
     load: f64,
+    /// Chance that the first of a section leaves it in a cycle.
+    pace: f64,
     /// The drain began in this cycle: no event of a later thing is waited for, as without commands there is an end of them.
     start: u64,
     /// A section holds at most this many.
@@ -112,13 +123,14 @@ struct Pipeline {
 }
 
 impl Pipeline {
-    fn new(load: f64, depth: usize, seed: u64) -> Self {
+    fn new(load: f64, pace: f64, depth: usize, seed: u64) -> Self {
         Self {
             queues: Default::default(),
             // counts near their end, so that they wrap
             issued: [0xfff0; COUNT],
             done: [0xfff0; COUNT],
             load,
+            pace,
             start: u64::MAX,
             depth,
             rng: Rng::with_seed(seed),
@@ -138,7 +150,7 @@ impl Pipeline {
             let next = if passes { i + 2 } else { i + 1 };
             let room = next == COUNT || self.queues[next].len() < self.depth;
             if room
-                && self.rng.f64() < 0.6
+                && self.rng.f64() < self.pace
                 && let Some(thing) = self.queues[i].pop_front()
             {
                 moved[i] = true;
@@ -156,8 +168,9 @@ impl Pipeline {
         for (i, section) in SECTIONS.into_iter().enumerate() {
             match section {
                 Section::Watched(port) => {
-                    let busy = u64::from(!self.queues[i].is_empty());
-                    block.set(&format!("activity_{port}"), busy | u64::from(moved[i]) << 1);
+                    let moved = moved[i] && !is_events(section);
+                    let activity = activity(self.queues[i].len(), moved);
+                    block.set(&format!("activity_{port}"), activity);
                 }
                 Section::Writes(name) => {
                     block.set(&format!("{name}_issued"), self.issued[i].into());
@@ -169,9 +182,9 @@ impl Pipeline {
 }
 
 /// Cycles from `start` to `done` over a pipeline that is loaded like this; checks what must be through.
-fn drain(load: f64, depth: usize, seed: u64) -> u64 {
+fn drain(load: f64, pace: f64, depth: usize, seed: u64) -> u64 {
     let mut block = block();
-    let mut pipeline = Pipeline::new(load, depth, seed);
+    let mut pipeline = Pipeline::new(load, pace, depth, seed);
     let mut now = 0;
     for _ in 0..500 {
         pipeline.step(&mut block, now);
@@ -201,7 +214,7 @@ fn drain(load: f64, depth: usize, seed: u64) -> u64 {
 
 #[test]
 fn an_idle_engine_is_through_in_the_cycles_promised() {
-    assert_eq!(drain(0.0, 1, bench::seed()), 357, "cycles");
+    assert_eq!(drain(0.0, 0.6, 1, bench::seed()), 441, "cycles");
 }
 
 #[test]
@@ -209,8 +222,18 @@ fn everything_before_the_start_is_through_whatever_follows() {
     let seed = bench::seed();
     for round in 0..6 {
         for load in [0.02, 0.3, 1.0] {
-            drain(load, 40, seed + round);
+            drain(load, 0.6, 40, seed + round);
         }
+    }
+}
+
+/// Slow sections, none of which is ever empty: what stood in front is waited for, 4 things that take 50 cycles each.
+#[test]
+fn others_hold_a_drain_up_no_longer_than_what_they_began() {
+    let seed = bench::seed();
+    for round in 0..6 {
+        let cycles = drain(1.0, 0.02, 4, seed + round);
+        assert!(cycles < 7500, "seed {}: {cycles} cycles", seed + round);
     }
 }
 
@@ -218,13 +241,12 @@ fn everything_before_the_start_is_through_whatever_follows() {
 fn a_stalled_section_holds_the_drain() {
     for (port, payload_open) in [
         (0, false),
-        (4, false),
-        (5, false),
-        (6, false),
         (7, false),
         (8, false),
-        (12, false),
-        (13, false),
+        (10, false),
+        (11, false),
+        (16, false),
+        (17, false),
         (EVENTS, false),
         (0, true),
     ] {
@@ -233,7 +255,7 @@ fn a_stalled_section_holds_the_drain() {
         if payload_open {
             block.set("payload_issued", 1);
         } else {
-            block.set(&busy, 1);
+            block.set(&busy, activity(1, false));
         }
         block.set("start", 1);
         block.step();
@@ -248,7 +270,7 @@ fn a_stalled_section_holds_the_drain() {
         while block.get("done") == 0 {
             block.step();
             waited += 1;
-            assert!(waited < 400, "{busy}");
+            assert!(waited < 500, "{busy}");
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Patience {
 }
 
 const PATIENCE: Patience = Patience {
-    command: 500_000,
+    command: 50_000,
     message: 60_000,
 };
 /// Cycles in which all of an owner comes to an end.

@@ -5,6 +5,7 @@ pub(crate) mod line;
 mod messages;
 pub(crate) mod tapped;
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use ferroce_proto::wire::Packet;
@@ -39,6 +40,8 @@ pub(crate) struct Scene {
     /// No frame between the two may hold bytes of these owners.
     pub(crate) foreign: Vec<u32>,
     frames: u64,
+    /// Of each card, when the frames came that it has not taken.
+    coming: [VecDeque<u64>; 2],
 }
 
 impl Scene {
@@ -94,6 +97,7 @@ impl Scene {
             strays: Vec::new(),
             foreign: Vec::new(),
             frames: 0,
+            coming: Default::default(),
         };
         scene.pair.wire = Box::new(|_, _| Vec::new());
         scene
@@ -138,11 +142,14 @@ impl Scene {
         for (side, way) in self.wires.iter_mut().enumerate() {
             let to = [&mut self.pair.b, &mut self.pair.a].into_iter().nth(side);
             let to: &mut Host = to.expect("there are two");
+            let coming = &mut self.coming[1 - side];
             for wire in way {
                 while let Some(frame) = wire.take(self.now) {
                     to.nic.receive(&frame);
+                    coming.push_back(self.now);
                 }
             }
+            coming.drain(..coming.len() - to.nic.arriving().min(coming.len()));
         }
         let hosts = [&mut self.pair.a, &mut self.pair.b];
         for (kernel, host) in self.kernels.iter_mut().zip(hosts) {
@@ -152,6 +159,12 @@ impl Scene {
             let hosts = [&mut self.pair.a, &mut self.pair.b];
             line.step(hosts, self.now);
         }
+    }
+
+    /// Both cards have taken all frames that came before `cycle`.
+    pub(crate) fn have_taken(&self, cycle: u64) -> bool {
+        let oldest = self.coming.iter().filter_map(VecDeque::front).min();
+        self.now > cycle && oldest.is_none_or(|oldest| *oldest >= cycle)
     }
 
     /// Goes on until `done`, `cycles` at most.
@@ -231,15 +244,11 @@ impl Scene {
                 "something goes on: not quiet in {cycles} cycles"
             );
             self.step();
-            if self.noise() != before {
+            // frames that a card takes and drops make no noise
+            let idle = |card: &Shared| card.0.borrow().ports_are_idle();
+            if self.noise() != before || !self.cards.iter().all(idle) {
                 (before, since) = (self.noise(), self.now);
             }
-        }
-        for (card, side) in self.cards.iter().zip(["A", "B"]) {
-            assert!(
-                card.0.borrow().ports_are_idle(),
-                "quiet, but a port of {side} is not idle"
-            );
         }
         for kernel in &mut self.kernels {
             kernel.probing = true;

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("{what}");
     }
     println!(
-        "{}: {} rounds, {} cycles: {} queue pairs opened, {} messages, {} bytes compared, {} datagrams lost by the wire, {} processes died, {} connections gave up, {} cards reset\ngoes on with --seed {}",
+        "{}: {} rounds, {} cycles: {} queue pairs opened, {} messages, {} bytes compared, {} datagrams lost by the wire, {} processes died, {} connections gave up, {} cards reset, {} cycles for a command at most\ngoes on with --seed {}",
         target.name(),
         sum.rounds,
         sum.cycles,
@@ -80,6 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         sum.deaths,
         sum.gave_up,
         sum.resets,
+        sum.slowest,
         args.seed + sum.rounds
     );
     Ok(())

@@ -6,10 +6,12 @@
 // The accessors that the derive generates have no documentation.
 #![allow(missing_docs)]
 
+mod activity;
 pub mod image;
 mod receive;
 mod transmit;
 
+pub use activity::*;
 pub use receive::*;
 pub use transmit::*;
 
@@ -89,14 +91,6 @@ payload! {
         addr: Bits<64>,
         /// Beats less one; the burst does not cross a multiple of `bus::axi::burst_bytes`.
         len: Bits<8>,
-    }
-
-    /// What stirs in a section of the engine, for `control/drain`.
-    Activity {
-        /// Something is in the section, or waits in front of it.
-        busy: Bit,
-        /// Something left the section in this cycle; things leave in the order in which they came.
-        moved: Bit,
     }
 
     /// Memory region check (`scatter`, requester, responder to `mr_table`).

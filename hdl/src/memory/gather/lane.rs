@@ -22,7 +22,7 @@
 //! last memory beat to `packet.valid` 2 cycles and to the first payload beat 4.
 //!
 //! Assumes: the pieces of a packet come in order, `first` and `last` set; a packet has at most 4096 bytes.
-use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq};
+use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq, if_there};
 use crate::memory::align::{Align, LaneMasks};
 use crate::memory::types::{PacketEnd, Piece};
 use crate::prelude::*;
@@ -273,6 +273,8 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
 
         activity.busy = command.valid | pieces.m.valid;
         activity.moved = beats.valid & beats.last;
+        // behind the command at the port one more may wait
+        activity.level = pieces.level.resize::<10>() + if_there(command.valid, bits::<10>(2));
 
         space.fetch = fetch;
         space.discard = discard;

@@ -145,5 +145,6 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         forward!(error <= report.error);
         activity.busy = place.valid | tails.m.valid;
         activity.moved = tails.m.valid & report.tail.ready;
+        activity.level = tails.level.resize::<10>();
     }
 }

@@ -36,6 +36,8 @@ pub struct CqFenceQueue {
     pub m: StreamOut<CqToken>,
     /// A completion is held.
     pub busy: Signal<Out, Bit>,
+    /// Of these, those behind the front.
+    pub level: Signal<Out, Bits<9>>,
 
     /// A token that comes out of the queue is through it at once.
     front: CqFence,
@@ -100,5 +102,6 @@ impl Logic for CqFenceQueue {
         passed = left;
         ready = left.any();
         busy = !empty | front.busy;
+        level = tokens.level.resize::<9>();
     }
 }

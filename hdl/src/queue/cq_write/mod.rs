@@ -47,7 +47,7 @@ pub mod rules;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd, WriteMarks};
+use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd, WriteMarks, if_there};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
@@ -327,6 +327,11 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         handed = reports.left;
         // while the record of a queue no longer there is being read nothing counts as done
         activity.moved = ((place.write.valid & write.ready) | w_lost) & !stale;
+        let looked_at = entered | live | held;
+        activity.level = entrance.level
+            + place.level
+            + if_there(looked_at, bits::<10>(2))
+            + if_there(stale, bits::<10>(1));
         ready = queues.ready;
     }
 }

@@ -5,7 +5,7 @@
 use super::sender::CqSender;
 use super::types::CqEntry;
 use crate::bus::types::image::{CqCtx, Cqe};
-use crate::bus::types::{CqToken, WriteCmd};
+use crate::bus::types::{CqToken, WriteCmd, if_there};
 use crate::prelude::*;
 
 /// Entries on a data path of `W` bits = `K` bytes.
@@ -31,6 +31,8 @@ pub struct CqPlace<const W: usize, const K: usize> {
     pub room: Signal<Out, Bit>,
     /// Entries are on their way.
     pub busy: Signal<Out, Bit>,
+    /// No fewer are.
+    pub level: Signal<Out, Bits<10>>,
 
     entries: Fifo<CqEntry, 4>,
     sender: CqSender<W, K>,
@@ -79,6 +81,8 @@ impl<const W: usize, const K: usize> Logic for CqPlace<W, K> {
         forward!(sender.s <= entries.m);
         forward!(write <= sender.write);
         forward!(beats <= sender.beats);
+        let few = if_there(w_valid | v_valid | sender.write.valid, bits::<10>(3));
+        level = entries.level.resize::<10>() + few;
         busy = w_valid | v_valid | entries.level.any() | sender.write.valid | sender.beats.valid;
     }
 }

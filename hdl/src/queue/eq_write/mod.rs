@@ -33,7 +33,7 @@ pub mod rules;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::{Activity, ReadReq, WriteCmd};
+use crate::bus::types::{Activity, ReadReq, WriteCmd, if_there};
 use crate::prelude::*;
 use crate::queue::cq_write::record::CqRecord;
 
@@ -292,6 +292,13 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         // read nothing counts as done
         let without = events.ready & !place.busy & !decision.writes;
         activity.moved = ((place.write.valid & write.ready) | without) & !stale;
+        // one at the port and 2 in front of it, and one that is taken
+        let few: Bits<10> = if events.valid | working | writes {
+            4
+        } else {
+            0
+        };
+        activity.level = few + place.level + if_there(stale, bits::<10>(1));
         ready = queues.ready;
     }
 }

@@ -3,8 +3,8 @@
 //! Takes an event in any cycle in which `room` was 1 three cycles before. Latency: 3 cycles from `valid` to `write.valid`.
 use super::sender::EqSender;
 use super::types::{EqEntry, EqEvent, EqFound};
-use crate::bus::types::WriteCmd;
 use crate::bus::types::image::Eqe;
+use crate::bus::types::{WriteCmd, if_there};
 use crate::prelude::*;
 
 /// Entries on a data path of `W` bits = `K` bytes.
@@ -26,6 +26,8 @@ pub struct EqPlace<const W: usize, const K: usize> {
     pub room: Signal<Out, Bit>,
     /// An entry is on its way.
     pub busy: Signal<Out, Bit>,
+    /// No fewer are.
+    pub level: Signal<Out, Bits<10>>,
 
     entries: Fifo<EqEntry, 4>,
     sender: EqSender<W, K>,
@@ -57,6 +59,7 @@ impl<const W: usize, const K: usize> Logic for EqPlace<W, K> {
         forward!(sender.s <= entries.m);
         forward!(write <= sender.write);
         forward!(beats <= sender.beats);
+        level = entries.level.resize::<10>() + if_there(sender.write.valid, bits::<10>(1));
         busy = entries.level.any() | sender.write.valid | sender.beats.valid;
     }
 }

@@ -20,7 +20,7 @@
 //!
 //! Latency: 2 cycles for what need not wait. Throughput: a completion a cycle.
 use super::grant::SendCompletion;
-use crate::bus::types::{Activity, CqToken};
+use crate::bus::types::{Activity, CqToken, if_there};
 use crate::prelude::*;
 
 /// Log2 of the completions held: `room` for 16, and as many again on their way, of which the segmenter has 13 at most.
@@ -175,5 +175,16 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
 
         activity.busy = list.m.valid | there | drains.level.any();
         activity.moved = (cq.valid & cq.ready) | (failed.valid & failed.ready);
+        // a marker may wait for the turn of one that is flushed
+        let marks_left: Bits<10> = if drains.level.slice::<8>(8).any() {
+            512
+        } else {
+            drains.level.low::<10>() << 1
+        };
+        // two of each side may wait at the inputs, which take turns
+        let entering =
+            if_there(retired.valid, bits::<10>(4)) + if_there(flushed.valid, bits::<10>(4));
+        activity.level =
+            list.level.resize::<10>() + if_there(there, bits::<10>(1)) + entering + marks_left;
     }
 }

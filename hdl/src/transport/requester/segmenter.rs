@@ -63,8 +63,10 @@ pub struct Segmenter<const Q: usize> {
     pub part_cut: Signal<Out, Bit>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
-    /// WQEs that are not sent as far as they were granted.
+    /// WQEs that wait for their grant.
     pub activity: Signal<Out, Activity>,
+    /// Parts that were granted and are not cut to their end.
+    pub parts: Signal<Out, Activity>,
 
     starts: WqeStart,
     walk: ListWalk,
@@ -80,6 +82,8 @@ pub struct Segmenter<const Q: usize> {
     last_run: Dff<Bit>,
     piece_cut_q: Reg<Bit>,
     part_cut_q: Reg<Bit>,
+    /// Parts in the walk, and the one being sent.
+    open: Reg<Bits<3>>,
     wqe: Dff<CheckedWqe>,
     final_part: Dff<Bit>,
     count: Dff<Bits<8>>,
@@ -124,8 +128,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         walk.entry_we = entry_we;
         walk.entry_at = entry_at;
         walk.entry = entry;
-        activity.busy = starts.activity.busy | walk.busy | have;
-        activity.moved = starts.activity.moved;
+        activity = starts.activity;
 
         // the packet being cut
         let mtu = bits::<32>(128) << wqe.mtu;
@@ -258,7 +261,20 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         forward!(desc <= descs.m);
         forward!(gather <= pieces.m);
         piece_cut_q = step & has_bytes;
-        part_cut_q = spent & last_run;
+        let cut = spent & last_run;
+        let enters = starts.m.valid & walk.s.ready;
+        assert!(open.any() | !cut, "a part ends that has begun");
+        if enters & !cut {
+            open += 1;
+        } else if cut & !enters {
+            open -= 1;
+        }
+        parts = Activity {
+            busy: open.any(),
+            moved: cut,
+            level: open.resize::<10>(),
+        };
+        part_cut_q = cut;
         piece_cut = piece_cut_q;
         part_cut = part_cut_q;
     }

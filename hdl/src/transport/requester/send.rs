@@ -55,8 +55,10 @@ pub struct SendPath<const Q: usize> {
     pub part_cut: Signal<Out, Bit>,
     /// A packet leaves that was sent before.
     pub retransmission: Signal<Out, Bit>,
-    /// WQEs on their way to packets.
+    /// WQEs that wait for their checks or their grant.
     pub activity: Signal<Out, Activity>,
+    /// See [`Segmenter::parts`].
+    pub parts: Signal<Out, Activity>,
     check: WqeCheck<Q>,
     segmenter: Segmenter<Q>,
 }
@@ -93,6 +95,9 @@ impl<const Q: usize> Logic for SendPath<Q> {
         piece_cut = segmenter.piece_cut;
         part_cut = segmenter.part_cut;
         retransmission = segmenter.retransmission;
-        activity = segmenter.activity;
+        activity.busy = segmenter.activity.busy | check.level.any();
+        activity.moved = segmenter.activity.moved;
+        activity.level = segmenter.activity.level + check.level;
+        parts = segmenter.parts;
     }
 }

@@ -90,8 +90,10 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub retransmission: Signal<Out, Bit>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
-    /// Send WQEs on their way to packets.
+    /// Send WQEs that wait for their checks or their grant.
     pub wqes: Signal<Out, Activity>,
+    /// Parts of messages that were granted and are not packets yet.
+    pub parts: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<Out, Activity>,
     /// Tables are swept after reset.
@@ -166,6 +168,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(gather <= send.gather);
         retransmission = send.retransmission;
         wqes = send.activity;
+        parts = send.parts;
 
         forward!(queues.flushed <= send.flushed);
         queues.part_cut = send.part_cut;

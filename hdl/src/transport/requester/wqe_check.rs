@@ -39,7 +39,7 @@ use super::wqe_context::WqeContext;
 use super::wqe_head::WqeHead;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
-use crate::bus::types::{FetchedWqe, MrReq, MrRight};
+use crate::bus::types::{FetchedWqe, MrReq, MrRight, if_there};
 use crate::prelude::*;
 
 const MOST_INSIDE: u64 = 15;
@@ -75,6 +75,8 @@ pub struct WqeCheck<const Q: usize> {
     pub entry_at: Signal<Out, Bits<9>>,
     /// The entry.
     pub entry: Signal<Out, SendEntry>,
+    /// No fewer WQEs are here.
+    pub level: Signal<Out, Bits<10>>,
 
     context: WqeContext<Q>,
     head: WqeHead<Q>,
@@ -280,6 +282,10 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         decision.last = finish & end_slot;
         decision.done = mr.done;
         decision.ok = mr.ok;
+
+        level = inside.resize::<10>()
+            + if_there(context.valid, bits::<10>(1))
+            + if_there(context.next_valid, bits::<10>(1));
 
         // stage 4
         valid_4 = finish & end_slot;

@@ -41,6 +41,8 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     phase: Reg<Bits<3>>,
     done: Reg<Bits<4>>,
     returned: Reg<Bits<5>>,
+    /// Slots asked for and not taken.
+    asked: Reg<Bits<8>>,
     #[init(Constant::new((512 / W as u64 - 1).to_bits()))]
     last_phase: Constant<Bits<3>>,
     #[init(Constant::new((W as u64).to_bits()))]
@@ -129,8 +131,19 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         if m.ready & buffer.m.valid {
             taken = bits::<5>(1);
         }
+        let granted: Bits<8> = if grant_valid {
+            grant.count.resize::<8>()
+        } else {
+            0
+        };
+        assert!(
+            asked.any() | !taken.any(),
+            "a slot comes that was asked for"
+        );
+        asked = asked + granted - taken.resize::<8>();
         activity.busy = requests.m.valid | pending.m.valid | buffer.m.valid;
         activity.moved = m.ready & buffer.m.valid;
+        activity.level = asked.resize::<10>();
         returned = unused + taken;
         credit = returned;
     }

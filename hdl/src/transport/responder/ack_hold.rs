@@ -25,7 +25,7 @@
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 
 use crate::bus::syndrome::NAK_OPERATIONAL;
-use crate::bus::types::{AckToken, Activity, PlaceError};
+use crate::bus::types::{AckToken, Activity, PlaceError, if_there};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::queue::cq_write::CqVerdict;
@@ -136,5 +136,8 @@ impl<const Q: usize> Logic for AckHold<Q> {
         activity.busy = s.valid | there | queue.m.valid | merge.m.valid;
         // past tokens in the queue others may go for ever
         activity.moved = leaves | (passes & !queue.m.valid);
+        activity.level = queue.level.resize::<10>()
+            + if_there(there, bits::<10>(1))
+            + if_there(s.valid, bits::<10>(2));
     }
 }

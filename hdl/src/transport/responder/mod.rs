@@ -26,7 +26,7 @@ pub mod rx_decode;
 pub mod srq_table;
 
 use crate::bus::types::image::{QpState, RqCtx, SrqCtx};
-use crate::bus::types::{MrReq, Place, PlaceError, Reply, RqRead};
+use crate::bus::types::{Activity, MrReq, Place, PlaceError, Reply, RqRead};
 use crate::prelude::*;
 use event::*;
 use place::PlaceBuilder;
@@ -81,6 +81,8 @@ pub struct Responder<const Q: usize, const S: usize> {
     pub query: Signal<Out, QpState>,
     /// Counter pulses.
     pub counts: Signal<Out, RqCounts>,
+    /// Placements that are decided.
+    pub activity: Signal<Out, Activity>,
     /// Ready after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -207,6 +209,9 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         query_valid = table.query_valid;
         query = table.query;
         counts = reporter.counts;
+        activity.busy = places.m.valid;
+        activity.moved = places.m.valid & m.ready;
+        activity.level = places.level.resize::<10>();
         ready = table.ready;
     }
 }

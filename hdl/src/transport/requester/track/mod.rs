@@ -67,7 +67,7 @@ pub struct Track<const Q: usize> {
     pub m: StreamOut<Place>,
     /// WQEs of those of kind 3.
     pub reads: StreamOut<RqRead>,
-    /// Responses that wait or are being looked at.
+    /// Responses that wait or are being looked at; of its level those that are decided.
     pub activity: Signal<Out, Activity>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
@@ -279,6 +279,7 @@ impl<const Q: usize> Logic for Track<Q> {
             | e_valid
             | (places.level != 0);
         activity.moved = places.m.valid & m.ready;
+        activity.level = places.level.resize::<10>();
         ready = swept;
     }
 }

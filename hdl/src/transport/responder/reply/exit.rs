@@ -48,6 +48,8 @@ pub struct Exit {
     pub atomic_runs: Signal<Out, Bit>,
     /// A packet passed.
     pub passed: Signal<Out, Bit>,
+    /// The last of its turn did.
+    pub ended: Signal<Out, Bit>,
 
     waiting: Fifo<Cut, 4>,
     verdicts: Fifo<Bits<1>, 4>,
@@ -80,6 +82,7 @@ impl Logic for Exit {
         waiting.m.ready = fire;
         verdicts.m.ready = fire;
         passed = fire;
+        ended = fire & p.ends;
         if fire {
             failed = bad & !p.ends;
         }

@@ -49,7 +49,7 @@ pub mod types;
 
 use crate::bus::types::image::AvCtx;
 use crate::bus::types::{
-    AckToken, Activity, GatherCmd, PlaceError, ReadReq, Reply, TxDesc, WriteCmd,
+    AckToken, Activity, GatherCmd, PlaceError, ReadReq, Reply, TxDesc, WriteCmd, if_there,
 };
 use crate::prelude::*;
 use crate::transport::responder::event::{RqEvent, RqEventKind};
@@ -107,8 +107,12 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub events: StreamOut<RqEvent>,
     /// Queue pairs that failed.
     pub errors: StreamOut<PlaceError>,
-    /// Checked packets and atomics under way.
-    pub activity: Signal<Out, Activity>,
+    /// Turns of replies, until their last packet has left or is given to the atomics.
+    pub turns: Signal<Out, Activity>,
+    /// Atomics under way.
+    pub atomics: Signal<Out, Activity>,
+    /// No fewer acknowledgements and packets wait for `desc`.
+    pub waiting: Signal<Out, Bits<10>>,
     /// A lost response waits to end its queue pair.
     pub losing: Signal<Out, Bit>,
     /// The sweep after reset is done.
@@ -130,6 +134,8 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     ack_room: Reg<Bit>,
     turn_room: Reg<Bit>,
     report_room: Reg<Bit>,
+    /// Turns under way.
+    open: Reg<Bits<6>>,
     blank: Zero<TxDesc>,
     no_event: Zero<RqEvent>,
 }
@@ -211,8 +217,18 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         exit.checked = mr.done;
         exit.ok = mr.ok;
         forward!(gather <= exit.gather);
-        activity.busy = cutter.busy | starts.m.valid;
-        activity.moved = cutter.moved;
+        assert!(open.any() | !exit.ended, "a turn ends that has begun");
+        if table.start_valid & !exit.ended {
+            open += 1;
+        } else if exit.ended & !table.start_valid {
+            open -= 1;
+        }
+        turns = Activity {
+            busy: open.any(),
+            moved: exit.ended,
+            level: open.resize::<10>(),
+        };
+        atomics = cutter.activity;
 
         // atomics
         atomic.valid = cutter.atomic_valid;
@@ -231,6 +247,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         forward!(packets.atomics <= atomic.packet);
         packets.m.ready = desc.ready;
         desc.valid = packets.m.valid;
+        waiting = acks.level.resize::<10>() + if_there(packets.m.valid, bits::<10>(2));
         desc.payload = blank;
         copy!(desc.payload <= packets.m.payload; qpn, opcode, psn, plen, path);
         desc.payload.va = packets.m.payload.value;

@@ -16,7 +16,7 @@ use super::types::*;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::path::kind_of;
 use crate::bus::types::image::AvCtx;
-use crate::bus::types::{MrReq, MrRight};
+use crate::bus::types::{Activity, MrReq, MrRight};
 use crate::prelude::*;
 
 /// Cutter of replies of 2^Q queue pairs.
@@ -54,10 +54,8 @@ pub struct Cutter<const Q: usize> {
     pub passed: Signal<In, Bit>,
     /// An atomic is over.
     pub returned: Signal<In, Bit>,
-    /// Packets or atomics are under way.
-    pub busy: Signal<Out, Bit>,
-    /// One of them is over; while atomics are under way, one of these.
-    pub moved: Signal<Out, Bit>,
+    /// Atomics under way.
+    pub activity: Signal<Out, Activity>,
 
     ring: RingRam<RingWord, Q, 5>,
     paths: Ram<Bits<2>, Q>,
@@ -281,7 +279,10 @@ impl<const Q: usize> Logic for Cutter<Q> {
         } else if !executes & returned {
             atomics -= 1;
         }
-        busy = room.any() | atomics.any();
-        moved = returned | (passed_q & !atomics.any());
+        activity = Activity {
+            busy: atomics.any(),
+            moved: returned,
+            level: atomics.resize::<10>(),
+        };
     }
 }

@@ -1,0 +1,26 @@
+//! What stirs in the sections of the engine.
+// The accessors that the derive generates have no documentation.
+#![allow(missing_docs)]
+
+use crate::bus::payload::payload;
+use crate::prelude::*;
+
+payload! {
+    /// What stirs in a section of the engine, for `control/drain`.
+    Activity {
+        /// Something is in the section, or waits in front of it.
+        busy: Bit,
+        /// Something left the section in this cycle; things leave in the order in which they came.
+        moved: Bit,
+        /// No fewer are in the section, or wait in front of it: when so many more have left it these have. One that
+        /// leaves in this cycle counts.
+        level: Bits<10>,
+    }
+}
+
+/// `count` things if `there`, for the level of [`Activity`].
+#[kernel_fn]
+pub fn if_there(there: Bit, count: Bits<10>) -> Bits<10> {
+    let things: Bits<10> = if there { count } else { 0 };
+    things
+}
