@@ -4,10 +4,12 @@
 pub mod conformance;
 pub mod coverage;
 pub mod differential;
+pub mod former;
 pub mod hostile;
 pub mod mutation;
 mod quiet;
 mod scene;
+pub mod seeded;
 mod shared;
 pub mod soak;
 pub mod world;

@@ -1,12 +1,14 @@
 //! The targets and the run.
 
+use std::rc::Rc;
+
 use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_proto::abi::regs;
-use ferroce_sim::memory::Ranges;
+use ferroce_sim::memory::{HostMemory, Ranges};
 use ferroce_sim::model::Model;
 use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::build::BuildError;
-use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::rtl::{Engine, Options, VerilatedPins, build};
 use ferroce_sim::verilator;
 use ferroce_system::pool;
 
@@ -26,7 +28,42 @@ pub enum Target {
     Model,
     /// The standard build of the engine with a data path of this many bits, as Verilog.
     Rtl(usize),
+    /// An engine with a defect.
+    Seeded(Seeded),
 }
+
+/// One of the defects of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeded {
+    /// The engine, with the input [`CHOICE`].
+    pub model: &'static verilator::Model,
+    /// The defect, from 1; 0 is the engine without.
+    pub number: usize,
+}
+
+impl PartialEq for Seeded {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Seeded {}
+
+impl Seeded {
+    fn engine(
+        &self,
+        memory: Rc<dyn HostMemory>,
+        options: &Options,
+    ) -> Result<Engine<VerilatedPins>, verilator::Error> {
+        let mut dut = self.model.instance_randomised(options.seed)?;
+        let choice = dut.input(CHOICE)?;
+        dut.set(choice, self.number as u64);
+        Ok(Engine::new(VerilatedPins::new(dut)?, memory, options))
+    }
+}
+
+/// The input of an engine that chooses one of its defects.
+pub const CHOICE: &str = "mutant";
 
 impl Target {
     /// All of them, in the order of the table.
@@ -38,6 +75,7 @@ impl Target {
         match self {
             Self::Model => "model".into(),
             Self::Rtl(width) => format!("RTL {width}"),
+            Self::Seeded(seeded) => format!("RTL 64 with defect {}", seeded.number),
         }
     }
 
@@ -59,6 +97,10 @@ impl Target {
     ) -> Result<(Card, u32), BuildError> {
         let card = match self {
             Self::Model => Card::new("model", |memory, _| Box::new(Model::new(STANDARD, memory))),
+            Self::Seeded(seeded) => Card::new("engine", move |memory, seed| {
+                let engine = seeded.engine(memory, &options(seed));
+                Box::new(engine.expect("there is memory for an engine"))
+            }),
             Self::Rtl(width) => {
                 let engine = build::model(width, &verilator::Options::default())?;
                 Card::new("engine", move |memory, seed| {
@@ -67,7 +109,7 @@ impl Target {
                 })
             }
         };
-        let features = features(&mut *(card.build)(std::rc::Rc::new(Ranges::new()), 0));
+        let features = features(&mut *(card.build)(Rc::new(Ranges::new()), 0));
         Ok((card, features))
     }
 }

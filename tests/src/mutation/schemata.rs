@@ -3,7 +3,16 @@
 use super::sites::{Mutant, Site};
 
 /// The input of the top module: 16 bits, the mutant to be from 1, or 0 for the engine as it is.
-pub const CHOICE: &str = "mutant";
+pub use crate::conformance::run::CHOICE;
+
+/// An expression for a line of a text.
+pub(crate) struct Choice {
+    /// The mutant whose it is.
+    pub(crate) number: usize,
+    /// The line, from 0.
+    pub(crate) line: usize,
+    pub(crate) expression: String,
+}
 
 /// The text with all `mutants`, which are of it. Every other line stays where it is.
 ///
@@ -11,19 +20,32 @@ pub const CHOICE: &str = "mutant";
 /// If `source` has no module `top`, or there are more mutants than 16 bits can number.
 #[must_use]
 pub fn with_all(source: &str, top: &str, mutants: &[Mutant]) -> String {
-    assert!(mutants.len() < 1 << 16, "{} mutants", mutants.len());
+    let choice = |(number, mutant): (usize, &Mutant)| Choice {
+        number,
+        line: mutant.line,
+        expression: mutant.expression.clone(),
+    };
+    with_choices(source, top, (1..).zip(mutants).map(choice).collect())
+}
+
+/// The text with `choices`, as [`with_all`].
+pub(crate) fn with_choices(source: &str, top: &str, mut choices: Vec<Choice>) -> String {
+    choices.sort_by_key(|choice| (choice.line, choice.number));
     let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
-    let numbered: Vec<_> = (1..).zip(mutants).collect::<Vec<(u32, _)>>();
-    for group in numbered.chunk_by(|(_, a), (_, b)| a.line == b.line) {
-        let line = group[0].1.line;
+    for group in choices.chunk_by(|a, b| a.line == b.line) {
+        let line = group[0].line;
         let site = Site::of(&lines[line]).expect("a mutant is of a line with an expression");
         let choices: String = group
             .iter()
-            .map(|(number, mutant)| {
-                // Parentheses keep the width that the context gives.
-                let expression = &mutant.expression;
-                format!("({top}.{CHOICE} == 16'd{number}) ? ({expression}) : ")
-            })
+            .map(
+                |Choice {
+                     number, expression, ..
+                 }| {
+                    assert!(*number < 1 << 16, "{number} mutants");
+                    // Parentheses keep the width that the context gives.
+                    format!("({top}.{CHOICE} == 16'd{number}) ? ({expression}) : ")
+                },
+            )
             .collect();
         let (head, own, tail) = (site.head, site.expression, site.tail);
         let replaced = format!("{head}{choices}({own}){tail}");

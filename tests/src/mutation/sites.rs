@@ -20,18 +20,18 @@ pub struct Mutant {
 }
 
 /// A line with an expression that can be replaced.
-pub(super) struct Site<'a> {
+pub(crate) struct Site<'a> {
     /// What stands before the expression, with indentation.
-    pub(super) head: &'a str,
-    pub(super) expression: &'a str,
-    pub(super) tail: &'a str,
+    pub(crate) head: &'a str,
+    pub(crate) expression: &'a str,
+    pub(crate) tail: &'a str,
     /// What is assigned; none for a condition.
     target: Option<&'a str>,
 }
 
 impl<'a> Site<'a> {
     /// The parts of an assignment or a condition, if the line is one.
-    pub(super) fn of(line: &'a str) -> Option<Self> {
+    pub(crate) fn of(line: &'a str) -> Option<Self> {
         if let Some(body) = line.strip_suffix(") begin") {
             let start = body.find("if (")? + "if (".len();
             return Some(Self {

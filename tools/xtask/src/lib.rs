@@ -16,6 +16,7 @@ mod interop;
 mod mutate;
 mod plots;
 mod pyverbs;
+mod seeded;
 mod soak;
 pub mod synth;
 mod test;

@@ -8,7 +8,7 @@ use ferroce_proto::wire::{
 };
 use ferroce_sim::testhost::{Host, Mr, Work};
 
-use crate::{BYTES, Life, RECEIVES, Test};
+use super::{BYTES, Life, RECEIVES, Test};
 
 /// What the peer of a life sends.
 #[derive(Clone, Copy)]

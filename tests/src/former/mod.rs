@@ -2,8 +2,7 @@
 //! other kinds of path at once: no byte, no packet and no completion of the former life is seen in the next, whatever the
 //! former peer goes on to send.
 //!
-//! A round is a life, from its opening to its end. `$FERROCE_ROUNDS` sets how many each card has instead of the usual,
-//! `$FERROCE_SEED` picks one seed.
+//! A round is a life, from its opening to its end.
 
 mod traffic;
 
@@ -11,24 +10,19 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fastrand::Rng;
-use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_proto::abi::cmd::{CmdCpl, CmdHead, GidEntry, opcode, status};
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
 use ferroce_proto::wire::{Gid, Mac, Mtu};
 use ferroce_sim::memory::HostMemory;
-use ferroce_sim::model::Model;
-use ferroce_sim::nic::Nic;
-use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::rtl::Options;
 use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights};
-use ferroce_sim::verilator;
-use ferroce_system::pool;
-use ferroce_tests::conformance::run::Target;
-use ferroce_tests::world::World;
 
-/// Rounds of each card, those of a seed, and how many queue pairs are open at once.
-const ROUNDS: u64 = 200;
-const ROUNDS_OF_A_SEED: u64 = 50;
+use crate::conformance::run::Target;
+use crate::quiet;
+use crate::world::World;
+
+/// Queue pairs that are open at once.
 const BESIDE: usize = 3;
 /// Bytes of a region.
 const BYTES: usize = 8192;
@@ -91,18 +85,12 @@ struct Test {
 
 impl Test {
     fn new(target: Target, seed: u64) -> Self {
-        let build = |memory: Rc<dyn HostMemory>| -> Box<dyn Nic> {
-            let Target::Rtl(width) = target else {
-                return Box::new(Model::new(STANDARD, memory));
-            };
-            let engine =
-                build::model(width, &verilator::Options::default()).expect("the engine builds");
-            let options = Options {
-                tx_room: 2,
-                ..World::of(seed).options(seed)
-            };
-            Box::new(build::engine(&engine, memory, &options).expect("there is memory"))
+        let options = |seed| Options {
+            tx_room: 2,
+            ..World::of(seed).options(seed)
         };
+        let (card, _) = target.card_in(options).expect("the engine builds");
+        let build = |memory: Rc<dyn HostMemory>| (card.build)(memory, seed);
         let ip = [[10, 0, 0, 1].into(), "fd00::1".parse().expect("an address")];
         let mut host = Host::new(build, Mac([0x52, 0x54, 0, 0, 0, 1]), ip[0]);
         let gids = ip.map(Gid::from);
@@ -309,8 +297,15 @@ impl Test {
     }
 }
 
-/// The rounds of a seed.
-fn rounds_of_a_seed(target: Target, seed: u64, rounds: u64) {
+/// The rounds of a seed on a card.
+///
+/// # Errors
+/// What was seen of a former life, or broke.
+pub fn rounds(target: Target, seed: u64, count: u64) -> Result<(), String> {
+    quiet::caught(|| lives(target, seed, count)).map_err(|what| format!("seed {seed}: {what}"))
+}
+
+fn lives(target: Target, seed: u64, rounds: u64) {
     let mut test = Test::new(target, seed);
     // The number that ended last is taken again at once, mostly.
     let mut next = 2;
@@ -349,44 +344,4 @@ fn rounds_of_a_seed(target: Target, seed: u64, rounds: u64) {
     test.pace = 0;
     test.run(2000);
     test.check_ended();
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    let number = text.parse();
-    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`; a decimal number is expected")))
-}
-
-fn nothing_of_a_former_life_is_seen(target: Target) {
-    let rounds = number("FERROCE_ROUNDS").unwrap_or(ROUNDS).max(1);
-    let last = rounds.div_ceil(ROUNDS_OF_A_SEED);
-    let seeds = number("FERROCE_SEED").map_or(1..=last, |seed| seed..=seed);
-    let name = target.name();
-    println!("{name}: {rounds} rounds, seeds {seeds:?}");
-    pool::each(pool::processors(), seeds, || {
-        |seed| {
-            let left = rounds - (seed.min(last) - 1) * ROUNDS_OF_A_SEED;
-            let run = || rounds_of_a_seed(target, seed, left.min(ROUNDS_OF_A_SEED));
-            let result = std::panic::catch_unwind(run);
-            assert!(
-                result.is_ok(),
-                "{name}: repeat with FERROCE_SEED={seed} FERROCE_ROUNDS={rounds}"
-            );
-        }
-    });
-}
-
-#[test]
-fn model() {
-    nothing_of_a_former_life_is_seen(Target::Model);
-}
-
-#[test]
-fn rtl_64() {
-    nothing_of_a_former_life_is_seen(Target::Rtl(64));
-}
-
-#[test]
-fn rtl_512() {
-    nothing_of_a_former_life_is_seen(Target::Rtl(512));
 }

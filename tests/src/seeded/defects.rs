@@ -1,0 +1,210 @@
+//! The defects: each was in the engine once, and is put back by expressions of its Verilog.
+
+/// An expression that takes the place of a line's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// The block, without sizes.
+    pub block: &'static str,
+    /// The line, without indentation; it stands once in the block.
+    pub line: &'static str,
+    /// The expression.
+    pub becomes: &'static str,
+}
+
+/// A defect.
+#[derive(Clone, Copy, Debug)]
+pub struct Defect {
+    /// Its name.
+    pub name: &'static str,
+    /// What is wrong with the card.
+    pub what: &'static str,
+    /// What puts it back.
+    pub changes: &'static [Change],
+}
+
+/// One change.
+const fn change(block: &'static str, line: &'static str, becomes: &'static str) -> Change {
+    Change {
+        block,
+        line,
+        becomes,
+    }
+}
+
+/// All defects.
+pub const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "second_reading",
+        what: "A message whose WQE fails its check when it is read again is sent all the same",
+        changes: &[change(
+            "sq_terms",
+            "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent);",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "read_without_fence",
+        what: "A completion behind a READ without one does not wait for the READ's data",
+        changes: &[change(
+            "completion_hold",
+            "cq_payload[CqToken_fenced] = first_q[SendCompletion_fenced];",
+            "first_q[SendCompletion_answered]",
+        )],
+    },
+    Defect {
+        name: "early_ack",
+        what: "An ACK of what was granted and has not left counts",
+        changes: &[
+            change(
+                "sq_terms",
+                "assign is_outstanding = (distance < state[SqState_inflight +: 24]) & (distance < reach) & known;",
+                "distance < state[SqState_inflight +: 24]",
+            ),
+            change(
+                "sq_terms",
+                "assign at_other = (missing < state[SqState_inflight +: 24]) & (missing < reach) & known;",
+                "missing < state[SqState_inflight +: 24]",
+            ),
+        ],
+    },
+    Defect {
+        name: "drain_without_wire",
+        what: "RESET is answered while requests and responses of the queue pair wait for the wire",
+        changes: &[
+            change("drain", "5'h10: seen_d = activity_14;", "12'd0"),
+            change("drain", "5'h11: seen_d = activity_15;", "12'd0"),
+            change("drain", "5'h12: seen_d = activity_16;", "12'd0"),
+        ],
+    },
+    Defect {
+        name: "drain_without_events",
+        what: "The end of an object is answered while failures and events of it are on their way",
+        changes: &[
+            change("drain", "5'h13: seen_d = activity_17;", "12'd0"),
+            change("drain", "5'h14: seen_d = activity_18;", "12'd0"),
+            change("drain", "5'h15: seen_d = activity_19;", "12'd0"),
+        ],
+    },
+    Defect {
+        name: "path_read_twice",
+        what: "WRITE_AH does not wait, and a packet is laid out for another path than its payload",
+        changes: &[
+            change(
+                "command_steps",
+                "end else if (facts[CommandFacts_write_ah]) begin",
+                "1'b0",
+            ),
+            change(
+                "header_tx",
+                "assign void_d = has_payload_q & (kind != aligned_q);",
+                "1'b0",
+            ),
+        ],
+    },
+    Defect {
+        name: "long_frame",
+        what: "A frame of 65,536 bytes for the exception queue is kept with a length of 0",
+        changes: &[change(
+            "exception_buffer",
+            "assign long = length_q[15];",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "long_message",
+        what: "A UC or UD message longer than its receive buffer ends the queue pair",
+        changes: &[change(
+            "scatter_rules",
+            "assign is_long = plain_send & (is_late | (checked[Pending_short] & !checked[Pending_broken]));",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "write_of_a_region_gone",
+        what: "A UC WRITE with immediate whose region is gone ends the queue pair",
+        changes: &[change(
+            "scatter_rules",
+            "end else if (plain_write & (denied | is_late)) begin",
+            "plain_write & !packet[Packet_complete] & (denied | is_late)",
+        )],
+    },
+    Defect {
+        name: "invalidate_all",
+        what: "A peer may invalidate any region whose key it knows",
+        changes: &[change(
+            "mr_table",
+            "may = copy_rdata[MrCtx_invalidate] & !copy_rdata[MrCtx_window];",
+            "!copy_rdata[MrCtx_window]",
+        )],
+    },
+    Defect {
+        name: "weaker_arm",
+        what: "An order for a solicited completion takes one for any back",
+        changes: &[change(
+            "cq_rules",
+            "next[CqState_armed] = state[CqState_open] & (state[CqState_armed] | doorbell[CqArm_any]);",
+            "state[CqState_open] & doorbell[CqArm_any]",
+        )],
+    },
+    Defect {
+        name: "doorbells_wait",
+        what: "A receive doorbell waits for room that host memory makes",
+        changes: &[
+            change(
+                "responder",
+                "assign rung = doorbells_valid & table_ready;",
+                "doorbells_valid & table_ready & room_q",
+            ),
+            change(
+                "responder",
+                "assign doorbells_ready = table_ready;",
+                "table_ready & room_q",
+            ),
+        ],
+    },
+    Defect {
+        name: "former_image",
+        what: "A queue pair in error flushes by the image of a former owner of its number",
+        changes: &[change(
+            "sq_terms",
+            "out_d[SqTerms_may_fetch] = (is_running & !state[SqState_blocked]) | (in_error & state[SqState_known] & !state[SqState_closing] & (state[SqState_used +: 16] == 16'd0));",
+            "(is_running & !state[SqState_blocked]) | (in_error & !state[SqState_closing] & (state[SqState_used +: 16] == 16'd0))",
+        )],
+    },
+    Defect {
+        name: "sqe_left_early",
+        what: "SQE is left before what stands behind the failed request is flushed",
+        changes: &[change(
+            "sq_terms",
+            "out_d[SqTerms_unflushed] = (state[SqState_state +: 3] == SQE) & (busy | (state[SqState_exec_index +: 16] != state[SqState_producer +: 16]));",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "duplicate_covers_read",
+        what: "The ACK of a duplicate covers a READ or atomic behind it",
+        changes: &[change(
+            "place_builder",
+            "assign resend_before = decision[RqDecision_asked] & !distance_1[23];",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "migration_state",
+        what: "MigReq is 0",
+        changes: &[change(
+            "header_tx",
+            "assign layout_fields[TxFields_mig_req] = !base_line_q[7];",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "event_queue_holds_all",
+        what: "An event for an event queue that nobody empties holds up those of all others",
+        changes: &[change(
+            "eq_rules",
+            "out[EqDecision_takes] = 1'b1;",
+            "!usable | !full | has_place | (op == EqOp_Parked)",
+        )],
+    },
+];

@@ -1,0 +1,201 @@
+//! Defects that were mended, put back on purpose: which random campaign finds each, and how soon.
+//!
+//! All of them stand in one engine of 64 bits, of which an input chooses one, so it is built once. The campaigns take turns,
+//! a seed each, until one fails or time is up; conformance cases and tests of a defect's own have no part in it.
+
+mod defects;
+
+use std::time::{Duration, Instant};
+
+use ferroce_hdl::emit::{Design, block_of};
+use ferroce_hdl::engine::builds;
+use ferroce_sim::verilator::{self, Port, Spec};
+
+use crate::conformance::run::{Seeded, Target};
+use crate::differential::Setup;
+use crate::differential::generate::Class;
+use crate::hostile::{attack, disturb, misuse};
+use crate::mutation::schemata::{CHOICE, Choice, with_choices};
+use crate::mutation::sites::Site;
+use crate::world::{World, stand};
+use crate::{former, soak};
+
+pub use defects::{Change, DEFECTS, Defect};
+
+/// Data path of the engine.
+const WIDTH: usize = 64;
+
+/// A random campaign in portions of a few seconds.
+pub struct Campaign {
+    /// Its name.
+    pub name: &'static str,
+    run: fn(Target, u64) -> Result<(), String>,
+}
+
+/// The campaigns, in the order of their turns.
+pub const CAMPAIGNS: [Campaign; 7] = [
+    Campaign {
+        name: "lossless",
+        run: |target, seed| differential(target, Class::Lossless, 20, seed),
+    },
+    Campaign {
+        name: "lossy",
+        run: |target, seed| differential(target, Class::Lossy, 5, seed),
+    },
+    Campaign {
+        name: "former lives",
+        run: |target, seed| former::rounds(target, seed, 10),
+    },
+    Campaign {
+        name: "hostile frames",
+        run: |target, seed| attack(target, 1000, seed).map(drop),
+    },
+    Campaign {
+        name: "hostile owner",
+        run: |target, seed| {
+            let card = target.card(World::of(seed)).map_err(|e| e.to_string())?.0;
+            misuse(&card, false, 60, seed, 0).map(drop)
+        },
+    },
+    Campaign {
+        name: "hostile bus",
+        run: |target, seed| disturb(target, 1, seed).map(drop),
+    },
+    Campaign {
+        name: "endurance",
+        run: |target, seed| soak::round(target, 20_000, seed).map(drop),
+    },
+];
+
+/// `count` scenarios.
+fn differential(target: Target, class: Class, count: u64, seed: u64) -> Result<(), String> {
+    let options = move |seed| {
+        let mut options = World::of(seed).options(seed);
+        if class == Class::Lossless {
+            options.tx_stand = stand(seed);
+        }
+        options
+    };
+    let (card, _) = target.card_in(options).map_err(|e| e.to_string())?;
+    let setup = Setup::engine(card);
+    let mut seeds = (seed - 1) * count + 1..=seed * count;
+    seeds.try_for_each(|seed| setup.meets(seed, class))
+}
+
+/// Where the changes of all defects stand in the Verilog of an engine.
+///
+/// # Errors
+/// A change whose line does not stand once in its block.
+fn choices(source: &str) -> Result<Vec<Choice>, String> {
+    let mut block = "";
+    let mut lines = Vec::new();
+    for (number, line) in source.lines().enumerate() {
+        if let Some(rest) = line.strip_prefix("module ") {
+            block = block_of(rest.split(' ').next().unwrap_or_default());
+        }
+        lines.push((block, number, line.trim_start()));
+    }
+    let mut choices = Vec::new();
+    for (number, defect) in (1..).zip(DEFECTS) {
+        for change in defect.changes {
+            let mut found = lines.iter().filter(|(block, _, line)| {
+                let sizes = block.strip_prefix(change.block);
+                sizes.is_some_and(|sizes| sizes.is_empty() || sizes.starts_with('_'))
+                    && *line == change.line
+                    && Site::of(line).is_some()
+            });
+            let (Some((_, line, _)), None) = (found.next(), found.next()) else {
+                let (name, Change { block, line, .. }) = (defect.name, change);
+                return Err(format!(
+                    "{name}: this does not stand once in `{block}`: {line}"
+                ));
+            };
+            choices.push(Choice {
+                number,
+                line: *line,
+                expression: change.becomes.into(),
+            });
+        }
+    }
+    Ok(choices)
+}
+
+/// The engine with all defects.
+///
+/// # Errors
+/// What Verilator or the compiler says, or a change that has no place.
+pub fn engine() -> Result<&'static verilator::Model, String> {
+    let design: Design = builds::verilog(WIDTH)?;
+    let mut spec = Spec::from(&design);
+    let choices = choices(&spec.source)?;
+    spec.source = with_choices(&spec.source, &spec.top, choices);
+    spec.ports.push(Port::input(CHOICE, 16));
+    let model = verilator::build(&spec, &verilator::Options::default());
+    // of one for the life of the process
+    Ok(Box::leak(Box::new(model.map_err(|e| e.to_string())?)))
+}
+
+/// The first failure.
+pub struct Found {
+    /// The campaign.
+    pub campaign: &'static str,
+    /// Its portion.
+    pub seed: u64,
+    /// What it said.
+    pub what: String,
+}
+
+/// What the campaigns make of the defect of a number from 1, or of the engine as it is, in the time given; and what they took.
+#[must_use]
+pub fn find(
+    model: &'static verilator::Model,
+    number: usize,
+    time: Duration,
+) -> (Option<Found>, Duration) {
+    let target = Target::Seeded(Seeded { model, number });
+    let start = spent();
+    for seed in 1.. {
+        for campaign in &CAMPAIGNS {
+            let failed = crate::quiet::caught(|| (campaign.run)(target, seed))
+                .and_then(|result| result)
+                .err();
+            let took = spent() - start;
+            if let Some(what) = failed {
+                let campaign = campaign.name;
+                return (
+                    Some(Found {
+                        campaign,
+                        seed,
+                        what,
+                    }),
+                    took,
+                );
+            }
+            if took > time {
+                return (None, took);
+            }
+        }
+    }
+    unreachable!("time is up before seeds are")
+}
+
+/// Time that this thread had a processor, which other work beside it does not change; without a kernel that tells, the clock.
+fn spent() -> Duration {
+    static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    nanos.map_or_else(
+        || BEGIN.get_or_init(Instant::now).elapsed(),
+        Duration::from_nanos,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_change_has_its_place() {
+        let design = super::builds::verilog(super::WIDTH).expect("the engine is emitted");
+        let choices = super::choices(&super::Spec::from(&design).source).expect("each has");
+        assert!(choices.len() >= super::DEFECTS.len());
+    }
+}

@@ -1,0 +1,58 @@
+//! `cargo xtask seeded`: defects that were mended, put back into the engine, and the random campaign that finds each.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use ferroce_system::pool;
+use ferroce_tests::seeded::{DEFECTS, Found, engine, find};
+
+use crate::{Usage, tools};
+
+/// Options of the task.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these, by their names; all without one.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Processor time for the campaigns of a defect.
+    #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// A name that no defect has; the engine does not build.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let known = |name: &String| DEFECTS.iter().any(|defect| defect.name == name);
+    if let Some(name) = args.names.iter().find(|name| !known(name)) {
+        let names: Vec<_> = DEFECTS.iter().map(|defect| defect.name).collect();
+        return Err(Usage(format!("{name}: there are {}", names.join(", "))).into());
+    }
+    tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    let model = engine().map_err(anyhow::Error::msg)?;
+    let asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
+    let chosen: Vec<_> = (1..).zip(DEFECTS).filter(|(_, d)| asked(d.name)).collect();
+    println!("| defect | found by | time | what it said |\n|---|---|---|---|");
+    pool::each(pool::processors(), chosen, || {
+        |(number, defect): (usize, &ferroce_tests::seeded::Defect)| {
+            let (found, took) = find(model, number, Duration::from_secs(args.seconds));
+            let (finder, what) = found.map_or_else(
+                || ("none".into(), String::new()),
+                |Found {
+                     campaign,
+                     seed,
+                     what,
+                 }| { (format!("{campaign}, {seed}"), what.replace('\n', " ")) },
+            );
+            let what: String = what.replace('|', "/").chars().take(160).collect();
+            println!(
+                "| `{}`: {} | {finder} | {:.0} s | {what} |",
+                defect.name,
+                defect.what,
+                took.as_secs_f64()
+            );
+        }
+    });
+    Ok(())
+}
