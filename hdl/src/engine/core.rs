@@ -226,7 +226,7 @@ impl<
         // control
         copy!(control <= self; enable, cmd_base, cpl_base, cmd_log_size, cmd_pi, irq_ready);
         forward!(cq_doorbell <= control.cq_doorbell);
-        receive.tables = control.tables;
+        copy!(receive <= control; tables, verdict, look);
         transmit.tables = control.tables;
         forward!(transmit.command <= control.sq_command);
         forward!(transmit.failure <= control.sq_failure);
@@ -235,15 +235,12 @@ impl<
             sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn,
             lost_psn, lost_incarnation);
         forward!(receive.events <= control.rq_events);
-        copy!(control <= receive; rq_query_valid, rq_query);
+        copy!(control <= receive; rq_query_valid, rq_query, refused_since);
         forward!(control.rq_failures <= receive.failures);
         forward!(control.srq_limits <= receive.limits);
         control.exception = exceptions.notify;
         forward!(control.recv <= receive.cq);
-        receive.verdict = control.verdict;
         control.judged = receive.payload_judged;
-        receive.look = control.look;
-        control.refused_since = receive.refused_since;
         forward!(control.send <= transmit.cq);
         copy!(self <= control; irq_vector, irq_valid);
         control.activity[FETCHES] = transmit.fetches;

@@ -6,8 +6,8 @@ use crate::bus::qp_state::RESET;
 use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    Activity, Answer, CqToken, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd,
-    WriteMarks,
+    Activity, Answer, CqToken, CqVerdict, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc,
+    WriteCmd, WriteMarks,
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
@@ -17,7 +17,6 @@ use crate::eth::rx_front::RxFront;
 use crate::memory::scatter::Scatter;
 use crate::memory::write_faults::WriteFaults;
 use crate::prelude::*;
-use crate::queue::cq_write::CqVerdict;
 use crate::queue::rq_fetch::RqFetch;
 use crate::transport::congestion::notify::Notify;
 use crate::transport::congestion::notify_types::{NotifyCounts, NotifySetup};

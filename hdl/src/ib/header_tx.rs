@@ -213,11 +213,8 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         let padded = (request.plen + 3) & 0x1ffc;
         body.plen = request.plen;
         body.padded = padded;
-        base_line.d.opcode = request.opcode;
-        base_line.d.solicited = request.solicited;
+        copy!(base_line.d <= request; opcode, solicited, ack_req, psn);
         base_line.d.pad_cnt = padded.resize::<2>() - request.plen.resize::<2>();
-        base_line.d.ack_req = request.ack_req;
-        base_line.d.psn = request.psn;
         copy!(tag_line.d <= request; qpn, psn, msn, notify, incarnation, next_psn);
         tag_line.d.ack = request.opcode == RC_ACK;
         tag_line.d.payload = request.plen != 0;

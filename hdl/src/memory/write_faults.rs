@@ -13,7 +13,7 @@
 //!
 //! * its queue pair is marked with that end, for requests and for READ data apart, and the first such end stays until the
 //!   queue pair starts afresh. A completion fails whose own fence is that end or behind it: `look` tells `cq_write`;
-//! * of received data the responder is told: the queue pair fails, whatever its transport, as for a scatter list that it
+//! * received data fails its queue pair at the responder, whatever its transport, as for a scatter list that it
 //!   may not write. READ data fails with its completion.
 //!
 //! Throughput: a response a cycle. Latency: `judged` 1 cycle behind `done`; a mark shows to `look` 4 cycles behind the

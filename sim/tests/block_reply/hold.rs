@@ -61,6 +61,8 @@ impl Hold {
         hold.verdict(0);
         let mut agents: [&mut dyn Agent; 3] = [&mut hold.s, &mut hold.m, &mut hold.errors];
         hold.bench.reset(&mut agents);
+        // the table is written
+        hold.run(1 << Q);
         hold
     }
 

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use ferroce_system::pool;
 use ferroce_tests::seeded::{DEFECTS, Found, engine, find};
 
-use crate::{Usage, tools};
+use crate::tools;
 
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these, by their names; all without one.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(DEFECTS.iter().map(|d| d.name)))]
     names: Vec<String>,
     /// Processor time for the campaigns of a defect.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
@@ -22,13 +23,8 @@ pub(crate) struct Args {
 /// Runs the task.
 ///
 /// # Errors
-/// A name that no defect has; the engine does not build.
+/// The engine does not build.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let known = |name: &String| DEFECTS.iter().any(|defect| defect.name == name);
-    if let Some(name) = args.names.iter().find(|name| !known(name)) {
-        let names: Vec<_> = DEFECTS.iter().map(|defect| defect.name).collect();
-        return Err(Usage(format!("{name}: there are {}", names.join(", "))).into());
-    }
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     let model = engine().map_err(anyhow::Error::msg)?;
     let asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);

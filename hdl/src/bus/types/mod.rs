@@ -73,7 +73,7 @@ payload! {
         /// No completion: the send queue of `qpn` drained, or with `recv` it took its last receive WQE of a shared receive
         /// queue; its completions stand in front of it.
         marker: Bit,
-        /// Its acknowledgement waits for what becomes of it (`ack_hold`).
+        /// Its acknowledgement waits for its completion (`ack_hold`).
         judged: Bit,
     }
 

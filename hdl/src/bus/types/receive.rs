@@ -186,6 +186,12 @@ payload! {
         incarnation: Bits<2>,
     }
 
+    /// What became of a completion with `judged`.
+    CqVerdict {
+        /// It was lost, or its payload was; else it is on its way to the ring.
+        lost: Bit,
+    }
+
     /// A placement that has handed its last burst to `dma_write` (`scatter` to `write_faults`).
     WriteOwner {
         /// Queue pair.

@@ -47,7 +47,7 @@ pub mod rules;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::{Activity, CqToken, ReadReq, WriteCmd, WriteMarks, if_there};
+use crate::bus::types::{Activity, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks, if_there};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
@@ -286,7 +286,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         forward!(beats <= place.beats);
 
         // stage W
-        copy!(self <= queues; refused, switched);
+        copy!(self <= queues; refused, switched, ready);
         w_wrote = decision.writes;
         w_report = decision.reports;
         w_cqn = queues.cqn.resize::<16>();
@@ -332,6 +332,5 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             + place.level
             + if_there(looked_at, bits::<10>(2))
             + if_there(stale, bits::<10>(1));
-        ready = queues.ready;
     }
 }

@@ -42,12 +42,6 @@ payload! {
         cqn: Bits<16>,
     }
 
-    /// What became of a completion with `judged`.
-    CqVerdict {
-        /// It was lost, or its payload was; else it is on its way to the ring.
-        lost: Bit,
-    }
-
     /// Dynamic state of a completion queue.
     CqState {
         /// Exists.

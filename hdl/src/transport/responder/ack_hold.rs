@@ -21,14 +21,13 @@
 //! the queue pair in error.
 //!
 //! Throughput: a token a cycle, both ways by turns. Latency: 2 cycles; through the queue 3, or 2 behind the verdict.
-//! Assumes: `verdict` comes for every token with `completes`, in their order, whatever becomes of the tokens.
+//! Assumes: `verdict` comes for every token with `completes`, in their order, also when the token is dropped.
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 
 use crate::bus::syndrome::NAK_OPERATIONAL;
-use crate::bus::types::{AckToken, Activity, PlaceError, if_there};
+use crate::bus::types::{AckToken, Activity, CqVerdict, PlaceError, if_there};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
-use crate::queue::cq_write::CqVerdict;
 
 /// Acknowledgements of 2^Q queue pairs.
 #[derive(Block)]
@@ -53,6 +52,9 @@ pub struct AckHold<const Q: usize> {
     follows: Dff<Bit>,
     /// Of each queue pair: tokens queued before its latest one, modulo 2^16.
     latest: Ram<Bits<16>, Q>,
+    /// It is written after reset; until then no token is taken.
+    sweep: Reg<Bits<Q>>,
+    swept: Reg<Bit>,
     queue: Fifo<AckToken, 9>,
     verdicts: Fifo<CqVerdict, 9>,
     /// Tokens queued, modulo 2^16.
@@ -81,7 +83,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         merge.s[0].valid = there & !waits;
         merge.s[0].payload = token;
         let passes = there & !waits & merge.s[0].ready;
-        let free = !there | enters | passes;
+        let free = swept & (!there | enters | passes);
         s.ready = free;
         if free {
             there = s.valid;
@@ -93,6 +95,13 @@ impl<const Q: usize> Logic for AckHold<Q> {
         latest.we = enters;
         latest.waddr = token.qpn.low::<Q>();
         latest.wdata = queued;
+        if !swept {
+            latest.we = true;
+            latest.waddr = sweep;
+            latest.wdata = bits::<16>(0xffff);
+            sweep += 1;
+            swept = sweep.all();
+        }
         queue.s.valid = enters;
         queue.s.payload = token;
         if enters {

@@ -110,7 +110,7 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
     describe!(
         "responder",
         format!("q{Q}_s{S}"),
-        "Decides what becomes of requests: placement, acknowledgement, completion."
+        "Decides on requests: placement, acknowledgement, completion."
     );
 
     #[kernel]

@@ -66,7 +66,6 @@ impl Logic for PlaceBuilder {
             distance = wqe << 6;
         }
         out.addr = base + distance.resize::<64>();
-        out.qpn = decision.qpn;
         out.kind = PlaceKind::Discard;
         if decision.accepted & request.send {
             out.kind = PlaceKind::Recv;
@@ -74,15 +73,13 @@ impl Logic for PlaceBuilder {
         if decision.accepted & request.write & request.plen.any() {
             out.kind = PlaceKind::Write;
         }
-        out.pd = request.pd;
         out.offset = offset;
-        out.plen = request.plen;
-        out.lane = request.lane;
         out.beats = bits::<10>(0);
         if decision.packet {
             out.beats = request.beats;
         }
-        copy!(out <= decision; reset, rsp_flush, last_wqe, incarnation);
+        copy!(out <= decision; qpn, reset, rsp_flush, last_wqe, incarnation, reply);
+        copy!(out <= request; pd, plen, lane);
 
         // acknowledgement
         let ends = decision.accepted & request.last;
@@ -131,19 +128,11 @@ impl Logic for PlaceBuilder {
         }
 
         // a READ or atomic
-        out.reply = decision.reply;
         out_reply = valid & decision.reply;
-        answer.qpn = decision.qpn;
-        answer.incarnation = decision.incarnation;
-        answer.atomic = request.atomic;
-        answer.add = request.add;
-        answer.duplicate = decision.duplicate;
-        answer.psn = request.psn;
+        copy!(answer <= decision; qpn, incarnation, duplicate);
+        copy!(answer <= request; mtu, pd, va, rkey, psn, atomic, add, swap_add, compare);
         answer.msn = msn;
-        copy!(answer <= request; mtu, pd, va, rkey);
         answer.len = request.length;
-        answer.swap_add = request.swap_add;
-        answer.compare = request.compare;
 
         // the requester's
         out.answer = false;

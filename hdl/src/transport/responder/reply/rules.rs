@@ -117,9 +117,7 @@ impl Logic for ReplyRules {
                 next.listed = state.listed;
                 next.generation = state.generation + 1;
             }
-            OpKind::Halt => {
-                next.dead = true;
-            }
+            OpKind::Halt => next.dead = true,
             OpKind::Release => {
                 if current {
                     next.released = state.released + 1;
