@@ -12,8 +12,8 @@ payload! {
         busy: Bit,
         /// Something left the section in this cycle; things leave in the order in which they came.
         moved: Bit,
-        /// No fewer are in the section, or wait in front of it: when so many more have left it these have. One that
-        /// leaves in this cycle counts.
+        /// No fewer are in the section, or wait in front of it and count in no section before: when so many more have
+        /// left it these have. One that leaves in this cycle counts.
         level: Bits<10>,
     }
 }

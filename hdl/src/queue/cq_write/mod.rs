@@ -24,8 +24,8 @@
 //! receive queue. It becomes no CQE: `marks` tells of it when all CQEs in front of it, and all payload written before it came,
 //! are in host memory.
 //!
-//! An acknowledgement waits for a token with `judged`: `verdict` tells, 9 cycles behind the token or later, whether it became
-//! a CQE or was lost.
+//! An acknowledgement waits for a token with `judged`: `verdict` tells in the order of the tokens, no later than their CQEs
+//! leave, whether it became a CQE or was lost.
 //!
 //! A completion of payload that host memory refused becomes a CQE with GENERAL_ERR; its verdict is that of a lost one.
 //!
@@ -325,12 +325,14 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         marking = w_mark | reports.marking;
         reported = reports.entered;
         handed = reports.left;
-        // while the record of a queue no longer there is being read nothing counts as done
-        activity.moved = ((place.write.valid & write.ready) | w_lost) & !stale;
-        let looked_at = entered | live | held;
+        // a lost token leaves behind the CQEs in front of it; while the record of a queue no longer there is being read
+        // nothing counts as done
+        let without = w_lost & !place.busy;
+        activity.moved = ((place.write.valid & write.ready) | without) & !stale;
+        let looked_at = entered | live | held | w_lost;
         activity.level = entrance.level
             + place.level
-            + if_there(looked_at, bits::<10>(2))
+            + if_there(looked_at, bits::<10>(3))
             + if_there(stale, bits::<10>(1));
     }
 }

@@ -59,7 +59,7 @@ impl<const W: usize, const K: usize> Logic for EqPlace<W, K> {
         forward!(sender.s <= entries.m);
         forward!(write <= sender.write);
         forward!(beats <= sender.beats);
-        level = entries.level.resize::<10>() + if_there(sender.write.valid, bits::<10>(1));
+        level = entries.level.resize::<10>() + if_there(sender.write.valid, bits::<10>(2));
         busy = entries.level.any() | sender.write.valid | sender.beats.valid;
     }
 }

@@ -118,7 +118,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         );
         let head = queue.m.payload;
         let lost = head.completes & verdicts.m.payload.lost;
-        let judged = !head.completes | (verdicts.m.valid & failed.s.ready);
+        let judged = !head.completes | (verdicts.m.valid & (!lost | failed.s.ready));
         let is_silent = head.completes & head.silent & !verdicts.m.payload.lost;
         merge.s[1].valid = queue.m.valid & judged & !is_silent;
         merge.s[1].payload = head;
@@ -147,6 +147,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         activity.moved = leaves | (passes & !queue.m.valid);
         activity.level = queue.level.resize::<10>()
             + if_there(there, bits::<10>(1))
+            + if_there(merge.m.valid, bits::<10>(2))
             + if_there(s.valid, bits::<10>(2));
     }
 }
