@@ -12,15 +12,17 @@
 //! burst the owner leaves, and if one of them refused a burst:
 //!
 //! * its queue pair is marked with that end, for requests and for READ data apart, and the first such end stays until the
-//!   queue pair starts afresh. A completion fails whose own fence is that end or behind it: `look` tells `cq_write`;
+//!   queue pair starts afresh. A completion fails whose own fence is that end or behind it: `look` tells `cq_write`. The
+//!   queue pairs are visited in turn while nothing else is to be written: a mark 2^13 bursts later is `old`, before the
+//!   count comes round, and every completion fails;
 //! * received data fails its queue pair at the responder, whatever its transport, as for a scatter list that it
 //!   may not write. READ data fails with its completion.
 //!
 //! Throughput: a response a cycle. Latency: `judged` 1 cycle behind `done`; a mark shows to `look` 4 cycles behind the
 //! response, before a completion that waits for `judged` can come there.
 //! Assumes: `owner` comes before the response to its last burst; it has one burst at least; no more than 120 owners come
-//! after `room` fell; at most a response in a cycle; `starts_*` is not there in two cycles on end, and only when no write of the queue
-//! pair is pending.
+//! after `room` fell; at most a response in a cycle; `starts_*` is not there in two cycles on end, and the last one of a
+//! queue pair when no write of it is pending: what is refused later marks its next life.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
 use crate::bus::types::{WriteMark, WriteMarks, WriteOwner};
@@ -36,6 +38,8 @@ payload! {
         starts_recv: Bit,
         /// Its send side does.
         starts_send: Bit,
+        /// It is only visited.
+        visits: Bit,
         /// Else: whose write was refused.
         owner: WriteOwner,
     }
@@ -91,6 +95,8 @@ pub struct WriteFaults<const Q: usize> {
     copy: Ram<WriteMarks, Q>,
     sweep: Reg<Bits<Q>>,
     swept: Reg<Bit>,
+    /// Which queue pair is visited next.
+    round: Reg<Bits<Q>>,
     failures: Fifo<WriteOwner, Q>,
     no_op: Zero<MarkOp>,
     no_mark: Zero<WriteMark>,
@@ -131,11 +137,15 @@ impl<const Q: usize> Logic for WriteFaults<Q> {
         let mut op = no_op;
         op.qpn = oldest.qpn;
         op.owner = oldest;
-        let starts = !fault & (recv_due | send_due);
         if !fault {
             op.starts_recv = recv_due;
             op.starts_send = send_due & !recv_due;
             op.qpn = if recv_due { recv_start } else { send_start };
+            if !recv_due & !send_due {
+                op.visits = true;
+                op.qpn = round.resize::<16>();
+                round += 1;
+            }
             recv_due = false;
             send_due = send_due & recv_due;
         }
@@ -147,7 +157,7 @@ impl<const Q: usize> Logic for WriteFaults<Q> {
             send_due = true;
             send_start = send_qpn;
         }
-        table.valid = fault | starts;
+        table.valid = table.ready;
         table.addr = op.qpn.low::<Q>();
         op_1 = op;
         op_2 = op_1;
@@ -155,11 +165,15 @@ impl<const Q: usize> Logic for WriteFaults<Q> {
         // the first end stays
         let found = table.current;
         let mut next = found;
-        let begins = op_2.starts_recv | op_2.starts_send;
+        let recv_age = counted - found.recv.end;
+        let send_age = counted - found.send.end;
         if op_2.starts_recv {
             next.recv = no_mark;
         } else if op_2.starts_send {
             next.send = no_mark;
+        } else if op_2.visits {
+            next.recv.old = found.recv.failed & (found.recv.old | recv_age.slice::<3>(13).any());
+            next.send.old = found.send.failed & (found.send.old | send_age.slice::<3>(13).any());
         } else if op_2.owner.response & !found.send.failed {
             next.send.failed = true;
             next.send.end = op_2.owner.end;
@@ -184,7 +198,13 @@ impl<const Q: usize> Logic for WriteFaults<Q> {
         copy.raddr = look.low::<Q>();
         marks = copy.rdata;
 
-        failures.s.valid = table.x_valid & !begins & !op_2.owner.response & !found.recv.failed;
+        let is_fault = !op_2.starts_recv & !op_2.starts_send & !op_2.visits;
+        let fails = table.x_valid & is_fault & !op_2.owner.response & !found.recv.failed;
+        failures.s.valid = fails;
+        assert!(
+            !fails | failures.s.ready,
+            "a queue pair waits to be reported once"
+        );
         failures.s.payload = op_2.owner;
         forward!(failed <= failures.m);
     }

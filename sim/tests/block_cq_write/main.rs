@@ -7,7 +7,7 @@ mod rig;
 
 use ferroce_sim::random::{Chance, Delay, Pauses};
 
-use rig::{C, RECV, Rig, SEND};
+use rig::{C, OLD, RECV, Rig, SEND};
 
 /// Random pauses.
 fn uneven() -> Pauses {
@@ -327,7 +327,8 @@ fn refused_payload() {
     rig.open(3, 12);
     for _ in 0..800 {
         rig.issued += rng.u64(..3);
-        let since = rig.issued - 2 + rng.u64(..4);
+        let near = rig.issued - 2 + rng.u64(..4);
+        let since = near + if rng.u8(..4) == 0 { OLD } else { 0 };
         rig.push_refused(rng.usize(..2), 3, since);
         rig.done += rng.u64(..=rig.issued - rig.done);
         (0..3).for_each(|_| rig.step());

@@ -200,6 +200,34 @@ fn many_owners_wait() {
     assert!(faults.marks.contains_key(&(200 % 16, false)) && faults.marks.len() == 1);
 }
 
+/// A mark stays true when the count of bursts comes round.
+#[test]
+fn a_mark_grows_old() {
+    let mut faults = Faults::new();
+    faults.owner(5, true, 1);
+    faults.step();
+    faults.respond(true);
+    let old = |faults: &mut Faults| {
+        faults.marks_of(5);
+        ["recv", "send"].map(|side| faults.get(&format!("marks.{side}.old")))
+    };
+    for bursts in 0..0x1_2000_u32 {
+        faults.step();
+        faults.owner(6, false, 1);
+        faults.step();
+        faults.respond(false);
+        if bursts % 0x800 == 0 && !(0x2000..0x2020).contains(&bursts) {
+            let expected = [0, u64::from(bursts >= 0x2000)];
+            assert_eq!(old(&mut faults), expected, "{bursts} bursts later");
+        }
+    }
+    faults.check_marks();
+    faults.set("send_qpn", 5);
+    faults.set("starts_send", 1);
+    (0..4).for_each(|_| faults.step());
+    assert_eq!(old(&mut faults), [0, 0]);
+}
+
 /// A mark shows in time: `judged` a cycle behind `done`, the mark 4 behind the response.
 #[test]
 fn a_mark_is_there_in_time() {

@@ -212,6 +212,8 @@ payload! {
         failed: Bit,
         /// Payload bursts up to the end of the first placement that failed, modulo 2^16.
         end: Bits<16>,
+        /// Every completion from now on stands behind it: the count may have come round.
+        old: Bit,
     }
 
     /// Marks of a queue pair (`write_faults` to `cq_write`).

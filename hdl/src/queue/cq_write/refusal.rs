@@ -1,7 +1,7 @@
 //! Completions of payload that host memory refused: no state of its own.
 //!
 //! A completion that would be a success becomes one with GENERAL_ERR if its fence is the end of the first placement that
-//! failed (`write_faults`), or behind it. Of sends those without a fence stand for no payload.
+//! failed (`write_faults`), or behind it, as is all when that is `old`. Of sends those without a fence stand for no payload.
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 
 use crate::bus::types::{CqToken, WriteMarks};
@@ -30,7 +30,8 @@ impl Logic for CqRefusal {
     fn update(&mut self) {
         let mark = if found.recv { since.recv } else { since.send };
         let behind = found.fence - mark.end;
-        let hit = mark.failed & !behind.bit(15) & (found.recv | found.fenced) & !found.status.any();
+        let stands_behind = mark.old | !behind.bit(15);
+        let hit = mark.failed & stands_behind & (found.recv | found.fenced) & !found.status.any();
         token = found;
         if hit {
             token.status = GENERAL_ERR;

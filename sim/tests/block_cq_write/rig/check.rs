@@ -3,7 +3,7 @@
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_sim::bench::Item;
 
-use super::{FROM_SEND, Rig, Token, is_judged};
+use super::{FROM_SEND, OLD, Rig, Token, is_judged};
 
 impl Rig {
     pub(super) fn compare(&mut self) -> Result<(), String> {
@@ -55,7 +55,7 @@ impl Rig {
     /// Payload of a token was refused, and its status tells of it.
     pub(super) fn is_refused(&self, qpn: u16, fence: u64, fenced: bool) -> bool {
         let since = self.spoiled.get(&qpn);
-        since.is_some_and(|&end| fenced && fence >= end)
+        since.is_some_and(|&end| fenced && (fence >= end || end >= OLD))
     }
 
     /// A refused token that was a success otherwise is told of beside its CQE, once: takes it off the list.

@@ -20,6 +20,8 @@ pub(crate) const C: usize = 4;
 /// Inputs of tokens.
 pub(crate) const RECV: usize = 0;
 pub(crate) const SEND: usize = 1;
+/// Added to a count: so many bursts ago that it came round.
+pub(crate) const OLD: u64 = 1 << 40;
 /// Bit of a queue pair number that tells the input; the other bits count the tokens of the input.
 const FROM_SEND: u16 = 1 << 15;
 
@@ -225,7 +227,7 @@ impl Rig {
         self.deaf = deaf;
     }
 
-    /// Queues a token of success whose payload was refused from the count `since` on.
+    /// Queues a token of success whose payload was refused from the count `since` on; by [`OLD`] and more, long ago.
     pub(crate) fn push_refused(&mut self, input: usize, cqn: u16, since: u64) {
         let from = if input == SEND { FROM_SEND } else { 0 };
         self.spoiled.insert(self.pushed[input] | from, since);
@@ -405,12 +407,14 @@ impl Rig {
         // the other side of the queue pair was refused everything
         let (qpn, other) = (self.looked as u16, 1);
         let mark = self.spoiled.get(&qpn);
-        let mark = mark.map_or(0, |end| 1 | (end & 0xffff) << 1);
+        let mark = mark.map_or(0, |end| {
+            1 | (end & 0xffff) << 1 | u64::from(*end >= OLD) << 17
+        });
         let is_send = qpn & FROM_SEND != 0;
         let marks = if is_send {
-            other | mark << 17
+            other | mark << 18
         } else {
-            mark | other << 17
+            mark | other << 18
         };
         dut.set(self.refused_since, marks);
         self.looked = dut.get(self.look);
