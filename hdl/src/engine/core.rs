@@ -201,8 +201,9 @@ impl<
         forward!(host.write[WRITE_EXCEPTION] <= exceptions.write);
         forward!(host.beats[WRITE_EXCEPTION] <= exceptions.beats);
         receive.payload_done = host.done[WRITE_PAYLOAD];
-        receive.payload_refused = host.refused;
+        receive.payload_refused = host.refused[WRITE_PAYLOAD];
         receive.atomic_written = host.done[WRITE_ATOMIC];
+        receive.atomic_refused = host.refused[WRITE_ATOMIC];
         exceptions.written = host.done[WRITE_EXCEPTION];
         cmd_ci = host.done[WRITE_COMMAND];
         for i in 0..WRITERS {

@@ -105,6 +105,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub atomic_beats: WriteBeatOut<W, K>,
     /// Writes of atomics done, modulo 2^16.
     pub atomic_written: Signal<In, Bits<16>>,
+    /// The last one done was refused.
+    pub atomic_refused: Signal<In, Bit>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
     /// What became of those that an acknowledgement waits for.
@@ -317,6 +319,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(atomic_write <= reply.write);
         forward!(atomic_beats <= reply.beats);
         reply.written = atomic_written;
+        reply.refused = atomic_refused;
         turns = reply.turns;
         atomics = reply.atomics;
         waiting = reply.waiting;

@@ -3,8 +3,8 @@
 //! ```text
 //!  command[6] ─► round robin ─┬─► register ─► AW (ID = client)
 //!                             └─► owner of the W channel, in AW order
-//!  beats[4] ─────────────────► mux ─► register ─► W
-//!  issued[4], done[4] ◄── counters ◄── B
+//!  beats[6] ─────────────────► mux ─► register ─► W
+//!  issued[6], done[6] ◄── counters ◄── B
 //! ```
 //!
 //! Clients: [`dma_client`](crate::bus::dma_client). A command is one burst; a client offers it when nothing but
@@ -40,8 +40,8 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     pub done: [Signal<Out, Bits<16>>; CLIENTS],
     /// No command is taken while it is 1.
     pub stall: Signal<In, Bit>,
-    /// The last one done of client 0 was refused (BRESP SLVERR or DECERR).
-    pub refused: Signal<Out, Bit>,
+    /// The last one done of each client was refused (BRESP SLVERR or DECERR).
+    pub refused: [Signal<Out, Bit>; CLIENTS],
     /// Every burst that was taken has its response.
     pub idle: Signal<Out, Bit>,
     /// A write failed in this cycle (BRESP SLVERR or DECERR).
@@ -59,7 +59,7 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     issued_count: [Reg<Bits<16>>; CLIENTS],
     done_count: [Reg<Bits<16>>; CLIENTS],
     failed: Reg<Bit>,
-    payload_failed: Reg<Bit>,
+    refusal: [Reg<Bit>; CLIENTS],
     /// Bursts under way.
     open: Reg<Bits<16>>,
     next_address: Signal<Local, Burst>,
@@ -208,9 +208,11 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         }
         idle = open == 0;
         error = failed;
-        if m_axi.bvalid & (m_axi.bid == client[0]) {
-            payload_failed = m_axi.bresp.bit(1);
+        for i in 0..CLIENTS {
+            if m_axi.bvalid & (m_axi.bid == client[i]) {
+                refusal[i] = m_axi.bresp.bit(1);
+            }
+            refused[i] = refusal[i];
         }
-        refused = payload_failed;
     }
 }

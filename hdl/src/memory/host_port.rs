@@ -24,8 +24,8 @@ pub struct HostPort<const W: usize, const K: usize> {
     pub issued: [Signal<Out, Bits<16>>; dma_write::CLIENTS],
     /// Of those, writes done.
     pub done: [Signal<Out, Bits<16>>; dma_write::CLIENTS],
-    /// The last one done of client 0 was refused.
-    pub refused: Signal<Out, Bit>,
+    /// The last one done of each client was refused.
+    pub refused: [Signal<Out, Bit>; dma_write::CLIENTS],
     /// AXI4 master.
     pub m_axi: AxiOut<W, K>,
     /// Nothing new is begun while it is 1.
@@ -56,12 +56,12 @@ impl<const W: usize, const K: usize> Logic for HostPort<W, K> {
             forward!(beats[i] <= writer.beats[i]);
             issued[i] = writer.issued[i];
             done[i] = writer.done[i];
+            refused[i] = writer.refused[i];
         }
         reader.stall = stall;
         writer.stall = stall;
         idle = reader.idle & writer.idle;
         error = reader.error | writer.error;
-        refused = writer.refused;
         copy!(m_axi <= writer.m_axi;
             awid, awaddr, awlen, awsize, awburst, awvalid, wdata, wstrb, wlast, wvalid, bready);
         copy!(writer.m_axi <= m_axi; awready, wready, bid, bresp, bvalid);

@@ -276,7 +276,9 @@ impl QueuePair {
             _ if original == atomic.compare => atomic.swap_add,
             _ => original,
         };
-        env.dma.write(atomic.va, &new.to_le_bytes());
+        if !env.dma.write(atomic.va, &new.to_le_bytes()) {
+            return Err(Refusal::Operational(None));
+        }
         env.stats.count(stats::RX_ATOMIC_REQUESTS);
         self.count_message();
         self.rq.asked = Some(packet.bth.psn);

@@ -113,6 +113,37 @@ fn an_atomic_on_memory_that_cannot_be_read() {
     assert_eq!(rig.finished().len(), 1);
 }
 
+/// Of a queue pair between others, whose atomics are as they were; and a compare that fails writes nothing.
+#[test]
+fn an_atomic_on_memory_that_cannot_be_written() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.memory.read_only = BASE + 4096;
+    let swap = Kind::Swap {
+        compare: 1,
+        swap: 2,
+    };
+    let good = [
+        Request::new(2, 50, Kind::Add(1)),
+        Request::new(3, 50, Kind::Add(1)).at(BASE + 8),
+        Request::new(3, 51, swap).at(BASE + 4096),
+        Request::new(4, 50, Kind::Add(1)).at(BASE + 16),
+    ];
+    for request in &good {
+        rig.request(request);
+    }
+    rig.request(&Request::new(3, 52, Kind::Add(1)).at(BASE + 4096));
+    rig.request(&Request::new(5, 50, Kind::Add(1)).at(BASE + 24));
+    rig.run(600);
+    let sent = rig.packets();
+    let (ends, others): (Vec<_>, Vec<_>) = sent.into_iter().partition(|packet| packet.is_ack());
+    assert_eq!(others.len(), 5);
+    assert!(others.iter().all(|packet| packet.value == 0));
+    let ends: Vec<_> = ends.iter().map(|p| (p.psn, p.syndrome, p.msn)).collect();
+    assert_eq!(ends, [(52, NAK_OPERATIONAL, 51)]);
+    assert_eq!(rig.failures(), [(3, 0, NAK_OPERATIONAL)]);
+    assert_eq!(rig.finished().len(), 5);
+}
+
 #[test]
 fn what_waits_is_dropped_at_the_end_of_the_queue_pair() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);

@@ -20,6 +20,8 @@ pub(crate) struct Memory {
     pub(crate) values: BTreeMap<u64, u64>,
     /// Addresses from here on cannot be read.
     pub(crate) unmapped: u64,
+    /// Addresses from here on cannot be written.
+    pub(crate) read_only: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     /// Most accesses under way to one address, and to all.
@@ -35,6 +37,8 @@ pub(crate) struct Memory {
     /// Writes: address, value, cycle of effect, cycle of the response.
     pending: VecDeque<(u64, u64, u64, u64)>,
     written: u64,
+    /// The last one was refused.
+    refused: bool,
     rng: Rng,
 }
 
@@ -56,6 +60,7 @@ struct Ports {
     beat: Output,
     beat_ready: Input,
     written: Input,
+    refused: Input,
 }
 
 impl Memory {
@@ -81,12 +86,14 @@ impl Memory {
                 beat: output("beats_valid"),
                 beat_ready: input("beats_ready"),
                 written: input("written"),
+                refused: input("refused"),
             },
             lanes: lanes as u64,
             latency: (6, 60),
             gaps: 0,
             values: BTreeMap::new(),
             unmapped: u64::MAX,
+            read_only: u64::MAX,
             reads: 0,
             writes: 0,
             most: 0,
@@ -99,6 +106,7 @@ impl Memory {
             commands: VecDeque::new(),
             pending: VecDeque::new(),
             written: 0,
+            refused: false,
             rng: Rng::with_seed(7),
         }
     }
@@ -118,6 +126,7 @@ impl Agent for Memory {
         dut.set(p.write_ready, self.write_ready.into());
         dut.set(p.beat_ready, self.beat_ready.into());
         dut.set(p.written, self.written & 0xffff);
+        dut.set(p.refused, self.refused.into());
         let due = self.under_way.front().filter(|read| read.3 <= self.now);
         dut.set(p.valid, due.is_some().into());
         let mut beat: Vec<u32> = (0..self.lanes / 4).map(|_| rng.u32(..)).collect();
@@ -186,15 +195,17 @@ impl Agent for Memory {
             }
         }
         for &(addr, value, effect, _) in &self.pending {
-            if effect == cycle {
+            if effect == cycle && addr < self.read_only {
                 self.values.insert(addr, value);
             }
         }
-        while self.pending.front().is_some_and(|write| write.3 <= cycle) {
+        // a response a cycle
+        if self.pending.front().is_some_and(|write| write.3 <= cycle) {
             let (addr, ..) = self.pending.pop_front().expect("just seen");
             let at = self.flying.iter().position(|&flying| flying == addr);
             self.flying.swap_remove(at.expect("it is under way"));
             self.written += 1;
+            self.refused = addr >= self.read_only;
         }
         self.now = cycle + 1;
         Ok(())
@@ -213,6 +224,7 @@ impl Agent for Memory {
         self.written = 0;
         dut.set(self.ports.valid, 0);
         dut.set(self.ports.written, 0);
+        dut.set(self.ports.refused, 0);
     }
 }
 

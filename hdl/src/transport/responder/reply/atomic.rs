@@ -10,7 +10,7 @@
 //! the same, which costs time and nothing else. A compare and swap that fails writes
 //! nothing. A duplicate touches no memory; it goes the same way, so that the result it asks for is kept by then.
 //!
-//! An atomic whose memory cannot be read is answered with a NAK, remote operational error, and its queue pair fails.
+//! An atomic whose memory cannot be read or written is answered with a NAK, remote operational error, and its queue pair fails.
 //!
 //! Throughput: an atomic in 2 cycles. Assumes: operations are aligned to 8 bytes; no more than 16 come before one has left
 //! (`returned`); at least 3 cycles from a read request to its beat.
@@ -48,6 +48,8 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     pub beats: WriteBeatOut<W, K>,
     /// Writes done, modulo 2^16.
     pub written: Signal<In, Bits<16>>,
+    /// The last one done was refused.
+    pub refused: Signal<In, Bit>,
     /// Answers.
     pub packet: StreamOut<ReplyPacket>,
     /// Atomics done.
@@ -221,8 +223,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         copy!(results.s.payload <= op_1; qpn, generation, psn, msn, duplicate, save, saved);
         results.s.payload.original = original_1.value;
         results.s.payload.error = original_1.error & !op_1.duplicate;
+        results.s.payload.writes = writes;
         results.s.payload.fence = issued_next;
-        results.written = written;
+        copy!(results <= self; written, refused);
         forward!(packet <= results.packet);
         forward!(done <= results.done);
     }

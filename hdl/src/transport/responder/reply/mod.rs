@@ -95,6 +95,8 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub beats: WriteBeatOut<W, K>,
     /// Writes of atomics done, modulo 2^16.
     pub written: Signal<In, Bits<16>>,
+    /// The last one done was refused.
+    pub refused: Signal<In, Bit>,
     /// A READ response was not sent because its payload could not be read.
     pub lost: Signal<In, Bit>,
     /// Its queue pair.
@@ -239,7 +241,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         forward!(beat <= atomic.beat);
         forward!(write <= atomic.write);
         forward!(beats <= atomic.beats);
-        atomic.written = written;
+        copy!(atomic <= self; written, refused);
 
         // packets
         forward!(packets.acks <= acks.m);

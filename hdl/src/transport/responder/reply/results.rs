@@ -38,6 +38,8 @@ pub struct Results<const Q: usize> {
     pub s: StreamIn<Written>,
     /// Writes done, modulo 2^16.
     pub written: Signal<In, Bits<16>>,
+    /// The last one done was refused.
+    pub refused: Signal<In, Bit>,
     /// Answers.
     pub packet: StreamOut<ReplyPacket>,
     /// Atomics done.
@@ -46,6 +48,12 @@ pub struct Results<const Q: usize> {
     pub returned: Signal<Out, Bit>,
 
     waiting: Fifo<Written, 4>,
+    /// Of each write done: whether it was refused.
+    refusals: Fifo<Bits<1>, 4>,
+    /// `written` of the cycle before.
+    counted: Reg<Bits<16>>,
+    /// The oldest one failed: it could not be read or written.
+    failed: Dff<Bit>,
     kept: RingRam<Saved, Q, 4>,
     outcomes: Skid<AtomicEnd>,
     state: Reg<ResultStep>,
@@ -68,6 +76,12 @@ impl<const Q: usize> Logic for Results<Q> {
     fn update(&mut self) {
         forward!(s <= waiting.s);
         let r = waiting.m.payload;
+        let came = written.bit(0) ^ counted.bit(0);
+        refusals.s.valid = came;
+        refusals.s.payload = bits::<1>(0).replace_bit(0, refused);
+        assert!(!came | refusals.s.ready, "no more writes than results");
+        refusals.m.ready = false;
+        counted = written;
         age = written - r.fence;
         aged = state == ResultStep::Write;
 
@@ -89,7 +103,7 @@ impl<const Q: usize> Logic for Results<Q> {
         packet.payload.plen = bits::<13>(0);
         packet.payload.path = bits::<2>(0);
         packet.payload.value = value;
-        if r.error {
+        if failed {
             packet.payload.opcode = RC_ACK;
             packet.payload.syndrome = NAK_OPERATIONAL;
             // it was not executed
@@ -97,7 +111,7 @@ impl<const Q: usize> Logic for Results<Q> {
         }
         outcomes.s.valid = false;
         copy!(outcomes.s.payload <= r; qpn, generation, duplicate);
-        outcomes.s.payload.failed = r.error;
+        outcomes.s.payload.failed = failed;
         waiting.m.ready = false;
 
         match state {
@@ -105,6 +119,7 @@ impl<const Q: usize> Logic for Results<Q> {
                 index = r.save - 1;
                 left = r.saved;
                 value = r.original;
+                failed = r.error;
                 if waiting.m.valid {
                     state = ResultStep::Write;
                     if r.duplicate {
@@ -113,8 +128,12 @@ impl<const Q: usize> Logic for Results<Q> {
                 }
             }
             ResultStep::Write => {
-                if aged & !age.bit(15) {
-                    kept.we = !r.error;
+                // a write of its own, and with it those before
+                let is_refused = r.writes & refusals.m.payload.bit(0);
+                if aged & !age.bit(15) & (refusals.m.valid | !r.writes) {
+                    kept.we = !r.error & !is_refused;
+                    refusals.m.ready = r.writes;
+                    failed = r.error | is_refused;
                     state = ResultStep::Answer;
                 }
             }

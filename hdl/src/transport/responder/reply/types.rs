@@ -347,6 +347,8 @@ payload! {
         original: Bits<64>,
         /// It could not be read.
         error: Bit,
+        /// It writes, itself.
+        writes: Bit,
         /// Atomic writes that must be done.
         fence: Bits<16>,
     }
