@@ -235,7 +235,6 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         entered = enters;
         queues.enter = enters;
         queues.addr = address;
-        queues.commanded = commanded;
 
         // stage 1: a new token is taken, unless the one before it was found to wait
         let takes = entered & (op == CqOp::Token) & !again & !held;
@@ -250,7 +249,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         live = entered & (takes | again | !(op == CqOp::Token));
 
         // stage X
-        copy!(queues <= self; op, live, doorbell, token, refreshed);
+        copy!(queues <= self; op, live, doorbell, token, refreshed, commanded);
         queues.command = command.payload;
         queues.may_ask = !record.reading;
         queues.updates = update_ok & !stale;

@@ -121,13 +121,10 @@ impl<const Q: usize> Logic for Segmenter<Q> {
     fn update(&mut self) {
         forward!(s <= starts.s);
         forward!(start <= starts.start);
-        starts.grant_valid = grant_valid;
-        starts.grant = grant;
+        copy!(starts <= self; grant_valid, grant);
         forward!(flushed <= starts.flushed);
         forward!(walk.s <= starts.m);
-        walk.entry_we = entry_we;
-        walk.entry_at = entry_at;
-        walk.entry = entry;
+        copy!(walk <= self; entry_we, entry_at, entry);
         activity = starts.activity;
 
         // the packet being cut
@@ -159,14 +156,11 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         let load = walk.m.valid & free;
         let begins = load & run.first;
 
-        rounds.recall_valid = recall_valid;
-        rounds.recall = recall;
+        copy!(rounds <= self; recall_valid, recall, round);
         rounds.next_qpn = walk.next_qpn;
         rounds.begins = begins;
         rounds.begins_part = walk.m_part;
-        rounds.qpn = wqe.qpn;
-        rounds.round = round;
-        rounds.answered = wqe.answered;
+        copy!(rounds <= wqe; qpn, answered);
 
         // a piece a cycle
         if step {
@@ -201,12 +195,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         if begins {
             at_start = true;
             wqe = next_wqe;
-            round = next_grant.round;
-            incarnation = next_grant.incarnation;
-            again = next_grant.again;
-            psn = next_grant.psn;
-            left = run.left;
-            plen = run.plen;
+            copy!(self <= next_grant; round, incarnation, again, psn);
+            copy!(self <= run; left, plen);
             packet_left = run.plen;
             // a READ or atomic is a packet for all its PSNs
             if next_wqe.answered {
@@ -238,13 +228,9 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         issue.payload = issued;
 
         // out
-        form.wqe = wqe;
-        form.first = first;
+        copy!(form <= self; wqe, first, psn, plen, left);
         form.last = last;
         form.part_last = count == 1;
-        form.psn = psn;
-        form.plen = plen;
-        form.left = left;
         descs.s.valid = packet_end;
         descs.s.payload = form.desc;
         descs.s.payload.round = round;

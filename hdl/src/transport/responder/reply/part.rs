@@ -201,14 +201,11 @@ impl<const Q: usize> Logic for Cutter<Q> {
             left -= mtu;
             last = last_next;
             plen = plen_next;
-            if ends {
-                active = false;
-            }
+            active = !ends;
         }
         let mtu_4 = bits::<32>(128) << turn_4.word.mtu;
         let last_4 = left_4 <= mtu_4;
         let plen_4 = plen_of(left_4, mtu_4, last_4);
-        let quantum_4 = quantum(turn_4.word.mtu);
         if go_4 {
             active = true;
             turn = turn_4;
@@ -219,7 +216,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             last = last_4;
             plen = plen_4;
             mtu = mtu_4;
-            count = quantum_4;
+            count = quantum(turn_4.word.mtu);
         }
 
         // out: the packet, its check, its atomic
