@@ -40,6 +40,8 @@ struct Hold {
     /// Tokens that wait for a verdict: their number among those pushed, and the verdict.
     waiting: VecDeque<(u64, bool)>,
     pushed: u64,
+    /// MSNs of the replies that are to leave, of all queue pairs.
+    replies: VecDeque<u64>,
     seen: Vec<(u64, u64)>,
 }
 
@@ -56,6 +58,7 @@ impl Hold {
             due_errors: VecDeque::new(),
             waiting: VecDeque::new(),
             pushed: 0,
+            replies: VecDeque::new(),
             seen: Vec::new(),
         };
         hold.verdict(0);
@@ -102,6 +105,9 @@ impl Hold {
                 (kind == Kind::Halt).into(),
             );
         }
+        if kind == Kind::Reply {
+            self.replies.push_back(msn);
+        }
         self.due.entry(qpn).or_default().extend(left);
         self.s.push(item.with("syndrome", syndrome));
     }
@@ -122,6 +128,9 @@ impl Hold {
             );
             let due = self.due.get_mut(&qpn).and_then(VecDeque::pop_front);
             assert_eq!(Some(left), due, "queue pair {qpn}, cycle {cycle}");
+            if left.2 == 1 {
+                assert_eq!(Some(left.0), self.replies.pop_front(), "order of replies");
+            }
             if let Some(&(number, _)) = self.waiting.front() {
                 assert!(left.0 != number, "it left before its verdict");
             }

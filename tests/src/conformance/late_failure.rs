@@ -22,6 +22,7 @@ cases! {
     refused_datagram, UD | UC | EVENTS, "IB1 9.9.3", "So does an unreliable message, whose WQE completes with a general error.";
     refused_read_data, EVENTS, "IB1 9.9.2", "A READ whose data host memory refuses completes with a general error.";
     refused_of_one, RC, "IB1 9.9.3", "Other queue pairs notice nothing, and the one that failed starts afresh.";
+    reads_beside_receives, RC, "IB1 9.7.5", "READs of one queue pair beside those of another whose SENDs wait for their completion: each gets its own data.";
     cq_overflow_of_one, RC, "IB1 10.2", "Queue pairs that complete elsewhere notice nothing.";
 }
 
@@ -167,6 +168,36 @@ fn cq_overflow_of_one(bench: &mut Bench) {
     let statuses: Vec<_> = others.iter().map(|cqe| cqe.status).collect();
     check("statuses of the other one", statuses, vec![0; 4]);
     check("its receives", c.statuses(Side::B), vec![0; 4]);
+}
+
+fn reads_beside_receives(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let (other, far) = c.pair.connect(QpOptions::default(), QpOptions::default());
+    for round in 0..8 {
+        let [one, two] = [1, 2].map(|n| c.b.create_mr(&pattern(512, 2 * round + n), Rights::ALL));
+        let [first, second] = [0; 2].map(|_| c.a.create_mr(&[0; 512], Rights::ALL));
+        let lists = [0, 1, 2].map(|_| c.b.create_mr(&[0; 2048], Rights::ALL));
+        for list in &lists {
+            c.recv(&[list.all()]);
+            c.b.post_recv(far, &[list.all()]);
+        }
+        let long = c.a.create_mr(&[7; 2048], Rights::ALL);
+        for n in 0..3 {
+            c.post(&Work::send(&[long.all()]));
+            c.post(&Work::read(&[first.sge(128 * n, 128)], &one, 128 * n));
+            c.a.post_send(
+                other,
+                &Work::read(&[second.sge(128 * n, 128)], &two, 128 * n),
+            );
+        }
+        let statuses = c.statuses(Side::A);
+        check("statuses", statuses, vec![status::SUCCESS; 9]);
+        check("receives", c.statuses(Side::B), vec![status::SUCCESS; 3]);
+        for (read, from) in [(&first, &one), (&second, &two)] {
+            let (read, from) = (c.a.contents(read), c.b.contents(from));
+            check_bytes("data", &read[..384], &from[..384]);
+        }
+    }
 }
 
 /// The queue pair has failed for what its own host refused, which is reported once.

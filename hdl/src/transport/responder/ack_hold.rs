@@ -9,7 +9,9 @@
 //! A token with `completes` goes into the queue, and so does every token of a queue pair that has one there: they keep
 //! their order, turns of READs and atomics too, as a response acknowledges what is before it. Which they are, a count of
 //! each queue pair's latest token in the queue tells; a count as old as to come round again makes a token wait for no reason, once.
-//! Verdicts have no name: the n-th is that of the n-th token with `completes`.
+//! Verdicts have no name: the n-th is that of the n-th token with `completes`. Nor has the `Reply` of a token: the n-th is
+//! that of the n-th token with `reply`, so while one is in the queue all others with `reply` go there too, of whatever
+//! queue pair.
 //!
 //! | head of the queue | leaves | as |
 //! |---|---|---|
@@ -55,6 +57,9 @@ pub struct AckHold<const Q: usize> {
     /// It is written after reset; until then no token is taken.
     sweep: Reg<Bits<Q>>,
     swept: Reg<Bit>,
+    /// Tokens queued before the latest one with `reply`, modulo 2^16.
+    #[init(Reg::new(0xffff_u64.into()))]
+    reply: Reg<Bits<16>>,
     queue: Fifo<AckToken, 9>,
     verdicts: Fifo<CqVerdict, 9>,
     /// Tokens queued, modulo 2^16.
@@ -76,7 +81,8 @@ impl<const Q: usize> Logic for AckHold<Q> {
     fn update(&mut self) {
         // the token: past the queue, or into it; a few places are left for verdicts that come before their token
         let since = latest.rdata - left;
-        let behind = follows | (since < queue.level);
+        let behind_reply = (reply - left) < queue.level;
+        let behind = follows | (since < queue.level) | (token.reply & behind_reply);
         let waits = token.completes | behind;
         let room = !(queue.level.slice::<6>(3).all() | queue.level.bit(9));
         let enters = there & waits & room;
@@ -106,6 +112,9 @@ impl<const Q: usize> Logic for AckHold<Q> {
         queue.s.payload = token;
         if enters {
             queued = queued + 1;
+            if token.reply {
+                reply = queued;
+            }
         }
         assert!(!enters | queue.s.ready, "the queue has room");
 
