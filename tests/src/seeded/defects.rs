@@ -190,6 +190,15 @@ pub const DEFECTS: &[Defect] = &[
         )],
     },
     Defect {
+        name: "reply_of_another",
+        what: "A READ is answered with what another queue pair asked for, if that one waits for a completion",
+        changes: &[change(
+            "ack_hold",
+            "assign behind_reply = (reply_q - left_q) < queue_level;",
+            "1'b0",
+        )],
+    },
+    Defect {
         name: "migration_state",
         what: "MigReq is 0",
         changes: &[change(
