@@ -318,7 +318,7 @@ fn payload_that_is_not_there_holds_only_what_has_a_fence() {
     assert_eq!(rig.seen.len(), 21);
 }
 
-/// Completions behind the count from which on payload of their queue pair was refused are in error, and told of.
+/// Completions behind the count from which on payload of their queue pair was refused are in error, and are reported.
 #[test]
 fn refused_payload() {
     let mut rig = Rig::new::<512, 64>(uneven(), uneven());

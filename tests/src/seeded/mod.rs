@@ -182,8 +182,8 @@ pub fn find(
 /// Time that this thread had a processor, which other work beside it does not change; without a kernel that tells, the clock.
 fn spent() -> Duration {
     static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = text.and_then(|text| text.split(' ').next()?.parse().ok());
     nanos.map_or_else(
         || BEGIN.get_or_init(Instant::now).elapsed(),
         Duration::from_nanos,

@@ -203,12 +203,9 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         out.s.payload.index = index;
         out.s.payload.psn = head_psn;
         copy!(out.s.payload <= g; una_psn, incarnation);
-        out.s.payload.reads = reads;
-        out.s.payload.unfenced = unfenced;
-        out.s.payload.stalled = stalled;
+        copy!(out.s.payload <= self; reads, unfenced, stalled, count);
         // of a packet that is found out meanwhile the next look tells
         out.s.payload.passed = g.stall & (g.stall_psn - g.una_psn).bit(23);
-        out.s.payload.count = count;
         out.s.payload.status = local_status;
         event.valid = out.m.valid;
         out.m.ready = event.ready;

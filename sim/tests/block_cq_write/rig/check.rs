@@ -37,7 +37,7 @@ impl Rig {
         }
         while let Some((_, item)) = self.lost.pop() {
             let qpn = item.get("qpn") as u16;
-            if self.told_refused(qpn) {
+            if self.takes_refusal(qpn) {
                 continue;
             }
             if is_judged(qpn) {
@@ -58,8 +58,8 @@ impl Rig {
         since.is_some_and(|&end| fenced && (fence >= end || end >= OLD))
     }
 
-    /// A refused token that was a success otherwise is told of beside its CQE, once: takes it off the list.
-    fn told_refused(&mut self, qpn: u16) -> bool {
+    /// A refused token that was a success otherwise is reported beside its CQE, once: takes it off the list.
+    fn takes_refusal(&mut self, qpn: u16) -> bool {
         let end = self.spoiled.get(&qpn);
         end.is_some_and(|_| self.due_refusals.remove(&qpn))
     }
@@ -71,10 +71,10 @@ impl Rig {
             return Ok(());
         }
         let (qpn, cqn) = self.judged.pop_front().ok_or("a verdict on nothing")?;
-        let told = self.told_refused(qpn);
+        let refused = self.takes_refusal(qpn);
         match verdict & 1 {
-            0 if told => Err(format!("a good verdict on {qpn:#x}")),
-            1 if told => Ok(()),
+            0 if refused => Err(format!("a good verdict on {qpn:#x}")),
+            1 if refused => Ok(()),
             0 => Ok(()),
             _ => self.was_lost(qpn, cqn),
         }

@@ -103,7 +103,7 @@ pub(crate) struct Rig {
     looked: u64,
     /// Tokens that belong to a queue pair whose payload was refused from this count on.
     pub(crate) spoiled: BTreeMap<u16, u64>,
-    /// Of these, those that are to be told of beside their CQE.
+    /// Of these, those that are to be reported beside their CQE.
     pub(crate) due_refusals: BTreeSet<u16>,
     busy: Output,
     lanes: usize,

@@ -270,14 +270,9 @@ impl<const Q: usize> Logic for Track<Q> {
         wqes.s.payload = e_wqe;
         forward!(m <= places.m);
         forward!(reads <= wqes.m);
-        activity.busy = s.valid
-            | responses.m.valid
-            | controls.m.valid
-            | b_valid
-            | c_valid
-            | d_valid
-            | e_valid
-            | (places.level != 0);
+        let waits = s.valid | responses.m.valid | controls.m.valid;
+        let moving = b_valid | c_valid | d_valid | e_valid;
+        activity.busy = waits | moving | (places.level != 0);
         activity.moved = places.m.valid & m.ready;
         activity.level = places.level.resize::<10>();
         ready = swept;
